@@ -102,6 +102,7 @@ const RULES: Readonly<Record<string, Rule>> = {
 
   'dataplane/ingress': { rooms: [...DATA_PLANE, 'http', 'tls'], packages: ['fastify'] },
   'dataplane/dispatcher': { rooms: [...DATA_PLANE, 'dataplane'], packages: ['undici'] },
+  'dataplane/parts': { rooms: [...DATA_PLANE, 'dataplane/dispatcher', 'part', 'part/*'] },
   'dataplane/router': { rooms: [...DATA_PLANE, 'dataplane'] },
   'dataplane/sandbox': { rooms: [...DATA_PLANE, 'dataplane', 'dataplane/*'] },
   dataplane: { rooms: [...DATA_PLANE, 'dataplane/ingress', 'dataplane/router'] },

@@ -17,6 +17,10 @@ export interface RedisConnections {
    * @param commands a client made by `create`, which knows the nodes of a Cluster
    */
   readonly createSubscriber: (commands: Redis | Cluster) => Redis;
+  /** Addresses of the settings: of a Cluster some of its nodes. */
+  readonly nodes: readonly RedisNode[];
+  /** Creates a connection to one node that is made once: without a node to the only Redis, or to the master. */
+  readonly createOnce: (node?: RedisNode) => Redis;
 }
 
 /** Replies keep their shapes of RESP2. */
@@ -52,11 +56,18 @@ export async function findRedis(settings: RedisSettings, log: Logger): Promise<R
     access.keepFresh(single.options);
     return single;
   };
+  const createOnce = (node?: RedisNode) => {
+    const at = node ?? optionsOf(url, access);
+    const once = { retryStrategy: () => null, autoResubscribe: false, keepAlive: 10_000 };
+    return new Redis({ ...at, ...FAIL_FAST, ...once, ...access.options() });
+  };
   return {
     cluster,
     create: () => (cluster ? createCluster(url, access) : createSingle()),
     createSubscriber: commands =>
       commands instanceof Cluster ? createClusterSubscriber(url, access, commands) : createSingle(),
+    nodes: url.nodes,
+    createOnce,
   };
 }
 

@@ -1,0 +1,23 @@
+import { type EndpointConfig, sealEndpoint } from './endpoint-config.ts';
+import type { SealKeys } from './seal.ts';
+
+/** Whose an endpoint is: a subscription (`sub_…`) and its incarnation, which together are hashed to its slot. */
+export interface EndpointOwner {
+  readonly subscription: string;
+  readonly inc: string;
+}
+
+/**
+ * Encrypts the endpoint of a slot. The text begins with `<subscription>.<inc> `, which a slot alone does not tell, and
+ * which signing keys are derived from.
+ */
+export function sealSlotEndpoint(keys: SealKeys, { subscription, inc }: EndpointOwner, config: EndpointConfig): string {
+  return `${subscription}.${inc} ${sealEndpoint(keys, subscription, config)}`;
+}
+
+/** Returns the owner and the sealed endpoint, or undefined for text of another form. */
+export function parseSlotEndpoint(text: string): (EndpointOwner & { readonly sealed: string }) | undefined {
+  const [, subscription, inc, sealed] = /^([^. ]+)\.(\S+) (\S+)$/.exec(text) ?? [];
+  if (subscription === undefined || inc === undefined || sealed === undefined) return undefined;
+  return { subscription, inc, sealed };
+}

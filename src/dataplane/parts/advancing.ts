@@ -1,0 +1,70 @@
+import type { Advance } from '../../part/catchup/advance.ts';
+import type { Part } from '../../part/keys.ts';
+
+/** A part that stays held back, for want of tokens or of control data, is tried again after this time. */
+const HELD_MS = 1_000;
+
+export interface Advancing {
+  /** Something may have to be routed on. */
+  readonly start: () => void;
+  readonly stop: () => void;
+}
+
+/**
+ * Routes on for a part that is held back, and for subscriptions that are behind, until there is no more to do. Goes on beside
+ * the exchanges of the part: these are heartbeats, too.
+ */
+export function createAdvancing(options: {
+  readonly advance: Advance;
+  readonly part: Part;
+  /** Lanes may wait now. */
+  readonly onRouted: () => void;
+  /** The part's control data are missing. */
+  readonly onClosed: () => void;
+  readonly onError: (error: unknown) => void;
+}): Advancing {
+  const { advance, part } = options;
+  let running = false;
+  let again = false;
+  let stopped = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  /** Returns whether the part is to be tried again. */
+  async function advanceAll(): Promise<boolean> {
+    for (;;) {
+      again = false;
+      const answer = await advance(part);
+      if (answer.answer !== 'OK') {
+        if (answer.answer === 'CLOSED') options.onClosed();
+        return answer.answer === 'CLOSED';
+      }
+      if (answer.references > 0) options.onRouted();
+      if (stopped) return false;
+      if (!answer.more && !again) return answer.hold !== undefined;
+    }
+  }
+
+  async function run(): Promise<void> {
+    running = true;
+    clearTimeout(timer);
+    let isHeld = true;
+    try {
+      isHeld = await advanceAll();
+    } catch (error) {
+      options.onError(error);
+    }
+    running = false;
+    if (isHeld && !stopped) timer = setTimeout(() => void run(), HELD_MS);
+  }
+
+  return {
+    start() {
+      again = true;
+      if (!running && !stopped) void run();
+    },
+    stop() {
+      stopped = true;
+      clearTimeout(timer);
+    },
+  };
+}

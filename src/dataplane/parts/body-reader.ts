@@ -1,0 +1,41 @@
+import type { Part } from '../../part/keys.ts';
+import type { ReadBodies } from '../../part/log/read-bodies.ts';
+
+/** Bodies of one call, each of up to 1 MiB. */
+const BODIES_AT_ONCE = 16;
+
+/** Reads the body of an event that was too large to come with its claim; undefined where retention removed it. */
+export type ReadBody = (ref: string) => Promise<Buffer | undefined>;
+
+/** Reads what is asked for in one turn together, and the same body once for all subscriptions that ask meanwhile. */
+export function createReadBody(readBodies: ReadBodies, part: Part): ReadBody {
+  const reading = new Map<string, Promise<Buffer | undefined>>();
+  let asked: { ref: string; resolve: (body: Buffer | undefined) => void; reject: (error: unknown) => void }[] = [];
+
+  async function readAsked(): Promise<void> {
+    const all = asked;
+    asked = [];
+    for (let at = 0; at < all.length; at += BODIES_AT_ONCE) {
+      const some = all.slice(at, at + BODIES_AT_ONCE);
+      try {
+        const bodies = await readBodies(
+          part,
+          some.map(({ ref }) => ref),
+        );
+        for (const [i, { resolve }] of some.entries()) resolve(bodies[i]?.length ? bodies[i] : undefined);
+      } catch (error) {
+        for (const { reject } of some) reject(error);
+      }
+    }
+  }
+
+  return ref => {
+    const known = reading.get(ref);
+    if (known !== undefined) return known;
+    const { promise, resolve, reject } = Promise.withResolvers<Buffer | undefined>();
+    if (asked.push({ ref, resolve, reject }) === 1) setImmediate(() => void readAsked());
+    const read = promise.finally(() => reading.delete(ref));
+    reading.set(ref, read);
+    return read;
+  };
+}

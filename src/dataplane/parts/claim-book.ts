@@ -1,0 +1,135 @@
+import type { Completion } from '../../part/claims/exchange.ts';
+import type { HeldClaim } from './held-claim.ts';
+
+/** Completions of one exchange. */
+const COMPLETIONS_AT_ONCE = 256;
+/** So many completions are written at once, though nothing waits for them. */
+const ENOUGH = 32;
+
+interface Ended {
+  readonly completion: Completion;
+  /** Something waits for it to be written. */
+  readonly urgent: boolean;
+}
+
+/** Claims that this process holds in a part: from when they were read until Redis took their completion. */
+export interface ClaimBook {
+  /**
+   * Notes a claim. Returns whether it may be sent now. It may not where an attempt of the same lane is under way, which is of
+   * an earlier claim that was taken from us.
+   */
+  readonly take: (held: HeldClaim) => boolean;
+  /** Ends a claim; returns the next one of its lane that may be sent now. */
+  readonly end: (held: HeldClaim, completion: Completion) => HeldClaim | undefined;
+  /** Gives back a claim that was never read. */
+  readonly giveBack: (lane: string, ref: string) => void;
+  readonly has: (lane: string, ref: string) => boolean;
+  /** More waits in a lane; returns whether its completion is waiting to be written. */
+  readonly markBehind: (lane: string) => boolean;
+  /** Completions for the next exchange, which then are under way until they are `written` or `notWritten`. */
+  readonly startWriting: () => readonly Completion[];
+  readonly written: () => number;
+  readonly notWritten: () => void;
+  /** Claims that are not yet known to Redis as ended. */
+  readonly count: () => number;
+  readonly holdsLapsed: () => boolean;
+  /** Completions are to be written: none, some, or some that others wait for. */
+  readonly toWrite: () => 'none' | 'some' | 'urgent';
+  readonly clear: () => number;
+}
+
+export function createClaimBook(): ClaimBook {
+  const held = new Map<string, HeldClaim>();
+  let ended: Ended[] = [];
+  let writing: readonly Ended[] = [];
+  let urgent = false;
+  /** Claims that wait behind one that was taken from us. */
+  let followers = 0;
+  let lapsed = 0;
+
+  function push(completion: Completion, isUrgent: boolean): void {
+    ended.push({ completion, urgent: isUrgent });
+    urgent ||= isUrgent;
+  }
+
+  const count = () => held.size + followers + ended.length + writing.length;
+
+  return {
+    take(claim) {
+      const before = held.get(claim.claim.lane);
+      if (before === undefined) {
+        if (claim.claim.lapses > 0) lapsed++;
+        held.set(claim.claim.lane, claim);
+        return true;
+      }
+      if (before.claim.ref === claim.claim.ref) {
+        // The same event, claimed again: what will be said of it holds for the new claim.
+        before.atMs = claim.atMs;
+        before.behind = claim.behind;
+        return false;
+      }
+      if (before.next === undefined) followers++;
+      before.next = claim;
+      return false;
+    },
+    end(claim, completion) {
+      const { lane } = claim.claim;
+      if (claim.claim.lapses > 0) lapsed--;
+      push(completion, claim.behind || completion.outcome === 'released');
+      const { next } = claim;
+      if (next === undefined) {
+        held.delete(lane);
+        return undefined;
+      }
+      followers--;
+      if (next.claim.lapses > 0) lapsed++;
+      held.set(lane, next);
+      return next;
+    },
+    giveBack: (lane, ref) => push({ lane, ref, outcome: 'released', reason: 'released' }, true),
+    has(lane, ref) {
+      const claim = held.get(lane);
+      if (claim?.claim.ref === ref || claim?.next?.claim.ref === ref) return true;
+      return [...ended, ...writing].some(({ completion }) => completion.lane === lane && completion.ref === ref);
+    },
+    markBehind(lane) {
+      const claim = held.get(lane);
+      if (claim !== undefined) {
+        (claim.next ?? claim).behind = true;
+        return false;
+      }
+      const isEnded = ended.some(({ completion }) => completion.lane === lane);
+      urgent ||= isEnded;
+      return isEnded;
+    },
+    startWriting() {
+      writing = ended.slice(0, COMPLETIONS_AT_ONCE);
+      ended = ended.slice(COMPLETIONS_AT_ONCE);
+      urgent = ended.some(each => each.urgent);
+      return writing.map(({ completion }) => completion);
+    },
+    written() {
+      const { length } = writing;
+      writing = [];
+      return length;
+    },
+    notWritten() {
+      ended = [...writing, ...ended];
+      writing = [];
+      urgent ||= ended.length > 0;
+    },
+    count,
+    holdsLapsed: () => lapsed > 0,
+    toWrite: () => (ended.length === 0 ? 'none' : urgent || ended.length >= ENOUGH ? 'urgent' : 'some'),
+    clear() {
+      const all = count();
+      held.clear();
+      ended = [];
+      writing = [];
+      urgent = false;
+      followers = 0;
+      lapsed = 0;
+      return all;
+    },
+  };
+}

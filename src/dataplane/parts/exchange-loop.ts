@@ -1,0 +1,270 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ExchangeAnswer } from '../../part/claims/exchange.ts';
+import type { Part } from '../../part/keys.ts';
+import { backoffMs } from '../../time/backoff.ts';
+import type { ClaimBook } from './claim-book.ts';
+import type { PartWorkerDeps } from './part-worker-deps.ts';
+import type { PushCount } from './push-count.ts';
+import { READY_MS } from './watch.ts';
+
+/** Completions that nothing waits for are written together with those of this time. */
+const LINGER_MS = 5;
+/** With claims held, another exchange follows after this time at the latest: it says that we are at work. */
+const BEAT_MS = 1_000;
+/** Claims that one part may hold, claims of one exchange, and bytes of pushes that may lie unread. */
+const LIMIT = 2_048;
+const CLAIMS_AT_ONCE = 64;
+const ROOM_BYTES = 2 * 2 ** 20;
+/** How long a push may be under way before it is looked for. */
+const PUSH_MS = 200;
+/** A call whose answer was lost may still be made after the next ones: its claims are looked for once more. */
+const LATE_CALL_MS = 10_000;
+/** How long a part without control data, or full of others, is left alone. */
+const CLOSED_MS = 1_000;
+const RETRY = { firstMs: 100, mostMs: 1_000 };
+/** How long a stopping worker without attempts waits for Redis. What it could not end is sent again by others. */
+const STOP_PATIENCE_MS = 10_000;
+
+export interface ExchangeLoop {
+  /** Something waits, or may wait, to be claimed. */
+  readonly want: () => void;
+  /** An attempt ended. */
+  readonly completed: () => void;
+  /** Claims are held: says so in time. */
+  readonly beat: () => void;
+  /** Claims may have been lost on their way. */
+  readonly reclaim: () => void;
+  /** When the last exchange that was answered had been sent, by our monotonic clock. */
+  readonly acknowledgedMs: () => number;
+  /** Claims nothing more; resolves when Redis knows of the end of everything that was held, or is away. */
+  readonly stop: (readyMs: number) => Promise<void>;
+}
+
+/**
+ * Calls Redis for one part: never more than one exchange is under way. Attempts that end meanwhile are ended by the next one,
+ * which makes the next claims as well.
+ */
+export function createExchangeLoop(options: {
+  readonly deps: PartWorkerDeps;
+  readonly part: Part;
+  readonly book: ClaimBook;
+  readonly count: PushCount;
+  readonly sending: () => number;
+  readonly fence: () => Promise<void>;
+  readonly isListening: () => boolean;
+  readonly onAnswer: (answer: Exclude<ExchangeAnswer, { answer: 'GONE' }>, sentMs: number) => void;
+  readonly onFailure: (error: unknown, what: string) => void;
+}): ExchangeLoop {
+  const { deps, part, book, count } = options;
+  const { name, room, monotonicMs } = deps;
+  let isWanted = false;
+  let isBeatDue = false;
+  let isLingering = false;
+  let reclaimWanted = false;
+  let running = false;
+  let soon = false;
+  let isGone = false;
+  let failures = 0;
+  let acknowledgedMs = Number.NEGATIVE_INFINITY;
+  /** Set when the worker is to stop; done when Redis knows that nothing may be pushed any more. */
+  let stopping: { readonly done: () => void; isToldOf: boolean; giveUpMs: number | undefined } | undefined;
+  const timers: { linger?: NodeJS.Timeout; beat?: NodeJS.Timeout; late?: NodeJS.Timeout; push?: NodeJS.Timeout } = {};
+  let closedTimer: NodeJS.Timeout | undefined;
+
+  function wake(): void {
+    if (soon || running || isGone) return;
+    soon = true;
+    // What ends in the same turn is written together.
+    setImmediate(() => {
+      soon = false;
+      if (!running) void run();
+    });
+  }
+
+  function want(): void {
+    isWanted = true;
+    wake();
+  }
+
+  function reclaim(): void {
+    reclaimWanted = true;
+    wake();
+  }
+
+  function completed(): void {
+    if (book.toWrite() === 'urgent' || stopping !== undefined) return wake();
+    if (running) return;
+    timers.linger ??= setTimeout(() => {
+      delete timers.linger;
+      isLingering = true;
+      wake();
+    }, LINGER_MS);
+  }
+
+  function beat(): void {
+    if (timers.beat !== undefined || book.count() === 0) return;
+    timers.beat = setTimeout(
+      () => {
+        delete timers.beat;
+        if (book.count() === 0) return;
+        if (monotonicMs() - acknowledgedMs < BEAT_MS) return beat();
+        isBeatDue = true;
+        wake();
+      },
+      Math.max(0, Math.min(BEAT_MS, acknowledgedMs + BEAT_MS - monotonicMs())),
+    );
+  }
+
+  const isToExchange = () =>
+    isWanted ||
+    isBeatDue ||
+    book.toWrite() === 'urgent' ||
+    (book.toWrite() === 'some' && (isLingering || stopping !== undefined)) ||
+    (stopping !== undefined && !stopping.isToldOf);
+
+  async function run(): Promise<void> {
+    running = true;
+    while (!isGone) {
+      try {
+        if (reclaimWanted && options.isListening()) await lookForClaims();
+        else if (isToExchange()) await exchange();
+        else break;
+        failures = 0;
+      } catch (error) {
+        options.onFailure(error, 'exchange failed');
+        await delay(backoffMs(RETRY, ++failures, Math.random));
+        if (mayLeave()) break;
+      }
+    }
+    running = false;
+    if (isGone || hasStopped() || mayLeave()) return stopping?.done();
+    if (book.toWrite() !== 'none') completed();
+    beat();
+  }
+
+  const hasStopped = () => stopping?.isToldOf === true && book.count() === 0;
+
+  /** A stopped worker ends also while Redis is away. */
+  function mayLeave(): boolean {
+    if (stopping === undefined || failures === 0 || options.sending() > 0) return false;
+    stopping.giveUpMs ??= monotonicMs() + STOP_PATIENCE_MS;
+    return book.count() === 0 || monotonicMs() >= stopping.giveUpMs;
+  }
+
+  async function exchange(): Promise<void> {
+    const isStopping = stopping !== undefined;
+    clearTimeout(timers.linger);
+    delete timers.linger;
+    const holds = book.count();
+    const limit = isStopping ? 0 : Math.min(LIMIT, holds + room.free());
+    const completing = book.startWriting();
+    const isFull = room.free() === 0;
+    isWanted = false;
+    isBeatDue = false;
+    isLingering = false;
+    const sentMs = monotonicMs();
+    const holding = { dispatcher: name, readyMs: READY_MS, limit, held: holds, holdsLapsed: book.holdsLapsed() };
+    const seen = { pushed: count.pushed(), bytes: count.bytes(), roomBytes: ROOM_BYTES };
+    const most = isStopping ? 0 : CLAIMS_AT_ONCE;
+    let answer: ExchangeAnswer;
+    try {
+      answer = await deps.exchange(part, { ...holding, ...seen }, completing, most);
+    } catch (error) {
+      // It may have been made all the same. What is said twice is taken once; what was claimed is looked for.
+      book.notWritten();
+      isWanted = true;
+      reclaimWanted = true;
+      timers.late ??= setTimeout(() => {
+        delete timers.late;
+        reclaim();
+      }, LATE_CALL_MS);
+      throw error;
+    }
+    if (answer.answer === 'GONE') return leavePart();
+    room.give(book.written());
+    acknowledgedMs = sentMs;
+    if (answer.pushed > count.pushed()) lookForPush(answer.pushed, answer.bytes);
+    if (answer.more && !isStopping) isWanted = true;
+    if (answer.answer !== 'OK') wantLater();
+    if (isFull && !isStopping) room.wait(want);
+    options.onAnswer(answer, sentMs);
+    if (stopping !== undefined && isStopping && !stopping.isToldOf) {
+      stopping.isToldOf = true;
+      reclaimWanted = true;
+    }
+  }
+
+  function wantLater(): void {
+    if (stopping !== undefined || book.count() === 0) return;
+    closedTimer ??= setTimeout(() => {
+      closedTimer = undefined;
+      want();
+    }, CLOSED_MS);
+  }
+
+  /** A push that does not arrive within some time is lost, if it is not before a fence either. */
+  function lookForPush(pushed: number, bytes: number): void {
+    timers.push ??= setTimeout(() => {
+      delete timers.push;
+      if (count.pushed() >= pushed) return;
+      options.fence().then(
+        () => {
+          if (count.pushed() >= pushed) return;
+          count.skipTo(pushed, bytes);
+          reclaim();
+        },
+        // It is listened to anew, after which claims are looked for anyway.
+        error => options.onFailure(error, 'pushes could not be fenced'),
+      );
+    }, PUSH_MS);
+  }
+
+  /**
+   * Gives back claims that Redis says are ours and that we know nothing of. The list is made first: what was pushed before it
+   * lies before the fence. No exchange is under way, whose answer could bring one of them.
+   */
+  async function lookForClaims(): Promise<void> {
+    reclaimWanted = false;
+    try {
+      const own = await deps.readOwnClaims(part, name);
+      await options.fence();
+      for (const { lane, ref } of own) {
+        if (book.has(lane, ref)) continue;
+        book.giveBack(lane, ref);
+        room.take(1);
+      }
+    } catch (error) {
+      reclaimWanted = true;
+      throw error;
+    }
+  }
+
+  function leavePart(): void {
+    isGone = true;
+    room.give(book.clear());
+    stopTimers();
+  }
+
+  function stopTimers(): void {
+    for (const timer of Object.values(timers)) clearTimeout(timer);
+    clearTimeout(closedTimer);
+  }
+
+  return {
+    want,
+    completed,
+    beat,
+    reclaim,
+    acknowledgedMs: () => acknowledgedMs,
+    async stop(readyMs) {
+      const isKnown = monotonicMs() - acknowledgedMs < readyMs || book.count() > 0 || running;
+      if (isGone || !isKnown) return stopTimers();
+      await new Promise<void>(resolve => {
+        stopping = { done: resolve, isToldOf: false, giveUpMs: undefined };
+        wake();
+      });
+      isGone = true;
+      stopTimers();
+    },
+  };
+}

@@ -1,0 +1,71 @@
+import { parseSlotEndpoint } from '../../core/delivery/slot-endpoint.ts';
+import { parseRow, type SubscriptionRow } from '../../part/gate/subscription-row.ts';
+import { type Part, partKeys, slotOf } from '../../part/keys.ts';
+import type { RedisClient } from '../../redis/client.ts';
+import type { Logger } from '../../telemetry/log.ts';
+import { type OpenSubscription, openSubscription, type SubscriptionKeys } from '../dispatcher/subscription.ts';
+
+/** A subscription of a part, as its row and its sealed endpoint said. */
+export interface OpenedSlot {
+  readonly row: SubscriptionRow;
+  readonly subscription: OpenSubscription;
+  /** What it was opened from. */
+  readonly source: string;
+}
+
+/** Reads slots anew; undefined for one without a row, or without an endpoint that can be opened. */
+export type OpenSlots = (slots: readonly string[]) => Promise<readonly (OpenedSlot | undefined)[]>;
+
+export interface SlotOpening {
+  readonly redis: Pick<RedisClient, 'call'>;
+  readonly keys: SubscriptionKeys;
+  /** Of the product, for `user-agent`. */
+  readonly version: string;
+  readonly wallMs: () => number;
+  readonly log: Logger;
+}
+
+const KEPT_AT_MOST = 20_000;
+
+export function createOpenSlots({ redis, keys, version, wallMs, log }: SlotOpening, part: Part): OpenSlots {
+  const names = partKeys(part);
+  const kept = new Map<string, OpenedSlot>();
+
+  async function open(slot: string, rowText: string, endpointText: string): Promise<OpenedSlot | undefined> {
+    const row = parseRow(rowText);
+    const owner = parseSlotEndpoint(endpointText);
+    if (row === undefined || owner === undefined || slotOf(owner.subscription, owner.inc) !== slot) return undefined;
+    const { tenant, queue, gen } = part;
+    const { subscription: sub, inc, sealed } = owner;
+    const fields = { tenant, queue, gen, inc, cfgv: row.cfgv, endpoint: sealed };
+    const inbox = { integration: row.integration, sub, inc };
+    const stored = { readSubscription: async () => fields };
+    const subscription = await openSubscription(stored, keys, version, inbox, wallMs());
+    return subscription && { row, subscription, source: rowText + endpointText };
+  }
+
+  return async function openSlots(slots) {
+    const [rows, endpoints] = (await Promise.all([
+      redis.call('hmget', names.subs, ...slots),
+      redis.call('hmget', names.endpoints, ...slots),
+    ])) as [(string | null)[], (string | null)[]];
+    const opening = slots.map(async (slot, i) => {
+      const [row, endpoint] = [rows[i] ?? '', endpoints[i] ?? ''];
+      const known = kept.get(slot);
+      if (known?.source === row + endpoint && wallMs() < known.subscription.validUntilMs) return known;
+      kept.delete(slot);
+      if (row === '') return undefined;
+      try {
+        const opened = await open(slot, row, endpoint);
+        if (kept.size >= KEPT_AT_MOST) kept.clear();
+        if (opened === undefined) log.error({ slot, queue: part.queue }, 'endpoint of a subscription is not usable');
+        else kept.set(slot, opened);
+        return opened;
+      } catch (error) {
+        log.error({ err: error as Error, slot, queue: part.queue }, 'subscription could not be opened');
+        return undefined;
+      }
+    });
+    return Promise.all(opening);
+  };
+}

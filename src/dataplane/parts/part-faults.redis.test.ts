@@ -1,0 +1,233 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { type RedisServer, startRedis } from '../../../test/support/redis/server.ts';
+import { connectRedis, type RedisClient } from '../../redis/client.ts';
+import type { PushConnection } from '../../redis/push-connection.ts';
+import { createLogger } from '../../telemetry/log.ts';
+import type { PartWorkerDeps } from './part-worker-deps.ts';
+import { createPartWorld } from './testing/part-world.ts';
+import { startProxy } from './testing/proxy.ts';
+import { startSink } from './testing/sink.ts';
+
+const soon = { timeout: 15_000, interval: 10 };
+const KEYS = Array.from({ length: 6 }, (_, i) => `g${i}`);
+
+let server: RedisServer;
+let redis: RedisClient;
+beforeAll(async () => {
+  server = await startRedis({ appendonly: true });
+  redis = await connectRedis(server.url, createLogger({ level: 'silent' }));
+});
+afterAll(async () => {
+  await redis.close();
+  await server.stop();
+});
+
+async function start(row = {}) {
+  const world = await createPartWorld(redis, server.url);
+  const sink = await startSink();
+  await world.subscribe('a', sink, KEYS, row);
+  const times = (body: string) => sink.bodies().filter(each => each === body).length;
+  const isEmpty = () => vi.waitFor(async () => expect(await world.isEmpty()).toBe(true), soon);
+  return { world, sink, times, isEmpty };
+}
+
+/** Pushes of which some are lost. */
+function losing(pushes: PartWorkerDeps['pushes'], isLost: (message: Buffer) => boolean): PartWorkerDeps['pushes'] {
+  const listen: PushConnection['listen'] = (channel, listener) =>
+    pushes.listen(channel, {
+      ...listener,
+      onMessage: message => {
+        if (!isLost(message)) listener.onMessage(message);
+      },
+    });
+  return { ...pushes, listen };
+}
+
+describe('dispatchers', () => {
+  test('three share a part: each event once, in order within its lane', async () => {
+    const { world, sink, isEmpty } = await start();
+    for (const name of ['d1', 'd2', 'd3']) await world.startWorker(name);
+    const bodies: string[] = [];
+    for (let i = 0; i < 30; i++) bodies.push(...(await world.send(...KEYS)));
+    await vi.waitFor(() => expect(sink.arrivals).toHaveLength(bodies.length), soon);
+    for (const key of KEYS) expect(sink.of(key)).toEqual(bodies.filter(body => body.startsWith(key)));
+    await isEmpty();
+  });
+
+  test('one that dies: another, which was asleep, delivers what it held, once more at most', async () => {
+    const { world, sink, times, isEmpty } = await start({ cap: 3 });
+    const dying = await world.startWorker('d1');
+    sink.control.script = () => {};
+    await world.send('g0');
+    await vi.waitFor(() => expect(sink.arrivals).toHaveLength(1), soon);
+    const bodies = await world.send(...KEYS.slice(1));
+    await vi.waitFor(() => expect(sink.arrivals).toHaveLength(3), soon);
+    await world.startWorker('d2');
+    await delay(200);
+    sink.control.script = (_arrival, response) => response.end();
+    await dying.die();
+    await isEmpty();
+    for (const body of bodies) expect([1, 2]).toContain(times(body));
+    expect(sink.arrivals.length).toBeLessThanOrEqual(6 + 3);
+  });
+
+  test('one that is stalled sends nothing that is too old; its claims go to another', async () => {
+    const { world, sink, isEmpty } = await start();
+    const proxy = await startProxy(server.url);
+    await world.startWorker('d1', undefined, proxy.url);
+    await world.send('g0');
+    await isEmpty();
+    proxy.pause();
+    const bodies = await world.send('g0', 'g1');
+    expect(await redis.call('hlen', world.keys.claims)).toBe(2);
+    await world.startWorker('d2');
+    await vi.waitFor(() => expect(sink.bodies().slice(1).toSorted()).toEqual(bodies.toSorted()), soon);
+    proxy.resume();
+    const [last = ''] = await world.send('g2');
+    await vi.waitFor(() => expect(sink.bodies()).toContain(last), soon);
+    await isEmpty();
+    await delay(500);
+    expect(sink.arrivals).toHaveLength(4);
+  });
+
+  test('one that reads a push late does not send by it: the key was deactivated meanwhile', async () => {
+    const { world, sink } = await start();
+    let unread: (() => void)[] | undefined;
+    await world.startWorker('d1', ({ pushes }) => ({
+      pushes: {
+        ...pushes,
+        listen: (channel, listener) =>
+          pushes.listen(channel, {
+            ...listener,
+            onMessage: message => {
+              if (unread === undefined) listener.onMessage(message);
+              else unread.push(() => listener.onMessage(message));
+            },
+          }),
+      },
+    }));
+    const answers: (() => void)[] = [];
+    sink.control.script = (_arrival, response) => void answers.push(() => response.end());
+    await world.send('g0');
+    await vi.waitFor(() => expect(answers).toHaveLength(1), soon);
+    unread = [];
+    await world.send('g1');
+    await world.change({ kind: 'off', slot: world.slot('a'), groupKey: 'g1' });
+    await delay(1_200);
+    for (const read of unread.splice(0)) read();
+    unread = undefined;
+    await delay(300);
+    expect(sink.of('g1')).toEqual([]);
+    answers[0]?.();
+    await vi.waitFor(async () => expect((await world.counts('a'))[0]).toBe(0), soon);
+  });
+});
+
+describe('lost', () => {
+  test.each(['with one after it', 'with nothing after it'])(
+    'a push, %s: nothing is lost, nothing sent twice',
+    async after => {
+      const { world, sink, isEmpty } = await start();
+      let losesNext = false;
+      await world.startWorker('d1', deps => ({
+        pushes: losing(deps.pushes, message => {
+          const isLost = losesNext && message.includes('d1 ');
+          losesNext &&= !isLost;
+          return isLost;
+        }),
+      }));
+      await world.send('g0');
+      await isEmpty();
+      losesNext = true;
+      await world.send('g1', 'g2');
+      if (after === 'with one after it') await world.send('g3');
+      await vi.waitFor(() => expect(losesNext).toBe(false), soon);
+      await isEmpty();
+      const bodies = sink.bodies();
+      expect(bodies).toHaveLength(after === 'with one after it' ? 4 : 3);
+      expect(new Set(bodies).size).toBe(bodies.length);
+    },
+  );
+
+  test('a push, while another one lies unread: that is not taken for lost, nothing is sent twice', async () => {
+    const { world, sink, isEmpty } = await start();
+    let losesNext = false;
+    let unread: (() => void)[] | undefined;
+    const readAll = () => {
+      for (const read of unread?.splice(0) ?? []) read();
+      unread = undefined;
+    };
+    await world.startWorker('d1', deps => {
+      const pushes = losing(deps.pushes, message => {
+        const isLost = losesNext && message.includes('d1 ');
+        losesNext &&= !isLost;
+        return isLost;
+      });
+      const listen: PushConnection['listen'] = (channel, listener) =>
+        pushes.listen(channel, {
+          ...listener,
+          onMessage: message => {
+            if (unread === undefined) listener.onMessage(message);
+            else unread.push(() => listener.onMessage(message));
+          },
+        });
+      const fence = async (channel: string) => {
+        await pushes.fence(channel);
+        readAll();
+      };
+      let isFirst = true;
+      const readOwnClaims: PartWorkerDeps['readOwnClaims'] = async (part, name) => {
+        if (isFirst) {
+          isFirst = false;
+          unread = [];
+          await world.send('g5');
+          setTimeout(readAll, 300);
+        }
+        return deps.readOwnClaims(part, name);
+      };
+      return { pushes: { ...pushes, listen, fence }, readOwnClaims };
+    });
+    await world.send('g0');
+    await isEmpty();
+    losesNext = true;
+    await world.send('g1');
+    await vi.waitFor(() => expect(losesNext).toBe(false), soon);
+    await world.send('g2');
+    await vi.waitFor(() => expect(new Set(sink.bodies()).size).toBe(4), soon);
+    await isEmpty();
+    await delay(400);
+    expect(sink.arrivals).toHaveLength(4);
+  });
+
+  test('answers of exchanges: nothing is lost, nothing sent twice', async () => {
+    const { world, sink, isEmpty } = await start();
+    const proxy = await startProxy(server.url);
+    await world.startWorker('d1', undefined, proxy.url);
+    const bodies = await world.send('g0');
+    await isEmpty();
+    for (let round = 0; round < 3; round++) {
+      proxy.loseAnswers(1);
+      // Two of a lane: the exchange that ends the first claims the second.
+      bodies.push(...(await world.send(...KEYS, ...KEYS)));
+      await vi.waitFor(() => expect(proxy.lost()).toBe(true), soon);
+      await isEmpty();
+    }
+    for (const key of KEYS) expect(sink.of(key)).toEqual(bodies.filter(body => body.startsWith(key)));
+  });
+});
+
+test('Redis that is killed and comes back: everything is delivered, in order', async () => {
+  const { world, sink, isEmpty } = await start();
+  for (const name of ['d1', 'd2']) await world.startWorker(name);
+  const bodies: string[] = [];
+  for (let i = 0; i < 10; i++) bodies.push(...(await world.send(...KEYS)));
+  await server.restart();
+  await vi.waitFor(() => expect(redis.isReady()).toBe(true), soon);
+  for (let i = 0; i < 10; i++) bodies.push(...(await world.send(...KEYS)));
+  await isEmpty();
+  for (const key of KEYS) {
+    const first = [...new Set(sink.of(key))];
+    expect(first).toEqual(bodies.filter(body => body.startsWith(key)));
+  }
+});

@@ -1,0 +1,28 @@
+import type { Advance } from '../../part/catchup/advance.ts';
+import type { Exchange } from '../../part/claims/exchange.ts';
+import type { Evict, ReadOwnClaims } from '../../part/claims/held-claims.ts';
+import type { LookAtPart } from '../../part/claims/look.ts';
+import type { Part } from '../../part/keys.ts';
+import type { ReadBodies } from '../../part/log/read-bodies.ts';
+import type { PushConnection } from '../../redis/push-connection.ts';
+import type { DeliverDeps } from '../dispatcher/deliver.ts';
+import type { SlotOpening } from './opened-slots.ts';
+import type { Room } from './room.ts';
+
+/** What the workers of all parts of a process share. */
+export interface PartWorkerDeps extends SlotOpening, Omit<DeliverDeps, 'nowMs'> {
+  /** Of this process, never used by another: claims are held by it. No blanks. */
+  readonly name: string;
+  readonly pushes: Pick<PushConnection, 'listen' | 'fence' | 'leave'>;
+  readonly exchange: Exchange;
+  readonly readOwnClaims: ReadOwnClaims;
+  readonly evict: Evict;
+  readonly advance: Advance;
+  readonly look: LookAtPart;
+  readonly readBodies: ReadBodies;
+  readonly room: Room;
+  /** An endpoint was disabled by what it answered. */
+  readonly onDisabled: (part: Part, slot: string) => void;
+  /** Control data of a part are missing. */
+  readonly onClosed: (part: Part) => void;
+}

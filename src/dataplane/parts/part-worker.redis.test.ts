@@ -1,0 +1,217 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Webhook } from 'standardwebhooks';
+import { describe, expect, test, vi } from 'vitest';
+import { redisClusterUrl, redisUrl } from '../../../test/support/redis/shared.ts';
+import { signingSecret } from '../../core/delivery/signing-secret.ts';
+import { parseEventId } from '../../part/log/event-id.ts';
+import { onEachRedis } from '../../redis/testing/each-redis.ts';
+import { createPartWorld, rootKey } from './testing/part-world.ts';
+import { startSink } from './testing/sink.ts';
+
+const soon = { timeout: 10_000, interval: 10 };
+
+onEachRedis(redis => {
+  const start = async (keys = ['k', 'l', 'm'], row = {}) => {
+    const world = await createPartWorld(redis(), redis().cluster ? redisClusterUrl() : redisUrl());
+    const sink = await startSink();
+    await world.subscribe('a', sink, keys, row);
+    return { world, sink };
+  };
+
+  describe('deliveries', () => {
+    test('are signed, in order within a lane, and done once', async () => {
+      const { world, sink } = await start();
+      await world.startWorker('d1');
+      const bodies: string[] = [];
+      for (let i = 0; i < 20; i++) bodies.push(...(await world.send('k', 'l', 'm')));
+      await vi.waitFor(() => expect(sink.arrivals).toHaveLength(60), soon);
+      await vi.waitFor(async () => expect(await world.isEmpty()).toBe(true), soon);
+      for (const key of ['k', 'l', 'm']) expect(sink.of(key)).toEqual(bodies.filter(body => body.startsWith(key)));
+      expect(await world.counts('a')).toEqual([0, 60, 0, 60, 0, 0]);
+      const { body, headers, id } = sink.arrivals[0] as (typeof sink.arrivals)[0];
+      const secret = signingSecret(rootKey, 'sub_a', 1);
+      // It is signed, and no JSON.
+      expect(() => new Webhook(secret).verify(body, headers as Record<string, string>)).toThrow(SyntaxError);
+      expect(parseEventId(id, world.part)).toMatchObject({ part: 0 });
+    });
+
+    test('that wait when a worker comes are claimed by it', async () => {
+      const { world, sink } = await start();
+      const bodies = await world.send('k', 'k', 'l');
+      await world.startWorker('d1');
+      await vi.waitFor(() => expect(sink.bodies().toSorted()).toEqual(bodies.toSorted()), soon);
+    });
+
+    test('of a part that sleeps cost no command, and wake it', async () => {
+      const { world, sink } = await start();
+      const worker = await world.startWorker('d1');
+      await world.send('k');
+      await vi.waitFor(() => expect(sink.arrivals).toHaveLength(1), soon);
+      await delay(3_500);
+      const before = worker.commands();
+      await delay(1_500);
+      expect(worker.commands()).toBe(before);
+      await world.send('l');
+      await vi.waitFor(() => expect(sink.arrivals).toHaveLength(2), soon);
+    });
+
+    test('of large bodies', async () => {
+      const { world, sink } = await start();
+      await world.subscribe('b', sink, ['k']);
+      await world.startWorker('d1');
+      const body = Buffer.alloc(300_000, 'x');
+      await world.ingest({ groupKey: 'k', meta: '{"s":"/orders"}', body });
+      await vi.waitFor(() => expect(sink.arrivals).toHaveLength(2), soon);
+      for (const arrival of sink.arrivals) expect(arrival.body.equals(body)).toBe(true);
+      await vi.waitFor(async () => expect(await world.isEmpty()).toBe(true), soon);
+    });
+
+    test('are at most as many at once as the cap', async () => {
+      const keys = Array.from({ length: 30 }, (_, i) => `g${i}`);
+      const { world, sink } = await start(keys, { cap: 3 });
+      sink.control.script = (_arrival, response) => void setTimeout(() => response.end(), 20);
+      await world.startWorker('d1');
+      await world.send(...keys);
+      await vi.waitFor(() => expect(sink.arrivals).toHaveLength(30), soon);
+      expect(sink.control.most).toBe(3);
+    });
+
+    test('to an endpoint that hangs: what waits for its turn is kept, not given back and claimed again', async () => {
+      const keys = Array.from({ length: 6 }, (_, i) => `g${i}`);
+      const { world, sink } = await start(keys, { cap: 1 });
+      sink.control.script = (_arrival, response) => void setTimeout(() => response.end(), 1_300);
+      let exchanges = 0;
+      await world.startWorker('d1', deps => ({
+        exchange: (...args) => {
+          exchanges++;
+          return deps.exchange(...args);
+        },
+      }));
+      await world.send(...keys.slice(0, 3));
+      await vi.waitFor(() => expect(sink.arrivals).toHaveLength(3), soon);
+      expect(exchanges).toBeLessThan(20);
+      expect(new Set(sink.bodies()).size).toBe(3);
+    });
+  });
+
+  describe('control', () => {
+    test('a pause between claim and sending: what was not begun is given back, and comes when it ends', async () => {
+      const keys = Array.from({ length: 6 }, (_, i) => `g${i}`);
+      const { world, sink } = await start(keys, { cap: 3 });
+      const answers: (() => void)[] = [];
+      sink.control.script = (_arrival, response) => void answers.push(() => response.end());
+      await world.startWorker('d1');
+      await world.send(...keys);
+      await vi.waitFor(() => expect(answers).toHaveLength(3), soon);
+      await world.change(world.rowOf('a', { cap: 3, route: 'paused', send: 'held' }));
+      await world.send('g0');
+      for (const answer of answers.splice(0)) answer();
+      await vi.waitFor(async () => expect((await world.counts('a'))[0]).toBe(0), soon);
+      expect(sink.arrivals).toHaveLength(3);
+      sink.control.script = (_arrival, response) => response.end();
+      await world.change(world.rowOf('a', { cap: 3 }));
+      await vi.waitFor(() => expect(new Set(sink.bodies()).size).toBe(7), soon);
+      expect(sink.arrivals).toHaveLength(7);
+    });
+
+    test('a key that is deactivated while its event is claimed: what follows stays', async () => {
+      const { world, sink } = await start();
+      const answers: (() => void)[] = [];
+      sink.control.script = (_arrival, response) => void answers.push(() => response.end());
+      await world.startWorker('d1');
+      await world.send('k', 'k');
+      await vi.waitFor(() => expect(answers).toHaveLength(1), soon);
+      await world.change({ kind: 'off', slot: world.slot('a'), groupKey: 'k' });
+      sink.control.script = (_arrival, response) => response.end();
+      answers[0]?.();
+      const [other] = await world.send('l');
+      await vi.waitFor(() => expect(sink.bodies()).toContain(other), soon);
+      expect(sink.of('k')).toHaveLength(1);
+    });
+
+    test('a new endpoint is used from the next event on', async () => {
+      const { world, sink } = await start();
+      const other = await startSink();
+      await world.startWorker('d1');
+      await world.send('k');
+      await vi.waitFor(() => expect(sink.arrivals).toHaveLength(1), soon);
+      await world.change(world.endpointOf('a', other));
+      await world.send('k');
+      await vi.waitFor(() => expect(other.arrivals).toHaveLength(1), soon);
+    });
+
+    test('an endpoint that is not of its slot is not used', async () => {
+      const { world, sink } = await start();
+      const wrong = world.endpointOf('b', sink);
+      await world.change({ ...wrong, slot: world.slot('a') });
+      await world.startWorker('d1');
+      await world.send('k');
+      await delay(300);
+      expect(sink.arrivals).toEqual([]);
+      await world.change(world.endpointOf('a', sink));
+      await vi.waitFor(() => expect(sink.arrivals).toHaveLength(1), soon);
+    });
+  });
+
+  describe('failures', () => {
+    test('are repeated when due, Retry-After included, before what is behind them', async () => {
+      const { world, sink } = await start();
+      let failed = 0;
+      sink.control.script = (_arrival, response) => {
+        if (failed++ > 0) return void response.end();
+        response.writeHead(429, { 'retry-after': '1' }).end();
+      };
+      await world.startWorker('d1');
+      const [first = '', second = ''] = await world.send('k', 'k');
+      await vi.waitFor(() => expect(sink.bodies()).toEqual([first]), soon);
+      const failedMs = performance.now();
+      await vi.waitFor(() => expect(sink.bodies()).toEqual([first, first, second]), soon);
+      expect(performance.now() - failedMs).toBeGreaterThan(900);
+      await vi.waitFor(async () => expect(await world.isEmpty()).toBe(true), soon);
+    });
+
+    test('end as dead when the schedule is over', async () => {
+      const { world, sink } = await start();
+      sink.control.script = (_arrival, response) => void response.writeHead(500).end('broken');
+      await world.startWorker('d1');
+      await world.send('k');
+      await vi.waitFor(async () => expect(await world.counts('a')).toEqual([0, 1, 0, 0, 1, 0]), soon);
+      expect(sink.arrivals).toHaveLength(4);
+    });
+
+    test('a 410 disables the endpoint: nothing more is sent, nothing is lost', async () => {
+      const { world, sink } = await start();
+      sink.control.script = (_arrival, response) => void response.writeHead(410).end();
+      await world.startWorker('d1');
+      const [body = ''] = await world.send('k');
+      await vi.waitFor(() => expect(world.disabled).toEqual([world.slot('a')]), soon);
+      const [other = ''] = await world.send('l');
+      await delay(300);
+      expect(sink.bodies()).toEqual([body]);
+      sink.control.script = (_arrival, response) => response.end();
+      await world.change(world.rowOf('a', { enabledMs: Date.now() + 1_000 }));
+      await vi.waitFor(() => expect(sink.bodies().slice(1).toSorted()).toEqual([body, other].toSorted()), soon);
+    });
+  });
+
+  describe('stopping', () => {
+    test('finishes what is under way and gives back the rest, which another delivers', async () => {
+      const keys = Array.from({ length: 6 }, (_, i) => `g${i}`);
+      const { world, sink } = await start(keys, { cap: 3 });
+      const answers: (() => void)[] = [];
+      sink.control.script = (_arrival, response) => void answers.push(() => response.end());
+      const worker = await world.startWorker('d1');
+      await world.send(...keys);
+      await vi.waitFor(() => expect(answers).toHaveLength(3), soon);
+      const stopped = worker.stop();
+      await vi.waitFor(async () => expect((await world.counts('a'))[0]).toBe(3), soon);
+      sink.control.script = (_arrival, response) => response.end();
+      await world.startWorker('d2');
+      for (const answer of answers) answer();
+      await stopped;
+      await vi.waitFor(() => expect(sink.arrivals).toHaveLength(6), soon);
+      await vi.waitFor(async () => expect(await world.isEmpty()).toBe(true), soon);
+      expect(new Set(sink.bodies()).size).toBe(6);
+    });
+  });
+});

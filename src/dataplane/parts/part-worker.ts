@@ -1,0 +1,219 @@
+import type { ExchangeAnswer } from '../../part/claims/exchange.ts';
+import { type ClaimedEvent, parsePush } from '../../part/claims/message.ts';
+import { type Part, partKeys } from '../../part/keys.ts';
+import { createAdvancing } from './advancing.ts';
+import { createAttempt } from './attempt.ts';
+import { createReadBody } from './body-reader.ts';
+import { createClaimBook } from './claim-book.ts';
+import { createExchangeLoop } from './exchange-loop.ts';
+import type { HeldClaim } from './held-claim.ts';
+import { createOpenSlots, type OpenedSlot } from './opened-slots.ts';
+import { createPartClock } from './part-clock.ts';
+import type { PartWorkerDeps } from './part-worker-deps.ts';
+import { createPushCount } from './push-count.ts';
+import { createSlotQueues, released } from './slot-queues.ts';
+import { createWatch, READY_MS } from './watch.ts';
+
+/** Nothing is sent by a claim that is older: deactivations and blocks may take so long to become effective. */
+const FRESH_MS = 1_000;
+/** Nothing is sent without an acknowledged exchange for so long: others may take the claims soon. */
+const ACKNOWLEDGED_MS = 2_000;
+/** Pause before claims are given back whose body could not be read. */
+const RETRY_MS = 500;
+/** Maximum delay supported by `setTimeout`; a part is looked at more often anyway. */
+const LONGEST_WAIT_MS = 2 ** 31 - 1;
+/** How often a part is looked at, should every wake-up have been missed. */
+const LOOK_MS = 300_000;
+
+export interface PartWorker {
+  /**
+   * Finishes what is under way, gives back the rest, and leaves the part. While Redis is away, it waits for it for a
+   * limited time.
+   */
+  readonly stop: () => Promise<void>;
+}
+
+/**
+ * Works on one part: claims events, which are pushed or answered, sends them, and ends them. A part in which nothing happens
+ * costs no command.
+ */
+export function createPartWorker(deps: PartWorkerDeps, part: Part): PartWorker {
+  const { name, pushes, room, log, monotonicMs } = deps;
+  const { channel } = partKeys(part);
+  const clock = createPartClock(monotonicMs, deps.wallMs);
+  const book = createClaimBook();
+  const count = createPushCount();
+  const readBody = createReadBody(deps.readBodies, part);
+  const attempt = createAttempt({ ...deps, nowMs: clock.nowMs }, part);
+  const fail = (error: unknown, what: string) => log.debug({ err: error as Error, queue: part.queue }, what);
+  let version = '0';
+  let advancedVersion: string | undefined;
+  let isListening = false;
+  let isStopping = false;
+  let dueTimer: NodeJS.Timeout | undefined;
+  const evicting = new Set<string>();
+
+  const queues = createSlotQueues({
+    openSlots: createOpenSlots(deps, part),
+    version: () => version,
+    wallMs: deps.wallMs,
+    isFresh({ atMs }) {
+      const nowMs = monotonicMs();
+      return !isStopping && nowMs - atMs <= FRESH_MS && nowMs - loop.acknowledgedMs() <= ACKNOWLEDGED_MS;
+    },
+    send,
+    finish(held, completion) {
+      const next = book.end(held, completion);
+      if (next !== undefined) queues.add(next);
+      loop.completed();
+    },
+    onError: error => fail(error, 'subscriptions could not be read'),
+  });
+
+  const advancing = createAdvancing({
+    advance: deps.advance,
+    part,
+    onRouted: () => loop.want(),
+    onClosed: () => deps.onClosed(part),
+    onError: error => fail(error, 'part could not be advanced'),
+  });
+
+  const watch = createWatch({
+    look: deps.look,
+    part,
+    name,
+    nowMs: clock.nowMs,
+    holds: book.count,
+    onLost: () => loop.want(),
+    onDue: wakeAt,
+  });
+
+  const loop = createExchangeLoop({
+    deps,
+    part,
+    book,
+    count,
+    sending: queues.sending,
+    fence: () => pushes.fence(channel),
+    isListening: () => isListening,
+    onAnswer,
+    onFailure: fail,
+  });
+
+  async function send(slot: OpenedSlot, held: HeldClaim) {
+    const { event } = held;
+    let { body } = event;
+    try {
+      if (body === undefined && event.size !== undefined) body = await readBody(event.ref);
+      return await attempt(slot.subscription, held, body);
+    } catch (error) {
+      log.error({ err: error as Error, queue: part.queue, slot: held.claim.slot }, 'attempt could not be made');
+      await new Promise(resolve => setTimeout(resolve, RETRY_MS));
+      return released(held);
+    }
+  }
+
+  function take(events: readonly ClaimedEvent[], partMs: number): number {
+    const atMs = clock.monotonicAt(partMs);
+    let claims = 0;
+    for (const event of events) {
+      for (const claim of event.claims) {
+        claims++;
+        const held: HeldClaim = { claim, event, atMs, behind: claim.behind, next: undefined };
+        const before = book.count();
+        const isFirst = book.take(held);
+        room.take(book.count() - before);
+        if (isFirst) queues.add(held);
+      }
+    }
+    if (claims > 0) loop.beat();
+    if (claims > 0 && isStopping) queues.giveBack();
+    return claims;
+  }
+
+  function wakeAt(dueMs: number): void {
+    clearTimeout(dueTimer);
+    const waitMs = Math.max(0, dueMs - clock.nowMs());
+    if (!isStopping) dueTimer = setTimeout(() => loop.want(), Math.min(LONGEST_WAIT_MS, waitMs));
+  }
+
+  function onMessage(message: Buffer): void {
+    const push = parsePush(message);
+    noteVersion(push.version);
+    for (const lane of push.behind) if (book.markBehind(lane)) loop.completed();
+    if (push.dispatcher === name) {
+      const claims = take(push.events, push.nowMs);
+      if (count.read(push.pushed, push.bytes, claims)) loop.reclaim();
+    } else {
+      watch.start();
+    }
+    if (push.waiting) loop.want();
+  }
+
+  function noteVersion(now: string): void {
+    if (now === version) return;
+    version = now;
+    // A row that changed may be of a subscription that is behind. The exchange that follows finds out the rest.
+    if (advancedVersion !== undefined) advance();
+  }
+
+  function advance(): void {
+    advancedVersion = version;
+    advancing.start();
+  }
+
+  function onAnswer(answer: Exclude<ExchangeAnswer, { answer: 'GONE' }>, sentMs: number): void {
+    clock.note(sentMs, monotonicMs(), answer.nowMs);
+    noteVersion(answer.version);
+    if (advancedVersion !== version || answer.hold !== undefined) advance();
+    if (answer.answer === 'CLOSED') deps.onClosed(part);
+    for (const slot of answer.disabled) deps.onDisabled(part, slot);
+    for (const lapsed of answer.lapsed) evict(lapsed);
+    clearTimeout(dueTimer);
+    if (answer.dueMs !== undefined) wakeAt(answer.dueMs);
+    take(answer.events, answer.nowMs);
+    watch.restart();
+  }
+
+  function evict(lapsed: string): void {
+    if (evicting.has(lapsed)) return;
+    evicting.add(lapsed);
+    deps
+      .evict(part, lapsed)
+      .then(
+        answer => {
+          if (answer.answer === 'OK' && answer.claims > 0) loop.want();
+        },
+        error => fail(error, 'dispatcher could not be evicted'),
+      )
+      .finally(() => evicting.delete(lapsed));
+  }
+
+  pushes.listen(channel, {
+    onMessage,
+    onListening() {
+      clock.reset();
+      if (isListening) loop.reclaim();
+      isListening = true;
+      loop.want();
+    },
+  });
+  const lookTimer = setInterval(() => {
+    loop.reclaim();
+    loop.want();
+  }, LOOK_MS);
+
+  return {
+    async stop() {
+      isStopping = true;
+      advancing.stop();
+      watch.stop();
+      clearInterval(lookTimer);
+      clearTimeout(dueTimer);
+      queues.giveBack();
+      await loop.stop(READY_MS);
+      clearTimeout(dueTimer);
+      pushes.leave(channel);
+    },
+  };
+}

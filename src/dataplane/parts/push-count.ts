@@ -1,0 +1,28 @@
+/** Claims and bytes that were pushed to this process in a part, as far as they were read. */
+export interface PushCount {
+  /** Notes a message with `claims` claims; returns whether one before it was lost. */
+  readonly read: (pushed: number, bytes: number, claims: number) => boolean;
+  readonly pushed: () => number;
+  readonly bytes: () => number;
+  /** What was pushed up to here and not read is lost. */
+  readonly skipTo: (pushed: number, bytes: number) => void;
+}
+
+export function createPushCount(): PushCount {
+  let claimsRead = 0;
+  let bytesRead = 0;
+  return {
+    read(pushed, bytes, claims) {
+      const isLost = claimsRead + claims !== pushed;
+      claimsRead = pushed;
+      bytesRead = bytes;
+      return isLost;
+    },
+    pushed: () => claimsRead,
+    bytes: () => bytesRead,
+    skipTo(pushed, bytes) {
+      claimsRead = Math.max(claimsRead, pushed);
+      bytesRead = Math.max(bytesRead, bytes);
+    },
+  };
+}

@@ -1,0 +1,28 @@
+/** Claims that this process may still hold, over all parts. Parts that find none wait for some that is given back. */
+export interface Room {
+  readonly free: () => number;
+  readonly take: (claims: number) => void;
+  readonly give: (claims: number) => void;
+  /** Calls once when there is room again. */
+  readonly wait: (onRoom: () => void) => void;
+}
+
+/** Creates the room. What is pushed meanwhile may pass it: a part is told of its limit with each exchange only. */
+export function createRoom(claims: number): Room {
+  let free = claims;
+  const waiting = new Set<() => void>();
+  return {
+    free: () => Math.max(0, free),
+    take(count) {
+      free -= count;
+    },
+    give(count) {
+      free += count;
+      if (free <= 0 || waiting.size === 0) return;
+      const all = [...waiting];
+      waiting.clear();
+      for (const onRoom of all) onRoom();
+    },
+    wait: onRoom => void waiting.add(onRoom),
+  };
+}

@@ -1,0 +1,134 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Completion } from '../../part/claims/exchange.ts';
+import type { HeldClaim } from './held-claim.ts';
+import type { OpenedSlot, OpenSlots } from './opened-slots.ts';
+
+/** Pause before what could not be read, or not be opened, is tried again. */
+const RETRY_MS = 500;
+/** Slots that are remembered while nothing of them is held. */
+const KEPT_AT_MOST = 20_000;
+
+export interface SlotQueuesDeps {
+  readonly openSlots: OpenSlots;
+  /** Version of the rows that the part spoke of last. */
+  readonly version: () => string;
+  readonly wallMs: () => number;
+  /** A claim may only be sent while it is fresh. */
+  readonly isFresh: (held: HeldClaim) => boolean;
+  /** Makes the attempt. Never rejects. */
+  readonly send: (slot: OpenedSlot, held: HeldClaim) => Promise<Completion>;
+  readonly finish: (held: HeldClaim, completion: Completion) => void;
+  readonly onError: (error: unknown) => void;
+}
+
+export interface SlotQueues {
+  readonly add: (held: HeldClaim) => void;
+  /** Gives back whatever was not begun. */
+  readonly giveBack: () => void;
+  /** Attempts under way. */
+  readonly sending: () => number;
+}
+
+interface Slot {
+  readonly name: string;
+  queue: HeldClaim[];
+  sending: number;
+  opened: OpenedSlot | undefined;
+  /** Version of the rows when it was opened. */
+  version: string | undefined;
+}
+
+export function released({ claim: { lane, ref } }: HeldClaim): Completion {
+  return { lane, ref, outcome: 'released', reason: 'released' };
+}
+
+/**
+ * Queues of claims by subscription: at most as many attempts at once as its cap, in the order in which the claims came. What
+ * is too old when its turn comes is given back then, and not before: it could not be sent any sooner by claiming it again.
+ */
+export function createSlotQueues(deps: SlotQueuesDeps): SlotQueues {
+  const slots = new Map<string, Slot>();
+  const toOpen = new Set<Slot>();
+  let opening = false;
+  let sending = 0;
+
+  function giveBackAll(slot: Slot): void {
+    for (const held of slot.queue.splice(0)) deps.finish(held, released(held));
+  }
+
+  async function openAsked(): Promise<void> {
+    opening = true;
+    while (toOpen.size > 0) {
+      const asked = [...toOpen];
+      toOpen.clear();
+      const version = deps.version();
+      try {
+        const opened = await deps.openSlots(asked.map(({ name }) => name));
+        for (const [i, slot] of asked.entries()) {
+          slot.opened = opened[i];
+          slot.version = version;
+          if (slot.opened === undefined) void delay(RETRY_MS).then(() => giveBackUnopened(slot));
+          else work(slot);
+        }
+      } catch (error) {
+        deps.onError(error);
+        await delay(RETRY_MS);
+        for (const slot of asked) toOpen.add(slot);
+      }
+    }
+    opening = false;
+  }
+
+  function giveBackUnopened(slot: Slot): void {
+    slot.version = undefined;
+    giveBackAll(slot);
+  }
+
+  function askToOpen(slot: Slot): void {
+    toOpen.add(slot);
+    if (!opening) void openAsked();
+  }
+
+  function work(slot: Slot): void {
+    while (slot.queue.length > 0) {
+      const { opened } = slot;
+      if (slot.version !== deps.version()) return askToOpen(slot);
+      if (opened === undefined) return;
+      if (deps.wallMs() >= opened.subscription.validUntilMs) return askToOpen(slot);
+      if (opened.row.send !== 'open') return giveBackAll(slot);
+      if (slot.sending >= opened.row.cap) return;
+      const held = slot.queue.shift() as HeldClaim;
+      if (deps.isFresh(held)) start(slot, opened, held);
+      else deps.finish(held, released(held));
+    }
+    if (slot.sending === 0 && slots.size > KEPT_AT_MOST) slots.delete(slot.name);
+  }
+
+  function start(slot: Slot, opened: OpenedSlot, held: HeldClaim): void {
+    slot.sending++;
+    sending++;
+    void deps.send(opened, held).then(completion => {
+      slot.sending--;
+      sending--;
+      deps.finish(held, completion);
+      work(slot);
+    });
+  }
+
+  return {
+    add(held) {
+      const name = held.claim.slot;
+      let slot = slots.get(name);
+      if (slot === undefined) {
+        slot = { name, queue: [], sending: 0, opened: undefined, version: undefined };
+        slots.set(name, slot);
+      }
+      slot.queue.push(held);
+      work(slot);
+    },
+    giveBack() {
+      for (const slot of slots.values()) giveBackAll(slot);
+    },
+    sending: () => sending,
+  };
+}

@@ -1,0 +1,159 @@
+import { randomBytes } from 'node:crypto';
+import { onTestFinished } from 'vitest';
+import { deriveSealKeys } from '../../../core/delivery/seal.ts';
+import { sealSlotEndpoint } from '../../../core/delivery/slot-endpoint.ts';
+import { createAdvance } from '../../../part/catchup/advance.ts';
+import { createExchange } from '../../../part/claims/exchange.ts';
+import { createEvict, createReadOwnClaims } from '../../../part/claims/held-claims.ts';
+import { createLookAtPart } from '../../../part/claims/look.ts';
+import { createGate, type GateChange } from '../../../part/gate/gate.ts';
+import type { SubscriptionRow } from '../../../part/gate/subscription-row.ts';
+import { type Part, partKeys, slotOf } from '../../../part/keys.ts';
+import { NO_REF } from '../../../part/lanes/ref.ts';
+import { createIngest, type PartEvent } from '../../../part/log/ingest.ts';
+import { createReadBodies } from '../../../part/log/read-bodies.ts';
+import { connectRedis, type RedisClient } from '../../../redis/client.ts';
+import { findRedis } from '../../../redis/connections.ts';
+import { createPushConnection } from '../../../redis/push-connection.ts';
+import { createLogger } from '../../../telemetry/log.ts';
+import { createEndpointClient } from '../../dispatcher/endpoint-client.ts';
+import { createPartWorker } from '../part-worker.ts';
+import type { PartWorkerDeps } from '../part-worker-deps.ts';
+import { createRoom } from '../room.ts';
+
+const log = createLogger({ level: 'silent' });
+export const rootKey = Buffer.alloc(32, 7);
+const sealKeys = deriveSealKeys(rootKey);
+const INC = 'inc1';
+
+export interface EndpointShort {
+  readonly url: string;
+  readonly retryMs?: readonly number[];
+  readonly timeoutMs?: number;
+}
+
+/** A part of its own with subscriptions that have endpoints, by the clock of Redis. */
+export async function createPartWorld(redis: RedisClient, url: string) {
+  const part: Part = { tenant: `ten_${randomBytes(8).toString('hex')}`, queue: 'orders', gen: 'gen1', number: 0 };
+  const keys = partKeys(part);
+  const gate = createGate(redis);
+  const ingest = createIngest(redis);
+  const slot = (name: string) => slotOf(`sub_${name}`, INC);
+  const disabled: string[] = [];
+  let sent = 0;
+
+  async function change(...changes: GateChange[]) {
+    const answer = await gate(part, 1, changes);
+    if (answer.answer !== 'OK') throw new Error(answer.answer);
+  }
+
+  const rowOf = (name: string, fields: Partial<SubscriptionRow> = {}): GateChange => ({
+    kind: 'row',
+    slot: slot(name),
+    row: {
+      route: 'open',
+      send: 'open',
+      unordered: false,
+      cap: 8,
+      since: NO_REF,
+      cfgv: 'v1',
+      integration: 'int_x',
+      ...fields,
+    },
+  });
+  const endpointOf = (name: string, { url: to, retryMs = [100, 100, 100], timeoutMs = 5_000 }: EndpointShort) => {
+    const config = { url: to, timeoutMs, retryMs, headers: {}, secretVersion: 1 };
+    const sealed = sealSlotEndpoint(sealKeys, { subscription: `sub_${name}`, inc: INC }, config);
+    return { kind: 'endpoint', slot: slot(name), sealed } as const;
+  };
+
+  const meta = { cfgv: 'c1', state: 'open', maxBytes: String(2 ** 40), ready: '1' } as const;
+  await change(
+    { kind: 'begin' },
+    { kind: 'marker' },
+    ...Object.entries(meta).map(([field, value]) => ({ kind: 'meta' as const, field: field as 'ready', value })),
+  );
+
+  return {
+    part,
+    keys,
+    slot,
+    change,
+    rowOf,
+    endpointOf,
+    disabled,
+    subscribe: (name: string, endpoint: EndpointShort, groupKeys: readonly string[], row?: Partial<SubscriptionRow>) =>
+      change(
+        rowOf(name, row),
+        endpointOf(name, endpoint),
+        ...groupKeys.map(groupKey => ({ kind: 'on' as const, slot: slot(name), groupKey })),
+      ),
+    /** Stores events whose bodies are the group key and a number; returns the bodies. */
+    async send(...groupKeys: string[]): Promise<string[]> {
+      const bodies = groupKeys.map(groupKey => `${groupKey}${sent++}`);
+      const events = bodies.map((body, i): PartEvent => {
+        return { groupKey: groupKeys[i] as string, meta: '{"s":"/orders"}', body: Buffer.from(body) };
+      });
+      const answer = await ingest(part, 'c1', events);
+      if (answer.answer !== 'OK' || answer.events.length < events.length) throw new Error(answer.answer);
+      return bodies;
+    },
+    ingest: (event: PartEvent) => ingest(part, 'c1', [event]),
+    /** in flight, routed, waiting, delivered, dead, expired. */
+    async counts(name: string): Promise<number[]> {
+      const text = (await redis.call('hget', keys.counts, slot(name))) as string | null;
+      return (text ?? '0 0 0 0 0 0').split(' ').map(Number);
+    },
+    /** Nothing is claimed, waits, or is parked. */
+    async isEmpty(): Promise<boolean> {
+      const { claims, lanes, pending, waiting, retries, tries } = keys;
+      return (await redis.call('exists', claims, lanes, pending, waiting, retries, tries)) === 0;
+    },
+    /** Starts a worker with connections of its own; `change` alters what it works with. */
+    async startWorker(name: string, alter: (deps: PartWorkerDeps) => Partial<PartWorkerDeps> = () => ({}), to = url) {
+      const own = await connectRedis(to, log);
+      const pushes = createPushConnection(await findRedis({ url: to }, log), log);
+      const client = createEndpointClient({ allowedNetworks: ['127.0.0.0/8'] });
+      const deps: PartWorkerDeps = {
+        name,
+        redis: own,
+        pushes,
+        exchange: createExchange(own),
+        readOwnClaims: createReadOwnClaims(own),
+        evict: createEvict(own),
+        advance: createAdvance(own),
+        look: createLookAtPart(own),
+        readBodies: createReadBodies(own),
+        keys: { rootKey, sealKeys },
+        version: '0',
+        room: createRoom(1_000),
+        wallMs: Date.now,
+        monotonicMs: () => performance.now(),
+        random: () => 0,
+        attempt: client.attempt,
+        onAttempt: () => {},
+        onDisabled: (_part, each) => void disabled.push(each),
+        onClosed: () => {},
+        log,
+      };
+      const worker = createPartWorker({ ...deps, ...alter(deps) }, part);
+      /** Cuts it off from Redis for good, as if its process had died; attempts under way go on. */
+      let isDead = false;
+      const die = async () => {
+        isDead = true;
+        pushes.close();
+        await own.close();
+      };
+      onTestFinished(async () => {
+        const stopped = worker.stop();
+        // One that is cut off waits for Redis.
+        if (!isDead) await stopped;
+        await die();
+        await client.close();
+      });
+      return { ...worker, die, redis: own, commands: own.commandsSent };
+    },
+  };
+}
+
+export type PartWorld = Awaited<ReturnType<typeof createPartWorld>>;

@@ -1,0 +1,7 @@
+#!lua flags=no-writes
+-- Who is at work on a part, and when its next retry is due: for one that holds nothing there.
+--@keys ready retries
+-- Returns {OK, due (ms of the part's clock) or '', (dispatcher, entry of lanes/ready.lua)*}
+local out = { 'OK', redis.call('ZRANGE', KEY_RETRIES, 0, 0, 'WITHSCORES')[2] or '' }
+for _, text in ipairs(redis.call('HGETALL', KEY_READY)) do out[#out + 1] = text end
+return out

@@ -1,0 +1,34 @@
+import { readNamedScript } from '../../redis/named-scripts.ts';
+import { callScript, type ScriptClient } from '../call.ts';
+import { type Part, partKeys } from '../keys.ts';
+
+const LOOK = readNamedScript(new URL('look.lua', import.meta.url));
+
+/** A dispatcher as a part knows it; `lanes/ready.lua` says what stands where. */
+export interface KnownDispatcher {
+  readonly name: string;
+  /** Until when it counts as at work, ms of the part's clock. */
+  readonly untilMs: number;
+  /** Claims that it holds. */
+  readonly held: number;
+}
+
+/** Who is at work on a part and when its next retry is due, ms of its clock. Writes nothing. */
+export type LookAtPart = (
+  part: Part,
+) => Promise<{ readonly dispatchers: readonly KnownDispatcher[]; readonly dueMs: number | undefined }>;
+
+export function createLookAtPart(redis: ScriptClient): LookAtPart {
+  return async function lookAtPart(part) {
+    const [, due, ...entries] = (await callScript(redis, LOOK, {
+      keys: partKeys(part),
+      args: {},
+    })) as readonly string[];
+    const dispatchers: KnownDispatcher[] = [];
+    for (let at = 0; at < entries.length; at += 2) {
+      const [untilMs = 0, , held = 0] = (entries[at + 1] ?? '').split(' ').map(Number);
+      dispatchers.push({ name: entries[at] as string, untilMs, held });
+    }
+    return { dispatchers, dueMs: due === '' ? undefined : Number(due) };
+  };
+}
