@@ -41,7 +41,7 @@ export const SMALL_WORLDS: Readonly<Record<string, Setup>> = {
     mostFaults: 1,
     ticks: 2,
     preemptions: 1,
-    bound: 8,
+    bound: 1,
     long: { mostFaults: 2 },
   },
   'attempts fail': {
@@ -54,7 +54,7 @@ export const SMALL_WORLDS: Readonly<Record<string, Setup>> = {
     failures: 1,
     ticks: 5,
     preemptions: 1,
-    bound: 8,
+    bound: AFTER_DEATH,
     long: { preemptions: 2 },
   },
   'a slow cap': {
@@ -66,7 +66,7 @@ export const SMALL_WORLDS: Readonly<Record<string, Setup>> = {
     mostFaults: 0,
     ticks: 1,
     preemptions: 1,
-    bound: 2,
+    bound: 1,
     long: { preemptions: 3 },
   },
   'one endpoint hangs': {
@@ -78,7 +78,7 @@ export const SMALL_WORLDS: Readonly<Record<string, Setup>> = {
     mostFaults: 1,
     ticks: 2,
     preemptions: 1,
-    bound: 2,
+    bound: 1,
     long: { preemptions: 2 },
   },
   'gates close and open': {
@@ -93,7 +93,7 @@ export const SMALL_WORLDS: Readonly<Record<string, Setup>> = {
     mostGates: 2,
     ticks: 1,
     preemptions: 1,
-    bound: 2,
+    bound: 1,
     long: { mostGates: 3 },
   },
   'the part is held': {
@@ -109,7 +109,7 @@ export const SMALL_WORLDS: Readonly<Record<string, Setup>> = {
     granted: 4,
     ticks: 0,
     preemptions: 1,
-    bound: 2,
+    bound: 1,
     long: { mostGates: 2 },
   },
   'two homes': {
@@ -125,7 +125,7 @@ export const SMALL_WORLDS: Readonly<Record<string, Setup>> = {
     homes: 2,
     ticks: 0,
     preemptions: 1,
-    bound: 2,
+    bound: 1,
     long: { preemptions: 2 },
   },
   'a failover loses the tail': {
@@ -137,7 +137,7 @@ export const SMALL_WORLDS: Readonly<Record<string, Setup>> = {
     mostFaults: 1,
     ticks: 2,
     preemptions: 1,
-    bound: 4,
+    bound: 1,
     long: { dispatchers: TWO, preemptions: 2 },
   },
 };
