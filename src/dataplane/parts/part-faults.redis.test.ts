@@ -122,6 +122,38 @@ describe('dispatchers', () => {
     answers[0]?.();
     await vi.waitFor(async () => expect((await world.counts('a'))[0]).toBe(0), soon);
   });
+
+  test('one that holds nothing costs no command, until something comes', async () => {
+    const { world, sink } = await start();
+    const worker = await world.startWorker('d1');
+    await world.send('g0');
+    await vi.waitFor(() => expect(sink.arrivals).toHaveLength(1), soon);
+    await delay(3_500);
+    const before = worker.commands();
+    await delay(1_500);
+    expect(worker.commands()).toBe(before);
+    await world.send('g1');
+    await vi.waitFor(() => expect(sink.arrivals).toHaveLength(2), soon);
+  });
+
+  test('one whose endpoint hangs keeps what waits for its turn, instead of claiming it anew all the time', async () => {
+    const { world, sink, isEmpty } = await start({ cap: 1 });
+    sink.control.script = (_arrival, response) => {
+      const isFirst = sink.arrivals.length === 1;
+      setTimeout(() => response.end(), isFirst ? 3_300 : 0);
+    };
+    let released = 0;
+    await world.startWorker('d1', deps => ({
+      exchange: (part, holding, completions, most) => {
+        released += completions.filter(({ outcome }) => outcome === 'released').length;
+        return deps.exchange(part, holding, completions, most);
+      },
+    }));
+    const bodies = await world.send('g0', 'g1');
+    await isEmpty();
+    expect(sink.bodies()).toEqual(bodies);
+    expect(released).toBe(1);
+  });
 });
 
 describe('lost', () => {

@@ -42,19 +42,6 @@ onEachRedis(redis => {
       await vi.waitFor(() => expect(sink.bodies().toSorted()).toEqual(bodies.toSorted()), soon);
     });
 
-    test('of a part that sleeps cost no command, and wake it', async () => {
-      const { world, sink } = await start();
-      const worker = await world.startWorker('d1');
-      await world.send('k');
-      await vi.waitFor(() => expect(sink.arrivals).toHaveLength(1), soon);
-      await delay(3_500);
-      const before = worker.commands();
-      await delay(1_500);
-      expect(worker.commands()).toBe(before);
-      await world.send('l');
-      await vi.waitFor(() => expect(sink.arrivals).toHaveLength(2), soon);
-    });
-
     test('of large bodies', async () => {
       const { world, sink } = await start();
       await world.subscribe('b', sink, ['k']);
@@ -74,23 +61,6 @@ onEachRedis(redis => {
       await world.send(...keys);
       await vi.waitFor(() => expect(sink.arrivals).toHaveLength(30), soon);
       expect(sink.control.most).toBe(3);
-    });
-
-    test('to an endpoint that hangs: what waits for its turn is kept, not given back and claimed again', async () => {
-      const keys = Array.from({ length: 6 }, (_, i) => `g${i}`);
-      const { world, sink } = await start(keys, { cap: 1 });
-      sink.control.script = (_arrival, response) => void setTimeout(() => response.end(), 1_300);
-      let exchanges = 0;
-      await world.startWorker('d1', deps => ({
-        exchange: (...args) => {
-          exchanges++;
-          return deps.exchange(...args);
-        },
-      }));
-      await world.send(...keys.slice(0, 3));
-      await vi.waitFor(() => expect(sink.arrivals).toHaveLength(3), soon);
-      expect(exchanges).toBeLessThan(20);
-      expect(new Set(sink.bodies()).size).toBe(3);
     });
   });
 
