@@ -99,6 +99,19 @@ onEachRedis(redis => {
       expect(sink.of('k')).toHaveLength(1);
     });
 
+    test('a part that is held back for want of tokens goes on when there are some', async () => {
+      const { world, sink } = await start();
+      await world.change({ kind: 'meta', field: 'granted', value: '0' });
+      await world.startWorker('d1');
+      const bodies = await world.send('k', 'k');
+      await delay(300);
+      expect(sink.arrivals).toEqual([]);
+      await world.change({ kind: 'meta', field: 'granted', value: '100' });
+      await vi.waitFor(() => expect(sink.bodies()).toEqual(bodies), soon);
+      bodies.push(...(await world.send('k')));
+      await vi.waitFor(() => expect(sink.bodies()).toEqual(bodies), soon);
+    });
+
     test('a new endpoint is used from the next event on', async () => {
       const { world, sink } = await start();
       const other = await startSink();
