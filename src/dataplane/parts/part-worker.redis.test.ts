@@ -101,11 +101,13 @@ onEachRedis(redis => {
 
     test('a part that is held back for want of tokens goes on when there are some', async () => {
       const { world, sink } = await start();
-      await world.change({ kind: 'meta', field: 'granted', value: '0' });
       await world.startWorker('d1');
-      const bodies = await world.send('k', 'k');
+      const bodies = await world.send('k');
+      await vi.waitFor(() => expect(sink.arrivals).toHaveLength(1), soon);
+      await world.change({ kind: 'meta', field: 'granted', value: '1' });
+      bodies.push(...(await world.send('k', 'k')));
       await delay(300);
-      expect(sink.arrivals).toEqual([]);
+      expect(sink.arrivals).toHaveLength(1);
       await world.change({ kind: 'meta', field: 'granted', value: '100' });
       await vi.waitFor(() => expect(sink.bodies()).toEqual(bodies), soon);
       bodies.push(...(await world.send('k')));
