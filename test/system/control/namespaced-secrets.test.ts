@@ -170,7 +170,13 @@ it('sluice uninstall removes the bindings, and those of no other installation', 
   await controller.stop();
   await kubectl(installed.cluster, ['apply', '--server-side', '-f', join(ROOT, 'config/uninstall/job.yaml')]);
   await kubectl(installed.cluster, ['create', 'namespace', 'theirs']);
-  await kubectl(installed.cluster, ['label', 'namespace', 'theirs', 'sluice.dev/instance=blue']);
+  await kubectl(installed.cluster, [
+    'label',
+    'namespace',
+    'theirs',
+    'sluice.dev/instance=blue',
+    'sluice.dev/workspace=theirs',
+  ]);
   const bind = ['create', 'rolebinding', ROLE, '-n', 'theirs', `--clusterrole=${ROLE}`];
   await kubectl(installed.cluster, [...bind, '--serviceaccount=theirs:sluice-controller']);
   const bound = async () => {
