@@ -74,6 +74,15 @@ describe('a release under another name and namespace', () => {
     expect(await refusalOf('sluice-system:sluice-facade')).toMatch(/forbidden: User/);
   });
 
+  test('keeps other releases out of its namespace', async () => {
+    const { stderr } = await helm(['install', 'green', CHART, '--namespace=events', '--set=crds.enabled=false'], {
+      values,
+      kubeconfig: cluster.kubeconfig,
+    });
+    expect(stderr).toContain('namespace events has the installation "blue" of Sluice');
+    expect(stderr).toContain('install into another namespace');
+  });
+
   test('an upgrade keeps the root key', async () => {
     await run(['upgrade', 'blue', CHART], { ...values, router: { replicas: 5 } });
     expect(await rootKey()).toMatchObject({ metadata: { uid: first.metadata.uid }, data: first.data });
