@@ -56,9 +56,13 @@ async function table(...args: string[]): Promise<string[][]> {
 
 describe('kubectl get', () => {
   it.each([
-    [['acct', 'acme'], 'NAME PLAN READY REASON AGE', 'acme Metered True LedgerReady'],
-    [['wksp', 'acme'], 'NAME ACCOUNT PRODUCER PAUSED READY REASON AGE', 'acme acme true True NamespaceReady'],
-    [['wksp', 'globex'], 'NAME ACCOUNT PRODUCER PAUSED READY REASON AGE', 'globex globex false True NamespaceReady'],
+    [['acct', 'acme'], 'NAME PLAN INSTANCE READY REASON AGE', 'acme Metered True LedgerReady'],
+    [['wksp', 'acme'], 'NAME ACCOUNT PRODUCER PAUSED INSTANCE READY REASON AGE', 'acme acme true True NamespaceReady'],
+    [
+      ['wksp', 'globex'],
+      'NAME ACCOUNT PRODUCER PAUSED INSTANCE READY REASON AGE',
+      'globex globex false True NamespaceReady',
+    ],
     [['cstream', '-n', 'acme'], 'NAME PUBLISHED READY REASON AGE', 'orders True True QueueReady'],
     [
       ['intg', '-n', 'acme'],
