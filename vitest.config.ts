@@ -109,9 +109,8 @@ export default defineConfig({
           // Some go through every order of two programs: half a minute, more where others use the machine.
           testTimeout: 240_000,
           hookTimeout: 60_000,
-          // Each worker has a Redis of its own; one that was given is for one alone. One worker is busy with the random
-          // histories for most of the time.
-          maxWorkers: GIVEN_REDIS ? 1 : Math.max(3, Math.floor(availableParallelism() / 2)),
+          // Each worker has a Redis of its own, which takes the other half of a core; one that was given is for one alone.
+          maxWorkers: GIVEN_REDIS ? 1 : Math.max(2, Math.floor(availableParallelism() / 2)),
         },
       },
       {

@@ -15,7 +15,7 @@ import {
 import { temporaryFolder } from './temporary-folder.ts';
 
 /**
- * Runs the suites of the arguments, or all. Those that wait for most of their time run beside the others.
+ * Runs the suites of the arguments, or all, one after the other; `waiting` runs beside `redis`, `kube`, and `system`.
  * `all` stands for all of them but `node`, the short form of `make test-node`. It runs if nothing has failed, and the
  * machine can run a node.
  * The last line is the sum: `N passed, N failed`. The exit code is 0 only if nothing failed.
@@ -29,25 +29,18 @@ const CHECKS: Readonly<Record<string, readonly string[]>> = {
   format: ['biome', 'check'],
 };
 
-const PROJECTS = ['unit', 'redis', 'system', 'waiting', 'kube', 'chart', 'image', 'scale'];
+const PROJECTS = ['unit', 'redis', 'kube', 'chart', 'image', 'system', 'waiting', 'scale'];
 
 /** The file of the short form of `make test-node`. */
 const SHORT_NODE = 'test/node/install.test.ts';
 
-/**
- * Suites that leave much of the machine to others. Each lane runs beside them from the suite `redis` on, its suites one
- * after the other. `scale` needs all of the machine: it waits for them.
- */
-const LANES = [['waiting'], ['kube', 'chart', 'image']];
+/** The suites that leave enough of the machine to `waiting`. `scale` needs all of it. */
+const BESIDE_WAITING = ['redis', 'kube', 'chart', 'image', 'system'];
 
 const LONGER =
   'Longer, on demand: make bench, make test-api, make test-gitops, make test-model, make test-mutants, make test-node, make test-outages, make test-scale';
 
-type Timed = { readonly tally: Tally; readonly seconds: number };
-
 const running = new Set<ChildProcess>();
-/** Suites that were begun in a lane. */
-const begun = new Map<string, () => Promise<Timed>>();
 
 /**
  * Runs a program in the project folder.
@@ -79,31 +72,17 @@ async function runProject(project: string, output?: number, files: readonly stri
   return tallyVitest(project, report, exitCode);
 }
 
-/** Begins the suites of a lane that are wanted. Their output is kept until it is their turn. */
-function startLane(lane: readonly string[]): void {
-  let last: Promise<unknown> = Promise.resolve();
-  for (const name of lane.filter(each => wanted.includes(each))) {
-    const log = join(folder.path, `${name}.log`);
-    const begin = async () => {
-      const output = await open(log, 'w');
-      const ended = await timed(runProject(name, output.fd));
-      await output.close();
-      return ended;
-    };
-    const ended = last.then(begin);
-    last = ended;
-    begun.set(name, async () => {
-      const result = await ended;
-      console.log(await readFile(log, 'utf8'));
-      return result;
-    });
-  }
-}
-
-async function timed(running: Promise<Tally>): Promise<Timed> {
-  const beganMs = performance.now();
-  const tally = await running;
-  return { tally, seconds: (performance.now() - beganMs) / 1_000 };
+/** Begins a suite whose output is printed when it ends. */
+async function runUnseen(project: string): Promise<() => Promise<Tally>> {
+  const log = join(folder.path, `${project}.log`);
+  const output = await open(log, 'w');
+  const tally = runProject(project, output.fd);
+  return async () => {
+    const ended = await tally;
+    await output.close();
+    console.log(await readFile(log, 'utf8'));
+    return ended;
+  };
 }
 
 async function runNode(): Promise<Tally> {
@@ -115,15 +94,14 @@ async function runNode(): Promise<Tally> {
 
 async function runSuite(name: string): Promise<Tally> {
   console.log(`\n== ${name}`);
-  const { tally, seconds } = (await begun.get(name)?.()) ?? (await timed(runHere(name)));
-  console.log(`== ${name}: ${formatTally(tally)} (${seconds.toFixed(1)} s)`);
-  return tally;
-}
-
-async function runHere(name: string): Promise<Tally> {
+  const started = performance.now();
   const [program, ...args] = CHECKS[name] ?? [];
-  if (program !== undefined) return tallyCommand(name, await run(join(ROOT, 'node_modules', '.bin', program), args));
-  return name === 'node' ? runNode() : runProject(name);
+  let tally: Tally;
+  if (program !== undefined) tally = tallyCommand(name, await run(join(ROOT, 'node_modules', '.bin', program), args));
+  else if (name === 'waiting' && waiting !== undefined) tally = await waiting();
+  else tally = name === 'node' ? await runNode() : await runProject(name);
+  console.log(`== ${name}: ${formatTally(tally)} (${((performance.now() - started) / 1_000).toFixed(1)} s)`);
+  return tally;
 }
 
 const all = [...Object.keys(CHECKS), ...PROJECTS];
@@ -141,9 +119,10 @@ stopOnSignal(async () => {
   for (const child of running) child.kill('SIGTERM');
   await folder.remove();
 });
+let waiting: (() => Promise<Tally>) | undefined;
 const tallies: Tally[] = [];
 for (const name of wanted) {
-  if (name === 'redis') for (const lane of LANES) startLane(lane);
+  if (wanted.includes('waiting') && BESIDE_WAITING.includes(name)) waiting ??= await runUnseen('waiting');
   tallies.push(await runSuite(name));
 }
 await folder.remove();
