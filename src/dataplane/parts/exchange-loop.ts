@@ -30,7 +30,7 @@ export interface ExchangeLoop {
   readonly want: () => void;
   /** An attempt ended. */
   readonly completed: () => void;
-  /** Claims are held: says so in time. */
+  /** Call this while claims are held: the next exchange is then made within a second, as a heartbeat. */
   readonly beat: () => void;
   /** Claims may have been lost on their way. */
   readonly reclaim: () => void;

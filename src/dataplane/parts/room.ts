@@ -7,7 +7,7 @@ export interface Room {
   readonly wait: (onRoom: () => void) => void;
 }
 
-/** Creates the room. What is pushed meanwhile may pass it: a part is told of its limit with each exchange only. */
+/** Creates the room. Pushed claims may exceed it, because a part only learns the limit from an exchange. */
 export function createRoom(claims: number): Room {
   let free = claims;
   const waiting = new Set<() => void>();

@@ -108,7 +108,7 @@ onEachRedis(redis => {
   });
 
   describe('an endpoint that is disabled', () => {
-    test('by 410: says so, and the event goes first when it is enabled', async () => {
+    test('a 410 disables the endpoint; once it is enabled, the event is sent first', async () => {
       const { t, d, claimAll } = await start();
       await t.send('g0', 'g1');
       const [claim, other] = await claimAll();

@@ -13,7 +13,7 @@ export interface KnownDispatcher {
   readonly held: number;
 }
 
-/** Who is at work on a part and when its next retry is due, ms of its clock. Writes nothing. */
+/** Reads which dispatchers work on a part, and when its next retry is due (ms of the part's clock). */
 export type LookAtPart = (
   part: Part,
 ) => Promise<{ readonly dispatchers: readonly KnownDispatcher[]; readonly dueMs: number | undefined }>;

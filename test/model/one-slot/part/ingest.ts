@@ -94,7 +94,7 @@ export function ingest(part: Draft, { events }: IngestCall, context: Context): [
     part.log = [...part.log, { ref, id, groupKey, cost, routed }];
     answers.push({ ref, duplicate: false });
     references += routed.length;
-    // Who is behind is known to somebody; a hold may be new.
+    // Dispatchers already know about subscriptions that are behind, but not about a new hold.
     if (part.meta.hold !== '') waiting = true;
     for (const slot of routed) {
       const lane = slot + groupKey;

@@ -123,7 +123,7 @@ export interface Ready {
   readonly pushed: number;
 }
 
-/** What a step is told besides its arguments. */
+/** Context of a step: what it needs besides its arguments. */
 export interface Context {
   /** TIME */
   readonly now: number;

@@ -136,7 +136,7 @@ export const idOf = ({ part }: World, ref: number) => part.log.find(entry => ent
 /** What a history goes by. */
 export const cameTo = (lane: string, id: string) => `${lane} ${id}`;
 
-/** A small world: who is there, and what may happen. */
+/** A small world: its dispatchers, subscriptions and keys, and the faults that are allowed. */
 export interface Setup {
   readonly dispatchers: readonly string[];
   /** Slot → attempts at once. */
