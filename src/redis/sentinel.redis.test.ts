@@ -98,6 +98,22 @@ test('leaves a master that hangs, with its subscriber, once Sentinel has replace
   await vi.waitFor(() => expect(heard).toEqual(['listening', 'listening']), SOON);
 });
 
+test('connects again if the failover is announced while a Sentinel that hangs is asked for the master', async () => {
+  const { master } = await startPair();
+  const sentinels = await startSentinels({ name: 'main', master: master.port });
+  onTestFinished(sentinels.stop);
+  const hosts = sentinels.ports.map(port => `127.0.0.1:${port}`).join(',');
+  const redis = open({ url: `redis+sentinel://sluice@${hosts}/main`, ...AT_SENTINEL });
+  await redis.opened;
+  for (const port of sentinels.ports) {
+    const clients = async () => String(await redisCommand(port, 'CLIENT', 'LIST'));
+    await vi.waitFor(async () => expect(await clients()).toContain(' sub=1 '), SOON);
+  }
+  sentinels.pause(0);
+  await master.kill();
+  await vi.waitFor(async () => expect(await redis.client.call('set', 'a', '1')).toBe('OK'), SOON);
+});
+
 test('Sentinels, master and replica with TLS, a client certificate, a database and passwords of their own', async () => {
   const authority = await createAuthority(folder.path);
   const server = await authority.issue('server', 'IP:127.0.0.1');

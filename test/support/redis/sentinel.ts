@@ -8,6 +8,8 @@ export type Sentinels = {
   readonly ports: readonly number[];
   /** Returns the port of the master as the first Sentinel sees it. */
   readonly masterPort: () => Promise<number>;
+  /** Stops the process of a Sentinel, which keeps its connections open. */
+  readonly pause: (index: number) => void;
   /** Stops the Sentinels and removes their folder. */
   readonly stop: () => Promise<void>;
 };
@@ -74,6 +76,7 @@ export async function startSentinels(options: {
   }
   return {
     ports,
+    pause: index => void children[index]?.kill('SIGSTOP'),
     masterPort: async () => {
       const address = await redisCommand(ports[0] as number, 'SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name);
       return Number((address as string[])[1]);

@@ -19,7 +19,7 @@ export function run<K extends StepName>(
   for (const dispatcher of world.dispatchers) {
     if (dispatcher.state === 'dead' || !dispatcher.subscribed) continue;
     if (message.to !== dispatcher.name && !message.waiting) continue;
-    // A subscriber gets each message once.
+    // The last unread message already says that something waits.
     const last = dispatcher.socket.at(-1);
     const repeats = last !== undefined && last !== 'fence' && last.waiting && message.to !== dispatcher.name;
     if (!repeats) dispatcher.socket = [...dispatcher.socket, message];
