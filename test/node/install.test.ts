@@ -14,8 +14,8 @@ import { type Node, startNode } from '../support/node-cluster/node.ts';
 import { nodeRefusal } from '../support/node-cluster/requirements.ts';
 import { type TemporaryFolder, temporaryFolder } from '../support/temporary-folder.ts';
 import { eventually } from '../system/support/deadline.ts';
-import { activation, ingressKey, integration, stream, subscription, tenant } from '../system/support/world.ts';
 import { KUBECTL_COMMANDS, REDIS_COMMANDS } from '../telemetry/first-steps.ts';
+import { shopObjects } from './shop.ts';
 
 const refusal = nodeRefusal();
 const KEY = 'an-ingress-key-of-the-shop';
@@ -103,18 +103,7 @@ describe.skipIf(refusal !== undefined)('Sluice on a node', () => {
 
   test('delivers an event that was published through its Service, signed', async () => {
     const url = `http://${node.network.host}:${HOOKS_PORT}/hooks`;
-    await kubectl(
-      ['apply', '--server-side', '-f', '-'],
-      [
-        ...tenant('shop'),
-        ...tenant('ada'),
-        stream('shop', 'orders'),
-        ingressKey('shop', KEY),
-        integration('shop', 'ada'),
-        activation('shop', 'ada', 'customer-42'),
-        subscription('ada', 'shop', 'orders', { url }),
-      ],
-    );
+    await kubectl(['apply', '--server-side', '-f', '-'], shopObjects(KEY, { url }));
     const waiting = [
       'wait',
       '--timeout=60s',

@@ -11,7 +11,7 @@ import { type Node, startNode } from '../support/node-cluster/node.ts';
 import { nodeRefusal } from '../support/node-cluster/requirements.ts';
 import { type TemporaryFolder, temporaryFolder } from '../support/temporary-folder.ts';
 import { eventually } from '../system/support/deadline.ts';
-import { activation, ingressKey, integration, stream, subscription, tenant } from '../system/support/world.ts';
+import { shopObjects } from './shop.ts';
 import { signalProcesses } from './signal.ts';
 
 const KEY = 'an-ingress-key-of-the-shop';
@@ -97,18 +97,7 @@ describe.skipIf(nodeRefusal() !== undefined)('removing', { timeout: 400_000 }, (
     redis = startRedis();
     await helm(['install', 'sluice', CHART, '--create-namespace', '--wait', '--timeout=4m'], values());
     const url = `http://${node.network.host}:${HOOKS_PORT}/hooks`;
-    await kubectl(
-      ['apply', '--server-side', '-f', '-'],
-      [
-        ...tenant('shop'),
-        ...tenant('ada'),
-        stream('shop', 'orders'),
-        ingressKey('shop', KEY),
-        integration('shop', 'ada'),
-        activation('shop', 'ada', 'customer-42'),
-        subscription('ada', 'shop', 'orders', { url, retrySchedule: ['1h'] }),
-      ],
-    );
+    await kubectl(['apply', '--server-side', '-f', '-'], shopObjects(KEY, { url, retrySchedule: ['1h'] }));
     await kubectl(['wait', WAIT, '--for=condition=Live', 'subscription.sluice.dev/shop-orders', '-n', 'ada']);
     await kubectl(['wait', WAIT, '--for=condition=Effective', 'activations.sluice.dev', '--all', '-n', 'shop']);
   }, 600_000);

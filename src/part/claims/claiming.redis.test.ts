@@ -1,22 +1,17 @@
 import { describe, expect, test } from 'vitest';
-import { createTestPart, event, READY_MS, START_MS } from '../../../test/support/part/part.ts';
+import {
+  createTestPart,
+  event,
+  expectEmpty,
+  READY_MS,
+  START_MS,
+  startPart,
+  type TestPart,
+} from '../../../test/support/part/part.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
-import type { SubscriptionRow } from '../gate/subscription-row.ts';
 
 onEachRedis(redis => {
-  /** A part with subscriptions that are active for these keys, and a dispatcher. */
-  async function start(subs: Record<string, Partial<SubscriptionRow>> = { a: {} }, groupKeys = ['k', 'l', 'm', 'n']) {
-    const t = createTestPart(redis());
-    await t.setUp(subs, groupKeys);
-    const keyOf = (lane: string) => lane.slice(8).split('\0')[0];
-    return { t, d: t.dispatcher('d1'), keyOf };
-  }
-
-  /** Nothing is open: what could hold anything is empty. */
-  async function expectEmpty(t: ReturnType<typeof createTestPart>) {
-    const { claims, lanes, pending, waiting, retries, tries, off } = t.keys;
-    expect(await redis().call('exists', claims, lanes, pending, waiting, retries, tries, off)).toBe(0);
-  }
+  const start = (subs?: Parameters<typeof startPart>[1], groupKeys?: string[]) => startPart(redis(), subs, groupKeys);
 
   describe('claiming', () => {
     test('gives what waits, with metadata and bodies, and the time that its age runs from', async () => {
@@ -102,7 +97,7 @@ onEachRedis(redis => {
       d.end(claims[0] as (typeof claims)[0], 'expired', { reason: 'retention' });
       expect((await d.exchange()).answers).toEqual(['done']);
       expect((await t.counts('a')).slice(3)).toEqual([0, 0, 1]);
-      await expectEmpty(t);
+      await expectEmpty(redis(), t);
     });
 
     test('without order each event is a lane of its own', async () => {
@@ -112,7 +107,7 @@ onEachRedis(redis => {
       expect(claims.map(({ lane }) => lane)).toEqual(refs.map(ref => `${t.slot('a')}k\0${ref}`));
       for (const claim of claims.toReversed()) d.end(claim);
       expect((await d.exchange()).answers).toEqual(['done', 'done', 'done']);
-      await expectEmpty(t);
+      await expectEmpty(redis(), t);
     });
 
     test('what is not sent to is not claimed, and is when it is sent to again', async () => {
@@ -144,8 +139,7 @@ onEachRedis(redis => {
   });
 
   describe('what a dispatcher holds', () => {
-    const readyOf = async (t: ReturnType<typeof createTestPart>, name = 'd1') =>
-      ((await t.hash('ready'))[name] ?? '').split(' ').map(Number);
+    const readyOf = async (t: TestPart, name = 'd1') => ((await t.hash('ready'))[name] ?? '').split(' ').map(Number);
 
     test('is what it says, and what was pushed since it looked: it mends itself', async () => {
       const { t, d } = await start({ a: {} });

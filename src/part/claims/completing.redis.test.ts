@@ -1,22 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { createTestPart, START_MS } from '../../../test/support/part/part.ts';
+import { expectEmpty, START_MS, startPart } from '../../../test/support/part/part.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
-import type { SubscriptionRow } from '../gate/subscription-row.ts';
 
 onEachRedis(redis => {
-  /** A part with subscriptions that are active for these keys, and a dispatcher. */
-  async function start(subs: Record<string, Partial<SubscriptionRow>> = { a: {} }, groupKeys = ['k', 'l', 'm', 'n']) {
-    const t = createTestPart(redis());
-    await t.setUp(subs, groupKeys);
-    const keyOf = (lane: string) => lane.slice(8).split('\0')[0];
-    return { t, d: t.dispatcher('d1'), keyOf };
-  }
-
-  /** Nothing is open: what could hold anything is empty. */
-  async function expectEmpty(t: ReturnType<typeof createTestPart>) {
-    const { claims, lanes, pending, waiting, retries, tries, off } = t.keys;
-    expect(await redis().call('exists', claims, lanes, pending, waiting, retries, tries, off)).toBe(0);
-  }
+  const start = (subs?: Parameters<typeof startPart>[1], groupKeys?: string[]) => startPart(redis(), subs, groupKeys);
 
   describe('ending', () => {
     test('delivered: counts, records, and goes on with the lane in the same step', async () => {
@@ -42,7 +29,7 @@ onEachRedis(redis => {
       ]);
       d.end(next.claims[0] as NonNullable<typeof claim>);
       await d.exchange();
-      await expectEmpty(t);
+      await expectEmpty(redis(), t);
       expect((await t.hash('meta')).out).toMatch(/ 2 0 0$/);
     });
 
@@ -80,7 +67,7 @@ onEachRedis(redis => {
       ]);
       expect(await t.members('final')).toEqual([t.slot('a') + ref]);
       expect(await t.counts('a')).toEqual([0, 1, 0, 0, 1, 0]);
-      await expectEmpty(t);
+      await expectEmpty(redis(), t);
     });
 
     test('released: claimed again at once, and no attempt counted', async () => {
@@ -120,7 +107,7 @@ onEachRedis(redis => {
       expect(answer).toMatchObject({ answers: ['done'], claims: [{ ref: second }], dueMs: undefined });
       e.end(answer.claims[0] as NonNullable<typeof claim>);
       await e.exchange();
-      await expectEmpty(t);
+      await expectEmpty(redis(), t);
     });
 
     test('the same lane twice in one call', async () => {
@@ -143,7 +130,7 @@ onEachRedis(redis => {
       d.end(claim as NonNullable<typeof claim>);
       expect(await d.exchange()).toMatchObject({ answers: ['done', 'done'], claims: [] });
       expect(await t.records(ref)).toMatchObject([{ outcome: 'delivered' }]);
-      await expectEmpty(t);
+      await expectEmpty(redis(), t);
     });
 
     test('what is behind, and was tried before, is no earlier than its retry', async () => {

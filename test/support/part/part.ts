@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { expect } from 'vitest';
 import { createAdvance } from '../../../src/part/catchup/advance.ts';
 import {
   type Completion,
@@ -114,7 +115,7 @@ export function createTestPart(redis: RedisClient) {
     evict: (name: string) => evict(part, name),
     own: (name: string) => readOwnClaims(part, name),
     /** A part that takes events, with subscriptions, each active for these group keys. */
-    async setUp(subs: Readonly<Record<string, Partial<SubscriptionRow>>>, groupKeys: readonly string[]) {
+    async setUp(subs: Subscriptions, groupKeys: readonly string[]) {
       const meta = { cfgv: 'c1', state: 'open', maxBytes: String(2 ** 40), ready: '1' } as const;
       await change(
         { kind: 'begin' },
@@ -224,3 +225,20 @@ export function createTestPart(redis: RedisClient) {
 }
 
 export type TestPart = ReturnType<typeof createTestPart>;
+
+/** Rows of subscriptions by name, without the fields that have their defaults. */
+type Subscriptions = Readonly<Record<string, Partial<SubscriptionRow>>>;
+
+/** Sets up a part with subscriptions that are active for these group keys, and one dispatcher. */
+export async function startPart(redis: RedisClient, subs: Subscriptions = { a: {} }, groupKeys = ['k', 'l', 'm', 'n']) {
+  const t = createTestPart(redis);
+  await t.setUp(subs, groupKeys);
+  const keyOf = (lane: string) => lane.slice(8).split('\0')[0];
+  return { t, d: t.dispatcher('d1'), keyOf };
+}
+
+/** Expects that nothing is open: no key is left that can hold an event or a claim. */
+export async function expectEmpty(redis: RedisClient, { keys }: TestPart): Promise<void> {
+  const { claims, lanes, pending, waiting, retries, tries, off } = keys;
+  expect(await redis.call('exists', claims, lanes, pending, waiting, retries, tries, off)).toBe(0);
+}

@@ -76,7 +76,7 @@ export async function startSentinels(options: {
   }
   return {
     ports,
-    pause: index => void children[index]?.kill('SIGSTOP'),
+    pause: index => children[index]?.kill('SIGSTOP'),
     masterPort: async () => {
       const address = await redisCommand(ports[0] as number, 'SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name);
       return Number((address as string[])[1]);

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { onTestFinished } from 'vitest';
+import { row } from '../../../../test/support/part/part.ts';
 import { deriveSealKeys } from '../../../core/delivery/seal.ts';
 import { sealSlotEndpoint } from '../../../core/delivery/slot-endpoint.ts';
 import { createAdvance } from '../../../part/catchup/advance.ts';
@@ -9,7 +10,6 @@ import { createLookAtPart } from '../../../part/claims/look.ts';
 import { createGate, type GateChange } from '../../../part/gate/gate.ts';
 import type { SubscriptionRow } from '../../../part/gate/subscription-row.ts';
 import { type Part, partKeys, slotOf } from '../../../part/keys.ts';
-import { NO_REF } from '../../../part/lanes/ref.ts';
 import { createIngest, type PartEvent } from '../../../part/log/ingest.ts';
 import { createReadBodies } from '../../../part/log/read-bodies.ts';
 import { connectRedis, type RedisClient } from '../../../redis/client.ts';
@@ -50,16 +50,7 @@ export async function createPartWorld(redis: RedisClient, url: string) {
   const rowOf = (name: string, fields: Partial<SubscriptionRow> = {}): GateChange => ({
     kind: 'row',
     slot: slot(name),
-    row: {
-      route: 'open',
-      send: 'open',
-      unordered: false,
-      cap: 8,
-      since: NO_REF,
-      cfgv: 'v1',
-      integration: 'int_x',
-      ...fields,
-    },
+    row: row(fields),
   });
   const endpointOf = (name: string, { url: to, retryMs = [100, 100, 100], timeoutMs = 5_000 }: EndpointShort) => {
     const config = { url: to, timeoutMs, retryMs, headers: {}, secretVersion: 1 };
