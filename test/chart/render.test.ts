@@ -101,6 +101,12 @@ describe('wrong values', () => {
     expect(code).not.toBe(0);
   });
 
+  test('a release whose name starts with a digit is refused', async () => {
+    const { code, stderr } = await helm(['template', '2026', CHART], { values: REQUIRED });
+    expect(stderr).toContain('the release is named "2026", but names of Services must start with a letter');
+    expect(code).not.toBe(0);
+  });
+
   test('all contradictions are told at once', async () => {
     const { stderr } = await helm(['template', 'sluice', CHART]);
     expect(stderr.match(/^- /gm)).toHaveLength(3);
@@ -125,6 +131,14 @@ interface Workload extends Manifest {
 
 const ofKind = <Kind extends Manifest = Manifest>(objects: readonly Manifest[], kind: string) =>
   objects.filter(object => object.kind === kind) as Kind[];
+
+test('names that only have digits stay text', async () => {
+  const values = { ...REQUIRED, fullnameOverride: 'events' };
+  for (const { metadata } of await renderChart(helm, values, { release: '2026', namespace: '11' })) {
+    expect(metadata.namespace ?? '11').toBe('11');
+    expect(metadata.labels?.['app.kubernetes.io/instance'] ?? '2026').toBe('2026');
+  }
+});
 
 describe('a release under another name and namespace', () => {
   const elsewhere = { release: 'blue', namespace: 'events' };

@@ -61,7 +61,7 @@
 {{/* Labels of the templates that are written by hand. */}}
 {{- define "sluice.labels" -}}
 app.kubernetes.io/name: sluice
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}

@@ -36,6 +36,8 @@ export function itemsOf(code: string): string {
 const BLOCK = /^( *)(- )?"?\uE000block \d+ (.*)\uE001"?:$/;
 const SPREAD = /^( *)(- )?"?\uE000spread \d+ (.*)\uE001"?(: null)?$/;
 const TREE = /^( *)(- )?([^\uE000]+): \uE000tree (.*)\uE001$/;
+/** A name that is all of a scalar, which would otherwise be a number if it only has digits. */
+const NAME = /(: |- )\uE000(\$\.Release\.\w+)\uE001$/gm;
 const indentOf = (line: string) => line.length - line.trimStart().length;
 
 /** Returns the objects as a template, all of it behind `condition` if there is one. */
@@ -43,6 +45,7 @@ export function renderTemplate(objects: readonly object[], condition?: string): 
   const yaml = stringifyAll(objects, 0).replaceAll('{{', '{{ "{{" }}');
   const text = expand(yaml.trimEnd().split('\n'))
     .join('\n')
+    .replaceAll(NAME, '$1\uE000$2 | quote\uE001')
     .replaceAll(/\uE000([^\uE001]*)\uE001/g, (_, code: string) => {
       // Quotes of YAML around an expression would end at its own.
       if (code.includes('\\"')) throw new Error(`this expression must not be quoted in YAML: ${code}`);

@@ -8,15 +8,33 @@ interface Node {
   readonly description?: string;
   readonly default?: unknown;
   readonly properties?: Readonly<Record<string, Node>>;
+  readonly type?: string;
+  readonly enum?: readonly unknown[];
+  readonly required?: readonly string[];
 }
 
 function schema(): Node {
   return z.toJSONSchema(Values, { io: 'input', target: 'draft-7' }) as unknown as Node;
 }
 
-/** Returns values.schema.json. Without defaults, which are in values.yaml. */
+/**
+ * Returns values.schema.json. Without defaults, which are in values.yaml. Helm removes a default if the user sets it to
+ * null, so whatever the templates need is required.
+ */
 export function renderSchema(): string {
-  return `${JSON.stringify(schema(), (key, value) => (key === 'default' ? undefined : value), 2)}\n`;
+  return `${JSON.stringify(adapt(schema()), null, 2)}\n`;
+}
+
+function adapt({ default: _, properties, ...node }: Node): Node {
+  if (properties === undefined) return node;
+  const required = Object.entries(properties).flatMap(([name, each]) => (isNeeded(each) ? [name] : []));
+  const adapted = Object.fromEntries(Object.entries(properties).map(([name, each]) => [name, adapt(each)]));
+  return { ...node, properties: adapted, ...(required.length === 0 ? {} : { required }) };
+}
+
+/** Returns true for sections, and for values that templates compare. Anything else counts as empty if it is missing. */
+function isNeeded({ properties, type, enum: choices }: Node): boolean {
+  return properties !== undefined || type === 'boolean' || choices !== undefined;
 }
 
 /** Returns values.yaml: all values with their defaults, each below its description. */

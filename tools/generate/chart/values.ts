@@ -185,8 +185,8 @@ const monitoring = section('Objects for Prometheus and Grafana. They are only cr
 export const Values = z.strictObject({
   global: openObject('Values of a parent chart. Not used.'),
   fullnameOverride: text('Replaces the start of the names of all objects.', '', {
-    regex: /^([a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?)?$/,
-    rule: 'must be at most 32 lowercase letters, digits and hyphens',
+    regex: /^([a-z]([-a-z0-9]{0,30}[a-z0-9])?)?$/,
+    rule: 'must be at most 32 lowercase letters, digits and hyphens, and start with a letter',
   }),
   image,
   imagePullSecrets: openList('Secrets for pulling images, e.g. [{name: registry}].'),
