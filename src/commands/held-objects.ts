@@ -109,7 +109,7 @@ export function pick(kind: string, { metadata, spec, status }: Item): HeldObject
 export async function removeFinalizers(
   client: Pick<KubeClient, 'list' | 'mergePatch'>,
   instance: string,
-  renew: () => Promise<void>,
+  renew: (when: 'due') => Promise<void>,
   signal: AbortSignal,
 ): Promise<number> {
   let removed = 0;
@@ -120,7 +120,7 @@ export async function removeFinalizers(
     const work = left.values();
     const worker = async () => {
       for (const object of work) {
-        await renew();
+        await renew('due');
         if (await isRemoved(client, object, signal)) removed++;
       }
     };

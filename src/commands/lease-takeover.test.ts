@@ -74,7 +74,7 @@ describe('taking the Lease', () => {
     const create = () => Promise.reject(refusal(404, 'NotFound'));
     const store = { ...memoryLeases(undefined).store, create };
     const renew = await takeLease(store, createManualClock(), never, true);
-    await renew();
+    await renew('due');
   });
 });
 
@@ -85,12 +85,22 @@ describe('renewing', () => {
     const renew = await takeLease(leases.store, clock, never, true);
     const first = leases.spec();
     await clock.advance(14_999);
-    await renew();
+    await renew('due');
     expect(leases.spec()).toBe(first);
     await clock.advance(1);
-    await renew();
+    await renew('due');
     expect(leases.spec()).not.toBe(first);
     expect(leases.spec()).toMatchObject({ holderIdentity: OURS, leaseTransitions: 0 });
+  });
+
+  test('writes at once if asked to', async () => {
+    const clock = createManualClock();
+    const leases = memoryLeases(undefined);
+    const renew = await takeLease(leases.store, clock, never, true);
+    const first = leases.spec();
+    await clock.advance(1);
+    await renew('now');
+    expect(leases.spec()).not.toBe(first);
   });
 
   test('fails if a controller has taken the Lease over', async () => {
@@ -99,6 +109,6 @@ describe('renewing', () => {
     const renew = await takeLease(leases.store, clock, never, true);
     leases.set(HELD);
     await clock.advance(15_000);
-    await expect(renew()).rejects.toThrow('controller has taken the Lease over');
+    await expect(renew('due')).rejects.toThrow('controller has taken the Lease over');
   });
 });

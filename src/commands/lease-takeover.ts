@@ -21,14 +21,15 @@ const TRIES = 10;
  * this does not wait for the Lease to be released.
  *
  * @param waits whether to wait. Not needed if no object has a finalizer
- * @returns a function that renews the Lease if it is time to. It rejects if a controller has taken the Lease over.
+ * @returns a function that renews the Lease, either `now` or only if it is time to. It rejects if a controller has taken
+ *   the Lease over.
  */
 export async function takeLease(
   leases: LeaseStore,
   clock: Clock,
   signal: AbortSignal,
   waits: boolean,
-): Promise<() => Promise<void>> {
+): Promise<(when: 'due' | 'now') => Promise<void>> {
   const identity = `${IDENTITY}${randomUUID()}`;
   let writtenMs = clock.nowMs();
 
@@ -70,8 +71,8 @@ export async function takeLease(
   // Without its namespace, nobody leads.
   if (ledForMs === undefined) return () => Promise.resolve();
   if (waits && ledForMs > 0) await sleep(clock, ledForMs, signal);
-  return async () => {
-    if (clock.nowMs() - writtenMs < RENEW_EVERY_MS) return;
+  return async when => {
+    if (when === 'due' && clock.nowMs() - writtenMs < RENEW_EVERY_MS) return;
     writtenMs = clock.nowMs();
     await writeUntilDone(false);
   };

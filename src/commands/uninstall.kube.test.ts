@@ -1,4 +1,8 @@
-import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, inject, onTestFinished, test, vi } from 'vitest';
+import { parse } from 'yaml';
+import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { KINDS } from '../api/kinds/kinds.ts';
 import { FINALIZER, INSTANCE_LABEL } from '../api/well-known.ts';
 import { connect, type KubeClient } from '../kube/client.ts';
@@ -29,5 +33,18 @@ test('a namespace without the label of a workspace is left to the installation w
   expect(await uninstall([], env)).toBe(0);
   expect(write.mock.calls.join('')).toContain('There is nothing to do.');
   write.mockRestore();
+  expect((await client.get<AnyObject>(STREAMS, stream))?.metadata.finalizers).toEqual([FINALIZER]);
+});
+
+test('nothing is changed if no controller has led in the namespace of the kubeconfig', async () => {
+  const folder = await temporaryFolder('uninstall');
+  onTestFinished(() => folder.remove());
+  const kubeconfig = join(folder.path, 'config');
+  const config = parse(await readFile(inject('kubeconfig'), 'utf8')) as { contexts: { context: object }[] };
+  config.contexts = config.contexts.map(each => ({ ...each, context: { ...each.context, namespace: 'nowhere' } }));
+  await writeFile(kubeconfig, JSON.stringify(config));
+  await expect(uninstall(['--ignore-undelivered'], { KUBECONFIG: kubeconfig })).rejects.toThrow(
+    'SLUICE_NAMESPACE: not set, and namespace nowhere has no Lease sluice-controller. Set SLUICE_NAMESPACE to the namespace of the controller',
+  );
   expect((await client.get<AnyObject>(STREAMS, stream))?.metadata.finalizers).toEqual([FINALIZER]);
 });

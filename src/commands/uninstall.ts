@@ -1,4 +1,4 @@
-import { readKubernetes } from '../config/config.ts';
+import { ConfigError, readKubernetes } from '../config/config.ts';
 import { connect, type KubeClient } from '../kube/client.ts';
 import { isKubeError } from '../kube/kube-error.ts';
 import { createLeaseStore, LEASE_NAME } from '../kube/lease.ts';
@@ -35,24 +35,33 @@ export const uninstall: Command = async (argv, env) => {
     const held = all.get(instance) ?? [];
     const name = { namespace: leaseNamespace(namespace, client.namespace), name: LEASE_NAME };
     const leases = createLeaseStore(client, name);
+    const isLeaseElsewhere = namespace === undefined && (await leases.get(signal)) === undefined;
     if (held.length === 0) {
-      await takeLease(leases, systemClock, signal, false);
+      if (!isLeaseElsewhere) await takeLease(leases, systemClock, signal, false);
       print(describeNothing(instance, all));
       print(await unbind(client, settings, signal));
       return 0;
     }
+    if (isLeaseElsewhere) throw new ConfigError(leaseMissing(name));
     const undelivered = await findUndelivered(held, redis && { ...redis, instance }, redisProblems, log);
     const { proceeds, lines } = planUninstall(held, undelivered, options['ignore-undelivered']);
     print(lines);
     if (!proceeds) return 1;
     const renew = await takeLease(leases, systemClock, signal, true);
     print([`Finalizers removed: ${await removeFinalizers(client, instance, renew, signal)}`]);
+    // The pods have the full time to stop from here on, however long the removal took.
+    await renew('now');
     print(await unbind(client, settings, signal));
     return 0;
   } finally {
     await client.close();
   }
 };
+
+/** Returns the message for a namespace in which no controller has ever led. */
+function leaseMissing({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
+  return `SLUICE_NAMESPACE: not set, and namespace ${namespace} has no Lease ${name}. Set SLUICE_NAMESPACE to the namespace of the controller, even if the namespace was deleted`;
+}
 
 /** Removes the RoleBindings of the controller, if it has any. Returns the lines to print. */
 async function unbind(
