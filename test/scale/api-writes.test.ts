@@ -13,6 +13,7 @@ apiserver_request_duration_seconds_count{resource="blocks",verb="APPLY"} 5
 test('writes are counted by what they are for, refused ones too; reads and heartbeats are left out', () => {
   const first = parseApiWrites(METRICS);
   expect(Object.fromEntries(first)).toEqual({ 'APPLY blocks': 4, 'APPLY blocks/status': 2 });
+  expect(parseApiWrites(METRICS, 'done').get('APPLY blocks')).toBe(3);
   const second = parseApiWrites(
     `${METRICS.replace('} 2\n', '} 5\n')}apiserver_request_total{resource="secrets",verb="POST"} 1\n`,
   );

@@ -17,8 +17,12 @@ const ASIDE = new Set([
   'endpoints',
 ]);
 
-/** Of `apiserver_request_total` in Prometheus's text format. */
-export function parseApiWrites(metrics: string): ApiWrites {
+/**
+ * Of `apiserver_request_total` in Prometheus's text format.
+ *
+ * @param only whether to count all requests, or only those that the server carried out
+ */
+export function parseApiWrites(metrics: string, only: 'all' | 'done' = 'all'): ApiWrites {
   const writes = new Map<string, number>();
   for (const line of metrics.split('\n')) {
     const [, labels, value] = /^apiserver_request_total\{(.*)\} (\S+)$/.exec(line) ?? [];
@@ -26,6 +30,7 @@ export function parseApiWrites(metrics: string): ApiWrites {
     const label = (name: string): string => new RegExp(`(?:^|,)${name}="([^"]*)"`).exec(labels)?.[1] ?? '';
     const [verb, resource, subresource] = [label('verb'), label('resource'), label('subresource')];
     if (!WRITING.has(verb) || ASIDE.has(resource)) continue;
+    if (only === 'done' && !label('code').startsWith('2')) continue;
     const key = `${verb} ${resource}${subresource === '' ? '' : `/${subresource}`}`;
     writes.set(key, (writes.get(key) ?? 0) + Number(value));
   }
@@ -42,6 +47,6 @@ export function writesBetween(before: ApiWrites, after: ApiWrites): Record<strin
   );
 }
 
-export async function readApiWrites(cluster: Cluster): Promise<ApiWrites> {
-  return parseApiWrites(await kubectl(cluster, ['get', '--raw', '/metrics']));
+export async function readApiWrites(cluster: Cluster, only?: 'all' | 'done'): Promise<ApiWrites> {
+  return parseApiWrites(await kubectl(cluster, ['get', '--raw', '/metrics']), only);
 }

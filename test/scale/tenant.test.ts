@@ -161,7 +161,8 @@ describe(`a tenant with ${SIZE.activations} activations and ${SIZE.subscriptions
   const { activations, subscriptions } = SIZE;
 
   it('is applied, with one status for each object', { timeout: MOST_MS }, async () => {
-    const before = await readApiWrites(installed.cluster);
+    // A request that the server could not carry out is repeated, on a busy machine now and then.
+    const before = await readApiWrites(installed.cluster, 'done');
     const beganMs = Date.now();
     sluice = await installed.start({ role: 'controller', env: AS_IN_A_CONTAINER });
     await ledAfterMs(beganMs);
@@ -170,10 +171,12 @@ describe(`a tenant with ${SIZE.activations} activations and ${SIZE.subscriptions
     allCpuMs = (await readCpuSeconds([sluice.pid])) * 1_000;
     expect(await countSaying('Activation', 'Effective')).toBe(activations);
     expect(await countSaying('Subscription', 'Live')).toBe(subscriptions);
-    const writes = writesBetween(before, await readApiWrites(installed.cluster));
+    const writes = writesBetween(before, await readApiWrites(installed.cluster, 'done'));
     console.log(writes);
-    expect(writes['APPLY activations/status']).toBe(activations);
-    expect(writes['APPLY subscriptions/status']).toBe(subscriptions);
+    const warnings = (await sluice.logLines()).filter(({ level }) => level !== 'debug' && level !== 'info');
+    const why = `the controller said ${JSON.stringify(warnings.slice(0, 20), null, 2)}`;
+    expect(writes['APPLY activations/status'], why).toBe(activations);
+    expect(writes['APPLY subscriptions/status'], why).toBe(subscriptions);
     await expectBounded('with everything applied');
   });
 

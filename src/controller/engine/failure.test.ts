@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { KubeError } from '../../kube/kube-error.ts';
 import type { Condition } from './conditions.ts';
-import { FAILURES_BEFORE_UNREADY, reportFailure } from './failure.ts';
+import { FAILURES_BEFORE_REPORT, FAILURES_BEFORE_UNREADY, reportFailure } from './failure.ts';
 import { OutageError, ReconcileError } from './outcome.ts';
 
 const condition = (type: string, status: Condition['status'], observedGeneration = 1): Condition => ({
@@ -44,6 +45,25 @@ describe('failure', () => {
       { type: 'Reconciling', status: 'True', reason: 'Retrying' },
       { type: 'Live', status: 'True', observedGeneration: 1 },
     ]);
+  });
+
+  it.each([
+    ['Redis does not answer', new OutageError('RedisUnavailable', 'Redis does not answer')],
+    ['the API server does not answer', new KubeError({ call: 'PATCH /x', status: 0, reason: 'Timeout' })],
+    [
+      'the API server has too many requests',
+      new KubeError({ call: 'PATCH /x', status: 429, reason: 'TooManyRequests' }),
+    ],
+    ['the API server cannot reach etcd', new KubeError({ call: 'PATCH /x', status: 504, reason: 'Timeout' })],
+  ])('is reported from the third time on if %s', (_name, error) => {
+    const object = { generation: 1, conditions: [] };
+    expect(reportFailure(error, object, FAILURES_BEFORE_REPORT - 2)).toBeUndefined();
+    expect(reportFailure(error, object, FAILURES_BEFORE_REPORT - 1)).toBeDefined();
+  });
+
+  it('is reported at once if the API server rejects the object', () => {
+    const error = new KubeError({ call: 'PATCH /x', status: 422, reason: 'Invalid' });
+    expect(reportFailure(error, { generation: 1, conditions: [] }, 0)).toBeDefined();
   });
 
   it('shows no message that was not written for users', () => {

@@ -1,4 +1,4 @@
-import { isKubeError } from '../../kube/kube-error.ts';
+import { isKubeError, NO_ANSWER } from '../../kube/kube-error.ts';
 import { type Condition, type DesiredCondition, findCondition } from './conditions.ts';
 import { type EventNote, OutageError, ReconcileError } from './outcome.ts';
 
@@ -8,6 +8,12 @@ import { type EventNote, OutageError, ReconcileError } from './outcome.ts';
  */
 export const FAILURES_BEFORE_UNREADY = 8;
 
+/**
+ * Number of consecutive failures before an object that isn't Ready reports that the API server or Redis doesn't answer.
+ * The first retries follow within milliseconds, and a report would only add another write to an overloaded server.
+ */
+export const FAILURES_BEFORE_REPORT = 3;
+
 /** Conditions and Event to write after a failure. */
 type FailureReport = { readonly conditions: DesiredCondition[]; readonly event: EventNote };
 
@@ -15,7 +21,7 @@ type FailureReport = { readonly conditions: DesiredCondition[]; readonly event: 
  * Returns the conditions for an object that failed to reconcile. Ready becomes False, and Reconciling becomes True
  * because the object will be retried. All other conditions keep their observed generation. Returns undefined for the
  * first few failures of a Ready object, as well as for an {@link OutageError} if the current generation has been
- * applied.
+ * applied, and for the first few of any object if the API server or Redis doesn't answer.
  *
  * @param failures this object's consecutive failures before this one
  */
@@ -25,6 +31,7 @@ export function reportFailure(
   failures: number,
 ): FailureReport | undefined {
   if (error instanceof OutageError && isApplied(object)) return undefined;
+  if (isTransient(error) && failures + 1 < FAILURES_BEFORE_REPORT) return undefined;
   const ready = findCondition(object.conditions, 'Ready');
   const wasReady = ready?.status === 'True' && ready.observedGeneration === object.generation;
   if (wasReady && failures + 1 < FAILURES_BEFORE_UNREADY) return undefined;
@@ -40,6 +47,12 @@ export function reportFailure(
     ],
     event: { type: 'Warning', reason, message },
   };
+}
+
+/** Returns true if a retry is likely to succeed because there was no answer, or one that tells of an overload. */
+function isTransient(error: unknown): boolean {
+  if (error instanceof OutageError) return true;
+  return isKubeError(error) && (error.status === NO_ANSWER || error.status === 429 || error.status >= 500);
 }
 
 /**

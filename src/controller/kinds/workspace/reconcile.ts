@@ -9,7 +9,7 @@ import { type Cached, projectNamespace } from '../../caches/caches.ts';
 import { type Context, FINALIZER_TIMEOUT_MS } from '../../context/context.ts';
 import { OUTAGE_REPORTED_AFTER_MS } from '../../context/data-plane.ts';
 import { findCondition } from '../../engine/conditions.ts';
-import { reportFailure } from '../../engine/failure.ts';
+import { FAILURES_BEFORE_REPORT, reportFailure } from '../../engine/failure.ts';
 import { OutageError, type Outcome } from '../../engine/outcome.ts';
 import { planWorkspace, reachability, type WorkspaceFacts } from './plan.ts';
 import type { WorkspaceQuotas } from './quota.ts';
@@ -51,7 +51,7 @@ function planAway(
   facts: Parameters<typeof reachability>[0],
 ): Outcome<WorkspaceStatus> {
   const { conditions = [], observedGeneration: _, ...fields } = status ?? {};
-  const report = reportFailure(error, { generation: metadata.generation ?? 0, conditions }, 0);
+  const report = reportFailure(error, { generation: metadata.generation ?? 0, conditions }, FAILURES_BEFORE_REPORT);
   const kept = (report?.conditions ?? conditions).filter(({ type }) => type !== CONDITION.Workspace.DataPlaneReachable);
   return { status: fields, conditions: [...kept, ...reachability(facts)], requeueAfterMs: AWAY_CHECK_MS };
 }
