@@ -4,6 +4,7 @@ import { parseNetwork } from '../core/delivery/network.ts';
 import { parseMailbox } from '../mail/address.ts';
 import { parseSmtpUrl } from '../mail/smtp-url.ts';
 import { LOG_LEVELS } from '../telemetry/log.ts';
+import { LAYOUTS } from './layout.ts';
 import { REDIS_ENVIRONMENT } from './redis-environment.ts';
 import { TLS_ENVIRONMENT } from './tls-environment.ts';
 
@@ -224,6 +225,12 @@ export const ENVIRONMENT = {
     .default(DEFAULT_INSTANCE)
     .describe(
       'Name of this installation, in a cluster with more than one. It is responsible for the Accounts and Workspaces whose spec.instance has this value, and for everything in the namespaces of these Workspaces. Defaults to the installation without a name, which is responsible for those without spec.instance. Must be the same for all roles, and cannot be changed later, because the data in Redis belongs to it.',
+    ),
+  SLUICE_LAYOUT: z
+    .enum(LAYOUTS)
+    .default('queues')
+    .describe(
+      `Experimental. How events are stored in Redis. Can be one of ${LAYOUTS.join(', ')}. With parts, everything about the events of a stream is in a single slot, and the router has nothing to do. Pull, recovery, replays and the sandbox don't work with parts yet. Must be the same for all roles, and cannot be changed later.`,
     ),
   SLUICE_SHUTDOWN_DELAY_SECONDS: z.coerce
     .number()
