@@ -51,6 +51,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   'part/records': { rooms: ['part', 'part/lanes'] },
   'part/log': { rooms: ['core/ids', 'redis', 'part', 'part/lanes'] },
   'part/catchup': { rooms: ['redis', 'part'] },
+  'part/sweep': { rooms: ['redis', 'part', 'part/lanes'] },
+  'part/tokens': { rooms: ['redis', 'part'] },
   'part/gate': { rooms: ['redis', 'part'] },
   'part/claims': { rooms: ['redis', 'part', 'part/lanes', 'part/records'] },
   config: { rooms: ['api', 'core/delivery', 'core/problems', 'mail', 'redis', 'telemetry', 'tls'], packages: ['zod'] },

@@ -13,7 +13,7 @@ export interface Part {
 
 export const HOUR_MS = 3_600_000;
 /** Width of the buckets of records. */
-const RECORDS_MS = 6 * HOUR_MS;
+export const RECORDS_MS = 6 * HOUR_MS;
 
 /**
  * Every key of a part. All are in one slot and are declared by the scripts that use them; all but `meta` carry the
@@ -63,6 +63,8 @@ export function partKeys({ tenant, queue, gen, number }: Part) {
     final: key('fin'),
     /** HASH: what failed attempts were answered with, `claims/answers.lua`. */
     answers: key('answers'),
+    /** ZSET: slot of a deleted subscription → when what it left is removed, ms. */
+    dropped: key('drop'),
     /** HASH: dispatcher → until, limit, held, pushed, room in bytes, bytes pushed. */
     ready: key('ready'),
     /** Channel of pushes. */

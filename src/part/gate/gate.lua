@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- The controller's write to a part: all of it at once, or nothing. In force for routing and claims when it answered.
---@keys meta log keys subs endpoints positions claims lanes pending waiting turns retries tries off counts channel
+--@keys meta log keys subs endpoints positions claims lanes pending waiting turns retries tries off counts dropped channel
 --@args fence gen ...
 -- More: (operation, a, b, c)*, of which each is one of
 --   begin               a generation begins: what the one before counted goes. Only as the first
@@ -9,7 +9,8 @@
 --   row    slot row how row of P:subs. `how`, where it opens: '' goes on where it was, or from now on; behind: stands at the
 --                       tail, and opens when it is caught up; skip: from now on
 --   endpoint slot text  '' removes it
---   drop   slot         its row and endpoint go; what lies in its lanes is the sweep's
+--   drop   slot how     its row and endpoint go. The sweep removes what lies in its lanes: when retention is over, or at once
+--                       if `how` is delete
 --   on     slot key since  '' for now, the ref of the tail
 --   off    slot key
 -- Returns {OK, number of changes, ref of the tail, 1 where more has to be unparked: repeat it}, or one word: FENCED (a newer
@@ -21,8 +22,10 @@
 --@include ../lanes/tries.lua
 --@include ../lanes/message.lua
 --@include activations.lua
-local PROGRESS = { 'tail', 'bytes', 'used', 'granted', 'hold', 'pos', 'slice', 'ids', 'in', 'out', 'version', 'ready' }
-local MOST_UNPARKED = 1000
+local PROGRESS = {
+  'tail', 'bytes', 'used', 'granted', 'hold', 'pos', 'slice', 'ids', 'in', 'out', 'version', 'ready', 'cut', 'recs', 'tidied',
+}
+local MOST_UNPARKED, LONGEST_MS = 1000, 2592000000
 local OPEN, PAUSED, CLOSED = 111, 112, 99
 local meta = redis.call('HMGET', KEY_META, 'fence', 'gen', 'tail', 'hold', 'pos', 'version')
 local fence = tonumber(meta[1] or '0')
@@ -193,6 +196,8 @@ for i = FIRST, #ARGV, 4 do
     set(KEY_SUBS, a, '')
     set(KEY_ENDPOINTS, a, '')
     redis.call('HDEL', KEY_POSITIONS, a)
+    local keptMs = b == 'delete' and 0 or tonumber(redis.call('HGET', KEY_META, 'retentionMs') or LONGEST_MS)
+    redis.call('ZADD', KEY_DROPPED, 'NX', string.format('%.0f', now + keptMs), a)
     rowsChanged = true
   elseif operation == 'on' then activate(a, b, c)
   elseif operation == 'off' then deactivate(a, b)

@@ -28,7 +28,8 @@ export type GateChange =
     }
   /** What an endpoint needs, sealed; '' removes it. */
   | { readonly kind: 'endpoint'; readonly slot: string; readonly sealed: string }
-  | { readonly kind: 'drop'; readonly slot: string }
+  /** `how`: what waits for it is removed at once, not only when retention is over. */
+  | { readonly kind: 'drop'; readonly slot: string; readonly how?: 'delete' }
   /** `since`: absent for now; else a position. */
   | { readonly kind: 'on'; readonly slot: string; readonly groupKey: string; readonly since?: string }
   | { readonly kind: 'off'; readonly slot: string; readonly groupKey: string };
@@ -60,7 +61,7 @@ function argumentsOf(change: GateChange): [string, string, string, string] {
     case 'endpoint':
       return [change.kind, change.slot, change.sealed, ''];
     case 'drop':
-      return [change.kind, change.slot, '', ''];
+      return [change.kind, change.slot, change.how ?? '', ''];
     case 'on':
       return [change.kind, change.slot, change.groupKey, change.since ?? ''];
     case 'off':

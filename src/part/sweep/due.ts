@@ -1,0 +1,70 @@
+import { readNamedScript } from '../../redis/named-scripts.ts';
+import { callScript, type ScriptClient } from '../call.ts';
+import { HOUR_MS, type Part, partKeys, RECORDS_MS } from '../keys.ts';
+import { msOfRef } from '../lanes/ref.ts';
+
+const DUE = readNamedScript(new URL('due.lua', import.meta.url));
+
+/** Used while the controller has not written a retention: the longest that there is. */
+const LONGEST_RETENTION_MS = 720 * HOUR_MS;
+/** How long ids and records are kept after the end of their bucket. `forget-*.lua` has the same numbers. */
+const IDS_KEPT_MS = 25 * HOUR_MS;
+const RECORDS_KEPT_MS = LONGEST_RETENTION_MS + RECORDS_MS;
+const TIDY_EVERY_MS = 6 * HOUR_MS;
+/** A part in which events expire all the time removes them together, at most this often. */
+const EXPIRE_EVERY_MS = 60_000;
+const NEVER = Number.POSITIVE_INFINITY;
+
+/** What a sweep has to know of a part; times in ms of the part's clock. */
+export interface Due {
+  readonly nowMs: number;
+  readonly retentionMs: number;
+  readonly oldestMs: number | undefined;
+  readonly firstHourOfIds: number | undefined;
+  readonly firstRecords: number | undefined;
+  readonly tidiedMs: number | undefined;
+  readonly droppedMs: number | undefined;
+  readonly hasSlots: boolean;
+}
+
+/** Progress of one sweep. It may be lost at any time: the next one starts again. */
+export interface SweepState {
+  /** Events are being removed: continue until none is too old. */
+  expiring?: boolean;
+  /** When no event was too old any more. */
+  expiredMs?: number;
+  /** Cursor of the page of slots that is looked at next. */
+  tidying?: string | undefined;
+}
+
+const numberOf = (text: unknown) => (text === '' ? undefined : Number.parseInt(text as string, 10));
+
+/** Returns undefined for a part that does not exist, or is of another generation. */
+export async function readDue(redis: ScriptClient, part: Part): Promise<Due | undefined> {
+  const call = { keys: partKeys(part), args: { gen: part.gen } };
+  const [word, nowMs, retention, oldest, ids, records, tidied, dropped, hasSlots] = await callScript(redis, DUE, call);
+  if (word !== 'OK') return undefined;
+  return {
+    nowMs: nowMs as number,
+    retentionMs: numberOf(retention) ?? LONGEST_RETENTION_MS,
+    oldestMs: oldest === '' ? undefined : msOfRef(oldest as string),
+    firstHourOfIds: numberOf(ids),
+    firstRecords: numberOf(records),
+    tidiedMs: numberOf(tidied),
+    droppedMs: numberOf(dropped),
+    hasSlots: hasSlots === 1,
+  };
+}
+
+/** Returns when each kind of work is due. */
+export function dueTimes(due: Due, state: SweepState) {
+  const { oldestMs, retentionMs, firstHourOfIds, firstRecords, tidiedMs } = due;
+  const mayExpireMs = state.expiring ? 0 : (state.expiredMs ?? 0) + EXPIRE_EVERY_MS;
+  return {
+    expire: oldestMs === undefined ? NEVER : Math.max(oldestMs + retentionMs + 1, mayExpireMs),
+    slot: due.droppedMs ?? NEVER,
+    ids: firstHourOfIds === undefined ? NEVER : (firstHourOfIds + 1) * HOUR_MS + IDS_KEPT_MS,
+    records: firstRecords === undefined ? 0 : (firstRecords + 1) * RECORDS_MS + RECORDS_KEPT_MS,
+    tidy: due.hasSlots || state.tidying !== undefined ? (tidiedMs ?? 0) + TIDY_EVERY_MS : NEVER,
+  };
+}

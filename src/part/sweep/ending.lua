@@ -1,0 +1,74 @@
+-- Ends open events that retention removes, and continues their lanes. The caller has read slots, claims, states and records
+-- of everything that it passes to `expireEvent`, and calls `continueLanes` at the end.
+local NO_NOTE = 'retention -'
+local expired, freed, tried, finals = 0, {}, {}, {}
+-- Lane → its last entry that was ended, and whether its claim was.
+local lastEnded, freedClaims, endedLanes, isListed = {}, {}, {}, {}
+
+-- Ends one event. `lane` is the lane that claims or holds it; `claimed` says whether it is claimed.
+local function expireEvent(slot, lane, entry, ref, replay, at, claimed)
+  if claimed then
+    setClaim(lane, false)
+    flightOf[slot] = math.max(0, flightOf[slot] - 1)
+    changedCounts[slot] = true
+    freedClaims[lane] = true
+  else
+    freed[#freed + 1] = entry
+    lastEnded[lane] = entry
+  end
+  if not isListed[lane] then endedLanes[#endedLanes + 1] = lane end
+  isListed[lane] = true
+  local text = triesOf(entry)
+  if text then tried[#tried + 1] = entry end
+  -- Nobody reads the records of a subscription that was deleted.
+  if not routeOf[slot] then return end
+  local attempts, _, _, failed = readTries(text)
+  local name = recordName(ref, replay)
+  if at then addRecord(at, name, ref, slot, 'e', attempts, NO_NOTE, failed) end
+  finals[#finals + 1] = '0'
+  finals[#finals + 1] = slot .. name
+  if not isTest(lane) then countEnd(slot, 'e') end
+  expired = expired + 1
+end
+
+-- Lets the next event of a lane wait, not before it is due.
+local function queueHead(lane, entry)
+  local attempts, lapses, due = readTries(triesOf(entry))
+  if due > now then return retryLane(lane, due) end
+  local slot = slotOf(lane)
+  waitLane(lane, classOf(attempts, lapses), now)
+  if sendOf[slot] ~= 111 then
+    waitingOf[slot] = STOPPED
+  elseif waitingOf[slot] ~= STOPPED then
+    waitingOf[slot] = SOME
+    giveTurn(slot)
+    waiting = true
+  end
+  changedCounts[slot] = true
+end
+
+local function continueLane(lane)
+  local state, last = stateOf[lane], lastEnded[lane]
+  local head = headOf(lane)
+  if freedClaims[lane] then
+    if head then queueHead(lane, head) end
+  elseif state == 'r' then
+    -- It waited for the retry of its first event.
+    if head and head < last then return end
+    redis.call('ZREM', KEY_RETRIES, lane)
+    if head then queueHead(lane, head) else setState(lane, false) end
+  elseif state and not head then
+    if state ~= 'p' then unwaited[#unwaited + 1] = waitOf(lane, state) end
+    setState(lane, false)
+  end
+end
+
+local function continueLanes()
+  inSlices('ZREM', KEY_PENDING, freed)
+  for _, lane in ipairs(endedLanes) do continueLane(lane) end
+  inSlices('HDEL', KEY_TRIES, tried)
+  inSlices('ZADD', KEY_FINAL, finals)
+  writeLanes()
+  writeCounts()
+  writeRecords()
+end

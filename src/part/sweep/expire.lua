@@ -1,0 +1,217 @@
+#!lua flags=allow-oom
+-- Removes events that are older than retention, oldest first, a slice a call. What is still open of them ends as expired,
+-- what was not routed yet is counted. Anybody may call: P:meta says how far it is.
+--@keys meta log body subs positions late claims lanes pending waiting turns retries tries counts final channel records*
+--@args gen bucket
+-- bucket: number of the bucket in the list of records.
+-- Returns {OK, events removed, deliveries that expired, expired unrouted (subscriptions times events), 1
+--         where there is more to do}; {BUCKET, number}: nothing was done, list that bucket; or GONE.
+-- Field `cut` of P:meta while a slice is being removed: ref of its last event; cursor in P:pos, or - once no position is
+-- before it, so that nothing more is routed of it; ref of the event whose references end next, and how many of them have.
+--@include ../lanes/clock.lua
+--@include ../lanes/refs.lua
+--@include ../lanes/lanes.lua
+--@include ../lanes/counts.lua
+--@include ../lanes/tries.lua
+--@include ../lanes/message.lua
+--@include ../records/records.lua
+--@include ../log/cost.lua
+--@include ../../redis/scripts/lib/traffic.lua
+local ENTRIES, PAGE, POSITIONS = 128, 16, 256
+local SLICE_REFERENCES, SLICE_BYTES = 10000, 4194304
+local LOOKED, MOST_ENDED = 500, 100
+local LONGEST_MS, BUCKET_MS = 2592000000, 21600000
+-- Flag of a claim whose event was ended by its owner: it only holds its lane.
+local ENDED_CLAIM = 120
+local waiting = false
+--@include ending.lua
+--@include unpacking.lua
+local FIELDS = { 'gen', 'retentionMs', 'bytes', 'hold', 'pos', 'out', 'version', 'cut' }
+local meta = {}
+for i, value in ipairs(redis.call('HMGET', KEY_META, unpack(FIELDS))) do meta[FIELDS[i]] = value end
+if meta.gen ~= ARG_GEN then return { 'GONE' } end
+local set, gone = {}, {}
+local function put(field, value)
+  set[#set + 1] = field
+  set[#set + 1] = value
+end
+
+-- Calls `visit` with ref and fields of events, a page at a time, until it returns false.
+local function eachEvent(from, till, visit)
+  while true do
+    local page = redis.call('XRANGE', KEY_LOG, from, till, 'COUNT', PAGE)
+    for _, each in ipairs(page) do
+      if not visit(refOf(each[1]), each[2]) then return end
+    end
+    if #page < PAGE then return end
+    from = '(' .. page[PAGE][1]
+  end
+end
+
+-- Ref of the last event of the next slice, nil where nothing is old enough.
+local function chooseSlice(beforeMs)
+  local last, events, references, bytes = nil, 0, 0, 0
+  eachEvent('-', '+', function(ref, fields)
+    if msOf(ref) >= beforeMs or events == ENTRIES then return false end
+    events, references, bytes = events + 1, references + #fields[10] / 5, bytes + fields[6]
+    if last and (references > SLICE_REFERENCES or bytes > SLICE_BYTES) then return false end
+    last = ref
+    return true
+  end)
+  return last
+end
+
+-- Moves a page of the positions that are before the end of the slice there. Returns what was not routed of them, and the
+-- next cursor; - when there are no more, and a part that is held back has been moved, too.
+local function movePositions(last, cursor)
+  local order, lost, moved = nil, 0, {}
+  local function after(position)
+    if not order then
+      order = {}
+      eachEvent('-', idOf(last), function(ref)
+        order[#order + 1] = ref
+        return true
+      end)
+    end
+    local low, high = 1, #order + 1
+    while low < high do
+      local middle = math.floor((low + high) / 2)
+      if order[middle] > position then high = middle else low = middle + 1 end
+    end
+    return #order + 1 - low
+  end
+  local page = redis.call('HSCAN', KEY_POSITIONS, cursor, 'COUNT', POSITIONS)
+  for i = 1, #page[2], 2 do
+    if page[2][i + 1] < last then
+      moved[#moved + 1] = page[2][i]
+      moved[#moved + 1] = last
+      lost = lost + after(page[2][i + 1])
+    end
+  end
+  inSlices('HSET', KEY_POSITIONS, moved)
+  if page[1] ~= '0' then return lost, page[1] end
+  local held = meta.pos or NO_REF
+  if meta.hold and held < last then
+    local unrouted = after(held)
+    put('pos', last)
+    gone[#gone + 1] = 'slice'
+    put('out', counted(meta.out, now, '', 0, 0, unrouted))
+    lost = lost + unrouted * math.max(0, redis.call('HLEN', KEY_SUBS) - redis.call('HLEN', KEY_POSITIONS))
+  end
+  return lost, '-'
+end
+
+-- References of the slice from where the last call stopped: event, its lane of a slot, the same without order.
+local slots, refs, numbers, lanes, entries = {}, {}, {}, {}, {}
+local nextRef, nextNumber
+local function collectReferences(last, ref, number)
+  eachEvent(idOf(ref), idOf(last), function(each, fields)
+    local packed = fields[10] .. (redis.call('HGET', KEY_LATE, each) or '')
+    for n = each == ref and number or 0, #packed / 5 - 1 do
+      if #slots == LOOKED then
+        nextRef, nextNumber = each, n
+        return false
+      end
+      local slot = unpackSlot(string.sub(packed, 5 * n + 1, 5 * n + 5))
+      local i = #slots + 1
+      slots[i], refs[i], numbers[i] = slot, each, n
+      lanes[i] = slot .. fields[2]
+      entries[i] = lanes[i] .. '\0' .. each
+    end
+    return true
+  end)
+end
+
+local function isClaimOf(lane, ref)
+  local claim = claimOf[lane]
+  return claim and string.sub(claim, 2, 16) == ref and string.byte(claim) ~= ENDED_CLAIM
+end
+
+-- Index in KEYS of the records of an event.
+local function recordsOf(ref) return FIRST_RECORDS + math.floor(msOf(ref) / BUCKET_MS) - ARG_BUCKET end
+
+-- Ends those of the references that are open; where these are too many, the first of them.
+local function endReferences()
+  if #slots == 0 then return end
+  local waits = redis.call('EXISTS', KEY_PENDING) == 1 and redis.call('ZMSCORE', KEY_PENDING, unpack(entries)) or {}
+  if redis.call('EXISTS', KEY_CLAIMS) == 1 then
+    readFields(KEY_CLAIMS, lanes, claimOf)
+    readFields(KEY_CLAIMS, entries, claimOf)
+  end
+  local open, openSlots, openLanes, fieldsOf = {}, {}, {}, {}
+  for i, entry in ipairs(entries) do
+    local claimed = isClaimOf(lanes[i], refs[i]) and lanes[i] or isClaimOf(entry, refs[i]) and entry
+    if waits[i] or claimed then
+      if #open == MOST_ENDED then
+        nextRef, nextNumber = refs[i], numbers[i]
+        break
+      end
+      open[#open + 1] = { i, claimed }
+      openSlots[#openSlots + 1] = slots[i]
+      openLanes[#openLanes + 1] = lanes[i]
+      openLanes[#openLanes + 1] = entry
+      local at = recordsOf(refs[i])
+      fieldsOf[at] = fieldsOf[at] or {}
+      table.insert(fieldsOf[at], refs[i])
+    end
+  end
+  if #open == 0 then return end
+  readSlots(openSlots)
+  readFields(KEY_LANES, openLanes, stateOf)
+  readRecords(fieldsOf)
+  for _, each in ipairs(open) do
+    local i, claimed = each[1], each[2]
+    local lane = claimed or (stateOf[entries[i]] and entries[i]) or lanes[i]
+    expireEvent(slots[i], lane, entries[i], refs[i], nil, recordsOf(refs[i]), claimed)
+  end
+  continueLanes()
+end
+
+-- Removes the events of the slice; returns how many there were.
+local function removeEvents(last)
+  local bytes, removed = 0, {}
+  eachEvent('-', idOf(last), function(ref, fields)
+    bytes = bytes + tonumber(fields[8])
+    removed[#removed + 1] = ref
+    return true
+  end)
+  for _, late in ipairs(redis.call('HMGET', KEY_LATE, unpack(removed))) do
+    if late then bytes = bytes + REFERENCE_COST * #late / 5 end
+  end
+  redis.call('HDEL', KEY_LATE, unpack(removed))
+  redis.call('HDEL', KEY_BODY, unpack(removed))
+  local sequence = tonumber(string.sub(last, 12), 16)
+  redis.call('XTRIM', KEY_LOG, 'MINID', '=', string.format('%.0f-%d', msOf(last), sequence + 1))
+  put('bytes', string.format('%.0f', math.max(0, tonumber(meta.bytes or '0') - bytes)))
+  return #removed
+end
+
+local first = redis.call('XRANGE', KEY_LOG, '-', '+', 'COUNT', 1)[1]
+if not first then
+  redis.call('HDEL', KEY_META, 'cut')
+  return { 'OK', 0, 0, 0, 0 }
+end
+local oldest = refOf(first[1])
+local bucket = math.floor(msOf(oldest) / BUCKET_MS)
+local last, cursor, ref, number = string.match(meta.cut or '', '^(%w+) (%S+) (%w+) (%d+)$')
+if not last then
+  local beforeMs = now - tonumber(meta.retentionMs or LONGEST_MS)
+  -- Of one bucket of records.
+  last = chooseSlice(math.min(beforeMs, (bucket + 1) * BUCKET_MS))
+  if not last then return { 'OK', 0, 0, 0, 0 } end
+  cursor, ref, number = '0', oldest, 0
+end
+ARG_BUCKET = tonumber(ARG_BUCKET)
+if bucket ~= ARG_BUCKET then return { 'BUCKET', bucket } end
+local events, lost = 0, 0
+if cursor ~= '-' then lost, cursor = movePositions(last, cursor) end
+if cursor == '-' then
+  collectReferences(last, ref, tonumber(number))
+  endReferences()
+  if nextRef then ref, number = nextRef, nextNumber else events = removeEvents(last) end
+end
+if events > 0 then gone[#gone + 1] = 'cut' else put('cut', last .. ' ' .. cursor .. ' ' .. ref .. string.format(' %d', number)) end
+if #set > 0 then redis.call('HSET', KEY_META, unpack(set)) end
+if #gone > 0 then redis.call('HDEL', KEY_META, unpack(gone)) end
+if waiting then redis.call('SPUBLISH', KEY_CHANNEL, pushHead('-', 0, 0, 1, 0, meta.version or '0')) end
+return { 'OK', events, expired, lost, 1 }

@@ -1,0 +1,20 @@
+#!lua flags=allow-oom
+-- Frees records of events that were accepted longer ago than records are kept. Field `recs` of P:meta: the first bucket that
+-- has not been freed.
+--@keys meta records*
+--@args gen first
+-- first: bucket of the first key in the list; where there is no `recs` yet, no older one exists.
+-- Returns {OK, number of buckets freed}, or GONE.
+--@include ../lanes/clock.lua
+local BUCKET_MS, KEPT_MS = 21600000, 2613600000
+local meta = redis.call('HMGET', KEY_META, 'gen', 'recs')
+if meta[1] ~= ARG_GEN then return { 'GONE' } end
+local first, freed = tonumber(ARG_FIRST), 0
+if meta[2] and tonumber(meta[2]) ~= first then return { 'OK', 0 } end
+for at = FIRST_RECORDS, #KEYS do
+  if now < (first + freed + 1) * BUCKET_MS + KEPT_MS then break end
+  redis.call('UNLINK', KEYS[at])
+  freed = freed + 1
+end
+if freed > 0 or not meta[2] then redis.call('HSET', KEY_META, 'recs', string.format('%.0f', first + freed)) end
+return { 'OK', freed }

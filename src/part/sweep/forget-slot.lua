@@ -1,0 +1,65 @@
+#!lua flags=allow-oom
+-- Removes what a deleted subscription left, a slice a call. P:dropped says when: at once, or when retention is over.
+--@keys meta subs counts claims lanes pending waiting turns retries tries off health final answers dropped
+--@args gen
+-- Returns {OK, 1 where there is more to do}, or GONE.
+--@include ../lanes/clock.lua
+--@include ../lanes/lanes.lua
+local MOST, CLAIMED_MS = 500, 30000
+if redis.call('HGET', KEY_META, 'gen') ~= ARG_GEN then return { 'GONE' } end
+local slot = redis.call('ZRANGEBYSCORE', KEY_DROPPED, '-inf', now, 'LIMIT', 0, 1)[1]
+if not slot then return { 'OK', 0 } end
+-- It was written again since.
+if redis.call('HEXISTS', KEY_SUBS, slot) == 1 then
+  redis.call('ZREM', KEY_DROPPED, slot)
+  return { 'OK', 1 }
+end
+local function membersOf(key)
+  return redis.call('ZRANGEBYLEX', key, '[' .. slot, '(' .. slot .. '\255', 'LIMIT', 0, MOST)
+end
+
+local entries = membersOf(KEY_PENDING)
+local lanes, marks, seen = { slot .. '\2' }, {}, {}
+for _, entry in ipairs(entries) do
+  local lane = string.sub(entry, 1, -17)
+  for _, each in ipairs({ lane, entry }) do
+    if not seen[each] then lanes[#lanes + 1] = each end
+    seen[each] = true
+  end
+  marks[#marks + 1] = groupOf(lane)
+end
+readFields(KEY_LANES, lanes, stateOf)
+for _, lane in ipairs(lanes) do
+  local state = stateOf[lane]
+  if state and state ~= 'r' and state ~= 'p' then unwaited[#unwaited + 1] = waitOf(lane, state) end
+  if state then setState(lane, false) end
+end
+inSlices('ZREM', KEY_PENDING, entries)
+inSlices('ZREM', KEY_RETRIES, lanes)
+inSlices('HDEL', KEY_TRIES, entries)
+inSlices('HDEL', KEY_OFF, marks)
+writeLanes()
+if #entries == MOST then return { 'OK', 1 } end
+
+local finals = membersOf(KEY_FINAL)
+inSlices('ZREM', KEY_FINAL, finals)
+if #finals == MOST then return { 'OK', 1 } end
+local waits = membersOf(KEY_WAITING)
+inSlices('ZREM', KEY_WAITING, waits)
+if #waits == MOST then return { 'OK', 1 } end
+
+local first, last = string.match(redis.call('HGET', KEY_ANSWERS, slot) or '0 0 0', '^(%d+) (%d+)')
+local answers = { slot }
+for number = tonumber(first), tonumber(last) - 1 do answers[#answers + 1] = slot .. string.format(':%.0f', number) end
+redis.call('HDEL', KEY_ANSWERS, unpack(answers))
+redis.call('HDEL', KEY_HEALTH, slot, slot .. ':p')
+redis.call('ZREM', KEY_TURNS, slot)
+-- An attempt under way still counts where it ends, and may leave its event again.
+local flight = string.match(redis.call('HGET', KEY_COUNTS, slot) or '0', '^%d+')
+if flight ~= '0' and redis.call('EXISTS', KEY_CLAIMS) == 1 then
+  redis.call('ZADD', KEY_DROPPED, string.format('%.0f', now + CLAIMED_MS), slot)
+else
+  redis.call('HDEL', KEY_COUNTS, slot)
+  redis.call('ZREM', KEY_DROPPED, slot)
+end
+return { 'OK', 1 }

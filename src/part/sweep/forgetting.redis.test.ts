@@ -1,0 +1,175 @@
+import { describe, expect, test } from 'vitest';
+import { event, expectEmpty, START_MS, startPart } from '../../../test/support/part/part.ts';
+import { onEachRedis } from '../../redis/testing/each-redis.ts';
+import { recordsBucketOf } from '../keys.ts';
+import { msOfRef } from '../lanes/ref.ts';
+import { sweepAll } from './testing/sweep-all.ts';
+
+const HOUR_MS = 3_600_000;
+const RETENTION_MS = 2 * HOUR_MS;
+
+onEachRedis(redis => {
+  async function start(...args: Parameters<typeof startPart> extends [unknown, ...infer Rest] ? Rest : never) {
+    const world = await startPart(redis(), ...args);
+    await world.t.change({ kind: 'meta', field: 'retentionMs', value: String(RETENTION_MS) });
+    return world;
+  }
+  const exists = async (...keys: string[]) => Promise.all(keys.map(key => redis().call('exists', key)));
+
+  describe('ids of senders', () => {
+    test('are freed a day after their hour, not before; those that are compared with stay', async () => {
+      const { t } = await start();
+      const hour = Math.floor(START_MS / HOUR_MS);
+      await t.ingest(event('k', { senderId: 'old' }));
+      t.clock.ms += 20 * HOUR_MS;
+      await t.ingest(event('k', { senderId: 'young' }));
+      t.clock.ms = (hour + 1 + 25) * HOUR_MS - 1;
+      expect((await sweepAll(t)).dueInMs).toBe(1);
+      expect(await exists(t.keys.ids(hour), t.keys.ids(hour + 20))).toEqual([1, 1]);
+      t.clock.ms += 1;
+      await sweepAll(t);
+      expect(await exists(t.keys.ids(hour), t.keys.ids(hour + 20))).toEqual([0, 1]);
+      expect(await t.ingest(event('k', { senderId: 'young' }))).toMatchObject({ events: [{ answer: 'DUP' }] });
+      t.clock.ms += 30 * HOUR_MS;
+      await sweepAll(t);
+      expect((await t.hash('meta')).ids).toBeUndefined();
+      expect(await t.ingest(event('k', { senderId: 'young' }))).toMatchObject({ events: [{ answer: 'OK' }] });
+    });
+  });
+
+  describe('records', () => {
+    test('are freed with their bucket, 30 days and 6 hours after it ended; so are the names in lists', async () => {
+      const { t, d } = await start();
+      const [ref] = (await t.send('k')) as [string];
+      await sweepAll(t);
+      const { claims } = await d.exchange();
+      for (const claim of claims) d.end(claim, 'dead', { reason: '500' });
+      await d.exchange();
+      const bucket = recordsBucketOf(msOfRef(ref));
+      t.clock.ms = (bucket + 1) * 6 * HOUR_MS + 726 * HOUR_MS - 1;
+      await sweepAll(t);
+      expect(await t.records(ref)).toHaveLength(1);
+      t.clock.ms += 1;
+      await sweepAll(t);
+      expect(await t.records(ref)).toHaveLength(0);
+      t.clock.ms += 6 * HOUR_MS;
+      await sweepAll(t);
+      expect(await t.members('final')).toEqual([]);
+    });
+  });
+
+  describe('a deleted subscription', () => {
+    test('with deletionPolicy Delete: everything that waits for it goes, and nothing of the others', async () => {
+      const { t, d } = await start({ a: {}, b: {} }, ['k', 'l', 'm', 'n']);
+      await t.send('k', 'l', 'm', 'n');
+      const { claims } = await d.exchange(3);
+      for (const claim of claims) {
+        d.end(claim, 'failed', { dueMs: t.clock.ms + HOUR_MS, reason: '500', responseBody: Buffer.from('no') });
+      }
+      await d.exchange(2);
+      await t.deactivate('a', 'm');
+      await t.change({ kind: 'drop', slot: t.slot('a'), how: 'delete' });
+      for (const claim of d.held.values()) d.end(claim, 'failed', { dueMs: t.clock.ms + HOUR_MS, reason: '500' });
+      await sweepAll(t);
+      await d.exchange(0);
+      t.clock.ms += 60_000;
+      await sweepAll(t);
+      const slot = t.slot('a');
+      const { pending, waiting, retries, turns, final, counts, tries, lanes, off, health, answers } = t.keys;
+      for (const key of [pending, waiting, retries, turns, final]) {
+        const members = (await redis().call('zrange', key, 0, -1)) as string[];
+        expect(members.filter(each => each.startsWith(slot))).toEqual([]);
+      }
+      for (const key of [counts, tries, lanes, off, health, answers]) {
+        const fields = Object.keys(await redis().readHash(key));
+        expect(fields.filter(each => each.startsWith(slot))).toEqual([]);
+      }
+      expect((await t.members('pending')).filter(each => each.startsWith(t.slot('b')))).toHaveLength(4);
+      t.clock.ms += HOUR_MS;
+      expect((await d.exchange(64)).claims).toHaveLength(4);
+    });
+
+    test('with deletionPolicy Retain: it stays until retention is over', async () => {
+      const { t } = await start();
+      await t.send('k');
+      await t.change({ kind: 'drop', slot: t.slot('a') });
+      t.clock.ms += RETENTION_MS - 1;
+      await sweepAll(t);
+      expect(await t.members('pending')).toHaveLength(1);
+      t.clock.ms += 2;
+      await sweepAll(t);
+      await expectEmpty(redis(), t);
+      expect(await exists(t.keys.counts, t.keys.dropped)).toEqual([0, 0]);
+    });
+
+    test('of which more lies there than one call removes goes in several', async () => {
+      const { t } = await start({ a: { send: 'held' } }, ['k']);
+      for (let i = 0; i < 20; i++) await t.ingest(...Array.from({ length: 64 }, () => event('k')));
+      await t.change({ kind: 'drop', slot: t.slot('a'), how: 'delete' });
+      expect((await sweepAll(t)).calls).toBeGreaterThan(3);
+      await expectEmpty(redis(), t);
+    });
+
+    test('that is written again keeps what waits', async () => {
+      const { t, d } = await start();
+      await t.send('k');
+      await t.change({ kind: 'drop', slot: t.slot('a'), how: 'delete' });
+      await t.setRow('a', {});
+      await sweepAll(t);
+      expect(await exists(t.keys.dropped)).toEqual([0]);
+      expect((await d.exchange()).claims).toHaveLength(1);
+    });
+
+    test('that nobody dropped in this part is found all the same', async () => {
+      const { t } = await start();
+      await t.send('k');
+      await redis().call('hdel', t.keys.subs, t.slot('a'));
+      t.clock.ms += 7 * HOUR_MS;
+      await sweepAll(t);
+      await expectEmpty(redis(), t);
+      expect(await exists(t.keys.counts)).toEqual([0]);
+    });
+  });
+
+  test('a test event that was never sent expires, with a record', async () => {
+    const { t } = await start({ a: { send: 'held' } });
+    const ref = `${START_MS.toString(16).padStart(11, '0')}ffe0`;
+    const slot = t.slot('a');
+    await t.send('k');
+    await redis().call('zadd', t.keys.pending, '0', `${slot}\0${ref}`);
+    await redis().call('hset', t.keys.lanes, slot, `w0${ref.slice(0, 11)}`);
+    await redis().call('zadd', t.keys.waiting, '0', `${slot}0${ref.slice(0, 11)}`);
+    await sweepAll(t);
+    expect(await t.members('pending')).toHaveLength(2);
+    t.clock.ms += 7 * HOUR_MS;
+    expect(await sweepAll(t)).toMatchObject({ expired: 2 });
+    expect((await t.records(ref)).map(({ outcome }) => outcome)).toEqual(['expired']);
+    expect((await t.counts('a'))[5]).toBe(1);
+    await expectEmpty(redis(), t);
+  });
+
+  test('a mark of a deactivated key goes when nothing is open there', async () => {
+    const { t, d } = await start({ a: {} }, ['k', 'l']);
+    await t.send('k');
+    await d.exchange();
+    await t.deactivate('a', 'k');
+    await t.deactivate('a', 'l');
+    expect(Object.keys(await t.hash('off'))).toHaveLength(2);
+    for (const claim of d.held.values()) d.end(claim);
+    await d.exchange();
+    t.clock.ms += 7 * HOUR_MS;
+    await sweepAll(t);
+    expect(await t.hash('off')).toEqual({});
+  });
+
+  test('a part in which nothing is left has nothing due but its records', async () => {
+    const { t, d } = await start();
+    await t.send('k');
+    for (const claim of (await d.exchange()).claims) d.end(claim);
+    await d.exchange();
+    t.clock.ms += RETENTION_MS + 1;
+    await sweepAll(t);
+    const { dueInMs } = await sweepAll(t);
+    expect(dueInMs).toBe(6 * HOUR_MS);
+  });
+});

@@ -1,0 +1,193 @@
+import { describe, expect, test } from 'vitest';
+import { event, expectEmpty, START_MS, startPart, type TestPart } from '../../../test/support/part/part.ts';
+import { onEachRedis } from '../../redis/testing/each-redis.ts';
+import { sweepAll } from './testing/sweep-all.ts';
+
+const HOUR_MS = 3_600_000;
+const RETENTION_MS = 2 * HOUR_MS;
+
+onEachRedis(redis => {
+  async function start(...args: Parameters<typeof startPart> extends [unknown, ...infer Rest] ? Rest : never) {
+    const world = await startPart(redis(), ...args);
+    await world.t.change({ kind: 'meta', field: 'retentionMs', value: String(RETENTION_MS) });
+    return world;
+  }
+  const bytesOf = async (t: TestPart) => Number((await t.hash('meta')).bytes);
+
+  describe('retention', () => {
+    test('removes what is too old and keeps the rest; the quota gets back what was taken', async () => {
+      const { t, d } = await start();
+      await t.ingest(event('k', { senderId: 'x', body: Buffer.alloc(20_000) }), event('l'), event(''));
+      t.clock.ms += HOUR_MS;
+      const [young] = await t.send('k');
+      const before = await bytesOf(t);
+      expect(await sweepAll(t)).toMatchObject({ events: 0, dueInMs: HOUR_MS + 1 });
+      t.clock.ms += HOUR_MS + 1;
+      const removed = (await t.log()).slice(0, 3).reduce((sum, { cost }) => sum + cost, 0);
+      expect(await sweepAll(t)).toMatchObject({ events: 3, expired: 2 });
+      expect(await bytesOf(t)).toBe(before - removed);
+      expect(await redis().call('hkeys', t.keys.body)).toEqual([young]);
+      expect((await d.exchange()).events.map(({ ref }) => ref)).toEqual([young]);
+    });
+
+    test('what waits, is retrying, parked, held or claimed ends as expired, with a record', async () => {
+      const { t, d } = await start({ a: {}, held: { send: 'held' } }, ['k', 'l', 'm', 'n']);
+      const [retrying, claimed, parked, waiting] = (await t.send('k', 'l', 'm', 'n')) as [
+        string,
+        string,
+        string,
+        string,
+      ];
+      await d.exchange(1);
+      const first = [...d.held.values()][0];
+      if (first === undefined) throw new Error('nothing was claimed');
+      d.end(first, 'failed', { dueMs: t.clock.ms + 10 * HOUR_MS, reason: '500' });
+      await d.exchange(0);
+      await d.exchange(1);
+      await t.deactivate('a', 'm');
+      t.clock.ms += RETENTION_MS + 1;
+      expect(await sweepAll(t)).toMatchObject({ events: 4, expired: 8 });
+      expect(await t.counts('a')).toEqual([0, 4, expect.any(Number), 0, 0, 4]);
+      expect(await t.counts('held')).toEqual([0, 4, expect.any(Number), 0, 0, 4]);
+      for (const ref of [retrying, claimed, parked, waiting]) {
+        const records = await t.records(ref);
+        expect(records.map(({ outcome, reason }) => `${outcome} ${reason}`)).toEqual(
+          Array(2).fill('expired retention'),
+        );
+      }
+      const [, attempts] = (await t.records(first.ref)).map(each => each.attempts).toSorted((a, b) => a - b);
+      expect(attempts).toBe(1);
+      expect(await t.members('final')).toHaveLength(8);
+      await sweepAll(t, {});
+      t.clock.ms += 7 * HOUR_MS;
+      await sweepAll(t, {});
+      await expectEmpty(redis(), t);
+    });
+
+    test('what was delivered, or ended otherwise, stays as it was', async () => {
+      const { t, d } = await start();
+      const [ref] = (await t.send('k')) as [string];
+      const { claims } = await d.exchange();
+      for (const claim of claims) d.end(claim);
+      await d.exchange();
+      t.clock.ms += RETENTION_MS + 1;
+      expect(await sweepAll(t)).toMatchObject({ events: 1, expired: 0 });
+      expect((await t.records(ref)).map(({ outcome }) => outcome)).toEqual(['delivered']);
+      expect(await t.members('final')).toEqual([]);
+    });
+
+    test('a lane continues with the next event, also when the claimed one expired', async () => {
+      const { t, d } = await start({ a: {} }, ['k', 'l']);
+      await t.send('k', 'l');
+      await d.exchange(1);
+      t.clock.ms += HOUR_MS;
+      const [second, third] = await t.send('k', 'l');
+      t.clock.ms += HOUR_MS + 1;
+      const late = [...d.held.values()];
+      d.held.clear();
+      expect(await sweepAll(t)).toMatchObject({ events: 2, expired: 2 });
+      const { claims } = await d.exchange();
+      expect(new Set(claims.map(({ ref }) => ref))).toEqual(new Set([second, third]));
+      for (const claim of late) d.end(claim);
+      expect((await d.exchange()).answers).toEqual(['ended']);
+      expect((await t.counts('a'))[0]).toBe(2);
+    });
+
+    test('the head of a retrying lane expires: the next event does not wait for the retry', async () => {
+      const { t, d } = await start({ a: {} }, ['k']);
+      await t.send('k');
+      const { claims } = await d.exchange();
+      for (const claim of claims) d.end(claim, 'failed', { dueMs: t.clock.ms + 24 * HOUR_MS });
+      t.clock.ms += HOUR_MS;
+      const [second] = await t.send('k');
+      await d.exchange();
+      t.clock.ms += HOUR_MS + 1;
+      await sweepAll(t);
+      expect(await t.members('retries')).toEqual([]);
+      expect((await d.exchange()).claims.map(({ ref }) => ref)).toEqual([second]);
+    });
+
+    test('without order each event has its own lane', async () => {
+      const { t, d } = await start({ a: { unordered: true, cap: 1 } }, ['k']);
+      await t.send('k', 'k', 'k', 'k');
+      await d.exchange();
+      t.clock.ms += RETENTION_MS + 1;
+      expect(await sweepAll(t)).toMatchObject({ events: 4, expired: 4 });
+      expect((await t.counts('a'))[0]).toBe(0);
+      await expectEmpty(redis(), t);
+    });
+
+    test('a paused subscription stays where it is until retention passes it; what it missed is counted', async () => {
+      const { t, d } = await start({ a: {}, b: {} }, ['k']);
+      await t.setRow('a', { route: 'paused' });
+      const [first] = (await t.send('k')) as [string];
+      t.clock.ms += HOUR_MS;
+      const [second] = (await t.send('k')) as [string];
+      const position = (await t.hash('positions'))[t.slot('a')] as string;
+      await sweepAll(t);
+      expect((await t.hash('positions'))[t.slot('a')]).toBe(position);
+      t.clock.ms += HOUR_MS + 1;
+      expect(await sweepAll(t)).toMatchObject({ events: 1, expired: 1, neverRouted: 1 });
+      expect((await t.hash('positions'))[t.slot('a')]).toBe(first);
+      await t.setRow('a', {});
+      await t.advanceAll();
+      const { claims } = await d.exchange();
+      expect(claims.map(({ ref }) => ref)).toEqual([second, second]);
+    });
+
+    test('a late reference expires, and its place in the quota is given back', async () => {
+      const { t } = await start({ a: {} }, ['k']);
+      const empty = await bytesOf(t);
+      await t.setRow('a', { route: 'paused' });
+      await t.send('k');
+      await t.setRow('a', {});
+      await t.advanceAll();
+      t.clock.ms += RETENTION_MS + 1;
+      expect(await sweepAll(t)).toMatchObject({ events: 1, expired: 1, neverRouted: 0 });
+      expect(await bytesOf(t)).toBe(Number.isNaN(empty) ? 0 : empty);
+      expect(await redis().call('exists', t.keys.late, t.keys.body)).toBe(0);
+    });
+
+    test('a part that is held back moves on when what held it expires', async () => {
+      const { t, d } = await start({ a: {} }, ['k']);
+      await redis().call('hset', t.keys.meta, 'granted', '0');
+      await t.send('k', 'k');
+      expect((await t.hash('meta')).hold).toBe('tokens');
+      t.clock.ms += RETENTION_MS + 1;
+      expect(await sweepAll(t)).toMatchObject({ events: 2, expired: 0, neverRouted: 2 });
+      expect((await t.hash('meta')).out).toMatch(/ 0 0 2$/);
+      await t.advanceAll();
+      expect((await t.hash('meta')).hold).toBeUndefined();
+      await redis().call('hset', t.keys.meta, 'granted', '10');
+      const [ref] = await t.send('k');
+      expect((await d.exchange()).claims.map(each => each.ref)).toEqual([ref]);
+    });
+
+    test('many references and positions take several calls, and two callers do it together', async () => {
+      const names = Array.from({ length: 900 }, (_, i) => `s${i}`);
+      const { t } = await start(Object.fromEntries(names.map(name => [name, {}])), ['k']);
+      await t.send('k');
+      const paused = names.slice(0, 600);
+      for (const name of paused) await t.setRow(name, { route: 'paused' });
+      await t.send('k');
+      await t.send('k');
+      t.clock.ms += RETENTION_MS + 1;
+      const [one, two] = await Promise.all([sweepAll(t), sweepAll(t)]);
+      expect(one.events + two.events).toBe(3);
+      expect(one.expired + two.expired).toBe(900 + 2 * 300);
+      expect(one.neverRouted + two.neverRouted).toBe(2 * 600);
+      expect(one.calls).toBeGreaterThan(5);
+      for (const name of [names[0], names[899]])
+        expect((await t.counts(name as string))[5]).toBe(name === 's0' ? 1 : 3);
+      expect(await bytesOf(t)).toBe(0);
+      await expectEmpty(redis(), t);
+    });
+
+    test('events of the same age as the retention, to the millisecond, stay', async () => {
+      const { t } = await start();
+      await t.send('k');
+      t.clock.ms = START_MS + RETENTION_MS;
+      expect(await sweepAll(t)).toMatchObject({ events: 0, dueInMs: 1 });
+    });
+  });
+});

@@ -1,0 +1,117 @@
+import { readNamedScript } from '../../redis/named-scripts.ts';
+import { callScript, type ScriptClient } from '../call.ts';
+import { type Part, partKeys, recordsBucketOf } from '../keys.ts';
+import { type Due, dueTimes, readDue, type SweepState } from './due.ts';
+
+const script = (name: string) => readNamedScript(new URL(`${name}.lua`, import.meta.url));
+const EXPIRE = script('expire');
+const FORGET_IDS = script('forget-ids');
+const FORGET_RECORDS = script('forget-records');
+const FORGET_SLOT = script('forget-slot');
+const TIDY = script('tidy');
+
+/** Buckets that one call frees. */
+const [IDS_AT_ONCE, RECORDS_AT_ONCE] = [24, 8];
+/** Records may have been written before the first sweep of a part, but not longer ago. */
+const BUCKETS_BEFORE = 4;
+/** Buckets that hold the records of test events that expire now. */
+const TEST_BUCKETS = 3;
+
+/** What one slice of a sweep did. */
+export interface Swept {
+  /** Events that retention removed. */
+  readonly events: number;
+  /** Deliveries that ended as expired. */
+  readonly expired: number;
+  /** Events that expired before they were routed, times the subscriptions that did not get them. */
+  readonly neverRouted: number;
+}
+
+export type SweepAnswer =
+  | ({
+      readonly answer: 'OK';
+      /** There is more to do: call again. */
+      readonly more: boolean;
+      /** Otherwise: in how many ms there is something to do, if nothing happens in the part until then. */
+      readonly dueInMs: number | undefined;
+    } & Swept)
+  | { readonly answer: 'GONE' };
+
+/**
+ * Removes one slice of what a part no longer needs: events that are older than retention, ids and records that nobody reads
+ * any more, and what deleted subscriptions left. Any number of callers may do so, each with a `state` of its own.
+ */
+export type Sweep = (part: Part, state: SweepState) => Promise<SweepAnswer>;
+
+const NOTHING: Swept = { events: 0, expired: 0, neverRouted: 0 };
+
+async function expire(redis: ScriptClient, part: Part, due: Due): Promise<Swept & { readonly more: boolean }> {
+  const keys = partKeys(part);
+  for (let bucket = recordsBucketOf(due.oldestMs ?? due.nowMs); ; ) {
+    const call = { keys, listed: [keys.records(bucket)], args: { gen: part.gen, bucket } };
+    const [word, ...counts] = (await callScript(redis, EXPIRE, call)) as [string, ...number[]];
+    const [events = 0, expired = 0, neverRouted = 0, more] = counts;
+    if (word !== 'BUCKET') return { events, expired, neverRouted, more: more === 1 };
+    bucket = events;
+  }
+}
+
+async function tidy(redis: ScriptClient, part: Part, due: Due, state: SweepState): Promise<Swept> {
+  const keys = partKeys(part);
+  const bucket = recordsBucketOf(due.nowMs - due.retentionMs) - TEST_BUCKETS + 1;
+  const listed = Array.from({ length: TEST_BUCKETS }, (_, i) => keys.records(bucket + i));
+  const args = { gen: part.gen, cursor: state.tidying ?? '0', bucket };
+  const [, cursor, expired] = await callScript(redis, TIDY, { keys, listed, args });
+  state.tidying = cursor === '' ? undefined : (cursor as string);
+  return { ...NOTHING, expired: (expired as number | undefined) ?? 0 };
+}
+
+async function forgetIds(redis: ScriptClient, part: Part, first: number): Promise<void> {
+  const keys = partKeys(part);
+  const listed = Array.from({ length: IDS_AT_ONCE }, (_, i) => keys.ids(first + i));
+  await callScript(redis, FORGET_IDS, { keys, listed, args: { gen: part.gen, first } });
+}
+
+async function forgetRecords(redis: ScriptClient, part: Part, due: Due): Promise<void> {
+  const keys = partKeys(part);
+  const oldestMs = Math.min(due.oldestMs ?? due.nowMs, due.nowMs);
+  const first = due.firstRecords ?? recordsBucketOf(oldestMs) - BUCKETS_BEFORE;
+  const listed = Array.from({ length: RECORDS_AT_ONCE }, (_, i) => keys.records(first + i));
+  await callScript(redis, FORGET_RECORDS, { keys, listed, args: { gen: part.gen, first } });
+}
+
+export function createSweep(redis: ScriptClient): Sweep {
+  /** Undefined: nothing is due. */
+  async function sweepSlice(part: Part, due: Due, state: SweepState): Promise<Swept | undefined> {
+    const { nowMs } = due;
+    const times = dueTimes(due, state);
+    if (times.expire <= nowMs) {
+      const { more, ...swept } = await expire(redis, part, due);
+      state.expiring = more;
+      if (!more) state.expiredMs = nowMs;
+      return swept;
+    }
+    if (state.expiring) state.expiredMs = nowMs;
+    state.expiring = false;
+    if (times.slot <= nowMs) {
+      await callScript(redis, FORGET_SLOT, { keys: partKeys(part), args: { gen: part.gen } });
+    } else if (times.ids <= nowMs) {
+      await forgetIds(redis, part, due.firstHourOfIds as number);
+    } else if (times.records <= nowMs) {
+      await forgetRecords(redis, part, due);
+    } else {
+      return times.tidy <= nowMs ? tidy(redis, part, due, state) : undefined;
+    }
+    return NOTHING;
+  }
+
+  return async function sweep(part, state) {
+    const due = await readDue(redis, part);
+    if (due === undefined) return { answer: 'GONE' };
+    const swept = await sweepSlice(part, due, state);
+    if (swept !== undefined) return { answer: 'OK', more: true, dueInMs: undefined, ...swept };
+    const nextMs = Math.min(...Object.values(dueTimes(due, state)));
+    const dueInMs = Number.isFinite(nextMs) ? nextMs - due.nowMs : undefined;
+    return { answer: 'OK', more: false, dueInMs, ...NOTHING };
+  };
+}
