@@ -1,10 +1,15 @@
 import { globSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { accountKeys, tenantKeys } from '../redis/keys.ts';
 import { readNamedScript } from '../redis/named-scripts.ts';
+
 import { partKeys } from './keys.ts';
 
 const root = new URL('./', import.meta.url);
-const KEYS = partKeys({ tenant: 'ten_a', queue: 'q', gen: 'g', number: 0 });
+const PART_KEYS = partKeys({ tenant: 'ten_a', queue: 'q', gen: 'g', number: 0 });
+/** Scripts in the slot of an account or a tenant say so in their name. */
+const keysOf = (file: string) =>
+  /\/account-/.test(file) ? accountKeys('acc_a') : /\/tenant-/.test(file) ? tenantKeys('ten_a') : PART_KEYS;
 const LIBRARIES = new Set(globSync('**/*.lua', { cwd: root }).filter(file => !isScript(file)));
 
 function isScript(file: string): boolean {
@@ -21,6 +26,7 @@ test('there are scripts and libraries', () => {
 
 describe.each(scripts)('%s', file => {
   const script = readNamedScript(new URL(file, root));
+  const KEYS = keysOf(file);
   const code = script.source.replaceAll(/--.*$/gm, '');
   const used = (kind: string) => new Set(code.match(new RegExp(`\\b${kind}_[A-Z_]+\\b`, 'g')));
 
@@ -42,6 +48,6 @@ describe.each(scripts)('%s', file => {
     const commands = [...plain.matchAll(/redis\.call\(\s*('\w+'|command)\s*,\s*('STREAM',\s*)?([^\s,)]+)/g)];
     expect(commands).toHaveLength([...plain.matchAll(/redis\.p?call/g)].length);
     for (const [call, , , key = ''] of commands)
-      expect(`${call}: ${key}`).toMatch(/: (KEY_[A-Z_]+|key|KEYS\[at\])$|keyOfHour\(hour\)?$/);
+      expect(`${call}: ${key}`).toMatch(/: (KEY_[A-Z_]+|key|hold|KEYS\[at\])$|keyOfHour\(hour\)?$/);
   });
 });

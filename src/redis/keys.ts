@@ -97,6 +97,8 @@ export function accountKeys(account: string) {
     /** `ten:queue` → tokens that its batch reserved; and by whom and when: `<epoch> <ms>`. */
     hold: `${tag}:hold`,
     holder: `${tag}:holder`,
+    /** Part of a stream → its ledger and what was granted to it. What it has left of that is in `hold`, under the same name. */
+    grants: `${tag}:grants`,
     /** `ten:queue` → `<tokens that it needs> <ms>`, of queues that wait for tokens. */
     short: `${tag}:short`,
     /** Replays that are charged and not complete, by when they were charged; and what each is. */

@@ -17,7 +17,7 @@
 --@include ../log/cost.lua
 --@include ../../redis/scripts/lib/traffic.lua
 local ENTRIES, REFERENCES, OPEN = 256, 1000, 111
-local FIELDS = { 'ready', 'gen', 'tail', 'hold', 'pos', 'slice', 'used', 'granted', 'bytes', 'version', 'in' }
+local FIELDS = { 'ready', 'gen', 'tail', 'hold', 'pos', 'slice', 'used', 'granted', 'bytes', 'version', 'in', 'need' }
 local meta = {}
 for i, value in ipairs(redis.call('HMGET', KEY_META, unpack(FIELDS))) do meta[FIELDS[i]] = value end
 if meta.gen and meta.gen ~= ARG_GEN then return { 'GONE' } end
@@ -128,6 +128,7 @@ for _, each in ipairs(entries) do
   if references > 0 and references + #slots > REFERENCES then break end
   if used + spent + tokens > granted then
     isShort = true
+    meta.wanted = string.format('%.0f', tokens)
     break
   end
   if #slots > 0 then
@@ -160,6 +161,7 @@ if spent > 0 then
   put('bytes', string.format('%.0f', tonumber(meta.bytes or '0') + REFERENCE_COST * references))
   put('in', counted(meta['in'], now, '', 0, 0, spent))
 end
+if isShort then put('need', meta.wanted) elseif meta.need then gone = { 'need' } end
 if cohort then
   local moved = {}
   for _, slot in ipairs(members) do
@@ -175,12 +177,12 @@ if cohort then
   end
 elseif isDone then
   hold = ''
-  gone = { 'hold', 'pos', 'slice' }
+  for _, field in ipairs({ 'hold', 'pos', 'slice' }) do gone[#gone + 1] = field end
 else
   if isShort then hold = 'tokens' elseif hold == 'tokens' then hold = 'behind' end
   put('hold', hold)
   put('pos', position)
-  if slice then put('slice', slice) else gone = { 'slice' } end
+  if slice then put('slice', slice) else gone[#gone + 1] = 'slice' end
 end
 if #set > 0 then redis.call('HSET', KEY_META, unpack(set)) end
 if #gone > 0 then redis.call('HDEL', KEY_META, unpack(gone)) end

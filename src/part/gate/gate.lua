@@ -22,8 +22,9 @@
 --@include ../lanes/tries.lua
 --@include ../lanes/message.lua
 --@include activations.lua
+--@include ../tokens/ledger.lua
 local PROGRESS = {
-  'tail', 'bytes', 'used', 'granted', 'hold', 'pos', 'slice', 'ids', 'in', 'out', 'version', 'ready', 'cut', 'recs', 'tidied',
+  'tail', 'bytes', 'used', 'granted', 'hold', 'pos', 'slice', 'ids', 'version', 'ready', 'cut', 'recs', 'tidied',
 }
 local MOST_UNPARKED, LONGEST_MS = 1000, 2592000000
 local OPEN, PAUSED, CLOSED = 111, 112, 99
@@ -34,7 +35,9 @@ if meta[2] ~= ARG_GEN and ARGV[FIRST] ~= 'begin' then return { 'GONE' } end
 if fence < tonumber(ARG_FENCE) then redis.call('HSET', KEY_META, 'fence', ARG_FENCE) end
 local changes, more, woken, rowsChanged = 0, 0, false, false
 if meta[2] ~= ARG_GEN then
+  endLedger()
   redis.call('HDEL', KEY_META, unpack(PROGRESS))
+  if redis.call('HEXISTS', KEY_META, 'payer') == 1 then beginLedger() end
   redis.call('HSET', KEY_META, 'gen', ARG_GEN)
   meta = { ARG_FENCE, ARG_GEN }
   changes = 1
@@ -48,6 +51,15 @@ local function set(key, field, value)
   if value == '' then redis.call('HDEL', key, field) else redis.call('HSET', key, field, value) end
   changes = changes + 1
   return true
+end
+
+-- A ledger ends with its payer; what it counted is owed.
+local function setPayer(field, value)
+  if redis.call('HGET', KEY_META, field) == (value ~= '' and value) then return end
+  if field == 'payer' then endLedger() end
+  set(KEY_META, field, value)
+  if field == 'payer' then beginLedger() else boundLedger() end
+  if hold then woken = true end
 end
 
 local function wakeSlot(slot)
@@ -188,7 +200,8 @@ end
 
 for i = FIRST, #ARGV, 4 do
   local operation, a, b, c = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
-  if operation == 'meta' then set(KEY_META, a, b)
+  if operation == 'meta' and (a == 'payer' or a == 'plan') then setPayer(a, b)
+  elseif operation == 'meta' then set(KEY_META, a, b)
   elseif operation == 'marker' then set(KEY_KEYS, '', '1')
   elseif operation == 'row' then setRow(a, b, c)
   elseif operation == 'endpoint' then rowsChanged = set(KEY_ENDPOINTS, a, b) or rowsChanged

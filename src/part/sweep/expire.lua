@@ -95,6 +95,7 @@ local function movePositions(last, cursor)
     local unrouted = after(held)
     put('pos', last)
     gone[#gone + 1] = 'slice'
+    gone[#gone + 1] = 'need'
     put('out', counted(meta.out, now, '', 0, 0, unrouted))
     lost = lost + unrouted * math.max(0, redis.call('HLEN', KEY_SUBS) - redis.call('HLEN', KEY_POSITIONS))
   end

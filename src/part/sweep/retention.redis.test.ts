@@ -156,6 +156,7 @@ onEachRedis(redis => {
       t.clock.ms += RETENTION_MS + 1;
       expect(await sweepAll(t)).toMatchObject({ events: 2, expired: 0, neverRouted: 2 });
       expect((await t.hash('meta')).out).toMatch(/ 0 0 2$/);
+      expect((await t.hash('meta')).pos).toBe((await t.hash('meta')).tail);
       await t.advanceAll();
       expect((await t.hash('meta')).hold).toBeUndefined();
       await redis().call('hset', t.keys.meta, 'granted', '10');

@@ -1,0 +1,65 @@
+#!lua flags=allow-oom
+-- Counts what a part was routed at an account's cost, and grants it tokens if it needs some. Both are totals of the part's
+-- ledger, so any step may be repeated, and an old report does no harm: it can only say that more is left than there is.
+--@keys meta seen hold short grants
+--@args part queue ledger total given left need waits nowMs
+-- part: `ten:queue:gen:number`. queue: `ten:queue`. total, given, left: as the part reported them; left '' without a bound.
+-- need: what it has to have left; waits: 1 if an event waits for that. need -1: the ledger ended, nothing is left of it.
+-- Returns {OK, tokens ever granted to the ledger, 1 if the queue was short before}, or a word with nothing granted:
+--         {BUSY, parts that hold tokens}: take them back; SHORT: the account is spent; CLOSED: nobody knows its plan.
+-- Fields: A:seen: part.ledger → total that was counted; A:grants: part → ledger, tokens ever granted to it; A:hold: part →
+-- tokens of these that were not routed yet, as far as is known. Replays leave them alone.
+--@include ../../redis/scripts/lib/balance.lua
+local MOST, MOST_HOLDERS = 1000, 64
+local total, need = tonumber(ARG_TOTAL), tonumber(ARG_NEED)
+local field = ARG_PART .. '.' .. ARG_LEDGER
+local had = tonumber(redis.call('HGET', KEY_SEEN, field) or '0')
+if total > had then
+  redis.call('HSET', KEY_SEEN, field, ARG_TOTAL)
+  redis.call('HINCRBY', KEY_META, 'used', string.format('%.0f', total - had))
+end
+local ledger, given = string.match(redis.call('HGET', KEY_GRANTS, ARG_PART) or '', '^(%S+) (%d+)$')
+if need < 0 then
+  if ledger == ARG_LEDGER then
+    redis.call('HDEL', KEY_GRANTS, ARG_PART)
+    redis.call('HDEL', KEY_HOLD, ARG_PART)
+  end
+  return { 'OK', '0', 0 }
+end
+given = math.max(ledger == ARG_LEDGER and tonumber(given) or 0, tonumber(ARG_GIVEN))
+local m = redis.call('HMGET', KEY_META, 'plan', 'included', 'used')
+local held = given - tonumber(ARG_GIVEN) + tonumber(ARG_LEFT ~= '' and ARG_LEFT or '0')
+local function write()
+  local grant, hold = ARG_LEDGER .. string.format(' %.0f', given), held > 0 and ARG_LEFT ~= '' and string.format('%.0f', held)
+  if redis.call('HGET', KEY_GRANTS, ARG_PART) ~= grant then redis.call('HSET', KEY_GRANTS, ARG_PART, grant) end
+  if redis.call('HGET', KEY_HOLD, ARG_PART) == hold then return end
+  if hold then redis.call('HSET', KEY_HOLD, ARG_PART, hold) else redis.call('HDEL', KEY_HOLD, ARG_PART) end
+end
+local function refuse(word)
+  write()
+  if word ~= 'BUSY' and ARG_WAITS == '1' then redis.call('HSET', KEY_SHORT, ARG_QUEUE, (word == 'CLOSED' and '0' or ARG_NEED) .. ' ' .. ARG_NOW_MS) end
+  local parts = {}
+  if word == 'BUSY' then
+    local all = redis.call('HGETALL', KEY_HOLD)
+    for i = 1, #all, 2 do
+      if all[i] ~= ARG_PART and tonumber(all[i + 1]) > 0 and #parts < MOST_HOLDERS then parts[#parts + 1] = all[i] end
+    end
+  end
+  return { word, unpack(parts) }
+end
+if need > 0 and ARG_LEFT ~= '' then
+  if not m[1] or not m[2] then return refuse('CLOSED') end
+  local parts = math.max(1, redis.call('HLEN', KEY_GRANTS))
+  local missing = need - held
+  if m[1] == 'Metered' then
+    given, held = given + math.max(missing, MOST, 0), held + math.max(missing, MOST, 0)
+  elseif missing > 0 then
+    local left = tonumber(m[2]) - tonumber(m[3] or '0')
+    local free = left - held - heldByOthers(KEY_HOLD, ARG_PART)
+    if missing > free then return refuse(missing > left - held and 'SHORT' or 'BUSY') end
+    local amount = math.max(missing, math.min(MOST, math.floor(free / (2 * parts))))
+    given, held = given + amount, held + amount
+  end
+end
+write()
+return { 'OK', string.format('%.0f', given), redis.call('HDEL', KEY_SHORT, ARG_QUEUE) }

@@ -1,0 +1,11 @@
+#!lua flags=allow-oom
+-- Gives back what a part has left of its tokens. Its account counts them as granted until it is told.
+--@keys meta
+--@args gen
+-- Returns {OK}, or GONE.
+local meta = redis.call('HMGET', KEY_META, 'gen', 'granted', 'used')
+if meta[1] ~= ARG_GEN then return { 'GONE' } end
+if meta[2] and tonumber(meta[2]) > tonumber(meta[3] or '0') then
+  redis.call('HSET', KEY_META, 'granted', meta[3] or '0')
+end
+return { 'OK' }

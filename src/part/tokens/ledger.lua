@@ -1,0 +1,29 @@
+-- The ledger of a part: what was routed at its payer's cost. Fields of P:meta:
+--   used     tokens that were ever routed in this generation
+--   ledger   id of the ledger, which begins with each payer; base: what `used` was then
+--   given    tokens that the account ever granted to this ledger
+--   granted  `used` may grow up to here; absent: no bound
+--   need     tokens of the next event, while a part is held back for want of them
+--   owed     ledgers that ended and were not counted yet: (account ' ' generation ' ' ledger ' ' total ';')*
+local function endLedger()
+  local m = redis.call('HMGET', KEY_META, 'payer', 'ledger', 'used', 'base', 'owed', 'gen')
+  local total = tonumber(m[3] or '0') - tonumber(m[4] or '0')
+  if m[1] and m[1] ~= '' and total > 0 then
+    local text = m[1] .. ' ' .. (m[6] or '') .. ' ' .. (m[2] or string.format('%.0f', now)) .. string.format(' %.0f;', total)
+    redis.call('HSET', KEY_META, 'owed', (m[5] or '') .. text)
+  end
+  redis.call('HDEL', KEY_META, 'ledger', 'base', 'given', 'need')
+end
+
+-- Without a payer, and for an account whose plan nobody knows, nothing is granted.
+local function boundLedger()
+  local m = redis.call('HMGET', KEY_META, 'payer', 'plan', 'used')
+  if m[1] and m[2] == 'Metered' then redis.call('HDEL', KEY_META, 'granted')
+  else redis.call('HSET', KEY_META, 'granted', m[3] or '0') end
+end
+
+local function beginLedger()
+  local used = redis.call('HGET', KEY_META, 'used') or '0'
+  redis.call('HSET', KEY_META, 'ledger', string.format('%.0f-', now) .. used, 'base', used)
+  boundLedger()
+end

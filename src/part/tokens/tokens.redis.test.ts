@@ -1,0 +1,270 @@
+import { randomBytes } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { createTestPart, event, START_MS, type TestPart } from '../../../test/support/part/part.ts';
+import { accountKeys } from '../../redis/keys.ts';
+import { readBalance } from '../../redis/ledger-store.ts';
+import { onEachRedis } from '../../redis/testing/each-redis.ts';
+import type { ScriptClient } from '../call.ts';
+import { createTokens } from './tokens.ts';
+
+onEachRedis(redis => {
+  const newAccount = () => `acc_${randomBytes(8).toString('hex')}`;
+  async function setPlan(account: string, plan: string, included: number) {
+    await redis().call('hset', accountKeys(account).meta, 'plan', plan, 'included', included);
+  }
+  /** A part with one subscription, active for k, that this account pays for. */
+  async function startPaid(account: string, plan = 'Free'): Promise<TestPart> {
+    const t = createTestPart(redis());
+    await t.setUp({ a: { send: 'held' } }, ['k']);
+    await t.change({ kind: 'meta', field: 'payer', value: account }, { kind: 'meta', field: 'plan', value: plan });
+    return t;
+  }
+  async function startAccount(included: number, plan = 'Free') {
+    const account = newAccount();
+    await setPlan(account, plan, included);
+    return account;
+  }
+  const tokensOf = (client: ScriptClient) => createTokens(client);
+  const settle = async (t: TestPart) => tokensOf(t.client).settle(t.part, START_MS);
+  const used = async (account: string) => (await readBalance(redis(), account))?.usedTokens;
+  const held = async (account: string) => Object.values(await redis().readHash(accountKeys(account).hold)).map(Number);
+  const routed = async (t: TestPart) => (await t.counts('a'))[1];
+  /** Settles and routes until neither changes anything; returns the last answer. */
+  async function run(t: TestPart) {
+    for (let idle = 0; ; idle++) {
+      const before = await routed(t);
+      const answer = await settle(t);
+      await t.advanceAll();
+      if ((await routed(t)) !== before) idle = 0;
+      // The first look at a part that is held back finds out how much it needs.
+      else if (idle === 2) return answer;
+    }
+  }
+
+  describe('a Free account', () => {
+    test('nothing is routed before a grant, and nothing beyond what it includes', async () => {
+      const account = await startAccount(10);
+      const t = await startPaid(account);
+      await t.ingest(...Array.from({ length: 13 }, () => event('k')));
+      expect(await routed(t)).toBe(0);
+      expect(await run(t)).toMatchObject({ answer: 'SHORT', payer: account });
+      expect(await routed(t)).toBe(10);
+      await settle(t);
+      expect(await used(account)).toBe(10);
+      const balance = await readBalance(redis(), account);
+      expect(balance?.shortages).toEqual([{ queue: `${t.part.tenant}:orders`, tokens: 1, atMs: START_MS }]);
+    });
+
+    test('topped up, it goes on where it stopped, and is not short any more', async () => {
+      const account = await startAccount(2);
+      const t = await startPaid(account);
+      const refs = await t.send('k', 'k', 'k');
+      await run(t);
+      await setPlan(account, 'Free', 3);
+      expect(await settle(t)).toEqual({ answer: 'OK', payer: account, cleared: true });
+      await t.advanceAll();
+      expect((await t.hash('meta')).hold).toBeUndefined();
+      expect((await t.members('pending')).map(entry => entry.slice(-15))).toEqual(refs);
+      expect((await readBalance(redis(), account))?.shortages).toEqual([]);
+    });
+
+    test('a wide event waits until all of it can be paid for', async () => {
+      const account = await startAccount(2);
+      const t = await startPaid(account);
+      await t.ingest(event('k', { body: Buffer.alloc(3 * 16_384) }));
+      expect(await run(t)).toMatchObject({ answer: 'SHORT' });
+      expect(await routed(t)).toBe(0);
+      await setPlan(account, 'Free', 3);
+      expect(await run(t)).toMatchObject({ answer: 'OK' });
+      expect(await routed(t)).toBe(1);
+    });
+
+    test('a grant is at most half of what is left, shared by its parts, so that others are not short', async () => {
+      const account = await startAccount(1_000);
+      const [one, two] = [await startPaid(account), await startPaid(account)];
+      await one.send('k');
+      await run(one);
+      expect(await held(account)).toEqual([499]);
+      await two.send('k');
+      await run(two);
+      expect(await routed(two)).toBe(1);
+      expect((await held(account)).reduce((a, b) => a + b, 0)).toBeLessThan(1_000 - 2);
+    });
+
+    test('what an idle part holds is taken back before anybody is short', async () => {
+      const account = await startAccount(20);
+      const [idle, busy] = [await startPaid(account), await startPaid(account)];
+      await idle.send('k');
+      await run(idle);
+      for (let i = 0; i < 20; i++) await busy.send('k');
+      expect(await run(busy)).toMatchObject({ answer: 'SHORT' });
+      expect((await routed(idle)) ?? 0).toBe(1);
+      expect(await routed(busy)).toBe(19);
+      expect(await used(account)).toBe(20);
+      expect(await held(account)).toEqual([]);
+      // Nothing may go there either.
+      await idle.send('k');
+      expect(await routed(idle)).toBe(1);
+    });
+
+    test('a part that is gone holds nothing', async () => {
+      const account = await startAccount(10);
+      const [gone, busy] = [await startPaid(account), await startPaid(account)];
+      await gone.send('k');
+      await run(gone);
+      await redis().call('unlink', gone.keys.meta);
+      for (let i = 0; i < 10; i++) await busy.send('k');
+      await run(busy);
+      expect(await routed(busy)).toBe(9);
+    });
+
+    test('an account that nobody knows pays for nothing', async () => {
+      const account = newAccount();
+      const t = await startPaid(account);
+      await t.send('k');
+      expect(await settle(t)).toEqual({ answer: 'CLOSED', payer: account });
+      expect(await routed(t)).toBe(0);
+      await setPlan(account, 'Metered', 0);
+      await t.change({ kind: 'meta', field: 'plan', value: 'Metered' });
+      await t.advanceAll();
+      expect(await routed(t)).toBe(1);
+    });
+  });
+
+  describe('a Metered account', () => {
+    test('has no bound, and is charged once however often it is told', async () => {
+      const account = await startAccount(0, 'Metered');
+      const t = await startPaid(account, 'Metered');
+      await t.ingest(event('k', { body: Buffer.alloc(20_000) }), event('k'));
+      await settle(t);
+      await settle(t);
+      expect(await used(account)).toBe(3);
+      await t.send('k');
+      await settle(t);
+      expect(await used(account)).toBe(4);
+      expect(await held(account)).toEqual([]);
+    });
+
+    test('that becomes Free stops at once, and the other way round', async () => {
+      const account = await startAccount(3, 'Metered');
+      const t = await startPaid(account, 'Metered');
+      await t.send('k', 'k');
+      await setPlan(account, 'Free', 3);
+      await t.change({ kind: 'meta', field: 'plan', value: 'Free' });
+      await t.send('k', 'k');
+      expect(await routed(t)).toBe(2);
+      await run(t);
+      expect(await routed(t)).toBe(3);
+      await setPlan(account, 'Metered', 3);
+      await t.change({ kind: 'meta', field: 'plan', value: 'Metered' });
+      await t.advanceAll();
+      expect(await routed(t)).toBe(4);
+      await settle(t);
+      expect(await used(account)).toBe(4);
+    });
+  });
+
+  describe('another payer', () => {
+    test('each pays for what was routed at its time', async () => {
+      const [first, second] = [await startAccount(100), await startAccount(100)];
+      const t = await startPaid(first);
+      await t.send('k', 'k');
+      await run(t);
+      await t.change({ kind: 'meta', field: 'payer', value: second });
+      await t.send('k');
+      expect(await routed(t)).toBe(2);
+      await run(t);
+      await settle(t);
+      expect(await routed(t)).toBe(3);
+      expect([await used(first), await used(second)]).toEqual([2, 1]);
+      expect(await held(first)).toEqual([]);
+    });
+
+    test('a stream that is made again owes what the old one was routed', async () => {
+      const account = await startAccount(100);
+      const t = await startPaid(account);
+      await t.send('k', 'k');
+      await run(t);
+      const next = { ...t.part, gen: 'gen2' };
+      await t.gate(next, 1, [{ kind: 'begin' }]);
+      await tokensOf(t.client).settle(next, START_MS);
+      await tokensOf(t.client).settle(next, START_MS);
+      expect(await used(account)).toBe(2);
+      expect((await t.hash('meta')).owed).toBeUndefined();
+    });
+  });
+
+  /** Fails before or after the n-th call, as a process that dies there. */
+  function dying(client: ScriptClient, n: number, isDone: boolean): ScriptClient {
+    let calls = 0;
+    return {
+      ...client,
+      async runNamed(script, call) {
+        calls++;
+        if (calls > n || (calls === n && !isDone)) throw new Error('died');
+        const answer = await client.runNamed(script, call);
+        if (calls === n) throw new Error('died');
+        return answer;
+      },
+    };
+  }
+
+  test.each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])('death at step %i charges nobody twice', async n => {
+    for (const isDone of [false, true]) {
+      const account = await startAccount(15);
+      const [one, two] = [await startPaid(account), await startPaid(account)];
+      await one.send('k', 'k');
+      await run(one);
+      for (let i = 0; i < 15; i++) await two.send('k');
+      for (const t of [two, one]) {
+        await tokensOf(dying(t.client, n, isDone))
+          .settle(t.part, START_MS)
+          .catch(() => {});
+        await t.advanceAll();
+      }
+      for (let i = 0; i < 3; i++) for (const t of [one, two]) await run(t);
+      const all = ((await routed(one)) as number) + ((await routed(two)) as number);
+      expect([all, await used(account), await held(account)]).toEqual([15, 15, []]);
+    }
+  });
+
+  test('parts that settle at the same time never get more than there is', async () => {
+    const account = await startAccount(60);
+    const parts = await Promise.all(Array.from({ length: 4 }, () => startPaid(account)));
+    for (const t of parts) await t.ingest(...Array.from({ length: 30 }, () => event('k')));
+    for (let round = 0; round < 12; round++) {
+      await Promise.all(parts.flatMap(t => [run(t), run(t)]));
+      const counts = (await Promise.all(parts.map(routed))) as number[];
+      expect(counts.reduce((a, b) => a + b, 0)).toBeLessThanOrEqual(60);
+    }
+    for (const t of parts) await settle(t);
+    const counts = (await Promise.all(parts.map(routed))) as number[];
+    expect([counts.reduce((a, b) => a + b, 0), await used(account)]).toEqual([60, 60]);
+  });
+
+  test('an old report that arrives late does no harm', async () => {
+    const account = await startAccount(50);
+    const t = await startPaid(account);
+    await t.send('k');
+    const late: (() => Promise<unknown>)[] = [];
+    const slow: ScriptClient = {
+      ...t.client,
+      runNamed: async (script, call) => {
+        if (script.name === 'account-grant') late.push(() => t.client.runNamed(script, call));
+        return t.client.runNamed(script, call);
+      },
+    };
+    for (let i = 0; i < 20; i++) {
+      await tokensOf(slow).settle(t.part, START_MS);
+      await t.advanceAll();
+      await t.send('k');
+    }
+    for (const call of late) await call();
+    await run(t);
+    const other = await startPaid(account);
+    for (let i = 0; i < 50; i++) await other.send('k');
+    await run(other);
+    const all = ((await routed(t)) as number) + ((await routed(other)) as number);
+    expect([all, await used(account)]).toEqual([50, 50]);
+  });
+});

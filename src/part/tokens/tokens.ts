@@ -1,0 +1,107 @@
+import type { ScriptClient } from '../call.ts';
+import type { Part } from '../keys.ts';
+import { createLedgerCalls, type Report } from './ledger-calls.ts';
+import { parsePartName } from './part-name.ts';
+
+/** Calls of one settlement: each takes tokens back that idle parts hold. */
+const MOST_RECALLS = 16;
+/** A part with a bound asks for more before it has nothing left. */
+const LOW_TOKENS = 100;
+
+export type Settlement =
+  | {
+      readonly answer: 'OK';
+      readonly payer: string;
+      /** The part was short of tokens before, and is not any more. */
+      readonly cleared: boolean;
+    }
+  /** SHORT: an event waits and its account has no tokens left. CLOSED: nobody knows the plan of the account. */
+  | { readonly answer: 'SHORT' | 'CLOSED'; readonly payer: string }
+  | { readonly answer: 'GONE' };
+
+export interface Tokens {
+  /**
+   * Counts what a part was routed on its payer's account, and brings it tokens if it needs some. Every step may be repeated:
+   * what was counted or granted before is not again.
+   */
+  readonly settle: (part: Part, nowMs: number) => Promise<Settlement>;
+  /** Takes back what a part has left, and tells its account. */
+  readonly recall: (part: Part, nowMs: number) => Promise<void>;
+  /** The same for all parts that an account pays for, up to 64: somebody needs more than it has free. */
+  readonly recallAll: (account: string, nowMs: number) => Promise<void>;
+  /** Counts what a part was routed, for the last time: it is removed. */
+  readonly close: (part: Part, nowMs: number) => Promise<void>;
+}
+
+export function createTokens(redis: ScriptClient): Tokens {
+  const { report, tellAccount, settleOwed, apply, giveBack, forget, readHolders } = createLedgerCalls(redis);
+
+  async function recall(part: Part, nowMs: number): Promise<void> {
+    for (;;) {
+      await giveBack(part);
+      const said = await report(part);
+      if (said === undefined || said.payer === '') return;
+      await settleOwed(part, said.owed, nowMs);
+      const [, given] = await tellAccount(said.payer, part, nowMs, { ...said, need: 0 });
+      // Whoever asked for more may have died before the part had it.
+      if (said.left === '' || String(given) === said.given) return;
+      await apply(part, said.ledger, String(given));
+    }
+  }
+
+  /** Takes tokens back from parts that hold some; a part that is gone cannot hold any. */
+  async function recallFrom(account: string, names: readonly string[], nowMs: number): Promise<void> {
+    for (const name of names) {
+      const holder = parsePartName(name);
+      const said = await report(holder);
+      if (said !== undefined && said.payer === account) await recall(holder, nowMs);
+      else await releaseHold(account, holder, said, nowMs);
+    }
+  }
+
+  /** The part is gone, or somebody else pays for it by now: nothing of what was granted is left. */
+  async function releaseHold(account: string, part: Part, said: Report | undefined, nowMs: number): Promise<void> {
+    if (said !== undefined) await settleOwed(part, said.owed, nowMs);
+    await forget(account, part);
+  }
+
+  async function settle(part: Part, nowMs: number): Promise<Settlement> {
+    let recalls = 0;
+    for (;;) {
+      const said = await report(part);
+      if (said === undefined) return { answer: 'GONE' };
+      await settleOwed(part, said.owed, nowMs);
+      const { payer, left } = said;
+      if (payer === '') return said.need > 0 ? { answer: 'CLOSED', payer } : { answer: 'OK', payer, cleared: false };
+      const isLow = left !== '' && said.need === 0 && Number(left) < LOW_TOKENS && said.total !== '0';
+      const need = isLow ? Number(left) + 1 : said.need;
+      const [word, ...rest] = await tellAccount(payer, part, nowMs, { ...said, need, waits: !isLow });
+      if (word === 'OK') {
+        const [given, cleared] = rest;
+        if (left !== '' && String(given) !== said.given) await apply(part, said.ledger, String(given));
+        return { answer: 'OK', payer, cleared: cleared === 1 };
+      }
+      // It has enough for now.
+      if (isLow) return { answer: 'OK', payer, cleared: false };
+      if (word !== 'BUSY' || recalls++ === MOST_RECALLS) return { answer: word === 'CLOSED' ? word : 'SHORT', payer };
+      await recallFrom(payer, rest as string[], nowMs);
+    }
+  }
+
+  return {
+    recall,
+
+    settle,
+
+    async recallAll(account, nowMs) {
+      await recallFrom(account, await readHolders(account), nowMs);
+    },
+
+    async close(part, nowMs) {
+      const said = await report(part);
+      if (said === undefined) return;
+      await settleOwed(part, said.owed, nowMs);
+      if (said.payer !== '') await tellAccount(said.payer, part, nowMs, { ...said, need: -1 });
+    },
+  };
+}
