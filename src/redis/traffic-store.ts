@@ -8,9 +8,11 @@ export function weekOf(nowMs: number): number {
   return Math.floor(nowMs / WEEK_MS);
 }
 
-/** Whose counts are folded: a queue's, or an integration's. */
+/** Whose counts are folded: a queue's, a part's, or an integration's. */
 export type TrafficSource =
   | { readonly tenant: string; readonly queue: string }
+  /** A part of a stream; `meta` is its hash. */
+  | { readonly tenant: string; readonly queue: string; readonly number: number; readonly meta: string }
   /** Whose tenant is said by what it counted. */
   | { readonly integration: string };
 
@@ -33,6 +35,10 @@ function placeOf(source: TrafficSource): { key: string; fields: readonly string[
     return { key: integrationKeys(integration).meta, fields: ['traffic'], names: [`i:${integration}`] };
   }
   const { tenant, queue } = source;
+  if ('meta' in source) {
+    const name = `${queue}:${source.number}`;
+    return { key: source.meta, fields: ['in', 'out'], names: [`a:${name}`, `o:${name}`] };
+  }
   return {
     key: queueKeys(tenant, queue).meta,
     fields: ['arrived', 'passed'],

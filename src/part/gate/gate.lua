@@ -39,6 +39,8 @@ if meta[2] ~= ARG_GEN then
   redis.call('HDEL', KEY_META, unpack(PROGRESS))
   if redis.call('HEXISTS', KEY_META, 'payer') == 1 then beginLedger() end
   redis.call('HSET', KEY_META, 'gen', ARG_GEN)
+  -- The part may have been removed a moment ago.
+  redis.call('PERSIST', KEY_META)
   meta = { ARG_FENCE, ARG_GEN }
   changes = 1
 end

@@ -9,7 +9,7 @@ const DUE = readNamedScript(new URL('due.lua', import.meta.url));
 const LONGEST_RETENTION_MS = 720 * HOUR_MS;
 /** How long ids and records are kept after the end of their bucket. `forget-*.lua` has the same numbers. */
 const IDS_KEPT_MS = 25 * HOUR_MS;
-const RECORDS_KEPT_MS = LONGEST_RETENTION_MS + RECORDS_MS;
+export const RECORDS_KEPT_MS = LONGEST_RETENTION_MS + RECORDS_MS;
 const TIDY_EVERY_MS = 6 * HOUR_MS;
 /** A part in which events expire all the time removes them together, at most this often. */
 const EXPIRE_EVERY_MS = 60_000;

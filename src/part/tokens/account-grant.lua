@@ -23,6 +23,7 @@ if need < 0 then
   if ledger == ARG_LEDGER then
     redis.call('HDEL', KEY_GRANTS, ARG_PART)
     redis.call('HDEL', KEY_HOLD, ARG_PART)
+    redis.call('HDEL', KEY_SHORT, ARG_QUEUE)
   end
   return { 'OK', '0', 0 }
 end

@@ -1,0 +1,131 @@
+import { describe, expect, test } from 'vitest';
+import { event, startPart, type TestPart } from '../../../test/support/part/part.ts';
+import { onEachRedis } from '../../redis/testing/each-redis.ts';
+import { createDrain } from './drain.ts';
+import { createReadOldestOfSlots } from './oldest-waiting.ts';
+
+onEachRedis(redis => {
+  const drainOf = (t: TestPart) => createDrain(t.client).read(t.part);
+  /** Keys of the part that Redis has. */
+  async function keysOf(t: TestPart): Promise<string[]> {
+    const found = (await redis().callAll('keys', `{q:${t.part.tenant}:*`)) as string[][];
+    return [...new Set(found.flat())];
+  }
+
+  describe('what a part still has to do', () => {
+    test('is what is open, claimed or not, and who is behind', async () => {
+      const { t, d } = await startPart(redis(), { a: {}, b: {} }, ['k', 'l']);
+      expect(await drainOf(t)).toEqual({ unrouted: 0, open: 0 });
+      await t.send('k', 'l');
+      await d.exchange(1);
+      expect(await drainOf(t)).toEqual({ unrouted: 0, open: 4 });
+      await t.setRow('a', { route: 'paused' });
+      expect(await drainOf(t)).toEqual({ unrouted: 0, open: 4 });
+      await t.send('k');
+      expect(await drainOf(t)).toEqual({ unrouted: 1, open: 5 });
+    });
+
+    test('includes a part that is held back', async () => {
+      const { t } = await startPart(redis(), { a: {} }, ['k']);
+      await redis().call('hset', t.keys.meta, 'granted', '0');
+      await t.send('k');
+      expect(await drainOf(t)).toEqual({ unrouted: 1, open: 0 });
+    });
+
+    test('is nothing without events, or in a part that is gone', async () => {
+      const { t } = await startPart(redis(), { a: { route: 'paused' } }, ['k']);
+      expect(await drainOf(t)).toEqual({ unrouted: 0, open: 0 });
+      expect(await createDrain(t.client).read({ ...t.part, gen: 'other' })).toEqual({ unrouted: 0, open: 0 });
+    });
+  });
+
+  describe('a part that is removed', () => {
+    test('leaves nothing but a mark, which ends by itself; whoever still works there hears that it is gone', async () => {
+      const { t, d } = await startPart(redis());
+      await t.ingest(event('k', { senderId: 'x' }), event('l'), event('m'));
+      const { claims } = await d.exchange(3);
+      d.end(claims[0] as (typeof claims)[0]);
+      d.end(claims[1] as (typeof claims)[0], 'failed', { dueMs: t.clock.ms + 1_000, responseBody: Buffer.from('x') });
+      await d.exchange(1);
+      await t.deactivate('a', 'm');
+      expect((await keysOf(t)).length).toBeGreaterThan(12);
+      expect(await createDrain(t.client).remove(t.part, 1, t.clock.ms)).toBe('OK');
+      expect(await keysOf(t)).toEqual([t.keys.meta]);
+      expect(await redis().call('pttl', t.keys.meta)).toBeGreaterThan(0);
+      for (const claim of d.held.values()) d.end(claim);
+      await expect(d.exchange()).rejects.toThrow('GONE');
+      expect(await t.ingest(event('k'))).toEqual({ answer: 'GONE' });
+      expect(await createDrain(t.client).remove(t.part, 1, t.clock.ms)).toBe('OK');
+      expect(await keysOf(t)).toEqual([t.keys.meta]);
+    });
+
+    test('and is made again does not end with the mark', async () => {
+      const { t } = await startPart(redis());
+      await createDrain(t.client).remove(t.part, 1, t.clock.ms);
+      await t.gate({ ...t.part, gen: 'gen2' }, 1, [{ kind: 'begin' }]);
+      expect(await redis().call('pttl', t.keys.meta)).toBe(-1);
+      expect(await createDrain(t.client).remove(t.part, 1, t.clock.ms)).toBe('OK');
+      expect((await t.hash('meta')).gen).toBe('gen2');
+    });
+
+    test('stays where a newer controller leads', async () => {
+      const { t } = await startPart(redis());
+      await t.gate(t.part, 7, []);
+      const before = await keysOf(t);
+      expect(await createDrain(t.client).remove(t.part, 6, t.clock.ms)).toBe('FENCED');
+      expect(await keysOf(t)).toEqual(before);
+    });
+  });
+
+  describe('the oldest event that waits for a subscription', () => {
+    const look = (t: TestPart, ...names: string[]) =>
+      createReadOldestOfSlots(t.client)(
+        t.part,
+        names.map(name => ({ slot: t.slot(name), settledTo: '' })),
+      );
+
+    test('is the oldest of its lanes, whichever key it has', async () => {
+      const { t } = await startPart(redis(), { a: { send: 'held' }, none: {} }, ['k', 'z']);
+      await t.deactivate('none', 'k');
+      await t.deactivate('none', 'z');
+      const startMs = t.clock.ms;
+      await t.send('z');
+      t.clock.ms += 1_000;
+      await t.send('k');
+      expect(await look(t, 'a', 'none')).toEqual([
+        { unroutedMs: undefined, openMs: startMs, exact: true, settledTo: '' },
+        { unroutedMs: undefined, openMs: undefined, exact: true, settledTo: '' },
+      ]);
+    });
+
+    test('of one that is behind, or of a part that is held back, is the next one of the log', async () => {
+      const { t } = await startPart(redis(), { a: {}, b: {} }, ['k']);
+      await t.setRow('a', { route: 'paused' });
+      t.clock.ms += 1_000;
+      await t.send('k');
+      const [first, second] = await look(t, 'a', 'b');
+      expect([first?.unroutedMs, second?.unroutedMs]).toEqual([t.clock.ms, undefined]);
+      await redis().call('hset', t.keys.meta, 'granted', '1');
+      t.clock.ms += 1_000;
+      await t.send('k');
+      expect((await look(t, 'b'))[0]?.unroutedMs).toBe(t.clock.ms);
+    });
+
+    test('of very many is found by further looks', async () => {
+      const { t } = await startPart(redis(), { a: { send: 'held' } }, ['k', 'l']);
+      await t.deactivate('a', 'k');
+      for (let i = 0; i < 10; i++) await t.ingest(...Array.from({ length: 64 }, () => event('k')));
+      t.clock.ms += 60_000;
+      const openMs = t.clock.ms;
+      for (let i = 0; i < 4; i++) await t.ingest(...Array.from({ length: 64 }, () => event('l')));
+      let [found] = await look(t, 'a');
+      expect(found?.exact).toBe(false);
+      for (let looks = 0; !found?.exact; looks++) {
+        expect(looks).toBeLessThan(6);
+        const settledTo = found?.settledTo ?? '';
+        [found] = await createReadOldestOfSlots(t.client)(t.part, [{ slot: t.slot('a'), settledTo }]);
+      }
+      expect(found?.openMs).toBe(openMs);
+    });
+  });
+});

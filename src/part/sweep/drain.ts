@@ -1,0 +1,62 @@
+import { readNamedScript } from '../../redis/named-scripts.ts';
+import { callScript, type ScriptClient } from '../call.ts';
+import { HOUR_MS, type Part, partKeys, recordsBucketOf } from '../keys.ts';
+import { RECORDS_KEPT_MS } from './due.ts';
+
+const DRAIN = readNamedScript(new URL('drain.lua', import.meta.url));
+const REMOVE = readNamedScript(new URL('remove.lua', import.meta.url));
+const REMOVE_IDS = readNamedScript(new URL('remove-ids.lua', import.meta.url));
+/** Hours of ids, before and after now, that a part may have. */
+const [HOURS_BEFORE, HOURS_AFTER] = [50, 2];
+/** Buckets that one call removes. */
+const BUCKETS_AT_ONCE = 32;
+
+/** What a stream that is being deleted still has to do in one of its parts; all 0 where it has no events. */
+export interface PartDrain {
+  /** Subscriptions that have not been routed everything, and one more if the part is held back. */
+  readonly unrouted: number;
+  /** Deliveries that are open. */
+  readonly open: number;
+}
+
+export interface Drain {
+  /** All 0 of a part that is gone. */
+  readonly read: (part: Part) => Promise<PartDrain>;
+  /**
+   * Removes a part and everything in it, also of a generation that is not the current one any more. Its tokens and counts
+   * must have been told before. May be repeated.
+   */
+  readonly remove: (part: Part, fence: number, nowMs: number) => Promise<'OK' | 'FENCED'>;
+}
+
+export function createDrain(redis: ScriptClient): Drain {
+  return {
+    async read(part) {
+      let unrouted = 0;
+      let cursor = '0';
+      for (;;) {
+        const call = { keys: partKeys(part), args: { gen: part.gen, cursor } };
+        const [word, next, behind, held, open] = await callScript(redis, DRAIN, call);
+        if (word !== 'OK') return { unrouted: 0, open: 0 };
+        unrouted += behind as number;
+        cursor = next as string;
+        if (cursor === '0') return { unrouted: unrouted + (held as number), open: open as number };
+      }
+    },
+
+    async remove(part, fence, nowMs) {
+      const keys = partKeys(part);
+      const last = recordsBucketOf(nowMs) + 1;
+      for (let from = recordsBucketOf(nowMs - RECORDS_KEPT_MS) - 1; from <= last; from += BUCKETS_AT_ONCE) {
+        const listed = Array.from({ length: BUCKETS_AT_ONCE }, (_, i) => keys.records(from + i));
+        const [word] = await callScript(redis, REMOVE, { keys, listed, args: { fence, gen: part.gen } });
+        if (word === 'FENCED') return word;
+      }
+      const hour = Math.floor(nowMs / HOUR_MS);
+      const listed: string[] = [];
+      for (let at = hour - HOURS_BEFORE; at <= hour + HOURS_AFTER; at++) listed.push(keys.ids(at));
+      const [word] = await callScript(redis, REMOVE_IDS, { keys, listed, args: { fence } });
+      return word as 'OK' | 'FENCED';
+    },
+  };
+}
