@@ -61,7 +61,7 @@ onEachRedis(redis => {
       const refs = await t.send('k', 'k', 'k');
       await run(t);
       await setPlan(account, 'Free', 3);
-      expect(await settle(t)).toEqual({ answer: 'OK', payer: account, cleared: true });
+      expect(await settle(t)).toEqual({ answer: 'OK', payer: account, cleared: true, waited: true });
       await t.advanceAll();
       expect((await t.hash('meta')).hold).toBeUndefined();
       expect((await t.members('pending')).map(entry => entry.slice(-15))).toEqual(refs);

@@ -14,6 +14,8 @@ export type Settlement =
       readonly payer: string;
       /** The part was short of tokens before, and is not any more. */
       readonly cleared: boolean;
+      /** An event waited for tokens. Whoever advances the part finds out whether these are enough. */
+      readonly waited: boolean;
     }
   /** SHORT: an event waits and its account has no tokens left. CLOSED: nobody knows the plan of the account. */
   | { readonly answer: 'SHORT' | 'CLOSED'; readonly payer: string }
@@ -72,17 +74,18 @@ export function createTokens(redis: ScriptClient): Tokens {
       if (said === undefined) return { answer: 'GONE' };
       await settleOwed(part, said.owed, nowMs);
       const { payer, left } = said;
-      if (payer === '') return said.need > 0 ? { answer: 'CLOSED', payer } : { answer: 'OK', payer, cleared: false };
+      const waited = said.need > 0;
+      if (payer === '') return waited ? { answer: 'CLOSED', payer } : { answer: 'OK', payer, cleared: false, waited };
       const isLow = left !== '' && said.need === 0 && Number(left) < LOW_TOKENS && said.total !== '0';
       const need = isLow ? Number(left) + 1 : said.need;
       const [word, ...rest] = await tellAccount(payer, part, nowMs, { ...said, need, waits: !isLow });
       if (word === 'OK') {
         const [given, cleared] = rest;
         if (left !== '' && String(given) !== said.given) await apply(part, said.ledger, String(given));
-        return { answer: 'OK', payer, cleared: cleared === 1 };
+        return { answer: 'OK', payer, cleared: cleared === 1, waited };
       }
       // It has enough for now.
-      if (isLow) return { answer: 'OK', payer, cleared: false };
+      if (isLow) return { answer: 'OK', payer, cleared: false, waited };
       if (word !== 'BUSY' || recalls++ === MOST_RECALLS) return { answer: word === 'CLOSED' ? word : 'SHORT', payer };
       await recallFrom(payer, rest as string[], nowMs);
     }

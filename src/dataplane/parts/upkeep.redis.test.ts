@@ -1,0 +1,154 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { START_MS, startPart, type TestPart } from '../../../test/support/part/part.ts';
+import { createSweep } from '../../part/sweep/sweep.ts';
+import { createTokens } from '../../part/tokens/tokens.ts';
+import { accountKeys } from '../../redis/keys.ts';
+import { readBalance } from '../../redis/ledger-store.ts';
+import { onEachRedis } from '../../redis/testing/each-redis.ts';
+import { createTrafficReader } from '../../redis/traffic-reader.ts';
+import { createTrafficStore } from '../../redis/traffic-store.ts';
+import { createLogger } from '../../telemetry/log.ts';
+import { createUpkeep, type UpkeepDeps } from './upkeep.ts';
+
+const HOUR_MS = 3_600_000;
+const log = createLogger({ level: 'silent' });
+const times = { foldMs: 20, sweepMs: 20, shortMs: 20, waitedMs: 20 };
+
+onEachRedis(redis => {
+  function upkeepOf(t: TestPart, fields: Partial<UpkeepDeps> = {}) {
+    const alarms: string[] = [];
+    const calls = { sweep: 0, settle: 0 };
+    const sweep = createSweep(t.client);
+    const tokens = createTokens(t.client);
+    const upkeep = createUpkeep(
+      {
+        sweep: (...args) => {
+          calls.sweep++;
+          return sweep(...args);
+        },
+        tokens: {
+          settle: (...args) => {
+            calls.settle++;
+            return tokens.settle(...args);
+          },
+        },
+        traffic: createTrafficStore(redis()),
+        nowMs: () => t.clock.ms,
+        alarm: slot => void alarms.push(slot),
+        log,
+        times,
+        ...fields,
+      },
+      t.part,
+    );
+    onTestFinished(() => upkeep.stop());
+    return { ...upkeep, alarms, calls };
+  }
+  async function setPlan(account: string, plan: string, included: number) {
+    await redis().call('hset', accountKeys(account).meta, 'plan', plan, 'included', included);
+  }
+  const pay = (t: TestPart, payer: string, plan: string) =>
+    t.change({ kind: 'meta', field: 'payer', value: payer }, { kind: 'meta', field: 'plan', value: plan });
+  const newAccount = () => `acc_${randomBytes(8).toString('hex')}`;
+
+  test('removes what is too old when it starts, and later when it is due', async () => {
+    const { t } = await startPart(redis(), { a: { send: 'held' } }, ['k']);
+    await t.change({ kind: 'meta', field: 'retentionMs', value: String(HOUR_MS) });
+    await t.send('k');
+    t.clock.ms += HOUR_MS + 1;
+    const upkeep = upkeepOf(t);
+    upkeep.start();
+    await vi.waitFor(async () => expect(await t.log()).toEqual([]));
+    await t.send('k');
+    t.clock.ms += HOUR_MS - 100;
+    upkeep.wake();
+    const before = upkeep.calls.sweep;
+    await vi.waitFor(() => expect(upkeep.calls.sweep).toBeGreaterThan(before));
+    expect(await t.log()).toHaveLength(1);
+    t.clock.ms += 101;
+    await vi.waitFor(async () => expect(await t.log()).toEqual([]));
+  });
+
+  test('tells account and series what was counted, once; then it sleeps', async () => {
+    const { t } = await startPart(redis(), { a: {} }, ['k']);
+    const account = newAccount();
+    await setPlan(account, 'Metered', 0);
+    await pay(t, account, 'Metered');
+    const upkeep = upkeepOf(t);
+    upkeep.start();
+    await t.send('k', 'k');
+    for (let i = 0; i < 20; i++) upkeep.wake();
+    await vi.waitFor(async () => expect((await readBalance(redis(), account))?.usedTokens).toBe(2));
+    await pause(150);
+    const { sweep, settle } = upkeep.calls;
+    await pause(200);
+    expect(upkeep.calls).toEqual({ sweep, settle });
+    expect(settle).toBeLessThan(5);
+    const series = await createTrafficReader(redis()).readSeries(t.part.tenant, '1h', START_MS);
+    expect(series.at(-1)).toMatchObject({ eventsIn: 2, tokens: 2 });
+  });
+
+  describe('a part that waits for tokens', () => {
+    test('gets some at once, as often as it needs more', async () => {
+      const { t } = await startPart(redis(), { a: { send: 'held' } }, ['k']);
+      const account = newAccount();
+      await setPlan(account, 'Free', 100);
+      await pay(t, account, 'Free');
+      const upkeep = upkeepOf(t, { times: { ...times, foldMs: 60_000 } });
+      await t.send(...Array.from({ length: 64 }, () => 'k'));
+      upkeep.wake('tokens');
+      await vi.waitFor(async () => {
+        await t.advanceAll();
+        expect((await t.counts('a'))[1]).toBe(64);
+      });
+      expect(upkeep.alarms).toEqual([]);
+    });
+
+    test('without any says so once, and goes on when there are some', async () => {
+      const { t } = await startPart(redis(), { a: { send: 'held' } }, ['k']);
+      const account = newAccount();
+      await setPlan(account, 'Free', 1);
+      await pay(t, account, 'Free');
+      const held: string[] = [];
+      const upkeep = upkeepOf(t, { onHeld: cause => void held.push(cause) });
+      await t.send('k', 'k');
+      upkeep.wake('tokens');
+      await vi.waitFor(async () => {
+        await t.advanceAll();
+        expect(held.length).toBeGreaterThan(3);
+      });
+      expect([upkeep.alarms, (await t.counts('a'))[1]]).toEqual([[`a:${account}`], 1]);
+      await setPlan(account, 'Free', 2);
+      await vi.waitFor(async () => {
+        await t.advanceAll();
+        expect((await t.counts('a'))[1]).toBe(2);
+      });
+      expect(upkeep.alarms).toEqual([`a:${account}`, `a:${account}`]);
+    });
+  });
+
+  test('goes on after errors, and does nothing once it was stopped', async () => {
+    const { t } = await startPart(redis(), { a: {} }, ['k']);
+    let failures = 0;
+    const tokens = createTokens(t.client);
+    const upkeep = upkeepOf(t, {
+      tokens: {
+        settle: async (...args) => {
+          if (failures++ === 0) throw new Error('Redis is away');
+          return tokens.settle(...args);
+        },
+      },
+    });
+    await t.send('k');
+    upkeep.start();
+    const seriesOf = () => createTrafficReader(redis()).readSeries(t.part.tenant, '1h', START_MS);
+    await vi.waitFor(async () => expect((await seriesOf()).at(-1)?.eventsIn).toBe(1), { timeout: 4_000 });
+    await upkeep.stop();
+    const { sweep } = upkeep.calls;
+    upkeep.wake('tokens');
+    await pause(100);
+    expect([upkeep.calls.sweep, failures]).toEqual([sweep, 2]);
+  });
+});

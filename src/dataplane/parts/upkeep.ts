@@ -1,0 +1,168 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Part, partKeys } from '../../part/keys.ts';
+import type { SweepState } from '../../part/sweep/due.ts';
+import type { Sweep } from '../../part/sweep/sweep.ts';
+import type { Tokens } from '../../part/tokens/tokens.ts';
+import type { TrafficStore } from '../../redis/traffic-store.ts';
+import type { Logger } from '../../telemetry/log.ts';
+
+const TIMES = {
+  /** How soon what a part counted reaches its account and the series. */
+  foldMs: 5_000,
+  /** How soon a part in which something happened is swept: subscriptions may have been deleted. */
+  sweepMs: 10_000,
+  /** How often a part whose account has no tokens asks again. */
+  shortMs: 1_500,
+  /** How often a part that has got tokens is asked whether they are enough. */
+  waitedMs: 250,
+};
+/** How often the controller is told of a part that waits. */
+const ALARM_MS = 30_000;
+const RETRY_MS = 1_000;
+/** Pause between slices of a sweep: the part has other work. */
+const BETWEEN_SLICES_MS = 5;
+/** Maximum delay supported by `setTimeout`; a part that is due later is looked at once more before. */
+const LONGEST_WAIT_MS = 2 ** 31 - 1;
+
+export interface UpkeepDeps {
+  readonly sweep: Sweep;
+  readonly tokens: Pick<Tokens, 'settle'>;
+  readonly traffic: TrafficStore;
+  /** Redis's clock. */
+  readonly nowMs: () => number;
+  /** Tells the controller of a slot, e.g. `a:acc_…`. */
+  readonly alarm: (slot: string) => void;
+  /** Retention removed events before subscriptions had got them: how many times both. */
+  readonly onExpired?: (neverRouted: number) => void;
+  /** Nothing is routed for want of tokens, or of the account. */
+  readonly onHeld?: (cause: 'SHORT' | 'CLOSED') => void;
+  readonly log: Logger;
+  /** For tests. */
+  readonly times?: Partial<typeof TIMES>;
+}
+
+export interface Upkeep {
+  readonly start: () => void;
+  /** Something happened in the part. `hold`: why it is held back, as an exchange answered. */
+  readonly wake: (hold?: string) => void;
+  /** Resolves when nothing is under way any more. */
+  readonly stop: () => Promise<void>;
+}
+
+/** A job that runs at most once at a time, when it is due. */
+interface Job {
+  readonly within: (delayMs: number) => void;
+  readonly stop: () => Promise<void>;
+}
+
+/** `run` returns in how many ms the job is due again, or undefined. */
+function createJob(run: () => Promise<number | undefined>, onError: (error: unknown) => void): Job {
+  let timer: NodeJS.Timeout | undefined;
+  let dueMs = Number.POSITIVE_INFINITY;
+  let running: Promise<void> | undefined;
+  let stopped = false;
+
+  function within(delayMs: number): void {
+    if (stopped) return;
+    const atMs = performance.now() + delayMs;
+    if (atMs >= dueMs) return;
+    dueMs = atMs;
+    clearTimeout(timer);
+    if (running === undefined) timer = setTimeout(begin, Math.min(LONGEST_WAIT_MS, delayMs));
+  }
+
+  function begin(): void {
+    dueMs = Number.POSITIVE_INFINITY;
+    running = runOnce();
+  }
+
+  async function runOnce(): Promise<void> {
+    let nextMs: number | undefined = RETRY_MS;
+    try {
+      nextMs = await run();
+    } catch (error) {
+      onError(error);
+    }
+    running = undefined;
+    // Somebody may have asked for it meanwhile.
+    const asked = dueMs - performance.now();
+    dueMs = Number.POSITIVE_INFINITY;
+    const next = Math.min(asked, nextMs ?? Number.POSITIVE_INFINITY);
+    if (Number.isFinite(next)) within(Math.max(0, next));
+  }
+
+  return {
+    within,
+    async stop() {
+      stopped = true;
+      clearTimeout(timer);
+      await running;
+    },
+  };
+}
+
+/**
+ * Does for a part what nobody waits for: removes what is too old, tells account and series what was counted, and gets tokens.
+ * One process a part needs to; several do no harm. In a part in which nothing happens, only what is too old causes commands.
+ */
+export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
+  const { log, nowMs } = deps;
+  const { foldMs, sweepMs, shortMs, waitedMs } = { ...TIMES, ...deps.times };
+  const state: SweepState = {};
+  const source = { ...part, meta: partKeys(part).meta };
+  let folded: string | undefined;
+  /** Why the last look found the part waiting for tokens. */
+  let waiting: 'no' | 'asked' | 'short' = 'no';
+  let alarmedMs = Number.NEGATIVE_INFINITY;
+  let isStopping = false;
+  const fail = (what: string) => (error: unknown) => log.debug({ err: error as Error, queue: part.queue }, what);
+
+  const sweeping = createJob(async () => {
+    while (!isStopping) {
+      const answer = await deps.sweep(part, state);
+      if (answer.answer !== 'OK') return undefined;
+      if (answer.neverRouted > 0) deps.onExpired?.(answer.neverRouted);
+      if (answer.events + answer.expired > 0) counting.within(foldMs);
+      if (!answer.more) return answer.dueInMs;
+      await pause(BETWEEN_SLICES_MS);
+    }
+    return undefined;
+  }, fail('part could not be swept'));
+
+  function alarmOf(payer: string, isNews: boolean): void {
+    if (payer === '' || (!isNews && nowMs() - alarmedMs < ALARM_MS)) return;
+    alarmedMs = nowMs();
+    deps.alarm(`a:${payer}`);
+  }
+
+  const counting = createJob(async () => {
+    const settled = await deps.tokens.settle(part, nowMs());
+    if (settled.answer === 'GONE') return undefined;
+    if (settled.answer === 'OK') {
+      if (settled.cleared) alarmOf(settled.payer, true);
+      waiting = settled.waited ? 'asked' : 'no';
+    } else {
+      deps.onHeld?.(settled.answer);
+      alarmOf(settled.payer, waiting !== 'short');
+      waiting = 'short';
+    }
+    folded = await deps.traffic.fold(source, nowMs(), folded);
+    return { no: undefined, asked: waitedMs, short: shortMs }[waiting];
+  }, fail('counts of a part could not be told'));
+
+  return {
+    start() {
+      sweeping.within(0);
+      counting.within(0);
+    },
+    wake(hold) {
+      // While it waits it is looked at often enough.
+      counting.within(hold === 'tokens' && waiting === 'no' ? 0 : foldMs);
+      sweeping.within(sweepMs);
+    },
+    async stop() {
+      isStopping = true;
+      await Promise.all([sweeping.stop(), counting.stop()]);
+    },
+  };
+}
