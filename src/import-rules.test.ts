@@ -55,6 +55,9 @@ const RULES: Readonly<Record<string, Rule>> = {
   'part/tokens': { rooms: ['redis', 'part'] },
   'part/gate': { rooms: ['redis', 'part'] },
   'part/claims': { rooms: ['redis', 'part', 'part/lanes', 'part/records'] },
+  'part/inbox': {
+    rooms: ['core/events', 'core/ids', 'core/routing', 'redis', 'part', 'part/lanes', 'part/log', 'part/gate'],
+  },
   config: { rooms: ['api', 'core/delivery', 'core/problems', 'mail', 'redis', 'telemetry', 'tls'], packages: ['zod'] },
 
   'controller/engine': { rooms: ['api', 'kube', 'time', 'telemetry'] },

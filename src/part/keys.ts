@@ -59,7 +59,13 @@ export function partKeys({ tenant, queue, gen, number }: Part) {
     counts: key('n'),
     /** HASH: slot → state of the breaker; `slot:p` → when the bucket of its pace was empty. */
     health: key('health'),
-    /** ZSET by lex: slot, ref (and `:replay`) of dead and expired ones. */
+    /** HASH: slot → its events, in chunks, `inbox/lists.lua`. */
+    lists: key('in'),
+    /** HASH: slot, ref → ids of its replays. */
+    replays: key('rp'),
+    /** HASH: slot → counts of what its owner did, `inbox/own-counts.lua`. */
+    ownCounts: key('own'),
+    /** ZSET by lex: slot, ref (and `:replay`) of dead, skipped and expired ones. */
     final: key('fin'),
     /** HASH: what failed attempts were answered with, `claims/answers.lua`. */
     answers: key('answers'),

@@ -1,7 +1,7 @@
 #!lua
 -- Routes on from where the part is held back, or else for subscriptions that are behind: those that stand at one position
 -- move together, the ones nearest to the tail first. Who reaches the tail is live in the same step.
---@keys meta log keys subs positions late claims lanes pending waiting turns retries counts channel
+--@keys meta log keys subs positions late claims lanes pending waiting turns retries counts channel lists
 --@args gen
 -- Returns {OK, entries, references, 1 where there is more to do, hold or ''}, or one word: GONE, CLOSED (missing is closed).
 -- A position moves over whole entries; an event with more references than a call may write is routed in slices of the
@@ -15,6 +15,8 @@
 --@include ../lanes/routing.lua
 --@include ../gate/activations.lua
 --@include ../log/cost.lua
+--@include ../inbox/packing.lua
+--@include ../inbox/lists.lua
 --@include ../../redis/scripts/lib/traffic.lua
 local ENTRIES, REFERENCES, OPEN = 256, 1000, 111
 local FIELDS = { 'ready', 'gen', 'tail', 'hold', 'pos', 'slice', 'used', 'granted', 'bytes', 'version', 'in', 'need' }
@@ -106,6 +108,7 @@ local laneRead = {}
 local function route(slot, groupKey, ref)
   local groupLane = slot .. groupKey
   local entry = groupLane .. '\0' .. ref
+  listRef(slot, ref)
   local lane = orderOf[slot] == 117 and entry or groupLane
   if not laneRead[lane] then
     laneRead[lane] = true
@@ -150,6 +153,7 @@ end
 local isDone = passed == #entries and #entries < ENTRIES
 writeLanes()
 writeCounts()
+writeLists()
 
 local set, gone = {}, {}
 local function put(field, value)

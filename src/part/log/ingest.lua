@@ -1,7 +1,7 @@
 #!lua
 -- Stores up to 64 events in a part, each once per sender's id, and routes each in the same step: to the slots that its group
 -- key is active for and that are live. Claims idle lanes for the dispatcher with most room, and pushes them to it.
---@keys meta log body keys subs positions claims lanes pending waiting turns retries counts ready channel ids*
+--@keys meta log body keys subs positions claims lanes pending waiting turns retries counts ready channel lists ids*
 --@args gen cfgv hour ...
 -- More: (16 bytes of the hash of a sender's id or '', group key, metadata, body)*
 -- Returns {OK, now, lines}: O ref (stored), D ref (known), F (the quota is used up). Fewer lines than events: the others
@@ -19,6 +19,8 @@
 --@include ../../redis/scripts/lib/traffic.lua
 --@include sender-ids.lua
 --@include cost.lua
+--@include ../inbox/packing.lua
+--@include ../inbox/lists.lua
 local REFERENCES = 1000
 local FIELDS = {
   'ready', 'gen', 'cfgv', 'state', 'tail', 'bytes', 'maxBytes', 'used', 'granted', 'hold', 'version', 'in', 'out', 'ids',
@@ -153,6 +155,7 @@ end
 local function append(slot, groupLane, ref)
   local unordered = orderOf[slot] == 117
   local entry = groupLane .. '\0' .. ref
+  listRef(slot, ref)
   local lane = unordered and entry or groupLane
   if joinsLane(slot, lane, entry) then return end
   if mayPush(slot) then
@@ -208,6 +211,7 @@ if stored > 0 then
   redis.call('HSET', KEY_BODY, unpack(bodies))
   writeLanes()
   writeCounts()
+  writeLists()
   local set = {
     'tail', string.format('%011x%04x', tailMs, sequence),
     'bytes', string.format('%.0f', bytes + storedBytes),

@@ -1,0 +1,30 @@
+import type { InspectedEvent } from '../../redis/inbox-reader.ts';
+import { readNamedScript } from '../../redis/named-scripts.ts';
+import { callForBuffers, type ScriptClient } from '../call.ts';
+import { partKeys } from '../keys.ts';
+import type { SlotOfPart } from './find-part.ts';
+
+const ANSWERS = readNamedScript(new URL('answers.lua', import.meta.url));
+const LINE_END = 10;
+
+/** What failed attempts of an event, and of its replays, were answered with; oldest first. */
+export async function readAnswers(
+  redis: ScriptClient,
+  { part, slot }: SlotOfPart,
+  ref: string,
+): Promise<InspectedEvent['responses']> {
+  const call = { keys: partKeys(part), args: { slot, ref } };
+  const [, ...values] = await callForBuffers(redis, ANSWERS, call);
+  return values.map(value => {
+    const text = value as Buffer;
+    const line = text.indexOf(LINE_END);
+    const head = text.subarray(0, line).toString();
+    const [, replayId, attempt = ''] = /(?:\x01([^\0]+))?\0\w{15} (\d+\+?)$/.exec(head) ?? [];
+    const response = {
+      attempt: Number.parseInt(attempt, 10),
+      body: text.subarray(line + 1),
+      truncated: attempt.endsWith('+'),
+    };
+    return replayId === undefined ? response : { replayId, ...response };
+  });
+}

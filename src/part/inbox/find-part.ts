@@ -1,0 +1,33 @@
+import type { RedisClient } from '../../redis/client.ts';
+import type { InboxRef } from '../../redis/inbox-store.ts';
+import type { ScriptClient } from '../call.ts';
+import { type Part, partKeys, slotOf } from '../keys.ts';
+
+export type PartClient = ScriptClient & Pick<RedisClient, 'call' | 'readHash'>;
+
+/** Which stream a subscription belongs to; undefined while nobody knows it. */
+export type FindStream = (inbox: InboxRef) => { readonly tenant: string; readonly queue: string } | undefined;
+
+/** Where a subscription's events lie. */
+export interface SlotOfPart {
+  readonly part: Part;
+  readonly slot: string;
+}
+
+/** Returns the part of a stream, of its present generation; undefined where Redis has none. A stream has one part. */
+export async function readPart(redis: PartClient, tenant: string, queue: string): Promise<Part | undefined> {
+  const { meta } = partKeys({ tenant, queue, gen: '', number: 0 });
+  const gen = await redis.call('hget', meta, 'gen');
+  return typeof gen === 'string' ? { tenant, queue, gen, number: 0 } : undefined;
+}
+
+/** Returns where the events of a subscription lie; undefined where Redis has no part of its stream. */
+export type FindSlot = (inbox: InboxRef) => Promise<SlotOfPart | undefined>;
+
+export function createFindSlot(redis: PartClient, findStream: FindStream): FindSlot {
+  return async function findSlot(inbox) {
+    const stream = findStream(inbox);
+    const part = stream && (await readPart(redis, stream.tenant, stream.queue));
+    return part && { part, slot: slotOf(inbox.sub, inbox.inc) };
+  };
+}

@@ -1,0 +1,39 @@
+import type { EventProgress, EventState } from '../../core/events/event-state.ts';
+import { msOfRef } from '../lanes/ref.ts';
+
+const STATES: Readonly<Record<string, EventState>> = {
+  p: 'pending',
+  i: 'inflight',
+  r: 'retrying',
+  d: 'delivered',
+  x: 'dead',
+  s: 'skipped',
+  e: 'expired',
+};
+const OPEN = 'pir';
+
+/** Reads a state as `details.lua` answers it; undefined for an empty one. */
+export function parseProgress(ref: string, text: string): EventProgress | undefined {
+  const state = STATES[text[0] ?? ''];
+  if (state === undefined) return undefined;
+  const [last = '', ...failed] = text.slice(1).split(',');
+  const timeOf = (age: string) => msOfRef(ref) + Number.parseInt(age, 16);
+  const attemptOf = (age: string, result: string, latency: string) => ({
+    atMs: timeOf(age),
+    result,
+    latencyMs: latency === '-' ? 0 : Number.parseInt(latency, 16),
+  });
+  const history = failed.map(each => {
+    const [age = '0', result = '', latency = '-'] = each.split(' ');
+    return attemptOf(age, result, latency);
+  });
+  if (OPEN.includes(text[0] as string)) {
+    const [attempts, , due] = last.split(' ').map(Number);
+    const progress = { state, attempts: attempts ?? 0, history };
+    // After an answer of 410 nothing is due until the endpoint is enabled again.
+    return state === 'retrying' && due !== 0 ? { ...progress, dueMs: due as number } : progress;
+  }
+  const [age = '0', attempts = '0', reason = '', latency = '-'] = last.split(' ');
+  if (latency !== '-') history.push(attemptOf(age, reason, latency));
+  return { state, attempts: Number.parseInt(attempts, 16), history, endedMs: timeOf(age), reason };
+}

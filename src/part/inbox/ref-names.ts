@@ -1,0 +1,26 @@
+import { isRef, refOfStreamId, streamIdOfRef } from '../../core/ids/refs.ts';
+import { streamIdOf } from '../lanes/ref.ts';
+
+/**
+ * Refs of an inbox, as REST and the ids of its events have them, are written in another base than those of a part. The last
+ * sequences of a millisecond are those of test events in both.
+ */
+const FIRST_TEST = 0xffe0;
+const FIRST_INBOX_TEST = 2 ** 25 - 32;
+const MS_CHARS = 11;
+const SEQUENCE_CHARS = 4;
+
+/** Ref of an inbox for a ref of a part. */
+export function inboxRefOf(ref: string): string {
+  const [ms, sequence] = streamIdOf(ref).split('-').map(Number) as [number, number];
+  return refOfStreamId(`${ms}-${sequence < FIRST_TEST ? sequence : FIRST_INBOX_TEST + sequence - FIRST_TEST}`);
+}
+
+/** Ref of a part for a ref of an inbox; undefined where no event of a part has it. */
+export function partRefOf(inboxRef: string): string | undefined {
+  if (!isRef(inboxRef)) return undefined;
+  const [ms, sequence] = streamIdOfRef(inboxRef).split('-').map(Number) as [number, number];
+  const own = sequence < FIRST_INBOX_TEST ? sequence : FIRST_TEST + sequence - FIRST_INBOX_TEST;
+  if (ms >= 16 ** MS_CHARS || (sequence < FIRST_INBOX_TEST && sequence >= FIRST_TEST)) return undefined;
+  return ms.toString(16).padStart(MS_CHARS, '0') + own.toString(16).padStart(SEQUENCE_CHARS, '0');
+}

@@ -1,0 +1,143 @@
+import type { Claim } from '../../../src/part/claims/message.ts';
+import { createFindSlot, type PartClient } from '../../../src/part/inbox/find-part.ts';
+import { createPartInboxReader } from '../../../src/part/inbox/inbox-reader.ts';
+import { inboxRefOf, partRefOf } from '../../../src/part/inbox/ref-names.ts';
+import type { RedisClient } from '../../../src/redis/client.ts';
+import type { Completion as QueueCompletion } from '../../../src/redis/inbox-store.ts';
+import { createTestPart, event, READY_MS, row } from './part.ts';
+
+/** Time of the tests of inboxes. */
+const INBOX_START_MS = 1_800_000_000_000;
+
+/** Claims come with answers alone. */
+export const NOT_PUSHED = { roomBytes: 0 };
+
+/** What tests of inboxes say of a subscription, in both layouts. */
+export interface InboxShort {
+  readonly sub?: {
+    readonly route?: 'open' | 'paused' | 'closed';
+    readonly send?: 'open' | 'held';
+    readonly endpoint?: string;
+    readonly unordered?: boolean;
+    readonly cap?: number;
+  };
+}
+
+/** How an attempt ended, as tests of both layouts say it. */
+export type EndOfAttempt = Pick<
+  QueueCompletion,
+  'dueMs' | 'record' | 'attempt' | 'responseBody' | 'responseTruncated'
+> & { readonly outcome?: QueueCompletion['outcome'] };
+
+/** Reason and latency of the texts that an inbox of the other layout is given. */
+function noteOf({ record, attempt }: EndOfAttempt): { reason: string; latencyMs?: number } {
+  const [reason = '204', latency = '3'] = record?.split(' ').slice(3) ?? attempt?.split(',').slice(1) ?? [];
+  return latency === '-' ? { reason } : { reason, latencyMs: Number(latency) };
+}
+
+/** One subscription's inbox in a part of its own; as `createInbox`, for tests of both layouts. */
+export async function createPartInbox(
+  redis: RedisClient,
+  { sub = {} }: InboxShort = {},
+  groupKeys: readonly string[] = ['a', 'b', 'c'],
+) {
+  const t = createTestPart(redis);
+  t.clock.ms = INBOX_START_MS;
+  const client: PartClient = { ...redis, ...t.client };
+  const inbox = { integration: 'int_x', sub: 'sub_x0123456789abcdefghj', inc: 'inc1' };
+  const name = inbox.sub;
+  const slot = t.slot(name);
+  const d = t.dispatcher('d1');
+  const fieldsOf = ({
+    route = 'open',
+    send = 'open',
+    unordered = false,
+    cap = 64,
+  }: NonNullable<InboxShort['sub']>) => ({
+    route,
+    send,
+    unordered,
+    cap,
+  });
+  const say = async ({ sub: next = {} }: InboxShort) => {
+    const sealed = (next.endpoint ?? 'sealed') === '' ? '' : 'sealed';
+    await t.change(
+      { kind: 'endpoint', slot, sealed },
+      { kind: 'row', slot, row: row({ ...fieldsOf({ ...sub, ...next }), integration: inbox.integration }) },
+    );
+  };
+  await t.setUp({ [name]: fieldsOf(sub) }, groupKeys);
+  await say({ sub });
+  const findSlot = createFindSlot(client, ({ integration }) => (integration === 'int_x' ? t.part : undefined));
+
+  /** Claims what may be claimed; answers lanes without their slot, and refs as an inbox has them. */
+  async function claim(room = 64) {
+    const { claims } = await d.exchange(room, NOT_PUSHED);
+    return claims.map(each => ({ ...each, lane: each.lane.slice(8), ref: inboxRefOf(each.ref) }));
+  }
+  async function end(
+    { lane, ref, replay }: Pick<Claim, 'lane' | 'ref'> & { replay?: string | undefined },
+    change: EndOfAttempt = {},
+  ) {
+    void replay;
+    const { outcome = 'delivered', dueMs, responseBody, responseTruncated } = change;
+    d.end({ lane: slot + lane, ref: partRefOf(ref) as string }, outcome, {
+      ...noteOf(change),
+      ...(dueMs === undefined ? {} : { dueMs }),
+      ...(responseBody && { responseBody }),
+      ...(responseTruncated && { responseTruncated }),
+    });
+    const { answers } = await d.exchange(0, NOT_PUSHED);
+    return answers[0];
+  }
+  const forgive = () => redis.call('hdel', t.keys.health, slot);
+
+  return {
+    t: {
+      ...t,
+      nowMs: () => t.clock.ms,
+      activate: (_of: string, groupKey: string) => t.activate(name, groupKey),
+      deactivate: (_of: string, groupKey: string) => t.deactivate(name, groupKey),
+    },
+    part: t,
+    d,
+    inbox,
+    slot,
+    client,
+    findSlot,
+    forgive,
+    claim,
+    end,
+    say,
+    reader: createPartInboxReader(client, findSlot),
+    /** Stores and routes one event a group key; answers their refs. */
+    publish: async (keys: readonly string[], body = 'body'): Promise<string[]> => {
+      const answer = await t.ingest(...keys.map(groupKey => event(groupKey, { body: Buffer.from(body) })));
+      if (answer.answer !== 'OK') throw new Error(answer.answer);
+      return answer.events.map(each => {
+        if (each.answer === 'FULL') throw new Error('FULL');
+        return inboxRefOf(each.ref);
+      });
+    },
+    /** Ends everything that is due, attempt by attempt, as `change` says; answers (lane, ref)* in order. */
+    drain: async (change: EndOfAttempt = {}): Promise<[lane: string, ref: string][]> => {
+      const ended: [string, string][] = [];
+      for (let claims = await claim(); claims.length > 0; claims = await claim()) {
+        for (const each of claims) {
+          await end(each, change);
+          if (change.outcome !== undefined) await forgive();
+          ended.push([each.lane, each.ref]);
+        }
+      }
+      return ended;
+    },
+    /** Lets all claims of the dispatcher lapse. */
+    lapse: async () => {
+      t.clock.ms += READY_MS;
+      d.held.clear();
+      await t.evict(d.name);
+    },
+  };
+}
+
+export type PartInbox = Awaited<ReturnType<typeof createPartInbox>>;
