@@ -166,7 +166,14 @@ local function complete(at, count)
     touched[lane] = true
     local slot, entry, claim = slotOf(lane), entryOf(lane, ref), claimOf[lane]
     local isClaimed = claim and string.sub(claim, 2, 16) == ref
-    if isClaimed and (outcome == 'd' or string.sub(claim, 17) == ARG_DISPATCHER) then
+    if isClaimed and isEnded(claim) and (outcome == 'd' or string.sub(claim, 17) == ARG_DISPATCHER) then
+      flightOf[slot] = flightOf[slot] - 1
+      changedCounts[slot] = true
+      setClaim(lane, false)
+      noteOutcome(slot, entry, 'released')
+      letters[#letters + 1] = 'g'
+      followLane(lane, ENDED)
+    elseif isClaimed and (outcome == 'd' or string.sub(claim, 17) == ARG_DISPATCHER) then
       local flag = string.byte(claim)
       flightOf[slot] = flightOf[slot] - 1
       changedCounts[slot] = true

@@ -11,6 +11,7 @@
 --@include ../lanes/tries.lua
 --@include ../lanes/message.lua
 --@include ../lanes/ready.lua
+--@include ../inbox/ended.lua
 local meta = redis.call('HMGET', KEY_META, 'gen', 'version')
 if meta[1] and meta[1] ~= ARG_GEN then return { 'GONE' } end
 local r = readReady(redis.call('HGET', KEY_READY, ARG_DISPATCHER))
@@ -34,14 +35,20 @@ for _, lane in ipairs(lanes) do
   local ref = string.sub(claim, 2, 16)
   local entry = entryOf(lane, ref)
   local attempts, lapses, due, failed = readTries(triesOf(entry))
-  writeTries(entry, attempts, lapses + 1, due, failed)
-  addEntry(entry)
-  local class = classOf(attempts, lapses + 1)
   setClaim(lane, false)
   flightOf[slot] = flightOf[slot] - 1
   changedCounts[slot] = true
-  -- It has waited for longer than any other: first attempts go by when the event came.
-  waitLane(lane, class, class == FIRST_ATTEMPT and msOf(ref) or now)
+  local class = classOf(attempts, lapses + 1)
+  if isEnded(claim) then
+    -- Its owner ended the event: what is behind it goes on.
+    local head = headOf(lane)
+    if head then waitLane(lane, classOf(readTries(triesOf(head))), now) end
+  else
+    writeTries(entry, attempts, lapses + 1, due, failed)
+    addEntry(entry)
+    -- It has waited for longer than any other: first attempts go by when the event came.
+    waitLane(lane, class, class == FIRST_ATTEMPT and msOf(ref) or now)
+  end
   if sendOf[slot] ~= 111 then waitingOf[slot] = STOPPED
   elseif waitingOf[slot] ~= STOPPED then waitingOf[slot] = SOME end
   if waitingOf[slot] == SOME then giveTurn(slot) end

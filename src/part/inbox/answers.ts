@@ -1,4 +1,5 @@
 import type { InspectedEvent } from '../../redis/inbox-reader.ts';
+import { replayOf } from '../../redis/inbox-store.ts';
 import { readNamedScript } from '../../redis/named-scripts.ts';
 import { callForBuffers, type ScriptClient } from '../call.ts';
 import { partKeys } from '../keys.ts';
@@ -19,7 +20,8 @@ export async function readAnswers(
     const text = value as Buffer;
     const line = text.indexOf(LINE_END);
     const head = text.subarray(0, line).toString();
-    const [, replayId, attempt = ''] = /(?:\x01([^\0]+))?\0\w{15} (\d+\+?)$/.exec(head) ?? [];
+    const replayId = replayOf(head);
+    const attempt = head.slice(head.lastIndexOf(' ') + 1);
     const response = {
       attempt: Number.parseInt(attempt, 10),
       body: text.subarray(line + 1),

@@ -1,5 +1,5 @@
 import { isRef, refOfStreamId, streamIdOfRef } from '../../core/ids/refs.ts';
-import { streamIdOf } from '../lanes/ref.ts';
+import { refOfMs, streamIdOf } from '../lanes/ref.ts';
 
 /**
  * Refs of an inbox, as REST and the ids of its events have them, are written in another base than those of a part. The last
@@ -23,4 +23,12 @@ export function partRefOf(inboxRef: string): string | undefined {
   const own = sequence < FIRST_INBOX_TEST ? sequence : FIRST_TEST + sequence - FIRST_INBOX_TEST;
   if (ms >= 16 ** MS_CHARS || (sequence < FIRST_INBOX_TEST && sequence >= FIRST_TEST)) return undefined;
   return ms.toString(16).padStart(MS_CHARS, '0') + own.toString(16).padStart(SEQUENCE_CHARS, '0');
+}
+
+/** The last ref of a part that is not behind a ref of an inbox. */
+export function partBoundOf(inboxRef: string): string {
+  const own = partRefOf(inboxRef);
+  if (own !== undefined) return own;
+  const ms = Number.parseInt(streamIdOfRef(inboxRef), 10);
+  return ms >= 16 ** MS_CHARS ? 'f'.repeat(MS_CHARS + SEQUENCE_CHARS) : refOfMs(ms + 1);
 }

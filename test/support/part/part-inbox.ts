@@ -1,6 +1,7 @@
 import type { Claim } from '../../../src/part/claims/message.ts';
 import { createFindSlot, type PartClient } from '../../../src/part/inbox/find-part.ts';
 import { createPartInboxReader } from '../../../src/part/inbox/inbox-reader.ts';
+import { createPartInboxOperations } from '../../../src/part/inbox/operations.ts';
 import { inboxRefOf, partRefOf } from '../../../src/part/inbox/ref-names.ts';
 import type { RedisClient } from '../../../src/redis/client.ts';
 import type { Completion as QueueCompletion } from '../../../src/redis/inbox-store.ts';
@@ -110,6 +111,7 @@ export async function createPartInbox(
     end,
     say,
     reader: createPartInboxReader(client, findSlot),
+    operations: createPartInboxOperations(client, findSlot),
     /** Stores and routes one event a group key; answers their refs. */
     publish: async (keys: readonly string[], body = 'body'): Promise<string[]> => {
       const answer = await t.ingest(...keys.map(groupKey => event(groupKey, { body: Buffer.from(body) })));
@@ -130,6 +132,23 @@ export async function createPartInbox(
         }
       }
       return ended;
+    },
+    /** Counts of the subscription, which have to add up (invariant 13). */
+    count: async (): Promise<Readonly<Record<string, number>>> => {
+      const [inflight = 0, routed = 0, , delivered = 0, dead = 0, expired = 0] = await t.counts(name);
+      const own = await redis.readHash(t.keys.ownCounts);
+      const skipped = Number(own[`${slot}:skipped`] ?? 0);
+      const replayed = Number(own[`${slot}:replayed`] ?? 0);
+      const isCounted = (lane: string) => lane.startsWith(slot) && lane.length > 8 && lane[8] !== '\0';
+      const claims = Object.entries(await t.hash('claims')).filter(([lane]) => lane.startsWith(slot));
+      if (claims.length !== inflight) throw new Error(`${claims.length} claims, ${inflight} in flight`);
+      const held = claims.filter(([lane, claim]) => isCounted(lane) && !claim.startsWith('x')).length;
+      const open = (await t.members('pending')).filter(isCounted).length + held;
+      const counts = { routed, replayed, delivered, dead, skipped, expired };
+      if (routed + replayed !== open + delivered + dead + skipped + expired) {
+        throw new Error(`not conserved: ${JSON.stringify(counts)}, ${open} open`);
+      }
+      return { ...Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0)), open };
     },
     /** Lets all claims of the dispatcher lapse. */
     lapse: async () => {

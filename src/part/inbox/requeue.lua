@@ -1,0 +1,43 @@
+-- Lets lanes go on whose events changed without an attempt. `readSlots`, and for `settleLane` the lane's state, come first.
+local woken = false
+local function startSlot(slot)
+  changedCounts[slot] = true
+  if sendOf[slot] ~= 111 then
+    waitingOf[slot] = STOPPED
+  elseif waitingOf[slot] ~= STOPPED then
+    waitingOf[slot] = SOME
+    giveTurn(slot)
+    woken = true
+  end
+end
+
+-- Lets a lane wait whose first event is `entry`; not before that is due.
+local function queueHead(lane, entry)
+  local attempts, lapses, due = readTries(triesOf(entry))
+  if due > now then
+    woken = true
+    return retryLane(lane, due)
+  end
+  waitLane(lane, classOf(attempts, lapses), now)
+  startSlot(slotOf(lane))
+end
+
+-- Puts right what a lane that nobody holds waits for. One that waits to be claimed, or is parked, goes on doing so while it
+-- holds an event.
+local function settleLane(lane)
+  local state = stateOf[lane]
+  if not state then return end
+  local entry = headOf(lane)
+  if state == 'r' then
+    redis.call('ZREM', KEY_RETRIES, lane)
+    if entry then queueHead(lane, entry) else setState(lane, false) end
+  elseif not entry then
+    if state ~= 'p' then unwaited[#unwaited + 1] = waitOf(lane, state) end
+    setState(lane, false)
+  end
+end
+
+-- Tells dispatchers that there is something to do.
+local function tellWoken(version)
+  if woken then redis.call('SPUBLISH', KEY_CHANNEL, pushHead('-', 0, 0, 1, 0, version or '0')) end
+end
