@@ -1,0 +1,50 @@
+import { parseInboxMember } from '../../redis/inbox-store.ts';
+import { tenantKeys } from '../../redis/keys.ts';
+import { readNamedScript } from '../../redis/named-scripts.ts';
+import { callScript, type ScriptClient } from '../call.ts';
+import { parseRow, type SubscriptionRow } from '../gate/subscription-row.ts';
+import { partKeys } from '../keys.ts';
+import type { PartClient, SlotOfPart } from './find-part.ts';
+
+const FATE = readNamedScript(new URL('fate.lua', import.meta.url));
+
+/** What decides whether events of a group key go to a slot. */
+export interface Fate {
+  /** False where control data are missing: nothing of the others is to be believed. */
+  readonly isWhole: boolean;
+  readonly row: SubscriptionRow | undefined;
+  /** Up to where it was routed; undefined where it is not behind. */
+  readonly position: string | undefined;
+  /** Ref since which the group key is active; undefined where it is not. */
+  readonly since: string | undefined;
+}
+
+const LOST: Fate = { isWhole: false, row: undefined, position: undefined, since: undefined };
+
+export async function readFate(redis: ScriptClient, { part, slot }: SlotOfPart, groupKey: string): Promise<Fate> {
+  const call = { keys: partKeys(part), args: { gen: part.gen, slot, groupKey } };
+  const [word, isWhole, row, position, since] = await callScript(redis, FATE, call);
+  if (word !== 'OK') return LOST;
+  return {
+    isWhole: isWhole === 1,
+    row: row === '' ? undefined : parseRow(row as string),
+    position: position === '' ? undefined : (position as string),
+    since: since === '' ? undefined : (since as string),
+  };
+}
+
+/** The subscription of an integration to a stream, as its tenant's state has it; undefined for none. */
+export async function readSubscriber(
+  redis: PartClient,
+  tenant: string,
+  queue: string,
+  integration: string,
+): Promise<{ readonly sub: string; readonly inc: string } | undefined> {
+  const member = await redis.call('hget', tenantKeys(tenant).subs(queue), integration);
+  return typeof member === 'string' ? parseInboxMember(`${integration}/${member}`) : undefined;
+}
+
+/** Whether Redis has the state of a tenant. */
+export async function isTenantReady(redis: PartClient, tenant: string): Promise<boolean> {
+  return (await redis.call('hget', tenantKeys(tenant).meta, 'ready')) === '1';
+}

@@ -1,0 +1,115 @@
+import { expect, test } from 'vitest';
+import { event } from '../../../test/support/part/part.ts';
+import { createPartInbox, type InboxShort } from '../../../test/support/part/part-inbox.ts';
+import { dispositionOf } from '../../core/routing/event-disposition.ts';
+import { tenantKeys } from '../../redis/keys.ts';
+import { onEachRedis } from '../../redis/testing/each-redis.ts';
+import { streamIdOf } from '../lanes/ref.ts';
+import { createPartGateReader } from './gate-reader.ts';
+import { inboxRefOf } from './ref-names.ts';
+import { createPartRoutingReader } from './routing-reader.ts';
+
+onEachRedis(redis => {
+  async function start(short: InboxShort = {}) {
+    const inbox = await createPartInbox(redis(), short, ['k']);
+    const { tenant, queue } = inbox.part.part;
+    const { integration, sub, inc } = inbox.inbox;
+    const t = tenantKeys(tenant);
+    await redis().call('hset', t.meta, 'ready', '1');
+    await redis().call('hset', t.subs(queue), integration, `${sub}.${inc}`);
+    const reader = createPartRoutingReader(inbox.client, inbox.t.nowMs, () => 'active');
+    const gates = createPartGateReader(inbox.client, () => [queue]);
+    const gate = async (groupKey = 'k', of = integration) =>
+      reader.readGate(tenant, { ...(await reader.readQueue(tenant, queue)), name: queue }, of, groupKey);
+    /** As REST tells it. */
+    async function fate(ref: string, groupKey = 'k', of = integration) {
+      const found = await reader.findEvent(tenant, queue, { ref });
+      const reading = await reader.readDisposition(tenant, queue, of, { ref, groupKey });
+      const { cursor } = await reader.readQueue(tenant, queue);
+      const facts = { id: found?.id ?? '', groupKey, cursor, integration: 'active', nowMs: inbox.t.nowMs() } as const;
+      const { disposition, reason, progress } = dispositionOf({ ...facts, ...reading });
+      return reason ?? progress?.state ?? disposition;
+    }
+    const isOpen = (groupKey: string) => gates.isOpen(tenant, integration, groupKey);
+    return { ...inbox, tenant, queue, reader, gate, fate, isOpen, tenantMeta: t.meta };
+  }
+
+  test('a gate is read where routing reads it', async () => {
+    const { gate, say, t, isOpen } = await start();
+    expect(await gate()).toEqual({ integration: 'active', activated: true, subscription: 'open' });
+    expect(await gate('other')).toMatchObject({ activated: false, subscription: 'open' });
+    expect(await gate('k', 'int_other')).toMatchObject({ subscription: 'none' });
+    expect([await isOpen('k'), await isOpen('other')]).toEqual([true, false]);
+    await say({ sub: { route: 'paused' } });
+    expect(await gate()).toMatchObject({ activated: true, subscription: 'paused' });
+    await say({ sub: { route: 'closed' } });
+    expect(await gate()).toMatchObject({ subscription: 'none' });
+    await t.deactivate('x', 'k');
+    expect(await gate()).toMatchObject({ activated: false });
+    expect(await isOpen('k')).toBe(false);
+  });
+
+  test('what was lost is missing, and not closed', async () => {
+    const { t, gate, isOpen, reader, tenant, queue, tenantMeta } = await start();
+    await redis().call('hdel', t.keys.keys, '');
+    expect(await gate()).toMatchObject({ subscription: 'missing' });
+    expect(await isOpen('k')).toBe(false);
+    await redis().call('hset', t.keys.keys, '', '1');
+    expect(await isOpen('k')).toBe(true);
+    await redis().call('del', tenantMeta);
+    expect(await gate()).toMatchObject({ subscription: 'missing' });
+    expect(await isOpen('k')).toBe(false);
+    await redis().call('del', t.keys.meta);
+    expect(await reader.readQueue(tenant, queue)).toEqual({ state: 'missing', gen: '', cursor: '0-0' });
+  });
+
+  test('an event is found by the id of its sender, by ours, and by its ref', async () => {
+    const { t, reader, tenant, queue, part } = await start();
+    const meta = JSON.stringify({ i: 'order/1', s: '/x' });
+    const stored = await part.ingest(event('k', { senderId: 'order/1', meta }), event('k'));
+    const [first, second] = stored.answer === 'OK' ? stored.events.map(each => ('ref' in each ? each.ref : '')) : [];
+    const find = (wanted: Parameters<typeof reader.findEvent>[2]) => reader.findEvent(tenant, queue, wanted);
+    const found = await find({ eventId: 'order/1' });
+    const ref = inboxRefOf(first as string);
+    expect(found).toMatchObject({
+      ref,
+      id: streamIdOf(first as string),
+      bytes: 4,
+      meta: { id: 'order/1', groupKey: 'k' },
+    });
+    const own = await find({ ref: inboxRefOf(second as string) });
+    expect(own?.meta.id).toMatch(/^evt_/);
+    expect(await find({ eventId: own?.meta.id as string })).toEqual(own);
+    expect(await find({ eventId: 'order/2' })).toBeUndefined();
+    expect(await reader.findEvent(tenant, 'another', { eventId: 'order/1' })).toBeUndefined();
+    t.clock.ms += 23 * 3_600_000;
+    expect(await find({ eventId: 'order/1' })).toEqual(found);
+    await redis().call('del', t.keys.log);
+    expect(await find({ eventId: 'order/1' })).toBeUndefined();
+  });
+
+  test('an event says where it went, or why not', async () => {
+    const { fate, publish, drain, t, say, part } = await start();
+    const [sent, other] = (await publish(['k', 'other'])) as [string, string];
+    expect(await fate(sent)).toBe('pending');
+    await drain();
+    expect(await fate(sent)).toBe('delivered');
+    expect(await fate(other, 'other')).toBe('not_activated');
+    await t.activate('x', 'other');
+    expect(await fate(other, 'other')).toBe('not_activated');
+    expect(await fate(sent, 'k', 'int_other')).toBe('not_subscribed');
+    const [without] = (await publish([''])) as [string];
+    expect(await fate(without, '')).toBe('missing_group_key');
+    await say({ sub: { route: 'paused' } });
+    const [held] = (await publish(['k'])) as [string];
+    expect(await fate(held)).toBe('waiting');
+    await part.setRow('sub_x0123456789abcdefghj', {}, 'skip');
+    expect(await fate(held)).toBe('skipped_to_now');
+    await redis().call('hdel', t.keys.keys, '');
+    const [kept] = (await publish(['k'])) as [string];
+    expect(await fate(kept)).toBe('waiting');
+    await redis().call('hset', t.keys.keys, '', '1');
+    await part.advanceAll();
+    expect(await fate(kept)).toBe('pending');
+  });
+});
