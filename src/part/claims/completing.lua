@@ -86,7 +86,9 @@ local function giveBack(lane, ref, outcome, due, note, answer)
     if not isTest(lane) and not replayOf(lane) then missed = missed + 1 end
   end
   if outcome == 'f' then
-    retryLane(lane, due)
+    -- Its owner may have recovered an earlier event meanwhile.
+    local head = headOf(lane)
+    if head and head < entry then queueLane(lane, head) else retryLane(lane, due) end
   elseif outcome == 'g' then
     -- The endpoint is disabled by this: its slot is stopped.
     waitLane(lane, FIRST_ATTEMPT, 0)

@@ -11,7 +11,7 @@
 --@include ../lanes/tries.lua
 --@include ../lanes/message.lua
 --@include ../lanes/ready.lua
---@include ../inbox/ended.lua
+--@include ../owner/ended.lua
 local meta = redis.call('HMGET', KEY_META, 'gen', 'version')
 if meta[1] and meta[1] ~= ARG_GEN then return { 'GONE' } end
 local r = readReady(redis.call('HGET', KEY_READY, ARG_DISPATCHER))

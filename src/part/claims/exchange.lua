@@ -39,7 +39,7 @@ local held = math.max(0, tonumber(ARG_HELD) - count + pushed - tonumber(ARG_SEEN
 local word = meta[1] ~= '1' and 'CLOSED' or not own and others >= MOST_DISPATCHERS and 'HELD' or 'OK'
 local budget = word == 'OK' and math.max(0, math.min(limit - held, tonumber(ARG_MOST))) or 0
 --@include taking.lua
---@include ../inbox/ended.lua
+--@include ../owner/ended.lua
 --@include pace.lua
 --@include health.lua
 --@include answers.lua

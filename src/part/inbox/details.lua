@@ -8,7 +8,7 @@
 --         open), with the outcome of its record (records/records.lua), or is ''.
 --@include ../lanes/refs.lua
 --@include names.lua
---@include ended.lua
+--@include ../owner/ended.lua
 --@include open-state.lua
 local MOST_BYTES, MOST_CHUNKS, CHUNKS_AT_ONCE = 524288, 256, 16
 if redis.call('HGET', KEY_META, 'gen') ~= ARG_GEN then return { 'GONE' } end

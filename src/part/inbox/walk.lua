@@ -9,7 +9,7 @@
 --@include ../lanes/refs.lua
 --@include names.lua
 --@include packing.lua
---@include ended.lua
+--@include ../owner/ended.lua
 --@include open-state.lua
 local MOST_CLAIMS = 2000
 if redis.call('HGET', KEY_META, 'gen') ~= ARG_GEN then return { 'GONE' } end

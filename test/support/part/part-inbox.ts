@@ -1,8 +1,9 @@
 import type { Claim } from '../../../src/part/claims/message.ts';
 import { createFindSlot, type PartClient } from '../../../src/part/inbox/find-part.ts';
 import { createPartInboxReader } from '../../../src/part/inbox/inbox-reader.ts';
-import { createPartInboxOperations } from '../../../src/part/inbox/operations.ts';
 import { inboxRefOf, partRefOf } from '../../../src/part/inbox/ref-names.ts';
+import { createPartInboxOperations } from '../../../src/part/owner/operations.ts';
+import { createPartInboxRecovery } from '../../../src/part/owner/recovery.ts';
 import type { RedisClient } from '../../../src/redis/client.ts';
 import type { Completion as QueueCompletion } from '../../../src/redis/inbox-store.ts';
 import { createTestPart, event, READY_MS, row } from './part.ts';
@@ -112,6 +113,7 @@ export async function createPartInbox(
     say,
     reader: createPartInboxReader(client, findSlot),
     operations: createPartInboxOperations(client, findSlot),
+    recovery: createPartInboxRecovery(client, findSlot, 10),
     /** Stores and routes one event a group key; answers their refs. */
     publish: async (keys: readonly string[], body = 'body'): Promise<string[]> => {
       const answer = await t.ingest(...keys.map(groupKey => event(groupKey, { body: Buffer.from(body) })));

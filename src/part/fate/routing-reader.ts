@@ -2,14 +2,20 @@ import type { NotRoutedReason } from '../../core/routing/reasons.ts';
 import type { Reply } from '../../redis/client.ts';
 import type { InboxRef } from '../../redis/inbox-store.ts';
 import { hashOfEventId } from '../../redis/ingress-store.ts';
-import type { DispositionReading, FoundEvent, GateReading, RoutingReader } from '../../redis/routing-reader.ts';
+import type {
+  DispositionReading,
+  FoundEvent,
+  GateReading,
+  QueueReading,
+  RoutingReader,
+} from '../../redis/routing-reader.ts';
+import { createReadDetails, metaOfEvent } from '../inbox/details.ts';
+import { type PartClient, readPart } from '../inbox/find-part.ts';
+import { inboxRefOf, partRefOf } from '../inbox/ref-names.ts';
 import { HOUR_MS, type Part, partKeys, slotOf } from '../keys.ts';
 import { msOfRef, streamIdOf } from '../lanes/ref.ts';
 import { parseEventId } from '../log/event-id.ts';
-import { createReadDetails, metaOfEvent } from './details.ts';
 import { type Fate, isTenantReady, readFate, readSubscriber } from './fate.ts';
-import { type PartClient, readPart } from './find-part.ts';
-import { inboxRefOf, partRefOf } from './ref-names.ts';
 
 /** Ids of senders are known for 24 hours, in keys of an hour; one more on either side for a clock that differs. */
 const ID_HOURS = 26;
@@ -20,6 +26,54 @@ const text = (reply: Reply | undefined): string | undefined => (typeof reply ===
 /** State of an integration, which parts do not know. */
 export type StateOfIntegration = (integration: string) => 'pending' | 'active' | 'closed';
 
+async function refOfSenderId(
+  redis: PartClient,
+  part: Part,
+  hour: number,
+  eventId: string,
+): Promise<string | undefined> {
+  const { ids } = partKeys(part);
+  const hash = hashOfEventId(eventId);
+  const hours = Array.from({ length: ID_HOURS + 1 }, (_, i) => hour + 1 - i);
+  const found = await Promise.all(hours.map(each => redis.call('hget', ids(each), hash)));
+  return found.map(text).find(ref => ref !== undefined);
+}
+
+async function readEvent(redis: PartClient, part: Part, ref: string): Promise<FoundEvent | undefined> {
+  const id = streamIdOf(ref);
+  const [entry] = (await redis.call('xrange', partKeys(part).log, id, id)) as [string, string[]][];
+  if (entry === undefined) return undefined;
+  const [, groupKey = '', , meta = '', , bytes] = entry[1];
+  return { ref: inboxRefOf(ref), id, meta: metaOfEvent(part, ref, groupKey, meta), bytes: Number(bytes) };
+}
+
+/** Why an event was not routed that routing has passed; undefined while it has not. */
+async function notedOf(
+  redis: PartClient,
+  part: Part,
+  fate: Fate,
+  ref: string,
+  groupKey: string,
+): Promise<NotRoutedReason | undefined> {
+  const [hold, held] = (await redis.call('hmget', partKeys(part).meta, 'hold', 'pos')) as Reply[];
+  const passed = fate.position ?? (text(hold) === undefined ? ref : (text(held) ?? ''));
+  if (!fate.isWhole || fate.row === undefined || groupKey === '' || ref > passed) return undefined;
+  if (fate.since === undefined || ref <= fate.since) return 'not_activated';
+  return 'skipped_to_now';
+}
+
+async function readQueue(redis: PartClient, tenant: string, queue: string): Promise<QueueReading> {
+  const { meta } = partKeys({ tenant, queue, gen: '', number: 0 });
+  const fields = ['ready', 'state', 'gen', 'hold', 'pos', 'tail'];
+  const [ready, state, gen, hold, held, tail] = (await redis.call('hmget', meta, ...fields)) as Reply[];
+  const ref = text(hold) === undefined ? text(tail) : text(held);
+  return {
+    state: ready !== '1' ? 'missing' : state === 'open' ? 'open' : 'closing',
+    gen: text(gen) ?? '',
+    cursor: ref === undefined ? NO_EVENT : streamIdOf(ref),
+  };
+}
+
 /** Reads what decides about routing in parts, and what was decided; as `createRoutingReader`. */
 export function createPartRoutingReader(
   redis: PartClient,
@@ -27,23 +81,6 @@ export function createPartRoutingReader(
   stateOf: StateOfIntegration,
 ): RoutingReader {
   const readDetails = createReadDetails(redis);
-
-  async function refOfSenderId(part: Part, eventId: string): Promise<string | undefined> {
-    const { ids } = partKeys(part);
-    const hash = hashOfEventId(eventId);
-    const hour = Math.floor(nowMs() / HOUR_MS);
-    const hours = Array.from({ length: ID_HOURS + 1 }, (_, i) => hour + 1 - i);
-    const found = await Promise.all(hours.map(each => redis.call('hget', ids(each), hash)));
-    return found.map(text).find(ref => ref !== undefined);
-  }
-
-  async function readEvent(part: Part, ref: string): Promise<FoundEvent | undefined> {
-    const id = streamIdOf(ref);
-    const [entry] = (await redis.call('xrange', partKeys(part).log, id, id)) as [string, string[]][];
-    if (entry === undefined) return undefined;
-    const [, groupKey = '', , meta = '', , bytes] = entry[1];
-    return { ref: inboxRefOf(ref), id, meta: metaOfEvent(part, ref, groupKey, meta), bytes: Number(bytes) };
-  }
 
   async function readDisposition(
     part: Part,
@@ -63,31 +100,12 @@ export function createPartRoutingReader(
       subscription: asked && { id: asked.sub, behindAt },
       progress,
       activatedSinceMs: fate?.since === undefined ? undefined : msOfRef(fate.since),
-      noted: progress === undefined && fate !== undefined ? await notedOf(part, fate, ref, groupKey) : undefined,
+      noted: progress === undefined && fate !== undefined ? await notedOf(redis, part, fate, ref, groupKey) : undefined,
     };
   }
 
-  /** Why an event was not routed that routing has passed; undefined while it has not. */
-  async function notedOf(part: Part, fate: Fate, ref: string, groupKey: string): Promise<NotRoutedReason | undefined> {
-    const [hold, held] = (await redis.call('hmget', partKeys(part).meta, 'hold', 'pos')) as Reply[];
-    const passed = fate.position ?? (text(hold) === undefined ? ref : (text(held) ?? ''));
-    if (!fate.isWhole || fate.row === undefined || groupKey === '' || ref > passed) return undefined;
-    if (fate.since === undefined || ref <= fate.since) return 'not_activated';
-    return 'skipped_to_now';
-  }
-
   return {
-    async readQueue(tenant, queue) {
-      const { meta } = partKeys({ tenant, queue, gen: '', number: 0 });
-      const fields = ['ready', 'state', 'gen', 'hold', 'pos', 'tail'];
-      const [ready, state, gen, hold, held, tail] = (await redis.call('hmget', meta, ...fields)) as Reply[];
-      const ref = text(hold) === undefined ? text(tail) : text(held);
-      return {
-        state: ready !== '1' ? 'missing' : state === 'open' ? 'open' : 'closing',
-        gen: text(gen) ?? '',
-        cursor: ref === undefined ? NO_EVENT : streamIdOf(ref),
-      };
-    },
+    readQueue: (tenant, queue) => readQueue(redis, tenant, queue),
 
     async readGate(tenant, { name, gen }, integration, groupKey): Promise<GateReading> {
       const [isReady, subscriber] = await Promise.all([
@@ -108,10 +126,11 @@ export function createPartRoutingReader(
       if (part === undefined) return undefined;
       if ('ref' in wanted) {
         const ref = partRefOf(wanted.ref);
-        return ref === undefined ? undefined : readEvent(part, ref);
+        return ref === undefined ? undefined : readEvent(redis, part, ref);
       }
-      const ref = (await refOfSenderId(part, wanted.eventId)) ?? parseEventId(wanted.eventId, part)?.ref;
-      return ref === undefined ? undefined : readEvent(part, ref);
+      const hour = Math.floor(nowMs() / HOUR_MS);
+      const ref = (await refOfSenderId(redis, part, hour, wanted.eventId)) ?? parseEventId(wanted.eventId, part)?.ref;
+      return ref === undefined ? undefined : readEvent(redis, part, ref);
     },
 
     async readDisposition(tenant, queue, integration, { ref, groupKey }, former) {

@@ -5,7 +5,7 @@
 -- Returns {OK, 1 where control data are whole, row or '', position of a slot that is behind or '', ref since which the group
 --         key is active or ''}, or GONE.
 --@include ../gate/activations.lua
---@include permission.lua
+--@include ../inbox/permission.lua
 local meta = redis.call('HMGET', KEY_META, 'ready', 'gen')
 if meta[2] ~= ARG_GEN then return { 'GONE' } end
 local isWhole = meta[1] == '1' and redis.call('HEXISTS', KEY_KEYS, '') == 1

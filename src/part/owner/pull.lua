@@ -6,9 +6,9 @@
 -- Returns {OK, 1 where there is more, (group key, of a replay with \1 and its id, ref)*}, or one word: CLOSED (missing is
 --         closed), GONE, PAUSED, PUSHED (it has an endpoint). At most 1,000 lanes are looked at.
 -- Lanes whose activation is gone are parked, as claiming does.
---@include names.lua
+--@include ../inbox/names.lua
 --@include ../gate/activations.lua
---@include permission.lua
+--@include ../inbox/permission.lua
 local MOST_LANES = 1000
 local word = permissionOf(ARG_SLOT)
 if word then return { word } end

@@ -1,7 +1,7 @@
 import type { GateReader } from '../../redis/gate-reader.ts';
+import { type PartClient, readPart } from '../inbox/find-part.ts';
 import { slotOf } from '../keys.ts';
 import { isTenantReady, readFate, readSubscriber } from './fate.ts';
-import { type PartClient, readPart } from './find-part.ts';
 
 /** Streams of a tenant that an integration subscribes to. */
 export type StreamsOfIntegration = (tenant: string, integration: string) => readonly string[];

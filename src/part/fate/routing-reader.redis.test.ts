@@ -4,9 +4,9 @@ import { createPartInbox, type InboxShort } from '../../../test/support/part/par
 import { dispositionOf } from '../../core/routing/event-disposition.ts';
 import { tenantKeys } from '../../redis/keys.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
+import { inboxRefOf } from '../inbox/ref-names.ts';
 import { streamIdOf } from '../lanes/ref.ts';
 import { createPartGateReader } from './gate-reader.ts';
-import { inboxRefOf } from './ref-names.ts';
 import { createPartRoutingReader } from './routing-reader.ts';
 
 onEachRedis(redis => {

@@ -3,7 +3,7 @@
 --@keys claims
 --@args slot cursor
 -- Returns {OK, cursor ('0': done), (group key, ref)*}
---@include names.lua
+--@include ../inbox/names.lua
 --@include ended.lua
 local page = redis.call('HSCAN', KEY_CLAIMS, ARG_CURSOR, 'COUNT', 512)
 local out = { 'OK', page[1] }

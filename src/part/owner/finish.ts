@@ -1,8 +1,8 @@
 import { readNamedScript } from '../../redis/named-scripts.ts';
 import { callScript, type ScriptClient } from '../call.ts';
+import { recordKeysOf } from '../inbox/details.ts';
+import type { SlotOfPart } from '../inbox/find-part.ts';
 import { partKeys } from '../keys.ts';
-import { recordKeysOf } from './details.ts';
-import type { SlotOfPart } from './find-part.ts';
 
 const FINISH = readNamedScript(new URL('finish.lua', import.meta.url));
 export const FINISHED_AT_ONCE = 200;

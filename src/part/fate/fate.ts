@@ -3,8 +3,8 @@ import { tenantKeys } from '../../redis/keys.ts';
 import { readNamedScript } from '../../redis/named-scripts.ts';
 import { callScript, type ScriptClient } from '../call.ts';
 import { parseRow, type SubscriptionRow } from '../gate/subscription-row.ts';
+import type { PartClient, SlotOfPart } from '../inbox/find-part.ts';
 import { partKeys } from '../keys.ts';
-import type { PartClient, SlotOfPart } from './find-part.ts';
 
 const FATE = readNamedScript(new URL('fate.lua', import.meta.url));
 

@@ -3,12 +3,12 @@ import type { DeliveryRef, FinishAnswer, InboxOperations, PulledEvent } from '..
 import { isReplayId, replayOf } from '../../redis/inbox-store.ts';
 import { readNamedScript } from '../../redis/named-scripts.ts';
 import { callScript } from '../call.ts';
+import { createReadDetails, type Details, type PartDelivery } from '../inbox/details.ts';
+import type { FindSlot, PartClient, SlotOfPart } from '../inbox/find-part.ts';
+import { inboxRefOf, partBoundOf, partRefOf } from '../inbox/ref-names.ts';
 import { partKeys } from '../keys.ts';
 import { createReadBodies } from '../log/read-bodies.ts';
-import { createReadDetails, type Details, type PartDelivery } from './details.ts';
-import type { FindSlot, PartClient, SlotOfPart } from './find-part.ts';
 import { createFinish, FINISHED_AT_ONCE, type Keyed } from './finish.ts';
-import { inboxRefOf, partBoundOf, partRefOf } from './ref-names.ts';
 
 const PULL = readNamedScript(new URL('pull.lua', import.meta.url));
 const CLAIMED = readNamedScript(new URL('claimed.lua', import.meta.url));

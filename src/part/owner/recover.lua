@@ -1,0 +1,78 @@
+#!lua flags=allow-oom
+-- Makes deliveries of a slot that failed due at once: those that wait for a retry, and dead letters, which are open again
+-- then, with all their retries before them. Each keeps its place in its lane, so that order holds.
+--@keys meta log keys subs claims lanes pending waiting turns retries tries off counts final channel records*
+--@args gen slot ...
+-- More: (ref, replay or '', index of the records of its ref in the list)*, at most 200
+-- Returns {OK, how many of them, how many were not looked at} or GONE. What ended otherwise, is under way, or was removed by
+-- retention is left alone.
+--@include ../lanes/clock.lua
+--@include ../lanes/refs.lua
+--@include ../lanes/lanes.lua
+--@include ../lanes/counts.lua
+--@include ../lanes/tries.lua
+--@include ../lanes/message.lua
+--@include ../records/records.lua
+--@include ../gate/activations.lua
+--@include ../inbox/permission.lua
+--@include parking.lua
+--@include requeue.lua
+--@include reopening-lane.lua
+--@include taking-records.lua
+local MOST_FAILED, MOST_READ = 20, 1048576
+local meta = redis.call('HMGET', KEY_META, 'gen', 'version')
+if meta[1] ~= ARG_GEN or redis.call('HEXISTS', KEY_SUBS, ARG_SLOT) == 0 then return { 'GONE' } end
+readSlots({ ARG_SLOT })
+local isUnorderedSlot = orderOf[ARG_SLOT] == 117
+
+local function wake(groupLane, entry)
+  local lane = isUnorderedSlot and entry or groupLane
+  parkClosed(groupOf(groupLane))
+  reopenLane(lane)
+end
+
+local recovered, reopened, done, read = 0, 0, 0, 0
+for i = FIRST, #ARGV, 3 do
+  local ref, replay, at = ARGV[i], ARGV[i + 1], FIRST_RECORDS + tonumber(ARGV[i + 2])
+  local id = idOf(ref)
+  local event = redis.call('XRANGE', KEY_LOG, id, id)[1]
+  if event then
+    local groupLane = ARG_SLOT .. event[2][2] .. (replay ~= '' and '\1' .. replay or '')
+    local entry = groupLane .. '\0' .. ref
+    local name = recordName(ref, replay ~= '' and replay or nil)
+    read = read + #event[2][10]
+    if redis.call('ZSCORE', KEY_PENDING, entry) then
+      local attempts, lapses, due, failed = readTries(triesOf(entry))
+      if attempts > 0 and due > now then
+        writeTries(entry, attempts, lapses, now, failed)
+        hasTries = true
+        wake(groupLane, entry)
+        recovered = recovered + 1
+      end
+    else
+      local record, bytes = takeRecord(at, name, ARG_SLOT, 'x')
+      read = read + bytes
+      if record then
+        local age, note, failed = string.match(record, '^x(%x+) %x+ ([^,]+)(.*)$')
+        if string.sub(note, -2) ~= ' -' then failed = failed .. ',' .. age .. ' ' .. note end
+        if select(2, string.gsub(failed, ',', '')) > MOST_FAILED then failed = string.gsub(failed, '^,[^,]*', '') end
+        writeTries(entry, 0, 0, 0, failed)
+        hasTries = true
+        redis.call('ZADD', KEY_PENDING, 0, entry)
+        redis.call('ZREM', KEY_FINAL, ARG_SLOT .. name)
+        wake(groupLane, entry)
+        recovered, reopened = recovered + 1, reopened + 1
+      end
+    end
+  end
+  done = done + 1
+  if read > MOST_READ then break end
+end
+if reopened > 0 then
+  countEnd(ARG_SLOT, 'x')
+  countsOfEnds[ARG_SLOT].x = countsOfEnds[ARG_SLOT].x - 1 - reopened
+end
+writeLanes()
+writeCounts()
+tellWoken(meta[2])
+return { 'OK', recovered, (#ARGV - FIRST + 1) / 3 - done }

@@ -1,0 +1,194 @@
+import { describe, expect, test } from 'vitest';
+import { createPartInbox, type InboxShort, NOT_PUSHED, type PartInbox } from '../../../test/support/part/part-inbox.ts';
+import { isTestRef } from '../../core/events/test-event.ts';
+import { refMs } from '../../core/ids/refs.ts';
+import { onEachRedis } from '../../redis/testing/each-redis.ts';
+import type { Claim } from '../claims/message.ts';
+import { partRefOf } from '../inbox/ref-names.ts';
+
+const DEAD = { outcome: 'dead', record: 'dead 1 1 500 9' } as const;
+const HOUR_MS = 3_600_000;
+
+onEachRedis(redis => {
+  const start = (short: InboxShort = {}) => createPartInbox(redis(), short);
+  const lanes = async ({ claim }: PartInbox) => (await claim()).map(({ lane, ref }) => [lane, ref]);
+  const later = ({ t }: PartInbox) => ({ outcome: 'failed', dueMs: t.nowMs() + HOUR_MS, attempt: '1,500,9' }) as const;
+  const all = { sinceMs: 0 };
+
+  describe('recover', () => {
+    test('makes due what waits for a retry, opens dead letters again, and keeps each lane in order', async () => {
+      const inbox = await start();
+      const [a, a2, a3, b] = (await inbox.publish(['a', 'a', 'a', 'b'])) as [string, string, string, string];
+      const [first] = await inbox.claim(1);
+      await inbox.end(first as NonNullable<typeof first>, DEAD);
+      for (const claim of await inbox.claim()) await inbox.end(claim, later(inbox));
+      expect(await lanes(inbox)).toEqual([]);
+      expect(await inbox.recovery.recover(inbox.inbox, all)).toEqual({ answer: 'OK', recovered: 3, cursor: undefined });
+      expect(await inbox.count()).toEqual({ routed: 4, open: 4 });
+      const ended = await inbox.drain();
+      const ofLane = (lane: string) => ended.filter(([each]) => each === lane).map(([, ref]) => ref);
+      expect([ofLane('a'), ofLane('b')]).toEqual([[a, a2, a3], [b]]);
+      expect(await inbox.count()).toEqual({ routed: 4, delivered: 4, open: 0 });
+      expect(await inbox.recovery.recover(inbox.inbox, all)).toEqual({ answer: 'OK', recovered: 0, cursor: undefined });
+    });
+
+    test('gives a dead letter all its retries, and does not forget its attempts', async () => {
+      const inbox = await start();
+      const [a] = (await inbox.publish(['a'])) as [string];
+      inbox.t.clock.ms += 5;
+      await inbox.drain({ outcome: 'dead', record: 'dead 1 3 503 12' });
+      await inbox.recovery.recover(inbox.inbox, all);
+      expect(await inbox.claim()).toMatchObject([{ ref: a, attempts: 0, lapses: 0 }]);
+      expect(await inbox.reader.inspect(inbox.inbox, a)).toMatchObject({
+        event: { progress: { state: 'inflight', history: [{ atMs: refMs(a) + 5, result: '503', latencyMs: 12 }] } },
+      });
+      expect(await inbox.part.members('final')).toEqual([]);
+    });
+
+    test('leaves alone what was accepted before, what arrived, what was skipped, and what is under way', async () => {
+      const inbox = await start();
+      const sinceMs = inbox.t.nowMs() + 10;
+      const [, , c] = (await inbox.publish(['a', 'b', 'c'])) as [string, string, string];
+      for (const claim of await inbox.claim()) await inbox.end(claim, claim.lane === 'c' ? {} : DEAD);
+      inbox.t.clock.ms += 10;
+      const [, b2] = (await inbox.publish(['a', 'b'])) as [string, string];
+      await inbox.operations.skip(inbox.inbox, { ref: b2 });
+      const [flying] = await inbox.claim();
+      expect(await inbox.recovery.recover(inbox.inbox, { sinceMs })).toMatchObject({ recovered: 0 });
+      expect(await inbox.end(flying as NonNullable<typeof flying>)).toBe('done');
+      expect(await inbox.reader.inspect(inbox.inbox, c)).toMatchObject({ event: { progress: { state: 'delivered' } } });
+      expect(await inbox.count()).toEqual({ routed: 5, dead: 2, delivered: 2, skipped: 1, open: 0 });
+    });
+
+    test('during an attempt lets the earlier one go first when that fails, and at once', async () => {
+      const inbox = await start();
+      const [a, a2] = (await inbox.publish(['a', 'a'])) as [string, string];
+      const [first] = await inbox.claim();
+      await inbox.end(first as NonNullable<typeof first>, DEAD);
+      const [second] = await inbox.claim();
+      expect(await inbox.recovery.recover(inbox.inbox, all)).toMatchObject({ recovered: 1 });
+      expect(await lanes(inbox)).toEqual([]);
+      await inbox.end(second as NonNullable<typeof second>, later(inbox));
+      expect(await lanes(inbox)).toEqual([['a', a]]);
+      await inbox.end({ lane: 'a', ref: a });
+      inbox.t.clock.ms += HOUR_MS;
+      expect(await lanes(inbox)).toEqual([['a', a2]]);
+    });
+
+    test('of a group key that was deactivated since waits for its activation', async () => {
+      const inbox = await start();
+      const [a] = (await inbox.publish(['a', 'b'])) as [string];
+      await inbox.drain(DEAD);
+      await inbox.t.deactivate('x', 'a');
+      expect(await inbox.recovery.recover(inbox.inbox, all)).toMatchObject({ recovered: 2 });
+      expect((await inbox.drain()).map(([lane]) => lane)).toEqual(['b']);
+      await inbox.t.activate('x', 'a');
+      expect(await inbox.drain()).toEqual([['a', a]]);
+    });
+
+    test('without order each for itself', async () => {
+      const inbox = await start({ sub: { unordered: true } });
+      await inbox.publish(['a', 'a']);
+      await inbox.drain(DEAD);
+      expect(await inbox.recovery.recover(inbox.inbox, all)).toMatchObject({ recovered: 2 });
+      expect((await inbox.drain()).map(([lane]) => lane.split('\0')[0])).toEqual(['a', 'a']);
+      expect(await inbox.count()).toEqual({ routed: 2, delivered: 2, open: 0 });
+    });
+
+    test('over more events than one call looks at, by its cursor', async () => {
+      const inbox = await start({ sub: { unordered: true } });
+      for (let n = 0; n < 5; n++) await inbox.publish(Array.from({ length: 50 }, () => 'a'));
+      await inbox.drain(DEAD);
+      let [calls, recovered] = [0, 0];
+      for (let cursor: string | undefined; calls === 0 || cursor !== undefined; calls++) {
+        const answer = await inbox.recovery.recover(inbox.inbox, { ...all, cursor });
+        if (answer.answer !== 'OK') throw new Error(answer.answer);
+        recovered += answer.recovered;
+        cursor = answer.cursor;
+      }
+      expect({ calls, recovered }).toEqual({ calls: 2, recovered: 250 });
+      expect(await inbox.recovery.recover(inbox.inbox, { ...all, cursor: 'bm9uZQ' })).toEqual({ answer: 'BAD_CURSOR' });
+    });
+
+    test('takes the record of its own subscription out of full chunks', async () => {
+      const inbox = await start();
+      const others = Array.from({ length: 150 }, (_, n) => `other${n}`);
+      for (const other of others) await inbox.part.setRow(other, {});
+      for (const other of others) await inbox.part.activate(other, 'a');
+      const [ref] = (await inbox.publish(['a'])) as [string];
+      // The first to die lies in a full chunk.
+      const claims: Claim[] = [];
+      while (claims.length <= others.length) claims.push(...(await inbox.d.exchange(64, NOT_PUSHED)).claims);
+      for (const claim of claims.toSorted(each => (each.slot === inbox.slot ? -1 : 1))) {
+        inbox.d.end(claim, claim.slot === inbox.slot ? 'dead' : 'delivered');
+      }
+      await inbox.d.exchange(0, NOT_PUSHED);
+      const before = await inbox.part.records(partRefOf(ref) as string);
+      expect(before[0]?.slot).toBe(inbox.slot);
+      expect(await inbox.recovery.recover(inbox.inbox, all)).toMatchObject({ recovered: 1 });
+      expect(await inbox.part.records(partRefOf(ref) as string)).toEqual(before.slice(1));
+    });
+
+    test('not while the subscription is covered', async () => {
+      const inbox = await start();
+      await inbox.say({ sub: { route: 'paused', send: 'held' } });
+      expect(await inbox.recovery.recover(inbox.inbox, all)).toEqual({ answer: 'PAUSED' });
+    });
+  });
+
+  describe('a test event', () => {
+    const sendTest = async ({ recovery, inbox }: PartInbox): Promise<string> => {
+      const answer = await recovery.sendTest(inbox);
+      if (answer.answer !== 'OK') throw new Error(answer.answer);
+      return answer.ref;
+    };
+
+    test('is claimed without any activation, ends as others do, is read by its ref, and is in no list', async () => {
+      const inbox = await createPartInbox(redis(), {}, []);
+      const ref = await sendTest(inbox);
+      expect(isTestRef(ref)).toBe(true);
+      expect(await inbox.reader.inspect(inbox.inbox, ref)).toMatchObject({
+        event: { withheld: undefined, meta: { type: 'sluice.test' }, progress: { state: 'pending' } },
+      });
+      const [claim] = await inbox.claim();
+      expect(claim).toMatchObject({ lane: '', ref, attempts: 0 });
+      await inbox.end(claim as NonNullable<typeof claim>, DEAD);
+      expect(await inbox.reader.inspect(inbox.inbox, ref)).toMatchObject({
+        event: { acceptedMs: refMs(ref), progress: { state: 'dead', reason: '500' } },
+      });
+      for (const states of [undefined, ['dead'], ['pending']] as const) {
+        const options = { ...(states && { states }), limit: 10 };
+        expect(await inbox.reader.list(inbox.inbox, options)).toMatchObject({ answer: 'OK', events: [] });
+      }
+      expect(await inbox.count()).toEqual({ open: 0 });
+      expect(await inbox.recovery.recover(inbox.inbox, all)).toMatchObject({ recovered: 0 });
+    });
+
+    test('is skipped as others are, also without order', async () => {
+      const inbox = await start({ sub: { unordered: true } });
+      const [one, two] = [await sendTest(inbox), await sendTest(inbox)];
+      expect(one).not.toBe(two);
+      expect(await inbox.operations.skip(inbox.inbox, { ref: one })).toBe('OK');
+      expect((await inbox.drain()).map(([, ref]) => ref)).toEqual([two]);
+    });
+
+    test.each([
+      ['GONE', { route: 'closed', send: 'held' }],
+      ['PAUSED', { route: 'paused', send: 'held' }],
+      ['HELD', { send: 'held' }],
+      ['PULLED', { send: 'held', endpoint: '' }],
+    ] as const)('is refused as %s where nothing may be sent', async (answer, sub) => {
+      const inbox = await start({ sub });
+      expect(await inbox.recovery.sendTest(inbox.inbox)).toEqual({ answer });
+      expect(await inbox.part.members('pending')).toEqual([]);
+    });
+
+    test('is one of ten that may be open', async () => {
+      const inbox = await start();
+      for (let n = 0; n < 10; n++) await sendTest(inbox);
+      expect(await inbox.recovery.sendTest(inbox.inbox)).toEqual({ answer: 'MANY' });
+      expect(await inbox.drain()).toHaveLength(10);
+      expect(await inbox.recovery.sendTest(inbox.inbox)).toMatchObject({ answer: 'OK' });
+    });
+  });
+});

@@ -1,0 +1,99 @@
+import type { InboxRecovery } from '../../redis/inbox-recovery.ts';
+import { readNamedScript } from '../../redis/named-scripts.ts';
+import { callScript } from '../call.ts';
+import { recordKeysOf } from '../inbox/details.ts';
+import type { FindSlot, PartClient, SlotOfPart } from '../inbox/find-part.ts';
+import { readPermissions } from '../inbox/permissions.ts';
+import { inboxRefOf } from '../inbox/ref-names.ts';
+import { createWalkSlot, type FoundDelivery } from '../inbox/walk.ts';
+import { partKeys } from '../keys.ts';
+
+const RECOVER = readNamedScript(new URL('recover.lua', import.meta.url));
+const SEND_TEST = readNamedScript(new URL('send-test.lua', import.meta.url));
+const STATES = ['dead', 'retrying'] as const;
+const PAGE_EVENTS = 1_000;
+const PAGES_AT_ONCE = 20;
+const RECOVERED_AT_ONCE = 100;
+const OPEN_TESTS = 10;
+/** Test events of one millisecond that are told apart. */
+const TEST_NUMBERS = 32;
+const CURSOR = /^(dead|retrying):([0-9a-f]{15}(?::[\w-]{1,64})?)?$/;
+
+/**
+ * Recovers what failed in a part, and sends test events; as `createInboxRecovery`.
+ *
+ * @param pageEvents found in one step
+ */
+export function createPartInboxRecovery(
+  redis: PartClient,
+  findSlot: FindSlot,
+  pageEvents = PAGE_EVENTS,
+): InboxRecovery {
+  const walk = createWalkSlot(redis);
+  let tests = 0;
+
+  async function recoverThese(
+    { part, slot }: SlotOfPart,
+    events: readonly FoundDelivery[],
+  ): Promise<number | undefined> {
+    let recovered = 0;
+    for (let done = 0; done < events.length; ) {
+      const some = events.slice(done, done + RECOVERED_AT_ONCE);
+      const { listed, indexes } = recordKeysOf(
+        part,
+        some.map(({ ref }) => ref),
+      );
+      const [word, count, left] = await callScript(redis, RECOVER, {
+        keys: partKeys(part),
+        listed,
+        args: { gen: part.gen, slot },
+        more: some.flatMap(({ ref, replayId }, i) => [ref, replayId ?? '', indexes[i] as number]),
+      });
+      if (word !== 'OK') return undefined;
+      recovered += count as number;
+      done += some.length - (left as number);
+    }
+    return recovered;
+  }
+
+  return {
+    async recover(inbox, { sinceMs, cursor }) {
+      const at = await findSlot(inbox);
+      if (at === undefined) return { answer: 'GONE' };
+      const permissions = await readPermissions(redis, at, []);
+      if (typeof permissions === 'string') return { answer: permissions };
+      const text = cursor === undefined ? 'dead:' : Buffer.from(cursor, 'base64url').toString();
+      const [, first, from] = CURSOR.exec(text) ?? [];
+      if (first === undefined) return { answer: 'BAD_CURSOR' };
+      let recovered = 0;
+      let pages = 0;
+      let next: string | undefined;
+      for (const state of STATES.slice(STATES.indexOf(first as 'dead'))) {
+        let after = state === first ? from : undefined;
+        do {
+          if (pages === PAGES_AT_ONCE) {
+            next = `${state}:${after ?? ''}`;
+            break;
+          }
+          const page = await walk(at, { states: [state], fromMs: sinceMs, after, most: pageEvents });
+          const count = page.answer === 'OK' ? await recoverThese(at, page.events) : undefined;
+          if (page.answer !== 'OK' || count === undefined) return { answer: 'GONE' };
+          recovered += count;
+          after = page.after;
+          pages++;
+        } while (after !== undefined);
+        if (next !== undefined) break;
+      }
+      const following = next === undefined ? undefined : Buffer.from(next).toString('base64url');
+      return { answer: 'OK', recovered, cursor: following };
+    },
+
+    async sendTest(inbox) {
+      const at = await findSlot(inbox);
+      if (at === undefined) return { answer: 'GONE' };
+      const args = { gen: at.part.gen, slot: at.slot, number: tests++ % TEST_NUMBERS, most: OPEN_TESTS };
+      const [word, ref] = await callScript(redis, SEND_TEST, { keys: partKeys(at.part), args });
+      return word === 'OK' ? { answer: 'OK', ref: inboxRefOf(ref as string) } : { answer: word as 'GONE' };
+    },
+  };
+}

@@ -1,0 +1,19 @@
+-- Lets a lane go on to which an event was added that is due, and may stand before all others. It was added to P:pend.
+local function reopenLane(lane)
+  if claimOf[lane] == nil then
+    claimOf[lane] = redis.call('HGET', KEY_CLAIMS, lane)
+    stateOf[lane] = redis.call('HGET', KEY_LANES, lane)
+  end
+  local claim, state = claimOf[lane], stateOf[lane]
+  if claim then
+    -- It goes on by itself when the attempt is over.
+    if string.byte(claim) == CLAIMED then setClaim(lane, '+' .. string.sub(claim, 2)) end
+  elseif state == 'r' then
+    redis.call('ZREM', KEY_RETRIES, lane)
+    queueHead(lane, (headOf(lane)))
+    writeLanes()
+  elseif not state then
+    queueHead(lane, (headOf(lane)))
+    writeLanes()
+  end
+end

@@ -1,0 +1,33 @@
+#!lua
+-- Puts a test event into a lane of its own: the slot alone. It needs no activation, and is in no log.
+--@keys meta log keys subs endpoints claims lanes pending waiting turns retries tries counts channel
+--@args gen slot number most
+-- number: 0 to 31, tells those of one millisecond apart. most: how many may be open at once.
+-- Returns {OK, ref} or one word: CLOSED (missing is closed), GONE, PAUSED, PULLED (it has no endpoint), HELD (its endpoint may
+--         not be called), MANY.
+--@include ../lanes/clock.lua
+--@include ../lanes/refs.lua
+--@include ../lanes/lanes.lua
+--@include ../lanes/counts.lua
+--@include ../lanes/tries.lua
+--@include ../lanes/message.lua
+--@include ../gate/activations.lua
+--@include ../inbox/permission.lua
+--@include requeue.lua
+--@include reopening-lane.lua
+local word = permissionOf(ARG_SLOT)
+if word then return { word } end
+readSlots({ ARG_SLOT })
+local hasEndpoint = redis.call('HEXISTS', KEY_ENDPOINTS, ARG_SLOT) == 1
+if sendOf[ARG_SLOT] ~= 111 or not hasEndpoint then return { hasEndpoint and 'HELD' or 'PULLED' } end
+local ref = string.format('%011x%04x', now, LAST_SEQUENCE + 1 + tonumber(ARG_NUMBER))
+local entry = ARG_SLOT .. '\0' .. ref
+local lane = orderOf[ARG_SLOT] == 117 and entry or ARG_SLOT
+local open = redis.call('ZLEXCOUNT', KEY_PENDING, '[' .. ARG_SLOT .. '\0', '(' .. ARG_SLOT .. '\1')
+if open + redis.call('HEXISTS', KEY_CLAIMS, ARG_SLOT) >= tonumber(ARG_MOST) then return { 'MANY' } end
+redis.call('ZADD', KEY_PENDING, 0, entry)
+reopenLane(lane)
+writeLanes()
+writeCounts()
+tellWoken(redis.call('HGET', KEY_META, 'version'))
+return { 'OK', ref }
