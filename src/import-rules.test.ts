@@ -57,7 +57,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'part/claims': { rooms: ['redis', 'part', 'part/lanes', 'part/records'] },
   'part/inbox': { rooms: ['core/events', 'core/ids', 'redis', 'part', 'part/lanes', 'part/log'] },
   'part/fate': { rooms: ['core/routing', 'redis', 'part', 'part/inbox', 'part/lanes', 'part/log', 'part/gate'] },
-  'part/owner': { rooms: ['core/ids', 'redis', 'part', 'part/inbox', 'part/lanes', 'part/log'] },
+  'part/owner': { rooms: ['core/events', 'core/ids', 'redis', 'part', 'part/inbox', 'part/lanes', 'part/log'] },
   config: { rooms: ['api', 'core/delivery', 'core/problems', 'mail', 'redis', 'telemetry', 'tls'], packages: ['zod'] },
 
   'controller/engine': { rooms: ['api', 'kube', 'time', 'telemetry'] },

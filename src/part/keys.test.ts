@@ -5,18 +5,19 @@ import { partKeys, slotOf, unpackSlots } from './keys.ts';
 const PART = { tenant: 'ten_a', queue: 'orders', gen: 'g1', number: 3 };
 
 test('all keys of a part are in its slot, and differ', () => {
-  const { ids, records, ...named } = partKeys(PART);
-  const all = [...Object.values(named), ids(1), ids(2), records(1), records(2)];
+  const { ids, records, chunks, ...named } = partKeys(PART);
+  const all = [...Object.values(named), ids(1), ids(2), records(1), records(2), chunks('s', 'r')];
   expect(new Set(all.map(slotTag))).toEqual(new Set(['{q:ten_a:orders:3}']));
   expect(new Set(all).size).toBe(all.length);
 });
 
 test('only what fences and begins a generation is common to all of them', () => {
-  const { ids, records, ...named } = partKeys(PART);
+  const { ids, records, chunks, ...named } = partKeys(PART);
   const other = partKeys({ ...PART, gen: 'g2' });
   const same = Object.entries(named).filter(([name, key]) => other[name as 'meta'] === key);
   expect(same.map(([name]) => name)).toEqual(['meta']);
   expect([ids(1), records(1)]).not.toEqual([other.ids(1), other.records(1)]);
+  expect(chunks('s', 'r')).not.toBe(other.chunks('s', 'r'));
 });
 
 test('a slot is 8 characters that depend on subscription and generation alone', () => {

@@ -63,7 +63,7 @@ export function partKeys({ tenant, queue, gen, number }: Part) {
     lists: key('in'),
     /** HASH: slot, ref → ids of its replays. */
     replays: key('rp'),
-    /** HASH: slot → counts of what its owner did, `inbox/own-counts.lua`. */
+    /** HASH: slot, `:skipped` or `:replayed` → how many: what its owner did. */
     ownCounts: key('own'),
     /** ZSET by lex: slot, ref (and `:replay`) of dead, skipped and expired ones. */
     final: key('fin'),
@@ -77,6 +77,8 @@ export function partKeys({ tenant, queue, gen, number }: Part) {
     channel: key('push'),
     /** HASH: hash of a sender's event id → ref, by the hour of the ref. */
     ids: (hour: number) => key(`id:${hour}`),
+    /** HASH: number of a chunk of a replay → what was answered to who put it. Expires. */
+    chunks: (slot: string, replay: string) => key(`rpl:${slot}:${replay}`),
     /** HASH: ref → records, by six hours of the ref. */
     records: (bucket: number) => key(`rec:${bucket}`),
   };

@@ -60,12 +60,38 @@ export interface Replays {
   readonly sweep: (account: string) => Promise<number | null>;
 }
 
+/** One chunk of a replay, of events of one inbox. */
+export interface ReplayChunk {
+  readonly inbox: InboxRef;
+  readonly replayId: string;
+  readonly number: number;
+  readonly refs: readonly string[];
+  /** What `placeOf` answered when it was charged. */
+  readonly place: string;
+}
+
+/** Where the events of inboxes are priced, and put into lanes. */
+export interface ReplayInboxes {
+  readonly price: Replays['price'];
+  /** Where an inbox lies, for whoever completes the replay; '' where its own name says so. */
+  readonly placeOf: (inbox: InboxRef) => Promise<string>;
+  /**
+   * Puts a chunk once, and answers the same again: t taken, o still open, g gone; a letter for each event. Undefined while
+   * the inbox is not known.
+   */
+  readonly enqueue: (chunk: ReplayChunk) => Promise<string | undefined>;
+  /** Something of it can be claimed now. */
+  readonly wake: (inbox: InboxRef) => Promise<void>;
+}
+
 export interface ReplaysDeps {
   readonly redis: RedisClient;
   readonly nowMs: () => number;
   /** Of the dispatchers' hints, and of those of accounts with open replays. */
   readonly lowerInboxes: HintIndex['lower'];
   readonly lowerAccounts: HintIndex['lower'];
+  /** Absent for inboxes in slots of their own. */
+  readonly inboxes?: ReplayInboxes;
   /** Events that one script puts into an inbox; default 500. */
   readonly chunkEvents?: number;
 }
@@ -80,7 +106,7 @@ const CHUNK_EVENTS = 500;
 const REF_CHARS = 15;
 const EVENT_CHARS = REF_CHARS + 2;
 /** Longer than anybody may repeat a chunk. */
-const CHUNK_TTL_MS = 24 * 3_600_000;
+export const CHUNK_TTL_MS = 24 * 3_600_000;
 
 interface Intent {
   readonly open: boolean;
@@ -90,8 +116,27 @@ interface Intent {
   readonly fields: Readonly<Record<string, string>>;
 }
 
+/** Inboxes that lie in slots of their own. */
+function createQueueInboxes({ redis, nowMs, lowerInboxes }: ReplaysDeps): ReplayInboxes {
+  return {
+    price: (inbox, selection) => priceReplay(redis, inbox, selection),
+    placeOf: async () => '',
+    async enqueue({ inbox, replayId, number, refs }) {
+      const i = integrationKeys(inbox.integration);
+      const x = inboxKeys(inbox.integration, inbox.sub, inbox.inc);
+      const [word, letters] = (await redis.run(
+        'enqueue',
+        [i.meta, i.sub(inbox.sub), x.log, x.pending, x.due, x.replays, i.replay(replayId)],
+        [nowMs(), CHUNK_TTL_MS, inbox.inc, replayId, number, ...refs.flatMap(ref => [ref, streamIdOfRef(ref)])],
+      )) as [string, string];
+      return word === 'OK' ? letters : undefined;
+    },
+    wake: inbox => wakeInbox({ redis, nowMs, lower: lowerInboxes }, inbox),
+  };
+}
+
 export function createReplays(deps: ReplaysDeps): Replays {
-  const { redis, nowMs } = deps;
+  const { redis, nowMs, inboxes = createQueueInboxes(deps) } = deps;
 
   async function readIntent(account: string, replayId: string): Promise<Intent | undefined> {
     const fields = await redis.readHash(accountKeys(account).replay(replayId));
@@ -118,15 +163,14 @@ export function createReplays(deps: ReplaysDeps): Replays {
     };
   }
 
-  async function enqueue({ inbox, chargedMs }: Intent, replayId: string, chunk: number, refs: readonly string[]) {
-    const i = integrationKeys(inbox.integration);
-    const x = inboxKeys(inbox.integration, inbox.sub, inbox.inc);
-    const [word, flags] = (await redis.run(
-      'enqueue',
-      [i.meta, i.sub(inbox.sub), x.log, x.pending, x.due, x.replays, i.replay(replayId)],
-      [nowMs(), CHUNK_TTL_MS, inbox.inc, replayId, chunk, ...refs.flatMap(ref => [ref, streamIdOfRef(ref)])],
-    )) as [string, string];
-    if (word === 'OK') return flags;
+  async function enqueue(
+    { inbox, chargedMs, fields }: Intent,
+    replayId: string,
+    number: number,
+    refs: readonly string[],
+  ) {
+    const letters = await inboxes.enqueue({ inbox, replayId, number, refs, place: fields.place ?? '' });
+    if (letters !== undefined) return letters;
     return nowMs() - chargedMs > ABANDON_AFTER_MS ? 'g'.repeat(refs.length) : undefined;
   }
 
@@ -153,7 +197,7 @@ export function createReplays(deps: ReplaysDeps): Replays {
         else refund += tokens;
       }
     }
-    if (taken > 0) await wakeInbox({ redis, nowMs, lower: deps.lowerInboxes }, intent.inbox);
+    if (taken > 0) await inboxes.wake(intent.inbox);
     const a = accountKeys(account);
     await redis.run(
       'settle-replay',
@@ -164,14 +208,14 @@ export function createReplays(deps: ReplaysDeps): Replays {
   }
 
   return {
-    price: (inbox, selection) => priceReplay(redis, inbox, selection),
+    price: inboxes.price,
 
     async start(account, replayId, inbox, selection) {
       if (!isReplayId(replayId)) return { answer: 'BAD_ID' };
       const a = accountKeys(account);
       let intent = await readIntent(account, replayId);
       if (intent === undefined) {
-        const price = await priceReplay(redis, inbox, selection);
+        const price = await inboxes.price(inbox, selection);
         if (price.answer !== 'OK') return price;
         if (price.events.length === 0) return { answer: 'NOTHING', cursor: price.cursor };
         const chargedMs = nowMs();
@@ -184,6 +228,7 @@ export function createReplays(deps: ReplaysDeps): Replays {
           chargedMs: String(chargedMs),
           events: String(price.events.length),
           cursor: price.cursor ?? '',
+          place: await inboxes.placeOf(inbox),
           ...writeChunks(price.events, deps.chunkEvents ?? CHUNK_EVENTS),
         };
         const answer = (await redis.run(

@@ -4,8 +4,13 @@ import { createPartInboxReader } from '../../../src/part/inbox/inbox-reader.ts';
 import { inboxRefOf, partRefOf } from '../../../src/part/inbox/ref-names.ts';
 import { createPartInboxOperations } from '../../../src/part/owner/operations.ts';
 import { createPartInboxRecovery } from '../../../src/part/owner/recovery.ts';
+import { createPartReplayInboxes } from '../../../src/part/owner/replays.ts';
 import type { RedisClient } from '../../../src/redis/client.ts';
+import { createControlStore } from '../../../src/redis/control-store.ts';
+import type { Hint } from '../../../src/redis/hints.ts';
 import type { Completion as QueueCompletion } from '../../../src/redis/inbox-store.ts';
+import { accountKeys } from '../../../src/redis/keys.ts';
+import { createReplays } from '../../../src/redis/replays.ts';
 import { createTestPart, event, READY_MS, row } from './part.ts';
 
 /** Time of the tests of inboxes. */
@@ -70,6 +75,9 @@ export async function createPartInbox(
   };
   await t.setUp({ [name]: fieldsOf(sub) }, groupKeys);
   await say({ sub });
+  /** Pays for replays: not the producer. */
+  const payer = `acc_${t.part.tenant.slice(4)}own`;
+  const sweeps: Hint[] = [];
   const findSlot = createFindSlot(client, ({ integration }) => (integration === 'int_x' ? t.part : undefined));
 
   /** Claims what may be claimed; answers lanes without their slot, and refs as an inbox has them. */
@@ -114,6 +122,19 @@ export async function createPartInbox(
     reader: createPartInboxReader(client, findSlot),
     operations: createPartInboxOperations(client, findSlot),
     recovery: createPartInboxRecovery(client, findSlot, 10),
+    payer,
+    sweeps,
+    replays: createReplays({
+      redis,
+      nowMs: () => t.clock.ms,
+      lowerInboxes: async () => {},
+      lowerAccounts: async hints => void sweeps.push(...hints),
+      inboxes: createPartReplayInboxes(client, findSlot),
+      chunkEvents: 2,
+    }),
+    setAccount: (plan: 'Free' | 'Metered', included: number) =>
+      createControlStore(redis).setAccount(1, payer, plan, included),
+    usedTokens: async () => Number((await redis.readHash(accountKeys(payer).meta)).used ?? 0),
     /** Stores and routes one event a group key; answers their refs. */
     publish: async (keys: readonly string[], body = 'body'): Promise<string[]> => {
       const answer = await t.ingest(...keys.map(groupKey => event(groupKey, { body: Buffer.from(body) })));

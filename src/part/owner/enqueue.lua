@@ -1,0 +1,78 @@
+#!lua
+-- Puts events of a slot into the lanes of a replay, which is paid for.
+--@keys meta log keys subs claims lanes pending waiting turns retries tries off counts replays ownCounts channel chunks*
+--@args gen slot replay number ttlMs ...
+-- number: of the chunk. chunks: the key of this replay alone, which lives for ttlMs. More: refs, oldest first
+-- Returns {OK, a letter for each ref: t taken, o still open, g gone (retention removed it, or the slot is no more)}, or
+--         CLOSED (missing is closed: nothing was written).
+-- A chunk is put once: its answer is kept, and repeated, for longer than anybody may ask for it again.
+-- P:rp keeps the replays of each event: all that are open, and the last 20.
+--@include ../lanes/clock.lua
+--@include ../lanes/refs.lua
+--@include ../lanes/lanes.lua
+--@include ../lanes/counts.lua
+--@include ../lanes/tries.lua
+--@include ../lanes/message.lua
+--@include ../gate/activations.lua
+--@include ../inbox/permission.lua
+--@include ended.lua
+--@include parking.lua
+--@include requeue.lua
+--@include reopening-lane.lua
+local KEPT = 20
+local at = FIRST_CHUNKS
+local before = redis.call('HGET', KEYS[at], ARG_NUMBER)
+if before then return { 'OK', before } end
+local word = permissionOf(ARG_SLOT)
+if word == 'CLOSED' then return { 'CLOSED' } end
+readSlots({ ARG_SLOT })
+local isUnorderedSlot = orderOf[ARG_SLOT] == 117
+
+local function isOpen(groupLane, ref)
+  local entry = groupLane .. '\0' .. ref
+  if redis.call('ZSCORE', KEY_PENDING, entry) then return true end
+  for _, claim in ipairs(redis.call('HMGET', KEY_CLAIMS, groupLane, entry)) do
+    if claim and string.sub(claim, 2, 16) == ref and not isEnded(claim) then return true end
+  end
+  return false
+end
+
+local function noteReplay(groupLane, ref)
+  local ids, kept = {}, {}
+  for id in string.gmatch(redis.call('HGET', KEY_REPLAYS, ARG_SLOT .. ref) or '', '[^,]+') do ids[#ids + 1] = id end
+  for i, id in ipairs(ids) do
+    if i > #ids - KEPT + 1 or isOpen(groupLane .. '\1' .. id, ref) then kept[#kept + 1] = id end
+  end
+  kept[#kept + 1] = ARG_REPLAY
+  redis.call('HSET', KEY_REPLAYS, ARG_SLOT .. ref, table.concat(kept, ','))
+end
+
+local letters, taken = {}, 0
+for i = FIRST, #ARGV do
+  local ref = ARGV[i]
+  local id = idOf(ref)
+  local event = word ~= 'GONE' and redis.call('XRANGE', KEY_LOG, id, id)[1]
+  local groupLane = event and ARG_SLOT .. event[2][2]
+  if not event then
+    letters[#letters + 1] = 'g'
+  elseif isOpen(groupLane, ref) then
+    letters[#letters + 1] = 'o'
+  else
+    local lane = groupLane .. '\1' .. ARG_REPLAY
+    local entry = lane .. '\0' .. ref
+    redis.call('ZADD', KEY_PENDING, 0, entry)
+    parkClosed(groupLane)
+    reopenLane(isUnorderedSlot and entry or lane)
+    noteReplay(groupLane, ref)
+    taken = taken + 1
+    letters[#letters + 1] = 't'
+  end
+end
+writeLanes()
+writeCounts()
+if taken > 0 then redis.call('HINCRBY', KEY_OWN_COUNTS, ARG_SLOT .. ':replayed', taken) end
+local answer = table.concat(letters)
+redis.call('HSET', KEYS[at], ARG_NUMBER, answer)
+redis.call('PEXPIRE', KEYS[at], ARG_TTL_MS)
+tellWoken(redis.call('HGET', KEY_META, 'version'))
+return { 'OK', answer }

@@ -1,0 +1,200 @@
+import { describe, expect, test } from 'vitest';
+import { createPartInbox, type InboxShort, type PartInbox } from '../../../test/support/part/part-inbox.ts';
+import { inboxMember } from '../../redis/inbox-store.ts';
+import { accountKeys } from '../../redis/keys.ts';
+import { onEachRedis } from '../../redis/testing/each-redis.ts';
+import { createPartReplayInboxes } from './replays.ts';
+
+const DEAD = { outcome: 'dead', record: 'dead 1 1 500 9' } as const;
+const DEAD_ONES = { fromMs: 1, toMs: 1_900_000_000_000, states: ['dead'] as const };
+
+onEachRedis(redis => {
+  async function start(short: InboxShort = {}) {
+    const inbox = await createPartInbox(redis(), short);
+    await inbox.setAccount('Metered', 0);
+    return inbox;
+  }
+  const replay = ({ replays, payer, inbox }: PartInbox, ref: string, id = 'rpl_1') =>
+    replays.start(payer, id, inbox, { ref });
+
+  test('brings one event again, under its replay, charged to the account by its size', async () => {
+    const inbox = await start();
+    const [ref] = (await inbox.publish(['a'], 'x'.repeat(16_385))) as [string];
+    await inbox.drain(DEAD);
+    expect(await inbox.replays.price(inbox.inbox, { ref })).toMatchObject({ answer: 'OK', tokens: 2 });
+    expect(await inbox.usedTokens()).toBe(0);
+    const done = { answer: 'OK', replayId: 'rpl_1', events: 1, tokens: 2, complete: true, taken: 1, refunded: 0 };
+    expect(await replay(inbox, ref)).toEqual({ ...done, cursor: undefined });
+    expect(await inbox.usedTokens()).toBe(2);
+    expect(await inbox.count()).toEqual({ routed: 1, dead: 1, replayed: 1, open: 1 });
+    expect(await inbox.drain()).toEqual([['a\x01rpl_1', ref]]);
+    expect(await inbox.count()).toEqual({ routed: 1, dead: 1, replayed: 1, delivered: 1, open: 0 });
+    expect(await inbox.reader.inspect(inbox.inbox, ref)).toMatchObject({
+      event: { progress: { state: 'dead' }, replays: [{ replayId: 'rpl_1', state: 'delivered', attempts: 1 }] },
+    });
+  });
+
+  test('with the same id is the same replay: charged and queued once', async () => {
+    const inbox = await start();
+    const [ref, other] = (await inbox.publish(['a', 'b'])) as [string, string];
+    await inbox.drain();
+    const answers = await Promise.all(Array.from({ length: 20 }, () => replay(inbox, ref)));
+    expect(answers.every(({ answer }) => answer === 'OK')).toBe(true);
+    expect(await inbox.drain()).toHaveLength(1);
+    expect(await replay(inbox, ref)).toMatchObject({ answer: 'OK', complete: true, taken: 1 });
+    expect(await replay(inbox, other)).toEqual({ answer: 'CONFLICT' });
+    expect(await inbox.drain()).toEqual([]);
+    expect(await inbox.usedTokens()).toBe(1);
+  });
+
+  test('of two ids are two replays, each a lane of its own, which may be skipped and recovered', async () => {
+    const inbox = await start();
+    const [a] = (await inbox.publish(['a'])) as [string];
+    await inbox.drain();
+    await replay(inbox, a, 'one');
+    await replay(inbox, a, 'two');
+    expect(await inbox.operations.skip(inbox.inbox, { ref: a, replayId: 'one' })).toBe('OK');
+    expect(await inbox.drain(DEAD)).toEqual([['a\x01two', a]]);
+    expect(await inbox.reader.list(inbox.inbox, { states: ['dead', 'skipped'], limit: 9 })).toMatchObject({
+      events: [{ replayId: 'one' }, { replayId: 'two' }],
+    });
+    expect(await inbox.recovery.recover(inbox.inbox, { sinceMs: 0 })).toMatchObject({ recovered: 1 });
+    expect(await inbox.drain()).toEqual([['a\x01two', a]]);
+    expect(await inbox.count()).toEqual({ routed: 1, replayed: 2, delivered: 2, skipped: 1, open: 0 });
+  });
+
+  test('of a range says count and price first, in chunks, and in order of each group key', async () => {
+    const inbox = await start();
+    const dead = await inbox.publish(['a', 'b', 'a', 'a']);
+    await inbox.drain(DEAD);
+    await inbox.publish(['a', 'b']);
+    await inbox.drain();
+    const events = dead.map(ref => ({ ref, tokens: 1 }));
+    const price = await inbox.replays.price(inbox.inbox, DEAD_ONES);
+    expect(price).toEqual({ answer: 'OK', events, tokens: 4, cursor: undefined });
+    const answer = await inbox.replays.start(inbox.payer, 'r', inbox.inbox, DEAD_ONES);
+    expect(answer).toMatchObject({ events: 4, taken: 4 });
+    const ended = await inbox.drain();
+    expect(ended.filter(([lane]) => lane === 'a\x01r').map(([, ref]) => ref)).toEqual([dead[0], dead[2], dead[3]]);
+    expect(ended).toHaveLength(4);
+    expect(await inbox.usedTokens()).toBe(4);
+  });
+
+  describe('is refused, and charges nothing', () => {
+    test('for what is open, unknown, gone, or may not be given now', async () => {
+      const inbox = await start();
+      const [open, sent] = (await inbox.publish(['a', 'b'])) as [string, string];
+      const [first, second] = await inbox.claim();
+      await inbox.end(second as NonNullable<typeof first>);
+      expect(await replay(inbox, open)).toEqual({ answer: 'OPEN_EVENT' });
+      expect(await replay(inbox, 'z'.repeat(15))).toEqual({ answer: 'UNKNOWN' });
+      await inbox.t.deactivate('x', 'b');
+      expect(await replay(inbox, sent)).toEqual({ answer: 'INACTIVE' });
+      expect(await inbox.replays.start(inbox.payer, 'r', inbox.inbox, DEAD_ONES)).toMatchObject({ answer: 'NOTHING' });
+      await inbox.say({ sub: { route: 'paused' } });
+      expect(await replay(inbox, sent)).toEqual({ answer: 'PAUSED' });
+      await inbox.say({});
+      await redis().call('del', inbox.t.keys.log);
+      expect(await replay(inbox, sent)).toEqual({ answer: 'EXPIRED' });
+      expect(await inbox.usedTokens()).toBe(0);
+    });
+
+    test('for a plan that does not cover it', async () => {
+      const inbox = await start();
+      const [ref] = (await inbox.publish(['a'])) as [string];
+      await inbox.drain();
+      await inbox.setAccount('Free', 0);
+      expect(await replay(inbox, ref)).toEqual({ answer: 'SHORT' });
+      expect(await inbox.drain()).toEqual([]);
+    });
+  });
+
+  describe('completion', () => {
+    /** Charged, and then nothing more: as if the process had died. */
+    async function charge(inbox: PartInbox, refs: readonly string[], id = 'r'): Promise<void> {
+      const a = accountKeys(inbox.payer);
+      const place = await createPartReplayInboxes(inbox.client, inbox.findSlot).placeOf(inbox.inbox);
+      const c0 = refs.map(ref => `${ref}01`).join('');
+      const of = { inbox: inboxMember(inbox.inbox), selection: '{}', chargedMs: inbox.t.nowMs(), events: refs.length };
+      const args = [inbox.t.nowMs(), id, refs.length, ...Object.entries({ ...of, cursor: '', place, c0 }).flat()];
+      expect(await redis().run('debit', [a.meta, a.hold, a.replays, a.replay(id)], args)).toBe('OK');
+    }
+
+    test('goes on where one died, once, without knowing the stream from elsewhere', async () => {
+      const inbox = await start();
+      const refs = await inbox.publish(['a', 'b']);
+      await inbox.drain(DEAD);
+      await charge(inbox, refs);
+      expect(await inbox.replays.sweep(inbox.payer)).toBe(inbox.t.nowMs() + 30_000);
+      inbox.t.clock.ms += 30_000;
+      expect(await inbox.replays.sweep(inbox.payer)).toBe(null);
+      expect(await inbox.drain()).toHaveLength(2);
+      expect(await inbox.usedTokens()).toBe(2);
+      expect(await inbox.replays.sweep(inbox.payer)).toBe(null);
+      expect(await inbox.drain()).toEqual([]);
+    });
+
+    test('refunds what retention took meanwhile, and what is open', async () => {
+      const inbox = await start();
+      const [gone] = (await inbox.publish(['a'])) as [string];
+      inbox.t.clock.ms += 10;
+      const [kept, open] = (await inbox.publish(['b', 'c'])) as [string, string];
+      for (const each of await inbox.claim()) if (each.ref !== open) await inbox.end(each);
+      await charge(inbox, [gone, kept, open]);
+      await redis().call('xtrim', inbox.t.keys.log, 'minid', inbox.t.nowMs());
+      inbox.t.clock.ms += 30_000;
+      await inbox.replays.sweep(inbox.payer);
+      expect(await inbox.usedTokens()).toBe(1);
+      const intent = await redis().readHash(accountKeys(inbox.payer).replay('r'));
+      expect(intent).toMatchObject({ state: 'done', taken: '1', refunded: '2' });
+    });
+
+    test.each<[string, (inbox: PartInbox) => Promise<unknown>]>([
+      ['is closed', inbox => inbox.say({ sub: { route: 'closed' } })],
+      ['is dropped', inbox => inbox.part.change({ kind: 'drop', slot: inbox.slot })],
+      [
+        'lies in a stream that was made anew',
+        inbox => inbox.part.gate({ ...inbox.part.part, gen: 'g2' }, 1, [{ kind: 'begin' }]),
+      ],
+    ])('refunds all when the inbox %s', async (_how, make) => {
+      const inbox = await start();
+      const refs = await inbox.publish(['a', 'b']);
+      await inbox.drain();
+      await charge(inbox, refs);
+      await make(inbox);
+      inbox.t.clock.ms += 30_000;
+      expect(await inbox.replays.sweep(inbox.payer)).toBe(null);
+      expect(await inbox.usedTokens()).toBe(0);
+      expect(await inbox.part.members('pending')).toEqual([]);
+    });
+
+    test('waits for a part that is not whole, and gives up after an hour', async () => {
+      const inbox = await start();
+      const refs = await inbox.publish(['a']);
+      await inbox.drain();
+      await charge(inbox, refs);
+      await redis().call('hdel', inbox.t.keys.meta, 'ready');
+      inbox.t.clock.ms += 30_000;
+      expect(await inbox.replays.sweep(inbox.payer)).toBe(inbox.t.nowMs() + 30_000);
+      expect(await inbox.usedTokens()).toBe(1);
+      inbox.t.clock.ms += 3_600_001;
+      expect(await inbox.replays.sweep(inbox.payer)).toBe(null);
+      expect(await inbox.usedTokens()).toBe(0);
+    });
+
+    test('of many replays of one event keeps the last, and all that are open', async () => {
+      const inbox = await start();
+      const [ref] = (await inbox.publish(['a'])) as [string];
+      await inbox.drain();
+      await replay(inbox, ref, 'open');
+      await inbox.claim();
+      for (let n = 0; n < 25; n++) {
+        await replay(inbox, ref, `r${n}`);
+        await inbox.drain();
+      }
+      const answer = await inbox.reader.inspect(inbox.inbox, ref);
+      const ids = answer.answer === 'OK' ? answer.event.replays.map(({ replayId }) => replayId) : [];
+      expect(ids).toEqual(['open', ...Array.from({ length: 20 }, (_, n) => `r${n + 5}`)]);
+    });
+  });
+});
