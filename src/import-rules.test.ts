@@ -119,6 +119,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     rooms: [
       'config',
       'core/delivery',
+      'core/ids',
       'time',
       'telemetry',
       'tls',
@@ -130,6 +131,7 @@ const RULES: Readonly<Record<string, Rule>> = {
       'facade/objects',
       'dataplane',
       'dataplane/*',
+      'part/*',
     ],
   },
 };

@@ -1,16 +1,9 @@
-import { streamIdOfRef } from '../core/ids/refs.ts';
 import type { RedisClient } from './client.ts';
 import type { HintIndex } from './hints.ts';
-import { wakeInbox } from './inbox-operations.ts';
 import { type InboxRef, inboxMember, isReplayId, parseInboxMember, RECORD_TTL_MS } from './inbox-store.ts';
-import { accountKeys, inboxKeys, integrationKeys } from './keys.ts';
-import {
-  type PricedEvent,
-  priceReplay,
-  type ReplayPrice,
-  type ReplayRefusal,
-  type ReplaySelection,
-} from './replay-prices.ts';
+import { accountKeys } from './keys.ts';
+import { createQueueInboxes, type ReplayInboxes } from './replay-inboxes.ts';
+import { type PricedEvent, type ReplayPrice, type ReplayRefusal, type ReplaySelection } from './replay-prices.ts';
 
 /** A replay that was charged. */
 export interface Replay {
@@ -60,30 +53,6 @@ export interface Replays {
   readonly sweep: (account: string) => Promise<number | null>;
 }
 
-/** One chunk of a replay, of events of one inbox. */
-export interface ReplayChunk {
-  readonly inbox: InboxRef;
-  readonly replayId: string;
-  readonly number: number;
-  readonly refs: readonly string[];
-  /** What `placeOf` answered when it was charged. */
-  readonly place: string;
-}
-
-/** Where the events of inboxes are priced, and put into lanes. */
-export interface ReplayInboxes {
-  readonly price: Replays['price'];
-  /** Where an inbox lies, for whoever completes the replay; '' where its own name says so. */
-  readonly placeOf: (inbox: InboxRef) => Promise<string>;
-  /**
-   * Puts a chunk once, and answers the same again: t taken, o still open, g gone; a letter for each event. Undefined while
-   * the inbox is not known.
-   */
-  readonly enqueue: (chunk: ReplayChunk) => Promise<string | undefined>;
-  /** Something of it can be claimed now. */
-  readonly wake: (inbox: InboxRef) => Promise<void>;
-}
-
 export interface ReplaysDeps {
   readonly redis: RedisClient;
   readonly nowMs: () => number;
@@ -105,8 +74,6 @@ const CHUNK_EVENTS = 500;
 /** A ref, and its tokens in base 36. */
 const REF_CHARS = 15;
 const EVENT_CHARS = REF_CHARS + 2;
-/** Longer than anybody may repeat a chunk. */
-export const CHUNK_TTL_MS = 24 * 3_600_000;
 
 interface Intent {
   readonly open: boolean;
@@ -116,27 +83,8 @@ interface Intent {
   readonly fields: Readonly<Record<string, string>>;
 }
 
-/** Inboxes that lie in slots of their own. */
-function createQueueInboxes({ redis, nowMs, lowerInboxes }: ReplaysDeps): ReplayInboxes {
-  return {
-    price: (inbox, selection) => priceReplay(redis, inbox, selection),
-    placeOf: async () => '',
-    async enqueue({ inbox, replayId, number, refs }) {
-      const i = integrationKeys(inbox.integration);
-      const x = inboxKeys(inbox.integration, inbox.sub, inbox.inc);
-      const [word, letters] = (await redis.run(
-        'enqueue',
-        [i.meta, i.sub(inbox.sub), x.log, x.pending, x.due, x.replays, i.replay(replayId)],
-        [nowMs(), CHUNK_TTL_MS, inbox.inc, replayId, number, ...refs.flatMap(ref => [ref, streamIdOfRef(ref)])],
-      )) as [string, string];
-      return word === 'OK' ? letters : undefined;
-    },
-    wake: inbox => wakeInbox({ redis, nowMs, lower: lowerInboxes }, inbox),
-  };
-}
-
 export function createReplays(deps: ReplaysDeps): Replays {
-  const { redis, nowMs, inboxes = createQueueInboxes(deps) } = deps;
+  const { redis, nowMs, inboxes = createQueueInboxes(redis, nowMs, deps.lowerInboxes) } = deps;
 
   async function readIntent(account: string, replayId: string): Promise<Intent | undefined> {
     const fields = await redis.readHash(accountKeys(account).replay(replayId));

@@ -8,20 +8,14 @@ import { createFacadeServer } from '../facade/server.ts';
 import { facadeProbe } from '../kube/access/policy-probes.ts';
 import { FACADE_RULES } from '../kube/access/rights.ts';
 import { connect } from '../kube/client.ts';
-import { createGateReader } from '../redis/gate-reader.ts';
-import { createHintIndex } from '../redis/hints.ts';
-import { createInboxOperations } from '../redis/inbox-operations.ts';
-import { createInboxReader } from '../redis/inbox-reader.ts';
-import { createInboxRecovery } from '../redis/inbox-recovery.ts';
 import { readBalance } from '../redis/ledger-store.ts';
 import { watchRootKey } from '../redis/root-key-watch.ts';
-import { createRoutingReader } from '../redis/routing-reader.ts';
 import { createTrafficReader } from '../redis/traffic-reader.ts';
 import { systemClock } from '../time/clock.ts';
+import { type Layout, openDataPlane } from './facade-data-plane.ts';
 import { anyAddress, listenAt } from './listening.ts';
 import { notSynced, type Parts, type Running } from './parts.ts';
 import { watchPolicies } from './policies.ts';
-import { openReplays } from './replays.ts';
 import { watchRights } from './rights.ts';
 import { followServedCertificate } from './served-tls.ts';
 
@@ -31,19 +25,16 @@ export async function startFacade(parts: Parts): Promise<Running> {
   const keyWatch = await watchRootKey({ redis, fingerprint: rootKeyFingerprint(rootKey) });
   const client = connect({ ...config.kubernetes, metrics: kubeMetrics() });
   const metrics = createFacadeMetrics(registry);
-  const operations = {
-    operations: createInboxOperations({ redis, nowMs, lower: createHintIndex(redis, 'd').lower }),
-    recovery: createInboxRecovery({ redis, nowMs, lower: createHintIndex(redis, 'd').lower }),
-    replays: openReplays(redis, nowMs),
-  };
+  const layout: Layout = (config as { readonly layout?: Layout }).layout ?? 'queues';
+  const plane = openDataPlane(layout, redis, nowMs, { caches: () => facade.caches, wallMs: systemClock.wallMs });
   const facade = createFacade({
     client,
     clock: systemClock,
-    gates: createGateReader(redis),
-    inboxes: createInboxReader(redis),
-    routing: createRoutingReader(redis, nowMs),
+    gates: plane.gates,
+    inboxes: plane.inboxes,
+    routing: plane.routing,
     traffic: createTrafficReader(redis),
-    ...countOperations(operations, metrics.did),
+    ...countOperations(plane, metrics.did),
     readBalance: account => readBalance(redis, account),
     rootKey,
     instance: config.instance,

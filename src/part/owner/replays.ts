@@ -1,5 +1,6 @@
 import { tokensOf } from '../../core/events/tokens.ts';
 import { readNamedScript } from '../../redis/named-scripts.ts';
+import { CHUNK_TTL_MS, type ReplayInboxes } from '../../redis/replay-inboxes.ts';
 import {
   type PricedEvent,
   REPLAYED_AT_ONCE,
@@ -7,7 +8,6 @@ import {
   type ReplayRefusal,
   type ReplaySelection,
 } from '../../redis/replay-prices.ts';
-import { CHUNK_TTL_MS, type ReplayInboxes } from '../../redis/replays.ts';
 import { callScript, type ScriptClient } from '../call.ts';
 import { createReadDetails } from '../inbox/details.ts';
 import type { FindSlot, SlotOfPart } from '../inbox/find-part.ts';
