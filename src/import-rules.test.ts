@@ -56,6 +56,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'part/gate': { rooms: ['redis', 'part'] },
   'part/claims': { rooms: ['redis', 'part', 'part/lanes', 'part/records'] },
   'part/inbox': { rooms: ['core/events', 'core/ids', 'redis', 'part', 'part/lanes', 'part/log'] },
+  'part/lists': { rooms: [] },
   'part/fate': { rooms: ['core/routing', 'redis', 'part', 'part/inbox', 'part/lanes', 'part/log', 'part/gate'] },
   'part/owner': { rooms: ['core/events', 'core/ids', 'redis', 'part', 'part/inbox', 'part/lanes', 'part/log'] },
   config: { rooms: ['api', 'core/delivery', 'core/problems', 'mail', 'redis', 'telemetry', 'tls'], packages: ['zod'] },

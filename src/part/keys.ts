@@ -59,7 +59,7 @@ export function partKeys({ tenant, queue, gen, number }: Part) {
     counts: key('n'),
     /** HASH: slot → state of the breaker; `slot:p` → when the bucket of its pace was empty. */
     health: key('health'),
-    /** HASH: slot → its events, in chunks, `inbox/lists.lua`. */
+    /** HASH: slot → its events, in chunks, `lists/lists.lua`. */
     lists: key('in'),
     /** HASH: slot, ref → ids of its replays. */
     replays: key('rp'),

@@ -15,8 +15,8 @@
 --@include ../lanes/routing.lua
 --@include ../gate/activations.lua
 --@include ../log/cost.lua
---@include ../inbox/packing.lua
---@include ../inbox/lists.lua
+--@include ../lists/packing.lua
+--@include ../lists/lists.lua
 --@include ../../redis/scripts/lib/traffic.lua
 local ENTRIES, REFERENCES, OPEN = 256, 1000, 111
 local FIELDS = { 'ready', 'gen', 'tail', 'hold', 'pos', 'slice', 'used', 'granted', 'bytes', 'version', 'in', 'need' }

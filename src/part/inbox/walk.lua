@@ -8,7 +8,7 @@
 --         GONE, MANY (more than `count` are open).
 --@include ../lanes/refs.lua
 --@include names.lua
---@include packing.lua
+--@include ../lists/packing.lua
 --@include ../owner/ended.lua
 --@include open-state.lua
 local MOST_CLAIMS = 2000

@@ -19,8 +19,8 @@
 --@include ../../redis/scripts/lib/traffic.lua
 --@include sender-ids.lua
 --@include cost.lua
---@include ../inbox/packing.lua
---@include ../inbox/lists.lua
+--@include ../lists/packing.lua
+--@include ../lists/lists.lua
 local REFERENCES = 1000
 local FIELDS = {
   'ready', 'gen', 'cfgv', 'state', 'tail', 'bytes', 'maxBytes', 'used', 'granted', 'hold', 'version', 'in', 'out', 'ids',

@@ -1,6 +1,6 @@
 -- Removes what retention removed from lists (lists.lua). The sweep calls this with the slots of the log entries that it
--- removes, and the first ref that stays; and with `LAST_REF` for a slot that is deleted. Returns whether there is more to do.
-local MOST_PRUNED, LAST_REF = 64, 'g'
+-- removes, and the first ref that stays (g for none, of a slot that was deleted). Returns whether there is more to do.
+local MOST_PRUNED = 64
 local function pruneList(slot, keepsFrom)
   local head = redis.call('HGET', KEY_LISTS, slot)
   if not head then return false end
