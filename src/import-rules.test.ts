@@ -58,6 +58,9 @@ const RULES: Readonly<Record<string, Rule>> = {
   'part/inbox': { rooms: ['core/events', 'core/ids', 'redis', 'part', 'part/lanes', 'part/log'] },
   'part/lists': { rooms: [] },
   'part/fate': { rooms: ['core/routing', 'redis', 'part', 'part/inbox', 'part/lanes', 'part/log', 'part/gate'] },
+  'part/control': {
+    rooms: ['core/routing', 'redis', 'part', 'part/gate', 'part/lanes', 'part/sweep'],
+  },
   'part/owner': { rooms: ['core/events', 'core/ids', 'redis', 'part', 'part/inbox', 'part/lanes', 'part/log'] },
   config: { rooms: ['api', 'core/delivery', 'core/problems', 'mail', 'redis', 'telemetry', 'tls'], packages: ['zod'] },
 

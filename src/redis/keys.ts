@@ -160,6 +160,10 @@ export const CLUSTER_KEYS = {
   meta: '{c}:meta',
   /** SET of tenants that have control state. */
   tenants: '{c}:tenants',
+  /** HASH: `tenant:queue:number` of each part → its generation. */
+  parts: '{c}:parts',
+  /** Channel on which the controller reports fields of `parts` that it has changed. */
+  partsChanged: '{c}:parts:changed',
   /** Channel on which roles report missing control state. */
   alarm: 'sluice:alarm',
 } as const;

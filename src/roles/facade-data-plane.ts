@@ -1,3 +1,4 @@
+import type { Layout } from '../config/layout.ts';
 import { tenantId } from '../core/ids/ids.ts';
 import type { DataPlaneOperations } from '../facade/counted-operations.ts';
 import type { Caches } from '../facade/objects/caches.ts';
@@ -71,9 +72,6 @@ function openParts(
     replays: openReplays(redis, nowMs, createPartReplayInboxes(redis, findSlot)),
   };
 }
-
-/** Which layout an installation has; see `config.layout`. */
-export type Layout = 'queues' | 'parts';
 
 export function openDataPlane(
   layout: Layout,

@@ -12,7 +12,7 @@ import { readBalance } from '../redis/ledger-store.ts';
 import { watchRootKey } from '../redis/root-key-watch.ts';
 import { createTrafficReader } from '../redis/traffic-reader.ts';
 import { systemClock } from '../time/clock.ts';
-import { type Layout, openDataPlane } from './facade-data-plane.ts';
+import { openDataPlane } from './facade-data-plane.ts';
 import { anyAddress, listenAt } from './listening.ts';
 import { notSynced, type Parts, type Running } from './parts.ts';
 import { watchPolicies } from './policies.ts';
@@ -25,8 +25,7 @@ export async function startFacade(parts: Parts): Promise<Running> {
   const keyWatch = await watchRootKey({ redis, fingerprint: rootKeyFingerprint(rootKey) });
   const client = connect({ ...config.kubernetes, metrics: kubeMetrics() });
   const metrics = createFacadeMetrics(registry);
-  const layout: Layout = (config as { readonly layout?: Layout }).layout ?? 'queues';
-  const plane = openDataPlane(layout, redis, nowMs, { caches: () => facade.caches, wallMs: systemClock.wallMs });
+  const plane = openDataPlane(config.layout, redis, nowMs, { caches: () => facade.caches, wallMs: systemClock.wallMs });
   const facade = createFacade({
     client,
     clock: systemClock,

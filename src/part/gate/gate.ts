@@ -7,7 +7,18 @@ import { rowText, type SubscriptionRow } from './subscription-row.ts';
 const GATE = readNamedScript(new URL('gate.lua', import.meta.url));
 
 /** Fields of a part's meta that the controller owns; `''` removes one. */
-export type MetaField = 'ready' | 'cfgv' | 'state' | 'maxBytes' | 'retentionMs' | 'payer' | 'plan' | 'granted';
+export type MetaField =
+  | 'ready'
+  | 'cfgv'
+  | 'state'
+  | 'maxBytes'
+  | 'retentionMs'
+  | 'source'
+  | 'eventTypes'
+  | 'contextHeaders'
+  | 'payer'
+  | 'plan'
+  | 'granted';
 
 /** One change of a part's control data. */
 export type GateChange =

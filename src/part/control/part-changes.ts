@@ -1,0 +1,142 @@
+import type { GateChange, MetaField } from '../gate/gate.ts';
+import { parseRow, rowText, type SubscriptionRow } from '../gate/subscription-row.ts';
+import { refOfMs } from '../lanes/ref.ts';
+import type { StoredPart } from './stored-part.ts';
+import type { WantedPart, WantedSlot } from './wanted-part.ts';
+
+/** An open group key of an integration. */
+export interface OpenKey {
+  readonly groupKey: string;
+  /** When it was opened, in milliseconds. */
+  readonly sinceMs: number;
+}
+
+/** Open group keys by integration (`int_…`). */
+export type OpenKeys = ReadonlyMap<string, readonly OpenKey[]>;
+
+/** Slots whose backlog was to be skipped after their pause. */
+export type Skipping = ReadonlySet<string>;
+
+const NONE: ReadonlySet<string> = new Set();
+
+const EMPTY: StoredPart = {
+  meta: {},
+  rows: new Map(),
+  endpoints: new Map(),
+  isMarked: false,
+  activations: NONE,
+};
+
+const same = (a: SubscriptionRow, b: SubscriptionRow): boolean => rowText({ ...a, since: b.since }) === rowText(b);
+
+/**
+ * Returns the change of a row, if there is one. Its `since` stays as it is, because it belongs to the part.
+ *
+ * @param isSkipping whether the backlog of a pause is skipped when it ends
+ */
+function rowChange(
+  slot: string,
+  stored: string | undefined,
+  row: SubscriptionRow,
+  isSkipping: boolean,
+): GateChange | undefined {
+  const found = stored === undefined ? undefined : parseRow(stored);
+  if (found !== undefined && same(found, row)) return undefined;
+  const kept = found === undefined ? row : { ...row, since: found.since };
+  const skips = isSkipping && found?.route === 'paused';
+  return { kind: 'row', slot, row: kept, ...(skips ? { how: 'skip' as const } : {}) };
+}
+
+/** Changes of a part, in the order in which they must be written. */
+export interface PartChanges {
+  /**
+   * Changes of the part itself and of rows. A subscription that is added to a part in use is paused at first: its events
+   * are kept from here on, and routed once its activations are complete.
+   */
+  readonly before: readonly GateChange[];
+  /** Slots that are added. Their activations count from the tail that `before` was answered with. */
+  readonly added: ReadonlySet<string>;
+  readonly activations: readonly (GateChange & { readonly slot: string })[];
+  readonly after: readonly GateChange[];
+}
+
+function metaChanges(stored: StoredPart, { meta }: WantedPart): GateChange[] {
+  return Object.entries(meta).flatMap(([field, value]) =>
+    (stored.meta[field] ?? '') === value ? [] : [{ kind: 'meta' as const, field: field as MetaField, value }],
+  );
+}
+
+function slotChanges(
+  { rows, endpoints }: StoredPart,
+  [slot, wanted]: readonly [string, WantedSlot],
+  skipping: Skipping,
+): { readonly before: readonly GateChange[]; readonly after: readonly GateChange[] } {
+  const change = rowChange(slot, rows.get(slot), wanted.row, skipping.has(slot));
+  const endpoint: GateChange[] =
+    (endpoints.get(slot) ?? '') === wanted.endpoint ? [] : [{ kind: 'endpoint', slot, sealed: wanted.endpoint }];
+  if (change === undefined) return { before: endpoint, after: [] };
+  if (rows.has(slot) || wanted.row.route !== 'open') return { before: [...endpoint, change], after: [] };
+  return { before: [...endpoint, { kind: 'row', slot, row: { ...wanted.row, route: 'paused' } }], after: [change] };
+}
+
+/** If the stored activations are unknown, only those of new slots are written. */
+function activationChanges(
+  { activations: known, rows }: StoredPart,
+  { slots }: WantedPart,
+  openKeys: OpenKeys,
+): PartChanges['activations'] {
+  const changes: (GateChange & { readonly slot: string })[] = [];
+  const activations = known ?? NONE;
+  const wanted = new Set<string>();
+  for (const [slot, { integration }] of slots) {
+    if (known === undefined && rows.has(slot)) continue;
+    for (const { groupKey, sinceMs } of openKeys.get(integration) ?? []) {
+      wanted.add(slot + groupKey);
+      if (activations.has(slot + groupKey)) continue;
+      changes.push({ kind: 'on', slot, groupKey, since: refOfMs(sinceMs) });
+    }
+  }
+  for (const active of activations) {
+    if (!wanted.has(active)) changes.push({ kind: 'off', slot: active.slice(0, 8), groupKey: active.slice(8) });
+  }
+  return changes;
+}
+
+/** Returns what is stored in a part to which `wanted` was written. Its activations are left out. */
+export function storedAs({ part, meta, slots }: WantedPart): StoredPart {
+  return {
+    meta: { ...meta, gen: part.gen, ready: '1' },
+    rows: new Map([...slots].map(([slot, { row }]) => [slot, rowText(row)])),
+    endpoints: new Map([...slots].map(([slot, { endpoint }]) => [slot, endpoint])),
+    isMarked: true,
+    activations: undefined,
+  };
+}
+
+/** Returns what to change in a part so that it is as wanted. Empty if it is. */
+export function planPart(
+  stored: StoredPart | undefined,
+  wanted: WantedPart,
+  openKeys: OpenKeys,
+  skipping: Skipping,
+): PartChanges {
+  const isBegun = stored?.meta.gen === wanted.part.gen;
+  const have = stored !== undefined && isBegun ? stored : EMPTY;
+  const slots = [...wanted.slots].map(each => slotChanges(have, each, skipping));
+  const drops = [...have.rows.keys()].filter(slot => !wanted.slots.has(slot));
+  const isReady = have.meta.ready === '1' && have.isMarked;
+  return {
+    before: [
+      ...(isBegun ? [] : [{ kind: 'begin' as const }]),
+      ...metaChanges(have, wanted),
+      ...drops.map(slot => ({ kind: 'drop' as const, slot })),
+      ...slots.flatMap(({ before }) => before),
+    ],
+    added: new Set([...wanted.slots.keys()].filter(slot => !have.rows.has(slot))),
+    activations: activationChanges(have, wanted, openKeys),
+    after: [
+      ...slots.flatMap(({ after }) => after),
+      ...(isReady ? [] : [{ kind: 'marker' as const }, { kind: 'meta' as const, field: 'ready' as const, value: '1' }]),
+    ],
+  };
+}

@@ -1,0 +1,146 @@
+import type { TenantRoutes } from '../../core/routing/routes.ts';
+import type { RedisClient } from '../../redis/client.ts';
+import type { SlotPatch } from '../../redis/control-plan.ts';
+import { FencedError } from '../../redis/control-store.ts';
+import { CLUSTER_KEYS } from '../../redis/keys.ts';
+import { withoutSame } from '../../redis/tenant-index.ts';
+import { createGate, type Gate, type GateChange } from '../gate/gate.ts';
+import { type Part, partKeys } from '../keys.ts';
+import { createDrain } from '../sweep/drain.ts';
+import { type OpenKeys, type PartChanges, planPart, storedAs } from './part-changes.ts';
+import { readPart } from './stored-part.ts';
+import { type WantedPart, wantedParts } from './wanted-part.ts';
+
+/** Changes of one call of the gate, which holds up everything else in the part. */
+const CHANGES_AT_ONCE = 200;
+/** Parts that are written at the same time. */
+const PARTS_AT_ONCE = 8;
+
+/** Writes routes to the parts of a tenant. */
+export interface PartWriter {
+  /**
+   * Writes the changes from `have` to `want`. A part that cannot be written does not keep the others from being written.
+   *
+   * @param isKnown whether the parts are as `have` says. Otherwise they are read first.
+   * @throws FencedError if a newer controller leads
+   */
+  readonly write: (application: {
+    readonly fence: number;
+    readonly have: TenantRoutes;
+    readonly want: TenantRoutes;
+    readonly isKnown: boolean;
+    readonly openKeys: OpenKeys;
+  }) => Promise<void>;
+  /** Writes changes to one part. */
+  readonly change: (part: Part, fence: number, changes: readonly GateChange[]) => Promise<void>;
+  /** Removes a part with everything in it, also one of an earlier generation. */
+  readonly remove: (part: Part, fence: number, nowMs: number) => Promise<void>;
+}
+
+/** Name of a part in the list of all parts. */
+export function partName({ tenant, queue, number }: Part): string {
+  return `${tenant}:${queue}:${number}`;
+}
+
+/** Returns the slots whose pause ends by skipping the backlog. */
+function skippingSlots(had: WantedPart | undefined, has: WantedPart): Set<string> {
+  const slots = [...has.slots].filter(([slot, { skips, row }]) => {
+    return had?.slots.get(slot)?.skips === true && !skips && row.route !== 'closed';
+  });
+  return new Set(slots.map(([slot]) => slot));
+}
+
+/** Calls `work` for each item, a few at a time. Rejects with the first error, after all items have been worked on. */
+async function forEach<T>(items: Iterable<T>, work: (item: T) => Promise<void>): Promise<void> {
+  const rest = items[Symbol.iterator]();
+  const errors: unknown[] = [];
+  const worker = async () => {
+    for (let next = rest.next(); !next.done; next = rest.next()) {
+      await work(next.value).catch((error: unknown) => errors.push(error));
+    }
+  };
+  await Promise.all(Array.from({ length: PARTS_AT_ONCE }, worker));
+  if (errors.length > 0) throw errors.find(error => error instanceof FencedError) ?? errors[0];
+}
+
+/** @param patch writes to the hashes of the cluster, fenced */
+export function createPartWriter(
+  redis: RedisClient,
+  patch: (fence: number, patches: readonly SlotPatch[]) => Promise<void>,
+): PartWriter {
+  const gate: Gate = createGate(redis);
+  const drain = createDrain(redis);
+
+  /** Writes changes in slices. Returns the tail before the first one. */
+  async function apply(part: Part, fence: number, changes: readonly GateChange[]): Promise<string | undefined> {
+    let first: string | undefined;
+    for (let at = 0; at < changes.length; at += CHANGES_AT_ONCE) {
+      const slice = changes.slice(at, at + CHANGES_AT_ONCE);
+      for (let more = true; more; ) {
+        const answer = await gate(part, fence, slice);
+        if (answer.answer !== 'OK') {
+          throw answer.answer === 'FENCED'
+            ? new FencedError(`a newer controller leads ${partKeys(part).meta}`)
+            : new Error(`part ${partName(part)} is of another generation`);
+        }
+        first ??= answer.tail;
+        more = answer.more;
+      }
+    }
+    return first;
+  }
+
+  async function list(fence: number, parts: readonly Part[], isThere: boolean): Promise<void> {
+    const key = CLUSTER_KEYS.parts;
+    const names = parts.map(partName);
+    const known = names.length === 0 ? [] : ((await redis.call('hmget', key, ...names)) as (string | null)[]);
+    const changed = parts.filter(({ gen }, i) => (isThere ? known[i] !== gen : known[i] !== null));
+    if (changed.length === 0) return;
+    const op = isThere
+      ? { command: 'HSET' as const, key, args: changed.flatMap(part => [partName(part), part.gen]) }
+      : { command: 'HDEL' as const, key, args: changed.map(partName) };
+    await patch(fence, [{ meta: CLUSTER_KEYS.meta, ops: [op] }]);
+    for (const part of changed) await redis.call('spublish', CLUSTER_KEYS.partsChanged, partName(part));
+  }
+
+  async function applyChanges(part: Part, fence: number, changes: PartChanges): Promise<void> {
+    const tail = await apply(part, fence, changes.before);
+    const activations = changes.activations.map(change => {
+      return change.kind === 'on' && changes.added.has(change.slot) && tail !== undefined
+        ? { ...change, since: tail }
+        : change;
+    });
+    await apply(part, fence, activations);
+    await apply(part, fence, changes.after);
+  }
+
+  return {
+    async write({ fence, have, want, isKnown, openKeys }) {
+      const had = wantedParts(isKnown ? { ...have, ...withoutSame(have, want) } : have);
+      const has = wantedParts(isKnown ? { ...want, ...withoutSame(want, have) } : want);
+      const parts = [...has.values()];
+      if (!isKnown || parts.some(({ part }) => had.get(part.queue)?.part.gen !== part.gen)) {
+        await list(
+          fence,
+          parts.map(({ part }) => part),
+          true,
+        );
+      }
+      await forEach(has, async ([queue, wanted]) => {
+        const before = had.get(queue);
+        const stored = isKnown ? before && storedAs(before) : await readPart(redis, wanted.part);
+        const changes = planPart(stored, wanted, openKeys, skippingSlots(before, wanted));
+        await applyChanges(wanted.part, fence, changes);
+      });
+    },
+    change: async (part, fence, changes) => {
+      await apply(part, fence, changes);
+    },
+    async remove(part, fence, nowMs) {
+      if ((await drain.remove(part, fence, nowMs)) === 'FENCED') {
+        throw new FencedError(`a newer controller leads ${partKeys(part).meta}`);
+      }
+      await list(fence, [part], false);
+    },
+  };
+}

@@ -1,0 +1,77 @@
+import type { QueueRoute, SubscriptionRoute, TenantRoutes } from '../../core/routing/routes.ts';
+import { queueFields, subscriptionFields } from '../../redis/control-plan.ts';
+import type { MetaField } from '../gate/gate.ts';
+import type { SubscriptionRow } from '../gate/subscription-row.ts';
+import { type Part, slotOf } from '../keys.ts';
+import { NO_REF } from '../lanes/ref.ts';
+
+/** What the controller wants of a subscription in a part. */
+export interface WantedSlot {
+  /** `int_…` */
+  readonly integration: string;
+  readonly row: SubscriptionRow;
+  /** As `sealSlotEndpoint` returns it. Empty without an endpoint. */
+  readonly endpoint: string;
+  /** Whether events from before the end of a pause are skipped once the pause ends. */
+  readonly skips: boolean;
+}
+
+/** What the controller wants of a part. */
+export interface WantedPart {
+  readonly part: Part;
+  /** Fields of `meta` that the controller owns, other than `gen` and `ready`. */
+  readonly meta: Readonly<Partial<Record<MetaField, string>>>;
+  /** By slot. */
+  readonly slots: ReadonlyMap<string, WantedSlot>;
+}
+
+/** Each stream has one part. */
+const PART_NUMBER = 0;
+
+export function partOf(tenant: string, queue: string, { gen }: Pick<QueueRoute, 'gen'>): Part {
+  return { tenant, queue, gen, number: PART_NUMBER };
+}
+
+function metaOf(route: QueueRoute, { payer, plan }: TenantRoutes): WantedPart['meta'] {
+  const { gen: _, ...fields } = queueFields(route);
+  return { ...(fields as Partial<Record<MetaField, string>>), payer, plan };
+}
+
+function slotFor(
+  { tenant }: TenantRoutes,
+  [integration, isActive]: readonly [string, boolean],
+  [sub, route]: readonly [string, SubscriptionRoute],
+): WantedSlot {
+  return {
+    integration,
+    skips: route.onUnblock === 'skip',
+    // The secret parts are bound to the subscription, so they stay as they are.
+    endpoint: route.endpoint === '' ? '' : `${sub}.${route.inc} ${route.endpoint}`,
+    row: {
+      route: isActive ? route.route : 'closed',
+      send: route.send,
+      unordered: route.unordered,
+      cap: route.cap,
+      ...(route.maxPerSecond === undefined ? {} : { maxPerSecond: route.maxPerSecond }),
+      ...(route.enabledMs === undefined ? {} : { enabledMs: route.enabledMs }),
+      since: NO_REF,
+      cfgv: subscriptionFields(tenant, route).cfgv as string,
+      integration,
+    },
+  };
+}
+
+/** Returns the parts of a tenant's routes, by name of the stream. */
+export function wantedParts(routes: TenantRoutes): Map<string, WantedPart> {
+  const parts = new Map<string, WantedPart & { readonly slots: Map<string, WantedSlot> }>();
+  for (const [queue, route] of Object.entries(routes.queues)) {
+    parts.set(queue, { part: partOf(routes.tenant, queue, route), meta: metaOf(route, routes), slots: new Map() });
+  }
+  for (const [integration, { state, subscriptions }] of Object.entries(routes.integrations)) {
+    for (const [sub, route] of Object.entries(subscriptions)) {
+      const slot = slotFor(routes, [integration, state === 'active'], [sub, route]);
+      parts.get(route.queue)?.slots.set(slotOf(sub, route.inc), slot);
+    }
+  }
+  return parts;
+}
