@@ -1,15 +1,18 @@
 import { globSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { accountKeys, tenantKeys } from '../redis/keys.ts';
+import { accountKeys, CLUSTER_KEYS, tenantKeys } from '../redis/keys.ts';
 import { readNamedScript } from '../redis/named-scripts.ts';
 
 import { partKeys } from './keys.ts';
 
 const root = new URL('./', import.meta.url);
 const PART_KEYS = partKeys({ tenant: 'ten_a', queue: 'q', gen: 'g', number: 0 });
-/** Scripts in the slot of an account or a tenant say so in their name. */
-const keysOf = (file: string) =>
-  /\/account-/.test(file) ? accountKeys('acc_a') : /\/tenant-/.test(file) ? tenantKeys('ten_a') : PART_KEYS;
+/** Scripts in another slot than a part's say so in their name. */
+const OTHER_SLOTS = { account: accountKeys('acc_a'), tenant: tenantKeys('ten_a'), cluster: CLUSTER_KEYS };
+const keysOf = (file: string) => {
+  const slot = Object.keys(OTHER_SLOTS).find(name => file.includes(`/${name}-`));
+  return slot === undefined ? PART_KEYS : OTHER_SLOTS[slot as keyof typeof OTHER_SLOTS];
+};
 const LIBRARIES = new Set(globSync('**/*.lua', { cwd: root }).filter(file => !isScript(file)));
 
 function isScript(file: string): boolean {

@@ -28,6 +28,17 @@ export interface DrainState {
   readonly open: number;
 }
 
+/** A change of a tenant's routes. */
+export interface RoutesChange {
+  readonly fence: number;
+  readonly have: TenantRoutes;
+  readonly want: TenantRoutes;
+  /** Whether Redis is known to hold what `have` says. */
+  readonly isKnown: boolean;
+  /** Returns the open group keys of each integration (`int_…`), and when each was opened in milliseconds. */
+  readonly openKeys: () => ReadonlyMap<string, readonly { readonly groupKey: string; readonly sinceMs: number }[]>;
+}
+
 /** The controller's side of Redis: routes, gates and keys. Everything that writes is fenced. */
 export interface ControlStore {
   /**
@@ -45,6 +56,11 @@ export interface ControlStore {
    */
   readonly readTenant: (tenant: string, fence: number, known?: readonly TenantRoutes[]) => Promise<StoredRoutes>;
   readonly patch: (fence: number, patches: readonly SlotPatch[]) => Promise<void>;
+  /**
+   * Writes a change to the parts of streams, where events are kept in parts. Must be done before the change is written by
+   * `patch`, and while no activation of the tenant is written.
+   */
+  readonly applyParts?: (change: RoutesChange) => Promise<void>;
   /** States an account's plan where its tokens are counted; true when something changed. */
   readonly setAccount: (fence: number, account: string, plan: string, includedTokens: number) => Promise<boolean>;
   /** What the data plane keeps of an endpoint that does not simply work. */

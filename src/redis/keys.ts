@@ -162,7 +162,9 @@ export const CLUSTER_KEYS = {
   tenants: '{c}:tenants',
   /** HASH: `tenant:queue:number` of each part → its generation. */
   parts: '{c}:parts',
-  /** Channel on which the controller reports fields of `parts` that it has changed. */
+  /** ZSET: name of each dispatcher at work on parts → until when it counts as such, ms. */
+  members: '{c}:members',
+  /** Channel: the field of `parts` that the controller has changed, or '' if `members` changed. */
   partsChanged: '{c}:parts:changed',
   /** Channel on which roles report missing control state. */
   alarm: 'sluice:alarm',

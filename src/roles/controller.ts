@@ -13,18 +13,23 @@ import { createCrdGate } from '../kube/crds.ts';
 import { leaseNamespace } from '../kube/lease-namespace.ts';
 import { readSmtpCertificateEnd } from '../mail/certificate.ts';
 import { createInvitationMailer } from '../mail/mailer.ts';
+import { createPartsControl } from '../part/control/parts-control.ts';
 import { createAlarm } from '../redis/alarm.ts';
 import { createBacklogStore } from '../redis/backlog.ts';
 import { createControlAudit } from '../redis/control-audit.ts';
 import { createControlStore } from '../redis/control-store.ts';
 import { createControlSweep } from '../redis/control-sweep.ts';
 import { createDeliveryReader } from '../redis/delivery-reader.ts';
-import { createHintIndex } from '../redis/hints.ts';
+import { createHintIndex, type HintIndex } from '../redis/hints.ts';
+import type { HintKind } from '../redis/keys.ts';
 import { systemClock } from '../time/clock.ts';
 import { notSynced, type Parts, type Running } from './parts.ts';
 import { watchPolicies } from './policies.ts';
 import { watchRights } from './rights.ts';
 import { watchStandbyKey } from './standby-key.ts';
+
+/** Parts wake their dispatchers themselves. */
+const NO_HINTS: Pick<HintIndex, 'lower'> = { lower: async () => {} };
 
 export function startController(parts: Parts): Running {
   const { config, log, registry, tracing, redis, kubeMetrics, nowMs } = parts;
@@ -34,15 +39,18 @@ export function startController(parts: Parts): Running {
   const fingerprint = rootKeyFingerprint(rootKey);
   const sealKeys = deriveSealKeys(rootKey);
   const policy = createNetworkPolicy(config.allowedNetworks);
+  const control = createControlStore(redis, fingerprint, config.instance);
+  const isParts = config.layout === 'parts';
+  const hints = (kind: HintKind) => (isParts ? NO_HINTS : createHintIndex(redis, kind));
   const controller = createController({
     client,
-    control: createControlStore(redis, fingerprint, config.instance),
+    control: isParts ? createPartsControl(redis, control, nowMs) : control,
     backlogs: createBacklogStore(redis),
     readDeliveries: createDeliveryReader(redis),
     openAudit: pace => createControlAudit(redis, pace),
     purger: createControlSweep(redis),
-    queueHints: createHintIndex(redis, 'r'),
-    inboxHints: createHintIndex(redis, 'd'),
+    queueHints: hints('r'),
+    inboxHints: hints('d'),
     onAlarm: createAlarm(redis).listen,
     onReconnect: redis.onReconnect,
     nowMs,

@@ -11,10 +11,15 @@ import type { HintKind } from '../redis/keys.ts';
 import { holdHints, watchRootKey } from '../redis/root-key-watch.ts';
 import { createTrafficStore } from '../redis/traffic-store.ts';
 import { registerBacklogMetrics } from '../redis/work-metrics.ts';
+import { startPartDispatcher } from './part-dispatcher.ts';
 import { type Parts, type Running } from './parts.ts';
 import { openReplays } from './replays.ts';
 
-export async function startDispatcher(parts: Parts): Promise<Running> {
+export function startDispatcher(parts: Parts): Promise<Running> {
+  return parts.config.layout === 'parts' ? startPartDispatcher(parts) : startQueueDispatcher(parts);
+}
+
+async function startQueueDispatcher(parts: Parts): Promise<Running> {
   const { config, log, registry, tracing, redis, nowMs, alarm } = parts;
   const rootKey = config.rootKey as Uint8Array;
   const keyWatch = await watchRootKey({

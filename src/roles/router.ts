@@ -8,7 +8,10 @@ import { createTraceparentReader } from '../redis/traceparents.ts';
 import { createTrafficStore } from '../redis/traffic-store.ts';
 import { type Parts, type Running } from './parts.ts';
 
-export function startRouter({ log, registry, tracing, redis, redisImpairments, nowMs, alarm }: Parts): Running {
+export function startRouter(parts: Parts): Running {
+  const { config, log, registry, tracing, redis, redisImpairments, nowMs, alarm } = parts;
+  // In parts, events are routed by ingress and dispatchers.
+  if (config.layout === 'parts') return { stop: async () => {}, impairments: redisImpairments };
   const router = createRouter({
     queues: createQueueStore(redis),
     inboxes: createInboxStore(redis),

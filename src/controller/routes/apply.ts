@@ -43,13 +43,20 @@ export interface Application {
 export async function applyRoutes(deps: ApplyDeps, application: Application): Promise<StoredRoutes> {
   const { control } = deps;
   const { name, fence, stored, plan, wanted, first } = application;
+  const routes = keepUnowned(stored.routes, wanted);
+  const { applyParts } = control;
+  if (applyParts !== undefined) {
+    // What `stored` says about the end of a pause is needed again if this fails, so it is changed afterwards.
+    const openKeys = () => deps.openGates(name);
+    const change = { fence, have: stored.routes, want: routes, isKnown: !first, openKeys };
+    await deps.exclusively(name, () => applyParts(change));
+  }
   await control.patch(fence, plan.patches);
   const concerned = withActivationsLost(application);
   if (concerned === 'all' || concerned.size > 0) {
     await deps.exclusively(name, () => restoreActivations(deps, application, concerned));
   }
   await control.patch(fence, plan.ready);
-  const routes = keepUnowned(stored.routes, wanted);
   if (first) await control.enlist(fence, wanted.tenant);
   await wakeOpened(deps, application, first ? everyUnheld(routes) : plan.opened);
   const ready = new Set(stored.ready);

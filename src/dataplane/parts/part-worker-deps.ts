@@ -21,6 +21,8 @@ export interface PartWorkerDeps extends SlotOpening, Omit<DeliverDeps, 'nowMs'> 
   readonly look: LookAtPart;
   readonly readBodies: ReadBodies;
   readonly room: Room;
+  /** Something happened in the part. `hold`: why it is held back, as an exchange answered. */
+  readonly onActivity?: (hold: string | undefined) => void;
   /** An endpoint was disabled by what it answered. */
   readonly onDisabled: (part: Part, slot: string) => void;
   /** Control data of a part are missing. */

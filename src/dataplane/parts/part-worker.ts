@@ -139,6 +139,7 @@ export function createPartWorker(deps: PartWorkerDeps, part: Part): PartWorker {
 
   function onMessage(message: Buffer): void {
     const push = parsePush(message);
+    deps.onActivity?.(undefined);
     noteVersion(push.version);
     for (const lane of push.behind) if (book.markBehind(lane)) loop.completed();
     if (push.dispatcher === name) {
@@ -164,6 +165,7 @@ export function createPartWorker(deps: PartWorkerDeps, part: Part): PartWorker {
 
   function onAnswer(answer: Exclude<ExchangeAnswer, { answer: 'GONE' }>, sentMs: number): void {
     clock.note(sentMs, monotonicMs(), answer.nowMs);
+    deps.onActivity?.(answer.hold);
     noteVersion(answer.version);
     if (advancedVersion !== version || answer.hold !== undefined) advance();
     if (answer.answer === 'CLOSED') deps.onClosed(part);

@@ -11,8 +11,8 @@ export interface OpenKey {
   readonly sinceMs: number;
 }
 
-/** Open group keys by integration (`int_…`). */
-export type OpenKeys = ReadonlyMap<string, readonly OpenKey[]>;
+/** Returns the open group keys by integration (`int_…`). Only called where they are needed. */
+export type OpenKeys = () => ReadonlyMap<string, readonly OpenKey[]>;
 
 /** Slots whose backlog was to be skipped after their pause. */
 export type Skipping = ReadonlySet<string>;
@@ -90,7 +90,7 @@ function activationChanges(
   const wanted = new Set<string>();
   for (const [slot, { integration }] of slots) {
     if (known === undefined && rows.has(slot)) continue;
-    for (const { groupKey, sinceMs } of openKeys.get(integration) ?? []) {
+    for (const { groupKey, sinceMs } of openKeys().get(integration) ?? []) {
       wanted.add(slot + groupKey);
       if (activations.has(slot + groupKey)) continue;
       changes.push({ kind: 'on', slot, groupKey, since: refOfMs(sinceMs) });

@@ -4,15 +4,19 @@ import type { SlotPatch } from '../../redis/control-plan.ts';
 import { FencedError } from '../../redis/control-store.ts';
 import { CLUSTER_KEYS } from '../../redis/keys.ts';
 import { withoutSame } from '../../redis/tenant-index.ts';
+import { createTrafficStore } from '../../redis/traffic-store.ts';
 import { createGate, type Gate, type GateChange } from '../gate/gate.ts';
 import { type Part, partKeys } from '../keys.ts';
 import { createDrain } from '../sweep/drain.ts';
+import { createTokens } from '../tokens/tokens.ts';
 import { type OpenKeys, type PartChanges, planPart, storedAs } from './part-changes.ts';
 import { readPart } from './stored-part.ts';
 import { type WantedPart, wantedParts } from './wanted-part.ts';
 
 /** Changes of one call of the gate, which holds up everything else in the part. */
 const CHANGES_AT_ONCE = 200;
+/** Generation in what is left of a part that was removed. */
+const REMOVED = '-';
 /** Parts that are written at the same time. */
 const PARTS_AT_ONCE = 8;
 
@@ -30,6 +34,7 @@ export interface PartWriter {
     readonly want: TenantRoutes;
     readonly isKnown: boolean;
     readonly openKeys: OpenKeys;
+    readonly nowMs: number;
   }) => Promise<void>;
   /** Writes changes to one part. */
   readonly change: (part: Part, fence: number, changes: readonly GateChange[]) => Promise<void>;
@@ -51,7 +56,7 @@ function skippingSlots(had: WantedPart | undefined, has: WantedPart): Set<string
 }
 
 /** Calls `work` for each item, a few at a time. Rejects with the first error, after all items have been worked on. */
-async function forEach<T>(items: Iterable<T>, work: (item: T) => Promise<void>): Promise<void> {
+export async function forEach<T>(items: Iterable<T>, work: (item: T) => Promise<void>): Promise<void> {
   const rest = items[Symbol.iterator]();
   const errors: unknown[] = [];
   const worker = async () => {
@@ -70,6 +75,8 @@ export function createPartWriter(
 ): PartWriter {
   const gate: Gate = createGate(redis);
   const drain = createDrain(redis);
+  const tokens = createTokens(redis);
+  const traffic = createTrafficStore(redis);
 
   /** Writes changes in slices. Returns the tail before the first one. */
   async function apply(part: Part, fence: number, changes: readonly GateChange[]): Promise<string | undefined> {
@@ -114,8 +121,17 @@ export function createPartWriter(
     await apply(part, fence, changes.after);
   }
 
+  async function remove(part: Part, fence: number, nowMs: number): Promise<void> {
+    // What was counted since the last time would be lost.
+    await tokens.close(part, nowMs);
+    await traffic.fold({ ...part, meta: partKeys(part).meta }, nowMs);
+    if ((await drain.remove(part, fence, nowMs)) === 'FENCED') {
+      throw new FencedError(`a newer controller leads ${partKeys(part).meta}`);
+    }
+  }
+
   return {
-    async write({ fence, have, want, isKnown, openKeys }) {
+    async write({ fence, have, want, isKnown, openKeys, nowMs }) {
       const had = wantedParts(isKnown ? { ...have, ...withoutSame(have, want) } : have);
       const has = wantedParts(isKnown ? { ...want, ...withoutSame(want, have) } : want);
       const parts = [...has.values()];
@@ -127,19 +143,19 @@ export function createPartWriter(
         );
       }
       await forEach(has, async ([queue, wanted]) => {
+        const { part } = wanted;
         const before = had.get(queue);
-        const stored = isKnown ? before && storedAs(before) : await readPart(redis, wanted.part);
-        const changes = planPart(stored, wanted, openKeys, skippingSlots(before, wanted));
-        await applyChanges(wanted.part, fence, changes);
+        const stored = isKnown ? before && storedAs(before) : await readPart(redis, part);
+        const gen = stored?.meta.gen;
+        if (gen !== undefined && gen !== REMOVED && gen !== part.gen) await remove({ ...part, gen }, fence, nowMs);
+        await applyChanges(part, fence, planPart(stored, wanted, openKeys, skippingSlots(before, wanted)));
       });
     },
     change: async (part, fence, changes) => {
       await apply(part, fence, changes);
     },
     async remove(part, fence, nowMs) {
-      if ((await drain.remove(part, fence, nowMs)) === 'FENCED') {
-        throw new FencedError(`a newer controller leads ${partKeys(part).meta}`);
-      }
+      await remove(part, fence, nowMs);
       await list(fence, [part], false);
     },
   };

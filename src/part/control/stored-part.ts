@@ -3,7 +3,7 @@ import { type Part, partKeys } from '../keys.ts';
 
 /** Control data of a part, as found in Redis. */
 export interface StoredPart {
-  /** Fields of `meta`. Empty if the part is missing or of another generation. */
+  /** Fields of `meta`. */
   readonly meta: Readonly<Record<string, string>>;
   /** Text of each row, by slot. */
   readonly rows: ReadonlyMap<string, string>;
@@ -53,7 +53,7 @@ export async function readPart(redis: Pick<RedisClient, 'call'>, part: Part): Pr
     else addActivations(activations, field, list);
   }
   return {
-    meta: meta.gen === part.gen ? meta : {},
+    meta,
     rows: await readHash(redis, keys.subs),
     endpoints: await readHash(redis, keys.endpoints),
     isMarked,

@@ -25,7 +25,8 @@ export function renderSchema(): string {
   return `${JSON.stringify(adapt(schema()), null, 2)}\n`;
 }
 
-function adapt({ default: _, properties, ...node }: Node): Node {
+function adapt(described: Node): Node {
+  const { default: _, properties, ...node } = described;
   if (properties === undefined) return node;
   const required = Object.entries(properties).flatMap(([name, each]) => (isNeeded(each) ? [name] : []));
   const adapted = Object.fromEntries(Object.entries(properties).map(([name, each]) => [name, adapt(each)]));

@@ -1,0 +1,176 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Part } from '../../part/keys.ts';
+import type { Members } from '../../part/members/members.ts';
+import type { RedisClient } from '../../redis/client.ts';
+import { CLUSTER_KEYS } from '../../redis/keys.ts';
+import type { PushConnection } from '../../redis/push-connection.ts';
+import type { Logger } from '../../telemetry/log.ts';
+import { type Duty, dutyOf } from './assignment.ts';
+import { parseListedPart, readGeneration, readParts } from './part-list.ts';
+
+const BEAT_MS = 1_000;
+/** How often the list of parts is read, should every message about a change have been missed. */
+const READ_MS = 60_000;
+
+/** Something that works on a part. */
+export interface PartWork {
+  /** Says whether this dispatcher does what is needed once for each part, from now on. */
+  readonly setHome: (isHome: boolean) => void;
+  readonly stop: () => Promise<void>;
+}
+
+export interface PartDispatcherDeps {
+  readonly redis: Pick<RedisClient, 'call'>;
+  readonly pushes: Pick<PushConnection, 'listen' | 'leave'>;
+  readonly members: Members;
+  /** Name of this process among the members. */
+  readonly name: string;
+  readonly startPart: (part: Part) => PartWork;
+  /** Says that nothing may be claimed by this process. */
+  readonly isHeld: () => boolean;
+  readonly log: Logger;
+}
+
+export interface PartDispatcher {
+  readonly start: () => void;
+  /** Call this when messages may have been missed, or when `isHeld` has changed. */
+  readonly refresh: () => void;
+  /** Finishes the attempts under way and gives back the rest. */
+  readonly stop: () => Promise<void>;
+}
+
+interface Entry {
+  readonly gen: string;
+  duty: Duty;
+  readonly work: PartWork;
+  /** Set while it stops. */
+  stopping: Promise<void> | undefined;
+}
+
+/**
+ * Works on the parts that fall to this dispatcher. While the list of parts or of dispatchers can't be read, it keeps those
+ * that it has.
+ */
+export function createPartDispatcher(deps: PartDispatcherDeps): PartDispatcher {
+  const { redis, members, name, log } = deps;
+  const working = new Map<string, Entry>();
+  let parts = new Map<string, string>();
+  let names: readonly string[] = [name];
+  let isStopping = false;
+  let isRefreshing = false;
+  let refreshWanted = false;
+  let beatSoon = () => {};
+
+  function settle(partName: string): void {
+    const gen = parts.get(partName);
+    const duty = isStopping || deps.isHeld() || gen === undefined ? 'none' : dutyOf(name, names, partName);
+    const entry = working.get(partName);
+    if (entry === undefined) {
+      if (gen === undefined || duty === 'none') return;
+      const work = deps.startPart(parseListedPart([partName, gen]));
+      work.setHome(duty === 'home');
+      working.set(partName, { gen, duty, work, stopping: undefined });
+      return;
+    }
+    if (entry.stopping !== undefined) return;
+    if (entry.gen === gen && duty !== 'none') {
+      if (entry.duty !== duty) entry.work.setHome(duty === 'home');
+      entry.duty = duty;
+      return;
+    }
+    // Its connection to the part is needed until it has stopped. What falls to this dispatcher then is found out then.
+    entry.stopping = entry.work
+      .stop()
+      .catch(error => log.error({ err: error as Error, part: partName }, 'part could not be left'))
+      .then(() => {
+        working.delete(partName);
+        settle(partName);
+      });
+  }
+
+  function settleAll(): void {
+    for (const partName of new Set([...working.keys(), ...parts.keys()])) settle(partName);
+  }
+
+  function noteMembers(now: readonly string[]): void {
+    const next = now.includes(name) ? now : [...now, name];
+    if (next.length === names.length && next.every((each, i) => each === names[i])) return;
+    names = next;
+    settleAll();
+  }
+
+  /** Reads the list of parts. Anything that asks for it meanwhile makes it read again. */
+  function refresh(): void {
+    refreshWanted = true;
+    if (isRefreshing || isStopping) return;
+    isRefreshing = true;
+    void (async () => {
+      while (refreshWanted && !isStopping) {
+        refreshWanted = false;
+        try {
+          parts = await readParts(redis);
+          settleAll();
+        } catch (error) {
+          log.debug({ err: error as Error }, 'list of parts could not be read');
+          refreshWanted = true;
+          await delay(BEAT_MS);
+        }
+      }
+      isRefreshing = false;
+    })();
+  }
+
+  async function noteChange(partName: string): Promise<void> {
+    const gen = await readGeneration(redis, partName);
+    // The list that is being read may be older.
+    if (isRefreshing) refreshWanted = true;
+    if (gen === undefined) parts.delete(partName);
+    else parts.set(partName, gen);
+    settle(partName);
+  }
+
+  async function beat(): Promise<void> {
+    while (!isStopping) {
+      try {
+        noteMembers(await members.beat());
+      } catch (error) {
+        log.debug({ err: error as Error }, 'heartbeat failed');
+      }
+      await new Promise<void>(resolve => {
+        const timer = setTimeout(resolve, BEAT_MS);
+        beatSoon = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+  }
+
+  const refreshTimer = setInterval(refresh, READ_MS);
+  refreshTimer.unref();
+  let beating: Promise<void> | undefined;
+
+  return {
+    start() {
+      beating = beat();
+      deps.pushes.listen(CLUSTER_KEYS.partsChanged, {
+        onListening: refresh,
+        onMessage(message) {
+          if (message.length === 0) beatSoon();
+          else noteChange(message.toString()).catch(refresh);
+        },
+      });
+    },
+    refresh,
+    async stop() {
+      isStopping = true;
+      clearInterval(refreshTimer);
+      deps.pushes.leave(CLUSTER_KEYS.partsChanged);
+      beatSoon();
+      await beating;
+      await members.leave().catch(() => {});
+      settleAll();
+      await Promise.all([...working.values()].map(({ stopping }) => stopping));
+    },
+  };
+}

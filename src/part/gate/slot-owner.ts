@@ -1,0 +1,22 @@
+import { parseSlotEndpoint } from '../../core/delivery/slot-endpoint.ts';
+import type { RedisClient } from '../../redis/client.ts';
+import type { InboxRef } from '../../redis/inbox-store.ts';
+import { type Part, partKeys } from '../keys.ts';
+import { parseRow } from './subscription-row.ts';
+
+/** Returns whose a slot is, or undefined if it has no endpoint. */
+export async function readSlotOwner(
+  redis: Pick<RedisClient, 'call'>,
+  part: Part,
+  slot: string,
+): Promise<InboxRef | undefined> {
+  const { subs, endpoints } = partKeys(part);
+  const [row, endpoint] = (await Promise.all([
+    redis.call('hget', subs, slot),
+    redis.call('hget', endpoints, slot),
+  ])) as (string | null)[];
+  const owner = parseSlotEndpoint(endpoint ?? '');
+  const found = parseRow(row ?? '');
+  if (owner === undefined || found === undefined) return undefined;
+  return { integration: found.integration, sub: owner.subscription, inc: owner.inc };
+}
