@@ -136,6 +136,7 @@ const RULES: Readonly<Record<string, Rule>> = {
       'facade/objects',
       'dataplane',
       'dataplane/*',
+      'part',
       'part/*',
     ],
   },
