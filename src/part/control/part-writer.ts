@@ -10,7 +10,7 @@ import { type Part, partKeys } from '../keys.ts';
 import { createDrain } from '../sweep/drain.ts';
 import { createTokens } from '../tokens/tokens.ts';
 import { type OpenKeys, type PartChanges, planPart, storedAs } from './part-changes.ts';
-import { readPart } from './stored-part.ts';
+import { readPart, type StoredPart } from './stored-part.ts';
 import { type WantedPart, wantedParts } from './wanted-part.ts';
 
 /** Changes of one call of the gate, which holds up everything else in the part. */
@@ -121,6 +121,12 @@ export function createPartWriter(
     await apply(part, fence, changes.after);
   }
 
+  /** Reads a part. An earlier leader can't write to it any more. */
+  async function claim(part: Part, fence: number): Promise<StoredPart> {
+    await patch(fence, [{ meta: partKeys(part).meta, ops: [] }]);
+    return readPart(redis, part);
+  }
+
   async function remove(part: Part, fence: number, nowMs: number): Promise<void> {
     // What was counted since the last time would be lost.
     await tokens.close(part, nowMs);
@@ -145,7 +151,7 @@ export function createPartWriter(
       await forEach(has, async ([queue, wanted]) => {
         const { part } = wanted;
         const before = had.get(queue);
-        const stored = isKnown ? before && storedAs(before) : await readPart(redis, part);
+        const stored = isKnown ? before && storedAs(before) : await claim(part, fence);
         const gen = stored?.meta.gen;
         if (gen !== undefined && gen !== REMOVED && gen !== part.gen) await remove({ ...part, gen }, fence, nowMs);
         await applyChanges(part, fence, planPart(stored, wanted, openKeys, skippingSlots(before, wanted)));
