@@ -84,6 +84,8 @@ export async function startSluice(options: SluiceOptions): Promise<Sluice> {
     SLUICE_ALLOWED_NETWORKS: '127.0.0.0/8',
     // No Service sends requests here, so no delay is needed.
     SLUICE_SHUTDOWN_DELAY_SECONDS: '0',
+    // All tests can be run with either layout.
+    ...(process.env.TEST_LAYOUT === undefined ? {} : { SLUICE_LAYOUT: process.env.TEST_LAYOUT }),
     ...options.env,
   };
 

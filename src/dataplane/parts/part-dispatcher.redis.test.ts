@@ -1,0 +1,155 @@
+import { randomUUID } from 'node:crypto';
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { startRedis } from '../../../test/support/redis/server.ts';
+import type { Part } from '../../part/keys.ts';
+import { createMembers } from '../../part/members/members.ts';
+import { connectRedis, type RedisClient } from '../../redis/client.ts';
+import { findRedis } from '../../redis/connections.ts';
+import { CLUSTER_KEYS } from '../../redis/keys.ts';
+import { createPushConnection } from '../../redis/push-connection.ts';
+import { createLogger } from '../../telemetry/log.ts';
+import { createPartDispatcher } from './part-dispatcher.ts';
+
+const log = createLogger({ level: 'silent' });
+let url: string;
+let redis: RedisClient;
+
+beforeEach(async () => {
+  // The list of parts is one for the whole Redis.
+  const server = await startRedis();
+  url = `redis://127.0.0.1:${server.port}`;
+  redis = await connectRedis(url, log);
+  return async () => {
+    await redis.close();
+    await server.stop();
+  };
+});
+
+/** A dispatcher whose work on parts is only noted. */
+async function startDispatcher(options: { isHeld?: () => boolean; stopPart?: (part: Part) => Promise<void> } = {}) {
+  const own = await connectRedis(url, log);
+  const pushes = createPushConnection(await findRedis({ url }, log), log);
+  /** Queue of each part that it works on → whether it is home there. */
+  const works = new Map<string, boolean>();
+  const starts: string[] = [];
+  const name = randomUUID();
+  const dispatcher = createPartDispatcher({
+    redis: own,
+    pushes,
+    members: createMembers(own, name),
+    name,
+    isHeld: options.isHeld ?? (() => false),
+    startPart(part) {
+      const id = `${part.queue} ${part.gen}`;
+      expect(works.has(id)).toBe(false);
+      works.set(id, false);
+      starts.push(id);
+      return {
+        setHome: isHome => works.set(id, isHome),
+        async stop() {
+          await options.stopPart?.(part);
+          works.delete(id);
+        },
+      };
+    },
+    log,
+  });
+  const die = async () => {
+    pushes.close();
+    await own.close();
+  };
+  onTestFinished(async () => {
+    await dispatcher.stop().catch(() => {});
+    await die().catch(() => {});
+  });
+  dispatcher.start();
+  return {
+    works,
+    starts,
+    homes: () => [...works].filter(([, isHome]) => isHome).map(([id]) => id),
+    die,
+    ...dispatcher,
+  };
+}
+
+async function list(queue: string, gen: string | undefined) {
+  const name = `ten_x:${queue}:0`;
+  if (gen === undefined) await redis.call('hdel', CLUSTER_KEYS.parts, name);
+  else await redis.call('hset', CLUSTER_KEYS.parts, name, gen);
+  await redis.call('spublish', CLUSTER_KEYS.partsChanged, name);
+}
+
+const listMany = async (count: number) => {
+  for (let i = 0; i < count; i++) await list(`q${i}`, 'g');
+};
+
+const eventually = (check: () => void) => vi.waitFor(check, { timeout: 15_000, interval: 20 });
+
+test('works on each part that is listed, until it is not any more', async () => {
+  await list('early', 'g1');
+  const one = await startDispatcher();
+  await eventually(() => expect(one.homes()).toEqual(['early g1']));
+  await list('late', 'g1');
+  await eventually(() => expect(one.homes()).toEqual(['early g1', 'late g1']));
+  await list('early', undefined);
+  await eventually(() => expect(one.homes()).toEqual(['late g1']));
+});
+
+test('leaves a part before it works on its next generation', async () => {
+  await list('q', 'g1');
+  const { promise: left, resolve: leave } = Promise.withResolvers<void>();
+  const one = await startDispatcher({ stopPart: () => left });
+  await eventually(() => expect(one.homes()).toEqual(['q g1']));
+  await list('q', 'g2');
+  await list('other', 'g');
+  await eventually(() => expect(one.homes()).toContain('other g'));
+  expect(one.starts).not.toContain('q g2');
+  leave();
+  await eventually(() => expect(one.homes()).toContain('q g2'));
+});
+
+test('three divide the parts: each has one home and one more', async () => {
+  await listMany(30);
+  const all = [await startDispatcher(), await startDispatcher(), await startDispatcher()];
+  await eventually(() => {
+    expect(all.flatMap(each => each.homes())).toHaveLength(30);
+    expect(all.flatMap(each => [...each.works.keys()])).toHaveLength(60);
+  });
+  expect(new Set(all.flatMap(each => each.homes())).size).toBe(30);
+});
+
+test.each(['stops', 'dies'] as const)('when one %s, the other is home, without beginning anew', async how => {
+  await listMany(20);
+  const [one, other] = [await startDispatcher(), await startDispatcher()];
+  await eventually(() => expect([one.works.size, other.works.size]).toEqual([20, 20]));
+  await eventually(() => expect(one.homes().length + other.homes().length).toBe(20));
+  if (how === 'stops') await one.stop();
+  else await one.die();
+  await eventually(() => expect(other.homes()).toHaveLength(20));
+  expect(other.starts).toHaveLength(20);
+});
+
+test('keeps its parts while the list and the others cannot be read', async () => {
+  await listMany(3);
+  const one = await startDispatcher();
+  await eventually(() => expect(one.homes()).toHaveLength(3));
+  await redis.call('del', CLUSTER_KEYS.members);
+  await redis.call('set', CLUSTER_KEYS.members, 'not a set');
+  await redis.call('rename', CLUSTER_KEYS.parts, '{c}:elsewhere');
+  await redis.call('set', CLUSTER_KEYS.parts, 'not a hash');
+  one.refresh();
+  await new Promise(resolve => setTimeout(resolve, 1_500));
+  expect(one.homes()).toHaveLength(3);
+});
+
+test('works on nothing while it is held, and goes on afterwards', async () => {
+  let isHeld = true;
+  await listMany(2);
+  const one = await startDispatcher({ isHeld: () => isHeld });
+  await list('q2', 'g');
+  await new Promise(resolve => setTimeout(resolve, 300));
+  expect(one.starts).toEqual([]);
+  isHeld = false;
+  one.refresh();
+  await eventually(() => expect(one.homes()).toHaveLength(3));
+});
