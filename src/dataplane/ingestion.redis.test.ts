@@ -7,6 +7,7 @@ import { createHintIndex, type HintIndex } from '../redis/hints.ts';
 import type { IngressQueue } from '../redis/ingress-store.ts';
 import { hintPartition, queueKeys } from '../redis/keys.ts';
 import { OWNER_LEASE_MS } from '../redis/queue-store.ts';
+import { createRoutingReader } from '../redis/routing-reader.ts';
 import { createTenant, event, QUEUE, type Tenant } from '../redis/testing/tenant.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { createIngestion } from './ingestion.ts';
@@ -91,6 +92,29 @@ describe('ingestion and router', () => {
       },
     };
   }
+
+  test('an event is stored with the id of its sender, or with one that is generated', async () => {
+    const t = createTenant(redis());
+    await t.apply(t.routes({}));
+    const config = (await t.ingress.readQueue(t.tenant, QUEUE)) as IngressQueue;
+    const ingestion = createIngestion({ nowMs: t.nowMs, lower: async () => {}, operations: t.ingress });
+    const without = { ...event('', 'k'), id: undefined };
+    const items = [event('e', 'k'), without, without, event('e', 'k')];
+    const { answers } = await ingestion.ingest(t.tenant, QUEUE, config, items);
+    const generated = expect.stringMatching(/^evt_[0-9a-hjkmnp-tv-z]{26}$/);
+    expect(answers).toMatchObject([
+      { answer: 'OK', id: 'e' },
+      { answer: 'OK', id: generated },
+      { answer: 'OK', id: generated },
+      { answer: 'DUP', id: 'e' },
+    ]);
+    const reader = createRoutingReader(redis(), t.nowMs);
+    for (const answer of answers) {
+      const { id, ref } = answer as { id: string; ref: string };
+      expect(await reader.findEvent(t.tenant, QUEUE, { eventId: id })).toMatchObject({ ref, meta: { id } });
+    }
+    expect(new Set(answers.map(answer => ('ref' in answer ? answer.ref : ''))).size).toBe(3);
+  });
 
   test.each([
     { preemptions: 3, faults: 0 },

@@ -5,7 +5,7 @@ import { INGRESS_LIMITS, type IngressLimits } from './limits.ts';
 import type { IngestAnswer, IngestItem, QueueConfig } from './store.ts';
 import { QUEUE } from './testing/memory-store.ts';
 
-const item = (id: string, bytes = 0): IngestItem => ({
+const item = (id: string, bytes = 0): IngestItem & { readonly id: string } => ({
   id,
   type: undefined,
   groupKey: undefined,
@@ -21,6 +21,8 @@ function harness(limits: Partial<IngressLimits> = {}) {
     cfgv: string;
     ids: string[];
     finish: (answers?: IngestAnswer[] | Error, seen?: Promise<void>) => void;
+    /** Stores the first events only. */
+    finishFirst: (count: number) => void;
   }[] = [];
   const settled: string[] = [];
   const failures: string[] = [];
@@ -30,14 +32,17 @@ function harness(limits: Partial<IngressLimits> = {}) {
     ingest: (_tenant, queue, config, items) =>
       new Promise((resolve, reject) => {
         const finish = (given?: IngestAnswer[] | Error, seen?: Promise<void>): void => {
-          const answers = given ?? items.map(each => ({ answer: 'OK' as const, ref: each.id }));
+          const answers = given ?? stored;
           if (answers instanceof Error) reject(answers);
           else resolve(seen === undefined ? { answers } : { answers, seen });
         };
-        calls.push({ queue, cfgv: config.cfgv, ids: items.map(each => each.id), finish });
+        const ids = items.map(({ id = '' }) => id);
+        const stored = ids.map((id): IngestAnswer => ({ answer: 'OK', ref: id, id }));
+        const finishFirst = (count: number) => resolve({ answers: stored.slice(0, count), isPartial: true });
+        calls.push({ queue, cfgv: config.cfgv, ids, finish, finishFirst });
       }),
   });
-  const submit = (each: IngestItem, queue = 'q', config: QueueConfig = QUEUE): boolean =>
+  const submit = (each: ReturnType<typeof item>, queue = 'q', config: QueueConfig = QUEUE): boolean =>
     batches.submit('t', queue, config, each, answer => settled.push(`${each.id} ${answer.answer}`));
   return { batches, calls, settled, failures, submit };
 }
@@ -52,7 +57,7 @@ test('what comes in one turn is one call; what comes while it is in flight is th
   submit(item('d'));
   await turn();
   expect(calls.map(call => call.ids)).toEqual([['a', 'b']]);
-  calls[0]?.finish([{ answer: 'OK', ref: '1' }, { answer: 'FULL' }]);
+  calls[0]?.finish([{ answer: 'OK', ref: '1', id: 'a' }, { answer: 'FULL' }]);
   await turn();
   expect(settled).toEqual(['a OK', 'b FULL']);
   expect(calls.map(call => call.ids)).toEqual([
@@ -67,6 +72,39 @@ test('a call holds at most 64 events and 1 MiB of bodies', async () => {
   for (let index = 0; index < 5; index++) submit(item(`b${index}`, 256 * 1024), 'big');
   await turn();
   expect(calls.map(call => call.ids.length)).toEqual([64, 4]);
+});
+
+test('what the store leaves for later is told later, and comes before what came meanwhile', async () => {
+  const { batches, calls, settled, submit } = harness({ heldBytesPerQueue: 6 * 1024 });
+  for (const id of ['a', 'b', 'c', 'd']) submit(item(id));
+  await turn();
+  submit(item('e'));
+  calls[0]?.finishFirst(1);
+  await turn();
+  expect(settled).toEqual(['a OK']);
+  submit(item('f'));
+  // Those that were left are still held.
+  expect([submit(item('g')), submit(item('h'))]).toEqual([true, false]);
+  calls[1]?.finish();
+  await turn();
+  calls[2]?.finish();
+  await batches.idle();
+  expect(calls.map(call => call.ids)).toEqual([
+    ['a', 'b', 'c', 'd'],
+    ['b', 'c'],
+    ['d', 'e', 'f', 'g'],
+  ]);
+  expect(settled).toEqual(['a', 'b', 'c', 'd', 'e', 'f', 'g'].map(id => `${id} OK`));
+});
+
+test('a store that takes nothing leaves its events unavailable', async () => {
+  const { batches, calls, settled, submit } = harness();
+  submit(item('a'));
+  await turn();
+  calls[0]?.finishFirst(0);
+  await batches.idle();
+  expect(calls).toHaveLength(1);
+  expect(settled).toEqual(['a UNAVAILABLE']);
 });
 
 test('events extracted by different configurations are never one call', async () => {
@@ -117,7 +155,7 @@ test('a lost, a late and a short reply leave their events unavailable, and the q
   submit(item('b'));
   submit(item('c'));
   await turn();
-  calls[1]?.finish([{ answer: 'OK', ref: '1' }]);
+  calls[1]?.finish([{ answer: 'OK', ref: '1', id: 'b' }]);
   await turn();
   submit(item('d'));
   await batches.idle();

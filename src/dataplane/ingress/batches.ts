@@ -15,6 +15,8 @@ interface QueueBatches {
   readonly queue: string;
   waiting: Waiting[];
   heldBytes: number;
+  /** Maximum number of events in the next call. Lowered when the store has taken just a part of the last one. */
+  batchItems: number;
 }
 
 /** Batches combines events of the same queue in order to make fewer ingest calls. */
@@ -42,8 +44,8 @@ const UNAVAILABLE: IngestAnswer = { answer: 'UNAVAILABLE' };
 /**
  * Creates the batches. There's at most one ingest call in flight for each queue, and events arriving in the meantime go
  * into the next one. At the start of a busy period, the first call is deferred to the end of the current event loop
- * turn. This means that requests which were read together can also be stored together, without needing a timer. Queues
- * don't affect each other.
+ * turn. This means that requests which were read together can also be stored together, without needing a timer. Events
+ * that the store has left for later come first in the next call. Queues don't affect each other.
  */
 export function createBatches(options: {
   ingest: IngressStore['ingest'];
@@ -66,7 +68,9 @@ export function createBatches(options: {
     }
     const items = batch.map(waiting => waiting.item);
     withDeadline(limits.ingestTimeoutMs, () => ingest(of.tenant, of.queue, config, items)).then(
-      ({ answers, seen }) => {
+      ({ answers, isPartial = false, seen }) => {
+        if (isPartial && answers.length > 0) takeBack(of, batch, answers.length);
+        else of.batchItems = Math.min(limits.batchItems, 2 * of.batchItems);
         if (seen !== undefined) tellWhenSeen(batch, answers, seen);
         // Start the next call before writing any answers, so the store can work in the meantime.
         release(of, batch);
@@ -78,6 +82,12 @@ export function createBatches(options: {
         tell(batch, []);
       },
     );
+  }
+
+  /** Puts the events that were not stored first in line. They must not be sent over and over again. */
+  function takeBack(of: QueueBatches, batch: Waiting[], stored: number): void {
+    of.waiting.unshift(...batch.splice(stored));
+    of.batchItems = Math.min(limits.batchItems, 2 * stored);
   }
 
   function release(of: QueueBatches, batch: readonly Waiting[]): void {
@@ -124,7 +134,7 @@ export function createBatches(options: {
       const bytes = item.body.length + ITEM_OVERHEAD_BYTES;
       let of = busy.get(key);
       if (of === undefined) {
-        of = { key, tenant, queue, waiting: [], heldBytes: 0 };
+        of = { key, tenant, queue, waiting: [], heldBytes: 0, batchItems: limits.batchItems };
         busy.set(key, of);
         setImmediate(send, of);
       } else if (of.heldBytes + bytes > limits.heldBytesPerQueue) {
@@ -153,7 +163,7 @@ function takeBatch(of: QueueBatches, limits: IngressLimits): Waiting[] {
   if (first === undefined) return [];
   let count = 0;
   let bytes = 0;
-  while (count < waiting.length && count < limits.batchItems) {
+  while (count < waiting.length && count < of.batchItems) {
     const next = waiting[count];
     if (next === undefined || next.config.cfgv !== first.config.cfgv || next.config.gen !== first.config.gen) break;
     bytes += next.item.body.length;

@@ -20,8 +20,6 @@ interface Arrival {
   readonly startedMs: number;
   readonly body: Buffer;
   heldBytes: number;
-  /** Only generated once, so that the id stays the same should the event be decided with another configuration. */
-  generatedId: string | undefined;
   retried: boolean;
 }
 
@@ -41,10 +39,9 @@ export function createEventRoute(options: {
   answers: Answers;
   metrics: IngressMetrics;
   limits: IngressLimits;
-  nextEventId: () => string;
   onError: (reply: FastifyReply, startedMs: number, error: unknown) => void;
 }): (request: EventRequest, reply: FastifyReply) => void {
-  const { admission, queues, batches, memory, budget, answers, metrics, limits, nextEventId, onError } = options;
+  const { admission, queues, batches, memory, budget, answers, metrics, limits, onError } = options;
   const receiveBody = createBodyReceiver({ memory, budget, answers, bodyBytes: limits.bodyBytes });
 
   function handleEvent(request: EventRequest, reply: FastifyReply): void {
@@ -67,7 +64,7 @@ export function createEventRoute(options: {
     fresh: boolean,
   ): void {
     receiveBody(request, reply, startedMs, (body, heldBytes) => {
-      const arrival: Arrival = { request, reply, startedMs, body, heldBytes, generatedId: undefined, retried: false };
+      const arrival: Arrival = { request, reply, startedMs, body, heldBytes, retried: false };
       guarded(arrival, () => decide(arrival, known, fresh));
     });
   }
@@ -83,8 +80,7 @@ export function createEventRoute(options: {
       release(arrival);
       return answers.sendProblem(reply, startedMs, context.code, context);
     }
-    if (context.id === undefined) arrival.generatedId ??= nextEventId();
-    const item = createIngestItem(context.id ?? arrival.generatedId ?? '', context, headers, body);
+    const item = createIngestItem(context.id, context, headers, body);
     const { tenant, queue } = request.params;
     const taken = batches.submit(tenant, queue, known.config, item, answer => settle(arrival, item, answer));
     if (taken) return;
@@ -92,8 +88,9 @@ export function createEventRoute(options: {
     answers.sendProblem(reply, startedMs, 'overloaded');
   }
 
-  function settle(arrival: Arrival, item: IngestItem, { answer }: IngestAnswer): void {
+  function settle(arrival: Arrival, item: IngestItem, answered: IngestAnswer): void {
     const { reply, startedMs } = arrival;
+    const { answer } = answered;
     switch (answer) {
       case 'OK':
       case 'DUP':
@@ -101,7 +98,7 @@ export function createEventRoute(options: {
           answer === 'DUP' ? 'duplicate' : item.groupKey === undefined ? 'missing_group_key' : 'accepted',
         );
         release(arrival);
-        answers.sendAccepted(reply, startedMs, item.id, answer === 'DUP', item.groupKey);
+        answers.sendAccepted(reply, startedMs, answered.id, answer === 'DUP', item.groupKey);
         return;
       case 'STALE':
       case 'CLOSED':
@@ -120,6 +117,11 @@ export function createEventRoute(options: {
         metrics.countEvent(answer === 'FULL' ? 'full' : 'unavailable');
         release(arrival);
         answers.sendProblem(reply, startedMs, PROBLEM_OF[answer]);
+        return;
+      case 'RESERVED':
+        metrics.countEvent('reserved');
+        release(arrival);
+        answers.sendProblem(reply, startedMs, 'invalid_context', { errors: [RESERVED_ID] });
         return;
       default:
         answer satisfies never;
@@ -172,3 +174,9 @@ const PROBLEM_OF = {
   FULL: 'queue_full',
   UNAVAILABLE: 'unavailable',
 } as const;
+
+/** Error for an event id that could be, or become, the generated id of another event. */
+const RESERVED_ID = {
+  detail:
+    'the event id has the form of those generated for this stream, and no event has it. To use a generated id, omit it',
+};

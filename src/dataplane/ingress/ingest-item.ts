@@ -4,12 +4,12 @@ import type { IngestItem } from './store.ts';
 import { readTraceparent } from './traceparent.ts';
 
 /** Creates the event to be stored, made up of metadata and the unchanged body. */
-export function createIngestItem(
-  id: string,
+export function createIngestItem<Id extends string | undefined>(
+  id: Id,
   { type, groupKey, forward, attributes }: EventContext,
   headers: IncomingHttpHeaders,
   body: Buffer,
-): IngestItem {
+): IngestItem & { readonly id: Id } {
   return {
     id,
     type,

@@ -23,7 +23,7 @@ export interface SandboxDesk {
     queue: string,
     run: string,
     config: QueueConfig,
-    event: IngestItem & { readonly simulation: Simulation },
+    event: IngestItem & { readonly id: string; readonly simulation: Simulation },
   ) => Promise<SandboxOutcome>;
   /** Returns undefined if the run does not exist or has ended. */
   readonly report: (

@@ -40,7 +40,7 @@ interface IngressOptions {
   /** Optional. Sandbox routes are added if set. */
   readonly sandbox?: SandboxDesk;
   readonly limits?: Partial<IngressLimits>;
-  /** Wall clock in milliseconds, used to expire cache entries and to generate event ids. */
+  /** Wall clock in milliseconds, used to expire cache entries and to generate ids in the sandbox. */
   readonly nowMs?: () => number;
 }
 
@@ -85,7 +85,6 @@ export function createIngress(options: IngressOptions): Ingress {
     ...production,
     memory,
     limits,
-    nextEventId: createEventIds(nowMs, createRandom40(randomFillSync)),
     onError,
   };
   const budget = createByteBudget(limits.heldBytes);
@@ -98,6 +97,7 @@ export function createIngress(options: IngressOptions): Ingress {
     const routeOptions = {
       ...shared,
       sandbox: options.sandbox,
+      nextEventId: createEventIds(nowMs, createRandom40(randomFillSync)),
       nowMs,
       onFailure,
       admission: createAdmission({ ...shared, answers: own }),

@@ -3,21 +3,24 @@ import type { IngressEvent, IngressQueue } from '../../redis/ingress-store.ts';
 /** Queue configuration needed by the ingress. `gen` and `cfgv` are compared with the current values on each ingest. */
 export type QueueConfig = IngressQueue;
 
-/** Event as stored: metadata from the request, plus the unchanged body. */
-export type IngestItem = IngressEvent;
+/** Event to be stored: metadata from the request, plus the unchanged body. `id` is undefined unless set by the sender. */
+export type IngestItem = Omit<IngressEvent, 'id'> & { readonly id: string | undefined };
 
 /**
- * Store answer for an event. OK (stored) and DUP (already known) are both acknowledged. STALE means that the
- * configuration has changed, CLOSED that the queue doesn't accept events, GONE that there is no such queue, and FULL
- * that the quota is used up. With UNAVAILABLE, the result is unknown.
+ * Store answer for an event. OK (stored) and DUP (already known) are both acknowledged, with the id of the event: the
+ * sender's, or the one given by the store. STALE means that the configuration has changed, CLOSED that the queue doesn't
+ * accept events, GONE that there is no such queue, FULL that the quota is used up, and RESERVED that the sender's id is
+ * one that only the store gives. With UNAVAILABLE, the result is unknown.
  */
 export type IngestAnswer =
-  | { readonly answer: 'OK' | 'DUP'; readonly ref: string }
-  | { readonly answer: 'STALE' | 'CLOSED' | 'FULL' | 'GONE' | 'UNAVAILABLE' };
+  | { readonly answer: 'OK' | 'DUP'; readonly ref: string; readonly id: string }
+  | { readonly answer: 'STALE' | 'CLOSED' | 'FULL' | 'GONE' | 'RESERVED' | 'UNAVAILABLE' };
 
 /** Result of an ingest call. Contains one answer per item, in the same order. */
 export interface Stored {
   readonly answers: readonly IngestAnswer[];
+  /** Set if there are only answers for the first items. The others were not stored, and belong in the next call. */
+  readonly isPartial?: boolean;
   /**
    * Don't send any answers until this promise resolves: it guarantees that a router will read the stored events. If
    * unset, this is already guaranteed.
@@ -37,6 +40,6 @@ export interface IngressStore {
    * 'unavailable' in the same cases as `readQueue`.
    */
   checkKey: (tenant: string, sha256: string) => Promise<boolean | 'unavailable'>;
-  /** Stores events of a queue in one atomic script call, limited to 64 items and 1 MiB of bodies. */
+  /** Stores events of a queue, or the first ones, in one atomic script call of up to 64 items and 1 MiB of bodies. */
   ingest: (tenant: string, queue: string, config: QueueConfig, items: readonly IngestItem[]) => Promise<Stored>;
 }

@@ -1,5 +1,6 @@
-import { hash } from 'node:crypto';
+import { hash, randomFillSync } from 'node:crypto';
 import { CONTEXT_HEADER_DEFAULTS } from '../../../api/context-headers.ts';
+import { createEventIds, createRandom40 } from '../event-id.ts';
 import type { AskMasters } from '../memory-stop.ts';
 import type { IngestAnswer, IngestItem, IngressStore, QueueConfig } from '../store.ts';
 
@@ -37,6 +38,7 @@ export function createMemoryStore(): MemoryStore {
   const key = 'sk_0123456789abcdef';
   const sha256 = hash('sha256', key);
   const known = new Set<string>();
+  const nextEventId = createEventIds(Date.now, createRandom40(randomFillSync));
   const store: MemoryStore = {
     tenant: `ten_${'0123456789'.repeat(2)}`,
     key,
@@ -63,10 +65,11 @@ export function createMemoryStore(): MemoryStore {
         if (now === undefined) return { answer: 'GONE' };
         if (now.cfgv !== config.cfgv || now.gen !== config.gen) return { answer: 'STALE' };
         if (now.state === 'closing') return { answer: 'CLOSED' };
-        if (known.has(item.id)) return { answer: 'DUP', ref: item.id };
-        known.add(item.id);
+        const { id = nextEventId() } = item;
+        if (known.has(id)) return { answer: 'DUP', ref: id, id };
+        known.add(id);
         store.stored.push(item);
-        return { answer: 'OK', ref: item.id };
+        return { answer: 'OK', ref: id, id };
       });
       return { answers };
     },
