@@ -47,6 +47,9 @@ const OF_PARTS: readonly Mutant[] = [
   ]),
   ...mutantsOf(`${PART}log/sender-ids.lua`, [
     ['an id is known for ever', 'if ref and now - msOf(ref) < DAY_MS then', 'if ref then'],
+    ['an id of ours is stored for another event', 'return #id == #NO_REF', 'return false'],
+    ['an event has two ids', `if entry and string.sub(entry[2][4], 1, 4) ~= '{"i"' then`, 'if entry then'],
+    ['an id that was answered is refused', 'then known[ref] = ref end', 'then known[ref] = nil end'],
   ]),
   ...mutantsOf(`${PART}catchup/advance.lua`, [
     ['who is paused catches up', 'if routeOf[slot] == OPEN then\n      local ref', 'if true then\n      local ref'],

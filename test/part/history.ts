@@ -130,7 +130,7 @@ export async function startHistory(redis: RedisClient, url: string) {
     const answer = await t.ingest(...given);
     if (answer.answer !== 'OK') throw new Error(answer.answer);
     for (const [i, outcome] of answer.events.entries()) {
-      if (outcome.answer === 'FULL') throw new Error('FULL');
+      if (!('ref' in outcome)) throw new Error(outcome.answer);
       expect(seen.includes(outcome.ref)).toBe(outcome.answer === 'DUP');
       if (outcome.answer === 'DUP') continue;
       seen.push(outcome.ref);

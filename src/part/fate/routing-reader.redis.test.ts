@@ -6,6 +6,7 @@ import { tenantKeys } from '../../redis/keys.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 import { inboxRefOf } from '../inbox/ref-names.ts';
 import { streamIdOf } from '../lanes/ref.ts';
+import { eventIdOf } from '../log/event-id.ts';
 import { createPartGateReader } from './gate-reader.ts';
 import { createPartRoutingReader } from './routing-reader.ts';
 
@@ -81,6 +82,8 @@ onEachRedis(redis => {
     expect(own?.meta.id).toMatch(/^evt_/);
     expect(await find({ eventId: own?.meta.id as string })).toEqual(own);
     expect(await find({ eventId: 'order/2' })).toBeUndefined();
+    // It has the id that its sender gave, and no other.
+    expect(await find({ eventId: eventIdOf(t.part, first as string) })).toBeUndefined();
     expect(await reader.findEvent(tenant, 'another', { eventId: 'order/1' })).toBeUndefined();
     t.clock.ms += 23 * 3_600_000;
     expect(await find({ eventId: 'order/1' })).toEqual(found);

@@ -130,7 +130,9 @@ export function createPartRoutingReader(
       }
       const hour = Math.floor(nowMs() / HOUR_MS);
       const ref = (await refOfSenderId(redis, part, hour, wanted.eventId)) ?? parseEventId(wanted.eventId, part)?.ref;
-      return ref === undefined ? undefined : readEvent(redis, part, ref);
+      const found = ref === undefined ? undefined : await readEvent(redis, part, ref);
+      // An event whose sender gave an id does not have the one that is made of its ref.
+      return found?.meta.id === wanted.eventId ? found : undefined;
     },
 
     async readDisposition(tenant, queue, integration, { ref, groupKey }, former) {

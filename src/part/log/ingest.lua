@@ -3,10 +3,10 @@
 -- key is active for and that are live. Claims idle lanes for the dispatcher with most room, and pushes them to it.
 --@keys meta log body keys subs positions claims lanes pending waiting turns retries counts ready channel lists ids*
 --@args gen cfgv hour ...
--- More: (16 bytes of the hash of a sender's id or '', group key, metadata, body)*
--- Returns {OK, now, lines}: O ref (stored), D ref (known), F (the quota is used up). Fewer lines than events: the others
---         would pass 1,000 references, and are the next call. Or one word: GONE (no such part), STALE (another cfgv),
---         CLOSED (takes no events), CLOCK and now: `hour` is not that of the part.
+-- More: (id, group key, metadata, body)*; as id '', 16 bytes of the hash of a sender's id, or the ref that an id of ours names
+-- Returns {OK, now, lines}: O ref (stored), D ref (known), R (an id of ours that no event has), F (the quota is used up).
+--         Fewer lines than events: the others would pass 1,000 references, and are the next call. Or one word: GONE (no such
+--         part), STALE (another cfgv), CLOSED (takes no events), CLOCK and now: `hour` is not that of the part.
 -- Refused as a whole, before its first write, when Redis is out of memory (no allow-oom).
 --@include ../lanes/clock.lua
 --@include ../lanes/refs.lua
@@ -32,10 +32,14 @@ if meta.cfgv ~= ARG_CFGV then return { 'STALE' } end
 if meta.state ~= 'open' then return { 'CLOSED' } end
 -- A batch ends before the event that would pass the bound; one that passes it alone is stored and held back.
 local count = (#ARGV - FIRST + 1) / 4
-local groupKeys, numberOf, hashes = {}, {}, {}
+local groupKeys, numberOf, hashes, refs = {}, {}, {}, {}
 for i = FIRST, #ARGV, 4 do
   local hash, groupKey = ARGV[i], ARGV[i + 1]
-  if hash ~= '' then hashes[#hashes + 1] = hash end
+  if isOwn(hash) then
+    refs[#refs + 1] = hash
+  elseif hash ~= '' then
+    hashes[#hashes + 1] = hash
+  end
   if groupKey ~= '' and not numberOf[groupKey] then
     groupKeys[#groupKeys + 1] = groupKey
     numberOf[groupKey] = #groupKeys
@@ -129,6 +133,7 @@ if not hold and next(targetsOf) then
 end
 
 local known = knownIds(hashes)
+noteOwn(known, refs)
 local tailMs, sequence = msOf(tail), tonumber(string.sub(tail, 12), 16)
 local lines, newIds, events, bodies, bodyBytes = {}, {}, {}, {}, 0
 local bytes, maxBytes, stored, storedBytes = tonumber(meta.bytes or '0'), tonumber(meta.maxBytes or '0'), 0, 0
@@ -175,6 +180,8 @@ for i = FIRST, FIRST + 4 * count - 1, 4 do
   local tokens = tokensOf(#body) * #targets / 2
   if hash ~= '' and known[hash] then
     lines[#lines + 1] = 'D' .. known[hash]
+  elseif isOwn(hash) then
+    lines[#lines + 1] = 'R'
   elseif bytes + storedBytes + cost > maxBytes then
     lines[#lines + 1] = 'F'
   else

@@ -2,12 +2,13 @@ import { describe, expect, test } from 'vitest';
 import { createTestPart, event, START_MS } from '../../../test/support/part/part.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 import { HOUR_MS } from '../keys.ts';
-import { msOfRef, streamIdOf } from '../lanes/ref.ts';
+import { msOfRef, refOfMs, streamIdOf } from '../lanes/ref.ts';
+import { eventIdOf } from './event-id.ts';
 import { createReadBodies } from './read-bodies.ts';
 
 onEachRedis(redis => {
   const refsOf = (answer: Awaited<ReturnType<ReturnType<typeof createTestPart>['ingest']>>) =>
-    answer.answer === 'OK' ? answer.events.map(each => (each.answer === 'FULL' ? 'FULL' : each.ref)) : [];
+    answer.answer === 'OK' ? answer.events.map(each => ('ref' in each ? each.ref : each.answer)) : [];
 
   describe('storing', () => {
     test('an event comes back byte by byte, with the group key, and the slots that it was routed to', async () => {
@@ -121,6 +122,30 @@ onEachRedis(redis => {
       expect(await t.ingest(event('', { senderId: 'x' }))).toMatchObject({ events: [{ answer: 'DUP', ref }] });
       t.clock.ms += 1;
       expect(await t.ingest(event('', { senderId: 'x' }))).toMatchObject({ events: [{ answer: 'OK' }] });
+    });
+
+    test('of our own form is a duplicate of the event that it names, or is stored for none', async () => {
+      const t = createTestPart(redis());
+      await t.setUp({ a: {} }, ['k']);
+      const [own, named] = refsOf(
+        await t.ingest(event('k'), event('k', { senderId: 'x', meta: '{"i":"x","s":"/x"}' })),
+      ) as [string, string];
+      const other = eventIdOf({ ...t.part, gen: 'gen2' }, own);
+      const ids = [
+        eventIdOf(t.part, own),
+        eventIdOf(t.part, named),
+        eventIdOf(t.part, refOfMs(START_MS + 1)),
+        eventIdOf(t.part, 'fffffffffffffff'),
+        eventIdOf({ ...t.part, number: 1 }, own),
+        other,
+      ];
+      const answers = refsOf(await t.ingest(...ids.map(senderId => event('k', { senderId }))));
+      expect(answers).toEqual([own, 'RESERVED', 'RESERVED', 'RESERVED', 'RESERVED', expect.any(String)]);
+      expect(await t.ingest(event('k', { senderId: other }))).toMatchObject({ events: [{ answer: 'DUP' }] });
+      expect(await t.log()).toHaveLength(3);
+      expect((await t.counts('a'))[1]).toBe(3);
+      await redis().call('xtrim', t.keys.log, 'MAXLEN', 0);
+      expect(refsOf(await t.ingest(event('k', { senderId: ids[0] })))).toEqual(['RESERVED']);
     });
 
     test('is found after the clock was set back', async () => {

@@ -3,6 +3,8 @@ import type { Argument } from '../../redis/client.ts';
 import { readNamedScript } from '../../redis/named-scripts.ts';
 import { callScript, type ScriptClient } from '../call.ts';
 import { HOUR_MS, type Part, partKeys } from '../keys.ts';
+import { NO_REF } from '../lanes/ref.ts';
+import { parseEventId } from './event-id.ts';
 
 const INGEST = readNamedScript(new URL('ingest.lua', import.meta.url));
 /** Events of one call. */
@@ -12,17 +14,18 @@ const [HOURS_BEFORE, HOURS_AFTER] = [25, 1];
 
 export interface PartEvent {
   /** The id that its sender gave; absent where it is ours, which is made of the ref (`event-id.ts`). */
-  readonly senderId?: string;
+  readonly senderId?: string | undefined;
   /** '' for none: it is routed to nobody. */
   readonly groupKey: string;
+  /** JSON. Begins with the id of its sender, if it has one: `{"i":…`. */
   readonly meta: string;
   readonly body: Buffer;
 }
 
 export type EventAnswer =
   | { readonly answer: 'OK' | 'DUP'; readonly ref: string }
-  /** The stream's quota is used up. */
-  | { readonly answer: 'FULL' };
+  /** FULL: the stream's quota is used up. RESERVED: its sender's id is one of ours, and no event has it. */
+  | { readonly answer: 'FULL' | 'RESERVED' };
 
 export type IngestAnswer =
   | {
@@ -37,14 +40,27 @@ export type IngestAnswer =
 /** Stores and routes up to 64 events, 1 MiB together, in one step. `cfgv` is the configuration that they were read by. */
 export type Ingest = (part: Part, cfgv: string, events: readonly PartEvent[]) => Promise<IngestAnswer>;
 
-/** 16 bytes of SHA-256: what dedupe compares. By way of hex, which takes a quarter of the time. */
-function hashOfId(id: string): Buffer {
-  return Buffer.from(hash('sha256', id, 'hex').slice(0, 32), 'hex');
+/**
+ * Returns what dedupe compares: 16 bytes of SHA-256, by way of hex, which takes a quarter of the time.
+ *
+ * An id that is made as ours are (`event-id.ts`) names an event of this stream. Stored as the id of another one it would be
+ * that of two, so it is not: it is a duplicate of the event that it names, as an id that was answered before is, or it is
+ * RESERVED where the log has no such event, or one whose sender gave another id. Ids of ours from other streams are ids
+ * like any other.
+ */
+function nameOf(part: Part, senderId: string | undefined): Buffer | string {
+  if (senderId === undefined) return '';
+  const own = parseEventId(senderId, part);
+  if (own === undefined) return Buffer.from(hash('sha256', senderId, 'hex').slice(0, 32), 'hex');
+  // No event of this part has it.
+  return own.part === part.number ? own.ref : NO_REF;
 }
 
+const WORDS = { O: 'OK', D: 'DUP', F: 'FULL', R: 'RESERVED' } as const;
+
 function readLine(line: string): EventAnswer {
-  const ref = line.slice(1);
-  return line[0] === 'O' ? { answer: 'OK', ref } : line[0] === 'D' ? { answer: 'DUP', ref } : { answer: 'FULL' };
+  const answer = WORDS[line[0] as keyof typeof WORDS];
+  return answer === 'OK' || answer === 'DUP' ? { answer, ref: line.slice(1) } : { answer };
 }
 
 export function createIngest(redis: ScriptClient, nowMs: () => number = Date.now): Ingest {
@@ -56,7 +72,7 @@ export function createIngest(redis: ScriptClient, nowMs: () => number = Date.now
     const named = events.some(({ senderId }) => senderId !== undefined);
     const more: Argument[] = [];
     for (const { senderId, groupKey, meta, body } of events) {
-      more.push(senderId === undefined ? '' : hashOfId(senderId), groupKey, meta, body);
+      more.push(nameOf(part, senderId), groupKey, meta, body);
     }
     for (;;) {
       const hour = Math.floor(nowMs() / HOUR_MS) + ahead;

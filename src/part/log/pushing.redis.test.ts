@@ -8,7 +8,7 @@ import { createReadBodies } from './read-bodies.ts';
 onEachRedis(redis => {
   const url = () => (redis().cluster ? redisClusterUrl() : redisUrl());
   const refsOf = (answer: Awaited<ReturnType<ReturnType<typeof createTestPart>['ingest']>>) =>
-    answer.answer === 'OK' ? answer.events.map(each => (each.answer === 'FULL' ? 'FULL' : each.ref)) : [];
+    answer.answer === 'OK' ? answer.events.map(each => ('ref' in each ? each.ref : each.answer)) : [];
 
   describe('pushing', () => {
     const pushing = () => {

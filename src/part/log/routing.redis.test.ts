@@ -4,7 +4,7 @@ import { onEachRedis } from '../../redis/testing/each-redis.ts';
 
 onEachRedis(redis => {
   const refsOf = (answer: Awaited<ReturnType<ReturnType<typeof createTestPart>['ingest']>>) =>
-    answer.answer === 'OK' ? answer.events.map(each => (each.answer === 'FULL' ? 'FULL' : each.ref)) : [];
+    answer.answer === 'OK' ? answer.events.map(each => ('ref' in each ? each.ref : each.answer)) : [];
 
   describe('routing', () => {
     test('goes where the key is active and the subscription is live, and nowhere else', async () => {

@@ -1,6 +1,6 @@
 -- Ids that senders gave: hash → ref, a key an hour of the ref, from 25 hours before ARG_HOUR (the hour of the caller's
 -- clock) to one after it. P:meta says in `ids` which hours there are; the sweep removes the oldest. The 24 hours are judged
--- by the ref. Ids of ours need no entry.
+-- by the ref. Ids of ours need no entry: a sender that repeats one names the event itself, by its ref.
 local HOUR_MS, DAY_MS, HOURS_BEFORE = 3600000, 86400000, 25
 local firstHour, lastHour
 local function readHours(text)
@@ -27,6 +27,17 @@ local function knownIds(hashes)
     end
   end
   return known
+end
+
+local function isOwn(id) return #id == #NO_REF end
+
+-- Notes those refs whose events have ids of ours: they are in the log, and their metadata begin with no id of a sender.
+local function noteOwn(known, refs)
+  for _, ref in ipairs(refs) do
+    local id = idOf(ref)
+    local entry = redis.call('XRANGE', KEY_LOG, id, id)[1]
+    if entry and string.sub(entry[2][4], 1, 4) ~= '{"i"' then known[ref] = ref end
+  end
 end
 
 -- Writes (hash, ref)* that were stored at `ms`; returns the new text of `ids`.

@@ -140,7 +140,7 @@ export async function createPartInbox(
       const answer = await t.ingest(...keys.map(groupKey => event(groupKey, { body: Buffer.from(body) })));
       if (answer.answer !== 'OK') throw new Error(answer.answer);
       return answer.events.map(each => {
-        if (each.answer === 'FULL') throw new Error('FULL');
+        if (!('ref' in each)) throw new Error(each.answer);
         return inboxRefOf(each.ref);
       });
     },

@@ -141,7 +141,7 @@ export function createTestPart(redis: RedisClient) {
       );
       if (answer.answer !== 'OK') throw new Error(answer.answer);
       return answer.events.map(each => {
-        if (each.answer === 'FULL') throw new Error('FULL');
+        if (!('ref' in each)) throw new Error(each.answer);
         return each.ref;
       });
     },
