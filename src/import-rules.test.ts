@@ -115,7 +115,9 @@ const RULES: Readonly<Record<string, Rule>> = {
   'dataplane/parts': { rooms: [...DATA_PLANE, 'dataplane/dispatcher', 'part', 'part/*'] },
   'dataplane/router': { rooms: [...DATA_PLANE, 'dataplane'] },
   'dataplane/sandbox': { rooms: [...DATA_PLANE, 'dataplane', 'dataplane/*'] },
-  dataplane: { rooms: [...DATA_PLANE, 'dataplane/ingress', 'dataplane/router'] },
+  dataplane: {
+    rooms: [...DATA_PLANE, 'dataplane/ingress', 'dataplane/router', 'part', 'part/inbox', 'part/log'],
+  },
 
   commands: {
     rooms: ['api', 'api/kinds', 'config', 'controller/engine', 'core/ids', 'kube', 'redis', 'telemetry', 'time'],

@@ -49,10 +49,14 @@ export interface Ingested {
   readonly awake: boolean;
 }
 
-/** What ingress asks of Redis. Missing control state is `unavailable`, never "does not exist". */
-export interface IngressOperations {
+/** What ingress reads. Missing control state is `unavailable`, never "does not exist". */
+export interface IngressReader {
   readonly readQueue: (tenant: string, queue: string) => Promise<IngressQueue | null | 'unavailable'>;
   readonly checkKey: (tenant: string, sha256: string) => Promise<boolean | 'unavailable'>;
+}
+
+/** What ingress asks of Redis. */
+export interface IngressOperations extends IngressReader {
   /** Stores up to 64 events, each once per id within 24 h. */
   readonly ingest: (
     tenant: string,
@@ -62,8 +66,12 @@ export interface IngressOperations {
   ) => Promise<Ingested>;
 }
 
-function storedMeta(event: IngressEvent, source: string): string {
-  const meta: StoredEventMeta = { i: event.id, s: source };
+/** Metadata as they are stored, JSON. Those of an event without an id of its own begin with its source. */
+export function storedMeta(
+  event: Omit<IngressEvent, 'id'> & { readonly id: string | undefined },
+  source: string,
+): string {
+  const meta: StoredEventMeta = event.id === undefined ? { s: source } : { i: event.id, s: source };
   if (event.type !== undefined) meta.t = event.type;
   if (event.contentType !== undefined) meta.c = event.contentType;
   if (event.traceparent !== undefined) meta.p = event.traceparent;
@@ -81,11 +89,13 @@ export function hashOfEventId(id: string): Buffer {
   return Buffer.from(hash('sha256', id, 'hex').slice(0, 32), 'hex');
 }
 
-export function createIngressOperations(
+/** Reads what ingress is configured by. `metaOf` is the key of the hash of a queue, or of the part in its place. */
+export function createIngressReader(
   redis: RedisClient,
   nowMs: () => number,
   alarm: (slot: string) => void,
-): IngressOperations {
+  metaOf: (tenant: string, queue: string) => string,
+): IngressReader {
   /** A tenant without control state: unknown only if the cluster's list of tenants is there and does not name it. */
   async function unknownTenant(tenant: string): Promise<false | 'unavailable'> {
     const [ready, known] = await Promise.all([
@@ -100,7 +110,7 @@ export function createIngressOperations(
   return {
     async readQueue(tenant, queue) {
       const fields = ['ready', 'gen', 'cfgv', 'state', 'eventTypes', 'contextHeaders', 'maxBytes', 'source'];
-      const reply = (await redis.call('hmget', queueKeys(tenant, queue).meta, ...fields)) as (string | null)[];
+      const reply = (await redis.call('hmget', metaOf(tenant, queue), ...fields)) as (string | null)[];
       const [ready, gen, cfgv, state, eventTypes, contextHeaders, maxBytes, source] = reply;
       if (ready === '1') {
         return {
@@ -132,6 +142,16 @@ export function createIngressOperations(
       if (ready !== '1') return unknownTenant(tenant);
       return until !== null && (until === '' || Number(until) > nowMs());
     },
+  };
+}
+
+export function createIngressOperations(
+  redis: RedisClient,
+  nowMs: () => number,
+  alarm: (slot: string) => void,
+): IngressOperations {
+  return {
+    ...createIngressReader(redis, nowMs, alarm, (tenant, queue) => queueKeys(tenant, queue).meta),
 
     async ingest(tenant, queue, config, events) {
       const now = nowMs();

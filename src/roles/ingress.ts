@@ -1,5 +1,7 @@
 import { createIngestion } from '../dataplane/ingestion.ts';
 import { createIngress } from '../dataplane/ingress/server.ts';
+import type { IngressStore } from '../dataplane/ingress/store.ts';
+import { createPartIngestion } from '../dataplane/part-ingestion.ts';
 import { createSandboxDesk } from '../dataplane/sandbox/desk.ts';
 import { createHintIndex } from '../redis/hints.ts';
 import { createIngressOperations } from '../redis/ingress-store.ts';
@@ -7,16 +9,21 @@ import { anyAddress, listenAt } from './listening.ts';
 import { type Parts, type Running } from './parts.ts';
 import { followServedCertificate } from './served-tls.ts';
 
-export async function startIngress(parts: Parts): Promise<Running> {
-  const { config, log, registry, tracing, redis, nowMs, alarm } = parts;
-  const store = createIngestion({
+/** Opens where events are stored. */
+function openStore({ config, redis, nowMs, alarm }: Parts): IngressStore {
+  if (config.layout === 'parts') return createPartIngestion({ redis, nowMs, alarm });
+  return createIngestion({
     operations: createIngressOperations(redis, nowMs, alarm),
     lower: createHintIndex(redis, 'r').lower,
     nowMs,
   });
+}
+
+export async function startIngress(parts: Parts): Promise<Running> {
+  const { config, log, registry, tracing, redis, nowMs } = parts;
   const sandbox = createSandboxDesk({ redis, lower: createHintIndex(redis, 's').lower, nowMs });
   const ingress = createIngress({
-    store,
+    store: openStore(parts),
     sandbox,
     askMasters: redis.callAll,
     registry,

@@ -3,8 +3,8 @@ import { refMs } from '../ids/refs.ts';
 
 /** Metadata of an event in its queue. Stored with every event, hence the short names. */
 export interface StoredEventMeta {
-  /** Event id from the producer. */
-  i: string;
+  /** Event id, always the first field. In a part, only if set by the producer: the others follow from the position. */
+  i?: string;
   /** Event type. */
   t?: string;
   /** Content type. */
@@ -43,7 +43,12 @@ export interface EventMeta {
 
 export function parseEventMeta(stored: string, groupKey: string, ref: string): EventMeta {
   const { i, s, t, c, p, f, a } = JSON.parse(stored) as StoredEventMeta;
-  const meta: { -readonly [K in keyof EventMeta]: EventMeta[K] } = { id: i, groupKey, time: refMs(ref), source: s };
+  const meta: { -readonly [K in keyof EventMeta]: EventMeta[K] } = {
+    id: i as string,
+    groupKey,
+    time: refMs(ref),
+    source: s,
+  };
   if (t !== undefined) meta.type = t;
   if (c !== undefined) meta.contentType = c;
   if (p !== undefined) meta.traceparent = p;

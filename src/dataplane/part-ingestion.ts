@@ -1,0 +1,54 @@
+import { inboxRefOf } from '../part/inbox/ref-names.ts';
+import { type Part, partKeys } from '../part/keys.ts';
+import { eventIdOf } from '../part/log/event-id.ts';
+import { createIngest, type PartEvent } from '../part/log/ingest.ts';
+import type { RedisClient } from '../redis/client.ts';
+import { createIngressReader, storedMeta } from '../redis/ingress-store.ts';
+import type { IngestAnswer, IngestItem, IngressStore } from './ingress/store.ts';
+
+/** Each stream has one part. */
+const NUMBER = 0;
+
+function partEventOf(item: IngestItem, source: string): PartEvent {
+  const { id: senderId, groupKey = '', body } = item;
+  return { senderId, groupKey, meta: storedMeta(item, source), body };
+}
+
+/**
+ * Stores events in parts, where they are routed in the same step: nobody has to be told. An event whose sender gave no id is
+ * stored without one, and answered with the id that all readers make of its position (`eventIdOf`). A sender that repeats
+ * such an id is answered as for any other duplicate; one that makes up such an id is refused (RESERVED), or two events could
+ * have the same.
+ */
+export function createPartIngestion(deps: {
+  readonly redis: RedisClient;
+  readonly nowMs: () => number;
+  readonly alarm: (slot: string) => void;
+}): IngressStore {
+  const { redis, nowMs, alarm } = deps;
+  const ingest = createIngest(redis, nowMs);
+  const metaOf = (tenant: string, queue: string) => partKeys({ tenant, queue, gen: '', number: NUMBER }).meta;
+  const { readQueue, checkKey } = createIngressReader(redis, nowMs, alarm, metaOf);
+  return {
+    readQueue,
+    checkKey,
+    async ingest(tenant, queue, { gen, cfgv, source }, items) {
+      const part: Part = { tenant, queue, gen, number: NUMBER };
+      const done = await ingest(
+        part,
+        cfgv,
+        items.map(item => partEventOf(item, source)),
+      );
+      if (done.answer !== 'OK') {
+        const refused = { answer: done.answer };
+        return { answers: items.map(() => refused) };
+      }
+      const answers = done.events.map((event, i): IngestAnswer => {
+        if (!('ref' in event)) return event;
+        const { answer, ref } = event;
+        return { answer, ref: inboxRefOf(ref), id: items[i]?.id ?? eventIdOf(part, ref) };
+      });
+      return { answers, isPartial: answers.length < items.length };
+    },
+  };
+}
