@@ -43,14 +43,21 @@ onEachRedis(redis => {
     await redis().call('hset', keys.index, `q:${QUEUE}`, '1');
     await redis().call('hset', keys.keys, hash('sha256', KEY), '');
     const writer = createPartWriter(redis(), async () => {});
-    const openKeys = new Map(subscriptions.map(name => [t.nameOf(name), [{ groupKey: 'k', sinceMs: 0 }]]));
+    const keysOf = new Map(subscriptions.map(name => [t.nameOf(name), [{ groupKey: 'k', sinceMs: 0 }]]));
     async function write(change: Partial<QueueRoute> = {}, sub: SubscriptionShort = {}) {
       const want = t.routes(Object.fromEntries(subscriptions.map(name => [name, { sub }])), {
         contextHeaders: HEADERS,
         ...stream,
         ...change,
       });
-      await writer.write({ fence: 1, have: t.routes({}, null), want, isKnown: false, openKeys });
+      await writer.write({
+        fence: 1,
+        have: t.routes({}, null),
+        want,
+        isKnown: false,
+        openKeys: () => keysOf,
+        nowMs: Date.now(),
+      });
     }
     await write();
 

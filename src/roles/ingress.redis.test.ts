@@ -27,7 +27,8 @@ test.each(LAYOUTS)('events are stored where the layout says: %s', async layout =
     have: t.routes({}, null),
     want: routes,
     isKnown: false,
-    openKeys: new Map(),
+    openKeys: () => new Map(),
+    nowMs: Date.now(),
   });
   const port = await freePort();
   const role = await startIngress({

@@ -74,8 +74,16 @@ const OF_PARTS: readonly Mutant[] = [
     ],
   ]),
   ...mutantsOf(`${PART}claims/completing.lua`, [
-    ['anybody ends an attempt', "(outcome == 'd' or string.sub(claim, 17) == ARG_DISPATCHER)", 'true'],
-    ['an attempt that ended holds its claim in the count', '      flightOf[slot] = flightOf[slot] - 1\n', ''],
+    [
+      'anybody ends an attempt',
+      "elseif isClaimed and (outcome == 'd' or string.sub(claim, 17) == ARG_DISPATCHER) then",
+      'elseif isClaimed then',
+    ],
+    [
+      'an attempt that ended holds its claim in the count',
+      '      local flag = string.byte(claim)\n      flightOf[slot] = flightOf[slot] - 1\n',
+      '      local flag = string.byte(claim)\n',
+    ],
     ['what is behind is left', '  if flag == CLAIMED then return end\n', '  if flag ~= CUT_OFF then return end\n'],
     [
       'a lane with more behind it is never left',
