@@ -2,7 +2,7 @@
 --   slot            numbers of the oldest chunk and of the next one (4 bytes each), then up to 16 refs
 --   slot NUL n      a full chunk of 16 refs (n in decimal)
 -- A slot's events are routed in the order of the log, also while it catches up, so a list only grows at its end. Replays and
--- test events are in no list. Who reads a list leaves out what is older than the log; pruning.lua removes it.
+-- test events are in no list. Who reads a list leaves out what is older than the log; the sweep removes it (pruning.lua).
 local listed = {}
 
 -- Notes that an event was routed to a slot.

@@ -1,23 +1,26 @@
--- Removes what retention removed from lists (lists.lua). The sweep calls this with the slots of the log entries that it
--- removes, and the first ref that stays (g for none, of a slot that was deleted). Returns whether there is more to do.
+-- Removes the oldest chunks of a list (lists.lua): those whose refs are all before `keepsFrom`; g for all that it has, of a
+-- slot that was deleted. Returns whether there is more to do, and what was removed: texts of packed refs.
 local MOST_PRUNED = 64
 local function pruneList(slot, keepsFrom)
   local head = redis.call('HGET', KEY_LISTS, slot)
-  if not head then return false end
+  if not head then return false, {} end
   local first, next = struct.unpack('>I4I4', head)
-  local gone = {}
+  local gone, texts = {}, {}
   while first < next and #gone < MOST_PRUNED do
     local field = slot .. '\0' .. first
     local chunk = redis.call('HGET', KEY_LISTS, field)
     if chunk and unpackRef(chunk, #chunk - REF_BYTES + 1) >= keepsFrom then break end
     gone[#gone + 1] = field
+    texts[#texts + 1] = chunk or nil
     first = first + 1
   end
-  if first == next and unpackRef(head, #head - REF_BYTES + 1) < keepsFrom then
+  local isLast = first == next and unpackRef(head, #head - REF_BYTES + 1) < keepsFrom
+  if isLast then
     gone[#gone + 1] = slot
+    texts[#texts + 1] = string.sub(head, HEAD_BYTES + 1)
   elseif #gone > 0 then
     redis.call('HSET', KEY_LISTS, slot, struct.pack('>I4', first) .. string.sub(head, 5))
   end
   if #gone > 0 then redis.call('HDEL', KEY_LISTS, unpack(gone)) end
-  return #gone >= MOST_PRUNED and gone[#gone] ~= slot
+  return #gone >= MOST_PRUNED and not isLast, texts
 end

@@ -1,51 +1,68 @@
 import { expect, test } from 'vitest';
 import { createPartInbox, type PartInbox } from '../../../test/support/part/part-inbox.ts';
-import { readNamedScript } from '../../redis/named-scripts.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
-import { partRefOf } from '../inbox/ref-names.ts';
+import { sweepAll } from '../sweep/testing/sweep-all.ts';
 
-const PRUNE = readNamedScript(new URL('prune.lua', import.meta.url));
+const RETENTION_MS = 3_600_000;
 
 onEachRedis(redis => {
-  const prune = ({ client, t, slot }: PartInbox, keepsFrom: string) =>
-    client.runNamed(PRUNE, { keys: t.keys, args: { gen: t.part.gen, keepsFrom }, more: [slot] });
   const listed = async ({ reader, inbox }: PartInbox) => {
     const page = await reader.list(inbox, { limit: 250 });
     return page.answer === 'OK' ? page.events.map(({ ref }) => ref) : page.answer;
   };
+  async function start() {
+    const inbox = await createPartInbox(redis());
+    await inbox.part.change({ kind: 'meta', field: 'retentionMs', value: String(RETENTION_MS) });
+    return inbox;
+  }
   async function fill(inbox: PartInbox, events: number): Promise<string[]> {
     const refs: string[] = [];
     while (refs.length < events) refs.push(...(await inbox.publish(Array.from({ length: 10 }, () => 'a'))));
     return refs;
   }
+  /** Removes all events that were published before `afterMs` passed. */
+  async function retain({ part }: PartInbox, afterMs: number) {
+    part.clock.ms += afterMs;
+    return sweepAll(part);
+  }
+  const fields = ({ t }: PartInbox) => redis().call('hlen', t.keys.lists);
 
-  test('removes whole chunks before a ref, of one slot, and keeps what is left in order', async () => {
-    const inbox = await createPartInbox(redis());
+  test('retention removes whole chunks from lists, and keeps what is left in order', async () => {
+    const inbox = await start();
     await inbox.part.setRow('other', {});
     await inbox.part.activate('other', 'a');
-    const refs = await fill(inbox, 100);
-    expect(await redis().call('hlen', inbox.t.keys.lists)).toBe(14);
-    expect(await prune(inbox, partRefOf(refs[40] as string) as string)).toEqual(['OK', 0]);
-    expect(await redis().call('hlen', inbox.t.keys.lists)).toBe(12);
-    expect(await listed(inbox)).toEqual(refs.slice(32));
+    await fill(inbox, 40);
+    inbox.part.clock.ms += RETENTION_MS / 2;
+    const young = await fill(inbox, 60);
+    expect(await fields(inbox)).toBe(14);
+    expect(await retain(inbox, RETENTION_MS / 2 + 1)).toMatchObject({ events: 40 });
+    // Two of the chunks of each list have no younger event.
+    expect(await fields(inbox)).toBe(10);
+    expect(await listed(inbox)).toEqual(young);
     const more = await fill(inbox, 20);
-    expect(await listed(inbox)).toEqual([...refs.slice(32), ...more]);
+    expect(await listed(inbox)).toEqual([...young, ...more]);
   });
 
-  test('of all that a slot has leaves nothing, and begins anew', async () => {
-    const inbox = await createPartInbox(redis());
+  test('nothing is left of a list whose events are all too old; it begins anew', async () => {
+    const inbox = await start();
     await fill(inbox, 40);
-    expect(await prune(inbox, 'g')).toEqual(['OK', 0]);
+    await retain(inbox, RETENTION_MS + 1);
     expect(await redis().call('exists', inbox.t.keys.lists)).toBe(0);
     const refs = await fill(inbox, 40);
     expect(await listed(inbox)).toEqual(refs);
   });
 
-  test('does 64 chunks a call', async () => {
-    const inbox = await createPartInbox(redis());
+  test('the list of a deleted subscription goes in several calls, that of another stays', async () => {
+    const inbox = await start();
+    await inbox.part.setRow('other', {});
+    await inbox.part.activate('other', 'a');
     await fill(inbox, 1_100);
-    expect(await prune(inbox, 'g')).toEqual(['OK', 1]);
-    expect(await prune(inbox, 'g')).toEqual(['OK', 0]);
-    expect(await redis().call('exists', inbox.t.keys.lists)).toBe(0);
+    const before = (await fields(inbox)) as number;
+    await inbox.drain();
+    await inbox.part.change({ kind: 'drop', slot: inbox.slot, how: 'delete' });
+    expect((await sweepAll(inbox.part)).calls).toBeGreaterThan(2);
+    expect(await fields(inbox)).toBe(before / 2);
+    const left = (await redis().call('hkeys', inbox.t.keys.lists)) as string[];
+    expect(left.filter(field => field.startsWith(inbox.slot))).toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Removes events that are older than retention, oldest first, a slice a call. What is still open of them ends as expired,
--- what was not routed yet is counted. Anybody may call: P:meta says how far it is.
---@keys meta log body subs positions late claims lanes pending waiting turns retries tries counts final channel records*
+-- Removes events that are older than retention, oldest first, a slice a call. What is still open of them ends as expired, and
+-- so do their replays; what was not routed yet is counted. Anybody may call: P:meta says how far it is.
+--@keys meta log body subs positions late claims lanes pending waiting turns retries tries counts final lists replays channel records*
 --@args gen bucket
 -- bucket: number of the bucket in the list of records.
 -- Returns {OK, events removed, deliveries that expired, expired unrouted (subscriptions times events), 1
@@ -17,9 +17,13 @@
 --@include ../records/records.lua
 --@include ../log/cost.lua
 --@include ../../redis/scripts/lib/traffic.lua
+--@include ../lists/packing.lua
+--@include ../lists/pruning.lua
 local ENTRIES, PAGE, POSITIONS = 128, 16, 256
 local SLICE_REFERENCES, SLICE_BYTES = 10000, 4194304
 local LOOKED, MOST_ENDED = 500, 100
+-- Bytes of the ids of replays of one reference.
+local MOST_IDS = 8192
 local LONGEST_MS, BUCKET_MS = 2592000000, 21600000
 -- Flag of a claim whose event was ended by its owner: it only holds its lane.
 local ENDED_CLAIM = 120
@@ -102,25 +106,74 @@ local function movePositions(last, cursor)
   return lost, '-'
 end
 
--- References of the slice from where the last call stopped: event, its lane of a slot, the same without order.
-local slots, refs, numbers, lanes, entries = {}, {}, {}, {}, {}
+-- References of the slice from where the last call stopped, each with its replays behind it: event, its lane of a slot, the
+-- same without order.
+local slots, refs, numbers, replays, lanes, entries = {}, {}, {}, {}, {}, {}
 local nextRef, nextNumber
+local function addReference(slot, ref, number, groupKey, replay)
+  local i = #slots + 1
+  slots[i], refs[i], numbers[i], replays[i] = slot, ref, number, replay or false
+  lanes[i] = slot .. groupKey .. (replay and '\1' .. replay or '')
+  entries[i] = lanes[i] .. '\0' .. ref
+end
+
+-- Fields of P:rp that were read, where the replays of each begin and end, and ids that were left for the next call.
+local replayed, replayedFrom, replayedTill, replaysLeft = {}, {}, {}, {}
+local function addReplays(slot, ref, number, groupKey)
+  local field = slot .. ref
+  local ids = redis.call('HGET', KEY_REPLAYS, field)
+  if not ids then return end
+  if #ids > MOST_IDS then
+    local some = string.match(string.sub(ids, 1, MOST_IDS), '^.*,')
+    replaysLeft[field] = string.sub(ids, #some + 1)
+    ids = some
+  end
+  local k = #replayed + 1
+  replayed[k], replayedFrom[k] = field, #slots
+  for id in string.gmatch(ids, '[^,]+') do addReference(slot, ref, number, groupKey, id) end
+  replayedTill[k] = #slots
+end
+
 local function collectReferences(last, ref, number)
+  local hasReplays = redis.call('EXISTS', KEY_REPLAYS) == 1
   eachEvent(idOf(ref), idOf(last), function(each, fields)
     local packed = fields[10] .. (redis.call('HGET', KEY_LATE, each) or '')
     for n = each == ref and number or 0, #packed / 5 - 1 do
-      if #slots == LOOKED then
+      if #slots >= LOOKED then
         nextRef, nextNumber = each, n
         return false
       end
       local slot = unpackSlot(string.sub(packed, 5 * n + 1, 5 * n + 5))
-      local i = #slots + 1
-      slots[i], refs[i], numbers[i] = slot, each, n
-      lanes[i] = slot .. fields[2]
-      entries[i] = lanes[i] .. '\0' .. each
+      addReference(slot, each, n, fields[2])
+      if hasReplays then addReplays(slot, each, n, fields[2]) end
     end
     return true
   end)
+end
+
+-- Forgets replays, of the first `ended` references and replays.
+local function forgetReplays(ended)
+  local forgotten = {}
+  for k, field in ipairs(replayed) do
+    if replayedTill[k] > ended then break end
+    if replaysLeft[field] then
+      redis.call('HSET', KEY_REPLAYS, field, replaysLeft[field])
+      nextRef, nextNumber = refs[replayedFrom[k]], numbers[replayedFrom[k]]
+      break
+    end
+    forgotten[#forgotten + 1] = field
+  end
+  inSlices('HDEL', KEY_REPLAYS, forgotten)
+end
+
+-- What a partner's inbox lists of the slice goes with it.
+local function pruneLists(last)
+  local keepsFrom = string.format('%s%04x', string.sub(last, 1, 11), tonumber(string.sub(last, 12), 16) + 1)
+  local pruned = {}
+  for _, slot in ipairs(slots) do
+    if not pruned[slot] then pruneList(slot, keepsFrom) end
+    pruned[slot] = true
+  end
 end
 
 local function isClaimOf(lane, ref)
@@ -131,20 +184,20 @@ end
 -- Index in KEYS of the records of an event.
 local function recordsOf(ref) return FIRST_RECORDS + math.floor(msOf(ref) / BUCKET_MS) - ARG_BUCKET end
 
--- Ends those of the references that are open; where these are too many, the first of them.
+-- Ends those of the references that are open; where these are too many, the first of them. Returns how many it went through.
 local function endReferences()
-  if #slots == 0 then return end
+  if #slots == 0 then return 0 end
   local waits = redis.call('EXISTS', KEY_PENDING) == 1 and redis.call('ZMSCORE', KEY_PENDING, unpack(entries)) or {}
   if redis.call('EXISTS', KEY_CLAIMS) == 1 then
     readFields(KEY_CLAIMS, lanes, claimOf)
     readFields(KEY_CLAIMS, entries, claimOf)
   end
-  local open, openSlots, openLanes, fieldsOf = {}, {}, {}, {}
+  local open, openSlots, openLanes, fieldsOf, ended = {}, {}, {}, {}, #slots
   for i, entry in ipairs(entries) do
     local claimed = isClaimOf(lanes[i], refs[i]) and lanes[i] or isClaimOf(entry, refs[i]) and entry
     if waits[i] or claimed then
       if #open == MOST_ENDED then
-        nextRef, nextNumber = refs[i], numbers[i]
+        nextRef, nextNumber, ended = refs[i], numbers[i], i - 1
         break
       end
       open[#open + 1] = { i, claimed }
@@ -153,19 +206,20 @@ local function endReferences()
       openLanes[#openLanes + 1] = entry
       local at = recordsOf(refs[i])
       fieldsOf[at] = fieldsOf[at] or {}
-      table.insert(fieldsOf[at], refs[i])
+      table.insert(fieldsOf[at], recordName(refs[i], replays[i]))
     end
   end
-  if #open == 0 then return end
+  if #open == 0 then return ended end
   readSlots(openSlots)
   readFields(KEY_LANES, openLanes, stateOf)
   readRecords(fieldsOf)
   for _, each in ipairs(open) do
     local i, claimed = each[1], each[2]
     local lane = claimed or (stateOf[entries[i]] and entries[i]) or lanes[i]
-    expireEvent(slots[i], lane, entries[i], refs[i], nil, recordsOf(refs[i]), claimed)
+    expireEvent(slots[i], lane, entries[i], refs[i], replays[i] or nil, recordsOf(refs[i]), claimed)
   end
   continueLanes()
+  return ended
 end
 
 -- Removes the events of the slice; returns how many there were.
@@ -208,7 +262,8 @@ local events, lost = 0, 0
 if cursor ~= '-' then lost, cursor = movePositions(last, cursor) end
 if cursor == '-' then
   collectReferences(last, ref, tonumber(number))
-  endReferences()
+  forgetReplays(endReferences())
+  pruneLists(last)
   if nextRef then ref, number = nextRef, nextNumber else events = removeEvents(last) end
 end
 if events > 0 then gone[#gone + 1] = 'cut' else put('cut', last .. ' ' .. cursor .. ' ' .. ref .. string.format(' %d', number)) end

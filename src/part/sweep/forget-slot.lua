@@ -1,10 +1,13 @@
 #!lua flags=allow-oom
 -- Removes what a deleted subscription left, a slice a call. P:dropped says when: at once, or when retention is over.
---@keys meta subs counts claims lanes pending waiting turns retries tries off health final answers dropped
+--@keys meta log subs counts claims lanes pending waiting turns retries tries off health final answers lists replays ownCounts dropped
 --@args gen
 -- Returns {OK, 1 where there is more to do}, or GONE.
 --@include ../lanes/clock.lua
+--@include ../lanes/refs.lua
 --@include ../lanes/lanes.lua
+--@include ../lists/packing.lua
+--@include ../lists/pruning.lua
 local MOST, CLAIMED_MS = 500, 30000
 if redis.call('HGET', KEY_META, 'gen') ~= ARG_GEN then return { 'GONE' } end
 local slot = redis.call('ZRANGEBYSCORE', KEY_DROPPED, '-inf', now, 'LIMIT', 0, 1)[1]
@@ -48,11 +51,21 @@ local waits = membersOf(KEY_WAITING)
 inSlices('ZREM', KEY_WAITING, waits)
 if #waits == MOST then return { 'OK', 1 } end
 
+-- Its list says which events it may have replays of: others have none, since retention removed them.
+local more, lists = pruneList(slot, 'g')
+local replays = {}
+for _, text in ipairs(lists) do
+  for at = 1, #text, REF_BYTES do replays[#replays + 1] = slot .. unpackRef(text, at) end
+end
+inSlices('HDEL', KEY_REPLAYS, replays)
+if more then return { 'OK', 1 } end
+
 local first, last = string.match(redis.call('HGET', KEY_ANSWERS, slot) or '0 0 0', '^(%d+) (%d+)')
 local answers = { slot }
 for number = tonumber(first), tonumber(last) - 1 do answers[#answers + 1] = slot .. string.format(':%.0f', number) end
 redis.call('HDEL', KEY_ANSWERS, unpack(answers))
 redis.call('HDEL', KEY_HEALTH, slot, slot .. ':p')
+redis.call('HDEL', KEY_OWN_COUNTS, slot .. ':skipped', slot .. ':replayed')
 redis.call('ZREM', KEY_TURNS, slot)
 -- An attempt under way still counts where it ends, and may leave its event again.
 local flight = string.match(redis.call('HGET', KEY_COUNTS, slot) or '0', '^%d+')
