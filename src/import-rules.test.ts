@@ -54,10 +54,11 @@ const RULES: Readonly<Record<string, Rule>> = {
   'part/sweep': { rooms: ['redis', 'part', 'part/lanes'] },
   'part/tokens': { rooms: ['redis', 'part'] },
   'part/gate': { rooms: ['core/delivery', 'redis', 'part'] },
-  'part/claims': { rooms: ['redis', 'part', 'part/lanes', 'part/records'] },
+  'part/claims': { rooms: ['api', 'redis', 'part', 'part/lanes', 'part/records'] },
   'part/inbox': { rooms: ['core/events', 'core/ids', 'redis', 'part', 'part/lanes', 'part/log'] },
   'part/lists': { rooms: [] },
   'part/fate': { rooms: ['core/routing', 'redis', 'part', 'part/inbox', 'part/lanes', 'part/log', 'part/gate'] },
+  'part/state': { rooms: ['core/delivery', 'redis', 'part', 'part/claims', 'part/inbox'] },
   'part/members': { rooms: ['redis', 'part'] },
   'part/control': {
     rooms: ['core/routing', 'redis', 'part', 'part/gate', 'part/lanes', 'part/sweep', 'part/tokens'],

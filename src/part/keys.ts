@@ -63,8 +63,8 @@ export function partKeys({ tenant, queue, gen, number }: Part) {
     lists: key('in'),
     /** HASH: slot, ref → ids of its replays. */
     replays: key('rp'),
-    /** HASH: slot, `:skipped` or `:replayed` → how many: what its owner did. */
-    ownCounts: key('own'),
+    /** HASH: slot → when the first dead letter of the last hour with any came, ms; its ref; youngest ref of all of them. */
+    deadLetters: key('dead'),
     /** ZSET by lex: slot, ref (and `:replay`) of dead, skipped and expired ones. */
     final: key('fin'),
     /** HASH: what failed attempts were answered with, `claims/answers.lua`. */

@@ -100,6 +100,7 @@ const worker = createPartWorker(
     attempt: client.attempt,
     onAttempt: () => {},
     onDisabled: () => {},
+    onDelivery: () => {},
     onClosed: () => {},
     log,
   },

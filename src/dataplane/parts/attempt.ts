@@ -28,12 +28,13 @@ export function createAttempt(deps: DeliverDeps, part: Part): Attempt {
     const inboxRef = refOfStreamId(streamIdOf(ref));
     const cached = body && { meta: metaOf(part, event.meta, event.groupKey, ref, inboxRef), body };
     const done = await deliver(deps, subscription, { lane, ref: inboxRef, attempts, lapses }, '', atMs, cached);
-    const { outcome, dueMs, record, attempt: text, responseBody, responseTruncated } = done;
+    const { outcome, attempted, dueMs, record, attempt: text, responseBody, responseTruncated } = done;
     return {
       lane,
       ref,
       outcome,
       ...noteOf(record, text),
+      ...(attempted === undefined ? {} : { attempted }),
       ...(dueMs === undefined ? {} : { dueMs }),
       ...(responseBody === undefined ? {} : { responseBody }),
       ...(responseTruncated === undefined ? {} : { responseTruncated }),

@@ -4,6 +4,7 @@ import type { Evict, ReadOwnClaims } from '../../part/claims/held-claims.ts';
 import type { LookAtPart } from '../../part/claims/look.ts';
 import type { Part } from '../../part/keys.ts';
 import type { ReadBodies } from '../../part/log/read-bodies.ts';
+import type { DeliveryNews } from '../../redis/delivery-news.ts';
 import type { PushConnection } from '../../redis/push-connection.ts';
 import type { DeliverDeps } from '../dispatcher/deliver.ts';
 import type { SlotOpening } from './opened-slots.ts';
@@ -25,6 +26,8 @@ export interface PartWorkerDeps extends SlotOpening, Omit<DeliverDeps, 'nowMs'> 
   readonly onActivity?: (hold: string | undefined) => void;
   /** An endpoint was disabled by what it answered. */
   readonly onDisabled: (part: Part, slot: string) => void;
+  /** Deliveries of a subscription go differently now. */
+  readonly onDelivery: (part: Part, slot: string, news: DeliveryNews) => void;
   /** Control data of a part are missing. */
   readonly onClosed: (part: Part) => void;
 }

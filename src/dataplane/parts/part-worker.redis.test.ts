@@ -164,6 +164,17 @@ onEachRedis(redis => {
       expect(sink.arrivals).toHaveLength(4);
     });
 
+    test('tell how deliveries go where that changed', async () => {
+      const { world, sink } = await start();
+      sink.control.script = (_arrival, response) => {
+        response.writeHead(sink.arrivals.length === 1 ? 500 : 204).end();
+      };
+      await world.startWorker('d1');
+      await world.send('k');
+      const told = [`${world.slot('a')} HttpError 0`, `${world.slot('a')} Succeeded 0`];
+      await vi.waitFor(() => expect([...new Set(world.news)]).toEqual(told), soon);
+    });
+
     test('a 410 disables the endpoint: nothing more is sent, nothing is lost', async () => {
       const { world, sink } = await start();
       sink.control.script = (_arrival, response) => void response.writeHead(410).end();

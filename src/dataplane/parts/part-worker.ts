@@ -170,6 +170,7 @@ export function createPartWorker(deps: PartWorkerDeps, part: Part): PartWorker {
     if (advancedVersion !== version || answer.hold !== undefined) advance();
     if (answer.answer === 'CLOSED') deps.onClosed(part);
     for (const slot of answer.disabled) deps.onDisabled(part, slot);
+    for (const { slot, news } of answer.news) deps.onDelivery(part, slot, news);
     for (const lapsed of answer.lapsed) evict(lapsed);
     clearTimeout(dueTimer);
     if (answer.dueMs !== undefined) wakeAt(answer.dueMs);

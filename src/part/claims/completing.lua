@@ -1,7 +1,8 @@
 -- Ends `count` attempts, six arguments each from `at`:
 --   lane, ref, outcome, due (ms, of f), index in KEYS of the records of its ref, note (reason, ' ', latency in hex or -)
 --   outcome: d(elivered), x (dead), e(xpired): final; f(ailed): again when due; g(one): answered with 410, which disables the
---   endpoint, and goes first when it is enabled again; r(eleased): again at once, no attempt counted
+--   endpoint, and goes first when it is enabled again; r(eleased): again at once, no attempt counted. Behind all but d a letter
+--   of how the attempt ended (exchange.ts), where one was made that says something of the endpoint
 -- After them (number of an item from 0, + if the answer was longer, or '', what an attempt was answered with)*.
 -- `delivered` is taken while the event is open, whoever holds it: the partner has it. Anything else only of who holds it.
 -- Returns letters: o (done), g (ended before), s (another claim holds it, or none); and the slots that were disabled by this.
@@ -41,7 +42,8 @@ local function finishEvent(lane, ref, entry, outcome, at, note, answer)
   if outcome ~= 'd' then redis.call('ZADD', KEY_FINAL, 0, slot .. name) end
   if answer then keepAnswer(slot, entry, attempts, ARGV[answer + 1], ARGV[answer + 2]) end
   local isTesting = isTest(lane)
-  if not isTesting then countEnd(slot, outcome) end
+  if not isTesting then addCount(slot, outcome, 1) end
+  if outcome == 'x' and not isTesting then noteDeath(slot, ref) end
   local counts = not isTesting and not replay
   if outcome == 'd' then
     noteOutcome(slot, entry, 'delivered')
@@ -149,7 +151,7 @@ local function complete(at, count)
     local lane = ARGV[i]
     lanes[#lanes + 1] = lane
     slots[#slots + 1] = slotOf(lane)
-    if FINAL[ARGV[i + 2]] then
+    if FINAL[string.sub(ARGV[i + 2], 1, 1)] then
       local key = FIRST_RECORDS + tonumber(ARGV[i + 4])
       fieldsOf[key] = fieldsOf[key] or {}
       table.insert(fieldsOf[key], recordName(ARGV[i + 1], replayOf(lane)))
@@ -161,12 +163,14 @@ local function complete(at, count)
   readRecords(fieldsOf)
   local touched = {}
   for i = at, at + 6 * count - 1, 6 do
-    local lane, ref, outcome, due = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
+    local lane, ref, due = ARGV[i], ARGV[i + 1], ARGV[i + 3]
+    local outcome, attempt = string.sub(ARGV[i + 2], 1, 1), string.sub(ARGV[i + 2], 2)
     local recordsKey, note, answer = FIRST_RECORDS + tonumber(ARGV[i + 4]), ARGV[i + 5], answers[i]
     -- What an earlier one of this call changed has to be in P:pend.
     if touched[lane] then writeLanes() end
     touched[lane] = true
     local slot, entry, claim = slotOf(lane), entryOf(lane, ref), claimOf[lane]
+    if outcome == 'd' then attemptOf[slot] = 's' elseif attempt ~= '' then attemptOf[slot] = attempt end
     local isClaimed = claim and string.sub(claim, 2, 16) == ref
     if isClaimed and isEnded(claim) and (outcome == 'd' or string.sub(claim, 17) == ARG_DISPATCHER) then
       flightOf[slot] = flightOf[slot] - 1

@@ -1,13 +1,14 @@
 #!lua flags=allow-oom
 -- Ends attempts of any slots of a part, goes on with their lanes, and claims lanes that wait: all for one dispatcher.
---@keys meta log body subs claims lanes pending waiting turns retries tries off counts health final answers ready records*
+--@keys meta log body subs claims lanes pending waiting turns retries tries off counts health final answers deadLetters ready records*
 --@args gen dispatcher readyMs limit held lapsed seen seenBytes roomBytes most count ...
 -- limit, held: claims that it may hold here, and that it holds, with those that it ends here; lapsed: 1 if one of them
 -- lapsed twice or more. seen, seenBytes: of the pushes that it has read. roomBytes: of pushes that it may not have read yet.
 -- most: claims that it asks for. count: attempts that it ends, as lib completing says, with bodies of answers behind them.
 -- Returns {word, now, claims and bytes ever pushed to it, letters (completing), due (ms of the next retry or '', what
 --         waits aside), 1 where more may be claimed at once, version of the rows, slots whose endpoint this disabled,
---         dispatchers that were not heard of for too long (evict them), hold or '', events as lib message says}.
+--         dispatchers that were not heard of for too long (evict them), hold or '', news of slots as lib news says, events
+--         as lib message says}.
 --         Words: OK; CLOSED (missing is closed: attempts were ended, nothing is claimed); HELD (four others are at work:
 --         the same); or GONE alone (another generation).
 --@include ../lanes/clock.lua
@@ -43,12 +44,14 @@ local budget = word == 'OK' and math.max(0, math.min(limit - held, tonumber(ARG_
 --@include pace.lua
 --@include health.lua
 --@include answers.lua
+--@include news.lua
 --@include completing.lua
 --@include claiming.lua
 local letters, disabled = complete(FIRST, count)
 writeLanes()
 wakeDue()
 local more = budget > taken and claim() or 0
+local news = noteDeliveries()
 writeCounts()
 if delivered + missed > 0 then
   redis.call('HSET', KEY_META, 'out', counted(meta[4], now, '', delivered, missed, 0))
@@ -65,5 +68,5 @@ local due = redis.call('ZRANGE', KEY_RETRIES, 0, 0, 'WITHSCORES')[2] or ''
 if budget > taken and due ~= '' and tonumber(due) <= now then more = 1 end
 return {
   word, now, pushed, bytes, letters, due, more, meta[3] or '0', table.concat(disabled, ' '), table.concat(lapsed, ' '),
-  meta[5] or '', claimedEvents(),
+  meta[5] or '', news, claimedEvents(),
 }

@@ -1,9 +1,11 @@
+import type { AttemptOutcome } from '../../api/delivery-status.ts';
 import type { Argument, Reply } from '../../redis/client.ts';
 import { readNamedScript } from '../../redis/named-scripts.ts';
 import { callForBuffers, type ScriptClient } from '../call.ts';
 import { type Part, partKeys, recordsBucketOf } from '../keys.ts';
 import { msOfRef } from '../lanes/ref.ts';
 import { type AttemptNote, noteText } from '../records/record.ts';
+import { ATTEMPT_LETTERS, parseSlotNews, type SlotNews } from './delivery-note.ts';
 import { type ClaimedEvent, parseEvents } from './message.ts';
 
 const EXCHANGE = readNamedScript(new URL('exchange.lua', import.meta.url));
@@ -14,6 +16,8 @@ export interface Completion extends AttemptNote {
   readonly ref: string;
   /** gone: answered with 410, which disables the endpoint; the event stays open. released: it was not sent. */
   readonly outcome: 'delivered' | 'dead' | 'expired' | 'failed' | 'gone' | 'released';
+  /** How the attempt ended, for the status of the subscription; absent where none was made. A delivery has succeeded. */
+  readonly attempted?: AttemptOutcome;
   /** When a failed one is repeated. */
   readonly dueMs?: number;
   /** What a failed one was answered with; at most 16 KiB. */
@@ -63,6 +67,8 @@ export type ExchangeAnswer =
       readonly lapsed: readonly string[];
       /** Why the part is held back: there is something to advance. */
       readonly hold: string | undefined;
+      /** Slots whose deliveries go differently now. */
+      readonly news: readonly SlotNews[];
       readonly events: readonly ClaimedEvent[];
     }
   | { readonly answer: 'GONE' };
@@ -101,6 +107,11 @@ function bodiesOf(completions: readonly Completion[]): Argument[] {
   return bodies.flat();
 }
 
+function outcomeText({ outcome, attempted }: Completion): string {
+  const isPlain = outcome === 'delivered' || attempted === undefined;
+  return LETTERS[outcome] + (isPlain ? '' : ATTEMPT_LETTERS[attempted]);
+}
+
 const words = (text: Reply | undefined) => (text as Buffer).toString('latin1').split(' ').filter(Boolean);
 
 export function createExchange(redis: ScriptClient): Exchange {
@@ -113,8 +124,8 @@ export function createExchange(redis: ScriptClient): Exchange {
       const bucket = recordsBucketOf(msOfRef(completion.ref));
       const index = indexes.get(bucket) ?? listed.push(keys.records(bucket)) - 1;
       indexes.set(bucket, index);
-      const { lane, ref, outcome, dueMs = 0 } = completion;
-      more.push(lane, ref, LETTERS[outcome], dueMs, index, noteText(completion));
+      const { lane, ref, dueMs = 0 } = completion;
+      more.push(lane, ref, outcomeText(completion), dueMs, index, noteText(completion));
     }
     more.push(...bodiesOf(completions));
     const { dispatcher, readyMs, limit, held, holdsLapsed, pushed, bytes, roomBytes } = holding;
@@ -122,7 +133,7 @@ export function createExchange(redis: ScriptClient): Exchange {
     const args = { gen: part.gen, ...self, roomBytes, most, count: completions.length };
     const [answer, ...rest] = await callForBuffers(redis, EXCHANGE, { keys, listed, args, more });
     if (answer === 'GONE') return { answer };
-    const [nowMs, claims, total, letters, due, hasMore, version, disabled, lapsed, hold, events] = rest;
+    const [nowMs, claims, total, letters, due, hasMore, version, disabled, lapsed, hold, news, events] = rest;
     return {
       answer: answer as 'OK',
       nowMs: nowMs as number,
@@ -135,6 +146,7 @@ export function createExchange(redis: ScriptClient): Exchange {
       disabled: words(disabled),
       lapsed: words(lapsed),
       hold: (hold as Buffer).length === 0 ? undefined : (hold as Buffer).toString('latin1'),
+      news: parseSlotNews((news as Buffer).toString('latin1')),
       events: parseEvents(events as Buffer),
     };
   };

@@ -5,9 +5,7 @@
 --   disabled  - or when the endpoint was disabled, ms, and g (it answered 410) or f (nothing but failures for five days)
 --   probe     entry of the event whose claim probes now, or nothing
 -- What began before `enabled` of the row (when the owner said that the endpoint works again) does not count any more.
-local OPENS_AFTER, OPENS_WITHIN_MS, OPENS_AT_ONCE = 10, 30000, 100
 local FIRST_PAUSE_MS, LONGEST_PAUSE_MS = 1000, 60000
-local FAILING_MS, LEAST_FAILURES = 432000000, 10
 local isAnySick
 
 local function writeHealth(slot, h)
@@ -40,6 +38,8 @@ end
 -- Whether this opened the breaker is told by `pause`, whether it disabled the endpoint by what is returned. `entries`: of
 -- the claims that ended, of which none succeeded.
 local function noteFailures(slot, failed, gone, entries)
+  local OPENS_AFTER, OPENS_WITHIN_MS, OPENS_AT_ONCE = 10, 30000, 100
+  local FAILING_MS, LEAST_FAILURES = 432000000, 10
   local h = healthOf(slot) or { since = now, failures = 0, next = 0, pause = 0, disabled = '-', probe = '' }
   if h.disabled ~= '-' then return h, false end
   h.failures = h.failures + failed

@@ -1,14 +1,15 @@
 -- Rows (P:subs) and counters (P:n) of slots. A row: route (o, p, c), send (o, h), order (o, u), cap (5), pace (5, attempts a
 -- second or 00000), enabled (13, ms), since (15), then what scripts do not read. A slot may have twice its cap of claims:
 -- one is held until its completion is written.
--- Counters: in flight, routed, waiting, delivered, dead, expired. Waiting says whether lanes of the slot wait. While they do
--- nothing is pushed, so that nothing passes them:
+-- Counters: in flight, routed, waiting, delivered, dead, expired, skipped, replayed; then, once an exchange noted it, how
+-- deliveries go (claims/news.lua). All but those in flight are without test events. Waiting says whether lanes of the slot
+-- wait. While they do nothing is pushed, so that nothing passes them:
 --   0  none waits
 --   1  some wait: the slot has a turn, or is at its limit of claims and is given one by what ends
 --   2  the slot is stopped: what starts it again (the gate, a wake-up in P:retry) gives it a turn
 --   3  none waits, but only an exchange may claim: the breaker is open
 local NONE, SOME, STOPPED, ASK = '0', '1', '2', '3'
-local NO_COUNTS = { 0, 0, '0', ' 0 0 0' }
+local NO_COUNTS = { 0, 0, '0', ' 0 0 0 0 0' }
 local routeOf, sendOf, orderOf, limitOf, paceOf, enabledOf = {}, {}, {}, {}, {}, {}
 local flightOf, routedOf, waitingOf, endedOf = {}, {}, {}, {}
 local changedCounts = {}
@@ -48,22 +49,28 @@ local function readSlots(slots)
   end
 end
 
--- Counts what ended. `outcome`: d(elivered), x (dead), e(xpired). Read and written as a text once a call.
-local countsOfEnds = {}
-local function countEnd(slot, outcome)
-  local ends = countsOfEnds[slot]
-  if not ends then
-    local delivered, dead, expired = string.match(endedOf[slot], '^ (%d+) (%d+) (%d+)$')
-    ends = { d = tonumber(delivered), x = tonumber(dead), e = tonumber(expired) }
-    countsOfEnds[slot] = ends
-  end
-  ends[outcome] = ends[outcome] + 1
+-- What ended: d(elivered), x (dead), e(xpired), s(kipped); and what was r(eplayed). Read and written as a text once a call.
+local endsBySlot = {}
+local function endsOf(slot)
+  local ends = endsBySlot[slot]
+  if ends then return ends end
+  local d, x, e, s, r, note = string.match(endedOf[slot], '^ (%d+) (%d+) (%d+) (%d+) (%d+)(.*)$')
+  ends = { d = tonumber(d), x = tonumber(x), e = tonumber(e), s = tonumber(s), r = tonumber(r), note = note }
+  endsBySlot[slot] = ends
+  return ends
+end
+
+local function addCount(slot, what, by)
+  local ends = endsOf(slot)
+  ends[what] = ends[what] + by
   changedCounts[slot] = true
 end
 
 local function writeCounts()
   local set = {}
-  for slot, ends in pairs(countsOfEnds) do endedOf[slot] = string.format(' %.0f %.0f %.0f', ends.d, ends.x, ends.e) end
+  for slot, ends in pairs(endsBySlot) do
+    endedOf[slot] = string.format(' %.0f %.0f %.0f %.0f %.0f', ends.d, ends.x, ends.e, ends.s, ends.r) .. ends.note
+  end
   for slot in pairs(changedCounts) do
     set[#set + 1] = slot
     set[#set + 1] = string.format('%.0f %.0f ', flightOf[slot], routedOf[slot]) .. waitingOf[slot] .. endedOf[slot]

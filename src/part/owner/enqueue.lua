@@ -1,6 +1,6 @@
 #!lua
 -- Puts events of a slot into the lanes of a replay, which is paid for.
---@keys meta log keys subs claims lanes pending waiting turns retries tries off counts replays ownCounts channel chunks*
+--@keys meta log keys subs claims lanes pending waiting turns retries tries off counts replays channel chunks*
 --@args gen slot replay number ttlMs ...
 -- number: of the chunk. chunks: the key of this replay alone, which lives for ttlMs. More: refs, oldest first
 -- Returns {OK, a letter for each ref: t taken, o still open, g gone (retention removed it, or the slot is no more)}, or
@@ -68,9 +68,9 @@ for i = FIRST, #ARGV do
     letters[#letters + 1] = 't'
   end
 end
+if taken > 0 then addCount(ARG_SLOT, 'r', taken) end
 writeLanes()
 writeCounts()
-if taken > 0 then redis.call('HINCRBY', KEY_OWN_COUNTS, ARG_SLOT .. ':replayed', taken) end
 local answer = table.concat(letters)
 redis.call('HSET', KEYS[at], ARG_NUMBER, answer)
 redis.call('PEXPIRE', KEYS[at], ARG_TTL_MS)

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Ends open deliveries of a slot by its owner's word, without an attempt.
---@keys meta log subs endpoints claims lanes pending waiting turns retries tries counts final ownCounts channel records*
+--@keys meta log subs endpoints claims lanes pending waiting turns retries tries counts final channel records*
 --@args gen slot outcome ...
 -- outcome: s(kipped); d(elivered, only where nothing is sent).
 -- More: (group key, of a replay with \1 and its id, ref, index of the records of the ref in the list)*, at most 200
@@ -47,7 +47,7 @@ local function endClaim(item)
   end
 end
 
-local letters, delivered, skipped = {}, 0, 0
+local letters, delivered = {}, 0
 for _, item in ipairs(items) do
   if endClaim(item) or redis.call('ZREM', KEY_PENDING, item.entry) == 1 then
     local text = triesOf(item.entry)
@@ -58,9 +58,9 @@ for _, item in ipairs(items) do
     local lane = item.lanes[1]
     if ARG_OUTCOME == 's' then
       redis.call('ZADD', KEY_FINAL, 0, ARG_SLOT .. item.name)
-      if not isTest(lane) then skipped = skipped + 1 end
+      if not isTest(lane) then addCount(ARG_SLOT, 's', 1) end
     elseif not isTest(lane) then
-      countEnd(ARG_SLOT, 'd')
+      addCount(ARG_SLOT, 'd', 1)
       if not replayOf(lane) then delivered = delivered + 1 end
     end
     letters[#letters + 1] = 'o'
@@ -76,7 +76,6 @@ end
 writeLanes()
 writeCounts()
 writeRecords()
-if skipped > 0 then redis.call('HINCRBY', KEY_OWN_COUNTS, ARG_SLOT .. ':skipped', skipped) end
 if delivered > 0 then redis.call('HSET', KEY_META, 'out', counted(meta[3], now, '', delivered, 0, 0)) end
 tellWoken(meta[2])
 return { 'OK', table.concat(letters) }

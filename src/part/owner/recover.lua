@@ -68,10 +68,7 @@ for i = FIRST, #ARGV, 3 do
   done = done + 1
   if read > MOST_READ then break end
 end
-if reopened > 0 then
-  countEnd(ARG_SLOT, 'x')
-  countsOfEnds[ARG_SLOT].x = countsOfEnds[ARG_SLOT].x - 1 - reopened
-end
+if reopened > 0 then addCount(ARG_SLOT, 'x', -reopened) end
 writeLanes()
 writeCounts()
 tellWoken(meta[2])

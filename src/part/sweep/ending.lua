@@ -27,7 +27,7 @@ local function expireEvent(slot, lane, entry, ref, replay, at, claimed)
   if at then addRecord(at, name, ref, slot, 'e', attempts, NO_NOTE, failed) end
   finals[#finals + 1] = '0'
   finals[#finals + 1] = slot .. name
-  if not isTest(lane) then countEnd(slot, 'e') end
+  if not isTest(lane) then addCount(slot, 'e', 1) end
   expired = expired + 1
 end
 

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Removes what a deleted subscription left, a slice a call. P:dropped says when: at once, or when retention is over.
---@keys meta log subs counts claims lanes pending waiting turns retries tries off health final answers lists replays ownCounts dropped
+--@keys meta log subs counts claims lanes pending waiting turns retries tries off health final answers lists replays deadLetters dropped
 --@args gen
 -- Returns {OK, 1 where there is more to do}, or GONE.
 --@include ../lanes/clock.lua
@@ -65,7 +65,7 @@ local answers = { slot }
 for number = tonumber(first), tonumber(last) - 1 do answers[#answers + 1] = slot .. string.format(':%.0f', number) end
 redis.call('HDEL', KEY_ANSWERS, unpack(answers))
 redis.call('HDEL', KEY_HEALTH, slot, slot .. ':p')
-redis.call('HDEL', KEY_OWN_COUNTS, slot .. ':skipped', slot .. ':replayed')
+redis.call('HDEL', KEY_DEAD_LETTERS, slot)
 redis.call('ZREM', KEY_TURNS, slot)
 -- An attempt under way still counts where it ends, and may leave its event again.
 local flight = string.match(redis.call('HGET', KEY_COUNTS, slot) or '0', '^%d+')

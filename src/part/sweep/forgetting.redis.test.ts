@@ -89,6 +89,16 @@ onEachRedis(redis => {
       expect((await d.exchange(64)).claims).toHaveLength(4);
     });
 
+    test('leaves nothing of its dead letters', async () => {
+      const { t, d } = await start({ a: {}, b: {} }, ['k']);
+      await t.send('k');
+      for (const claim of (await d.exchange()).claims) d.end(claim, 'dead', { reason: '500', attempted: 'HttpError' });
+      await d.exchange(0);
+      await t.change({ kind: 'drop', slot: t.slot('a'), how: 'delete' });
+      await sweepAll(t);
+      expect(await redis().call('hkeys', t.keys.deadLetters)).toEqual([t.slot('b')]);
+    });
+
     test('with deletionPolicy Retain: it stays until retention is over', async () => {
       const { t } = await start();
       await t.send('k');

@@ -159,9 +159,8 @@ export async function createPartInbox(
     /** Counts of the subscription, which have to add up (invariant 13). */
     count: async (): Promise<Readonly<Record<string, number>>> => {
       const [inflight = 0, routed = 0, , delivered = 0, dead = 0, expired = 0] = await t.counts(name);
-      const own = await redis.readHash(t.keys.ownCounts);
-      const skipped = Number(own[`${slot}:skipped`] ?? 0);
-      const replayed = Number(own[`${slot}:replayed`] ?? 0);
+      const text = (await redis.call('hget', t.keys.counts, slot)) as string | null;
+      const [skipped = 0, replayed = 0] = (text ?? '').split(' ').slice(6).map(Number);
       const isCounted = (lane: string) => lane.startsWith(slot) && lane.length > 8 && lane[8] !== '\0';
       const claims = Object.entries(await t.hash('claims')).filter(([lane]) => lane.startsWith(slot));
       if (claims.length !== inflight) throw new Error(`${claims.length} claims, ${inflight} in flight`);

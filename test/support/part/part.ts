@@ -187,7 +187,7 @@ export function createTestPart(redis: RedisClient) {
     /** in flight, routed, waiting, delivered, dead, expired. */
     async counts(name: string): Promise<number[]> {
       const text = (await redis.call('hget', keys.counts, slot(name))) as string | null;
-      return (text ?? '0 0 0 0 0 0').split(' ').map(Number);
+      return (text ?? '0 0 0 0 0 0').split(' ').slice(0, 6).map(Number);
     },
     async records(ref: string, replay?: string): Promise<DeliveryRecord[]> {
       const key = keys.records(recordsBucketOf(msOfRef(ref)));

@@ -40,6 +40,7 @@ export async function createPartWorld(redis: RedisClient, url: string) {
   const ingest = createIngest(redis);
   const slot = (name: string) => slotOf(`sub_${name}`, INC);
   const disabled: string[] = [];
+  const news: string[] = [];
   let sent = 0;
 
   async function change(...changes: GateChange[]) {
@@ -73,6 +74,8 @@ export async function createPartWorld(redis: RedisClient, url: string) {
     rowOf,
     endpointOf,
     disabled,
+    /** Slot and trouble of the news of deliveries. */
+    news,
     subscribe: (name: string, endpoint: EndpointShort, groupKeys: readonly string[], row?: Partial<SubscriptionRow>) =>
       change(
         rowOf(name, row),
@@ -93,7 +96,7 @@ export async function createPartWorld(redis: RedisClient, url: string) {
     /** in flight, routed, waiting, delivered, dead, expired. */
     async counts(name: string): Promise<number[]> {
       const text = (await redis.call('hget', keys.counts, slot(name))) as string | null;
-      return (text ?? '0 0 0 0 0 0').split(' ').map(Number);
+      return (text ?? '0 0 0 0 0 0').split(' ').slice(0, 6).map(Number);
     },
     /** Nothing is claimed, waits, or is parked. */
     async isEmpty(): Promise<boolean> {
@@ -124,6 +127,7 @@ export async function createPartWorld(redis: RedisClient, url: string) {
         attempt: client.attempt,
         onAttempt: () => {},
         onDisabled: (_part, each) => void disabled.push(each),
+        onDelivery: (_part, each, { now }) => void news.push(`${each} ${now.trouble}`),
         onClosed: () => {},
         log,
       };

@@ -1,0 +1,58 @@
+import type { AttemptOutcome } from '../../api/delivery-status.ts';
+import type { DeliveryNews, DeliveryNote } from '../../redis/delivery-news.ts';
+
+/** Letters of how attempts ended, as scripts have them. Of a delivery it is left out. */
+export const ATTEMPT_LETTERS = {
+  Succeeded: 's',
+  HttpError: 'h',
+  InvalidResponse: 'i',
+  Timeout: 't',
+  ConnectionFailed: 'c',
+  DnsFailed: 'n',
+  TlsFailed: 'l',
+  EndpointRefused: 'r',
+  InvalidRequest: 'q',
+} as const satisfies Readonly<Record<AttemptOutcome, string>>;
+
+const OUTCOMES = new Map<string, string>(Object.entries(ATTEMPT_LETTERS).map(([outcome, letter]) => [letter, outcome]));
+const [SINCE_AT, DEAD_AT, BACKLOG_AT] = [1, 12, 13];
+const SLOT_CHARS = 8;
+
+/** How the deliveries of a slot go, as `news.lua` writes it. */
+export interface SlotNote {
+  /** Undefined before the first attempt. */
+  readonly outcome: AttemptOutcome | undefined;
+  readonly sinceMs: number;
+  /** 1 while there are dead letters. */
+  readonly dead: string;
+  /** Digits of the number of events that wait. */
+  readonly backlog: string;
+}
+
+export function parseSlotNote(text: string): SlotNote {
+  return {
+    outcome: OUTCOMES.get(text[0] ?? '') as AttemptOutcome | undefined,
+    sinceMs: Number.parseInt(text.slice(SINCE_AT, DEAD_AT), 16),
+    dead: text.slice(DEAD_AT, BACKLOG_AT),
+    backlog: text.slice(BACKLOG_AT),
+  };
+}
+
+function noteOf(text: string): DeliveryNote {
+  const { outcome, dead, backlog } = parseSlotNote(text);
+  return { trouble: `${outcome ?? '-'} ${dead}`, backlog };
+}
+
+/** News of a slot's deliveries. */
+export interface SlotNews {
+  readonly slot: string;
+  readonly news: DeliveryNews;
+}
+
+export function parseSlotNews(text: string): SlotNews[] {
+  if (text === '') return [];
+  return text.split('\n').map(line => {
+    const [before = '', now = ''] = line.slice(SLOT_CHARS).split('|');
+    return { slot: line.slice(0, SLOT_CHARS), news: { before: noteOf(before), now: noteOf(now) } };
+  });
+}
