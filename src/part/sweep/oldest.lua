@@ -1,13 +1,17 @@
 #!lua flags=no-writes
 -- Reads when the oldest events were accepted that wait for subscriptions: of their lanes, and of the log where they are behind.
---@keys meta log positions pending
+--@keys meta log positions pending counts claims
 --@args gen limit ...
--- limit: references of a subscription that are looked at. More: (slot, ref that it is known to be settled up to or '')*
+-- limit: references of a subscription that are looked at; 0 where only the log is asked for. More: (slot, ref that it is known to be settled up to or '')*
 -- Returns {OK, (ms of the oldest event that was not routed or '', ms of the oldest that is open or '', 1 where that event is
 --         open and 0 where only nothing older is, settled up to)*}, or GONE.
--- Few open ones: all are looked at. Many: the log is, in order of time, as far as the limit reaches.
+-- Few open ones: all are looked at. Many: the log is, in order of time, as far as the limit reaches. What is under way is
+-- open, too, since it may wait again; where the part has more claims than may be looked at, the oldest event of the log stands
+-- for those of a subscription.
 --@include ../lanes/refs.lua
-local PAGE = 16
+--@include ../inbox/names.lua
+--@include ../owner/ended.lua
+local PAGE, MOST_CLAIMS = 16, 2000
 local meta = redis.call('HMGET', KEY_META, 'gen', 'hold', 'pos')
 if meta[1] ~= ARG_GEN then return { 'GONE' } end
 local limit, out, firstAfter = tonumber(ARG_LIMIT), { 'OK' }, {}
@@ -23,6 +27,19 @@ local function unroutedOf(slot)
   return firstAfter[position]
 end
 
+-- Entries that are claimed, of all slots; false where they are too many.
+local claims
+local function readClaims()
+  if claims ~= nil then return end
+  claims = redis.call('HLEN', KEY_CLAIMS) <= MOST_CLAIMS and {}
+  local all = claims and redis.call('HGETALL', KEY_CLAIMS) or {}
+  for i = 1, #all, 2 do
+    if not isEnded(all[i + 1]) then claims[entryOf(all[i], string.sub(all[i + 1], 2, 16))] = true end
+  end
+end
+
+local function isClaimed(entry) return claims and claims[entry] end
+
 -- Walks the log from `settled`.
 local function walk(slot, settled)
   local from, looked, ms = settled == '' and '-' or '(' .. idOf(settled), 0, ''
@@ -31,7 +48,8 @@ local function walk(slot, settled)
     for _, each in ipairs(page) do
       local ref = refOf(each[1])
       ms = msText(ref)
-      if redis.call('ZSCORE', KEY_PENDING, slot .. each[2][2] .. '\0' .. ref) then return ms, 1, settled end
+      local entry = slot .. each[2][2] .. '\0' .. ref
+      if isClaimed(entry) or redis.call('ZSCORE', KEY_PENDING, entry) then return ms, 1, settled end
       settled, looked = ref, looked + 1
     end
     if #page < PAGE then break end
@@ -40,21 +58,34 @@ local function walk(slot, settled)
   return ms, 0, settled
 end
 
+-- When the oldest open event was accepted, whether it is that, and up to where the slot is settled.
+local function openOf(slot, settled)
+  local flight = string.match(redis.call('HGET', KEY_COUNTS, slot) or '0', '^%d+')
+  if flight ~= '0' then readClaims() end
+  if flight ~= '0' and not claims then
+    local first = redis.call('XRANGE', KEY_LOG, '-', '+', 'COUNT', 1)[1]
+    return first and msText(refOf(first[1])) or '', 0, settled
+  end
+  local open = redis.call('ZRANGEBYLEX', KEY_PENDING, '[' .. slot, '(' .. slot .. '\255', 'LIMIT', 0, limit + 1)
+  if #open > limit then return walk(slot, settled) end
+  local oldest
+  local function note(entry)
+    local ref = string.sub(entry, -15)
+    if not oldest or ref < oldest then oldest = ref end
+  end
+  for _, entry in ipairs(open) do note(entry) end
+  for entry in pairs(flight ~= '0' and claims or {}) do
+    if slotOf(entry) == slot then note(entry) end
+  end
+  if not oldest then return '', 1, settled end
+  return msText(oldest), 1, ''
+end
+
 for i = FIRST, #ARGV, 2 do
   local slot, settled = ARGV[i], ARGV[i + 1]
-  local open = redis.call('ZRANGEBYLEX', KEY_PENDING, '[' .. slot, '(' .. slot .. '\255', 'LIMIT', 0, limit + 1)
-  local ms, exact = '', 1
-  if #open > limit then
-    ms, exact, settled = walk(slot, settled)
-  elseif #open > 0 then
-    local oldest
-    for _, entry in ipairs(open) do
-      local ref = string.sub(entry, -15)
-      if not oldest or ref < oldest then oldest = ref end
-    end
-    ms, settled = msText(oldest), ''
-  end
   out[#out + 1] = unroutedOf(slot)
+  local ms, exact = '', 1
+  if limit > 0 then ms, exact, settled = openOf(slot, settled) end
   out[#out + 1] = ms
   out[#out + 1] = exact
   out[#out + 1] = settled
