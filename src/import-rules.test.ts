@@ -61,7 +61,17 @@ const RULES: Readonly<Record<string, Rule>> = {
   'part/state': { rooms: ['core/delivery', 'redis', 'part', 'part/claims', 'part/inbox', 'part/sweep'] },
   'part/members': { rooms: ['redis', 'part'] },
   'part/control': {
-    rooms: ['core/routing', 'redis', 'part', 'part/gate', 'part/lanes', 'part/sweep', 'part/tokens'],
+    rooms: [
+      'core/routing',
+      'redis',
+      'part',
+      'part/gate',
+      'part/inbox',
+      'part/lanes',
+      'part/state',
+      'part/sweep',
+      'part/tokens',
+    ],
   },
   'part/owner': { rooms: ['core/events', 'core/ids', 'redis', 'part', 'part/inbox', 'part/lanes', 'part/log'] },
   config: { rooms: ['api', 'core/delivery', 'core/problems', 'mail', 'redis', 'telemetry', 'tls'], packages: ['zod'] },

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { createController } from '../controller/controller.ts';
+import type { ControllerOptions } from '../controller/controller-options.ts';
 import { registerRuntimeMetrics } from '../controller/state-metrics.ts';
 import { sealEndpoint } from '../core/delivery/endpoint-config.ts';
 import { createNetworkPolicy, judgeEndpoint } from '../core/delivery/network.ts';
@@ -14,22 +15,46 @@ import { leaseNamespace } from '../kube/lease-namespace.ts';
 import { readSmtpCertificateEnd } from '../mail/certificate.ts';
 import { createInvitationMailer } from '../mail/mailer.ts';
 import { createPartsControl } from '../part/control/parts-control.ts';
+import { createPartBacklogStore } from '../part/state/backlog.ts';
+import { createSubscriptionStates } from '../part/state/subscriptions.ts';
 import { createAlarm } from '../redis/alarm.ts';
 import { createBacklogStore } from '../redis/backlog.ts';
+import type { RedisClient } from '../redis/client.ts';
 import { createControlAudit } from '../redis/control-audit.ts';
-import { createControlStore } from '../redis/control-store.ts';
+import { type ControlStore, createControlStore } from '../redis/control-store.ts';
 import { createControlSweep } from '../redis/control-sweep.ts';
 import { createDeliveryReader } from '../redis/delivery-reader.ts';
-import { createHintIndex, type HintIndex } from '../redis/hints.ts';
-import type { HintKind } from '../redis/keys.ts';
+import { createHintIndex } from '../redis/hints.ts';
 import { systemClock } from '../time/clock.ts';
 import { notSynced, type Parts, type Running } from './parts.ts';
 import { watchPolicies } from './policies.ts';
 import { watchRights } from './rights.ts';
 import { watchStandbyKey } from './standby-key.ts';
 
-/** Parts wake their dispatchers themselves. */
-const NO_HINTS: Pick<HintIndex, 'lower'> = { lower: async () => {} };
+type DataPlane = Pick<ControllerOptions, 'control' | 'backlogs' | 'readDeliveries' | 'queueHints' | 'inboxHints'>;
+
+function openQueues(redis: RedisClient, control: ControlStore): DataPlane {
+  return {
+    control,
+    backlogs: createBacklogStore(redis),
+    readDeliveries: createDeliveryReader(redis),
+    queueHints: createHintIndex(redis, 'r'),
+    inboxHints: createHintIndex(redis, 'd'),
+  };
+}
+
+function openParts(redis: RedisClient, record: ControlStore, nowMs: () => number): DataPlane {
+  const control = createPartsControl(redis, record, nowMs);
+  // Parts wake their dispatchers themselves.
+  const hints = { lower: async () => {} };
+  return {
+    control,
+    backlogs: createPartBacklogStore(redis, control.findStream),
+    readDeliveries: createSubscriptionStates(redis, control.findStream).readDeliveries,
+    queueHints: hints,
+    inboxHints: hints,
+  };
+}
 
 export function startController(parts: Parts): Running {
   const { config, log, registry, tracing, redis, kubeMetrics, nowMs } = parts;
@@ -39,18 +64,12 @@ export function startController(parts: Parts): Running {
   const fingerprint = rootKeyFingerprint(rootKey);
   const sealKeys = deriveSealKeys(rootKey);
   const policy = createNetworkPolicy(config.allowedNetworks);
-  const control = createControlStore(redis, fingerprint, config.instance);
-  const isParts = config.layout === 'parts';
-  const hints = (kind: HintKind) => (isParts ? NO_HINTS : createHintIndex(redis, kind));
+  const record = createControlStore(redis, fingerprint, config.instance);
   const controller = createController({
     client,
-    control: isParts ? createPartsControl(redis, control, nowMs) : control,
-    backlogs: createBacklogStore(redis),
-    readDeliveries: createDeliveryReader(redis),
+    ...(config.layout === 'parts' ? openParts(redis, record, nowMs) : openQueues(redis, record)),
     openAudit: pace => createControlAudit(redis, pace),
     purger: createControlSweep(redis),
-    queueHints: hints('r'),
-    inboxHints: hints('d'),
     onAlarm: createAlarm(redis).listen,
     onReconnect: redis.onReconnect,
     nowMs,

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { VERSION } from '../config/version.ts';
 import { rootKeyFingerprint } from '../core/delivery/root-key-fingerprint.ts';
 import { deriveSealKeys } from '../core/delivery/seal.ts';
+import { createDeliveryAlarm } from '../dataplane/dispatcher/delivery-alarm.ts';
 import { createDispatcherMetrics } from '../dataplane/dispatcher/dispatcher-metrics.ts';
 import { createEndpointClient } from '../dataplane/dispatcher/endpoint-client.ts';
 import { createPartDispatcher, type PartWork } from '../dataplane/parts/part-dispatcher.ts';
@@ -18,8 +19,10 @@ import { createReadBodies } from '../part/log/read-bodies.ts';
 import { createMembers } from '../part/members/members.ts';
 import { createSweep } from '../part/sweep/sweep.ts';
 import { createTokens } from '../part/tokens/tokens.ts';
-import { disabledEndpoint } from '../redis/alarm.ts';
+import { changedDelivery, disabledEndpoint } from '../redis/alarm.ts';
 import { findRedis } from '../redis/connections.ts';
+import type { DeliveryNews } from '../redis/delivery-news.ts';
+import { inboxMember } from '../redis/inbox-store.ts';
 import { createPushConnection } from '../redis/push-connection.ts';
 import { watchRootKey } from '../redis/root-key-watch.ts';
 import { createTrafficStore } from '../redis/traffic-store.ts';
@@ -42,6 +45,14 @@ export async function startPartDispatcher(parts: Parts): Promise<Running> {
   const room = createRoom(ROOM);
   const metrics = createDispatcherMetrics(registry, () => ROOM - room.free(), nowMs);
   const name = randomUUID();
+  const deliveryAlarm = createDeliveryAlarm({
+    raise: member => alarm(changedDelivery(member)),
+    monotonicMs: () => performance.now(),
+    setTimer: (run, delayMs) => {
+      const timer = setTimeout(run, delayMs);
+      return () => clearTimeout(timer);
+    },
+  });
   let starts = 0;
   const shared = {
     redis,
@@ -65,6 +76,12 @@ export async function startPartDispatcher(parts: Parts): Promise<Running> {
     onDisabled: (part: Part, slot: string) => {
       readSlotOwner(redis, part, slot).then(
         owner => owner && alarm(disabledEndpoint(owner)),
+        () => {},
+      );
+    },
+    onDelivery: (part: Part, slot: string, news: DeliveryNews) => {
+      readSlotOwner(redis, part, slot).then(
+        owner => owner && deliveryAlarm.note(inboxMember(owner), news),
         () => {},
       );
     },
@@ -116,6 +133,7 @@ export async function startPartDispatcher(parts: Parts): Promise<Running> {
     stop: async () => {
       keyWatch.stop();
       await dispatcher.stop();
+      deliveryAlarm.flush();
       pushes.close();
       await client.close();
     },

@@ -4,7 +4,9 @@ import type { ControlStore } from '../../redis/control-store.ts';
 import type { InboxRef } from '../../redis/inbox-store.ts';
 import { integrationKeys } from '../../redis/keys.ts';
 import type { GateChange } from '../gate/gate.ts';
+import type { FindStream } from '../inbox/find-part.ts';
 import { type Part, partKeys, slotOf } from '../keys.ts';
+import { createSubscriptionStates } from '../state/subscriptions.ts';
 import { createDrain } from '../sweep/drain.ts';
 import { createPartWriter, forEach } from './part-writer.ts';
 import { partOf } from './wanted-part.ts';
@@ -37,7 +39,7 @@ function createKnownRoutes() {
       return Object.entries(subscriptions).flatMap(([sub, route]) => placeOf(routes as TenantRoutes, sub, route));
     },
     /** Returns where a subscription is, or undefined if its stream is gone or nobody knows it. */
-    placeOf({ integration, sub, inc }: InboxRef): Place | undefined {
+    find({ integration, sub, inc }: InboxRef): Place | undefined {
       const routes = byTenant.get(tenantOf.get(integration) ?? '');
       const route = routes?.integrations[integration]?.subscriptions[sub];
       return route === undefined || route.inc !== inc ? undefined : placeOf(routes as TenantRoutes, sub, route)[0];
@@ -45,17 +47,24 @@ function createKnownRoutes() {
   };
 }
 
+export interface PartsControl extends ControlStore {
+  /** Returns the stream of a subscription, or undefined if nobody knows it. */
+  readonly findStream: FindStream;
+}
+
 /**
  * Creates a ControlStore for streams whose events are in parts. `control` keeps the record of what was applied. Whatever
  * decides about events is also written to the parts: opening changes after the record, closing changes before it, so that a
  * controller that dies in between leaves something to repair that the record tells of.
  */
-export function createPartsControl(redis: RedisClient, control: ControlStore, nowMs: () => number): ControlStore {
+export function createPartsControl(redis: RedisClient, control: ControlStore, nowMs: () => number): PartsControl {
   const writer = createPartWriter(redis, control.patch);
   const drain = createDrain(redis);
   const known = createKnownRoutes();
   /** Pairs that may have reached only some of their parts. */
   const unfinished = new Set<string>();
+
+  const findStream: FindStream = inbox => known.find(inbox)?.part;
 
   async function changeAll(integration: string, fence: number, change: (slot: string) => GateChange): Promise<void> {
     await forEach(known.placesOf(integration), ({ part, slot }) => writer.change(part, fence, [change(slot)]));
@@ -69,6 +78,8 @@ export function createPartsControl(redis: RedisClient, control: ControlStore, no
 
   return {
     ...control,
+    readHealth: createSubscriptionStates(redis, findStream).readHealth,
+    findStream,
 
     async readTenant(tenant, fence, remembered) {
       const stored = await control.readTenant(tenant, fence, remembered);
@@ -112,7 +123,7 @@ export function createPartsControl(redis: RedisClient, control: ControlStore, no
     },
 
     async dropInbox(fence, tenant, inbox, keepMs) {
-      const place = known.placeOf(inbox);
+      const place = known.find(inbox);
       if (place !== undefined) {
         const how = keepMs === 0 ? { how: 'delete' as const } : {};
         await writer.change(place.part, fence, [{ kind: 'drop', slot: place.slot, ...how }]);
