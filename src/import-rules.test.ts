@@ -58,7 +58,9 @@ const RULES: Readonly<Record<string, Rule>> = {
   'part/inbox': { rooms: ['core/events', 'core/ids', 'redis', 'part', 'part/lanes', 'part/log'] },
   'part/lists': { rooms: [] },
   'part/fate': { rooms: ['core/routing', 'redis', 'part', 'part/inbox', 'part/lanes', 'part/log', 'part/gate'] },
-  'part/state': { rooms: ['core/delivery', 'redis', 'part', 'part/claims', 'part/inbox', 'part/sweep'] },
+  'part/state': {
+    rooms: ['core/delivery', 'redis', 'part', 'part/claims', 'part/inbox', 'part/sweep', 'part/tokens'],
+  },
   'part/members': { rooms: ['redis', 'part'] },
   'part/control': {
     rooms: [

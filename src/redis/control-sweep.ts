@@ -6,6 +6,11 @@ import { createLedgerStore, ledgerTotal } from './ledger-store.ts';
 import type { ScriptName } from './scripts.ts';
 import { createTrafficStore, weekOf } from './traffic-store.ts';
 
+/** An inbox, and the stream whose events it is of, where that is known. */
+export interface StoredInbox extends InboxRef {
+  readonly stream?: { readonly tenant: string; readonly queue: string };
+}
+
 /**
  * Removes what no object owns. Each answers whether it may go, or went; false: something still lies in it, or it is not
  * closed. Each looks and removes in one script, and is fenced.
@@ -26,7 +31,7 @@ export interface ControlSweep {
   /** A closed subscription: when its inbox holds nothing that is younger than the retention. */
   readonly purgeInbox: (
     fence: number,
-    inbox: InboxRef,
+    inbox: StoredInbox,
     nowMs: number,
     retentionMs: number,
     look: boolean,
@@ -39,7 +44,7 @@ export interface ControlSweep {
   /** A tenant whose index is empty. */
   readonly purgeTenant: (fence: number, tenant: string, nowMs: number, look: boolean) => Promise<boolean>;
   /** References that are still open in an inbox. */
-  readonly countOpen: (inbox: InboxRef) => Promise<number>;
+  readonly countOpen: (inbox: StoredInbox) => Promise<number>;
 }
 
 export function createControlSweep(redis: RedisClient): ControlSweep {

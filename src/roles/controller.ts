@@ -16,6 +16,7 @@ import { readSmtpCertificateEnd } from '../mail/certificate.ts';
 import { createInvitationMailer } from '../mail/mailer.ts';
 import { createPartsControl } from '../part/control/parts-control.ts';
 import { createPartBacklogStore } from '../part/state/backlog.ts';
+import { createPartControlSweep } from '../part/state/control-sweep.ts';
 import { createSubscriptionStates } from '../part/state/subscriptions.ts';
 import { createAlarm } from '../redis/alarm.ts';
 import { createBacklogStore } from '../redis/backlog.ts';
@@ -36,6 +37,7 @@ type DataPlane = Pick<ControllerOptions, 'control' | 'backlogs' | 'readDeliverie
 function openQueues(redis: RedisClient, control: ControlStore): DataPlane {
   return {
     control,
+    purger: createControlSweep(redis),
     backlogs: createBacklogStore(redis),
     readDeliveries: createDeliveryReader(redis),
     queueHints: createHintIndex(redis, 'r'),
@@ -49,6 +51,7 @@ function openParts(redis: RedisClient, record: ControlStore, nowMs: () => number
   const hints = { lower: async () => {} };
   return {
     control,
+    purger: createPartControlSweep(redis),
     backlogs: createPartBacklogStore(redis, control.findStream),
     readDeliveries: createSubscriptionStates(redis, control.findStream).readDeliveries,
     queueHints: hints,
@@ -69,7 +72,6 @@ export function startController(parts: Parts): Running {
     client,
     ...(config.layout === 'parts' ? openParts(redis, record, nowMs) : openQueues(redis, record)),
     openAudit: pace => createControlAudit(redis, pace),
-    purger: createControlSweep(redis),
     onAlarm: createAlarm(redis).listen,
     onReconnect: redis.onReconnect,
     nowMs,

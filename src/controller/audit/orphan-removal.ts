@@ -93,7 +93,8 @@ async function hasOpenReferences(
   for (const [integration, { subscriptions }] of Object.entries(routes.integrations)) {
     for (const [sub, route] of Object.entries(subscriptions)) {
       if (route.queue !== queue || route.gen !== gen || !(`s:${integration}:${sub}` in index)) continue;
-      if ((await purger.countOpen({ integration, sub, inc: route.inc })) > 0) return true;
+      const stream = { tenant: routes.tenant, queue };
+      if ((await purger.countOpen({ integration, sub, inc: route.inc, stream })) > 0) return true;
     }
   }
   return false;

@@ -1,7 +1,7 @@
 import { generationOf, publicId } from '../../core/ids/ids.ts';
 import type { TenantRoutes } from '../../core/routing/routes.ts';
 import type { AnyObject } from '../../kube/object.ts';
-import type { InboxRef } from '../../redis/inbox-store.ts';
+import type { StoredInbox } from '../../redis/control-sweep.ts';
 import type { Caches } from '../caches/caches.ts';
 
 /** Data in Redis owned by a tenant's objects, including objects that have yet to be applied. */
@@ -43,7 +43,7 @@ function inboxOf({ metadata }: AnyObject): string {
 }
 
 export interface Orphans {
-  readonly inboxes: readonly (InboxRef & { readonly retentionMs: number })[];
+  readonly inboxes: readonly (StoredInbox & { readonly retentionMs: number })[];
   readonly queues: readonly { readonly queue: string; readonly gen: string }[];
   readonly integrations: readonly string[];
   /** Whether none of the tenant's data is owned by an object. */
@@ -61,7 +61,7 @@ const LONGEST_RETENTION_MS = 720 * 3_600_000;
  * @param routes the routes read for the index entries
  */
 export function findOrphans(index: Readonly<Record<string, string>>, routes: TenantRoutes, owned: Owned): Orphans {
-  const inboxes: (InboxRef & { readonly retentionMs: number })[] = [];
+  const inboxes: (StoredInbox & { readonly retentionMs: number })[] = [];
   const queues: { readonly queue: string; readonly gen: string }[] = [];
   const integrations: string[] = [];
   for (const [entry, value] of Object.entries(index)) {
@@ -76,7 +76,13 @@ export function findOrphans(index: Readonly<Record<string, string>>, routes: Ten
       if (owned.inboxes.has(`${sub}.${inc}`)) continue;
       const queue =
         route !== undefined && Object.hasOwn(routes.queues, route.queue) ? routes.queues[route.queue] : undefined;
-      inboxes.push({ integration: name, sub, inc, retentionMs: queue?.retentionMs ?? LONGEST_RETENTION_MS });
+      inboxes.push({
+        integration: name,
+        sub,
+        inc,
+        ...(route === undefined ? {} : { stream: { tenant: routes.tenant, queue: route.queue } }),
+        retentionMs: queue?.retentionMs ?? LONGEST_RETENTION_MS,
+      });
     }
   }
   return { inboxes, queues, integrations, tenant: !owned.exists };

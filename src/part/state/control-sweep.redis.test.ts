@@ -1,0 +1,128 @@
+import { describe, expect, test } from 'vitest';
+import { startPart } from '../../../test/support/part/part.ts';
+import { FencedError } from '../../redis/control-store.ts';
+import { onEachRedis } from '../../redis/testing/each-redis.ts';
+import { sweepAll } from '../sweep/testing/sweep-all.ts';
+import { createPartControlSweep } from './control-sweep.ts';
+
+const HOUR_MS = 3_600_000;
+
+onEachRedis(redis => {
+  async function start() {
+    const world = await startPart(redis(), { a: {} }, ['k']);
+    const { t } = world;
+    const { tenant, queue, gen } = t.part;
+    await t.change({ kind: 'meta', field: 'retentionMs', value: String(HOUR_MS) });
+    const sweep = createPartControlSweep({ ...redis(), ...t.client });
+    const inbox = { integration: 'int_x', sub: 'a', inc: 'inc1', stream: { tenant, queue } };
+    const close = () => t.change({ kind: 'meta', field: 'state', value: 'closing' });
+    const drop = () => t.change({ kind: 'drop', slot: t.slot('a') });
+    const purgeQueue = (look: boolean, fence = 1, of = gen) =>
+      sweep.purgeQueue(fence, { tenant, queue, gen: of, isOpen: false }, t.clock.ms, look);
+    const purgeInbox = (look: boolean, fence = 1) => sweep.purgeInbox(fence, inbox, t.clock.ms, HOUR_MS, look);
+    const keys = async () => {
+      const { channel: _, ids: _ids, records: _records, chunks: _chunks, meta: _meta, ...rest } = t.keys;
+      const [first = '', ...others] = Object.values(rest);
+      return redis().call('exists', first, ...others);
+    };
+    return { ...world, sweep, inbox, close, drop, purgeQueue, purgeInbox, keys };
+  }
+
+  describe('a stream that nobody owns', () => {
+    test('stays while it takes events, or has another generation', async () => {
+      const { purgeQueue, close, drop } = await start();
+      await drop();
+      expect(await purgeQueue(false)).toBe(false);
+      await close();
+      expect(await purgeQueue(false, 1, 'gen0')).toBe(false);
+      expect(await purgeQueue(true)).toBe(true);
+    });
+
+    test('goes with all of it when nothing of it is undelivered, and no inbox lists it', async () => {
+      const { t, d, close, drop, purgeQueue, keys } = await start();
+      await t.send('k');
+      await close();
+      expect(await purgeQueue(true)).toBe(false);
+      for (const claim of (await d.exchange()).claims) d.end(claim);
+      await d.exchange(0);
+      expect(await purgeQueue(true)).toBe(false);
+      await drop();
+      expect(await purgeQueue(true)).toBe(true);
+      expect(await keys()).toBeGreaterThan(0);
+      expect(await purgeQueue(false)).toBe(true);
+      expect(await keys()).toBe(0);
+      expect((await t.hash('meta')).gen).toBe('-');
+      expect(await t.ingest()).toMatchObject({ answer: 'GONE' });
+      // What a call before this one did not get to.
+      await redis().call('hset', t.keys.body, 'x', 'y');
+      expect(await purgeQueue(false)).toBe(true);
+      expect(await keys()).toBe(0);
+    });
+
+    test('with something undelivered stays until it is older than retention', async () => {
+      const { t, close, drop, purgeQueue, keys } = await start();
+      await t.send('k');
+      await close();
+      await drop();
+      expect(await purgeQueue(false)).toBe(false);
+      t.clock.ms += HOUR_MS - 1;
+      expect(await purgeQueue(false)).toBe(false);
+      t.clock.ms += 1;
+      expect(await purgeQueue(false)).toBe(true);
+      expect(await keys()).toBe(0);
+    });
+
+    test('is left to a newer controller', async () => {
+      const { t, close, drop, purgeQueue } = await start();
+      await close();
+      await drop();
+      await t.gate(t.part, 7, []);
+      await expect(purgeQueue(false)).rejects.toThrow(FencedError);
+      expect((await t.hash('meta')).gen).toBe('gen1');
+    });
+  });
+
+  describe('a subscription that nobody owns', () => {
+    test('goes when it is closed and its newest event is older than retention', async () => {
+      const { t, purgeInbox } = await start();
+      await t.send('k');
+      t.clock.ms += HOUR_MS - 1;
+      await t.setRow('a', { route: 'closed' });
+      expect(await purgeInbox(false)).toBe(false);
+      t.clock.ms += 1;
+      for (const route of ['open', 'paused'] as const) {
+        await t.setRow('a', { route });
+        expect(await purgeInbox(false)).toBe(false);
+      }
+      await t.setRow('a', { route: 'closed' });
+      await expect(purgeInbox(false, 0)).rejects.toThrow(FencedError);
+      expect(await purgeInbox(true)).toBe(true);
+      expect(Object.keys(await t.hash('subs'))).toEqual([t.slot('a')]);
+      const { version } = await t.hash('meta');
+      expect(await purgeInbox(false)).toBe(true);
+      expect(await t.hash('subs')).toEqual({});
+      expect((await t.hash('meta')).version).not.toBe(version);
+      expect(await redis().call('zrange', t.keys.dropped, 0, -1)).toEqual([t.slot('a')]);
+      await sweepAll(t);
+      expect(await redis().call('exists', t.keys.counts, t.keys.pending, t.keys.lists)).toBe(0);
+      expect(await purgeInbox(false)).toBe(true);
+    });
+
+    test('of a stream that nobody knows, or that has no part, has nothing that stays', async () => {
+      const { t, sweep, inbox } = await start();
+      const { stream, ...unknown } = inbox;
+      for (const of of [unknown, { ...inbox, stream: { ...stream, queue: 'gone' } }]) {
+        expect(await sweep.purgeInbox(1, of, t.clock.ms, HOUR_MS, false)).toBe(true);
+        expect(await sweep.countOpen(of)).toBe(0);
+      }
+    });
+
+    test('has what waits and what is under way open', async () => {
+      const { t, d, sweep, inbox } = await start();
+      expect(await sweep.countOpen(inbox)).toBe(0);
+      await t.send('k', 'k', 'k');
+      await d.exchange(1);
+      expect(await sweep.countOpen(inbox)).toBe(3);
+    });
+  });
+});

@@ -1,0 +1,75 @@
+import type { RedisClient } from '../../redis/client.ts';
+import { FencedError } from '../../redis/control-store.ts';
+import { type ControlSweep, createControlSweep, type StoredInbox } from '../../redis/control-sweep.ts';
+import { type NamedScript, readNamedScript } from '../../redis/named-scripts.ts';
+import { createTrafficStore } from '../../redis/traffic-store.ts';
+import { callScript, type ScriptClient } from '../call.ts';
+import { readPart } from '../inbox/find-part.ts';
+import { type Part, partKeys, slotOf } from '../keys.ts';
+import { createDrain } from '../sweep/drain.ts';
+import { createTokens } from '../tokens/tokens.ts';
+
+const PURGE_PART = readNamedScript(new URL('purge-part.lua', import.meta.url));
+const PURGE_SLOT = readNamedScript(new URL('purge-slot.lua', import.meta.url));
+/** Each stream has one part. */
+const PART_NUMBER = 0;
+
+/**
+ * As `createControlSweep`, of parts. An inbox whose stream is not known, or has no part, has nothing that could stay: what a
+ * part keeps of a slot without a row is removed by its own sweep.
+ */
+export function createPartControlSweep(redis: RedisClient & ScriptClient): ControlSweep {
+  const { purgeIntegration, purgeTenant } = createControlSweep(redis);
+  const drain = createDrain(redis);
+  const tokens = createTokens(redis);
+  const traffic = createTrafficStore(redis);
+
+  async function purge(script: NamedScript, part: Part, args: Readonly<Record<string, string | number>>) {
+    const keys = partKeys(part);
+    const [word] = await callScript(redis, script, { keys, args });
+    if (word === 'FENCED') throw new FencedError(`a newer controller leads ${keys.meta}`);
+    return word === 'OK';
+  }
+
+  async function partOf({ stream }: StoredInbox): Promise<Part | undefined> {
+    return stream && readPart(redis, stream.tenant, stream.queue);
+  }
+
+  return {
+    purgeIntegration,
+    purgeTenant,
+
+    async purgeQueue(fence, { tenant, queue, gen }, nowMs, look) {
+      const part = { tenant, queue, gen, number: PART_NUMBER };
+      const may = await purge(PURGE_PART, part, { fence, gen, look: 1 });
+      if (!may || look) return may;
+      // What it counted has to be told before it goes.
+      await tokens.close(part, nowMs);
+      await traffic.fold({ ...part, meta: partKeys(part).meta }, nowMs);
+      if (!(await purge(PURGE_PART, part, { fence, gen, look: 0 }))) return false;
+      if ((await drain.remove(part, fence, nowMs)) === 'FENCED')
+        throw new FencedError(`a newer controller leads ${queue}`);
+      return true;
+    },
+
+    async purgeInbox(fence, inbox, _nowMs, retentionMs, look) {
+      const part = await partOf(inbox);
+      if (part === undefined) return true;
+      const slot = slotOf(inbox.sub, inbox.inc);
+      return purge(PURGE_SLOT, part, { fence, slot, retentionMs, look: look ? 1 : 0 });
+    },
+
+    async countOpen(inbox) {
+      const part = await partOf(inbox);
+      if (part === undefined) return 0;
+      const keys = partKeys(part);
+      const slot = slotOf(inbox.sub, inbox.inc);
+      const last = Buffer.concat([Buffer.from(`(${slot}`), Buffer.from([255])]);
+      const [waiting, counts] = await Promise.all([
+        redis.call('zlexcount', keys.pending, `[${slot}`, last),
+        redis.call('hget', keys.counts, slot),
+      ]);
+      return Number(waiting) + Number.parseInt(typeof counts === 'string' ? counts : '0', 10);
+    },
+  };
+}
