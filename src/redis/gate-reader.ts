@@ -42,13 +42,14 @@ export interface GateReader {
    * @param integration `int_…`
    */
   readonly isOpen: (tenant: string, integration: string, groupKey: string) => Promise<boolean>;
+  /** Whether no event passes any more. Neither open nor closed while a change is under way. */
+  readonly isClosed: (tenant: string, integration: string, groupKey: string) => Promise<boolean>;
 }
 
 export function createGateReader(redis: Pick<RedisClient, 'call'>): GateReader {
-  return {
-    async isOpen(...pair) {
-      const { tenant, integration, activated } = await readPair(redis, ...pair);
-      return tenant === 'ready' && integration !== 'missing' && activated;
-    },
-  };
+  async function isOpen(...pair: [tenant: string, integration: string, groupKey: string]): Promise<boolean> {
+    const { tenant, integration, activated } = await readPair(redis, ...pair);
+    return tenant === 'ready' && integration !== 'missing' && activated;
+  }
+  return { isOpen, isClosed: async (...pair) => !(await isOpen(...pair)) };
 }

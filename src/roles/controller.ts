@@ -32,7 +32,10 @@ import { watchPolicies } from './policies.ts';
 import { watchRights } from './rights.ts';
 import { watchStandbyKey } from './standby-key.ts';
 
-type DataPlane = Pick<ControllerOptions, 'control' | 'backlogs' | 'readDeliveries' | 'queueHints' | 'inboxHints'>;
+type DataPlane = Pick<
+  ControllerOptions,
+  'control' | 'purger' | 'backlogs' | 'readDeliveries' | 'queueHints' | 'inboxHints'
+>;
 
 function openQueues(redis: RedisClient, control: ControlStore): DataPlane {
   return {

@@ -1,14 +1,14 @@
-import type { GateReader } from '../../redis/gate-reader.ts';
+import { createGateReader, type GateReader } from '../../redis/gate-reader.ts';
 import { type PartClient, readPart } from '../inbox/find-part.ts';
 import { slotOf } from '../keys.ts';
-import { isTenantReady, readFate, readSubscriber } from './fate.ts';
+import { readFate, readSubscriber } from './fate.ts';
 
 /** Streams of a tenant that an integration subscribes to. */
 export type StreamsOfIntegration = (tenant: string, integration: string) => readonly string[];
 
 /**
- * Reads whether a group key is open for an integration: in the part of each stream that it is subscribed to. An integration
- * without subscriptions has nothing that could be open; then the state of the tenant alone decides.
+ * Reads whether a group key is open for an integration: where the controller has recorded it, and in the part of each stream
+ * that the integration is subscribed to. The record says open only once all parts were told, and closed likewise.
  */
 export function createPartGateReader(redis: PartClient, streamsOf: StreamsOfIntegration): GateReader {
   async function isOpenIn(tenant: string, queue: string, integration: string, groupKey: string): Promise<boolean> {
@@ -24,9 +24,11 @@ export function createPartGateReader(redis: PartClient, streamsOf: StreamsOfInte
     return isWhole && row !== undefined && since !== undefined;
   }
 
+  const record = createGateReader(redis);
   return {
+    isClosed: record.isClosed,
     async isOpen(tenant, integration, groupKey) {
-      if (!(await isTenantReady(redis, tenant))) return false;
+      if (!(await record.isOpen(tenant, integration, groupKey))) return false;
       const queues = [...new Set(streamsOf(tenant, integration))];
       const open = await Promise.all(queues.map(queue => isOpenIn(tenant, queue, integration, groupKey)));
       return open.every(Boolean);

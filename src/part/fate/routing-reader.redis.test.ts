@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { event } from '../../../test/support/part/part.ts';
 import { createPartInbox, type InboxShort } from '../../../test/support/part/part-inbox.ts';
 import { dispositionOf } from '../../core/routing/event-disposition.ts';
-import { tenantKeys } from '../../redis/keys.ts';
+import { integrationKeys, tenantKeys } from '../../redis/keys.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 import { inboxRefOf } from '../inbox/ref-names.ts';
 import { streamIdOf } from '../lanes/ref.ts';
@@ -32,11 +32,21 @@ onEachRedis(redis => {
       return reason ?? progress?.state ?? disposition;
     }
     const isOpen = (groupKey: string) => gates.isOpen(tenant, integration, groupKey);
-    return { ...inbox, tenant, queue, reader, gate, fate, isOpen, tenantMeta: t.meta };
+    const isClosed = (groupKey: string) => gates.isClosed(tenant, integration, groupKey);
+    /** What the controller records of a group key: written after the parts that it closes, before those that it opens. */
+    async function record(groupKey: string, isActive: boolean) {
+      const i = integrationKeys(integration);
+      await redis().call('hset', i.meta, 'ready', '1', 'state', 'active');
+      if (isActive) await redis().call('hset', i.act, groupKey, 1);
+      else await redis().call('hdel', i.act, groupKey);
+      await redis().call('zadd', t.gates, 0, `${groupKey}\0${integration}`);
+    }
+    await record('k', true);
+    return { ...inbox, record, isClosed, tenant, queue, reader, gate, fate, isOpen, tenantMeta: t.meta };
   }
 
   test('a gate is read where routing reads it', async () => {
-    const { gate, say, t, isOpen } = await start();
+    const { gate, say, t, isOpen, isClosed, record } = await start();
     expect(await gate()).toEqual({ integration: 'active', activated: true, subscription: 'open' });
     expect(await gate('other')).toMatchObject({ activated: false, subscription: 'open' });
     expect(await gate('k', 'int_other')).toMatchObject({ subscription: 'none' });
@@ -47,6 +57,11 @@ onEachRedis(redis => {
     expect(await gate()).toMatchObject({ subscription: 'none' });
     await t.deactivate('x', 'k');
     expect(await gate()).toMatchObject({ activated: false });
+    // Other parts may still be told.
+    expect([await isOpen('k'), await isClosed('k')]).toEqual([false, false]);
+    await record('k', false);
+    expect([await isOpen('k'), await isClosed('k')]).toEqual([false, true]);
+    await t.activate('x', 'k');
     expect(await isOpen('k')).toBe(false);
   });
 

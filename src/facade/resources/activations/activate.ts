@@ -19,9 +19,13 @@ export const GATE_EVERY_MS = 100;
 export const ACTIVATION_CONCERN = ['integration', 'groupKey', 'revoked'] as const;
 
 /** Returns true if events of the pair may pass according to Redis. @throws Refusal 503 while Redis is unreachable */
-export async function gateIsOpen({ gates }: Facade, tenant: string, integration: string, groupKey: string) {
+export async function gateIs(
+  state: 'open' | 'closed',
+  { gates }: Facade,
+  ...pair: [tenant: string, integration: string, groupKey: string]
+): Promise<boolean> {
   try {
-    return await gates.isOpen(tenant, integration, groupKey);
+    return await (state === 'open' ? gates.isOpen(...pair) : gates.isClosed(...pair));
   } catch (cause) {
     throw new Refusal('unavailable', { cause });
   }
@@ -105,7 +109,8 @@ export async function activate(
     if (judgement === 'superseded') throw new Refusal('superseded');
     if (judgement === 'revoked_elsewhere') await refuseIfRevokedElsewhere(facade, activation);
     if (judgement === 'integration_closed') await refuseIfClosed(facade, integration);
-    if (judgement === 'open' && (await gateIsOpen(facade, tenant.publicId, integrationId, groupKey))) return activation;
+    if (judgement === 'open' && (await gateIs('open', facade, tenant.publicId, integrationId, groupKey)))
+      return activation;
     if (clock.nowMs() >= untilMs) {
       throw new Refusal('not_in_force', 'The activation is stored, but its gate is not open yet. Try again.');
     }

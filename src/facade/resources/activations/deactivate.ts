@@ -7,7 +7,7 @@ import type { Cached } from '../../objects/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
 import type { OwnedTenant } from '../../objects/ownership.ts';
 import { conditionFor } from '../../objects/wait.ts';
-import { ACTIVATION_CONCERN, GATE_EVERY_MS, GATE_WITHIN_MS, gateIsOpen, latestOf } from './activate.ts';
+import { ACTIVATION_CONCERN, GATE_EVERY_MS, GATE_WITHIN_MS, gateIs, latestOf } from './activate.ts';
 
 /** Returns the name of a deleted integration that still has Activations. */
 function goneIntegration({ caches }: Facade, namespace: string, id: string): string | undefined {
@@ -67,7 +67,7 @@ export async function deactivate(
     if (revoked !== undefined && revoked.spec.revoked !== true) return revoked;
     const judged =
       revoked === undefined || conditionFor(revoked, 'Ready', revoked.metadata.generation ?? 0) !== undefined;
-    if (judged && !(await gateIsOpen(facade, tenant.publicId, integrationId, groupKey))) return revoked;
+    if (judged && (await gateIs('closed', facade, tenant.publicId, integrationId, groupKey))) return revoked;
     if (clock.nowMs() >= untilMs) throw new Refusal('not_in_force', 'The gate is not closed yet. Try again.');
     await sleep(clock, GATE_EVERY_MS);
   }
