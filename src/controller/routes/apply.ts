@@ -44,18 +44,17 @@ export async function applyRoutes(deps: ApplyDeps, application: Application): Pr
   const { control } = deps;
   const { name, fence, stored, plan, wanted, first } = application;
   const routes = keepUnowned(stored.routes, wanted);
-  const { applyParts } = control;
-  if (applyParts !== undefined) {
-    // What `stored` says about the end of a pause is needed again if this fails, so it is changed afterwards.
-    const openKeys = () => deps.openGates(name);
-    const change = { fence, have: stored.routes, want: routes, isKnown: !first, openKeys };
-    await deps.exclusively(name, () => applyParts(change));
-  }
-  await control.patch(fence, plan.patches);
   const concerned = withActivationsLost(application);
-  if (concerned === 'all' || concerned.size > 0) {
-    await deps.exclusively(name, () => restoreActivations(deps, application, concerned));
-  }
+  let gates: ReturnType<ApplyDeps['openGates']> | undefined;
+  // The same for parts and record: an activation that one of them misses would never reach it.
+  const openGates = () => (gates ??= deps.openGates(name));
+  const write = async () => {
+    // What the record says about the end of a pause is needed again if parts can't be written, so it is changed afterwards.
+    await control.applyParts?.({ fence, have: stored.routes, want: routes, isKnown: !first, openKeys: openGates });
+    await control.patch(fence, plan.patches);
+    if (isAny(concerned)) await restoreActivations(deps, application, concerned, openGates());
+  };
+  await (control.applyParts !== undefined || isAny(concerned) ? deps.exclusively(name, write) : write());
   await control.patch(fence, plan.ready);
   if (first) await control.enlist(fence, wanted.tenant);
   await wakeOpened(deps, application, first ? everyUnheld(routes) : plan.opened);
@@ -76,17 +75,21 @@ function withActivationsLost({ plan, wanted, stored, first }: Application): Read
   return new Set(names.filter(integration => unready.has(integrationKeys(integration).meta)));
 }
 
+function isAny(concerned: ReadonlySet<string> | 'all'): boolean {
+  return concerned === 'all' || concerned.size > 0;
+}
+
 /**
  * Updates the open group keys in Redis to match the objects. When all integrations are restored, the tenant's index
  * will match exactly; otherwise we only add missing entries to it.
  */
 async function restoreActivations(
   deps: ApplyDeps,
-  { name, fence, stored, wanted }: Application,
+  { fence, stored, wanted }: Application,
   concerned: ReadonlySet<string> | 'all',
+  gates: ReturnType<ApplyDeps['openGates']>,
 ): Promise<void> {
   const { control } = deps;
-  const gates = deps.openGates(name);
   const tenant = tenantKeys(wanted.tenant);
   const wantedGates = new Set<string>();
   const integrations =

@@ -7,7 +7,7 @@ import { createIngest } from '../../part/log/ingest.ts';
 import type { RedisClient } from '../../redis/client.ts';
 import { planRoutes, type StoredRoutes } from '../../redis/control-plan.ts';
 import { FencedError } from '../../redis/control-store.ts';
-import { CLUSTER_KEYS } from '../../redis/keys.ts';
+import { CLUSTER_KEYS, integrationKeys } from '../../redis/keys.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 import { createTenant, QUEUE } from '../../redis/testing/tenant.ts';
 import { applyRoutes, type OpenGate } from './apply.ts';
@@ -35,7 +35,7 @@ function createWorld(redis: RedisClient) {
       world.control = lead();
     },
     slot: (name: string, inc = 'inc1') => slotOf(`sub_${name}`, inc),
-    async apply(want: TenantRoutes, fail: 'patch' | undefined = undefined) {
+    async apply(want: TenantRoutes, fail: 'patch' | undefined = undefined, onGates: () => void = () => {}) {
       const { control } = world;
       const had = stored ?? (await control.readTenant(t.tenant, t.fence.epoch));
       const first = stored === undefined;
@@ -45,7 +45,11 @@ function createWorld(redis: RedisClient) {
       const deps = {
         control: fail === 'patch' ? { ...control, patch } : control,
         nowMs: Date.now,
-        openGates: () => open,
+        openGates: () => {
+          const gates = new Map(open);
+          onGates();
+          return gates;
+        },
         queueHints: { lower: async () => {} },
         inboxHints: { lower: async () => {} },
         exclusively: (_name: string, restore: () => Promise<void>) => restore(),
@@ -176,6 +180,14 @@ onEachRedis(redis => {
       await expect(w.set('a', 'k', true)).rejects.toThrow('another generation');
       await redis().call('hset', w.keys.meta, 'gen', 'gen1');
       await w.set('a', 'k', true);
+      expect(await redis().call('hexists', w.keys.keys, 'k')).toBe(1);
+    });
+
+    test('one that is made while a subscription is added is not recorded before the part has it', async () => {
+      await w.apply(w.t.routes({}));
+      await w.apply(w.t.routes({ a: {} }), undefined, () => w.declare('a', 'k', true));
+      expect(await redis().call('hexists', integrationKeys(w.t.nameOf('a')).act, 'k')).toBe(0);
+      expect(await w.set('a', 'k', true)).toBe(true);
       expect(await redis().call('hexists', w.keys.keys, 'k')).toBe(1);
     });
 

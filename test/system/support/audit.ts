@@ -1,11 +1,16 @@
 import { RINGS, seriesOf, slotsOf, type Traffic, windowOf } from '../../../src/core/events/series.ts';
 import { generationOf, publicId, tenantId } from '../../../src/core/ids/ids.ts';
+import { partKeys } from '../../../src/part/keys.ts';
 import { inboxKeys, integrationKeys, queueKeys, tenantKeys } from '../../../src/redis/keys.ts';
 import type { Cluster } from '../../support/kubernetes/cluster.ts';
 import type { RedisServer } from '../../support/redis/server.ts';
+import { readInboxOfPart } from './audit-part.ts';
 import type { Sample } from './publisher.ts';
 import type { Receiver } from './receiver.ts';
 import { kubectl } from './world.ts';
+
+/** Whether events are in parts, in which case they are read there. */
+export const IS_PARTS = process.env.TEST_LAYOUT === 'parts';
 
 /** Lists that are empty when nothing is wrong. */
 interface Faults {
@@ -94,6 +99,18 @@ export async function readInbox(
 ): Promise<InboxState> {
   const { producer, partner, name } = subscription;
   const inc = generationOf(await uidOf(cluster, `subscription/${name}`, partner));
+  if (IS_PARTS) {
+    const queue = await kubectl(cluster, [
+      'get',
+      `subscription/${name}`,
+      '-n',
+      partner,
+      '-o',
+      'jsonpath={.spec.stream}',
+    ]);
+    const inbox = { sub: publicId('Subscription', partner, name), inc };
+    return readInboxOfPart(redis.url, { tenant: tenantId(producer), queue }, inbox);
+  }
   const integration = publicId('Integration', producer, subscription.integration ?? partner);
   const sub = publicId('Subscription', partner, name);
   const x = inboxKeys(integration, sub, inc);
@@ -150,6 +167,10 @@ export async function queueLength(
   name: string,
 ): Promise<number> {
   const gen = generationOf(await uidOf(cluster, `catalogstream/${name}`, producer));
+  if (IS_PARTS) {
+    const { log } = partKeys({ tenant: tenantId(producer), queue: name, gen, number: 0 });
+    return Number(await redis.command('XLEN', log));
+  }
   return Number(await redis.command('XLEN', queueKeys(tenantId(producer), name, gen).events));
 }
 
