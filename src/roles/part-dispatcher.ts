@@ -5,6 +5,7 @@ import { deriveSealKeys } from '../core/delivery/seal.ts';
 import { createDeliveryAlarm } from '../dataplane/dispatcher/delivery-alarm.ts';
 import { createDispatcherMetrics } from '../dataplane/dispatcher/dispatcher-metrics.ts';
 import { createEndpointClient } from '../dataplane/dispatcher/endpoint-client.ts';
+import { createReplaySweep } from '../dataplane/dispatcher/replay-sweep.ts';
 import { createPartDispatcher, type PartWork } from '../dataplane/parts/part-dispatcher.ts';
 import { createPartWorker } from '../dataplane/parts/part-worker.ts';
 import { createRoom } from '../dataplane/parts/room.ts';
@@ -14,19 +15,23 @@ import { createExchange } from '../part/claims/exchange.ts';
 import { createEvict, createReadOwnClaims } from '../part/claims/held-claims.ts';
 import { createLookAtPart } from '../part/claims/look.ts';
 import { readSlotOwner } from '../part/gate/slot-owner.ts';
+import { createFindRecordedSlot } from '../part/inbox/recorded-slot.ts';
 import type { Part } from '../part/keys.ts';
 import { createReadBodies } from '../part/log/read-bodies.ts';
 import { createMembers } from '../part/members/members.ts';
+import { createPartReplayInboxes } from '../part/owner/replays.ts';
 import { createSweep } from '../part/sweep/sweep.ts';
 import { createTokens } from '../part/tokens/tokens.ts';
 import { changedDelivery, disabledEndpoint } from '../redis/alarm.ts';
 import { findRedis } from '../redis/connections.ts';
 import type { DeliveryNews } from '../redis/delivery-news.ts';
+import { createHintIndex } from '../redis/hints.ts';
 import { inboxMember } from '../redis/inbox-store.ts';
 import { createPushConnection } from '../redis/push-connection.ts';
 import { watchRootKey } from '../redis/root-key-watch.ts';
 import { createTrafficStore } from '../redis/traffic-store.ts';
 import type { Parts, Running } from './parts.ts';
+import { openReplays } from './replays.ts';
 
 /** Claims that this process holds at most. */
 const ROOM = 4_096;
@@ -127,11 +132,20 @@ export async function startPartDispatcher(parts: Parts): Promise<Running> {
     isHeld: keyWatch.differs,
     log,
   });
+  const replaySweep = createReplaySweep({
+    replays: openReplays(redis, nowMs, createPartReplayInboxes(redis, createFindRecordedSlot(redis))),
+    hints: createHintIndex(redis, 'a'),
+    nowMs,
+    log,
+  });
   redis.onReconnect(dispatcher.refresh);
+  redis.onReconnect(replaySweep.lookEverywhere);
   dispatcher.start();
+  replaySweep.start();
   return {
     stop: async () => {
       keyWatch.stop();
+      await replaySweep.stop();
       await dispatcher.stop();
       deliveryAlarm.flush();
       pushes.close();

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { untilCalm } from '../support/calm.ts';
+import { untilCalm, writesOf } from '../support/calm.ts';
 import { eventually } from '../support/deadline.ts';
 import { makeSample } from '../support/publisher.ts';
 import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
@@ -173,11 +173,10 @@ it('leaves nothing to write once everything is applied', async () => {
   for (const name of ['by-stream', 'by-package']) await enforced(name);
   await live('False/Blocked');
   const state = async () => {
-    const info = String(await world.redis.command('INFO', 'persistence'));
     const path = '{range .items[*]}{.kind} {.metadata.name} {.metadata.resourceVersion}{"\\n"}{end}';
     return {
       objects: await kubectl(world.cluster, ['get', 'waas', '-A', '-o', `jsonpath=${path}`]),
-      redis: /rdb_changes_since_last_save:(\d+)/.exec(info)?.[1],
+      redis: await writesOf(world.redis),
     };
   };
   await untilCalm(async () => (await state()).redis);

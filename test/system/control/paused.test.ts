@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { PAUSED_ANNOTATION } from '../../../src/api/well-known.ts';
-import { untilCalm } from '../support/calm.ts';
+import { untilCalm, writesOf } from '../support/calm.ts';
 import { eventually } from '../support/deadline.ts';
 import { makeSample } from '../support/publisher.ts';
 import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
@@ -43,8 +43,7 @@ const versions = () =>
     '-o',
     'jsonpath={range .items[*]}{.kind} {.metadata.name} {.metadata.resourceVersion}{"\\n"}{end}',
   ]);
-const redisChanges = async () =>
-  /rdb_changes_since_last_save:(\d+)/.exec(String(await world.redis.command('INFO', 'persistence')))?.[1];
+const redisChanges = () => writesOf(world.redis);
 
 it('lets events flow, and holds every change that closes nothing until the pause ends', async () => {
   const { observer, receiver } = world;

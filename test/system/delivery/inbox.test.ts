@@ -2,15 +2,16 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { publicId } from '../../../src/core/ids/ids.ts';
 import { connectRedis, type RedisClient } from '../../../src/redis/client.ts';
 import { followRedisClock } from '../../../src/redis/clock.ts';
-import { createHintIndex } from '../../../src/redis/hints.ts';
-import { createInboxOperations, type InboxOperations } from '../../../src/redis/inbox-operations.ts';
-import { createInboxReader, type InboxReader } from '../../../src/redis/inbox-reader.ts';
-import { createInboxStore, type InboxRef, inboxMember } from '../../../src/redis/inbox-store.ts';
-import { accountKeys, inboxKeys, integrationKeys } from '../../../src/redis/keys.ts';
+import type { InboxOperations } from '../../../src/redis/inbox-operations.ts';
+import type { InboxReader } from '../../../src/redis/inbox-reader.ts';
+import { type InboxRef, inboxMember } from '../../../src/redis/inbox-store.ts';
+import { accountKeys } from '../../../src/redis/keys.ts';
 import { readBalance } from '../../../src/redis/ledger-store.ts';
-import { createReplays, type Replays } from '../../../src/redis/replays.ts';
+import type { Replays } from '../../../src/redis/replays.ts';
 import { createLogger } from '../../../src/telemetry/log.ts';
+import { readInbox } from '../support/audit.ts';
 import { eventually } from '../support/deadline.ts';
+import { type Inboxes, inboxOfPartner, openInboxes } from '../support/inboxes.ts';
 import { makeSample } from '../support/publisher.ts';
 import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
 import { useSmallWorld } from '../support/use-small-world.ts';
@@ -28,29 +29,21 @@ let inbox: InboxRef;
 let reader: InboxReader;
 let operations: InboxOperations;
 let replays: Replays;
+let inboxes: Inboxes;
 
 beforeAll(async () => {
   redis = await connectRedis(world.redis.url, createLogger({ level: 'silent' }));
   clock = await followRedisClock(redis);
-  inbox = await inboxOf('ada');
-  const lower = createHintIndex(redis, 'd').lower;
-  reader = createInboxReader(redis);
-  operations = createInboxOperations({ redis, nowMs: clock.nowMs, lower });
-  const lowerAccounts = createHintIndex(redis, 'a').lower;
-  replays = createReplays({ redis, nowMs: clock.nowMs, lowerInboxes: lower, lowerAccounts });
+  inbox = await inboxOfPartner(redis, 'ada');
+  inboxes = openInboxes(redis, clock.nowMs);
+  ({ reader, operations } = inboxes);
+  replays = inboxes.replays();
 });
 
 afterAll(async () => {
   clock?.stop();
   await redis?.close();
 });
-
-async function inboxOf(partner: string): Promise<InboxRef> {
-  const integration = publicId('Integration', PRODUCER, partner);
-  const sub = publicId('Subscription', partner, SUBSCRIPTION);
-  const { inc = '' } = (await createInboxStore(redis).readSubscription(integration, sub)) ?? {};
-  return { integration, sub, inc };
-}
 
 const used = async (account: string) => (await readBalance(redis, account))?.usedTokens;
 const arrivals = (id: string) => world.receiver.attempts.filter(attempt => attempt.id === id);
@@ -70,9 +63,9 @@ async function refOf(id: string, ...states: Parameters<InboxReader['list']>[1]['
 
 /** What was put into the inbox came out of it, or is in it (invariant 13). */
 async function expectConserved(): Promise<void> {
-  const fields = await redis.readHash(integrationKeys(inbox.integration).sub(inbox.sub));
-  const n = (name: string) => Number(fields[`n:${name}`] ?? 0);
-  const open = Number(await redis.call('zcard', inboxKeys(inbox.integration, inbox.sub, inbox.inc).pending));
+  const of = { producer: PRODUCER, partner: 'ada', name: SUBSCRIPTION };
+  const { open, counters } = await readInbox(world, of);
+  const n = (name: string) => counters[name] ?? 0;
   expect(n('routed') + n('replayed')).toBe(open + n('delivered') + n('dead') + n('skipped') + n('expired'));
 }
 
@@ -166,17 +159,19 @@ it('a range is replayed in order, each event once, also when the facade dies aft
   const ada = (await used(ADA)) ?? 0;
 
   // A starter that dies after the charge, on a clock 40 s behind: the dispatcher's sweep looks at it at once.
-  const dies = createReplays({
+  const dies = inboxes.replays({
     redis: {
       ...redis,
       run: (name, keys, args) => {
         if (name === 'enqueue') throw new Error('died');
         return redis.run(name, keys, args);
       },
+      runNamed: (script, call) => {
+        if (script.name.includes('enqueue')) throw new Error('died');
+        return redis.runNamed(script, call);
+      },
     },
     nowMs: () => clock.nowMs() - 40_000,
-    lowerInboxes: createHintIndex(redis, 'd').lower,
-    lowerAccounts: createHintIndex(redis, 'a').lower,
   });
   await expect(dies.start(ADA, 'rpl_2', inbox, range)).rejects.toThrow('died');
   const again = () => arrivals('range.19').length > 0;
@@ -216,7 +211,7 @@ it('a subscription without an endpoint pulls and acknowledges, and may replay', 
   ]);
   await waitForAll(world.cluster, 'subscription', 'eve', 'Live');
   await waitForAll(world.cluster, 'activation', PRODUCER, 'Effective');
-  const of = await inboxOf('eve');
+  const of = await inboxOfPartner(redis, 'eve');
   for (const id of ['pull.0', 'pull.1']) await world.publisher.publish(makeSample(id, 'key', id));
   const pulled: string[] = [];
   for (const want of ['pull.0', 'pull.1']) {

@@ -1,4 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { RedisServer } from '../../support/redis/server.ts';
+import { IS_PARTS } from './audit.ts';
+
+/**
+ * Returns how many keys Redis has changed since its start, without the heartbeats of dispatchers, which are the only commands
+ * that go on while nothing happens.
+ */
+export async function writesOf(redis: Pick<RedisServer, 'command'>): Promise<number> {
+  const info = String(await redis.command('INFO', 'persistence', 'commandstats'));
+  const read = (pattern: RegExp) => Number(pattern.exec(info)?.[1] ?? 0);
+  const changes = read(/rdb_changes_since_last_save:(\d+)/);
+  return IS_PARTS ? changes - read(/cmdstat_zadd:calls=(\d+)/) : changes;
+}
 
 /** What was counted of an event is folded some seconds after it, and once more looked for. */
 const CALM_MS = 7_000;
@@ -7,7 +20,7 @@ const WITHIN_MS = 40_000;
 /**
  * Waits until what `count` reads has stayed as it is for some seconds: everything that events have left to be written is.
  *
- * @param count a number that every write raises, such as Redis's `rdb_changes_since_last_save`
+ * @param count a number that every write raises, such as `writesOf`
  */
 export async function untilCalm(count: () => Promise<unknown>): Promise<void> {
   const startedMs = performance.now();

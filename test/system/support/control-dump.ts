@@ -25,7 +25,7 @@ const TOLD: readonly (readonly [key: RegExp, tell: (hash: Hash, sub: string, key
     [/^\{t:[^}]*\}:keys$/, hash => Object.entries(hash).map(([sha256, expires]) => `${sha256} ${expires}`)],
     [/^\{t:[^}]*\}:index$/, hash => Object.keys(hash)],
     [/^\{t:[^}]*\}:subs:/, hash => Object.entries(hash).map(([to, sub]) => `${to} ${sub.replace(/\..*$/, '')}`)],
-    [/^\{q:[^}]*\}:meta$/, hash => pick(hash, QUEUE)],
+    [/^\{q:[^:}]*:[^:}]*\}:meta$/, hash => pick(hash, QUEUE)],
     [/^\{i:[^}]*\}:meta$/, hash => pick(hash, ['ready', 'state'])],
     [/^\{i:[^}]*\}:act$/, hash => Object.keys(hash)],
     [/^\{i:[^}]*\}:s:[^:]*$/, (hash, sub, keys) => [...pick(hash, SUBSCRIPTION), ...tellEndpoint(hash, sub, keys)]],

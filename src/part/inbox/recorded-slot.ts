@@ -1,0 +1,14 @@
+import { integrationKeys } from '../../redis/keys.ts';
+import { slotOf } from '../keys.ts';
+import { type FindSlot, type PartClient, readPart } from './find-part.ts';
+
+/** Returns where the events of a subscription lie, as the controller has recorded it. For roles that read no objects. */
+export function createFindRecordedSlot(redis: PartClient): FindSlot {
+  return async function findSlot({ integration, sub, inc }) {
+    const key = integrationKeys(integration).sub(sub);
+    const [recorded, tenant, queue] = (await redis.call('hmget', key, 'inc', 'tenant', 'queue')) as (string | null)[];
+    if (recorded !== inc || typeof tenant !== 'string' || typeof queue !== 'string') return undefined;
+    const part = await readPart(redis, tenant, queue);
+    return part && { part, slot: slotOf(sub, inc) };
+  };
+}
