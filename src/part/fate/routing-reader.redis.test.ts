@@ -129,5 +129,8 @@ onEachRedis(redis => {
     await redis().call('hset', t.keys.keys, '', '1');
     await part.advanceAll();
     expect(await fate(kept)).toBe('pending');
+    await say({ sub: { route: 'closed' } });
+    const [refused] = (await publish(['k'])) as [string];
+    expect(await fate(refused)).toBe('not_subscribed');
   });
 });

@@ -59,7 +59,8 @@ async function notedOf(
   const passed = fate.position ?? (text(hold) === undefined ? ref : (text(held) ?? ''));
   if (!fate.isWhole || fate.row === undefined || groupKey === '' || ref > passed) return undefined;
   if (fate.since === undefined || ref <= fate.since) return 'not_activated';
-  return 'skipped_to_now';
+  // It is closed, or its integration is not active: that is the reason.
+  return fate.row.route === 'closed' ? undefined : 'skipped_to_now';
 }
 
 async function readQueue(redis: PartClient, tenant: string, queue: string): Promise<QueueReading> {
