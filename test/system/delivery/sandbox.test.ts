@@ -37,7 +37,11 @@ async function read(run: string) {
 async function ended(run: string) {
   const look = async () => {
     const report = await read(run);
-    return report.totals.pending === 0 && report.totals.deliveries > 0 && report;
+    // What was accepted last may not have been routed yet when the rest has ended.
+    const isRouted = report.data.every(({ integrations }) =>
+      integrations.every(({ verdict }) => verdict !== 'waiting'),
+    );
+    return isRouted && report.totals.pending === 0 && report.totals.deliveries > 0 && report;
   };
   return (await eventually(`run ${run} ends`, look, { withinMs: 60_000 })).value;
 }
