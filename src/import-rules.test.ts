@@ -57,7 +57,19 @@ const RULES: Readonly<Record<string, Rule>> = {
   'part/claims': { rooms: ['api', 'redis', 'part', 'part/lanes', 'part/records'] },
   'part/inbox': { rooms: ['core/events', 'core/ids', 'redis', 'part', 'part/lanes', 'part/log'] },
   'part/lists': { rooms: [] },
-  'part/fate': { rooms: ['core/routing', 'redis', 'part', 'part/inbox', 'part/lanes', 'part/log', 'part/gate'] },
+  'part/fate': {
+    rooms: [
+      'core/delivery',
+      'core/routing',
+      'redis',
+      'part',
+      'part/inbox',
+      'part/lanes',
+      'part/log',
+      'part/gate',
+      'part/state',
+    ],
+  },
   'part/state': {
     rooms: ['core/delivery', 'redis', 'part', 'part/claims', 'part/inbox', 'part/sweep', 'part/tokens'],
   },

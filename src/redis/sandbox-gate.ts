@@ -3,6 +3,7 @@ import type { RedisClient } from './client.ts';
 import { SUBSCRIPTION_FIELDS } from './control-plan.ts';
 import { type InboxRef, inboxMember } from './inbox-store.ts';
 import { inboxKeys, integrationKeys, sandboxKeys } from './keys.ts';
+import type { InboxGate, PlacedInbox, SandboxSource } from './sandbox-source.ts';
 import { writeRun } from './sandbox-store.ts';
 
 /** What a run takes over of an integration and of a subscription; all else in those hashes is production's own progress. */
@@ -17,36 +18,36 @@ export interface RunInbox {
   readonly queue: string;
 }
 
-/** The gate as a run finds it: what production's integrations say now, in the run's own slot. */
+/** The gate as a run finds it: a copy of what production says now, in the run's own slot. */
 export interface SandboxGate {
   /**
-   * Brings what production says of an inbox's integration, its subscription and these group keys into the run. Production
-   * is only read. `siblings`: every inbox of the run that is of the same integration.
+   * Brings what production says of an inbox's integration, its subscription and these group keys into the run, and returns
+   * it. Production is only read. `siblings`: every inbox of the run that is of the same integration.
    */
-  readonly copy: (inbox: InboxRef, groupKeys: Iterable<string>, siblings: readonly InboxRef[]) => Promise<void>;
+  readonly copy: (
+    inbox: Omit<PlacedInbox, 'tenant'>,
+    groupKeys: Iterable<string>,
+    siblings: readonly InboxRef[],
+  ) => Promise<InboxGate>;
   /** Notes inboxes, so that they are found again; before anything is put into them. */
   readonly note: (inboxes: readonly RunInbox[]) => Promise<void>;
 }
 
 /** @param ofRun client of the run, as `createSandboxClient` makes it */
 export function createSandboxGate(options: {
-  readonly redis: RedisClient;
+  readonly source: SandboxSource;
   readonly ofRun: RedisClient;
   readonly tenant: string;
   readonly run: string;
   readonly nowMs: () => number;
 }): SandboxGate {
-  const { redis, ofRun, nowMs } = options;
-  const s = sandboxKeys(options.tenant, options.run);
+  const { source, ofRun, tenant, nowMs } = options;
+  const s = sandboxKeys(tenant, options.run);
 
-  async function copyFields(inbox: InboxRef): Promise<void> {
+  async function copyFields(inbox: InboxRef, { integration, subscription }: InboxGate): Promise<void> {
     const i = integrationKeys(inbox.integration);
     const sub = i.sub(inbox.sub);
-    const [integration, subscription, had] = await Promise.all([
-      redis.readHash(i.meta),
-      redis.readHash(sub),
-      Promise.all([ofRun.readHash(i.meta), ofRun.readHash(sub)]),
-    ]);
+    const had = await Promise.all([ofRun.readHash(i.meta), ofRun.readHash(sub)]);
     const changes = [
       ...difference(i.meta, had[0], pick(integration, INTEGRATION_FIELDS), /^fence$/),
       ...difference(sub, had[1], gateOf(subscription), PROGRESS),
@@ -54,29 +55,41 @@ export function createSandboxGate(options: {
     if (changes.length > 0) await writeRun(ofRun, s.meta, changes);
   }
 
-  async function copyActivations(inbox: InboxRef, groupKeys: Iterable<string>, siblings: readonly InboxRef[]) {
-    const i = integrationKeys(inbox.integration);
-    const flat = (await ofRun.run('fields', [i.act], [])) as string[];
+  async function readActivations(integration: string): Promise<ReadonlyMap<string, string>> {
+    const flat = (await ofRun.run('fields', [integrationKeys(integration).act], [])) as string[];
     const had = new Map<string, string>();
     for (let at = 0; at < flat.length; at += 2) had.set(flat[at] as string, flat[at + 1] as string);
-    const wanted = [...new Set([...had.keys(), ...groupKeys])];
-    if (wanted.length === 0) return;
-    const since = (await redis.call('hmget', i.act, ...wanted)) as (string | null)[];
+    return had;
+  }
+
+  async function copyActivations(
+    inbox: InboxRef,
+    had: ReadonlyMap<string, string>,
+    wanted: readonly string[],
+    { activations }: InboxGate,
+    siblings: readonly InboxRef[],
+  ) {
+    const i = integrationKeys(inbox.integration);
     const inboxes = siblings.map(each => inboxKeys(each.integration, each.sub, each.inc));
     const keys = [i.meta, i.act, ...inboxes.flatMap(x => [x.pending, x.due, x.tries, x.claims])];
-    for (const [at, groupKey] of wanted.entries()) {
-      const now = since[at] ?? '';
+    for (const groupKey of wanted) {
+      const now = activations.get(groupKey) ?? '';
       const before = had.get(groupKey) ?? '';
-      if (now === before) continue;
+      // Streams of one integration may differ in when: the latest is nearest to when it was.
+      if (now === before || (now !== '' && Number(now) < Number(before))) continue;
       if (before !== '') await ofRun.run('act', keys, [0, nowMs(), groupKey, '']);
       if (now !== '') await ofRun.run('act', keys, [0, nowMs(), groupKey, now]);
     }
   }
 
   return {
-    async copy(inbox, groupKeys, siblings) {
-      await copyFields(inbox);
-      await copyActivations(inbox, groupKeys, siblings);
+    async copy({ inbox, queue }, groupKeys, siblings) {
+      const had = await readActivations(inbox.integration);
+      const wanted = [...new Set([...had.keys(), ...groupKeys])];
+      const gate = await source.readGate({ tenant, queue, inbox }, wanted);
+      await copyFields(inbox, gate);
+      await copyActivations(inbox, had, wanted, gate, siblings);
+      return gate;
     },
     async note(inboxes) {
       const fields = inboxes.flatMap(({ inbox, queue }) => [inboxMember(inbox), queue]);

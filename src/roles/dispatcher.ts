@@ -4,16 +4,15 @@ import { deriveSealKeys } from '../core/delivery/seal.ts';
 import { createDispatcher } from '../dataplane/dispatcher/dispatcher.ts';
 import { createEndpointClient } from '../dataplane/dispatcher/endpoint-client.ts';
 import { createReplaySweep } from '../dataplane/dispatcher/replay-sweep.ts';
-import { createSandboxRunner } from '../dataplane/sandbox/sandbox-runner.ts';
 import { createHintIndex } from '../redis/hints.ts';
 import { createInboxStore } from '../redis/inbox-store.ts';
-import type { HintKind } from '../redis/keys.ts';
 import { holdHints, watchRootKey } from '../redis/root-key-watch.ts';
 import { createTrafficStore } from '../redis/traffic-store.ts';
 import { registerBacklogMetrics } from '../redis/work-metrics.ts';
 import { startPartDispatcher } from './part-dispatcher.ts';
 import { type Parts, type Running } from './parts.ts';
 import { openReplays } from './replays.ts';
+import { openSandboxRunner } from './sandbox.ts';
 
 export function startDispatcher(parts: Parts): Promise<Running> {
   return parts.config.layout === 'parts' ? startPartDispatcher(parts) : startQueueDispatcher(parts);
@@ -31,11 +30,11 @@ async function startQueueDispatcher(parts: Parts): Promise<Running> {
     },
   });
   // Values encrypted with another key can't be decrypted. They stay due until the keys match again.
-  const held = (kind: HintKind) => holdHints(createHintIndex(redis, kind), keyWatch.differs);
+  const hints = holdHints(createHintIndex(redis, 'd'), keyWatch.differs);
   const client = createEndpointClient({ allowedNetworks: config.allowedNetworks });
   const dispatcher = createDispatcher({
     inboxes: createInboxStore(redis),
-    hints: held('d'),
+    hints,
     traffic: createTrafficStore(redis),
     client,
     keys: { rootKey, sealKeys: deriveSealKeys(rootKey) },
@@ -54,17 +53,8 @@ async function startQueueDispatcher(parts: Parts): Promise<Running> {
   });
   registerBacklogMetrics(registry, { redis, nowMs });
   redis.onReconnect(dispatcher.onReconnect);
-  const sandbox = createSandboxRunner({
-    redis,
-    hints: held('s'),
-    keys: { rootKey, sealKeys: deriveSealKeys(rootKey) },
-    version: VERSION,
-    alarm,
-    nowMs,
-    log,
-  });
+  const sandbox = openSandboxRunner(parts, keyWatch.differs);
   redis.onReconnect(sweep.lookEverywhere);
-  redis.onReconnect(sandbox.lookEverywhere);
   dispatcher.start();
   sweep.start();
   sandbox.start();

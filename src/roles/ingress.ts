@@ -7,6 +7,7 @@ import { createHintIndex } from '../redis/hints.ts';
 import { createIngressOperations } from '../redis/ingress-store.ts';
 import { anyAddress, listenAt } from './listening.ts';
 import { type Parts, type Running } from './parts.ts';
+import { openSandboxSource } from './sandbox.ts';
 import { followServedCertificate } from './served-tls.ts';
 
 /** Opens where events are stored. */
@@ -21,7 +22,12 @@ function openStore({ config, redis, nowMs, alarm }: Parts): IngressStore {
 
 export async function startIngress(parts: Parts): Promise<Running> {
   const { config, log, registry, tracing, redis, nowMs } = parts;
-  const sandbox = createSandboxDesk({ redis, lower: createHintIndex(redis, 's').lower, nowMs });
+  const sandbox = createSandboxDesk({
+    redis,
+    source: openSandboxSource(config.layout, redis),
+    lower: createHintIndex(redis, 's').lower,
+    nowMs,
+  });
   const ingress = createIngress({
     store: openStore(parts),
     sandbox,

@@ -32,6 +32,7 @@ import { watchRootKey } from '../redis/root-key-watch.ts';
 import { createTrafficStore } from '../redis/traffic-store.ts';
 import type { Parts, Running } from './parts.ts';
 import { openReplays } from './replays.ts';
+import { openSandboxRunner } from './sandbox.ts';
 
 /** Claims that this process holds at most. */
 const ROOM = 4_096;
@@ -44,7 +45,10 @@ export async function startPartDispatcher(parts: Parts): Promise<Running> {
   const keyWatch = await watchRootKey({
     redis,
     fingerprint: rootKeyFingerprint(rootKey),
-    onMatch: () => dispatcher.refresh(),
+    onMatch: () => {
+      dispatcher.refresh();
+      sandbox.lookEverywhere();
+    },
   });
   const client = createEndpointClient({ allowedNetworks: config.allowedNetworks });
   const room = createRoom(ROOM);
@@ -140,11 +144,14 @@ export async function startPartDispatcher(parts: Parts): Promise<Running> {
   });
   redis.onReconnect(dispatcher.refresh);
   redis.onReconnect(replaySweep.lookEverywhere);
+  const sandbox = openSandboxRunner(parts, keyWatch.differs);
   dispatcher.start();
   replaySweep.start();
+  sandbox.start();
   return {
     stop: async () => {
       keyWatch.stop();
+      await sandbox.stop();
       await replaySweep.stop();
       await dispatcher.stop();
       deliveryAlarm.flush();

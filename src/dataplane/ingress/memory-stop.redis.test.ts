@@ -6,6 +6,7 @@ import { deriveSealKeys } from '../../core/delivery/seal.ts';
 import { hashIngressKey } from '../../core/ids/ingress-key.ts';
 import { connectRedis } from '../../redis/client.ts';
 import { createHintIndex } from '../../redis/hints.ts';
+import { createQueueSource } from '../../redis/sandbox-source.ts';
 import { createTenant, QUEUE, START_MS } from '../../redis/testing/tenant.ts';
 import { createTrafficStore } from '../../redis/traffic-store.ts';
 import { createLogger } from '../../telemetry/log.ts';
@@ -54,7 +55,7 @@ async function start() {
   const hints = { r: createHintIndex(redis, 'r'), d: createHintIndex(redis, 'd'), s: createHintIndex(redis, 's') };
   const ingress = createIngress({
     store: createIngestion({ operations: tenant.ingress, lower: hints.r.lower, nowMs }),
-    sandbox: createSandboxDesk({ redis, lower: hints.s.lower, nowMs }),
+    sandbox: createSandboxDesk({ redis, source: createQueueSource(redis), lower: hints.s.lower, nowMs }),
     askMasters: async (command, ...args) => {
       try {
         return await redis.callAll(command, info.broken ? 'nothing-of-the-kind' : (args[0] as string));

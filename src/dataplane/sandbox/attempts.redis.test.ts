@@ -1,11 +1,11 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { redisUrl } from '../../../test/support/redis/shared.ts';
 import type { RunEvent } from '../../api/sandbox.ts';
+import { LAYOUTS } from '../../config/layout.ts';
 import { DEFAULT_RETRY_SCHEDULE_MS } from '../../core/delivery/backoff.ts';
 import type { Simulation } from '../../core/delivery/simulation.ts';
 import { connectRedis } from '../../redis/client.ts';
 import { createLogger } from '../../telemetry/log.ts';
-import { createRunReports } from './run-report.ts';
 import { createSandbox, sealed } from './testing/sandbox.ts';
 
 const SPECIAL = [undefined, 300, 301, 399, 400, 404, 408, 410, 429, 499, 500, 503, 599];
@@ -22,50 +22,51 @@ function ruled({ failCode, failCount }: Simulation, most: number): number[] {
   return asked >= most ? failures : [...failures, 200];
 }
 
-test.each([
-  ['the default schedule', DEFAULT_RETRY_SCHEDULE_MS],
-  ['no retries', []],
-])(
-  'with %s every code and every count lead to the attempts that are expected',
-  async (_name, retryMs) => {
-    const redis = await connectRedis(redisUrl(), createLogger({ level: 'silent' }));
-    const s = createSandbox(redis);
-    await s.t.apply(s.t.routes({ x: { sub: { endpoint: sealed('x', retryMs), unordered: true } } }));
-    await s.t.activate('x', 'a');
-    const reports = createRunReports(redis, s.t.nowMs);
-    const most = retryMs.length + 1;
-    let compared = 0;
-    for (const [half, codes] of HALVES.entries()) {
-      const run = `half-${half}`;
-      const asked = new Map<string, Simulation>();
-      for (const failCode of codes) {
-        for (const failCount of COUNTS) {
-          const simulation = {
-            ...(failCode === undefined ? {} : { failCode }),
-            ...(failCount === undefined ? {} : { failCount }),
-          };
-          const id = `${failCode}-${failCount}`;
-          asked.set(id, simulation);
+describe.each(LAYOUTS)('with %s', layout => {
+  test.each([
+    ['the default schedule', DEFAULT_RETRY_SCHEDULE_MS],
+    ['no retries', []],
+  ])(
+    'with %s every code and every count lead to the attempts that are expected',
+    async (_name, retryMs) => {
+      const redis = await connectRedis(redisUrl(), createLogger({ level: 'silent' }));
+      const s = createSandbox(redis, layout);
+      await s.t.apply(s.t.routes({ x: { sub: { endpoint: sealed('x', retryMs), unordered: true } } }));
+      await s.t.activate('x', 'a');
+      const most = retryMs.length + 1;
+      let compared = 0;
+      for (const [half, codes] of HALVES.entries()) {
+        const run = `half-${half}`;
+        const asked = new Map<string, Simulation>();
+        for (const failCode of codes) {
+          for (const failCount of COUNTS) {
+            const simulation = {
+              ...(failCode === undefined ? {} : { failCode }),
+              ...(failCount === undefined ? {} : { failCount }),
+            };
+            const id = `${failCode}-${failCount}`;
+            asked.set(id, simulation);
+          }
         }
+        const stored = await Promise.all([...asked].map(([id, simulation]) => s.publish(run, 'a', simulation, id)));
+        expect(new Set(stored.map(({ answer }) => answer))).toEqual(new Set(['OK']));
+        await s.finish(run);
+        let cursor: string | undefined;
+        do {
+          const page = await s.report(run, { limit: 250, cursor });
+          for (const event of page?.data ?? []) {
+            compare(event, asked.get(event.id) as Simulation, most);
+            compared++;
+          }
+          cursor = page?.nextCursor ?? undefined;
+        } while (cursor !== undefined);
       }
-      const stored = await Promise.all([...asked].map(([id, simulation]) => s.publish(run, 'a', simulation, id)));
-      expect(new Set(stored.map(({ answer }) => answer))).toEqual(new Set(['OK']));
-      await s.finish(run);
-      let cursor: string | undefined;
-      do {
-        const page = await reports.read(s.t.tenant, run, { limit: 250, cursor });
-        for (const event of page?.data ?? []) {
-          compare(event, asked.get(event.id) as Simulation, most);
-          compared++;
-        }
-        cursor = page?.nextCursor ?? undefined;
-      } while (cursor !== undefined);
-    }
-    expect(compared).toBe(CODES.length * COUNTS.length);
-    await redis.close();
-  },
-  240_000,
-);
+      expect(compared).toBe(CODES.length * COUNTS.length);
+      await redis.close();
+    },
+    240_000,
+  );
+});
 
 function compare(event: RunEvent, simulation: Simulation, most: number): void {
   const delivery = event.integrations[0]?.delivery;

@@ -1,95 +1,96 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { redisUrl } from '../../../test/support/redis/shared.ts';
+import { LAYOUTS } from '../../config/layout.ts';
 import { connectRedis } from '../../redis/client.ts';
 import { SANDBOX_LIMITS, type SandboxLimits } from '../../redis/sandbox-store.ts';
 import { createLogger } from '../../telemetry/log.ts';
-import { createRunReports } from './run-report.ts';
 import { runMember } from './run-view.ts';
 import { createSandbox, driverOn, sealed, sumUp } from './testing/sandbox.ts';
 
 const RUN = 'bounded';
 
-async function start(names: readonly string[], limits?: SandboxLimits) {
-  const redis = await connectRedis(redisUrl(), createLogger({ level: 'silent' }));
-  onTestFinished(() => redis.close());
-  const s = createSandbox(redis, limits);
-  const sub = (name: string) => [name, { sub: { endpoint: sealed(name, [5_000]), unordered: true } }] as const;
-  await s.t.apply(s.t.routes(Object.fromEntries(names.map(sub))));
-  for (const name of names) await s.t.activate(name, 'a');
-  const read = async () => {
-    const report = await createRunReports(redis, s.t.nowMs, limits).read(s.t.tenant, RUN, { limit: 250 });
-    if (report === undefined) throw new Error('no run');
-    return report;
-  };
-  return { redis, s, read };
-}
-
-test('a run that has made all its deliveries takes no more, and says so of what it did not route', async () => {
-  const { s, read } = await start(['x', 'y'], { ...SANDBOX_LIMITS, deliveriesOfRun: 130 });
-  // Two batches of 64 events and a rest: the second batch is one too many.
-  for (let i = 0; i < 130; i++) await s.publish(RUN, 'a', {}, `e${i}`);
-  await s.finish(RUN);
-  const { totals, data } = await read();
-  expect(totals).toMatchObject({ events: 130, pending: 0 });
-  expect(totals.deliveries).toBeGreaterThanOrEqual(130);
-  // One batch beyond the bound at most.
-  expect(totals.deliveries).toBeLessThanOrEqual(2 * 130);
-  expect(data.at(-1)?.integrations.map(({ verdict, reason }) => [verdict, reason])).toEqual([
-    ['waiting', 'run_full'],
-    ['waiting', 'run_full'],
-  ]);
-  expect((await s.publish(RUN, 'a')).answer).toBe('RUN_FULL');
-  expect(await s.finish(RUN)).toBe(1);
-});
-
-test('after each few attempts others go first, and after its turn the run is given back', async () => {
-  const { redis, s, read } = await start(['x']);
-  for (let i = 0; i < 200; i++) await s.publish(RUN, 'a', {}, `e${i}`);
-  let clock = 0;
-  const ways: number[] = [];
-  const drive = driverOn(redis, s.t.nowMs, 'slow', undefined, {
-    monotonicMs: () => (clock += 1),
-    giveWay: async busyMs => {
-      ways.push(busyMs);
-      clock += 700;
-    },
-  });
-  const next = await drive(runMember(s.t.tenant, RUN));
-  const { totals } = await read();
-  expect(totals.delivered).toBeGreaterThan(0);
-  expect(totals.delivered).toBeLessThan(200);
-  // After the routing, and after every 32 attempts.
-  expect(ways.length).toBe(1 + totals.delivered / 32);
-  expect(Math.min(...ways)).toBeGreaterThan(0);
-  expect(next).toBeLessThan(s.t.clock.ms + 100);
-  await s.finish(RUN, drive);
-  expect((await read()).totals).toMatchObject({ delivered: 200, pending: 0 });
-});
-
-test('pages bring every event once, in order, and as many verdicts as one answer may hold', async () => {
-  const names = Array.from({ length: 30 }, (_, i) => `p${i}`);
-  const { redis, s } = await start(names);
-  for (let i = 0; i < 70; i++) {
-    await s.publish(RUN, i % 2 === 0 ? 'a' : 'closed', {}, `e${i}`);
-    s.t.clock.ms += 1;
+describe.each(LAYOUTS)('with %s', layout => {
+  async function start(names: readonly string[], limits?: SandboxLimits) {
+    const redis = await connectRedis(redisUrl(), createLogger({ level: 'silent' }));
+    onTestFinished(() => redis.close());
+    const s = createSandbox(redis, layout, limits);
+    const sub = (name: string) => [name, { sub: { endpoint: sealed(name, [5_000]), unordered: true } }] as const;
+    await s.t.apply(s.t.routes(Object.fromEntries(names.map(sub))));
+    for (const name of names) await s.t.activate(name, 'a');
+    const read = async () => {
+      const report = await s.report(RUN, { limit: 250 });
+      if (report === undefined) throw new Error('no run');
+      return report;
+    };
+    return { redis, s, read };
   }
-  await s.finish(RUN);
-  const reports = createRunReports(redis, s.t.nowMs);
-  const seen: string[] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await reports.read(s.t.tenant, RUN, { limit: 250, cursor });
-    const verdicts = page?.data.flatMap(({ integrations }) => integrations) ?? [];
-    expect(verdicts.length).toBeLessThanOrEqual(1_000);
-    expect(new Set(verdicts.map(({ verdict }) => verdict))).toEqual(new Set(['routed', 'not_routed']));
-    for (const [id, ...lines] of sumUp(s, page as never)) {
-      seen.push(id as string);
-      expect([id, new Set(lines.map(line => line.replace(/^\w+ /, '')))]).toEqual([
-        id,
-        new Set([Number((id as string).slice(1)) % 2 === 0 ? 'routed delivered 200' : 'not_routed not_activated']),
-      ]);
+
+  test('a run that has made all its deliveries takes no more, and says so of what it did not route', async () => {
+    const { s, read } = await start(['x', 'y'], { ...SANDBOX_LIMITS, deliveriesOfRun: 130 });
+    // Two batches of 64 events and a rest: the second batch is one too many.
+    for (let i = 0; i < 130; i++) await s.publish(RUN, 'a', {}, `e${i}`);
+    await s.finish(RUN);
+    const { totals, data } = await read();
+    expect(totals).toMatchObject({ events: 130, pending: 0 });
+    expect(totals.deliveries).toBeGreaterThanOrEqual(130);
+    // One batch beyond the bound at most.
+    expect(totals.deliveries).toBeLessThanOrEqual(2 * 130);
+    expect(data.at(-1)?.integrations.map(({ verdict, reason }) => [verdict, reason])).toEqual([
+      ['waiting', 'run_full'],
+      ['waiting', 'run_full'],
+    ]);
+    expect((await s.publish(RUN, 'a')).answer).toBe('RUN_FULL');
+    expect(await s.finish(RUN)).toBe(1);
+  });
+
+  test('after each few attempts others go first, and after its turn the run is given back', async () => {
+    const { redis, s, read } = await start(['x']);
+    for (let i = 0; i < 200; i++) await s.publish(RUN, 'a', {}, `e${i}`);
+    let clock = 0;
+    const ways: number[] = [];
+    const drive = driverOn(redis, s.t.source, s.t.nowMs, 'slow', undefined, {
+      monotonicMs: () => (clock += 1),
+      giveWay: async busyMs => {
+        ways.push(busyMs);
+        clock += 700;
+      },
+    });
+    const next = await drive(runMember(s.t.tenant, RUN));
+    const { totals } = await read();
+    expect(totals.delivered).toBeGreaterThan(0);
+    expect(totals.delivered).toBeLessThan(200);
+    // After the routing, and after every 32 attempts.
+    expect(ways.length).toBe(1 + totals.delivered / 32);
+    expect(Math.min(...ways)).toBeGreaterThan(0);
+    expect(next).toBeLessThan(s.t.clock.ms + 100);
+    await s.finish(RUN, drive);
+    expect((await read()).totals).toMatchObject({ delivered: 200, pending: 0 });
+  });
+
+  test('pages bring every event once, in order, and as many verdicts as one answer may hold', async () => {
+    const names = Array.from({ length: 30 }, (_, i) => `p${i}`);
+    const { s } = await start(names);
+    for (let i = 0; i < 70; i++) {
+      await s.publish(RUN, i % 2 === 0 ? 'a' : 'closed', {}, `e${i}`);
+      s.t.clock.ms += 1;
     }
-    cursor = page?.nextCursor ?? undefined;
-  } while (cursor !== undefined);
-  expect(seen).toEqual(Array.from({ length: 70 }, (_, i) => `e${i}`));
+    await s.finish(RUN);
+    const seen: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await s.report(RUN, { limit: 250, cursor });
+      const verdicts = page?.data.flatMap(({ integrations }) => integrations) ?? [];
+      expect(verdicts.length).toBeLessThanOrEqual(1_000);
+      expect(new Set(verdicts.map(({ verdict }) => verdict))).toEqual(new Set(['routed', 'not_routed']));
+      for (const [id, ...lines] of sumUp(s, page as never)) {
+        seen.push(id as string);
+        expect([id, new Set(lines.map(line => line.replace(/^\w+ /, '')))]).toEqual([
+          id,
+          new Set([Number((id as string).slice(1)) % 2 === 0 ? 'routed delivered 200' : 'not_routed not_activated']),
+        ]);
+      }
+      cursor = page?.nextCursor ?? undefined;
+    } while (cursor !== undefined);
+    expect(seen).toEqual(Array.from({ length: 70 }, (_, i) => `e${i}`));
+  });
 });

@@ -7,7 +7,6 @@ import {
   type Completion,
   createInboxStore,
   type InboxRef,
-  type InboxStore,
   inboxMember,
   type StoredEvent,
 } from '../../redis/inbox-store.ts';
@@ -26,8 +25,6 @@ const LEASE_MS = 30_000;
 const RETRY_MS = 1_000;
 
 export interface RunDeliveryDeps {
-  /** Production inboxes. Read-only. */
-  readonly inboxes: Pick<InboxStore, 'readSubscription'>;
   readonly keys: SubscriptionKeys;
   readonly version: string;
   readonly nowMs: () => number;
@@ -73,8 +70,9 @@ export async function deliverRun(
   const s = sandboxKeys(view.tenant, view.run);
   for (let groupKeys = await readOpenKeys(ofRun, inbox); ; groupKeys = new Set()) {
     // Copy the gate before each turn, which also discards any changes that previous attempts made to the copy.
-    await view.copyGate(inbox, groupKeys);
-    const subscription = await openSubscription(deps.inboxes, deps.keys, deps.version, inbox, deps.wallMs());
+    const { subscription: fields } = await view.copyGate(inbox, groupKeys);
+    const known = { readSubscription: async () => fields };
+    const subscription = await openSubscription(known, deps.keys, deps.version, inbox, deps.wallMs());
     if (subscription === undefined) return undefined;
     const begunMs = deps.monotonicMs();
     const nowMs = deps.nowMs();

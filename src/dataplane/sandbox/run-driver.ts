@@ -1,6 +1,7 @@
 import type { RedisClient } from '../../redis/client.ts';
-import { createInboxStore, inboxMember, parseInboxMember } from '../../redis/inbox-store.ts';
+import { inboxMember, parseInboxMember } from '../../redis/inbox-store.ts';
 import { readDues } from '../../redis/sandbox-reader.ts';
+import type { SandboxSource } from '../../redis/sandbox-source.ts';
 import { createSandboxStore, SANDBOX_LIMITS, type SandboxLimits } from '../../redis/sandbox-store.ts';
 import type { SubscriptionKeys } from '../dispatcher/subscription.ts';
 import { deliverRun } from './run-deliveries.ts';
@@ -18,6 +19,8 @@ const TOGETHER_MS_AN_INBOX = 0.1;
 
 export interface RunDriverOptions {
   readonly redis: RedisClient;
+  /** Production, as runs read it. */
+  readonly source: SandboxSource;
   readonly nowMs: () => number;
   readonly wallMs: () => number;
   readonly monotonicMs: () => number;
@@ -38,20 +41,20 @@ export interface RunDriverOptions {
  *   null
  */
 export function createRunDriver(options: RunDriverOptions): (member: string) => Promise<number | null> {
-  const { redis, nowMs, monotonicMs, owner } = options;
+  const { redis, source, nowMs, monotonicMs, owner } = options;
   const limits = options.limits ?? SANDBOX_LIMITS;
   const store = createSandboxStore(redis, nowMs, limits);
   let turn = 0;
   const nextToken = () => `${owner}${(turn++).toString(36)}`;
-  const routing = { redis, nowMs, alarm: options.alarm, owner, nextToken };
-  const delivering = { ...options, inboxes: createInboxStore(redis), nextToken };
+  const routing = { source, nowMs, alarm: options.alarm, owner, nextToken };
+  const delivering = { ...options, nextToken };
 
   return async member => {
     const { tenant, run } = parseRunMember(member);
     const known = await store.readRun(tenant, run);
     if (known === undefined) return null;
     const begunMs = monotonicMs();
-    const view = await openRun(redis, nowMs, tenant, run, known);
+    const view = await openRun(redis, source, nowMs, tenant, run, known);
     let soonest = Number.POSITIVE_INFINITY;
     for (const queue of view.queues) {
       const left = await store.readRoom(tenant, run);

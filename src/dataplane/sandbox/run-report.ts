@@ -8,6 +8,7 @@ import type { RedisClient } from '../../redis/client.ts';
 import { readProgress } from '../../redis/inbox-reader.ts';
 import { type InboxRef, inboxMember, parseInboxMember } from '../../redis/inbox-store.ts';
 import { bucketOf, integrationKeys, queueKeys, sandboxKeys, tenantKeys } from '../../redis/keys.ts';
+import type { InboxGate, SandboxSource } from '../../redis/sandbox-source.ts';
 import { createSandboxStore, type SandboxLimits } from '../../redis/sandbox-store.ts';
 import { reportDelivery } from './delivery-report.ts';
 import { type SentAttempt, sentField } from './run-deliveries.ts';
@@ -55,26 +56,37 @@ interface IntegrationView {
   /** Inbox that receives the events now, or received them in this run. */
   readonly inbox: InboxRef | undefined;
   readonly subscribed: boolean;
-  /** Production subscription. */
-  readonly fields: Readonly<Record<string, string>>;
 }
 
+/** What production says of the inboxes in a queue, by integration. */
+type Gates = ReadonlyMap<string, InboxGate>;
+
+const NO_GATE: InboxGate = { integration: {}, subscription: {}, activations: new Map() };
+
 /** Creates reports on the results of a run. Gate state is the only thing read from production. */
-export function createRunReports(redis: RedisClient, nowMs: () => number, limits?: SandboxLimits): RunReportReader {
+export function createRunReports(
+  redis: RedisClient,
+  source: SandboxSource,
+  nowMs: () => number,
+  limits?: SandboxLimits,
+): RunReportReader {
   const store = createSandboxStore(redis, nowMs, limits);
 
   return {
     async read(tenant, run, { limit = DEFAULT_LIMIT, cursor = '' }) {
       const known = await store.readRun(tenant, run);
       if (known === undefined) return undefined;
-      const view = await openRun(redis, nowMs, tenant, run, known);
-      const queues = await Promise.all(view.queues.map(queue => readQueueView(redis, view, queue)));
+      const view = await openRun(redis, source, nowMs, tenant, run, known);
+      const queues = await Promise.all(view.queues.map(queue => readQueueView(redis, source, view, queue)));
       const all = (await Promise.all(queues.map(queue => listEvents(view, queue)))).flat();
       const listed = all.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1)).filter(each => keyOf(each) > cursor);
       const widest = Math.max(1, ...queues.map(({ integrations }) => integrations.length));
       const page = listed.slice(0, Math.min(limit, Math.max(1, Math.floor(VERDICTS / widest))));
       const full = (await store.readRoom(tenant, run)) <= 0;
-      const reading = { redis, nowMs: nowMs(), view, queues, full };
+      const gates = new Map(
+        await Promise.all(queues.map(async queue => [queue.name, await readGates(source, view, queue, page)] as const)),
+      );
+      const reading = { nowMs: nowMs(), view, queues, gates, full };
       const last = page.at(-1);
       return {
         tenantPublicId: tenant,
@@ -95,7 +107,12 @@ function keyOf({ ref, queue }: ListedEvent): string {
   return `${ref}.${queue}`;
 }
 
-async function readQueueView(redis: RedisClient, view: RunView, name: string): Promise<QueueView> {
+async function readQueueView(
+  redis: RedisClient,
+  source: SandboxSource,
+  view: RunView,
+  name: string,
+): Promise<QueueView> {
   const t = tenantKeys(view.tenant);
   const q = queueKeys(view.tenant, name);
   const [meta, behind, subscribers, names] = await Promise.all([
@@ -117,7 +134,11 @@ async function readQueueView(redis: RedisClient, view: RunView, name: string): P
   const others = index.flatMap(each => (each.startsWith('i:') ? [each.slice(2)] : []));
   const ids = [...new Set([...inboxes.keys(), ...others.toSorted()])];
   const integrations = await Promise.all(
-    ids.slice(0, INTEGRATIONS).map(id => readIntegration(redis, id, inboxes.get(id), id in subscribers)),
+    ids.slice(0, INTEGRATIONS).map(async (id): Promise<IntegrationView> => {
+      const state = await source.readState(id);
+      const known = state === 'active' || state === 'pending' ? state : 'closed';
+      return { id, state: known, inbox: inboxes.get(id), subscribed: id in subscribers };
+    }),
   );
   return {
     name,
@@ -129,18 +150,18 @@ async function readQueueView(redis: RedisClient, view: RunView, name: string): P
   };
 }
 
-async function readIntegration(
-  redis: RedisClient,
-  id: string,
-  inbox: InboxRef | undefined,
-  subscribed: boolean,
-): Promise<IntegrationView> {
-  const i = integrationKeys(id);
-  const [{ state }, fields] = await Promise.all([
-    redis.readHash(i.meta),
-    inbox === undefined ? {} : redis.readHash(i.sub(inbox.sub)),
-  ]);
-  return { id, state: state === 'active' || state === 'pending' ? state : 'closed', inbox, subscribed, fields };
+async function readGates(
+  source: SandboxSource,
+  { tenant }: RunView,
+  { name: queue, integrations }: QueueView,
+  page: readonly ListedEvent[],
+): Promise<Gates> {
+  const groupKeys = new Set(page.flatMap(event => (event.queue === queue ? [event.groupKey] : [])));
+  groupKeys.delete('');
+  const gates = integrations.map(async ({ id, inbox }) => {
+    return [id, inbox && (await source.readGate({ tenant, queue, inbox }, [...groupKeys]))] as const;
+  });
+  return new Map((await Promise.all(gates)).flatMap(([id, gate]) => (gate === undefined ? [] : [[id, gate]])));
 }
 
 async function listEvents(view: RunView, { name, gen }: QueueView): Promise<ListedEvent[]> {
@@ -174,11 +195,11 @@ async function readTotals(view: RunView): Promise<Omit<RunReport['totals'], 'eve
 }
 
 interface Reading {
-  /** Production Redis client, used to read the current activations. */
-  readonly redis: RedisClient;
   readonly nowMs: number;
   readonly view: RunView;
   readonly queues: readonly QueueView[];
+  /** By name of the queue. */
+  readonly gates: ReadonlyMap<string, Gates>;
   /** Whether the run has reached its delivery limit. */
   readonly full: boolean;
 }
@@ -213,18 +234,17 @@ async function describeEvent(reading: Reading, listed: ListedEvent): Promise<Run
 }
 
 async function describeVerdict(
-  { redis, nowMs, view, full }: Reading,
+  { nowMs, view, gates, full }: Reading,
   queue: QueueView,
   integration: IntegrationView,
   { ref, groupKey, bytes }: ListedEvent,
   simulation: Simulation,
   told: string,
 ): Promise<SandboxVerdict> {
-  const { id, state, inbox, subscribed, fields: subscription } = integration;
-  const [since, found] = await Promise.all([
-    redis.call('hget', integrationKeys(id).act, groupKey),
-    inbox === undefined ? undefined : readProgress(view.ofRun, inbox, ref),
-  ]);
+  const { id, state, inbox, subscribed } = integration;
+  const { subscription, activations } = gates.get(queue.name)?.get(id) ?? NO_GATE;
+  const since = activations.get(groupKey);
+  const found = inbox && (await readProgress(view.ofRun, inbox, ref));
   const progress = found?.answer === 'OK' ? found.progress : undefined;
   const subscribedMs = subscribed ? Number(subscription.since ?? 0) : undefined;
   const noted = notedReason(told, id, { routedBeforeMs: refMs(ref) + YOUNG_MS, subscribedMs });
@@ -235,7 +255,7 @@ async function describeVerdict(
     cursor: queue.cursor,
     integration: state,
     subscription: subscribed ? { behindAt } : undefined,
-    activatedSinceMs: typeof since === 'string' ? Number(since) : undefined,
+    activatedSinceMs: since === undefined ? undefined : Number(since),
     nowMs,
     progress,
     noted,
@@ -243,7 +263,7 @@ async function describeVerdict(
   const verdict = {
     integrationPublicId: id,
     verdict: disposition,
-    reason: reason ?? (disposition === 'waiting' ? waitsFor(integration, behindAt, full) : null),
+    reason: reason ?? (disposition === 'waiting' ? waitsFor(subscription.route, behindAt, full) : null),
   };
   if (progress === undefined || inbox === undefined) return { ...verdict, delivery: null };
   const sent = await readSent(view, inbox, ref);
@@ -251,8 +271,8 @@ async function describeVerdict(
   return { ...verdict, delivery: reportDelivery(facts) };
 }
 
-function waitsFor({ fields }: IntegrationView, behindAt: string | undefined, full: boolean): string | null {
-  if (behindAt !== undefined) return fields.route === 'paused' ? 'paused' : null;
+function waitsFor(route: string | undefined, behindAt: string | undefined, full: boolean): string | null {
+  if (behindAt !== undefined) return route === 'paused' ? 'paused' : null;
   return full ? 'run_full' : null;
 }
 

@@ -1,8 +1,8 @@
-import type { RedisClient } from '../../redis/client.ts';
 import { createInboxStore, inboxMember, parseInboxMember } from '../../redis/inbox-store.ts';
-import { integrationKeys, queueKeys } from '../../redis/keys.ts';
+import { queueKeys } from '../../redis/keys.ts';
 import { createLedgerStore } from '../../redis/ledger-store.ts';
-import { createQueueStore, type QueueStore, wakeEntry } from '../../redis/queue-store.ts';
+import { createQueueStore, wakeEntry } from '../../redis/queue-store.ts';
+import type { SandboxSource } from '../../redis/sandbox-source.ts';
 import { writeRun } from '../../redis/sandbox-store.ts';
 import { routeQueue } from '../router/queue.ts';
 import type { RunView } from './run-view.ts';
@@ -12,7 +12,7 @@ const ASKED_AT_ONCE = 32;
 const BATCH_EVENTS = 64;
 
 export interface RunRoutingDeps {
-  readonly redis: RedisClient;
+  readonly source: SandboxSource;
   readonly nowMs: () => number;
   readonly alarm: (slot: string) => void;
   /** Unique id for each start of the process. */
@@ -37,7 +37,6 @@ export async function routeRun(
   const { ofRun, tenant } = view;
   const queues = createQueueStore(ofRun);
   const inboxes = createInboxStore(ofRun);
-  const production: Pick<QueueStore, 'lookup'> = createQueueStore(deps.redis);
   const full = new AbortController();
   const limited = createLimit(ASKED_AT_ONCE);
   let routed = 0;
@@ -53,7 +52,7 @@ export async function routeRun(
         ...queues,
         // Costs are only counted within the run. No tokens are reserved.
         lookup: async (ref, groupKeys) => {
-          const found = await production.lookup(ref, groupKeys);
+          const found = await deps.source.lookup(ref, groupKeys);
           return found === undefined ? undefined : { ...found, metered: true };
         },
       },
@@ -83,13 +82,14 @@ export async function routeRun(
 }
 
 /** Wakes waiting inboxes whose gate has opened. In production, this is done by the controller. */
-async function wakeOpened({ redis, nextToken }: RunRoutingDeps, view: RunView, queue: string): Promise<void> {
+async function wakeOpened({ source, nextToken }: RunRoutingDeps, view: RunView, queue: string): Promise<void> {
   const q = queueKeys(view.tenant, queue);
   const behind = Object.keys(await view.ofRun.readHash(q.behind));
   const open = await Promise.all(
     behind.map(async member => {
-      const { integration, sub } = parseInboxMember(member);
-      return (await redis.call('hget', integrationKeys(integration).sub(sub), 'route')) !== 'paused';
+      const inbox = parseInboxMember(member);
+      const { subscription } = await source.readGate({ tenant: view.tenant, queue, inbox }, []);
+      return subscription.route !== 'paused';
     }),
   );
   const woken = behind.filter((_member, i) => open[i]);

@@ -3,6 +3,7 @@ import { type InboxRef, inboxMember, parseInboxMember } from '../../redis/inbox-
 import { createSandboxClient } from '../../redis/sandbox-client.ts';
 import { createSandboxGate, type SandboxGate } from '../../redis/sandbox-gate.ts';
 import { readRunParts } from '../../redis/sandbox-reader.ts';
+import type { InboxGate, SandboxSource } from '../../redis/sandbox-source.ts';
 import type { SandboxRun } from '../../redis/sandbox-store.ts';
 
 /** RunView is a run being processed. */
@@ -16,19 +17,23 @@ export interface RunView extends SandboxRun {
   readonly inboxes: ReadonlyMap<string, string>;
   /** Adds an inbox to the run. */
   readonly add: (inbox: InboxRef, queue: string) => Promise<void>;
-  /** Copies the gate of an inbox from production, including these group keys and any that the run already has. */
-  readonly copyGate: (inbox: InboxRef, groupKeys: Iterable<string>) => Promise<void>;
+  /**
+   * Copies the gate of an inbox of the run from production, including these group keys and any that the run already
+   * has. Returns what production says.
+   */
+  readonly copyGate: (inbox: InboxRef, groupKeys: Iterable<string>) => Promise<InboxGate>;
 }
 
 export async function openRun(
   redis: RedisClient,
+  source: SandboxSource,
   nowMs: () => number,
   tenant: string,
   run: string,
   known: SandboxRun,
 ): Promise<RunView> {
   const ofRun = createSandboxClient(redis, tenant, run, known.endsMs);
-  const gate: SandboxGate = createSandboxGate({ redis, ofRun, tenant, run, nowMs });
+  const gate: SandboxGate = createSandboxGate({ source, ofRun, tenant, run, nowMs });
   const parts = await readRunParts(ofRun, tenant, run);
   const inboxes = new Map(parts.inboxes);
   return {
@@ -45,7 +50,8 @@ export async function openRun(
     },
     copyGate: (inbox, groupKeys) => {
       const siblings = [...inboxes.keys()].filter(each => each.startsWith(`${inbox.integration}/`));
-      return gate.copy(inbox, groupKeys, siblings.map(parseInboxMember));
+      const queue = inboxes.get(inboxMember(inbox)) ?? '';
+      return gate.copy({ inbox, queue }, groupKeys, siblings.map(parseInboxMember));
     },
   };
 }

@@ -114,6 +114,7 @@ export function renderEvents(): string {
     '## Limitations of the sandbox',
     [
       "Since endpoints are never called, a run can't tell you how quickly an endpoint responds or whether its address is allowed. It also isn't limited by `maxPerSecond` or by the circuit breaker. Events for endpoints that have already been disabled are held as they would be in production, which is indicated in the report.",
+      'A run uses a snapshot of the gate, subscriptions and endpoints, which it reads from production whenever it routes events or makes attempts. A change that you make while a run is being processed may therefore take effect for some of its events only.',
       'Status 410 is reported as `disablesEndpoint`, after which retries continue as though you had enabled the endpoint again.',
       'Runs never wait because of insufficient tokens. Instead, the report shows how many tokens would be charged in production.',
       'Although attempts are signed, their signatures are left out of the report as they would be accepted by the endpoint.',

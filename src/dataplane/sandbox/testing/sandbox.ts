@@ -1,14 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import type { RunReport } from '../../../api/sandbox.ts';
+import type { Layout } from '../../../config/layout.ts';
 import { sealEndpoint } from '../../../core/delivery/endpoint-config.ts';
 import { deriveSealKeys } from '../../../core/delivery/seal.ts';
 import type { Simulation } from '../../../core/delivery/simulation.ts';
 import type { RedisClient } from '../../../redis/client.ts';
 import type { IngressEvent } from '../../../redis/ingress-store.ts';
+import { integrationKeys } from '../../../redis/keys.ts';
+import { createQueueSource, type SandboxSource } from '../../../redis/sandbox-source.ts';
 import { createSandboxStore, type SandboxLimits } from '../../../redis/sandbox-store.ts';
-import { createTenant, event, QUEUE } from '../../../redis/testing/tenant.ts';
+import { createTenant, event, QUEUE, START_MS } from '../../../redis/testing/tenant.ts';
 import { createRunDriver, type RunDriverOptions } from '../run-driver.ts';
+import { createRunReports, type PageAsked } from '../run-report.ts';
 import { runMember } from '../run-view.ts';
+import { createPartTenant } from './part-tenant.ts';
 
 const rootKey = Buffer.alloc(32, 7);
 const sealKeys = deriveSealKeys(rootKey);
@@ -27,6 +32,7 @@ export function sealed(name: string, retryMs: readonly number[]): string {
 /** Creates a driver for the runs of a single process. For tests only. */
 export function driverOn(
   redis: RedisClient,
+  source: SandboxSource,
   nowMs: () => number,
   owner: string,
   limits?: SandboxLimits,
@@ -34,6 +40,7 @@ export function driverOn(
 ) {
   return createRunDriver({
     redis,
+    source,
     nowMs,
     wallMs: nowMs,
     monotonicMs: () => performance.now(),
@@ -47,19 +54,43 @@ export function driverOn(
   });
 }
 
-/** Creates a tenant's sandbox for tests, with a clock that only the test moves. */
-export function createSandbox(redis: RedisClient, limits?: SandboxLimits) {
+/** A tenant whose gates and subscriptions lie in queues and inboxes. */
+function createQueueTenant(redis: RedisClient) {
   const t = createTenant(redis);
+  return {
+    ...t,
+    source: createQueueSource(redis),
+    /** Disables the endpoint of an integration, as an answer of 410 does. */
+    disable: (name: string) => {
+      const { integration, sub } = t.inboxOf(name);
+      const health = `${START_MS} 1 0 0 - ${START_MS} gone`;
+      return redis.run('patch', [integrationKeys(integration).sub(sub)], [0, 'HSET', 1, 2, 'health', health]);
+    },
+  };
+}
+
+/** Creates a tenant's sandbox for tests, with a clock that only the test moves. */
+export function createSandbox(redis: RedisClient, layout: Layout, limits?: SandboxLimits) {
+  return createSandboxOf(redis, layout === 'parts' ? createPartTenant(redis) : createQueueTenant(redis), limits);
+}
+
+export function createSandboxOf<T extends ReturnType<typeof createQueueTenant> | ReturnType<typeof createPartTenant>>(
+  redis: RedisClient,
+  t: T,
+  limits?: SandboxLimits,
+) {
   const store = createSandboxStore(redis, t.nowMs, limits);
+  const reports = createRunReports(redis, t.source, t.nowMs, limits);
   const drivers = { made: 0 };
 
   /** Creates a driver that acts like a separate process. */
-  const driver = () => driverOn(redis, t.nowMs, `driver${drivers.made++}`, limits);
+  const driver = () => driverOn(redis, t.source, t.nowMs, `driver${drivers.made++}`, limits);
 
   return {
     t,
     store,
     driver,
+    report: (run: string, page: PageAsked = {}) => reports.read(t.tenant, run, page),
     publish: async (
       run: string,
       groupKey: string | undefined,

@@ -1,0 +1,119 @@
+import type { Layout } from '../../../config/layout.ts';
+import { simulatedStatus } from '../../../core/delivery/simulation.ts';
+import { streamIdOfRef } from '../../../core/ids/refs.ts';
+import { type DispositionFacts, dispositionOf } from '../../../core/routing/event-disposition.ts';
+import { toldReason } from '../../../core/routing/told-reasons.ts';
+import type { RedisClient } from '../../../redis/client.ts';
+import { readProgress } from '../../../redis/inbox-reader.ts';
+import { inboxMember } from '../../../redis/inbox-store.ts';
+import { bucketOf, inboxKeys, integrationKeys, queueKeys } from '../../../redis/keys.ts';
+import { QUEUE, START_MS } from '../../../redis/testing/tenant.ts';
+import type { AttemptRequest, AttemptResult } from '../../dispatcher/endpoint-client.ts';
+import { judgeStatus } from '../../dispatcher/outcome.ts';
+import { createSandbox, type Sandbox, sealed } from './sandbox.ts';
+
+/** Integrations of the comparison with production. */
+export const NAMES = ['x', 'y', 'paused', 'pending', 'pulls', 'unordered'];
+
+/** One event: its group key, and how its simulated endpoints answer. */
+export const EVENTS = [
+  ['a', {}],
+  ['a', { failCode: 503, failCount: 2 }],
+  ['b', {}],
+  ['a', {}],
+  [undefined, {}],
+  ['c', { failCode: 404 }],
+  ['closed', {}],
+  ['b', { failCount: 1 }],
+  ['c', {}],
+  ['a', { failCode: 301, failCount: 20 }],
+] as const;
+
+export function groupKeyOf(id: string): string {
+  return EVENTS[Number(id.slice(1))]?.[0] ?? '';
+}
+
+/** What became of an event for an integration, and why it was not routed: as told when it was accepted. */
+export function endOf(facts: DispositionFacts) {
+  const { disposition, reason } = dispositionOf(facts);
+  const { state, attempts, history } = facts.progress ?? {};
+  return { disposition, reason, state, attempts, statuses: history?.map(({ result }) => result) };
+}
+
+/** The ids of a lane's events in the order in which they ended: between lanes, time says nothing. */
+export function orderOf(ended: readonly (readonly [id: string, ms: number])[], groupKey: string): string[] {
+  const lane = ended.filter(([id]) => groupKeyOf(id) === groupKey);
+  return lane.toSorted((a, b) => a[1] - b[1]).map(([id]) => id);
+}
+
+/** The result: what became of each event per integration, and the order of deliveries. */
+export async function outcomeOf(redis: RedisClient, { t }: Sandbox, ids: ReadonlyMap<string, string>) {
+  const q = queueKeys(t.tenant, QUEUE);
+  const { cur: cursor = '0-0' } = await redis.readHash(q.meta);
+  const outcome: Record<string, unknown> = {};
+  for (const name of NAMES) {
+    const inbox = t.inboxOf(name);
+    const i = integrationKeys(inbox.integration);
+    const { state } = await redis.readHash(i.meta);
+    const active = await redis.readHash(i.act);
+    const behindAt = ((await redis.call('hget', q.behind, inboxMember(inbox))) as string | null) ?? undefined;
+    const ended: [string, number][] = [];
+    for (const [ref, id] of ids) {
+      const groupKey = groupKeyOf(id);
+      const since = active[groupKey];
+      const told = await redis.call('hget', q.why(bucketOf(START_MS)), ref);
+      const read = await readProgress(redis, inbox, ref);
+      const progress = read.answer === 'OK' ? read.progress : undefined;
+      outcome[`${name} ${id}`] = endOf({
+        id: streamIdOfRef(ref),
+        groupKey,
+        cursor,
+        integration: (state ?? 'active') as 'active',
+        subscription: { behindAt },
+        activatedSinceMs: since === undefined ? undefined : Number(since),
+        nowMs: START_MS,
+        progress,
+        noted: toldReason(`${told ?? ''}`, inbox.integration),
+      });
+      if (progress?.endedMs !== undefined) ended.push([id, progress.endedMs]);
+    }
+    for (const groupKey of ['a', 'b', 'c']) outcome[`${name} order of ${groupKey}`] = orderOf(ended, groupKey);
+    outcome[`${name} behind`] = behindAt !== undefined;
+    const x = inboxKeys(inbox.integration, inbox.sub, inbox.inc);
+    outcome[`${name} open`] = await redis.call('zcard', x.pending);
+  }
+  return outcome;
+}
+
+/** Creates a tenant with these integrations. */
+export async function prepare(redis: RedisClient, layout: Layout): Promise<Sandbox> {
+  const s = createSandbox(redis, layout);
+  const { t } = s;
+  const endpoint = (name: string) => sealed(name, [5_000, 300_000, 3_600_000]);
+  await t.apply(
+    t.routes({
+      x: { sub: { endpoint: endpoint('x') } },
+      y: { sub: { endpoint: endpoint('y') } },
+      paused: { sub: { endpoint: endpoint('paused'), route: 'paused', send: 'held' } },
+      pending: { state: 'pending', sub: { endpoint: endpoint('pending') } },
+      pulls: { sub: { endpoint: '', send: 'held' } },
+      unordered: { sub: { endpoint: endpoint('unordered'), unordered: true } },
+    }),
+  );
+  for (const name of NAMES) for (const groupKey of ['a', 'b']) await t.activate(name, groupKey);
+  await t.activate('x', 'c');
+  await t.activate('y', 'closed', START_MS + 60_000);
+  await t.deactivate('y', 'closed');
+  return s;
+}
+
+/** Creates an endpoint that answers as the events ask for. `made` counts the attempts by name and event. */
+export function answering(name: string, made: Map<string, number>) {
+  return async ({ headers }: AttemptRequest): Promise<AttemptResult> => {
+    const id = headers[headers.indexOf('webhook-id') + 1] as string;
+    const number = (made.get(`${name} ${id}`) ?? 0) + 1;
+    made.set(`${name} ${id}`, number);
+    const status = simulatedStatus(EVENTS[Number(id.slice(1))]?.[1] ?? {}, number);
+    return { ...judgeStatus(status), status, latencyMs: 0, responseBody: Buffer.alloc(0), truncated: false };
+  };
+}
