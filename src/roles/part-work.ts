@@ -1,0 +1,105 @@
+import { VERSION } from '../config/version.ts';
+import { deriveSealKeys } from '../core/delivery/seal.ts';
+import type { DeliveryAlarm } from '../dataplane/dispatcher/delivery-alarm.ts';
+import type { DispatcherMetrics } from '../dataplane/dispatcher/dispatcher-metrics.ts';
+import type { EndpointClient } from '../dataplane/dispatcher/endpoint-client.ts';
+import type { PartWork } from '../dataplane/parts/part-dispatcher.ts';
+import { createPartWorker } from '../dataplane/parts/part-worker.ts';
+import type { Room } from '../dataplane/parts/room.ts';
+import { createUpkeep, type Upkeep } from '../dataplane/parts/upkeep.ts';
+import { createAdvance } from '../part/catchup/advance.ts';
+import { createExchange } from '../part/claims/exchange.ts';
+import { createEvict, createReadOwnClaims } from '../part/claims/held-claims.ts';
+import { createLookAtPart } from '../part/claims/look.ts';
+import { readSlotOwner } from '../part/gate/slot-owner.ts';
+import type { Part } from '../part/keys.ts';
+import { createReadBodies } from '../part/log/read-bodies.ts';
+import { createSweep } from '../part/sweep/sweep.ts';
+import { createTokens } from '../part/tokens/tokens.ts';
+import { disabledEndpoint } from '../redis/alarm.ts';
+import type { DeliveryNews } from '../redis/delivery-news.ts';
+import { type InboxRef, inboxMember } from '../redis/inbox-store.ts';
+import type { PushConnection } from '../redis/push-connection.ts';
+import { createTrafficStore } from '../redis/traffic-store.ts';
+import type { Parts } from './parts.ts';
+
+/** What all parts of a dispatcher share. */
+export interface SharedWork {
+  /** Name of the process. */
+  readonly name: string;
+  readonly pushes: PushConnection;
+  readonly room: Room;
+  readonly attempt: EndpointClient['attempt'];
+  readonly metrics: DispatcherMetrics;
+  readonly deliveryAlarm: DeliveryAlarm;
+}
+
+/** Returns what starts to work on a part. */
+export function createStartPart(parts: Parts, shared: SharedWork): (part: Part) => PartWork {
+  const { redis, nowMs, alarm, log } = parts;
+  const deps = workerDeps(parts, shared);
+  const upkeepDeps = {
+    sweep: createSweep(redis),
+    tokens: createTokens(redis),
+    traffic: createTrafficStore(redis),
+    nowMs,
+    alarm,
+    log,
+  };
+  let starts = 0;
+  return function startPart(part) {
+    let home: Upkeep | undefined;
+    // Claims of a part are told apart by this name, also where the same process left the part and came back.
+    const own = { ...deps, name: `${shared.name}.${(starts++).toString(36)}` };
+    const worker = createPartWorker({ ...own, onActivity: hold => home?.wake(hold) }, part);
+    return {
+      setHome(isHome) {
+        if (isHome === (home !== undefined)) return;
+        const left = home;
+        home = isHome ? createUpkeep(upkeepDeps, part) : undefined;
+        home?.start();
+        left?.stop().catch(() => {});
+      },
+      async stop() {
+        await Promise.all([worker.stop(), home?.stop()]);
+      },
+    };
+  };
+}
+
+function workerDeps({ config, log, tracing, redis, alarm }: Parts, shared: SharedWork) {
+  const { pushes, room, attempt, metrics, deliveryAlarm } = shared;
+  const rootKey = config.rootKey as Uint8Array;
+  /** The other roles know subscriptions, and no slots. */
+  const tell = (part: Part, slot: string, say: (owner: InboxRef) => void) => {
+    readSlotOwner(redis, part, slot).then(
+      owner => owner && say(owner),
+      () => {},
+    );
+  };
+  return {
+    redis,
+    pushes,
+    exchange: createExchange(redis),
+    readOwnClaims: createReadOwnClaims(redis),
+    evict: createEvict(redis),
+    advance: createAdvance(redis),
+    look: createLookAtPart(redis),
+    readBodies: createReadBodies(redis),
+    keys: { rootKey, sealKeys: deriveSealKeys(rootKey) },
+    version: VERSION,
+    room,
+    wallMs: Date.now,
+    monotonicMs: () => performance.now(),
+    random: Math.random,
+    attempt,
+    tracing,
+    onAttempt: metrics.attempted,
+    onGivenUp: metrics.gaveUp,
+    onDisabled: (part: Part, slot: string) => tell(part, slot, owner => alarm(disabledEndpoint(owner))),
+    onDelivery: (part: Part, slot: string, news: DeliveryNews) =>
+      tell(part, slot, owner => deliveryAlarm.note(inboxMember(owner), news)),
+    onClosed: ({ tenant, queue }: Part) => alarm(`q:${tenant}:${queue}`),
+    log,
+  };
+}
