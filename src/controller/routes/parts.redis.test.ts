@@ -6,7 +6,7 @@ import { type Part, partKeys, slotOf } from '../../part/keys.ts';
 import { createIngest } from '../../part/log/ingest.ts';
 import type { RedisClient } from '../../redis/client.ts';
 import { planRoutes, type StoredRoutes } from '../../redis/control-plan.ts';
-import { FencedError } from '../../redis/control-store.ts';
+import { type ControlStore, FencedError } from '../../redis/control-store.ts';
 import { CLUSTER_KEYS, integrationKeys } from '../../redis/keys.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 import { createTenant, QUEUE } from '../../redis/testing/tenant.ts';
@@ -20,9 +20,9 @@ function createWorld(redis: RedisClient) {
   const ingest = createIngest(redis);
   const partOf = (queue = QUEUE, gen = 'gen1'): Part => ({ tenant: t.tenant, queue, gen, number: 0 });
 
-  function lead() {
+  function lead(record: Partial<ControlStore> = {}) {
     stored = undefined;
-    return createPartsControl(redis, t.control, () => Date.now());
+    return createPartsControl(redis, { ...t.control, ...record }, () => Date.now());
   }
 
   const world = {
@@ -31,8 +31,8 @@ function createWorld(redis: RedisClient) {
     keys: partKeys(partOf()),
     control: lead(),
     /** Another process leads; it knows nothing of what this one has done. */
-    changeLeader() {
-      world.control = lead();
+    changeLeader(record: Partial<ControlStore> = {}) {
+      world.control = lead(record);
     },
     slot: (name: string, inc = 'inc1') => slotOf(`sub_${name}`, inc),
     async apply(want: TenantRoutes, fail: 'patch' | undefined = undefined, onGates: () => void = () => {}) {
@@ -188,6 +188,25 @@ onEachRedis(redis => {
       await w.apply(w.t.routes({ a: {} }), undefined, () => w.declare('a', 'k', true));
       expect(await redis().call('hexists', integrationKeys(w.t.nameOf('a')).act, 'k')).toBe(0);
       expect(await w.set('a', 'k', true)).toBe(true);
+      expect(await redis().call('hexists', w.keys.keys, 'k')).toBe(1);
+    });
+
+    test('one whose record was written without an answer is written again when it is repeated', async () => {
+      await w.apply(w.t.routes({ a: {} }));
+      const [act, sinceMs] = [integrationKeys(w.t.nameOf('a')).act, Date.now()];
+      const { setActivation } = w.t.control;
+      let times = 0;
+      w.changeLeader({
+        async setActivation(...args) {
+          const changed = await setActivation(...args);
+          if (times++ === 0) throw new Error('Command timed out');
+          return changed;
+        },
+      });
+      await w.apply(w.t.routes({ a: {} }));
+      await expect(w.set('a', 'k', true)).rejects.toThrow('timed out');
+      expect(Number(await redis().call('hget', act, 'k'))).toBeGreaterThanOrEqual(sinceMs);
+      await w.set('a', 'k', true);
       expect(await redis().call('hexists', w.keys.keys, 'k')).toBe(1);
     });
 

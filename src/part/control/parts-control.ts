@@ -95,14 +95,17 @@ export function createPartsControl(redis: RedisClient, control: ControlStore, no
 
     async setActivation(fence, atMs, integration, groupKey, sinceMs) {
       const pair = `${groupKey}\0${integration}`;
+      const again = unfinished.has(pair);
       if (sinceMs === null) {
         const has = await redis.call('hexists', integrationKeys(integration).act, groupKey);
-        if (has === 0 && !unfinished.has(pair)) return false;
+        if (has === 0 && !again) return false;
       }
-      const opened = sinceMs !== null && (await control.setActivation(fence, atMs, integration, groupKey, sinceMs, []));
-      if (sinceMs !== null && !opened && !unfinished.has(pair)) return false;
+      // Until all of it is known to be written. A command without an answer may be carried out all the same.
       unfinished.add(pair);
-      await changeAll(integration, fence, slot => ({ kind: sinceMs === null ? 'off' : 'on', slot, groupKey }));
+      const opened = sinceMs !== null && (await control.setActivation(fence, atMs, integration, groupKey, sinceMs, []));
+      if (sinceMs === null || opened || again) {
+        await changeAll(integration, fence, slot => ({ kind: sinceMs === null ? 'off' : 'on', slot, groupKey }));
+      }
       const closed = sinceMs === null && (await control.setActivation(fence, atMs, integration, groupKey, null, []));
       unfinished.delete(pair);
       return opened || closed;
