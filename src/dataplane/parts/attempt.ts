@@ -1,16 +1,19 @@
 import { parseEventMeta } from '../../core/events/event-meta.ts';
-import { refOfStreamId } from '../../core/ids/refs.ts';
+import { isTestRef, testEvent } from '../../core/events/test-event.ts';
 import type { Completion } from '../../part/claims/exchange.ts';
+import { inboxRefOf } from '../../part/inbox/ref-names.ts';
 import type { Part } from '../../part/keys.ts';
-import { streamIdOf } from '../../part/lanes/ref.ts';
 import { eventIdOf } from '../../part/log/event-id.ts';
 import { type DeliverDeps, deliver } from '../dispatcher/deliver.ts';
-import type { OpenSubscription } from '../dispatcher/subscription.ts';
 import type { HeldClaim } from './held-claim.ts';
+import type { OpenedSlot } from './opened-slots.ts';
 
-/** Makes at most one attempt for a claim; `body` is undefined for an event that retention removed. Never rejects. */
+/**
+ * Makes at most one attempt for a claim; `body` is undefined for a test event, which is not stored, and for an event that
+ * retention removed. Never rejects.
+ */
 export type Attempt = (
-  subscription: OpenSubscription,
+  slot: Pick<OpenedSlot, 'name' | 'subscription'>,
   held: HeldClaim,
   body: Buffer | undefined,
 ) => Promise<Completion>;
@@ -22,11 +25,11 @@ function noteOf(record: string | undefined, attempt: string | undefined): { reas
 }
 
 export function createAttempt(deps: DeliverDeps, part: Part): Attempt {
-  return async function attempt(subscription, { claim, event, atMs }, body) {
+  return async function attempt({ name, subscription }, { claim, event, atMs }, body) {
     const { lane, ref, attempts, lapses } = claim;
-    // Refs of an inbox are written in another base.
-    const inboxRef = refOfStreamId(streamIdOf(ref));
-    const cached = body && { meta: metaOf(part, event.meta, event.groupKey, ref, inboxRef), body };
+    const inboxRef = inboxRefOf(ref);
+    const stored = body && { meta: metaOf(part, event.meta, event.groupKey, ref, inboxRef), body };
+    const cached = isTestRef(inboxRef) ? testEvent(inboxRef, name) : stored;
     const done = await deliver(deps, subscription, { lane, ref: inboxRef, attempts, lapses }, '', atMs, cached);
     const { outcome, attempted, dueMs, record, attempt: text, responseBody, responseTruncated } = done;
     return {

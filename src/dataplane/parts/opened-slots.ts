@@ -8,6 +8,8 @@ import { type OpenSubscription, openSubscription, type SubscriptionKeys } from '
 /** A subscription of a part, as its row and its sealed endpoint said. */
 export interface OpenedSlot {
   readonly row: SubscriptionRow;
+  /** `sub_…` */
+  readonly name: string;
   readonly subscription: OpenSubscription;
   /** What it was opened from. */
   readonly source: string;
@@ -41,7 +43,7 @@ export function createOpenSlots({ redis, keys, version, wallMs, log }: SlotOpeni
     const inbox = { integration: row.integration, sub, inc };
     const stored = { readSubscription: async () => fields };
     const subscription = await openSubscription(stored, keys, version, inbox, wallMs());
-    return subscription && { row, subscription, source: rowText + endpointText };
+    return subscription && { row, name: sub, subscription, source: rowText + endpointText };
   }
 
   return async function openSlots(slots) {

@@ -4,6 +4,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { redisClusterUrl, redisUrl } from '../../../test/support/redis/shared.ts';
 import { signingSecret } from '../../core/delivery/signing-secret.ts';
 import { parseEventId } from '../../part/log/event-id.ts';
+import { createPartInboxRecovery } from '../../part/owner/recovery.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 import { createPartWorld, rootKey } from './testing/part-world.ts';
 import { startSink } from './testing/sink.ts';
@@ -40,6 +41,19 @@ onEachRedis(redis => {
       const bodies = await world.send('k', 'k', 'l');
       await world.startWorker('d1');
       await vi.waitFor(() => expect(sink.bodies().toSorted()).toEqual(bodies.toSorted()), soon);
+    });
+
+    test('of test events, which are in no log', async () => {
+      const { world, sink } = await start([]);
+      await world.startWorker('d1');
+      const { sendTest } = createPartInboxRecovery(redis(), async () => ({ part: world.part, slot: world.slot('a') }));
+      const answer = await sendTest({ integration: 'int_x', sub: 'sub_a', inc: 'inc1' });
+      expect(answer).toMatchObject({ answer: 'OK' });
+      await vi.waitFor(() => expect(sink.arrivals).toHaveLength(1), soon);
+      const [arrival] = sink.arrivals;
+      expect(arrival?.headers['ce-type']).toBe('sluice.test');
+      expect(JSON.parse(String(arrival?.body)).data.subscription).toBe('sub_a');
+      await vi.waitFor(async () => expect(await world.isEmpty()).toBe(true), soon);
     });
 
     test('of large bodies', async () => {

@@ -105,7 +105,7 @@ export function createPartWorker(deps: PartWorkerDeps, part: Part): PartWorker {
     let { body } = event;
     try {
       if (body === undefined && event.size !== undefined) body = await readBody(event.ref);
-      return await attempt(slot.subscription, held, body);
+      return await attempt(slot, held, body);
     } catch (error) {
       log.error({ err: error as Error, queue: part.queue, slot: held.claim.slot }, 'attempt could not be made');
       await new Promise(resolve => setTimeout(resolve, RETRY_MS));

@@ -61,8 +61,8 @@ async function deliverAll(t: PartTenant): Promise<void> {
     const opened = await open(event.claims.map(({ slot }) => slot));
     return Promise.all(
       event.claims.map((claim, i) => {
-        const subscription = opened[i]?.subscription;
-        if (subscription === undefined) throw new Error(`claimed without an endpoint: ${claim.slot}`);
+        const slot = opened[i];
+        if (slot === undefined) throw new Error(`claimed without an endpoint: ${claim.slot}`);
         const deps = {
           attempt: answering(nameOfSlot.get(claim.slot) as string, made),
           nowMs: t.nowMs,
@@ -72,7 +72,7 @@ async function deliverAll(t: PartTenant): Promise<void> {
           onAttempt: () => {},
         };
         const held = { claim, event, atMs: 0, behind: claim.behind, next: undefined };
-        return createAttempt(deps, t.part)(subscription, held, event.body);
+        return createAttempt(deps, t.part)(slot, held, event.body);
       }),
     );
   }
