@@ -101,7 +101,7 @@ end
 
 -- Returns 1 where more may be claimed at once.
 local function claim()
-  local more = 0
+  local more, before = 0, taken
   local slots = redis.call('ZRANGE', KEY_TURNS, 0, SLOTS - 1)
   if #slots == 0 then return 0 end
   readSlots(slots)
@@ -124,5 +124,7 @@ local function claim()
   writeLanes()
   if #off > 0 then redis.call('ZREM', KEY_TURNS, unpack(off)) end
   if #on > 0 then redis.call('ZADD', KEY_TURNS, unpack(on)) end
+  -- Others have not been looked at. Where nothing came of this look another one would not end.
+  if taken < budget and (taken > before or #off > 0) and redis.call('ZCARD', KEY_TURNS) > #on / 2 then more = 1 end
   return more
 end

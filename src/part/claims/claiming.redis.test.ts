@@ -4,6 +4,7 @@ import {
   event,
   expectEmpty,
   READY_MS,
+  row,
   START_MS,
   startPart,
   type TestPart,
@@ -136,6 +137,29 @@ onEachRedis(redis => {
       expect(firsts).toHaveLength(2);
       for (const key of firsts) expect(keys.slice(8)).toContain(key);
     });
+  });
+
+  test('says that there is more where more slots wait than one call looks at', async () => {
+    const names = Array.from({ length: 40 }, (_, i) => `s${i}`);
+    const { t, d } = await start(Object.fromEntries(names.map(name => [name, { cap: 1 }])), ['k']);
+    await t.send('k');
+    const first = await d.exchange(64);
+    expect([first.claims.length, first.more]).toEqual([32, true]);
+    const second = await d.exchange(64);
+    expect([second.claims.length, second.more]).toEqual([8, false]);
+  });
+
+  test('looks on where all slots that it looked at are stopped', async () => {
+    const names = Array.from({ length: 40 }, (_, i) => `s${i}`);
+    const { t, d } = await start(Object.fromEntries(names.map(name => [name, {}])), ['k']);
+    await t.send('k');
+    const bySlot = names.toSorted((a, b) => (t.slot(a) < t.slot(b) ? -1 : 1));
+    await t.change(
+      ...bySlot.slice(0, 32).map(name => ({ kind: 'row' as const, slot: t.slot(name), row: row({ send: 'held' }) })),
+    );
+    const first = await d.exchange(64);
+    expect([first.claims.length, first.more]).toEqual([0, true]);
+    expect((await d.exchange(64)).claims).toHaveLength(8);
   });
 
   describe('what a dispatcher holds', () => {
