@@ -188,7 +188,7 @@ for i = FIRST, FIRST + 4 * count - 1, 4 do
     if not hold and (isWide[groupKey] or used + spent + tokens > granted) then
       hold = isWide[groupKey] and 'wide' or 'tokens'
       position = stored > 0 and string.format('%011x%04x', tailMs, sequence) or tail
-      targets, tokens = {}, 0
+      targets, tokens, cost = {}, 0, cost - REFERENCE_COST * #targets / 2
     end
     local slots = {}
     for k = 1, #targets, 2 do slots[#slots + 1] = packSlot(targets[k]) end

@@ -93,6 +93,19 @@ onEachRedis(redis => {
       expect((await t.hash('meta')).bytes).toBe(String(2 * one));
       expect((await t.log()).map(({ cost }) => cost)).toEqual([one, one]);
     });
+
+    test('counts the references of an event that is held back once, when they are written', async () => {
+      const t = createTestPart(redis());
+      await t.setUp({ a: {}, b: {} }, ['k']);
+      await t.send('k');
+      const one = Number((await t.hash('meta')).bytes);
+      await t.change({ kind: 'meta', field: 'granted', value: '2' });
+      await t.send('k');
+      expect(Number((await t.hash('meta')).bytes)).toBe(2 * one - 2 * 110);
+      await t.change({ kind: 'meta', field: 'granted', value: '4' });
+      expect(await t.advanceAll()).toBe(2);
+      expect(Number((await t.hash('meta')).bytes)).toBe(2 * one);
+    });
   });
 
   describe("a sender's id", () => {
