@@ -12,6 +12,11 @@ local function expireEvent(slot, lane, entry, ref, replay, at, claimed)
     flightOf[slot] = math.max(0, flightOf[slot] - 1)
     changedCounts[slot] = true
     freedClaims[lane] = true
+    -- It may have been at its limit of claims.
+    if waitingOf[slot] == SOME then
+      giveTurn(slot)
+      waiting = true
+    end
   else
     freed[#freed + 1] = entry
     lastEnded[lane] = entry

@@ -64,6 +64,20 @@ onEachRedis(redis => {
       await expectEmpty(redis(), t);
     });
 
+    test('what ends while it is claimed makes room for what waits for its slot', async () => {
+      const { t, d } = await start({ a: { cap: 1 } });
+      await t.send('k', 'l');
+      expect((await d.exchange()).claims).toHaveLength(2);
+      t.clock.ms += HOUR_MS;
+      const [waiting] = await t.send('m');
+      // The slot is at its limit of claims: it has no turn.
+      expect((await d.exchange()).claims).toEqual([]);
+      t.clock.ms += HOUR_MS + 1;
+      expect(await sweepAll(t)).toMatchObject({ events: 2, expired: 2 });
+      d.held.clear();
+      expect((await d.exchange()).claims).toMatchObject([{ ref: waiting }]);
+    });
+
     test('what was delivered, or ended otherwise, stays as it was', async () => {
       const { t, d } = await start();
       const [ref] = (await t.send('k')) as [string];
