@@ -159,5 +159,22 @@ onEachRedis(redis => {
       expect(await lateOf(wide)).toBe(2_100);
       expect((await t.members('pending')).length).toBe(2_100 + 2_099);
     });
+
+    test('routes a wide event once to who is paused between its slices', async () => {
+      const { t, routed, lateOf } = await start([]);
+      const names = Array.from({ length: 1_100 }, (_, i) => `s${i}`);
+      for (const name of names) await t.setRow(name, {});
+      await t.change(...names.map(name => ({ kind: 'on' as const, slot: t.slot(name), groupKey: 'w' })));
+      const [wide = ''] = await t.send('w');
+      expect(await t.advance()).toMatchObject({ references: 896, hold: 'wide' });
+      const [before, after] = ['s0', 's1099'] as const;
+      for (const name of [before, after]) await t.setRow(name, PAUSED);
+      expect([await routed(before), await routed(after)]).toEqual([1, 0]);
+      expect(await t.advanceAll()).toBe(1_100 - 896 - 1);
+      for (const name of [before, after]) await t.setRow(name, {});
+      expect(await t.advanceAll()).toBe(1);
+      expect([await routed(before), await routed(after)]).toEqual([1, 1]);
+      expect([await lateOf(wide), (await t.hash('meta')).used]).toEqual([1_100, '1100']);
+    });
   });
 });

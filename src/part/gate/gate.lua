@@ -28,7 +28,7 @@ local PROGRESS = {
 }
 local MOST_UNPARKED, LONGEST_MS = 1000, 2592000000
 local OPEN, PAUSED, CLOSED = 111, 112, 99
-local meta = redis.call('HMGET', KEY_META, 'fence', 'gen', 'tail', 'hold', 'pos', 'version')
+local meta = redis.call('HMGET', KEY_META, 'fence', 'gen', 'tail', 'hold', 'pos', 'version', 'slice')
 local fence = tonumber(meta[1] or '0')
 if fence > tonumber(ARG_FENCE) then return { 'FENCED' } end
 if meta[2] ~= ARG_GEN and ARGV[FIRST] ~= 'begin' then return { 'GONE' } end
@@ -47,6 +47,7 @@ end
 local tail, hold = tailOf(meta[3]), meta[4]
 -- Up to where the part was routed.
 local routed = hold and meta[5] or tail
+local slice = hold and tonumber(meta[7] or '')
 
 local function set(key, field, value)
   if redis.call('HGET', key, field) == (value ~= '' and value) then return false end
@@ -83,28 +84,6 @@ local function begin(slot)
   if hold then stand(slot, tail) else redis.call('HDEL', KEY_POSITIONS, slot) end
 end
 
-local function setRow(slot, row, how)
-  local before = redis.call('HGET', KEY_SUBS, slot)
-  local was, sent = string.byte(before or 'ch', 1, 2)
-  local route, send = string.byte(row, 1, 2)
-  local position = redis.call('HGET', KEY_POSITIONS, slot)
-  if route == CLOSED then
-    if position then redis.call('HDEL', KEY_POSITIONS, slot) end
-  elseif was == CLOSED then
-    if how == 'behind' or route == PAUSED then stand(slot, tail) else begin(slot) end
-  elseif was == OPEN and route == PAUSED then
-    if not position then stand(slot, routed) end
-  elseif was == PAUSED and how == 'skip' then
-    if route == OPEN then begin(slot) else stand(slot, tail) end
-  elseif was == PAUSED and route == OPEN and not hold and position == tail then
-    redis.call('HDEL', KEY_POSITIONS, slot)
-  end
-  if not set(KEY_SUBS, slot, row) then return end
-  rowsChanged = true
-  if route == OPEN and redis.call('HEXISTS', KEY_POSITIONS, slot) == 1 then woken = true end
-  if send == 111 then wakeSlot(slot) end
-end
-
 -- The lists of a group key, how many the first says there are, and which of them has the slot, and where.
 local function readLists(slot, groupKey)
   local lists = { redis.call('HGET', KEY_KEYS, groupKey) or '' }
@@ -117,6 +96,38 @@ local function readLists(slot, groupKey)
     end
   end
   return lists, groups
+end
+
+-- Up to where a live slot was routed. Of an event that is routed in slices it has its part, or not.
+local function routedOf(slot)
+  local event = slice and redis.call('XRANGE', KEY_LOG, '(' .. idOf(routed), '+', 'COUNT', 1)[1]
+  if not event then return routed end
+  local ref = refOf(event[1])
+  local found, _, number, at = readLists(slot, event[2][2])
+  local has = number and number < slice and string.sub(found[number], at + 8, at + ENTRY - 1) < ref
+  return has and ref or routed
+end
+
+local function setRow(slot, row, how)
+  local before = redis.call('HGET', KEY_SUBS, slot)
+  local was, sent = string.byte(before or 'ch', 1, 2)
+  local route, send = string.byte(row, 1, 2)
+  local position = redis.call('HGET', KEY_POSITIONS, slot)
+  if route == CLOSED then
+    if position then redis.call('HDEL', KEY_POSITIONS, slot) end
+  elseif was == CLOSED then
+    if how == 'behind' or route == PAUSED then stand(slot, tail) else begin(slot) end
+  elseif was == OPEN and route == PAUSED then
+    if not position then stand(slot, routedOf(slot)) end
+  elseif was == PAUSED and how == 'skip' then
+    if route == OPEN then begin(slot) else stand(slot, tail) end
+  elseif was == PAUSED and route == OPEN and not hold and position == tail then
+    redis.call('HDEL', KEY_POSITIONS, slot)
+  end
+  if not set(KEY_SUBS, slot, row) then return end
+  rowsChanged = true
+  if route == OPEN and redis.call('HEXISTS', KEY_POSITIONS, slot) == 1 then woken = true end
+  if send == 111 then wakeSlot(slot) end
 end
 
 -- Writes one list, and the first where the number of lists changed.
