@@ -20,8 +20,10 @@
 --@include reopening-lane.lua
 --@include taking-records.lua
 local MOST_FAILED, MOST_READ = 20, 1048576
-local meta = redis.call('HMGET', KEY_META, 'gen', 'version')
+local meta = redis.call('HMGET', KEY_META, 'gen', 'version', 'cut')
 if meta[1] ~= ARG_GEN or redis.call('HEXISTS', KEY_SUBS, ARG_SLOT) == 0 then return { 'GONE' } end
+-- The sweep is about to remove events up to here, and does not look at them again.
+local cut = string.match(meta[3] or '', '^%x+') or ''
 readSlots({ ARG_SLOT })
 local isUnorderedSlot = orderOf[ARG_SLOT] == 117
 
@@ -35,7 +37,7 @@ local recovered, reopened, done, read = 0, 0, 0, 0
 for i = FIRST, #ARGV, 3 do
   local ref, replay, at = ARGV[i], ARGV[i + 1], FIRST_RECORDS + tonumber(ARGV[i + 2])
   local id = idOf(ref)
-  local event = redis.call('XRANGE', KEY_LOG, id, id)[1]
+  local event = ref > cut and redis.call('XRANGE', KEY_LOG, id, id)[1]
   if event then
     local groupLane = ARG_SLOT .. event[2][2] .. (replay ~= '' and '\1' .. replay or '')
     local entry = groupLane .. '\0' .. ref

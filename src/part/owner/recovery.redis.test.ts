@@ -5,6 +5,8 @@ import { refMs } from '../../core/ids/refs.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 import type { Claim } from '../claims/message.ts';
 import { partRefOf } from '../inbox/ref-names.ts';
+import { createSweep } from '../sweep/sweep.ts';
+import { sweepAll } from '../sweep/testing/sweep-all.ts';
 
 const DEAD = { outcome: 'dead', record: 'dead 1 1 500 9' } as const;
 const HOUR_MS = 3_600_000;
@@ -30,6 +32,21 @@ onEachRedis(redis => {
       expect([ofLane('a'), ofLane('b')]).toEqual([[a, a2, a3], [b]]);
       expect(await inbox.count()).toEqual({ routed: 4, delivered: 4, open: 0 });
       expect(await inbox.recovery.recover(inbox.inbox, all)).toEqual({ answer: 'OK', recovered: 0, cursor: undefined });
+    });
+
+    test('leaves alone what a sweep is removing, and does not look at again', async () => {
+      const inbox = await start();
+      const { part, t } = inbox;
+      await part.change({ kind: 'meta', field: 'retentionMs', value: String(HOUR_MS) });
+      await inbox.publish(['a']);
+      await inbox.drain(DEAD);
+      for (let batch = 0; batch < 3; batch++) await inbox.publish(Array<string>(50).fill('b'));
+      t.clock.ms += HOUR_MS + 1;
+      // This ends a hundred of those that are open; the first events are behind it.
+      expect(await createSweep(part.client)(part.part, {})).toMatchObject({ events: 0, expired: 100 });
+      expect(await inbox.recovery.recover(inbox.inbox, all)).toMatchObject({ recovered: 0 });
+      await sweepAll(part);
+      expect(await inbox.count()).toEqual({ routed: 151, dead: 1, expired: 150, open: 0 });
     });
 
     test('gives a dead letter all its retries, and does not forget its attempts', async () => {
