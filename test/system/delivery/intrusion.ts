@@ -101,7 +101,8 @@ function deliveryCheck(north: Publisher, receiver: Receiver, redis: RedisClient)
     sent.push(sample);
     expect((await north.post(sample)).status).toBe(202);
     await receiver.arrival(sample.id, endpoint);
-    const isNoted = async () => ((await redis.call('keys', '*:pend')) as string[]).length === 0;
+    const keysLike = async (pattern: string) => (await redis.call('keys', pattern)) as string[];
+    const isNoted = async () => (await Promise.all(['*:pend', '*:pend:*', '*:cl:*'].map(keysLike))).flat().length === 0;
     await eventually('its delivery is noted', isNoted, { withinMs: 15_000 });
     expect(faultsOf(receiver, endpoint, sent)).toEqual([]);
     const norths = receiver.attempts.filter(({ id }) => id.startsWith('north.'));

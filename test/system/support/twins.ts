@@ -7,10 +7,15 @@ import { NAMESPACES, type Resource, resourceOf, SECRETS } from '../../../src/kub
 import { connectRedis, type RedisClient } from '../../../src/redis/client.ts';
 import { createLogger } from '../../../src/telemetry/log.ts';
 import { dumpRedis } from '../../model/state/redis-dump.ts';
+import { IS_PARTS } from './audit.ts';
 import type { Installation } from './installation.ts';
 import { activation, ingressKey, integration, type Manifest, pkg, stream, subscription, tenant } from './world.ts';
 
 /** A producer with its partner's workspace; a twin is called the same as another in everything but these two. */
+/** Counts by the minute, and what an account was told of them: what was folded is dropped at a time of its own. */
+const COUNTS = ['arrived', 'passed', 'traffic', ...(IS_PARTS ? ['in', 'out', 'used'] : [])];
+const COUNTED = IS_PARTS ? /^\{a:[^}]*\}:(seen|grants)$/ : /^$/;
+
 export interface Twin {
   readonly producer: string;
   readonly partner: string;
@@ -111,14 +116,13 @@ export async function openOutside({ cluster, redis: server }: Installation, name
   }
 
   /**
-   * Redis tells the fields of a large hash in an order that changes while it is moved to a larger table. Counts by the
-   * minute are left out as those by the hour are: what was folded of them is dropped at a time of its own.
+   * Redis tells the fields of a large hash in an order that changes while it is moved to a larger table.
    */
   const canonical = (value: object) =>
     Array.isArray(value)
       ? value
       : Object.entries(value)
-          .filter(([field]) => !['arrived', 'passed', 'traffic'].includes(field))
+          .filter(([field]) => !COUNTS.includes(field))
           .toSorted(([a], [b]) => (a < b ? -1 : 1));
 
   async function content(): Promise<Record<string, string>> {
@@ -126,7 +130,8 @@ export async function openOutside({ cluster, redis: server }: Installation, name
     const kept: [string, string][] = [];
     for (const kind of ['hashes', 'sets', 'sorted', 'streams'] as const) {
       for (const [key, value] of dump[kind]) {
-        if (!tags.some(tag => key.startsWith(tag))) kept.push([key, JSON.stringify(canonical(value))]);
+        if (!tags.some(tag => key.startsWith(tag)) && !COUNTED.test(key))
+          kept.push([key, JSON.stringify(canonical(value))]);
       }
     }
     return Object.fromEntries(kept);
