@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { tenantId } from '../../../src/core/ids/ids.ts';
 import type { Sluice } from '../../support/sluice.ts';
 import { type Clerk, openClerk, type Version } from '../rest/support/clerk.ts';
-import { faultsOf } from '../support/audit.ts';
+import { faultsOf, IS_PARTS } from '../support/audit.ts';
 import { type Arrival, type Change, type Decision, type History, judgeBarriers } from '../support/barrier-judge.ts';
 import {
   ALWAYS,
@@ -151,11 +151,13 @@ async function decisionsOf(
   const streamIds = new Map(
     await Promise.all(QUEUES.map(async queue => [queue, await world.streamIds(queue)] as const)),
   );
-  const decisions = events.flatMap(({ queue, groupKey, sample: { id }, publication: { sentMs, tries } }) => {
+  const decisions = events.flatMap(({ queue, groupKey, sample: { id }, publication }) => {
+    const { sentMs, tries, answeredMs } = publication;
     // One that had to be sent again may have been accepted before.
     if (!KEYS.ada.includes(groupKey) || tries > 1) return [];
     const streamId = streamIds.get(queue)?.get(id) ?? '';
-    const atMs = decidedMs(queue, streamId, integrationOf('ada'));
+    // In a part, an event is routed in the step that accepts it.
+    const atMs = IS_PARTS ? answeredMs : decidedMs(queue, streamId, integrationOf('ada'));
     if (atMs === undefined) return [];
     return [{ lever: `ada/${groupKey}`, id, sentMs, decidedMs: atMs, routed: routed.has(`${groupKey} ${streamId}`) }];
   });

@@ -1,8 +1,11 @@
 import { publicId, tenantId } from '../../../src/core/ids/ids.ts';
 import { connectRedis, type RedisClient } from '../../../src/redis/client.ts';
+import type { InboxRef } from '../../../src/redis/inbox-store.ts';
 import { inboxKeys, integrationKeys, queueKeys } from '../../../src/redis/keys.ts';
 import { createLogger } from '../../../src/telemetry/log.ts';
 import type { Sluice } from '../../support/sluice.ts';
+import { IS_PARTS } from './audit.ts';
+import { viewParts } from './barrier-part.ts';
 import type { Installation } from './installation.ts';
 import { createPublisher, type Publisher } from './publisher.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
@@ -75,11 +78,13 @@ export async function openBarrierWorld(
   for (const partner of PARTNERS) await waitForAll(cluster, 'subscription', partner, 'Live');
 
   const logs = new Map<string, string>();
+  const inboxes = new Map<string, InboxRef>();
   for (const partner of PARTNERS) {
     for (const queue of QUEUES) {
       const sub = publicId('Subscription', partner, `${PRODUCER}-${queue}`);
       const inc = String(await redis.call('hget', integrationKeys(integrationOf(partner)).sub(sub), 'inc'));
       logs.set(endpointOf(partner, queue), inboxKeys(integrationOf(partner), sub, inc).log);
+      inboxes.set(endpointOf(partner, queue), { integration: integrationOf(partner), sub, inc });
     }
   }
   const logOf = (partner: Partner, queue: string) => logs.get(endpointOf(partner, queue)) as string;
@@ -127,6 +132,9 @@ export async function openBarrierWorld(
         entries.map(([id, fields]) => [(JSON.parse(fields[fields.indexOf('m') + 1] as string) as { i: string }).i, id]),
       );
     },
+    ...(IS_PARTS
+      ? viewParts(redis, PRODUCER, (partner, queue) => inboxes.get(endpointOf(partner, queue)) as InboxRef)
+      : {}),
     close: async () => {
       await Promise.all([...publishers.values()].map(publisher => publisher.close()));
       await redis.close();
