@@ -8,7 +8,7 @@ TEST_ALL := $(NODE) test/support/test-all.ts
 # Virtual environment of Python, for packages that are not in npm; .gitignore lists it.
 SCHEMATHESIS := .cache/schemathesis
 
-.PHONY: help packages setup check test test-api test-model test-mutants test-repeat test-scale test-node test-outages test-gitops generate docs image run bench install-files
+.PHONY: help packages setup check test test-api test-model test-mutants test-repeat test-scale test-node test-outages test-parts test-gitops generate docs image run bench install-files
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ test-node: packages ## start a real node with kubelet and containerd, and instal
 test-outages: setup ## take Redis, then the API server away from Pods on a real node, for two minutes each (root; 8 minutes)
 	@test/support/node-cluster/install.sh
 	@$(NODE) node_modules/vitest/vitest.mjs run --project outages
+
+test-parts: setup ## run the system tests with events in parts (SLUICE_LAYOUT=parts; 15 minutes)
+	@TEST_LAYOUT=parts $(NODE) node_modules/vitest/vitest.mjs run --project system --project scale
 
 test-gitops: packages ## run the real Argo CD and the waiter of Helm 4 on Sluice's objects: IDLE_MINUTES=3 (the first run builds them: 8 min)
 	@test/gitops/install.sh

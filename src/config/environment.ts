@@ -230,7 +230,7 @@ export const ENVIRONMENT = {
     .enum(LAYOUTS)
     .default('queues')
     .describe(
-      `Experimental. How events are stored in Redis. Can be one of ${LAYOUTS.join(', ')}. With parts, everything about the events of a stream is in a single slot, and the router has nothing to do. Pull, recovery and replays don't work with parts yet. Must be the same for all roles, and cannot be changed later.`,
+      `Experimental. How events are stored in Redis. Can be one of ${LAYOUTS.join(', ')}. With parts, everything about the events of a stream is in a single slot, and the router has nothing to do. Must be the same for all roles, and can only be changed with an empty Redis.`,
     ),
   SLUICE_SHUTDOWN_DELAY_SECONDS: z.coerce
     .number()
