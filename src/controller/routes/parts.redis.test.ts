@@ -35,7 +35,7 @@ function createWorld(redis: RedisClient) {
       world.control = lead(record);
     },
     slot: (name: string, inc = 'inc1') => slotOf(`sub_${name}`, inc),
-    async apply(want: TenantRoutes, fail: 'patch' | undefined = undefined, onGates: () => void = () => {}) {
+    async apply(want: TenantRoutes, fail?: 'patch', onGates: () => void = () => {}) {
       const { control } = world;
       const had = stored ?? (await control.readTenant(t.tenant, t.fence.epoch));
       const first = stored === undefined;

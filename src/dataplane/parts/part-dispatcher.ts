@@ -170,7 +170,7 @@ export function createPartDispatcher(deps: PartDispatcherDeps): PartDispatcher {
       await beating;
       await members.leave().catch(() => {});
       settleAll();
-      await Promise.all([...working.values()].map(({ stopping }) => stopping));
+      await Promise.all([...working.values()].flatMap(({ stopping }) => stopping ?? []));
     },
   };
 }

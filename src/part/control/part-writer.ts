@@ -68,15 +68,41 @@ export async function forEach<T>(items: Iterable<T>, work: (item: T) => Promise<
   if (errors.length > 0) throw errors.find(error => error instanceof FencedError) ?? errors[0];
 }
 
-/** @param patch writes to the hashes of the cluster, fenced */
-export function createPartWriter(
-  redis: RedisClient,
-  patch: (fence: number, patches: readonly SlotPatch[]) => Promise<void>,
-): PartWriter {
-  const gate: Gate = createGate(redis);
+type Patch = (fence: number, patches: readonly SlotPatch[]) => Promise<void>;
+
+/** Returns what notes in the list of all parts that one is there, or is not. */
+function createPartList(redis: RedisClient, patch: Patch) {
+  return async function list(part: Part, fence: number, isThere: boolean): Promise<void> {
+    const [key, name] = [CLUSTER_KEYS.parts, partName(part)];
+    const known = await redis.call('hget', key, name);
+    if (known === (isThere ? part.gen : null)) return;
+    const op = isThere
+      ? { command: 'HSET' as const, key, args: [name, part.gen] }
+      : { command: 'HDEL' as const, key, args: [name] };
+    await patch(fence, [{ meta: CLUSTER_KEYS.meta, ops: [op] }]);
+    await redis.call('spublish', CLUSTER_KEYS.partsChanged, name);
+  };
+}
+
+function createPartRemoval(redis: RedisClient) {
   const drain = createDrain(redis);
   const tokens = createTokens(redis);
   const traffic = createTrafficStore(redis);
+  return async function remove(part: Part, fence: number, nowMs: number): Promise<void> {
+    // What was counted since the last time would be lost.
+    await tokens.close(part, nowMs);
+    await traffic.fold({ ...part, meta: partKeys(part).meta }, nowMs);
+    if ((await drain.remove(part, fence, nowMs)) === 'FENCED') {
+      throw new FencedError(`a newer controller leads ${partKeys(part).meta}`);
+    }
+  };
+}
+
+/** @param patch writes to the hashes of the cluster, fenced */
+export function createPartWriter(redis: RedisClient, patch: Patch): PartWriter {
+  const gate: Gate = createGate(redis);
+  const list = createPartList(redis, patch);
+  const remove = createPartRemoval(redis);
 
   /** Writes changes in slices. Returns the tail before the first one. */
   async function apply(part: Part, fence: number, changes: readonly GateChange[]): Promise<string | undefined> {
@@ -97,19 +123,6 @@ export function createPartWriter(
     return first;
   }
 
-  async function list(fence: number, parts: readonly Part[], isThere: boolean): Promise<void> {
-    const key = CLUSTER_KEYS.parts;
-    const names = parts.map(partName);
-    const known = names.length === 0 ? [] : ((await redis.call('hmget', key, ...names)) as (string | null)[]);
-    const changed = parts.filter(({ gen }, i) => (isThere ? known[i] !== gen : known[i] !== null));
-    if (changed.length === 0) return;
-    const op = isThere
-      ? { command: 'HSET' as const, key, args: changed.flatMap(part => [partName(part), part.gen]) }
-      : { command: 'HDEL' as const, key, args: changed.map(partName) };
-    await patch(fence, [{ meta: CLUSTER_KEYS.meta, ops: [op] }]);
-    for (const part of changed) await redis.call('spublish', CLUSTER_KEYS.partsChanged, partName(part));
-  }
-
   async function applyChanges(part: Part, fence: number, changes: PartChanges): Promise<void> {
     const tail = await apply(part, fence, changes.before);
     const activations = changes.activations.map(change => {
@@ -127,27 +140,10 @@ export function createPartWriter(
     return readPart(redis, part);
   }
 
-  async function remove(part: Part, fence: number, nowMs: number): Promise<void> {
-    // What was counted since the last time would be lost.
-    await tokens.close(part, nowMs);
-    await traffic.fold({ ...part, meta: partKeys(part).meta }, nowMs);
-    if ((await drain.remove(part, fence, nowMs)) === 'FENCED') {
-      throw new FencedError(`a newer controller leads ${partKeys(part).meta}`);
-    }
-  }
-
   return {
     async write({ fence, have, want, isKnown, openKeys, nowMs }) {
       const had = wantedParts(isKnown ? { ...have, ...withoutSame(have, want) } : have);
       const has = wantedParts(isKnown ? { ...want, ...withoutSame(want, have) } : want);
-      const parts = [...has.values()];
-      if (!isKnown || parts.some(({ part }) => had.get(part.queue)?.part.gen !== part.gen)) {
-        await list(
-          fence,
-          parts.map(({ part }) => part),
-          true,
-        );
-      }
       await forEach(has, async ([queue, wanted]) => {
         const { part } = wanted;
         const before = had.get(queue);
@@ -155,6 +151,8 @@ export function createPartWriter(
         const gen = stored?.meta.gen;
         if (gen !== undefined && gen !== REMOVED && gen !== part.gen) await remove({ ...part, gen }, fence, nowMs);
         await applyChanges(part, fence, planPart(stored, wanted, openKeys, skippingSlots(before, wanted)));
+        // Dispatchers leave a part that is not there.
+        if (!isKnown || before?.part.gen !== part.gen) await list(part, fence, true);
       });
     },
     change: async (part, fence, changes) => {
@@ -162,7 +160,7 @@ export function createPartWriter(
     },
     async remove(part, fence, nowMs) {
       await remove(part, fence, nowMs);
-      await list(fence, [part], false);
+      await list(part, fence, false);
     },
   };
 }

@@ -12,8 +12,8 @@ import type { Installation } from './installation.ts';
 import { activation, ingressKey, integration, type Manifest, pkg, stream, subscription, tenant } from './world.ts';
 
 /** A producer with its partner's workspace; a twin is called the same as another in everything but these two. */
-/** Counts by the minute, and what an account was told of them: what was folded is dropped at a time of its own. */
-const COUNTS = ['arrived', 'passed', 'traffic', ...(IS_PARTS ? ['in', 'out', 'used'] : [])];
+/** Counts by the minute, when a part was swept, and what an account was told of them: what was folded is dropped at a time of its own. */
+const COUNTS = ['arrived', 'passed', 'traffic', ...(IS_PARTS ? ['in', 'out', 'used', 'tidied'] : [])];
 const COUNTED = IS_PARTS ? /^\{a:[^}]*\}:(seen|grants)$/ : /^$/;
 
 export interface Twin {
