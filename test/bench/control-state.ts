@@ -1,13 +1,15 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { chooseHeaders } from '../../src/api/context-headers.ts';
+import type { Layout } from '../../src/config/layout.ts';
 import { sealEndpoint } from '../../src/core/delivery/endpoint-config.ts';
 import { deriveSealKeys } from '../../src/core/delivery/seal.ts';
 import { crockford } from '../../src/core/ids/ids.ts';
 import { IN_FLIGHT_CAP } from '../../src/core/routing/compile-routes.ts';
 import type { IntegrationRoute, TenantRoutes } from '../../src/core/routing/routes.ts';
+import { createPartsControl } from '../../src/part/control/parts-control.ts';
 import { connectRedis } from '../../src/redis/client.ts';
 import { planRoutes } from '../../src/redis/control-plan.ts';
-import { createControlStore } from '../../src/redis/control-store.ts';
+import { type ControlStore, createControlStore } from '../../src/redis/control-store.ts';
 import { createLogger } from '../../src/telemetry/log.ts';
 import { GROUP_KEYS, groupKey, type Target } from './wire.ts';
 
@@ -29,9 +31,14 @@ function unique(): string {
   return crockford(randomBytes(16), 20);
 }
 
-export async function connectControlState(redisUrl: string, rootKey: Uint8Array): Promise<ControlState> {
+export async function connectControlState(
+  redisUrl: string,
+  rootKey: Uint8Array,
+  layout: Layout,
+): Promise<ControlState> {
   const redis = await connectRedis(redisUrl, createLogger({ level: 'warn' }));
-  const control = createControlStore(redis);
+  const record = createControlStore(redis);
+  const control: ControlStore = layout === 'parts' ? createPartsControl(redis, record, Date.now) : record;
   const sealKeys = deriveSealKeys(rootKey);
 
   function integration(endpointPort: number, sub: string, sinceMs: number): IntegrationRoute {
@@ -86,7 +93,10 @@ export async function connectControlState(redisUrl: string, rootKey: Uint8Array)
       };
       const led = await control.lead('bench', 0, nowMs);
       if (!('epoch' in led)) throw new Error('this Redis belongs to another cluster');
-      const plan = planRoutes(await control.readTenant(tenant, led.epoch), want, nowMs);
+      const stored = await control.readTenant(tenant, led.epoch);
+      const plan = planRoutes(stored, want, nowMs);
+      const have = stored.routes;
+      await control.applyParts?.({ fence: led.epoch, have, want, isKnown: false, openKeys: () => new Map() });
       await control.patch(led.epoch, plan.patches);
       const activations = receivers.flatMap(({ int, sub }) =>
         Array.from({ length: GROUP_KEYS }, (_, each) => ({ int, sub, group: groupKey(each) })),

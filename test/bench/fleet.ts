@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import type { Layout } from '../../src/config/layout.ts';
 import { type ChildProcess, startChild, waitUntilReady } from '../support/child-process.ts';
 import { freePort, freePorts } from '../support/free-port.ts';
 import { type RedisServer, startRedis } from '../support/redis/server.ts';
@@ -34,7 +35,7 @@ export interface Fleet {
   readonly bullmqIngress: Member;
   readonly bullmqWorker: Member;
   /** Started after the ingress figures were taken, so that ingress is measured alone. */
-  readonly startPipeline: () => Promise<{ router: Member; dispatcher: Member }>;
+  readonly startPipeline: () => Promise<readonly Member[]>;
   readonly stop: () => Promise<void>;
 }
 
@@ -63,6 +64,7 @@ function startBenchRedis(): Promise<RedisServer> {
  */
 export async function startFleet(
   endpoints: number,
+  layout: Layout,
   roleEnv: (role: string) => NodeJS.ProcessEnv = () => ({}),
 ): Promise<Fleet> {
   const folder = await temporaryFolder('bench');
@@ -105,6 +107,7 @@ export async function startFleet(
         SLUICE_ROOT_KEY_FILE: rootKeyFile,
         SLUICE_ALLOWED_NETWORKS: '127.0.0.0/8',
         SLUICE_LOG_LEVEL: 'warn',
+        SLUICE_LAYOUT: layout,
         ...roleEnv(name),
       },
     });
@@ -150,10 +153,14 @@ export async function startFleet(
         ...endpointPorts,
       ]),
       ingress: await role('ingress', redis.sluice.url),
-      startPipeline: async () => ({
-        router: await role('router', redis.sluice.url),
-        dispatcher: await role('dispatcher', redis.sluice.url),
-      }),
+      startPipeline: async () => {
+        const members: Member[] = [];
+        // With parts, a router has nothing to do.
+        for (const name of layout === 'parts' ? ['dispatcher'] : ['router', 'dispatcher']) {
+          members.push(await role(name, redis.sluice.url));
+        }
+        return members;
+      },
       stop,
     };
   }

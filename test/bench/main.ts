@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, release } from 'node:os';
 import { join } from 'node:path';
+import type { Layout } from '../../src/config/layout.ts';
 import { stopOnSignal } from '../support/stop-signal.ts';
 import { connectControlState } from './control-state.ts';
 import { figuresOf, judgeRuns, type Measured, reaches, sickNeighboursFigure } from './figures.ts';
@@ -26,7 +27,7 @@ import { createBullmqPipe, createSluicePipe, emptyRedis, type Pipe } from './var
 
 /**
  * `make bench`: measures Sluice beside its baselines on this machine. `--quick` takes about a minute and proves little;
- * `--only sick` measures nothing but what sick endpoints do to the others.
+ * `--only sick` measures nothing but what sick endpoints do to the others; `--parts` keeps events in parts.
  */
 
 const FULL: Effort = {
@@ -57,6 +58,7 @@ const SICK_RATE = 15;
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const quick = process.argv.includes('--quick');
+const layout: Layout = process.argv.includes('--parts') ? 'parts' : 'queues';
 const effort = quick ? QUICK : FULL;
 const report = (line: string) => console.log(`  ${line}`);
 
@@ -76,14 +78,13 @@ console.log(
   ].join('\n'),
 );
 const startedMs = performance.now();
-const fleet = await startFleet(THREE_ARE_SICK.endpoints);
+const fleet = await startFleet(THREE_ARE_SICK.endpoints, layout);
 stopOnSignal(fleet.stop);
 const failures: string[] = [];
 try {
-  const state = await connectControlState(fleet.redis.sluice.url, fleet.rootKey);
+  const state = await connectControlState(fleet.redis.sluice.url, fleet.rootKey, layout);
   if (process.argv.includes('--only') && process.argv.includes('sick')) {
-    const { router, dispatcher } = await fleet.startPipeline();
-    const pipe = createSluicePipe(fleet, [fleet.ingress, router, dispatcher], state);
+    const pipe = createSluicePipe(fleet, [fleet.ingress, ...(await fleet.startPipeline())], state);
     const only: PipeRun[] = [];
     const measure = (how: Effort) =>
       measureNeighbour(fleet, pipe, THREE_ARE_SICK, SICK_RATE, how, run => void only.push(run), report);
@@ -99,8 +100,7 @@ try {
   const ingress = await measureIngress(fleet, await state.write(fleet.ingress.port, []), effort, report);
   await emptyRedis(fleet.redis.xadd);
 
-  const { router, dispatcher } = await fleet.startPipeline();
-  const sluice = createSluicePipe(fleet, [fleet.ingress, router, dispatcher], state);
+  const sluice = createSluicePipe(fleet, [fleet.ingress, ...(await fleet.startPipeline())], state);
   const bullmq = createBullmqPipe(fleet);
   const runs = byPipe<PipeRun>();
   const onRun = (run: PipeRun) => {
