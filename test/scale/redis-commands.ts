@@ -1,24 +1,27 @@
 import { createHash } from 'node:crypto';
-import { readdirSync } from 'node:fs';
+import { globSync, readdirSync } from 'node:fs';
 import { Redis } from 'ioredis';
+import { readNamedScript } from '../../src/redis/named-scripts.ts';
 import { type ScriptName, scriptSource } from '../../src/redis/scripts.ts';
 
 const SCRIPTS = new URL('../../src/redis/scripts/', import.meta.url);
+const PARTS = new URL('../../src/part/', import.meta.url);
+
+const shaOf = (source: string) => createHash('sha1').update(source).digest('hex');
 
 /** SHA-1 of each of our scripts → its name. */
-const NAMES = new Map(
-  readdirSync(SCRIPTS)
+const NAMES = new Map([
+  ...readdirSync(SCRIPTS)
     .filter(file => file.endsWith('.lua'))
     .map(file => {
       const name = file.slice(0, -'.lua'.length);
-      return [
-        createHash('sha1')
-          .update(scriptSource(name as ScriptName))
-          .digest('hex'),
-        name,
-      ] as const;
+      return [shaOf(scriptSource(name as ScriptName)), name] as const;
     }),
-);
+  ...globSync('**/*.lua', { cwd: PARTS }).map(file => {
+    const { name, source } = readNamedScript(new URL(file, PARTS));
+    return [shaOf(source), name] as const;
+  }),
+]);
 
 /** What a controller asks for at all times, whether or not anything changes. */
 const AT_ALL_TIMES = new Set(['time', 'ping', 'info', 'hgetall {c}:meta', 'monitor', 'client', 'hello', 'select']);
