@@ -134,7 +134,7 @@ const OF_PARTS: readonly Mutant[] = [
     ['a deactivation lets go on what is under way', "if open or flight ~= '0' then", 'if open then'],
     ['a deactivation lets go on what waits', "if open or flight ~= '0' then", "if flight ~= '0' then"],
     ['a deposed leader writes to a part', "if fence > tonumber(ARG_FENCE) then return { 'FENCED' } end", ''],
-    ['a pause has no position', 'if not position then stand(slot, routed) end', ''],
+    ['a pause has no position', 'if not position then stand(slot, routedOf(slot)) end', ''],
     [
       'a pause of a part that is held back loses what it holds',
       'local routed = hold and meta[5] or tail',
