@@ -57,6 +57,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'part/claims': { rooms: ['api', 'redis', 'part', 'part/lanes', 'part/records'] },
   'part/inbox': { rooms: ['core/events', 'core/ids', 'redis', 'part', 'part/lanes', 'part/log'] },
   'part/lists': { rooms: [] },
+  'part/reasons': { rooms: ['core/events', 'core/routing', 'redis', 'part', 'part/inbox'] },
   'part/fate': {
     rooms: [
       'core/delivery',

@@ -69,6 +69,10 @@ export function partKeys({ tenant, queue, gen, number }: Part) {
     final: key('fin'),
     /** HASH: what failed attempts were answered with, `claims/answers.lua`. */
     answers: key('answers'),
+    /** HASH: hour → why events went nowhere in it, `reasons/reasons.lua`. */
+    reasons: key('why'),
+    /** HASH: slot and ref up to which it was routed when it skipped what came after → ref of the last event it skipped. */
+    skips: key('skip'),
     /** ZSET: slot of a deleted subscription → when what it left is removed, ms. */
     dropped: key('drop'),
     /** HASH: dispatcher → until, limit, held, pushed, room in bytes, bytes pushed. */

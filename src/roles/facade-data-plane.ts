@@ -10,6 +10,7 @@ import { createPartInboxReader } from '../part/inbox/inbox-reader.ts';
 import { createPartInboxOperations } from '../part/owner/operations.ts';
 import { createPartInboxRecovery } from '../part/owner/recovery.ts';
 import { createPartReplayInboxes } from '../part/owner/replays.ts';
+import { createPartTrafficReader } from '../part/reasons/traffic-reader.ts';
 import type { RedisClient } from '../redis/client.ts';
 import { createGateReader, type GateReader } from '../redis/gate-reader.ts';
 import { createHintIndex } from '../redis/hints.ts';
@@ -17,6 +18,7 @@ import { createInboxOperations } from '../redis/inbox-operations.ts';
 import { createInboxReader, type InboxReader } from '../redis/inbox-reader.ts';
 import { createInboxRecovery } from '../redis/inbox-recovery.ts';
 import { createRoutingReader, type RoutingReader } from '../redis/routing-reader.ts';
+import { createTrafficReader, type TrafficReader } from '../redis/traffic-reader.ts';
 import { openReplays } from './replays.ts';
 
 /** What the facade reads and does in Redis for one layout. */
@@ -24,6 +26,7 @@ export interface FacadeDataPlane extends DataPlaneOperations {
   readonly gates: GateReader;
   readonly inboxes: InboxReader;
   readonly routing: RoutingReader;
+  readonly traffic: TrafficReader;
 }
 
 /** Inboxes in slots of their own. */
@@ -33,6 +36,7 @@ function openQueues(redis: RedisClient, nowMs: () => number): FacadeDataPlane {
     gates: createGateReader(redis),
     inboxes: createInboxReader(redis),
     routing: createRoutingReader(redis, nowMs),
+    traffic: createTrafficReader(redis),
     operations: createInboxOperations({ redis, nowMs, lower }),
     recovery: createInboxRecovery({ redis, nowMs, lower }),
     replays: openReplays(redis, nowMs),
@@ -67,6 +71,7 @@ function openParts(
     gates: createPartGateReader(redis, streamsOf),
     inboxes: createPartInboxReader(redis, findSlot),
     routing: createPartRoutingReader(redis, nowMs, stateOf),
+    traffic: createPartTrafficReader(redis),
     operations: createPartInboxOperations(redis, findSlot),
     recovery: createPartInboxRecovery(redis, findSlot),
     replays: openReplays(redis, nowMs, createPartReplayInboxes(redis, findSlot)),

@@ -10,7 +10,6 @@ import { FACADE_RULES } from '../kube/access/rights.ts';
 import { connect } from '../kube/client.ts';
 import { readBalance } from '../redis/ledger-store.ts';
 import { watchRootKey } from '../redis/root-key-watch.ts';
-import { createTrafficReader } from '../redis/traffic-reader.ts';
 import { systemClock } from '../time/clock.ts';
 import { openDataPlane } from './facade-data-plane.ts';
 import { anyAddress, listenAt } from './listening.ts';
@@ -32,7 +31,7 @@ export async function startFacade(parts: Parts): Promise<Running> {
     gates: plane.gates,
     inboxes: plane.inboxes,
     routing: plane.routing,
-    traffic: createTrafficReader(redis),
+    traffic: plane.traffic,
     ...countOperations(plane, metrics.did),
     readBalance: account => readBalance(redis, account),
     rootKey,

@@ -40,6 +40,12 @@ const OF_PARTS: readonly Mutant[] = [
     ['a claim that is pushed is not counted', '    flightOf[slot] = flightOf[slot] + 1\n', ''],
     ['a batch has no bound', 'if references > REFERENCES and i > 0 then', 'if false then'],
     ['the log does not say where an event went', ", 'r', table.concat(slots))", ", 'r', '')"],
+    ['an event that waits for somebody went to nobody', ' and not targets.isWaitedFor', ''],
+    [
+      'an event that got a reason has it again later',
+      '    if not hold then\n      if #targets',
+      '    if true then\n      if #targets',
+    ],
   ]),
   ...mutantsOf(`${PART}lanes/routing.lua`, [
     ['a claimed lane is not told of what is behind it', "setClaim(lane, '+' .. string.sub(claim, 2))", ''],
@@ -53,8 +59,8 @@ const OF_PARTS: readonly Mutant[] = [
   ]),
   ...mutantsOf(`${PART}catchup/advance.lua`, [
     ['who is paused catches up', 'if routeOf[slot] == OPEN then\n      local ref', 'if true then\n      local ref'],
-    ['a catch-up gives what came before the activation', 'list[k + 1] < ref and isSince', 'isSince'],
-    ['a catch-up gives what came before the subscription', ' and isSince(list[k], ref)', ''],
+    ['a catch-up gives what came before the activation', 'if list[k + 1] < ref then', 'if true then'],
+    ['a catch-up gives what came before the subscription', 'if isSince(list[k], ref) then', 'if true then'],
     [
       'a catch-up is live before the tail',
       'local isDone = passed == #entries and #entries < ENTRIES',
@@ -72,6 +78,9 @@ const OF_PARTS: readonly Mutant[] = [
       'return routeOf[slot] == OPEN and not positions[slot]',
       'return routeOf[slot] == OPEN',
     ],
+    ['an event that waits went to nobody', ' and not isWaitedFor(groupKey, ref)', ''],
+    ['who caught up is not live', "tonumber(meta.live or '0') + #members", "tonumber(meta.live or '0')"],
+    ['an event counts for nobody once for each that catches up', 'if not cohort and routed == 0', 'if routed == 0'],
   ]),
   ...mutantsOf(`${PART}claims/completing.lua`, [
     [
@@ -134,7 +143,7 @@ const OF_PARTS: readonly Mutant[] = [
     ['a deactivation lets go on what is under way', "if open or flight ~= '0' then", 'if open then'],
     ['a deactivation lets go on what waits', "if open or flight ~= '0' then", "if flight ~= '0' then"],
     ['a deposed leader writes to a part', "if fence > tonumber(ARG_FENCE) then return { 'FENCED' } end", ''],
-    ['a pause has no position', 'if not position then stand(slot, routedOf(slot)) end', ''],
+    ['a pause has no position', 'if not position then stand(slot, leaveLive(slot)) end', ''],
     [
       'a pause of a part that is held back loses what it holds',
       'local routed = hold and meta[5] or tail',
@@ -142,6 +151,26 @@ const OF_PARTS: readonly Mutant[] = [
     ],
     ['a skip of a part that is held back skips nothing', 'if hold then stand(slot, tail) else', 'if false then else'],
     ['an opened subscription waits for the next event', 'if send == 111 then wakeSlot(slot) end', ''],
+    ['who opens is not live', '    live = live + 1\n', ''],
+    ['who is dropped stays live', 'if row and string.byte(row) == OPEN and position == 0 then leaveLive(a) end', ''],
+    ['who closes stays live', 'elseif was == OPEN then leaveLive(slot) end', 'end'],
+    [
+      'what is lost is not counted anew',
+      "if set(KEY_KEYS, '', '1') then live = countLive() end",
+      "set(KEY_KEYS, '', '1')",
+    ],
+    ['a slice counts who left', '  sliced = math.max(0, sliced - 1)\n', ''],
+    ['what is skipped is not counted', 'if position and position < tail then redis', 'if false then redis'],
+  ]),
+  ...mutantsOf(`${PART}reasons/reasons.lua`, [
+    ['the counts of an hour are lost', "    redis.call('HSET', KEY_REASONS, newest, said)\n", ''],
+    ['hours are kept for ever', "if #old > 0 then redis.call('HDEL', KEY_REASONS, unpack(old)) end", ''],
+    ['a clock that goes back loses an hour', 'tonumber(newest) < hour', 'tonumber(newest) ~= hour'],
+  ]),
+  ...mutantsOf(`${PART}catchup/skips.lua`, [
+    ['a skip counts a page', "redis.call('HSET', KEY_SKIPS, slot .. last, till)", ''],
+    ['a skip counts what came before the activation', 'if since and since < last then', 'if since then'],
+    ['a skip counts who is closed', 'if route and route ~= CLOSED then', 'if true then'],
   ]),
   ...mutantsOf(`${PART}records/records.lua`, [
     ['a full chunk of records is lost', "    redis.call('HSET', KEYS[at], name .. '\\0' .. full, had)\n", ''],

@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import { createExchange } from '../../src/part/claims/exchange.ts';
 import type { Claim, Push } from '../../src/part/claims/message.ts';
+import { createPartTrafficReader } from '../../src/part/reasons/traffic-reader.ts';
 import type { RedisClient } from '../../src/redis/client.ts';
 import { createTestPart, event, READY_MS, type TestDispatcher } from '../support/part/part.ts';
 import { listenTo } from '../support/part/pushes.ts';
@@ -62,6 +63,10 @@ export async function startHistory(redis: RedisClient, url: string) {
   const ended = new Map<string, number>();
   const dueMs = new Map<string, number>();
   const seen: string[] = [];
+  /** What subscriptions skipped and nothing counted yet. */
+  const skipped: { name: Sub; ref: string }[] = [];
+  const missed = { not_activated: 0, skipped_to_now: 0 };
+  let unrouted = 0;
   let routed = 0;
   let sender = 0;
 
@@ -99,10 +104,17 @@ export async function startHistory(redis: RedisClient, url: string) {
     }
   }
 
+  function isFor(name: Sub, ref: string): boolean {
+    const since = active.get(`${name} ${events.get(ref)?.groupKey}`);
+    return since !== undefined && since < ref;
+  }
+
   function route(name: Sub, ref: string): void {
     const { groupKey, tokens } = events.get(ref) as { groupKey: string; tokens: number };
-    const since = active.get(`${name} ${groupKey}`);
-    if (since === undefined || since >= ref) return;
+    if (!isFor(name, ref)) {
+      missed.not_activated++;
+      return;
+    }
     open.set(`${name} ${ref}`, groupKey);
     routed += tokens;
   }
@@ -116,6 +128,7 @@ export async function startHistory(redis: RedisClient, url: string) {
       behind.delete(name);
     }
     const added = open.size - before;
+    for (const { name, ref } of skipped.splice(0)) missed[isFor(name, ref) ? 'skipped_to_now' : 'not_activated']++;
     expect(await t.advanceAll()).toBe(added);
     await deliverPushes();
   }
@@ -136,6 +149,7 @@ export async function startHistory(redis: RedisClient, url: string) {
       seen.push(outcome.ref);
       const { groupKey, body } = given[i] as (typeof given)[0];
       events.set(outcome.ref, { groupKey, tokens: Math.ceil(body.length / 16_384) });
+      if (!NAMES.some(name => isFor(name, outcome.ref))) unrouted++;
       for (const name of NAMES) {
         if (behind.has(name)) behind.get(name)?.push(outcome.ref);
         else route(name, outcome.ref);
@@ -213,6 +227,7 @@ export async function startHistory(redis: RedisClient, url: string) {
     const skips = live.has(name) && skip;
     await t.setRow(name, row, skips ? 'skip' : undefined);
     if (!live.has(name) && !behind.has(name)) behind.set(name, []);
+    if (skips) skipped.push(...(behind.get(name) ?? []).map(ref => ({ name, ref })));
     if (skips || (live.has(name) && behind.get(name)?.length === 0)) behind.delete(name);
     await deliverPushes();
   }
@@ -290,6 +305,12 @@ export async function startHistory(redis: RedisClient, url: string) {
     await checkEmpty();
   }
 
+  async function checkReasons(): Promise<void> {
+    const hours = await createPartTrafficReader(redis).readReasons(t.part.tenant, t.part.queue, '7d', t.clock.ms);
+    const sum = (reason: keyof typeof missed) => hours.reduce((total, { reasons }) => total + reasons[reason], 0);
+    expect({ not_activated: sum('not_activated'), skipped_to_now: sum('skipped_to_now') }).toEqual(missed);
+  }
+
   async function checkEmpty(): Promise<void> {
     const { claims, lanes, pending, waiting, tries, off, positions } = t.keys;
     for (const key of [claims, lanes, pending, waiting, tries, off, positions]) {
@@ -311,7 +332,11 @@ export async function startHistory(redis: RedisClient, url: string) {
     }
     expect([...ended.values()].filter(times => times !== 1)).toEqual([]);
     expect(ended.size).toBe(total);
-    expect(Number((await t.hash('meta')).used ?? 0)).toBe(routed);
+    const { used = 0, out = '' } = await t.hash('meta');
+    expect(Number(used)).toBe(routed);
+    const minutes = out.split(';').slice(1);
+    expect(minutes.reduce((sum, minute) => sum + Number(minute.split(' ')[3]), 0)).toBe(unrouted);
+    await checkReasons();
     const log = await t.log();
     const late = (await redis.runBuffers('fields', [t.keys.late], [])) as Buffer[];
     const slots =

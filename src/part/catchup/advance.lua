@@ -1,11 +1,13 @@
 #!lua
 -- Routes on from where the part is held back, or else for subscriptions that are behind: those that stand at one position
 -- move together, the ones nearest to the tail first. Who reaches the tail is live in the same step.
---@keys meta log keys subs positions late claims lanes pending waiting turns retries counts channel lists
+--@keys meta log keys subs positions late claims lanes pending waiting turns retries counts channel lists reasons skips
 --@args gen
 -- Returns {OK, entries, references, 1 where there is more to do, hold or ''}, or one word: GONE, CLOSED (missing is closed).
 -- A position moves over whole entries; an event with more references than a call may write is routed in slices of the
--- fields of its key (`slice` of P:meta): what is activated meanwhile is active since a later position.
+-- fields of its key: what is activated meanwhile is active since a later position. `slice` of P:meta says which field is next,
+-- and how many of the slots that are live have the event.
+-- Where there is nothing to route, what slots skipped is counted: P:skips.
 -- Refused as a whole when Redis is out of memory (no allow-oom).
 --@include ../lanes/clock.lua
 --@include ../lanes/refs.lua
@@ -18,8 +20,12 @@
 --@include ../lists/packing.lua
 --@include ../lists/lists.lua
 --@include ../../redis/scripts/lib/traffic.lua
-local ENTRIES, REFERENCES, OPEN = 256, 1000, 111
-local FIELDS = { 'ready', 'gen', 'tail', 'hold', 'pos', 'slice', 'used', 'granted', 'bytes', 'version', 'in', 'need' }
+--@include ../reasons/reasons.lua
+--@include skips.lua
+local ENTRIES, REFERENCES, OPEN, PAUSED = 256, 1000, 111, 112
+local FIELDS = {
+  'ready', 'gen', 'tail', 'hold', 'pos', 'slice', 'used', 'granted', 'bytes', 'version', 'in', 'need', 'out', 'live', 'why',
+}
 local meta = {}
 for i, value in ipairs(redis.call('HMGET', KEY_META, unpack(FIELDS))) do meta[FIELDS[i]] = value end
 if meta.gen and meta.gen ~= ARG_GEN then return { 'GONE' } end
@@ -60,7 +66,7 @@ local function goesAlong(slot)
   return routeOf[slot] == OPEN and not positions[slot]
 end
 
--- (slot, since)* of a field of a key's activations.
+-- (slot, since)* of a field of a key's activations. `waitedFrom`: events after this ref go to one that is behind, later.
 local listsOf = {}
 local function readList(groupKey, number)
   local name = nameOf(groupKey, number)
@@ -71,9 +77,13 @@ local function readList(groupKey, number)
   for at = 1, #text - SUFFIX, ENTRY do ask[#ask + 1] = string.sub(text, at, at + 7) end
   if not cohort then readSlots(ask) end
   for i, slot in ipairs(ask) do
+    local since, at = string.sub(text, (i - 1) * ENTRY + 9, i * ENTRY), positions[slot]
     if goesAlong(slot) then
       slots[#slots + 1] = slot
-      slots[#slots + 1] = string.sub(text, (i - 1) * ENTRY + 9, i * ENTRY)
+      slots[#slots + 1] = since
+    elseif at and (routeOf[slot] == OPEN or routeOf[slot] == PAUSED) then
+      local from = at > since and at or since
+      if not slots.waitedFrom or from < slots.waitedFrom then slots.waitedFrom = from end
     end
   end
   listsOf[name] = slots
@@ -90,18 +100,41 @@ local function isSince(slot, ref)
   return since < ref
 end
 
--- Slots that an event goes to, from the field `from` of its key on, and the field to go on with where there are too many.
+-- Slots that an event goes to, from the field `from` of its key on; how many do not get it because they began later; and the
+-- field to go on with where there are too many.
 local function targetsOf(groupKey, ref, from)
-  local slots = {}
-  if groupKey == '' then return slots end
+  local slots, skipped = {}, 0
+  if groupKey == '' then return slots, 0 end
   for number = from, readList(groupKey, 1).groups do
-    if not cohort and #slots + GROUP > REFERENCES then return slots, number end
+    if not cohort and #slots + GROUP > REFERENCES then return slots, skipped, number end
     local list = readList(groupKey, number)
     for k = 1, #list, 2 do
-      if list[k + 1] < ref and isSince(list[k], ref) then slots[#slots + 1] = list[k] end
+      if list[k + 1] < ref then
+        if isSince(list[k], ref) then slots[#slots + 1] = list[k] else skipped = skipped + 1 end
+      end
     end
   end
-  return slots
+  return slots, skipped
+end
+
+-- Whether a slot that is behind gets an event later.
+local function isWaitedFor(groupKey, ref)
+  for number = 1, readList(groupKey, 1).groups do
+    local from = readList(groupKey, number).waitedFrom
+    if from and from < ref then return true end
+  end
+  return false
+end
+
+-- Counts for whom of those that go along an event was not that was passed; and, once, whether it was for nobody.
+local function countPassed(groupKey, ref, routed, skipped)
+  if groupKey == '' then
+    if not cohort then missed.keyless, missed.unrouted = missed.keyless + 1, missed.unrouted + 1 end
+    return
+  end
+  local all = cohort and #members or tonumber(meta.live or '0')
+  missed.notActivated = missed.notActivated + math.max(0, all - routed - skipped)
+  if not cohort and routed == 0 and not isWaitedFor(groupKey, ref) then missed.unrouted = missed.unrouted + 1 end
 end
 
 local laneRead = {}
@@ -117,16 +150,22 @@ local function route(slot, groupKey, ref)
   if not joinsLane(slot, lane, entry) then letWait(slot, lane, entry) end
 end
 
-if not hold and not chooseCohort() then return { 'OK', 0, 0, 0, '' } end
+if not hold and not chooseCohort() then
+  local more = countSkips()
+  local why = countedReasons(meta.why)
+  if why then redis.call('HSET', KEY_META, 'why', why) end
+  return { 'OK', 0, 0, more, '' }
+end
 position = position or meta.pos or NO_REF
 local entries = redis.call('XRANGE', KEY_LOG, '(' .. idOf(position), '+', 'COUNT', ENTRIES)
 local used, granted = tonumber(meta.used or '0'), tonumber(meta.granted or '') or math.huge
 local passed, references, spent, slice, isShort = 0, 0, 0, nil, false
+local first, sliced = string.match(meta.slice or '', '^(%d+) (%d+)$')
+first, sliced = tonumber(first or '1'), tonumber(sliced or '0')
 for _, each in ipairs(entries) do
   local fields, ref = each[2], refOf(each[1])
   local groupKey = fields[2]
-  local slots, following = targetsOf(groupKey, ref, tonumber(meta.slice or '1'))
-  meta.slice = nil
+  local slots, skipped, following = targetsOf(groupKey, ref, first)
   local tokens = tokensOf(tonumber(fields[6])) * #slots
   if references > 0 and references + #slots > REFERENCES then break end
   if used + spent + tokens > granted then
@@ -143,10 +182,13 @@ for _, each in ipairs(entries) do
     redis.call('HSET', KEY_LATE, ref, (redis.call('HGET', KEY_LATE, ref) or '') .. table.concat(late))
     references, spent = references + #slots, spent + tokens
   end
+  missed.skipped = missed.skipped + skipped
   if following then
-    slice = following
+    slice = string.format('%d %d', following, sliced + #slots + skipped)
     break
   end
+  countPassed(groupKey, ref, sliced + #slots, skipped)
+  first, sliced = 1, 0
   position = ref
   passed = passed + 1
 end
@@ -165,6 +207,9 @@ if spent > 0 then
   put('bytes', string.format('%.0f', tonumber(meta.bytes or '0') + REFERENCE_COST * references))
   put('in', counted(meta['in'], now, '', 0, 0, spent))
 end
+local why = countedReasons(meta.why)
+if why then put('why', why) end
+if missed.unrouted > 0 then put('out', counted(meta.out, now, '', 0, 0, missed.unrouted)) end
 if isShort then put('need', meta.wanted) elseif meta.need then gone = { 'need' } end
 if cohort then
   local moved = {}
@@ -172,7 +217,12 @@ if cohort then
     moved[#moved + 1] = slot
     moved[#moved + 1] = position
   end
-  if isDone then redis.call('HDEL', KEY_POSITIONS, unpack(members)) else redis.call('HSET', KEY_POSITIONS, unpack(moved)) end
+  if isDone then
+    redis.call('HDEL', KEY_POSITIONS, unpack(members))
+    put('live', string.format('%.0f', tonumber(meta.live or '0') + #members))
+  else
+    redis.call('HSET', KEY_POSITIONS, unpack(moved))
+  end
   -- What was never held back is held from here on.
   if isShort then
     hold = 'tokens'
@@ -194,5 +244,5 @@ if waiting or #behind > 0 then
   local head = pushHead('-', 0, 0, waiting and 1 or 0, #behind, meta.version or '0')
   redis.call('SPUBLISH', KEY_CHANNEL, head .. table.concat(behind))
 end
-local more = not isShort and (not isDone or others or (not cohort and next(positions) ~= nil))
+local more = not isShort and (not isDone or others or (not cohort and next(positions) ~= nil) or redis.call('EXISTS', KEY_SKIPS) == 1)
 return { 'OK', passed, references, more and 1 or 0, hold or '' }

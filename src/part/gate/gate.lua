@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- The controller's write to a part: all of it at once, or nothing. In force for routing and claims when it answered.
---@keys meta log keys subs endpoints positions claims lanes pending waiting turns retries tries off counts dropped channel
+--@keys meta log keys subs endpoints positions claims lanes pending waiting turns retries tries off counts dropped skips channel
 --@args fence gen ...
 -- More: (operation, a, b, c)*, of which each is one of
 --   begin               a generation begins: what the one before counted goes. Only as the first
@@ -24,11 +24,11 @@
 --@include activations.lua
 --@include ../tokens/ledger.lua
 local PROGRESS = {
-  'tail', 'bytes', 'used', 'granted', 'hold', 'pos', 'slice', 'ids', 'version', 'ready', 'cut', 'recs', 'tidied',
+  'tail', 'bytes', 'used', 'granted', 'hold', 'pos', 'slice', 'ids', 'version', 'ready', 'cut', 'recs', 'tidied', 'live', 'why',
 }
 local MOST_UNPARKED, LONGEST_MS = 1000, 2592000000
 local OPEN, PAUSED, CLOSED = 111, 112, 99
-local meta = redis.call('HMGET', KEY_META, 'fence', 'gen', 'tail', 'hold', 'pos', 'version', 'slice')
+local meta = redis.call('HMGET', KEY_META, 'fence', 'gen', 'tail', 'hold', 'pos', 'version', 'slice', 'live')
 local fence = tonumber(meta[1] or '0')
 if fence > tonumber(ARG_FENCE) then return { 'FENCED' } end
 if meta[2] ~= ARG_GEN and ARGV[FIRST] ~= 'begin' then return { 'GONE' } end
@@ -47,7 +47,9 @@ end
 local tail, hold = tailOf(meta[3]), meta[4]
 -- Up to where the part was routed.
 local routed = hold and meta[5] or tail
-local slice = hold and tonumber(meta[7] or '')
+-- Of an event that is routed in slices: number of the next one, and how many live slots have the event.
+local slice, sliced = string.match(hold and meta[7] or '', '^(%d+) (%d+)$')
+slice, sliced = tonumber(slice), tonumber(sliced)
 
 local function set(key, field, value)
   if redis.call('HGET', key, field) == (value ~= '' and value) then return false end
@@ -98,35 +100,60 @@ local function readLists(slot, groupKey)
   return lists, groups
 end
 
--- Up to where a live slot was routed. Of an event that is routed in slices it has its part, or not.
-local function routedOf(slot)
+-- How many slots are live (lib reasons), read where rows change. Those that are paused have a position, too.
+local live
+local function countLive()
+  if redis.call('EXISTS', KEY_SUBS) == 0 then return 0 end
+  local count = -redis.call('HLEN', KEY_POSITIONS)
+  for _, row in ipairs(redis.call('HVALS', KEY_SUBS)) do
+    if string.byte(row) ~= CLOSED then count = count + 1 end
+  end
+  return math.max(0, count)
+end
+local function readLive()
+  if not live then live = redis.call('EXISTS', KEY_SUBS) == 1 and tonumber(meta[8] or '') or countLive() end
+end
+
+-- A slot is not live any more. Returns up to where it was routed: of an event that is routed in slices it has its part, or not.
+local function leaveLive(slot)
+  live = math.max(0, live - 1)
   local event = slice and redis.call('XRANGE', KEY_LOG, '(' .. idOf(routed), '+', 'COUNT', 1)[1]
   if not event then return routed end
   local ref = refOf(event[1])
   local found, _, number, at = readLists(slot, event[2][2])
   local has = number and number < slice and string.sub(found[number], at + 8, at + ENTRY - 1) < ref
-  return has and ref or routed
+  if not has then return routed end
+  sliced = math.max(0, sliced - 1)
+  redis.call('HSET', KEY_META, 'slice', string.format('%.0f %.0f', slice, sliced))
+  return ref
 end
 
 local function setRow(slot, row, how)
+  readLive()
   local before = redis.call('HGET', KEY_SUBS, slot)
   local was, sent = string.byte(before or 'ch', 1, 2)
   local route, send = string.byte(row, 1, 2)
   local position = redis.call('HGET', KEY_POSITIONS, slot)
   if route == CLOSED then
-    if position then redis.call('HDEL', KEY_POSITIONS, slot) end
+    if position then redis.call('HDEL', KEY_POSITIONS, slot) elseif was == OPEN then leaveLive(slot) end
   elseif was == CLOSED then
     if how == 'behind' or route == PAUSED then stand(slot, tail) else begin(slot) end
   elseif was == OPEN and route == PAUSED then
-    if not position then stand(slot, routedOf(slot)) end
+    if not position then stand(slot, leaveLive(slot)) end
   elseif was == PAUSED and how == 'skip' then
+    -- What it did not get is counted later.
+    if position and position < tail then redis.call('HSET', KEY_SKIPS, slot .. position, tail) end
     if route == OPEN then begin(slot) else stand(slot, tail) end
   elseif was == PAUSED and route == OPEN and not hold and position == tail then
     redis.call('HDEL', KEY_POSITIONS, slot)
   end
   if not set(KEY_SUBS, slot, row) then return end
   rowsChanged = true
-  if route == OPEN and redis.call('HEXISTS', KEY_POSITIONS, slot) == 1 then woken = true end
+  if route == OPEN and redis.call('HEXISTS', KEY_POSITIONS, slot) == 1 then
+    woken = true
+  elseif route == OPEN and was ~= OPEN then
+    live = live + 1
+  end
   if send == 111 then wakeSlot(slot) end
 end
 
@@ -215,13 +242,17 @@ for i = FIRST, #ARGV, 4 do
   local operation, a, b, c = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
   if operation == 'meta' and (a == 'payer' or a == 'plan') then setPayer(a, b)
   elseif operation == 'meta' then set(KEY_META, a, b)
-  elseif operation == 'marker' then set(KEY_KEYS, '', '1')
+  elseif operation == 'marker' then
+    -- Something was lost.
+    if set(KEY_KEYS, '', '1') then live = countLive() end
   elseif operation == 'row' then setRow(a, b, c)
   elseif operation == 'endpoint' then rowsChanged = set(KEY_ENDPOINTS, a, b) or rowsChanged
   elseif operation == 'drop' then
+    readLive()
+    local row, position = redis.call('HGET', KEY_SUBS, a), redis.call('HDEL', KEY_POSITIONS, a)
+    if row and string.byte(row) == OPEN and position == 0 then leaveLive(a) end
     set(KEY_SUBS, a, '')
     set(KEY_ENDPOINTS, a, '')
-    redis.call('HDEL', KEY_POSITIONS, a)
     local keptMs = b == 'delete' and 0 or tonumber(redis.call('HGET', KEY_META, 'retentionMs') or LONGEST_MS)
     redis.call('ZADD', KEY_DROPPED, 'NX', string.format('%.0f', now + keptMs), a)
     rowsChanged = true
@@ -231,6 +262,7 @@ for i = FIRST, #ARGV, 4 do
   -- Of one key what comes next reads what this wrote.
   writeLanes()
 end
+if live and live ~= tonumber(meta[8] or '') then redis.call('HSET', KEY_META, 'live', string.format('%.0f', live)) end
 local version = meta[6] or '0'
 if rowsChanged then version = redis.call('HINCRBY', KEY_META, 'version', 1) end
 if woken or rowsChanged then

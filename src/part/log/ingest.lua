@@ -1,7 +1,7 @@
 #!lua
 -- Stores up to 64 events in a part, each once per sender's id, and routes each in the same step: to the slots that its group
 -- key is active for and that are live. Claims idle lanes for the dispatcher with most room, and pushes them to it.
---@keys meta log body keys subs positions claims lanes pending waiting turns retries counts ready channel lists ids*
+--@keys meta log body keys subs positions claims lanes pending waiting turns retries counts ready channel lists reasons ids*
 --@args gen cfgv hour ...
 -- More: (id, group key, metadata, body)*; as id '', 16 bytes of the hash of a sender's id, or the ref that an id of ours names
 -- Returns {OK, now, lines}: O ref (stored), D ref (known), R (an id of ours that no event has), F (the quota is used up).
@@ -21,9 +21,11 @@
 --@include cost.lua
 --@include ../lists/packing.lua
 --@include ../lists/lists.lua
+--@include ../reasons/reasons.lua
 local REFERENCES = 1000
 local FIELDS = {
   'ready', 'gen', 'cfgv', 'state', 'tail', 'bytes', 'maxBytes', 'used', 'granted', 'hold', 'version', 'in', 'out', 'ids',
+  'live', 'why',
 }
 local meta = {}
 for i, value in ipairs(redis.call('HMGET', KEY_META, unpack(FIELDS))) do meta[FIELDS[i]] = value end
@@ -82,6 +84,7 @@ local function readActivations()
 end
 
 -- Live slots of each group key, with their lanes: (slot, lane)*; a slot whose row asks for no order has no lane to look up.
+-- `isWaitedFor` where a slot that is behind gets the event later.
 local targetsOf = {}
 local function openLanes()
   local all, seen, lanes = {}, {}, {}
@@ -104,6 +107,8 @@ local function openLanes()
         targets[#targets + 1] = slot
         targets[#targets + 1] = lane
         if orderOf[slot] ~= 117 then lanes[#lanes + 1] = lane end
+      elseif routeOf[slot] == 111 or routeOf[slot] == 112 then
+        targets.isWaitedFor = true
       end
     end
     targetsOf[groupKey] = targets
@@ -138,7 +143,7 @@ local tailMs, sequence = msOf(tail), tonumber(string.sub(tail, 12), 16)
 local lines, newIds, events, bodies, bodyBytes = {}, {}, {}, {}, 0
 local bytes, maxBytes, stored, storedBytes = tonumber(meta.bytes or '0'), tonumber(meta.maxBytes or '0'), 0, 0
 local used, granted = tonumber(meta.used or '0'), tonumber(meta.granted or '') or math.huge
-local spent, unrouted, pushed, pushedBytes = 0, 0, 0, 0
+local spent, pushed, pushedBytes = 0, 0, 0
 local function nextRef()
   if now > tailMs then
     tailMs, sequence = now, 0
@@ -210,7 +215,14 @@ for i = FIRST, FIRST + 4 * count - 1, 4 do
       events[#events + 1] = eventText(ref, groupKey, eventMeta, body, #body, claims)
       pushedBytes = pushedBytes + #groupKey + #eventMeta + (#body > PUSHED_BODY and 0 or #body) + 40
     end
-    if #targets == 0 and not hold then unrouted = unrouted + 1 end
+    if not hold then
+      if #targets == 0 and not targets.isWaitedFor then missed.unrouted = missed.unrouted + 1 end
+      if groupKey == '' then
+        missed.keyless = missed.keyless + 1
+      else
+        missed.notActivated = missed.notActivated + math.max(0, tonumber(meta.live or '0') - #targets / 2)
+      end
+    end
   end
 end
 
@@ -229,7 +241,9 @@ if stored > 0 then
     set[#set + 1] = value
   end
   if spent > 0 then put('used', string.format('%.0f', used + spent)) end
-  if unrouted > 0 then put('out', counted(meta.out, now, '', 0, 0, unrouted)) end
+  if missed.unrouted > 0 then put('out', counted(meta.out, now, '', 0, 0, missed.unrouted)) end
+  local why = countedReasons(meta.why)
+  if why then put('why', why) end
   if hold ~= meta.hold then
     put('hold', hold)
     put('pos', position)

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Removes events that are older than retention, oldest first, a slice a call. What is still open of them ends as expired, and
 -- so do their replays; what was not routed yet is counted. Anybody may call: P:meta says how far it is.
---@keys meta log body subs positions late claims lanes pending waiting turns retries tries counts final lists replays channel records*
+--@keys meta log body subs positions late claims lanes pending waiting turns retries tries counts final lists replays channel reasons records*
 --@args gen bucket
 -- bucket: number of the bucket in the list of records.
 -- Returns {OK, events removed, deliveries that expired, expired unrouted (subscriptions times events), 1
@@ -19,6 +19,7 @@
 --@include ../../redis/scripts/lib/traffic.lua
 --@include ../lists/packing.lua
 --@include ../lists/pruning.lua
+--@include ../reasons/reasons.lua
 local ENTRIES, PAGE, POSITIONS = 128, 16, 256
 local SLICE_REFERENCES, SLICE_BYTES = 10000, 4194304
 local LOOKED, MOST_ENDED = 500, 100
@@ -30,7 +31,7 @@ local ENDED_CLAIM = 120
 local waiting = false
 --@include ending.lua
 --@include unpacking.lua
-local FIELDS = { 'gen', 'retentionMs', 'bytes', 'hold', 'pos', 'out', 'version', 'cut' }
+local FIELDS = { 'gen', 'retentionMs', 'bytes', 'hold', 'pos', 'slice', 'out', 'version', 'cut', 'live', 'why' }
 local meta = {}
 for i, value in ipairs(redis.call('HMGET', KEY_META, unpack(FIELDS))) do meta[FIELDS[i]] = value end
 if meta.gen ~= ARG_GEN then return { 'GONE' } end
@@ -100,8 +101,10 @@ local function movePositions(last, cursor)
     put('pos', last)
     gone[#gone + 1] = 'slice'
     gone[#gone + 1] = 'need'
-    put('out', counted(meta.out, now, '', 0, 0, unrouted))
-    lost = lost + unrouted * math.max(0, redis.call('HLEN', KEY_SUBS) - redis.call('HLEN', KEY_POSITIONS))
+    -- The first of them may have been routed to some, in slices.
+    local sliced = tonumber(string.match(meta.slice or '', ' (%d+)$') or '0')
+    put('out', counted(meta.out, now, '', 0, 0, sliced > 0 and unrouted - 1 or unrouted))
+    lost = lost + math.max(0, unrouted * tonumber(meta.live or '0') - sliced)
   end
   return lost, '-'
 end
@@ -267,6 +270,9 @@ if cursor == '-' then
   if nextRef then ref, number = nextRef, nextNumber else events = removeEvents(last) end
 end
 if events > 0 then gone[#gone + 1] = 'cut' else put('cut', last .. ' ' .. cursor .. ' ' .. ref .. string.format(' %d', number)) end
+missed.expired = lost
+local why = countedReasons(meta.why)
+if why then put('why', why) end
 if #set > 0 then redis.call('HSET', KEY_META, unpack(set)) end
 if #gone > 0 then redis.call('HDEL', KEY_META, unpack(gone)) end
 if waiting then redis.call('SPUBLISH', KEY_CHANNEL, pushHead('-', 0, 0, 1, 0, meta.version or '0')) end

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Removes a part. What is left of P:meta for an hour answers GONE to whoever still works there.
---@keys meta log body keys subs endpoints positions late claims lanes pending waiting turns retries tries off counts health dropped final answers ready lists replays deadLetters records*
+--@keys meta log body keys subs endpoints positions late claims lanes pending waiting turns retries tries off counts health dropped final answers ready lists replays deadLetters reasons skips records*
 --@args fence gen
 -- Returns {OK}, or FENCED: a newer controller leads. Of another generation than P:meta's only its own keys go.
 local REMEMBERED_MS = 3600000
@@ -14,7 +14,7 @@ end
 for _, key in ipairs({
   KEY_LOG, KEY_BODY, KEY_KEYS, KEY_SUBS, KEY_ENDPOINTS, KEY_POSITIONS, KEY_LATE, KEY_CLAIMS, KEY_LANES, KEY_PENDING,
   KEY_WAITING, KEY_TURNS, KEY_RETRIES, KEY_TRIES, KEY_OFF, KEY_COUNTS, KEY_HEALTH, KEY_DROPPED, KEY_FINAL, KEY_ANSWERS,
-  KEY_READY, KEY_LISTS, KEY_REPLAYS, KEY_DEAD_LETTERS,
+  KEY_READY, KEY_LISTS, KEY_REPLAYS, KEY_DEAD_LETTERS, KEY_REASONS, KEY_SKIPS,
 }) do redis.call('UNLINK', key) end
 for at = FIRST_RECORDS, #KEYS do redis.call('UNLINK', KEYS[at]) end
 return { 'OK' }

@@ -1,7 +1,11 @@
 import { RINGS, seriesOf, slotsOf, type Traffic, windowOf } from '../../../src/core/events/series.ts';
 import { generationOf, publicId, tenantId } from '../../../src/core/ids/ids.ts';
 import { partKeys } from '../../../src/part/keys.ts';
+import { createPartTrafficReader } from '../../../src/part/reasons/traffic-reader.ts';
+import { connectRedis } from '../../../src/redis/client.ts';
 import { inboxKeys, integrationKeys, queueKeys, tenantKeys } from '../../../src/redis/keys.ts';
+import { createTrafficReader } from '../../../src/redis/traffic-reader.ts';
+import { createLogger } from '../../../src/telemetry/log.ts';
 import type { Cluster } from '../../support/kubernetes/cluster.ts';
 import type { RedisServer } from '../../support/redis/server.ts';
 import { readInboxOfPart } from './audit-part.ts';
@@ -142,6 +146,24 @@ export async function readTraffic(
     }
   }
   return sums;
+}
+
+/** How often events of a stream went nowhere in the last hour, by reason; without reasons that there were none of. */
+export async function readReasons(
+  { url }: RedisServer,
+  producer: string,
+  queue: string,
+): Promise<Readonly<Record<string, number>>> {
+  const redis = await connectRedis(url, createLogger({ level: 'silent' }));
+  try {
+    const reader = IS_PARTS ? createPartTrafficReader(redis) : createTrafficReader(redis);
+    const sums: Record<string, number> = {};
+    for (const { reasons } of await reader.readReasons(tenantId(producer), queue, '1h', Date.now()))
+      for (const [reason, count] of Object.entries(reasons)) if (count > 0) sums[reason] = (sums[reason] ?? 0) + count;
+    return sums;
+  } finally {
+    await redis.close();
+  }
 }
 
 /** What the producer's series of the last day counts, all of its buckets together. */
