@@ -53,6 +53,23 @@ onEachRedis(redis => {
     t.change({ kind: 'meta', field: 'payer', value: payer }, { kind: 'meta', field: 'plan', value: plan });
   const newAccount = () => `acc_${randomBytes(8).toString('hex')}`;
 
+  test('tells the series what was counted within its time after it was woken last', async () => {
+    const { t } = await startPart(redis(), { a: {} }, ['k']);
+    const { calls, start, wake } = upkeepOf(t, { times: { ...times, foldMs: 300 } });
+    const countEvents = async () => {
+      const series = await createTrafficReader(redis()).readSeries(t.part.tenant, '1h', t.clock.ms);
+      return series.reduce((sum, { eventsIn }) => sum + eventsIn, 0);
+    };
+    start();
+    await vi.waitFor(() => expect(calls.settle).toBe(1));
+    wake();
+    await pause(100);
+    wake();
+    await vi.waitFor(() => expect(calls.settle).toBe(2), { interval: 5 });
+    await t.send('nobody');
+    await vi.waitFor(async () => expect(await countEvents()).toBe(1), { timeout: 5_000 });
+  });
+
   test('removes what is too old when it starts, and later when it is due', async () => {
     const { t } = await startPart(redis(), { a: { send: 'held' } }, ['k']);
     await t.change({ kind: 'meta', field: 'retentionMs', value: String(HOUR_MS) });

@@ -113,6 +113,8 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
   let folded: string | undefined;
   /** Why the last look found the part waiting for tokens. */
   let waiting: 'no' | 'asked' | 'short' = 'no';
+  /** When something happened last, by a clock that only goes forward. */
+  let wokenMs = Number.NEGATIVE_INFINITY;
   let alarmedMs = Number.NEGATIVE_INFINITY;
   let isStopping = false;
   const fail = (what: string) => (error: unknown) => log.debug({ err: error as Error, queue: part.queue }, what);
@@ -147,7 +149,10 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
       waiting = 'short';
     }
     folded = await deps.traffic.fold(source, nowMs(), folded);
-    return { no: undefined, asked: waitedMs, short: shortMs }[waiting];
+    if (waiting !== 'no') return waiting === 'asked' ? waitedMs : shortMs;
+    // Of what goes to nobody only the first is heard for some time (`told` in log/ingest.lua): it is counted at the end of that.
+    const leftMs = wokenMs + foldMs - performance.now();
+    return leftMs > 0 ? leftMs : undefined;
   }, fail('counts of a part could not be told'));
 
   return {
@@ -156,6 +161,7 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
       counting.within(0);
     },
     wake(hold) {
+      wokenMs = performance.now();
       // While it waits it is looked at often enough.
       counting.within(hold === 'tokens' && waiting === 'no' ? 0 : foldMs);
       sweeping.within(sweepMs);

@@ -25,7 +25,7 @@
 local REFERENCES = 1000
 local FIELDS = {
   'ready', 'gen', 'cfgv', 'state', 'tail', 'bytes', 'maxBytes', 'used', 'granted', 'hold', 'version', 'in', 'out', 'ids',
-  'live', 'why',
+  'live', 'why', 'told',
 }
 local meta = {}
 for i, value in ipairs(redis.call('HMGET', KEY_META, unpack(FIELDS))) do meta[FIELDS[i]] = value end
@@ -226,6 +226,11 @@ for i = FIRST, FIRST + 4 * count - 1, 4 do
   end
 end
 
+-- Who hears of it looks what is to be done.
+waiting = waiting or hold ~= meta.hold
+-- Who tells the series what was counted, and removes what is too old, has to hear of events that nobody is claimed for, too: at
+-- least every 4 s, which is less than it waits to count what follows (`foldMs`). `told` says when, about.
+local isUntold = stored > 0 and math.abs(now - tonumber(meta.told or '0')) > 4000
 if stored > 0 then
   redis.call('HSET', KEY_BODY, unpack(bodies))
   writeLanes()
@@ -248,12 +253,11 @@ if stored > 0 then
     put('hold', hold)
     put('pos', position)
   end
+  if isUntold then put('told', string.format('%.0f', now)) end
   if #newIds > 0 then put('ids', noteIds(newIds, tailMs)) end
   redis.call('HSET', KEY_META, unpack(set))
 end
--- Who hears of it looks what is to be done.
-waiting = waiting or hold ~= meta.hold
-if pushed > 0 or #behind > 0 or waiting then
+if pushed > 0 or #behind > 0 or waiting or isUntold then
   local claims, total = 0, 0
   if pushed > 0 then
     to.held, to.pushed = to.held + pushed, to.pushed + pushed

@@ -35,6 +35,21 @@ onEachRedis(redis => {
       expect((await t.hash('ready')).d1).toMatch(/^\d+ 1000 2 2 /);
     });
 
+    test('says that something came that goes to nobody, or waits for somebody, every few seconds', async () => {
+      const { t, d, listen } = pushing();
+      await t.setUp({ a: { send: 'held' }, b: { route: 'paused' } }, ['k']);
+      await d.exchange();
+      const pushes = await listen();
+      const told: number[] = [];
+      for (const groupKey of ['nobody', 'k', '', 'nobody', 'nobody', 'k']) {
+        t.clock.ms += 2_001;
+        await t.send(groupKey);
+        told.push((await pushes.take()).length);
+      }
+      pushes.close();
+      expect(told).toEqual([1, 0, 1, 0, 1, 0]);
+    });
+
     test('leaves out a body of more than 16 KiB', async () => {
       const { t, d, listen } = pushing();
       await t.setUp({ a: {} }, ['k']);
