@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ExchangeAnswer } from '../../part/claims/exchange.ts';
 import type { Part } from '../../part/keys.ts';
 import { backoffMs } from '../../time/backoff.ts';
+import { createAbsence } from './absence.ts';
 import type { ClaimBook } from './claim-book.ts';
 import type { PartWorkerDeps } from './part-worker-deps.ts';
 import type { PushCount } from './push-count.ts';
@@ -53,6 +54,8 @@ export function createExchangeLoop(options: {
   readonly fence: () => Promise<void>;
   readonly isListening: () => boolean;
   readonly onAnswer: (answer: Exclude<ExchangeAnswer, { answer: 'GONE' }>, sentMs: number) => void;
+  /** The part is still gone some time after it went, and nobody has stopped us. */
+  readonly onMissing: () => void;
   readonly onFailure: (error: unknown, what: string) => void;
 }): ExchangeLoop {
   const { deps, part, book, count } = options;
@@ -63,16 +66,23 @@ export function createExchangeLoop(options: {
   let reclaimWanted = false;
   let running = false;
   let soon = false;
-  let isGone = false;
+  let hasEnded = false;
   let failures = 0;
   let acknowledgedMs = Number.NEGATIVE_INFINITY;
   /** Set when the worker is to stop; done when Redis knows that nothing may be pushed any more. */
   let stopping: { readonly done: () => void; isToldOf: boolean; giveUpMs: number | undefined } | undefined;
-  const timers: { linger?: NodeJS.Timeout; beat?: NodeJS.Timeout; late?: NodeJS.Timeout; push?: NodeJS.Timeout } = {};
-  let closedTimer: NodeJS.Timeout | undefined;
+  const timers: { [name in 'linger' | 'beat' | 'late' | 'push' | 'closed']?: NodeJS.Timeout } = {};
+  const absence = createAbsence({
+    book,
+    room,
+    onMissing() {
+      options.onMissing();
+      want();
+    },
+  });
 
   function wake(): void {
-    if (soon || running || isGone) return;
+    if (soon || running || hasEnded) return;
     soon = true;
     // What ends in the same turn is written together.
     setImmediate(() => {
@@ -124,11 +134,12 @@ export function createExchangeLoop(options: {
 
   async function run(): Promise<void> {
     running = true;
-    while (!isGone) {
+    while (!hasEnded) {
       try {
         if (reclaimWanted && options.isListening()) await lookForClaims();
-        else if (isToExchange()) await exchange();
-        else break;
+        else if (!isToExchange()) break;
+        // Somebody may have asked for it meanwhile.
+        else if (!(await exchange()) && !isWanted) break;
         failures = 0;
       } catch (error) {
         options.onFailure(error, 'exchange failed');
@@ -137,12 +148,14 @@ export function createExchangeLoop(options: {
       }
     }
     running = false;
-    if (isGone || hasStopped() || mayLeave()) return stopping?.done();
+    if (hasEnded || hasStopped() || mayLeave()) return stopping?.done();
+    if (absence.isGone()) return;
     if (book.toWrite() !== 'none') completed();
     beat();
   }
 
-  const hasStopped = () => stopping?.isToldOf === true && book.count() === 0;
+  /** There is nobody to tell where the part is gone. */
+  const hasStopped = () => stopping !== undefined && (absence.isGone() || (stopping.isToldOf && book.count() === 0));
 
   /** A stopped worker ends also while Redis is away. */
   function mayLeave(): boolean {
@@ -151,7 +164,8 @@ export function createExchangeLoop(options: {
     return book.count() === 0 || monotonicMs() >= stopping.giveUpMs;
   }
 
-  async function exchange(): Promise<void> {
+  /** Returns false if the part is gone. */
+  async function exchange(): Promise<boolean> {
     const isStopping = stopping !== undefined;
     clearTimeout(timers.linger);
     delete timers.linger;
@@ -180,7 +194,14 @@ export function createExchangeLoop(options: {
       }, LATE_CALL_MS);
       throw error;
     }
-    if (answer.answer === 'GONE') return leavePart();
+    if (answer.answer === 'GONE') {
+      book.notWritten();
+      stopTimers();
+      absence.begin();
+      return false;
+    }
+    // What we knew of it may be older than what it was made again from.
+    if (absence.end()) reclaimWanted = true;
     room.give(book.written());
     acknowledgedMs = sentMs;
     if (answer.pushed > count.pushed()) lookForPush(answer.pushed, answer.bytes);
@@ -192,12 +213,13 @@ export function createExchangeLoop(options: {
       stopping.isToldOf = true;
       reclaimWanted = true;
     }
+    return true;
   }
 
   function wantLater(): void {
     if (stopping !== undefined || book.count() === 0) return;
-    closedTimer ??= setTimeout(() => {
-      closedTimer = undefined;
+    timers.closed ??= setTimeout(() => {
+      delete timers.closed;
       want();
     }, CLOSED_MS);
   }
@@ -239,15 +261,19 @@ export function createExchangeLoop(options: {
     }
   }
 
-  function leavePart(): void {
-    isGone = true;
-    room.give(book.clear());
-    stopTimers();
+  function stopTimers(): void {
+    for (const name of Object.keys(timers) as (keyof typeof timers)[]) {
+      clearTimeout(timers[name]);
+      delete timers[name];
+    }
   }
 
-  function stopTimers(): void {
-    for (const timer of Object.values(timers)) clearTimeout(timer);
-    clearTimeout(closedTimer);
+  /** Gives back the room of claims that cannot be ended any more. */
+  function end(): void {
+    hasEnded = true;
+    stopTimers();
+    absence.stop();
+    room.give(book.clear() - absence.roomGiven());
   }
 
   return {
@@ -258,13 +284,12 @@ export function createExchangeLoop(options: {
     acknowledgedMs: () => acknowledgedMs,
     async stop(readyMs) {
       const isKnown = monotonicMs() - acknowledgedMs < readyMs || book.count() > 0 || running;
-      if (isGone || !isKnown) return stopTimers();
+      if (hasEnded || !isKnown || (absence.isGone() && !running)) return end();
       await new Promise<void>(resolve => {
         stopping = { done: resolve, isToldOf: false, giveUpMs: undefined };
         wake();
       });
-      isGone = true;
-      stopTimers();
+      end();
     },
   };
 }

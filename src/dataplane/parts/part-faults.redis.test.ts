@@ -263,3 +263,67 @@ test('Redis that is killed and comes back: everything is delivered, in order', a
     expect(first).toEqual(bodies.filter(body => body.startsWith(key)));
   }
 });
+
+describe('a part that goes', () => {
+  const begin = [
+    { kind: 'begin' },
+    { kind: 'meta', field: 'cfgv', value: 'c1' },
+    { kind: 'meta', field: 'state', value: 'open' },
+    { kind: 'meta', field: 'maxBytes', value: String(2 ** 40) },
+    { kind: 'marker' },
+    { kind: 'meta', field: 'ready', value: '1' },
+  ] as const;
+
+  test('and comes back as it was is worked on again, and what ended meanwhile is written', async () => {
+    const { world, sink, times, isEmpty } = await start();
+    const answers: (() => void)[] = [];
+    sink.control.script = (_arrival, response) => void answers.push(() => response.end());
+    const { commands } = await world.startWorker('d1');
+    const [first = ''] = await world.send('g0');
+    await vi.waitFor(() => expect(answers).toHaveLength(1), soon);
+    await redis.call('hset', world.keys.meta, 'gen', 'another');
+    answers[0]?.();
+    // It is told that the part is gone.
+    const before = commands();
+    await vi.waitFor(() => expect(commands()).toBeGreaterThan(before), soon);
+    await delay(100);
+    sink.control.script = (_arrival, response) => response.end();
+    await redis.call('hset', world.keys.meta, 'gen', 'gen1');
+    const [second = ''] = await world.send('g1');
+    await vi.waitFor(() => expect(sink.bodies()).toContain(second), soon);
+    await isEmpty();
+    expect(times(first)).toBe(1);
+  });
+
+  test.each([
+    ['lost', 'CLOSED'],
+    ['removed', 'GONE'],
+  ])('and is made again after it was %s: what waits is claimed at once', async (how, word) => {
+    const { world, sink, isEmpty } = await start();
+    await world.send('g0', 'g1');
+    await redis.call('del', world.keys.meta);
+    if (how === 'removed') await redis.call('hset', world.keys.meta, 'gen', '-');
+    const answers: string[] = [];
+    await world.startWorker('d1', ({ exchange }) => ({
+      async exchange(...args) {
+        const answer = await exchange(...args);
+        answers.push(answer.answer);
+        return answer;
+      },
+    }));
+    await vi.waitFor(() => expect(answers).toContain(word), soon);
+    await world.change(...begin);
+    await vi.waitFor(() => expect(sink.arrivals).toHaveLength(2), { ...soon, timeout: 3_000 });
+    await isEmpty();
+  });
+
+  test('for good: the controller is told, and a stop does not wait', async () => {
+    const { world } = await start();
+    const closed: string[] = [];
+    const worker = await world.startWorker('d1', () => ({ onClosed: ({ queue }) => void closed.push(queue) }));
+    await redis.call('hset', world.keys.meta, 'gen', '-');
+    await redis.call('spublish', world.keys.channel, '- 0 0 1 0 0 0\n');
+    await vi.waitFor(() => expect(closed).toEqual([world.part.queue]), soon);
+    await worker.stop();
+  });
+});

@@ -97,6 +97,7 @@ export function createPartWorker(deps: PartWorkerDeps, part: Part): PartWorker {
     fence: () => pushes.fence(channel),
     isListening: () => isListening,
     onAnswer,
+    onMissing: () => deps.onClosed(part),
     onFailure: fail,
   });
 

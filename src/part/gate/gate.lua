@@ -6,6 +6,8 @@
 --   begin               a generation begins: what the one before counted goes. Only as the first
 --   meta   field value  a field that the controller owns; '' removes it
 --   marker              the activations are whole: they may be routed by
+--   unmark              they are not; what is accepted is held back until they are
+--   clear  field        a damaged field of P:keys goes
 --   row    slot row how row of P:subs. `how`, where it opens: '' goes on where it was, or from now on; behind: stands at the
 --                       tail, and opens when it is caught up; skip: from now on
 --   endpoint slot text  '' removes it
@@ -41,7 +43,9 @@ if meta[2] ~= ARG_GEN then
   redis.call('HSET', KEY_META, 'gen', ARG_GEN)
   -- The part may have been removed a moment ago.
   redis.call('PERSIST', KEY_META)
-  meta = { ARG_FENCE, ARG_GEN }
+  -- Versions that the part had before are not used again: dispatchers remember rows by them.
+  redis.call('HSET', KEY_META, 'version', string.format('%.0f', now))
+  meta = { ARG_FENCE, ARG_GEN, [6] = string.format('%.0f', now) }
   changes = 1
 end
 local tail, hold = tailOf(meta[3]), meta[4]
@@ -241,10 +245,15 @@ end
 for i = FIRST, #ARGV, 4 do
   local operation, a, b, c = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
   if operation == 'meta' and (a == 'payer' or a == 'plan') then setPayer(a, b)
-  elseif operation == 'meta' then set(KEY_META, a, b)
+  -- Who was told that there is no such part, or that control data are missing, looks again.
+  elseif operation == 'meta' then woken = set(KEY_META, a, b) and a == 'ready' or woken
   elseif operation == 'marker' then
     -- Something was lost.
-    if set(KEY_KEYS, '', '1') then live = countLive() end
+    if set(KEY_KEYS, '', '1') then
+      live, woken = countLive(), true
+    end
+  elseif operation == 'unmark' then set(KEY_KEYS, '', '')
+  elseif operation == 'clear' then set(KEY_KEYS, a, '')
   elseif operation == 'row' then setRow(a, b, c)
   elseif operation == 'endpoint' then rowsChanged = set(KEY_ENDPOINTS, a, b) or rowsChanged
   elseif operation == 'drop' then

@@ -265,8 +265,8 @@ onEachRedis(redis => {
       expect(await t.gate(next, 1, [{ kind: 'begin' }, change])).toMatchObject({ answer: 'OK', changes: 2 });
       const { fence, gen, state, ...others } = await t.hash('meta');
       expect({ fence, gen, state }).toEqual({ fence: '1', gen: 'gen2', state: 'closing' });
-      // What the producer's series has not been told yet stays.
-      expect(Object.keys(others).toSorted()).toEqual(['cfgv', 'in', 'maxBytes']);
+      // What the producer's series has not been told yet stays, and a version is never used again.
+      expect(Object.keys(others).toSorted()).toEqual(['cfgv', 'in', 'maxBytes', 'version']);
     });
 
     test('of an activation says since when: the last event that it was not in force for', async () => {

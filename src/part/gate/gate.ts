@@ -27,6 +27,12 @@ export type GateChange =
   | { readonly kind: 'meta'; readonly field: MetaField; readonly value: string }
   /** The activations are whole: they may be routed by. */
   | { readonly kind: 'marker' }
+  /** They are not whole: what is accepted from now on is held back. */
+  | { readonly kind: 'unmark' }
+  /** A damaged field of `keys` goes. */
+  | { readonly kind: 'clear'; readonly field: string }
+  /** Progress that is set again after `meta` was lost. */
+  | { readonly kind: 'progress'; readonly field: 'hold' | 'pos' | 'ids'; readonly value: string }
   | {
       readonly kind: 'row';
       readonly slot: string;
@@ -64,7 +70,12 @@ function argumentsOf(change: GateChange): [string, string, string, string] {
   switch (change.kind) {
     case 'begin':
     case 'marker':
+    case 'unmark':
       return [change.kind, '', '', ''];
+    case 'clear':
+      return [change.kind, change.field, '', ''];
+    case 'progress':
+      return ['meta', change.field, change.value, ''];
     case 'meta':
       return [change.kind, change.field, change.value, ''];
     case 'row':
