@@ -72,7 +72,17 @@ const RULES: Readonly<Record<string, Rule>> = {
     ],
   },
   'part/state': {
-    rooms: ['core/delivery', 'redis', 'part', 'part/claims', 'part/inbox', 'part/sweep', 'part/tokens'],
+    rooms: [
+      'core/delivery',
+      'redis',
+      'part',
+      'part/claims',
+      'part/gate',
+      'part/inbox',
+      'part/members',
+      'part/sweep',
+      'part/tokens',
+    ],
   },
   'part/members': { rooms: ['redis', 'part'] },
   'part/control': {
@@ -83,6 +93,7 @@ const RULES: Readonly<Record<string, Rule>> = {
       'part/gate',
       'part/inbox',
       'part/lanes',
+      'part/members',
       'part/state',
       'part/sweep',
       'part/tokens',

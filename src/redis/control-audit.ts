@@ -21,6 +21,43 @@ export interface AccountPlan {
   readonly included: string | undefined;
 }
 
+/** Something that a part holds otherwise than its routes and activations say. */
+export interface PartDifference {
+  readonly queue: string;
+  readonly what: 'part' | 'part-row' | 'part-endpoint' | 'part-activation' | 'part-list';
+  /** What would have to be written; the same at each look. */
+  readonly detail: string;
+  /** Of a group key that is active and must not be (`removes`), or must be and is not; of which integration, if that is known. */
+  readonly activation?: {
+    readonly integration: string | undefined;
+    readonly groupKey: string;
+    readonly removes: boolean;
+  };
+}
+
+/** A part of a stream, as the list of all parts names it. */
+export interface ListedPart {
+  readonly tenant: string;
+  readonly queue: string;
+  readonly gen: string;
+  readonly number: number;
+}
+
+/** Looks at the parts of streams, where events are kept in parts. */
+export interface PartAudit {
+  /**
+   * Compares the parts of a tenant with its routes, one after another.
+   *
+   * @param openKeys open group keys by integration (`int_…`)
+   */
+  readonly compare: (
+    routes: TenantRoutes,
+    openKeys: ReadonlyMap<string, readonly { readonly groupKey: string; readonly sinceMs: number }[]>,
+  ) => AsyncGenerator<readonly PartDifference[]>;
+  /** Reads the list of all parts a page at a time. Some may come twice. */
+  readonly scan: () => AsyncGenerator<readonly ListedPart[]>;
+}
+
 /** Looks at the control state, and writes nothing. */
 export interface ControlAudit {
   readonly readRoutes: (tenant: string, known: readonly TenantRoutes[]) => Promise<TenantReading>;
@@ -36,6 +73,8 @@ export interface ControlAudit {
   readonly scanActivations: (integration: string) => AsyncGenerator<string[], void, undefined>;
   /** `group key\0integration` of every open gate, some of them perhaps twice. */
   readonly scanGates: (tenant: string) => AsyncGenerator<string[], void, undefined>;
+  /** Only where events are kept in parts. */
+  readonly parts?: PartAudit;
 }
 
 const SCAN_COUNT = 1_000;

@@ -1,4 +1,5 @@
 import type { RedisClient } from './client.ts';
+import type { ListedPart } from './control-audit.ts';
 import { FencedError } from './control-store.ts';
 import type { InboxRef } from './inbox-store.ts';
 import { inboxContents, inboxKeys, integrationKeys, queueContents, queueKeys, tenantKeys } from './keys.ts';
@@ -43,6 +44,11 @@ export interface ControlSweep {
   readonly purgeIntegration: (fence: number, integration: string, nowMs: number, look: boolean) => Promise<boolean>;
   /** A tenant whose index is empty. */
   readonly purgeTenant: (fence: number, tenant: string, nowMs: number, look: boolean) => Promise<boolean>;
+  /**
+   * A part that is listed and of no stream, and whatever is left of its generations: as a queue, which it is closed for. Only
+   * where events are kept in parts.
+   */
+  readonly purgePart?: (fence: number, part: ListedPart, nowMs: number) => Promise<boolean>;
   /** References that are still open in an inbox. */
   readonly countOpen: (inbox: StoredInbox) => Promise<number>;
 }

@@ -14,6 +14,7 @@ import { createCrdGate } from '../kube/crds.ts';
 import { leaseNamespace } from '../kube/lease-namespace.ts';
 import { readSmtpCertificateEnd } from '../mail/certificate.ts';
 import { createInvitationMailer } from '../mail/mailer.ts';
+import { createPartAudit } from '../part/control/part-audit.ts';
 import { createPartsControl } from '../part/control/parts-control.ts';
 import { createPartBacklogStore } from '../part/state/backlog.ts';
 import { createPartControlSweep } from '../part/state/control-sweep.ts';
@@ -54,7 +55,7 @@ function openParts(redis: RedisClient, record: ControlStore, nowMs: () => number
   const hints = { lower: async () => {} };
   return {
     control,
-    purger: createPartControlSweep(redis),
+    purger: createPartControlSweep(redis, record.patch),
     backlogs: createPartBacklogStore(redis, control.findStream),
     readDeliveries: createSubscriptionStates(redis, control.findStream).readDeliveries,
     queueHints: hints,
@@ -74,7 +75,10 @@ export function startController(parts: Parts): Running {
   const controller = createController({
     client,
     ...(config.layout === 'parts' ? openParts(redis, record, nowMs) : openQueues(redis, record)),
-    openAudit: pace => createControlAudit(redis, pace),
+    openAudit: pace => ({
+      ...createControlAudit(redis, pace),
+      ...(config.layout === 'parts' ? { parts: createPartAudit(redis, pace) } : {}),
+    }),
     onAlarm: createAlarm(redis).listen,
     onReconnect: redis.onReconnect,
     nowMs,

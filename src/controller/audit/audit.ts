@@ -42,12 +42,12 @@ export function createAudit(deps: AuditDeps) {
     // Check every removal here, because writing the routes would also remove activations that are not in the caches.
     const certain = inBoth(first, await withoutStale(deps, name, second));
     if (certain.length === 0 || tenants.stored(name) !== stored || !tenants.isCurrent(name)) return;
-    if (certain.some(({ pair }) => pair === undefined)) {
+    if (certain.some(({ pair, inPart }) => pair === undefined || inPart)) {
       tenants.forget([name]);
       deps.enqueueTenant(name);
     }
-    for (const { pair } of certain) {
-      if (pair !== undefined) deps.enqueuePair(pairKey(name, pair.integration, pair.groupKey));
+    for (const { pair, inPart } of certain) {
+      if (pair !== undefined && !inPart) deps.enqueuePair(pairKey(name, pair.integration, pair.groupKey));
     }
     reportRepair(deps, { kind: 'Workspace', name, object: caches.Workspace.store.get(name) }, certain);
   }

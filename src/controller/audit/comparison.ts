@@ -7,6 +7,7 @@ import { isEmpty } from '../routes/tenant.ts';
 import type { Tenants } from '../routes/tenants.ts';
 import { type Difference, differencesOfPlan } from './drift.ts';
 import { compareGates } from './gate-comparison.ts';
+import { compareParts } from './part-comparison.ts';
 
 export interface ComparisonDeps {
   readonly caches: Pick<Caches, 'Account' | 'Workspace' | 'Integration' | 'Activation'>;
@@ -47,8 +48,12 @@ export async function compareTenant(
   }
   deps.noteDeliveries(deliveries);
   const gates = await compareGates({ caches, store, isPending: deps.isPairPending }, name, stored.routes);
+  const parts =
+    store.parts === undefined
+      ? []
+      : await compareParts({ caches, parts: store.parts, isPending: deps.isPairPending }, name, stored.routes);
   if (tenants.stored(name) !== stored) return [];
-  const differences = [...differencesOfPlan(planRoutes(found, stored.routes, deps.nowMs())), ...gates];
+  const differences = [...parts, ...differencesOfPlan(planRoutes(found, stored.routes, deps.nowMs())), ...gates];
   if (!listed.has(tenantId(name))) differences.push({ id: 'membership', what: 'membership', removes: false });
   return differences;
 }

@@ -16,6 +16,11 @@ export const DRIFTED = [
   'gate',
   'membership',
   'account',
+  'part',
+  'part-row',
+  'part-endpoint',
+  'part-activation',
+  'part-list',
 ] as const;
 export type Drifted = (typeof DRIFTED)[number];
 
@@ -26,6 +31,8 @@ export interface Difference {
   readonly what: Drifted;
   /** Pair to repair. If not set, the tenant's routes will be repaired instead. */
   readonly pair?: { readonly integration: string; readonly groupKey: string };
+  /** Whether the routes are repaired although the pair is set: what a worker looks at is as it should be. */
+  readonly inPart?: true;
   /** Whether Redis contains an open gate that no object in the caches opens. */
   readonly removes: boolean;
 }

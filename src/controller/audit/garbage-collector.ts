@@ -1,8 +1,9 @@
 import { tenantId } from '../../core/ids/ids.ts';
-import type { ControlAudit } from '../../redis/control-audit.ts';
+import type { ControlAudit, ListedPart } from '../../redis/control-audit.ts';
 import type { ControlStore } from '../../redis/control-store.ts';
 import type { Caches } from '../caches/caches.ts';
 import type { Tenants } from '../routes/tenants.ts';
+import { createOrphanParts } from './orphan-parts.ts';
 import { type OrphanRemovalDeps, removeOrphans, type Suspect } from './orphan-removal.ts';
 import { emptyRoutes, findOrphans, namesOf, OWNS_NOTHING, ownedBy } from './orphans.ts';
 import { closeUnnamedTenant } from './unnamed-tenant.ts';
@@ -10,14 +11,16 @@ import { closeUnnamedTenant } from './unnamed-tenant.ts';
 export interface GarbageCollectorDeps extends OrphanRemovalDeps {
   readonly caches: Pick<Caches, 'Workspace' | 'CatalogStream' | 'Integration' | 'Subscription'>;
   readonly tenants: Pick<Tenants, 'names' | 'between' | 'prune'>;
-  readonly store: Pick<ControlAudit, 'readIndexes' | 'readRoutes' | 'probe'>;
-  readonly control: Pick<ControlStore, 'patch' | 'readTenant'>;
+  readonly store: Pick<ControlAudit, 'readIndexes' | 'readRoutes' | 'probe' | 'parts'>;
+  readonly control: Pick<ControlStore, 'patch' | 'readTenant' | 'applyParts'>;
   readonly isPaused: (tenant: string) => boolean;
   readonly fence: () => number;
   /** Lists every object that may own data in Redis, using a quorum read. */
   readonly relist: (what: 'routes') => Promise<void>;
   readonly enqueueTenant: (name: string) => void;
 }
+
+type Indexes = Awaited<ReturnType<ControlAudit['readIndexes']>>;
 
 /** Maximum number of tenants processed in a single pass. */
 const MOST_TENANTS = 50;
@@ -32,6 +35,7 @@ export function createGarbageCollector(deps: GarbageCollectorDeps) {
   const { caches, tenants, store, purger } = deps;
   /** Orphans found in the previous pass, by tenant. */
   let seen = new Map<string, ReadonlySet<string>>();
+  const orphanParts = createOrphanParts({ ...deps, parts: store.parts });
 
   function suspectOf(tenant: string, names: ReadonlyMap<string, string>): Suspect {
     const name = names.get(tenant);
@@ -39,11 +43,10 @@ export function createGarbageCollector(deps: GarbageCollectorDeps) {
   }
 
   /** Returns the tenants with at least one orphan that was already found in the previous pass. */
-  async function findSuspects(listed: ReadonlySet<string>): Promise<string[]> {
-    const names = namesById(deps);
+  function findSuspects(indexes: Indexes, names: ReadonlyMap<string, string>): string[] {
     const found = new Map<string, ReadonlySet<string>>();
     const again: string[] = [];
-    for (const [tenant, index] of await store.readIndexes([...listed])) {
+    for (const [tenant, index] of indexes) {
       const { name, owned } = suspectOf(tenant, names);
       if (name !== undefined && deps.isPaused(name)) continue;
       const left = namesOf(findOrphans(index, emptyRoutes(tenant), owned));
@@ -53,6 +56,19 @@ export function createGarbageCollector(deps: GarbageCollectorDeps) {
     }
     seen = found;
     return again.slice(0, MOST_TENANTS);
+  }
+
+  /** Whether an object has the part's stream, or may have it. */
+  function hasObject({ tenant, queue }: ListedPart, names: ReadonlyMap<string, string>): boolean {
+    const name = names.get(tenant);
+    if (name === undefined) return false;
+    return deps.isPaused(name) || caches.CatalogStream.store.get(`${name}/${queue}`) !== undefined;
+  }
+
+  async function collectPart(part: ListedPart, name: string | undefined): Promise<void> {
+    if (name === undefined) return orphanParts.remove(part, deps.fence());
+    await tenants.between(name, fence => orphanParts.remove(part, fence));
+    deps.enqueueTenant(name);
   }
 
   async function collect(suspect: Suspect): Promise<void> {
@@ -72,6 +88,7 @@ export function createGarbageCollector(deps: GarbageCollectorDeps) {
     /** Discards the results of the previous pass. Called when a term starts. */
     forget: (): void => {
       seen = new Map();
+      orphanParts.forget();
     },
     /** Runs one pass over all tenants listed with control state in Redis. */
     async pass(listed: ReadonlySet<string>): Promise<void> {
@@ -80,11 +97,17 @@ export function createGarbageCollector(deps: GarbageCollectorDeps) {
         // Since a Subscription can name any producer, this tenant might not exist at all.
         if (!listed.has(tenantId(name))) await purger.purgeTenant(deps.fence(), tenantId(name), deps.nowMs(), false);
       }
-      const again = await findSuspects(listed);
-      if (again.length === 0) return;
+      const indexes = await store.readIndexes([...listed]);
+      const known = namesById(deps);
+      const again = findSuspects(indexes, known);
+      const parts = await orphanParts.find(part => {
+        return hasObject(part, known) || indexes.get(part.tenant)?.[`q:${part.queue}`] !== undefined;
+      });
+      if (again.length + parts.length === 0) return;
       await deps.relist('routes');
       const names = namesById(deps);
       for (const tenant of again) await collect(suspectOf(tenant, names));
+      for (const part of parts) if (!hasObject(part, names)) await collectPart(part, names.get(part.tenant));
     },
   };
 }

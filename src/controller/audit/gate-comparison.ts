@@ -52,7 +52,7 @@ export async function compareGates(
  * Returns the names of all integrations with an object or a route, by id (`int_…`). An integration without an object
  * has an undefined name.
  */
-function integrationNames(
+export function integrationNames(
   { Integration }: Pick<Caches, 'Integration'>,
   namespace: string,
   routes: TenantRoutes,
@@ -67,7 +67,11 @@ function integrationNames(
 }
 
 /** Yields every open group key of an integration in the caches, without duplicates. */
-function* openGroupKeys(caches: Pick<Caches, 'Activation'>, namespace: string, integration: string): Generator<string> {
+export function* openGroupKeys(
+  caches: Pick<Caches, 'Activation'>,
+  namespace: string,
+  integration: string,
+): Generator<string> {
   for (const activation of caches.Activation.store.byIndex('integration', `${namespace}/${integration}`)) {
     const { groupKey } = activation.spec;
     const activations = activationsOf(caches, namespace, integration, groupKey);

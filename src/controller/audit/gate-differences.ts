@@ -9,8 +9,8 @@ import type { Difference } from './drift.ts';
  */
 const MOST_PAIRS = 1_000;
 
-/** A place in Redis where open group keys are kept: either an integration or the tenant's index. */
-export type Place = 'activation' | 'gate';
+/** A place in Redis where open group keys are kept: an integration, the tenant's index, or a part of a stream. */
+export type Place = 'activation' | 'gate' | 'part-activation';
 
 /** Returns the cached Activations of a pair. */
 export function activationsOf(
@@ -42,8 +42,10 @@ export function createGateDifferences(
     /**
      * Adds a differing group key. With `removes` set, the group key exists only in Redis; otherwise it is missing
      * there.
+     *
+     * @param of where it is, if there are several such places
      */
-    add(what: Place, integration: string, groupKey: string, removes: boolean): void {
+    add(what: Place, integration: string, groupKey: string, removes: boolean, of = ''): void {
       if (differences.length > MOST_PAIRS) return;
       const name = names.get(integration);
       const objects = name === undefined ? [] : activationsOf(deps.caches, namespace, name, groupKey);
@@ -52,17 +54,18 @@ export function createGateDifferences(
       if (name !== undefined && deps.isPending(pairKey(namespace, name, groupKey))) return;
       const versions = objects.map(({ metadata }) => `${metadata.uid}@${metadata.generation}`).join();
       differences.push({
-        id: `${what} ${removes ? '-' : '+'} ${integration} ${versions} ${groupKey}`,
+        id: `${what} ${removes ? '-' : '+'} ${of}${integration} ${versions} ${groupKey}`,
         what,
         removes,
         ...(name === undefined || !hasWorker ? {} : { pair: { integration: name, groupKey } }),
+        ...(what === 'part-activation' ? { inPart: true } : {}),
       });
     },
     all(): Difference[] {
       if (differences.length <= MOST_PAIRS) return differences;
       // There are too many differences, so we return a single one per place, using the same id in each comparison.
       // Some of them must be assumed to be removals, since we did not keep them all.
-      return (['activation', 'gate'] as const).flatMap(what =>
+      return (['activation', 'gate', 'part-activation'] as const).flatMap(what =>
         differences.some(each => each.what === what) ? [{ id: `many ${what}`, what, removes: true }] : [],
       );
     },

@@ -1,5 +1,5 @@
 import type { ControlAudit } from '../../redis/control-audit.ts';
-import { planRoutes } from '../../redis/control-plan.ts';
+import { keepUnowned, planRoutes } from '../../redis/control-plan.ts';
 import type { ControlStore } from '../../redis/control-store.ts';
 import { integrationKeys, tenantKeys } from '../../redis/keys.ts';
 import { emptyRoutes } from './orphans.ts';
@@ -11,7 +11,7 @@ import { emptyRoutes } from './orphans.ts';
 export async function closeUnnamedTenant(
   deps: {
     readonly store: Pick<ControlAudit, 'probe'>;
-    readonly control: Pick<ControlStore, 'patch' | 'readTenant'>;
+    readonly control: Pick<ControlStore, 'patch' | 'readTenant' | 'applyParts'>;
     /** Current time in milliseconds, according to the Redis clock. */
     readonly nowMs: () => number;
   },
@@ -20,6 +20,13 @@ export async function closeUnnamedTenant(
 ): Promise<void> {
   const { store, control } = deps;
   const stored = await control.readTenant(tenant, fence);
+  await control.applyParts?.({
+    fence,
+    have: stored.routes,
+    want: keepUnowned(stored.routes, emptyRoutes(tenant)),
+    isKnown: true,
+    openKeys: () => new Map(),
+  });
   await control.patch(fence, planRoutes(stored, emptyRoutes(tenant), deps.nowMs()).patches);
   const integrations = Object.keys(stored.routes.integrations);
   const sizes = await store.probe([

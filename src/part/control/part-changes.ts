@@ -25,12 +25,11 @@ const EMPTY: StoredPart = {
   endpoints: new Map(),
   isMarked: false,
   activations: NONE,
+  damaged: [],
 };
 
-const same = (a: SubscriptionRow, b: SubscriptionRow): boolean => rowText({ ...a, since: b.since }) === rowText(b);
-
 /**
- * Returns the change of a row, if there is one. Its `since` stays as it is, because it belongs to the part.
+ * Returns the change of a row, if there is one.
  *
  * @param isSkipping whether the backlog of a pause is skipped when it ends
  */
@@ -40,11 +39,9 @@ function rowChange(
   row: SubscriptionRow,
   isSkipping: boolean,
 ): GateChange | undefined {
-  const found = stored === undefined ? undefined : parseRow(stored);
-  if (found !== undefined && same(found, row)) return undefined;
-  const kept = found === undefined ? row : { ...row, since: found.since };
-  const skips = isSkipping && found?.route === 'paused';
-  return { kind: 'row', slot, row: kept, ...(skips ? { how: 'skip' as const } : {}) };
+  if (stored === rowText(row)) return undefined;
+  const skips = isSkipping && parseRow(stored ?? '')?.route === 'paused';
+  return { kind: 'row', slot, row, ...(skips ? { how: 'skip' as const } : {}) };
 }
 
 /** Changes of a part, in the order in which they must be written. */
@@ -110,6 +107,7 @@ export function storedAs({ part, meta, slots }: WantedPart): StoredPart {
     endpoints: new Map([...slots].map(([slot, { endpoint }]) => [slot, endpoint])),
     isMarked: true,
     activations: undefined,
+    damaged: [],
   };
 }
 
@@ -121,14 +119,22 @@ export function planPart(
   skipping: Skipping,
 ): PartChanges {
   const isBegun = stored?.meta.gen === wanted.part.gen;
-  const have = stored !== undefined && isBegun ? stored : EMPTY;
+  // Everything else is of this generation anyway.
+  const have = stored === undefined || isBegun ? (stored ?? EMPTY) : { ...stored, meta: {} };
   const slots = [...wanted.slots].map(each => slotChanges(have, each, skipping));
   const drops = [...have.rows.keys()].filter(slot => !wanted.slots.has(slot));
-  const isReady = have.meta.ready === '1' && have.isMarked;
+  const stray = [...have.endpoints.keys()].filter(slot => !wanted.slots.has(slot) && !have.rows.has(slot));
+  const isDamaged = have.damaged.length > 0;
+  const isReady = have.meta.ready === '1' && have.isMarked && !isDamaged;
   return {
     before: [
       ...(isBegun ? [] : [{ kind: 'begin' as const }]),
+      ...(have.meta.was === wanted.part.gen ? [{ kind: 'progress' as const, field: 'was' as const, value: '' }] : []),
       ...metaChanges(have, wanted),
+      // Until they are written anew, events are only kept.
+      ...(isDamaged ? [{ kind: 'unmark' as const }] : []),
+      ...have.damaged.map(field => ({ kind: 'clear' as const, field })),
+      ...stray.map(slot => ({ kind: 'endpoint' as const, slot, sealed: '' })),
       ...drops.map(slot => ({ kind: 'drop' as const, slot })),
       ...slots.flatMap(({ before }) => before),
     ],

@@ -2,21 +2,20 @@ import type { TenantRoutes } from '../../core/routing/routes.ts';
 import type { RedisClient } from '../../redis/client.ts';
 import type { SlotPatch } from '../../redis/control-plan.ts';
 import { FencedError } from '../../redis/control-store.ts';
-import { CLUSTER_KEYS } from '../../redis/keys.ts';
 import { withoutSame } from '../../redis/tenant-index.ts';
 import { createTrafficStore } from '../../redis/traffic-store.ts';
 import { createGate, type Gate, type GateChange } from '../gate/gate.ts';
 import { type Part, partKeys } from '../keys.ts';
+import { createListedParts } from '../members/listed-parts.ts';
 import { createDrain } from '../sweep/drain.ts';
 import { createTokens } from '../tokens/tokens.ts';
+import { beginAgain } from './lost-progress.ts';
 import { type OpenKeys, type PartChanges, planPart, storedAs } from './part-changes.ts';
-import { readPart, type StoredPart } from './stored-part.ts';
+import { formerGenerations, readPart, type StoredPart } from './stored-part.ts';
 import { type WantedPart, wantedParts } from './wanted-part.ts';
 
 /** Changes of one call of the gate, which holds up everything else in the part. */
 const CHANGES_AT_ONCE = 200;
-/** Generation in what is left of a part that was removed. */
-const REMOVED = '-';
 /** Parts that are written at the same time. */
 const PARTS_AT_ONCE = 8;
 
@@ -42,11 +41,6 @@ export interface PartWriter {
   readonly remove: (part: Part, fence: number, nowMs: number) => Promise<void>;
 }
 
-/** Name of a part in the list of all parts. */
-export function partName({ tenant, queue, number }: Part): string {
-  return `${tenant}:${queue}:${number}`;
-}
-
 /** Returns the slots whose pause ends by skipping the backlog. */
 function skippingSlots(had: WantedPart | undefined, has: WantedPart): Set<string> {
   const slots = [...has.slots].filter(([slot, { skips, row }]) => {
@@ -70,20 +64,6 @@ export async function forEach<T>(items: Iterable<T>, work: (item: T) => Promise<
 
 type Patch = (fence: number, patches: readonly SlotPatch[]) => Promise<void>;
 
-/** Returns what notes in the list of all parts that one is there, or is not. */
-function createPartList(redis: RedisClient, patch: Patch) {
-  return async function list(part: Part, fence: number, isThere: boolean): Promise<void> {
-    const [key, name] = [CLUSTER_KEYS.parts, partName(part)];
-    const known = await redis.call('hget', key, name);
-    if (known === (isThere ? part.gen : null)) return;
-    const op = isThere
-      ? { command: 'HSET' as const, key, args: [name, part.gen] }
-      : { command: 'HDEL' as const, key, args: [name] };
-    await patch(fence, [{ meta: CLUSTER_KEYS.meta, ops: [op] }]);
-    await redis.call('spublish', CLUSTER_KEYS.partsChanged, name);
-  };
-}
-
 function createPartRemoval(redis: RedisClient) {
   const drain = createDrain(redis);
   const tokens = createTokens(redis);
@@ -101,7 +81,7 @@ function createPartRemoval(redis: RedisClient) {
 /** @param patch writes to the hashes of the cluster, fenced */
 export function createPartWriter(redis: RedisClient, patch: Patch): PartWriter {
   const gate: Gate = createGate(redis);
-  const list = createPartList(redis, patch);
+  const listed = createListedParts(redis, patch);
   const remove = createPartRemoval(redis);
 
   /** Writes changes in slices. Returns the tail before the first one. */
@@ -114,7 +94,7 @@ export function createPartWriter(redis: RedisClient, patch: Patch): PartWriter {
         if (answer.answer !== 'OK') {
           throw answer.answer === 'FENCED'
             ? new FencedError(`a newer controller leads ${partKeys(part).meta}`)
-            : new Error(`part ${partName(part)} is of another generation`);
+            : new Error(`${partKeys(part).meta} is of another generation`);
         }
         first ??= answer.tail;
         more = answer.more;
@@ -134,10 +114,21 @@ export function createPartWriter(redis: RedisClient, patch: Patch): PartWriter {
     await apply(part, fence, changes.after);
   }
 
-  /** Reads a part. An earlier leader can't write to it any more. */
-  async function claim(part: Part, fence: number): Promise<StoredPart> {
+  /** Removes what is left of other generations. Returns whether there was any. */
+  async function removeFormer(stored: StoredPart, part: Part, fence: number, nowMs: number): Promise<boolean> {
+    const former = formerGenerations(stored, part);
+    for (const gen of former) await remove({ ...part, gen }, fence, nowMs);
+    return former.length > 0;
+  }
+
+  /** Reads a part, of this generation alone, and begins it if it is new. An earlier leader can't write to it any more. */
+  async function open(part: Part, fence: number, nowMs: number): Promise<StoredPart> {
     await patch(fence, [{ meta: partKeys(part).meta, ops: [] }]);
-    return readPart(redis, part);
+    let stored = await readPart(redis, part);
+    if (await removeFormer(stored, part, fence, nowMs)) stored = await readPart(redis, part);
+    if (stored.meta.gen === part.gen) return stored;
+    await apply(part, fence, await beginAgain(redis, part, nowMs));
+    return { ...stored, meta: { gen: part.gen } };
   }
 
   return {
@@ -147,12 +138,11 @@ export function createPartWriter(redis: RedisClient, patch: Patch): PartWriter {
       await forEach(has, async ([queue, wanted]) => {
         const { part } = wanted;
         const before = had.get(queue);
-        const stored = isKnown ? before && storedAs(before) : await claim(part, fence);
-        const gen = stored?.meta.gen;
-        if (gen !== undefined && gen !== REMOVED && gen !== part.gen) await remove({ ...part, gen }, fence, nowMs);
+        let stored = isKnown ? before && storedAs(before) : await open(part, fence, nowMs);
+        if (isKnown && stored !== undefined && (await removeFormer(stored, part, fence, nowMs))) stored = undefined;
         await applyChanges(part, fence, planPart(stored, wanted, openKeys, skippingSlots(before, wanted)));
-        // Dispatchers leave a part that is not there.
-        if (!isKnown || before?.part.gen !== part.gen) await list(part, fence, true);
+        // Not before: a dispatcher that finds no part tells that it is missing.
+        if (!isKnown || before?.part.gen !== part.gen) await listed.add(fence, [part]);
       });
     },
     change: async (part, fence, changes) => {
@@ -160,7 +150,7 @@ export function createPartWriter(redis: RedisClient, patch: Patch): PartWriter {
     },
     async remove(part, fence, nowMs) {
       await remove(part, fence, nowMs);
-      await list(part, fence, false);
+      await listed.remove(fence, [part]);
     },
   };
 }

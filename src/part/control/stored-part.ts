@@ -1,5 +1,7 @@
-import type { RedisClient } from '../../redis/client.ts';
+import { readNamedScript } from '../../redis/named-scripts.ts';
+import { callScript, type ScriptClient } from '../call.ts';
 import { type Part, partKeys } from '../keys.ts';
+import { createActivationLists } from './activation-lists.ts';
 
 /** Control data of a part, as found in Redis. */
 export interface StoredPart {
@@ -13,50 +15,59 @@ export interface StoredPart {
   readonly isMarked: boolean;
   /** Activations, as slot followed by group key. Undefined if they were not read. */
   readonly activations: ReadonlySet<string> | undefined;
+  /** Fields of activations that must be written anew. */
+  readonly damaged: readonly string[];
 }
 
-/** Fields that one command reads. */
-const PAGE = 1_000;
-/** See `gate/activations.lua`. */
-const [ENTRY, SLOT, SUFFIX] = [23, 8, 3];
+const READ_PAGE = readNamedScript(new URL('read-page.lua', import.meta.url));
+/** Fields of each hash that one call reads. The largest of activations has 3 KB. */
+const PAGE = 200;
+/** Generation in what is left of a part that was removed. */
+const REMOVED = '-';
 
-async function* scanHash(redis: Pick<RedisClient, 'call'>, key: string): AsyncGenerator<readonly [string, string]> {
-  let cursor = '0';
-  do {
-    const [next, flat] = (await redis.call('hscan', key, cursor, 'COUNT', PAGE)) as [string, string[]];
-    for (let at = 0; at < flat.length; at += 2) yield [flat[at] as string, flat[at + 1] as string];
-    cursor = next;
-  } while (cursor !== '0');
+function* pairsOf(flat: readonly string[]): Generator<readonly [string, string]> {
+  for (let at = 0; at < flat.length; at += 2) yield [flat[at] as string, flat[at + 1] as string];
 }
 
-async function readHash(redis: Pick<RedisClient, 'call'>, key: string): Promise<Map<string, string>> {
-  const fields = new Map<string, string>();
-  for await (const [field, value] of scanHash(redis, key)) fields.set(field, value);
-  return fields;
-}
-
-/** Adds the activations in a field of `keys`, which has a group key and, for all but its first list, a number. */
-function addActivations(into: Set<string>, field: string, list: string): void {
-  const groupKey = field.split('\0', 1)[0] as string;
-  const end = list.length - (list.length % ENTRY === SUFFIX ? SUFFIX : 0);
-  for (let at = 0; at < end; at += ENTRY) into.add(list.slice(at, at + SLOT) + groupKey);
-}
-
-/** Reads the control data of a part, a page at a time. */
-export async function readPart(redis: Pick<RedisClient, 'call'>, part: Part): Promise<StoredPart> {
-  const keys = partKeys(part);
-  const meta = Object.fromEntries(await readHash(redis, keys.meta));
-  const activations = new Set<string>();
+/**
+ * Reads the control data of a part, a page at a time. What changes meanwhile is read as it was or as it is.
+ *
+ * @param pace awaited before each command
+ */
+export async function readPart(redis: ScriptClient, part: Part, pace?: () => Promise<void>): Promise<StoredPart> {
+  const lists = createActivationLists();
+  const rows = new Map<string, string>();
+  const endpoints = new Map<string, string>();
+  let meta: StoredPart['meta'] = {};
   let isMarked = false;
-  for await (const [field, list] of scanHash(redis, keys.keys)) {
-    if (field === '') isMarked = true;
-    else addActivations(activations, field, list);
+  let cursors: readonly string[] = ['0', '0', '0'];
+  while (cursors.some(cursor => cursor !== '-')) {
+    await pace?.();
+    const [keys, subs, ends] = cursors as [string, string, string];
+    const args = { keys, subs, endpoints: ends, count: PAGE };
+    const [, ...page] = await callScript(redis, READ_PAGE, { keys: partKeys(part), args });
+    const [fields, keysNext, lines, subsNext, rowTexts, endsNext, endpointTexts] = page as [
+      string[],
+      ...[string, string[], string, string[], string, string[]],
+    ];
+    meta = Object.fromEntries(pairsOf(fields));
+    for (const [field, list] of pairsOf(lines)) {
+      if (field === '') isMarked = true;
+      else lists.add(field, list);
+    }
+    for (const [slot, text] of pairsOf(rowTexts)) rows.set(slot, text);
+    for (const [slot, text] of pairsOf(endpointTexts)) endpoints.set(slot, text);
+    cursors = [keysNext, subsNext, endsNext];
   }
-  return {
-    meta,
-    rows: await readHash(redis, keys.subs),
-    endpoints: await readHash(redis, keys.endpoints),
-    isMarked,
-    activations,
-  };
+  return { meta, rows, endpoints, isMarked, ...lists.read() };
+}
+
+/** Returns generations of which something is left that must be removed before this one begins or goes on. */
+export function formerGenerations({ meta: { gen, was } }: StoredPart, part: Part): string[] {
+  const former = new Set<string>();
+  for (const each of [gen, was]) {
+    if (each === undefined || each === REMOVED || (each === part.gen && gen !== REMOVED)) continue;
+    former.add(each);
+  }
+  return [...former];
 }

@@ -31,8 +31,8 @@ export type GateChange =
   | { readonly kind: 'unmark' }
   /** A damaged field of `keys` goes. */
   | { readonly kind: 'clear'; readonly field: string }
-  /** Progress that is set again after `meta` was lost. */
-  | { readonly kind: 'progress'; readonly field: 'hold' | 'pos' | 'ids'; readonly value: string }
+  /** Progress that is set again after `meta` was lost; '' removes it. */
+  | { readonly kind: 'progress'; readonly field: 'hold' | 'pos' | 'ids' | 'was'; readonly value: string }
   | {
       readonly kind: 'row';
       readonly slot: string;

@@ -14,6 +14,12 @@ export function refOfMs(ms: number): string {
   return `${ms.toString(16).padStart(MS_CHARS, '0')}0000`;
 }
 
+/** Ref of an entry of the log. */
+export function refOfId(id: string): string {
+  const [ms = 0, sequence = 0] = id.split('-').map(Number);
+  return ms.toString(16).padStart(MS_CHARS, '0') + sequence.toString(16).padStart(4, '0');
+}
+
 /** Id of the event in the part's log. */
 export function streamIdOf(ref: string): string {
   return `${msOfRef(ref)}-${Number.parseInt(ref.slice(MS_CHARS), 16)}`;

@@ -1,11 +1,14 @@
 import type { RedisClient } from '../../redis/client.ts';
+import type { SlotPatch } from '../../redis/control-plan.ts';
 import { FencedError } from '../../redis/control-store.ts';
 import { type ControlSweep, createControlSweep, type StoredInbox } from '../../redis/control-sweep.ts';
 import { type NamedScript, readNamedScript } from '../../redis/named-scripts.ts';
 import { createTrafficStore } from '../../redis/traffic-store.ts';
 import { callScript, type ScriptClient } from '../call.ts';
+import { createGate } from '../gate/gate.ts';
 import { readPart } from '../inbox/find-part.ts';
 import { type Part, partKeys, slotOf } from '../keys.ts';
+import { createListedParts } from '../members/listed-parts.ts';
 import { createDrain } from '../sweep/drain.ts';
 import { createTokens } from '../tokens/tokens.ts';
 
@@ -13,12 +16,21 @@ const PURGE_PART = readNamedScript(new URL('purge-part.lua', import.meta.url));
 const PURGE_SLOT = readNamedScript(new URL('purge-slot.lua', import.meta.url));
 /** Each stream has one part. */
 const PART_NUMBER = 0;
+/** Generation in what is left of a part that was removed. */
+const REMOVED = '-';
 
 /**
  * As `createControlSweep`, of parts. An inbox whose stream is not known, or has no part, has nothing that could stay: what a
  * part keeps of a slot without a row is removed by its own sweep.
+ *
+ * @param patch writes to the hashes of the cluster, fenced
  */
-export function createPartControlSweep(redis: RedisClient & ScriptClient): ControlSweep {
+export function createPartControlSweep(
+  redis: RedisClient & ScriptClient,
+  patch: (fence: number, patches: readonly SlotPatch[]) => Promise<void>,
+): ControlSweep {
+  const listed = createListedParts(redis, patch);
+  const gate = createGate(redis);
   const { purgeIntegration, purgeTenant } = createControlSweep(redis);
   const drain = createDrain(redis);
   const tokens = createTokens(redis);
@@ -35,20 +47,47 @@ export function createPartControlSweep(redis: RedisClient & ScriptClient): Contr
     return stream && readPart(redis, stream.tenant, stream.queue);
   }
 
+  async function remove(part: Part, fence: number, nowMs: number): Promise<void> {
+    if ((await drain.remove(part, fence, nowMs)) === 'FENCED')
+      throw new FencedError(`a newer controller leads ${part.queue}`);
+  }
+
+  /** Removes what is in a part. Returns whether it may, or did. */
+  async function empty(fence: number, part: Part, nowMs: number, look: boolean): Promise<boolean> {
+    const may = await purge(PURGE_PART, part, { fence, gen: part.gen, look: 1 });
+    if (!may || look) return may;
+    // What it counted has to be told before it goes.
+    await tokens.close(part, nowMs);
+    await traffic.fold({ ...part, meta: partKeys(part).meta }, nowMs);
+    if (!(await purge(PURGE_PART, part, { fence, gen: part.gen, look: 0 }))) return false;
+    await remove(part, fence, nowMs);
+    return true;
+  }
+
   return {
     purgeIntegration,
     purgeTenant,
 
     async purgeQueue(fence, { tenant, queue, gen }, nowMs, look) {
       const part = { tenant, queue, gen, number: PART_NUMBER };
-      const may = await purge(PURGE_PART, part, { fence, gen, look: 1 });
-      if (!may || look) return may;
-      // What it counted has to be told before it goes.
-      await tokens.close(part, nowMs);
-      await traffic.fold({ ...part, meta: partKeys(part).meta }, nowMs);
-      if (!(await purge(PURGE_PART, part, { fence, gen, look: 0 }))) return false;
-      if ((await drain.remove(part, fence, nowMs)) === 'FENCED')
-        throw new FencedError(`a newer controller leads ${queue}`);
+      const may = await empty(fence, part, nowMs, look);
+      if (may && !look) await listed.remove(fence, [part]);
+      return may;
+    },
+
+    async purgePart(fence, part, nowMs) {
+      const { gen, state, was } = await redis.readHash(partKeys(part).meta);
+      // Nobody else closes it, where the record of its stream is lost.
+      if (gen !== undefined && state === 'open') {
+        const { answer } = await gate({ ...part, gen }, fence, [{ kind: 'meta', field: 'state', value: 'closing' }]);
+        if (answer === 'FENCED') throw new FencedError(`a newer controller leads ${part.queue}`);
+      }
+      const current = gen === undefined || gen === REMOVED ? part.gen : gen;
+      if (!(await empty(fence, { ...part, gen: current }, nowMs, false))) return false;
+      for (const other of new Set([part.gen, was])) {
+        if (other !== undefined && other !== current) await remove({ ...part, gen: other }, fence, nowMs);
+      }
+      await listed.remove(fence, [part]);
       return true;
     },
 

@@ -7,7 +7,7 @@
 -- look: 1 to only look.
 -- Returns {OK}, {BUSY}, or {FENCED}: a newer controller leads.
 --@include ../lanes/clock.lua
-local LONGEST_MS, REMEMBERED_MS = 2592000000, 3600000
+local LONGEST_MS = 2592000000
 local meta = redis.call('HMGET', KEY_META, 'fence', 'gen', 'state', 'hold', 'retentionMs')
 if tonumber(meta[1] or '0') > tonumber(ARG_FENCE) then return { 'FENCED' } end
 -- It was closed before.
@@ -19,7 +19,6 @@ if newest and tonumber(string.match(newest[1], '^%d+')) > now - tonumber(meta[5]
 end
 if ARG_LOOK ~= '1' then
   redis.call('UNLINK', KEY_META)
-  redis.call('HSET', KEY_META, 'fence', ARG_FENCE, 'gen', '-')
-  redis.call('PEXPIRE', KEY_META, REMEMBERED_MS)
+  redis.call('HSET', KEY_META, 'fence', ARG_FENCE, 'gen', '-', 'was', ARG_GEN)
 end
 return { 'OK' }

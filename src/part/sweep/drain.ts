@@ -55,7 +55,7 @@ export function createDrain(redis: ScriptClient): Drain {
       const hour = Math.floor(nowMs / HOUR_MS);
       const listed: string[] = [];
       for (let at = hour - HOURS_BEFORE; at <= hour + HOURS_AFTER; at++) listed.push(keys.ids(at));
-      const [word] = await callScript(redis, REMOVE_IDS, { keys, listed, args: { fence } });
+      const [word] = await callScript(redis, REMOVE_IDS, { keys, listed, args: { fence, gen: part.gen } });
       return word as 'OK' | 'FENCED';
     },
   };

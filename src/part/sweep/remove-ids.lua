@@ -1,8 +1,12 @@
 #!lua flags=allow-oom
--- Removes ids of senders of a part that is being removed.
+-- Removes ids of senders of a part that is being removed: the last step, after which an hour is enough to answer GONE.
 --@keys meta ids*
---@args fence
+--@args fence gen
 -- Returns {OK}, or FENCED.
-if tonumber(redis.call('HGET', KEY_META, 'fence') or '0') > tonumber(ARG_FENCE) then return { 'FENCED' } end
+local REMEMBERED_MS = 3600000
+local meta = redis.call('HMGET', KEY_META, 'fence', 'gen', 'was')
+if tonumber(meta[1] or '0') > tonumber(ARG_FENCE) then return { 'FENCED' } end
 for at = FIRST_IDS, #KEYS do redis.call('UNLINK', KEYS[at]) end
+if meta[3] == ARG_GEN then redis.call('HDEL', KEY_META, 'was') end
+if meta[2] == '-' and (not meta[3] or meta[3] == ARG_GEN) then redis.call('PEXPIRE', KEY_META, REMEMBERED_MS) end
 return { 'OK' }

@@ -1,15 +1,14 @@
 #!lua flags=allow-oom
--- Removes a part. What is left of P:meta for an hour answers GONE to whoever still works there.
+-- Removes a part. What is left of P:meta answers GONE to whoever still works there; its field `was` says until remove-ids.lua
+-- is done of which generation something may be left.
 --@keys meta log body keys subs endpoints positions late claims lanes pending waiting turns retries tries off counts health dropped final answers ready lists replays deadLetters reasons skips records*
 --@args fence gen
 -- Returns {OK}, or FENCED: a newer controller leads. Of another generation than P:meta's only its own keys go.
-local REMEMBERED_MS = 3600000
 local meta = redis.call('HMGET', KEY_META, 'fence', 'gen')
 if tonumber(meta[1] or '0') > tonumber(ARG_FENCE) then return { 'FENCED' } end
 if meta[2] == ARG_GEN then
   redis.call('UNLINK', KEY_META)
-  redis.call('HSET', KEY_META, 'fence', ARG_FENCE, 'gen', '-')
-  redis.call('PEXPIRE', KEY_META, REMEMBERED_MS)
+  redis.call('HSET', KEY_META, 'fence', ARG_FENCE, 'gen', '-', 'was', ARG_GEN)
 end
 for _, key in ipairs({
   KEY_LOG, KEY_BODY, KEY_KEYS, KEY_SUBS, KEY_ENDPOINTS, KEY_POSITIONS, KEY_LATE, KEY_CLAIMS, KEY_LANES, KEY_PENDING,

@@ -11,8 +11,11 @@ import { createTenants } from '../../../src/controller/routes/tenants.ts';
 import { publicId, tenantId } from '../../../src/core/ids/ids.ts';
 import type { CompileOptions } from '../../../src/core/routing/compile-routes.ts';
 import type { AnyObject } from '../../../src/kube/object.ts';
+import { createPartAudit } from '../../../src/part/control/part-audit.ts';
+import { createPartsControl } from '../../../src/part/control/parts-control.ts';
+import { createPartControlSweep } from '../../../src/part/state/control-sweep.ts';
 import type { RedisClient } from '../../../src/redis/client.ts';
-import { createControlAudit } from '../../../src/redis/control-audit.ts';
+import { createControlAudit, type PartAudit } from '../../../src/redis/control-audit.ts';
 import { type ControlStore, createControlStore } from '../../../src/redis/control-store.ts';
 import { createControlSweep } from '../../../src/redis/control-sweep.ts';
 import { createHintIndex } from '../../../src/redis/hints.ts';
@@ -31,6 +34,10 @@ function recording(redis: RedisClient, calls: string[]): RedisClient {
       calls.push(name);
       return redis.run(name, keys, args);
     },
+    runNamed: (script, call) => {
+      calls.push(script.name);
+      return redis.runNamed(script, call);
+    },
     call: (command, key, ...args) => {
       calls.push(command.toLowerCase());
       return redis.call(command, key, ...args);
@@ -48,6 +55,8 @@ export interface AuditedTenantOptions {
   /** Whether the client separates the cluster-wide keys from those of other tests. */
   readonly clusterIsOwn?: boolean;
   readonly sealEndpoint?: CompileOptions['sealEndpoint'];
+  /** Whether events are kept in parts. */
+  readonly parts?: boolean;
 }
 
 /** Returns the store with unfenced writes to what all tests on this Redis share: they have different epochs. */
@@ -69,7 +78,10 @@ function withSharedCluster(redis: RedisClient, fenced: ControlStore): ControlSto
   };
 }
 
-interface Parts {
+interface Basis {
+  /** Of this tenant alone; undefined for all. */
+  readonly tenant: string | undefined;
+  readonly isInParts: boolean;
   readonly redis: RedisClient;
   readonly caches: Caches;
   readonly control: ControlStore;
@@ -78,7 +90,7 @@ interface Parts {
 }
 
 /** Creates the workers of a leading controller, and the queues that they take their work from. */
-function createWorkers({ redis, caches, control, nowMs, fence }: Parts, sealEndpoint: CompileOptions['sealEndpoint']) {
+function createWorkers({ redis, caches, control, nowMs, fence }: Basis, sealEndpoint: CompileOptions['sealEndpoint']) {
   const hints = { r: createHintIndex(redis, 'r'), d: createHintIndex(redis, 'd') };
   const locks = createLocks();
   const explain = (error: unknown) => error;
@@ -127,9 +139,20 @@ function createWorkers({ redis, caches, control, nowMs, fence }: Parts, sealEndp
   };
 }
 
+/** Returns the audit without parts of other tests on this Redis. */
+function ofTenant(parts: PartAudit, tenant: string | undefined): PartAudit {
+  if (tenant === undefined) return parts;
+  return {
+    ...parts,
+    async *scan() {
+      for await (const page of parts.scan()) yield page.filter(part => part.tenant === tenant);
+    },
+  };
+}
+
 /** Creates the audit and the garbage collector of a leading controller, which record what they report. */
 function createAuditors(
-  { redis, caches, control, nowMs, fence }: Parts,
+  { tenant, isInParts, redis, caches, control, nowMs, fence }: Basis,
   { tenants, queue }: ReturnType<typeof createWorkers>,
 ) {
   const events: string[] = [];
@@ -138,7 +161,9 @@ function createAuditors(
   const relisted: string[] = [];
   /** Objects that the API server has and the caches do not. */
   const actual = { pairs: [] as AnyObject[], onRelist: (_what: string): void => {} };
-  const store = createControlAudit(redis, () => Promise.resolve());
+  const pace = () => Promise.resolve();
+  const record = createControlAudit(redis, pace);
+  const store = isInParts ? { ...record, parts: ofTenant(createPartAudit(redis, pace), tenant) } : record;
   const shared = {
     caches,
     store,
@@ -169,7 +194,7 @@ function createAuditors(
   const garbage = createGarbageCollector({
     ...shared,
     control,
-    purger: createControlSweep(redis),
+    purger: isInParts ? createPartControlSweep(redis, control.patch) : createControlSweep(redis),
     fence,
     metrics: { swept: what => swept.push(what) },
     log: { info: () => {} } as never,
@@ -190,10 +215,21 @@ export async function createAuditedTenant(client: RedisClient, options: AuditedT
   const fence = { epoch: 1 };
   const { caches, stores, put, remove } = createTestCaches();
   const fenced = createControlStore(redis);
-  const control = options.clusterIsOwn ? fenced : withSharedCluster(redis, fenced);
-  const parts: Parts = { redis, caches, control, nowMs: () => clock.ms, fence: () => fence.epoch };
-  const workers = createWorkers(parts, options.sealEndpoint ?? ((sub, { url }) => `${sub} ${url}`));
-  const auditors = createAuditors(parts, workers);
+  const record = options.clusterIsOwn ? fenced : withSharedCluster(redis, fenced);
+  const isInParts = options.parts === true;
+  const nowMs = () => clock.ms;
+  const control = isInParts ? createPartsControl(redis, record, nowMs) : record;
+  const basis: Basis = {
+    tenant: options.clusterIsOwn ? undefined : tenantId(name),
+    isInParts,
+    redis,
+    caches,
+    control,
+    nowMs,
+    fence: () => fence.epoch,
+  };
+  const workers = createWorkers(basis, options.sealEndpoint ?? ((sub, { url }) => `${sub} ${url}`));
+  const auditors = createAuditors(basis, workers);
   const { tenants, queue } = workers;
   const work = () => workers.work();
   const objects = objectsOfTenant(name, partner);

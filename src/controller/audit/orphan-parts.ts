@@ -1,0 +1,55 @@
+import type { ListedPart, PartAudit } from '../../redis/control-audit.ts';
+import type { ControlSweep } from '../../redis/control-sweep.ts';
+import type { Logger } from '../../telemetry/log.ts';
+import type { AuditMetrics } from './audit-metrics.ts';
+
+export interface OrphanPartsDeps {
+  readonly parts: PartAudit | undefined;
+  readonly purger: Pick<ControlSweep, 'purgePart'>;
+  readonly fence: () => number;
+  readonly metrics: Pick<AuditMetrics, 'swept'>;
+  /** Current time in milliseconds, according to the Redis clock. */
+  readonly nowMs: () => number;
+  readonly log: Pick<Logger, 'info'>;
+}
+
+/** Whether an object or a tenant's index has the part's stream. Anything in an index is swept with its queue. */
+export type IsOwned = (part: ListedPart) => boolean;
+
+/** Maximum number of parts removed in a single pass. */
+const MOST_PARTS = 100;
+
+function nameOf({ tenant, queue, gen, number }: ListedPart): string {
+  return `${tenant}:${queue}:${number} ${gen}`;
+}
+
+/**
+ * Finds and removes parts that are listed, and therefore worked on by dispatchers, although their stream is gone. Must have
+ * been found in two passes.
+ */
+export function createOrphanParts(deps: OrphanPartsDeps) {
+  let seen: ReadonlySet<string> = new Set();
+
+  return {
+    forget: (): void => {
+      seen = new Set();
+    },
+    /** Returns the orphans that were already found by the previous call. */
+    async find(isOwned: IsOwned): Promise<ListedPart[]> {
+      if (deps.parts === undefined) return [];
+      const found = new Map<string, ListedPart>();
+      for await (const page of deps.parts.scan()) {
+        for (const part of page) if (!isOwned(part)) found.set(nameOf(part), part);
+      }
+      const again = [...found].filter(([name]) => seen.has(name)).map(([, part]) => part);
+      seen = new Set(found.keys());
+      return again.slice(0, MOST_PARTS);
+    },
+    /** Removes a part unless something in it is undelivered. */
+    async remove(part: ListedPart, fence: number): Promise<void> {
+      if ((await deps.purger.purgePart?.(fence, part, deps.nowMs())) !== true) return;
+      deps.metrics.swept('part');
+      deps.log.info({ tenant: part.tenant, what: 'part', entry: `${part.queue}:${part.number}` }, 'removed an orphan');
+    },
+  };
+}

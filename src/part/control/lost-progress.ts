@@ -1,0 +1,70 @@
+import type { RedisClient } from '../../redis/client.ts';
+import type { GateChange } from '../gate/gate.ts';
+import { HOUR_MS, type Part, partKeys } from '../keys.ts';
+import { NO_REF, refOfId } from '../lanes/ref.ts';
+
+/** Entries of the log that one command reads, and commands. */
+const [PAGE, MOST_PAGES] = [100, 100];
+/** Hours of ids of senders, before and after now. */
+const [HOURS_BEFORE, HOURS_AFTER] = [26, 2];
+
+type Entry = readonly [id: string, fields: readonly string[]];
+
+function routedIn([, fields]: Entry): string {
+  return fields[fields.indexOf('r') + 1] ?? '';
+}
+
+/**
+ * Returns how far a log was routed: the ref of its newest event that was routed to anybody, or undefined if that is the last
+ * one.
+ */
+async function lastRouted(redis: Pick<RedisClient, 'call'>, part: Part): Promise<string | undefined> {
+  const { log, late } = partKeys(part);
+  let before = '+';
+  let oldest: string | undefined;
+  for (let pages = 0; pages < MOST_PAGES; pages++) {
+    const page = (await redis.call('xrevrange', log, before, '-', 'COUNT', PAGE)) as unknown as Entry[];
+    if (page.length === 0) return oldest === undefined ? undefined : NO_REF;
+    const refs = page.map(([id]) => refOfId(id));
+    const later = (await redis.call('hmget', late, ...refs)) as (string | null)[];
+    const at = page.findIndex((entry, i) => routedIn(entry) !== '' || later[i] !== null);
+    if (at === 0 && oldest === undefined) return undefined;
+    if (at >= 0) return refs[at];
+    oldest = refs.at(-1);
+    before = `(${page.at(-1)?.[0]}`;
+  }
+  return oldest;
+}
+
+/** Returns the hours in which the part has ids of senders. */
+async function hoursOfIds(redis: Pick<RedisClient, 'call'>, part: Part, nowMs: number): Promise<number[]> {
+  const { ids } = partKeys(part);
+  const hour = Math.floor(nowMs / HOUR_MS);
+  const hours = Array.from({ length: HOURS_BEFORE + HOURS_AFTER + 1 }, (_, i) => hour - HOURS_BEFORE + i);
+  const found = await Promise.all(hours.map(each => redis.call('exists', ids(each))));
+  return hours.filter((_, i) => found[i] === 1);
+}
+
+/**
+ * Returns changes that begin a part whose `meta` is gone, with the progress that the rest of the part still tells of: what had
+ * been accepted and not routed is routed, and an id that a sender repeats is known. Events that nobody was to get look as if
+ * they had not been routed, so they are looked at once more. The quota begins at 0.
+ */
+export async function beginAgain(
+  redis: Pick<RedisClient, 'call'>,
+  part: Part,
+  nowMs: number,
+): Promise<readonly GateChange[]> {
+  const changes: GateChange[] = [{ kind: 'begin' }];
+  if ((await redis.call('exists', partKeys(part).log)) === 0) return changes;
+  const routed = await lastRouted(redis, part);
+  if (routed !== undefined) {
+    changes.push(
+      { kind: 'progress', field: 'hold', value: 'behind' },
+      { kind: 'progress', field: 'pos', value: routed },
+    );
+  }
+  const hours = await hoursOfIds(redis, part, nowMs);
+  if (hours.length > 0) changes.push({ kind: 'progress', field: 'ids', value: `${hours[0]} ${hours.at(-1)}` });
+  return changes;
+}
