@@ -125,24 +125,29 @@ export function planPart(
   const drops = [...have.rows.keys()].filter(slot => !wanted.slots.has(slot));
   const stray = [...have.endpoints.keys()].filter(slot => !wanted.slots.has(slot) && !have.rows.has(slot));
   const isDamaged = have.damaged.length > 0;
+  const before: GateChange[] = [
+    ...(isBegun ? [] : [{ kind: 'begin' as const }]),
+    ...(have.meta.was === wanted.part.gen ? [{ kind: 'progress' as const, field: 'was' as const, value: '' }] : []),
+    ...metaChanges(have, wanted),
+    // Until they are written anew, events are only kept.
+    ...(isDamaged ? [{ kind: 'unmark' as const }] : []),
+    ...have.damaged.map(field => ({ kind: 'clear' as const, field })),
+    ...stray.map(slot => ({ kind: 'endpoint' as const, slot, sealed: '' })),
+    ...drops.map(slot => ({ kind: 'drop' as const, slot })),
+    ...slots.flatMap(({ before }) => before),
+  ];
+  const opened = slots.flatMap(({ after }) => after);
   const isReady = have.meta.ready === '1' && have.isMarked && !isDamaged;
+  // With the marker, the part counts its rows anew: one that was found damaged was counted before.
+  const isRepaired = stored?.activations !== undefined && before.length + opened.length > 0;
   return {
-    before: [
-      ...(isBegun ? [] : [{ kind: 'begin' as const }]),
-      ...(have.meta.was === wanted.part.gen ? [{ kind: 'progress' as const, field: 'was' as const, value: '' }] : []),
-      ...metaChanges(have, wanted),
-      // Until they are written anew, events are only kept.
-      ...(isDamaged ? [{ kind: 'unmark' as const }] : []),
-      ...have.damaged.map(field => ({ kind: 'clear' as const, field })),
-      ...stray.map(slot => ({ kind: 'endpoint' as const, slot, sealed: '' })),
-      ...drops.map(slot => ({ kind: 'drop' as const, slot })),
-      ...slots.flatMap(({ before }) => before),
-    ],
+    before,
     added: new Set([...wanted.slots.keys()].filter(slot => !have.rows.has(slot))),
     activations: activationChanges(have, wanted, openKeys),
     after: [
-      ...slots.flatMap(({ after }) => after),
-      ...(isReady ? [] : [{ kind: 'marker' as const }, { kind: 'meta' as const, field: 'ready' as const, value: '1' }]),
+      ...opened,
+      ...(isReady && !isRepaired ? [] : [{ kind: 'marker' as const }]),
+      ...(isReady ? [] : [{ kind: 'meta' as const, field: 'ready' as const, value: '1' }]),
     ],
   };
 }

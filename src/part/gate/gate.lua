@@ -248,10 +248,9 @@ for i = FIRST, #ARGV, 4 do
   -- Who was told that there is no such part, or that control data are missing, looks again.
   elseif operation == 'meta' then woken = set(KEY_META, a, b) and a == 'ready' or woken
   elseif operation == 'marker' then
-    -- Something was lost.
-    if set(KEY_KEYS, '', '1') then
-      live, woken = countLive(), true
-    end
+    woken = set(KEY_KEYS, '', '1') or woken
+    -- Something was lost, or damaged.
+    live = countLive()
   elseif operation == 'unmark' then set(KEY_KEYS, '', '')
   elseif operation == 'clear' then set(KEY_KEYS, a, '')
   elseif operation == 'row' then setRow(a, b, c)
