@@ -85,6 +85,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     ],
   },
   'part/members': { rooms: ['redis', 'part'] },
+  'part/survey': { rooms: ['time', 'telemetry', 'redis', 'part', 'part/members'] },
   'part/control': {
     rooms: [
       'core/routing',

@@ -1,6 +1,7 @@
 import { type Config, ConfigError, type Role, readConfig } from './config/config.ts';
 import { VERSION } from './config/version.ts';
 import { createKubeMetrics, type KubeMetrics } from './kube/kube-metrics.ts';
+import { createSurveySampler, registerPartWorkMetrics } from './part/survey/work-metrics.ts';
 import { createAlarm } from './redis/alarm.ts';
 import { watchRedisCertificates } from './redis/certificate.ts';
 import { openRedis } from './redis/late-client.ts';
@@ -30,7 +31,9 @@ async function main(config: Config): Promise<void> {
     (await (await import('./telemetry/tracing-sdk.ts')).openTracing(config.tracing, { version: VERSION, log }));
   const redis = openRedis({ ...config.redis, instance: config.instance, log, metrics: createRedisMetrics(registry) });
   registerRedisGauges(registry, redis.client);
-  registerWorkMetrics(registry, { redis: redis.client, nowMs: redis.nowMs });
+  const sources = { redis: redis.client, nowMs: redis.nowMs, survey: createSurveySampler(redis.client) };
+  if (config.layout === 'parts') registerPartWorkMetrics(registry, sources);
+  else registerWorkMetrics(registry, sources);
   let kubeMetrics: KubeMetrics | undefined;
   const parts: Parts = {
     config,
@@ -42,6 +45,7 @@ async function main(config: Config): Promise<void> {
     kubeMetrics: () => (kubeMetrics ??= createKubeMetrics(registry)),
     certificates: watchCertificates(config, log, registry),
     nowMs: redis.nowMs,
+    survey: sources.survey,
     alarm: createAlarm(redis.client).raise,
   };
   const running = new Map<Role, Running>();

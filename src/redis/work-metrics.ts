@@ -5,35 +5,64 @@ import type { HintKind } from './keys.ts';
 import { SAMPLE_EVERY_MS, SAMPLE_PATIENCE_MS } from './redis-metrics.ts';
 import { estimateOpenDeliveries, type IndexedWork, surveyWork } from './work-survey.ts';
 
-/** What each index is of, as its label says it. */
-const INDEXES: Readonly<Record<string, HintKind>> = { queues: 'r', subscriptions: 'd', replays: 'a', sandbox: 's' };
-
 type Sources = { readonly redis: RedisClient; readonly nowMs: () => number };
 
+/** Reads what was seen last, or undefined while Redis is away. */
+type ReadIndex = () => Promise<IndexedWork | undefined>;
+
+const SAMPLED =
+  'The same value is reported by all processes, so be sure to aggregate using the maximum. Updated roughly every 15 s when the process is scraped. Will be NaN while Redis is unavailable.';
+
+/** Takes a sample of what `look` finds whenever it is asked for and the last one is old. */
+export function sampleWork<T>(look: () => Promise<T>): () => Promise<T | undefined> {
+  const { read } = createSampler({
+    look,
+    everyMs: SAMPLE_EVERY_MS,
+    patienceMs: SAMPLE_PATIENCE_MS,
+    monotonicMs: () => performance.now(),
+  });
+  return read;
+}
+
 /**
- * Registers what waits to be worked on, in every process: who is to do the work may be what is missing. All processes say
- * the same, within their sampling.
+ * Registers what waits to be worked on where events are in queues, in every process: who is to do the work may be what is
+ * missing. All processes say the same, within their sampling.
  */
-export function registerWorkMetrics(registry: Registry, { redis, nowMs }: Sources): void {
-  const samplers = Object.entries(INDEXES).map(
-    ([index, kind]) => [index, sample(() => surveyWork(redis, kind, nowMs()))] as const,
-  );
+export function registerWorkMetrics(registry: Registry, sources: Sources): void {
+  registerIndexes(registry, {
+    queues: sampleHints(sources, 'r'),
+    subscriptions: sampleHints(sources, 'd'),
+    ...surveySharedIndexes(sources),
+  });
+}
+
+/** Indexes of both layouts. */
+export function surveySharedIndexes(sources: Sources): Readonly<Record<string, ReadIndex>> {
+  return { replays: sampleHints(sources, 'a'), sandbox: sampleHints(sources, 's') };
+}
+
+function sampleHints({ redis, nowMs }: Sources, kind: HintKind): ReadIndex {
+  return sampleWork(() => surveyWork(redis, kind, nowMs()));
+}
+
+/** Registers indexes by what their label says. */
+export function registerIndexes(registry: Registry, indexes: Readonly<Record<string, ReadIndex>>): void {
   const gauge = (name: string, help: string, of: (work: IndexedWork) => number) =>
     new Gauge({
       name,
-      help: `${help} The same value is reported by all processes, so be sure to aggregate using the maximum. Updated roughly every 15 s when the process is scraped. Will be NaN while Redis is unavailable.`,
+      help: `${help} ${SAMPLED}`,
       labelNames: ['index'] as const,
       registers: [registry],
       async collect() {
-        for (const [index, sampler] of samplers) {
-          const work = await sampler.read();
+        for (const [index, read] of Object.entries(indexes)) {
+          const work = await read();
           this.set({ index }, work === undefined ? Number.NaN : of(work));
         }
       },
     });
   gauge(
     'sluice_work_waiting',
-    'Number of items with work to do, either now or later, by index: queues (events to route or remove), subscriptions (events to deliver or retry), replays (accounts with incomplete replays), and sandbox (runs).',
+    'Number of items with work to do, either now or later, by index: queues (events to route or remove), subscriptions (events to deliver or retry), replays (accounts with incomplete replays), and sandbox (runs). If events are in parts, there is parts (parts with events to deliver or retry) instead of subscriptions, each part counts as a queue, and up to 64 parts are looked at every 15 s.',
     work => work.waiting,
   );
   gauge('sluice_work_due', 'Number of items that are due but not being processed, by index.', work => work.due);
@@ -44,24 +73,22 @@ export function registerWorkMetrics(registry: Registry, { redis, nowMs }: Source
   );
 }
 
-/** Registers the backlog of deliveries; at dispatchers. */
+/** Registers the backlog of deliveries where events are in queues; at dispatchers. */
 export function registerBacklogMetrics(registry: Registry, { redis, nowMs }: Sources): void {
-  const sampler = sample(() => estimateOpenDeliveries(redis, nowMs()));
-  new Gauge({
-    name: 'sluice_dispatcher_open_deliveries',
-    help: 'Number of open deliveries across all subscriptions with an active endpoint, which is an estimate above roughly 64 subscriptions. The same value is reported by all processes, so be sure to aggregate using the maximum. Updated roughly every 15 s when the process is scraped. Will be NaN while Redis is unavailable.',
-    registers: [registry],
-    async collect() {
-      this.set((await sampler.read()) ?? Number.NaN);
-    },
-  });
+  registerBacklog(
+    registry,
+    sampleWork(() => estimateOpenDeliveries(redis, nowMs())),
+  );
 }
 
-function sample<T>(look: () => Promise<T>) {
-  return createSampler({
-    look,
-    everyMs: SAMPLE_EVERY_MS,
-    patienceMs: SAMPLE_PATIENCE_MS,
-    monotonicMs: () => performance.now(),
+/** Registers the backlog of deliveries, as `read` knows it. */
+export function registerBacklog(registry: Registry, read: () => Promise<number | undefined>): void {
+  new Gauge({
+    name: 'sluice_dispatcher_open_deliveries',
+    help: `Number of open deliveries across all subscriptions with an active endpoint, which is an estimate above roughly 64 subscriptions. If events are in parts, subscriptions without an active endpoint are included, and the value is an estimate above 64 parts. ${SAMPLED}`,
+    registers: [registry],
+    async collect() {
+      this.set((await read()) ?? Number.NaN);
+    },
   });
 }

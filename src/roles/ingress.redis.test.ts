@@ -38,6 +38,7 @@ test.each(LAYOUTS)('events are stored where the layout says: %s', async layout =
     tracing: undefined,
     redis,
     redisImpairments: () => [],
+    survey: async () => undefined,
     kubeMetrics: () => ({}) as ReturnType<Parts['kubeMetrics']>,
     certificates: { watch: () => {} } as unknown as Parts['certificates'],
     nowMs: Date.now,

@@ -14,6 +14,7 @@ import { findRedis } from '../redis/connections.ts';
 import { createHintIndex } from '../redis/hints.ts';
 import { createPushConnection } from '../redis/push-connection.ts';
 import { watchRootKey } from '../redis/root-key-watch.ts';
+import { registerBacklog } from '../redis/work-metrics.ts';
 import { createStartPart } from './part-work.ts';
 import type { Parts, Running } from './parts.ts';
 import { openReplays } from './replays.ts';
@@ -64,6 +65,7 @@ export async function startPartDispatcher(parts: Parts): Promise<Running> {
     nowMs,
     log,
   });
+  registerBacklog(registry, async () => (await parts.survey())?.openDeliveries);
   redis.onReconnect(dispatcher.refresh);
   redis.onReconnect(replaySweep.lookEverywhere);
   const sandbox = openSandboxRunner(parts, keyWatch.differs);

@@ -1,5 +1,6 @@
 import type { Config } from '../config/config.ts';
 import type { KubeMetrics } from '../kube/kube-metrics.ts';
+import type { ReadSurvey } from '../part/survey/work-metrics.ts';
 import type { RedisClient } from '../redis/client.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Registry } from '../telemetry/metrics.ts';
@@ -28,6 +29,8 @@ export interface Parts {
   readonly kubeMetrics: () => KubeMetrics;
   readonly certificates: CertificateMetrics;
   readonly nowMs: () => number;
+  /** What there is to do where events are in parts; costs nothing unless it is asked for. */
+  readonly survey: ReadSurvey;
   readonly alarm: (slot: string) => void;
 }
 

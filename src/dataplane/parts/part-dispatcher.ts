@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Part } from '../../part/keys.ts';
 import type { Members } from '../../part/members/members.ts';
+import { parseListedPart, readGeneration, readParts } from '../../part/members/part-list.ts';
 import type { RedisClient } from '../../redis/client.ts';
 import { CLUSTER_KEYS } from '../../redis/keys.ts';
 import type { PushConnection } from '../../redis/push-connection.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import { type Duty, dutyOf } from './assignment.ts';
-import { parseListedPart, readGeneration, readParts } from './part-list.ts';
 
 const BEAT_MS = 1_000;
 /** How often the list of parts is read, should every message about a change have been missed. */

@@ -1,6 +1,6 @@
-import type { Part } from '../../part/keys.ts';
 import type { RedisClient } from '../../redis/client.ts';
 import { CLUSTER_KEYS } from '../../redis/keys.ts';
+import type { Part } from '../keys.ts';
 
 const PAGE = 1_000;
 

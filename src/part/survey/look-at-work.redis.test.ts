@@ -1,0 +1,113 @@
+import { expect, test } from 'vitest';
+import { createTestPart, READY_MS, START_MS } from '../../../test/support/part/part.ts';
+import { onEachRedis } from '../../redis/testing/each-redis.ts';
+import { createLookAtWork } from './look-at-work.ts';
+
+const RETENTION_MS = 3_600_000;
+
+onEachRedis(redis => {
+  async function start() {
+    const t = createTestPart(redis());
+    await t.setUp({ a: {}, b: {} }, ['k', 'l']);
+    await t.change({ kind: 'meta', field: 'retentionMs', value: String(RETENTION_MS) });
+    const look = createLookAtWork(t.client);
+    return { t, d: t.dispatcher('d1'), look: () => look(t.part) };
+  }
+
+  test('a part without events has nothing to do, and one that is gone says nothing', async () => {
+    const { t, look } = await start();
+    expect(await look()).toEqual({
+      nowMs: START_MS,
+      open: 0,
+      isWaiting: false,
+      idleSinceMs: undefined,
+      hasEvents: false,
+      routing: undefined,
+      expired: undefined,
+    });
+    expect(await createLookAtWork(t.client)({ ...t.part, gen: 'other' })).toBeUndefined();
+  });
+
+  test('deliveries are idle since they could be sent, until a dispatcher is at work', async () => {
+    const { t, d, look } = await start();
+    await t.send('k');
+    t.clock.ms += 700;
+    await t.send('l');
+    expect(await look()).toMatchObject({ open: 4, isWaiting: true, idleSinceMs: START_MS, hasEvents: true });
+    await d.exchange(1);
+    expect(await look()).toMatchObject({ open: 4, isWaiting: true, idleSinceMs: undefined });
+    // It dies: what waits has been left alone since it was at work, and what it holds as well.
+    t.clock.ms += 10_000;
+    expect(await look()).toMatchObject({ idleSinceMs: START_MS + 700 + READY_MS });
+  });
+
+  test('claims alone are idle when who holds them is gone, also where nobody knows since when', async () => {
+    const { t, d, look } = await start();
+    await t.send('k');
+    await d.exchange();
+    t.clock.ms += READY_MS - 1;
+    expect(await look()).toMatchObject({ open: 2, isWaiting: true, idleSinceMs: undefined });
+    t.clock.ms += 1;
+    expect(await look()).toMatchObject({ open: 2, idleSinceMs: START_MS + READY_MS });
+    await redis().call('del', t.keys.ready);
+    expect(await look()).toMatchObject({ idleSinceMs: 0 });
+  });
+
+  test('a retry is idle once it is due', async () => {
+    const { t, d, look } = await start();
+    await t.send('k');
+    for (const claim of (await d.exchange()).claims) d.end(claim, 'failed', { dueMs: START_MS + 60_000 });
+    await d.exchange();
+    t.clock.ms += 59_000;
+    expect(await look()).toMatchObject({ open: 2, isWaiting: true, idleSinceMs: undefined });
+    t.clock.ms += 3_000;
+    expect(await look()).toMatchObject({ open: 2, isWaiting: true, idleSinceMs: START_MS + 60_000 });
+  });
+
+  test('what is not to be sent is open, and waits for nobody', async () => {
+    const { t, look } = await start();
+    for (const name of ['a', 'b']) await t.setRow(name, { send: 'held' });
+    await t.send('k');
+    expect(await look()).toMatchObject({ open: 2, isWaiting: false, idleSinceMs: undefined });
+  });
+
+  test('routing on stands where a part is held back, but not for want of tokens', async () => {
+    const { t, look } = await start();
+    await redis().call('hdel', t.keys.keys, '');
+    await t.send('k');
+    const held = await look();
+    expect(held?.routing).toMatch(/^gates /);
+    await t.change({ kind: 'marker' });
+    await t.advanceAll();
+    expect(await look()).toMatchObject({ routing: undefined });
+    await redis().call('hset', t.keys.meta, 'hold', 'tokens');
+    expect(await look()).toMatchObject({ routing: undefined });
+  });
+
+  test('routing on stands where the nearest of those that are behind stands, and may go on', async () => {
+    const { t, look } = await start();
+    const [first] = await t.send('k');
+    await t.setRow('a', { route: 'paused' });
+    const [second] = await t.send('k');
+    await t.setRow('b', { route: 'paused' });
+    await t.send('k');
+    expect(await look()).toMatchObject({ routing: undefined });
+    await t.setRow('a', {}, 'behind');
+    expect(await look()).toMatchObject({ routing: `${first} 1` });
+    await t.setRow('b', {}, 'behind');
+    expect(await look()).toMatchObject({ routing: `${second} 2` });
+    await t.advanceAll();
+    expect(await look()).toMatchObject({ routing: undefined });
+  });
+
+  test('an event is expired when its removal should be over', async () => {
+    const { t, look } = await start();
+    await t.send('x');
+    t.clock.ms += RETENTION_MS + 59_000;
+    expect(await look()).toMatchObject({ hasEvents: true, expired: undefined });
+    t.clock.ms += 2_000;
+    expect(await look()).toMatchObject({
+      expired: { id: `${START_MS}-0`, sinceMs: START_MS + RETENTION_MS + 60_000 },
+    });
+  });
+});

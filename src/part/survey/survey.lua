@@ -1,0 +1,77 @@
+#!lua flags=no-writes
+-- Reads what there is to do in a part, and whether anybody does it. Looks at 8 of the slots that wait, and at one page of those
+-- that are behind.
+--@keys meta log subs positions claims pending waiting turns retries ready
+--@args gen
+-- Returns {OK, now, open deliveries, 1 if some may be sent now or later, since when nobody sends them (ms; 0: unknown) or '',
+--         1 if there are events, where routing on stands or '', the oldest event if retention should have removed it or '',
+--         since when (ms)}, or GONE. A part that waits for tokens is nothing that anybody could route on.
+--@include ../lanes/clock.lua
+local SLOTS, CLASSES, PAGE = 8, 2, 64
+local LONGEST_RETENTION_MS = 2592000000
+-- Events are removed together, once a minute.
+local REMOVED_WITHIN_MS = 60000
+local meta = redis.call('HMGET', KEY_META, 'gen', 'hold', 'pos', 'slice', 'retentionMs')
+if meta[1] ~= ARG_GEN then return { 'GONE' } end
+
+local claimed = redis.call('HLEN', KEY_CLAIMS)
+local turns = redis.call('ZRANGE', KEY_TURNS, 0, SLOTS - 1)
+local retry = tonumber(redis.call('ZRANGE', KEY_RETRIES, 0, 0, 'WITHSCORES')[2])
+local isWaiting = claimed > 0 or #turns > 0 or retry ~= nil
+
+local function oldestClaimable()
+  local oldest = retry and retry <= now and retry or nil
+  for _, slot in ipairs(turns) do
+    for class = 0, CLASSES do
+      local from, till = '[' .. slot .. class, '(' .. slot .. (class + 1)
+      local member = redis.call('ZRANGEBYLEX', KEY_WAITING, from, till, 'LIMIT', 0, 1)[1]
+      local due = member and tonumber(string.sub(member, 10, 20), 16)
+      if due and (not oldest or due < oldest) then oldest = due end
+    end
+  end
+  return oldest
+end
+
+-- A dispatcher that is not heard of any more has left, or is dead. What it holds nobody sends.
+local function idleSince()
+  local last = 0
+  for _, text in ipairs(redis.call('HVALS', KEY_READY)) do
+    last = math.max(last, tonumber(string.match(text, '^%d+')))
+  end
+  if last > now then return '' end
+  local oldest = oldestClaimable()
+  if not oldest and claimed == 0 then return '' end
+  return string.format('%.0f', math.max(last, oldest or 0))
+end
+
+-- Whoever is nearest to the tail goes first: where that stands, nothing goes on.
+local function nearestBehind()
+  local page = redis.call('HSCAN', KEY_POSITIONS, '0', 'COUNT', PAGE)[2]
+  if #page == 0 then return '' end
+  local slots, nearest, open = {}, '', 0
+  for i = 1, #page, 2 do slots[#slots + 1] = page[i] end
+  for i, row in ipairs(redis.call('HMGET', KEY_SUBS, unpack(slots))) do
+    if row and string.sub(row, 1, 1) == 'o' then
+      open = open + 1
+      if page[2 * i] > nearest then nearest = page[2 * i] end
+    end
+  end
+  return open > 0 and nearest .. ' ' .. open or ''
+end
+
+local function routingStandsAt()
+  if meta[2] == 'tokens' then return '' end
+  if meta[2] then return meta[2] .. ' ' .. (meta[3] or '') .. ' ' .. (meta[4] or '') end
+  return nearestBehind()
+end
+
+local first = redis.call('XRANGE', KEY_LOG, '-', '+', 'COUNT', 1)[1]
+local expired, expiredMs = '', 0
+if first then
+  local dueMs = tonumber(string.match(first[1], '^%d+')) + tonumber(meta[5] or LONGEST_RETENTION_MS) + REMOVED_WITHIN_MS
+  if dueMs <= now then expired, expiredMs = first[1], dueMs end
+end
+return {
+  'OK', now, redis.call('ZCARD', KEY_PENDING) + claimed, isWaiting and 1 or 0, isWaiting and idleSince() or '',
+  first and 1 or 0, routingStandsAt(), expired, expiredMs,
+}

@@ -1,0 +1,142 @@
+import type { IndexedWork } from '../../redis/work-survey.ts';
+import { withDeadline } from '../../time/deadline.ts';
+import type { Part } from '../keys.ts';
+import { type ListedPart, parseListedPart } from '../members/part-list.ts';
+import type { LookAtWork, WorkOfPart } from './look-at-work.ts';
+
+/** Parts of one look. */
+const PARTS_AT_ONCE = 64;
+/** Of them, those with overdue work: they are looked at each time. */
+const OVERDUE_AT_ONCE = 32;
+/** A part that does not answer in time is looked at in the next look. */
+const PATIENCE_MS = 800;
+
+/** What there is to do in all parts. */
+export interface Survey {
+  readonly openDeliveries: number;
+  /** Parts with events that are to be routed on, or to be removed. */
+  readonly queues: IndexedWork;
+  /** Parts with deliveries. */
+  readonly parts: IndexedWork;
+}
+
+/** How long something has been the same, as far as this process has seen. */
+interface Stand {
+  readonly at: string;
+  readonly sinceMs: number;
+}
+
+interface Entry {
+  readonly part: Part;
+  readonly gen: string;
+  /** Looks before it was looked at; those that never were come first, in another order in each process. */
+  looked: number;
+  work: WorkOfPart | undefined;
+  stands: Readonly<Record<'idle' | 'routing' | 'expired', Stand | undefined>>;
+}
+
+const NO_STANDS = { idle: undefined, routing: undefined, expired: undefined };
+
+/**
+ * Returns what surveys all parts, a look at a time: up to 64 commands, however many there are. What it has seen of the others
+ * is remembered, and what it has seen of none is taken for the average. Rejects where nothing answers.
+ *
+ * Deliveries are overdue where no dispatcher works on the part. Whether somebody routes on, or removes events, can only be
+ * told from two looks: nobody does where nothing has moved.
+ */
+export function createSurvey(deps: {
+  readonly readParts: () => Promise<ReadonlyMap<string, string>>;
+  readonly look: LookAtWork;
+  /** From 0 to 1. */
+  readonly random: () => number;
+}): () => Promise<Survey> {
+  const entries = new Map<string, Entry>();
+  let looks = 0;
+
+  function list(parts: ReadonlyMap<string, string>): void {
+    for (const [name, { gen }] of entries) if (parts.get(name) !== gen) entries.delete(name);
+    for (const listed of parts) {
+      const [name, gen]: ListedPart = listed;
+      if (entries.has(name)) continue;
+      const part = parseListedPart(listed);
+      entries.set(name, { part, gen, looked: -deps.random(), work: undefined, stands: NO_STANDS });
+    }
+  }
+
+  function choose(): Entry[] {
+    const byAge = [...entries.values()].toSorted((a, b) => a.looked - b.looked);
+    const chosen = new Set(byAge.filter(isOverdue).slice(0, OVERDUE_AT_ONCE));
+    for (const entry of byAge) {
+      if (chosen.size === PARTS_AT_ONCE) break;
+      chosen.add(entry);
+    }
+    return [...chosen];
+  }
+
+  async function lookAt(entry: Entry): Promise<void> {
+    const work = await withDeadline(PATIENCE_MS, () => deps.look(entry.part));
+    entry.looked = looks;
+    entry.work = work;
+    entry.stands = work === undefined ? NO_STANDS : standsOf(work, entry.stands);
+  }
+
+  return async function survey() {
+    list(await deps.readParts());
+    looks++;
+    const looked = await Promise.allSettled(choose().map(lookAt));
+    if (looked.length > 0 && looked.every(({ status }) => status === 'rejected')) throw new Error('no part answers');
+    return sum([...entries.values()]);
+  };
+}
+
+function standsOf(work: WorkOfPart, before: Entry['stands']): Entry['stands'] {
+  const { nowMs, idleSinceMs, routing, expired } = work;
+  const stand = (kind: keyof Entry['stands'], at: string | undefined): Stand | undefined => {
+    if (at === undefined) return undefined;
+    return before[kind]?.at === at ? before[kind] : { at, sinceMs: nowMs };
+  };
+  return {
+    idle: stand('idle', idleSinceMs === 0 ? 'unknown' : undefined),
+    routing: stand('routing', routing),
+    expired: stand('expired', expired?.id),
+  };
+}
+
+/** Since when nobody sends; undefined where somebody does, or has nothing to. */
+function idleSinceMs({ work, stands }: Entry): number | undefined {
+  return stands.idle?.sinceMs ?? work?.idleSinceMs;
+}
+
+/** Since when nobody routes on or removes events. */
+function restsSinceMs({ work, stands: { routing, expired } }: Entry): number | undefined {
+  if (work === undefined) return undefined;
+  // What has been seen once may move at any time.
+  const sinceMs = [routing, expired].flatMap(stand => (stand && stand.sinceMs < work.nowMs ? [stand.sinceMs] : []));
+  return sinceMs.length === 0 ? undefined : Math.min(...sinceMs);
+}
+
+const isOverdue = (entry: Entry) => idleSinceMs(entry) !== undefined || restsSinceMs(entry) !== undefined;
+
+function sum(entries: readonly Entry[]): Survey {
+  const known = entries.flatMap(entry => (entry.work === undefined ? [] : [{ entry, work: entry.work }]));
+  const estimate = (count: number) => (known.length === 0 ? 0 : Math.round((count * entries.length) / known.length));
+  const indexed = (
+    isWaiting: (work: WorkOfPart) => boolean,
+    sinceOf: (entry: Entry) => number | undefined,
+  ): IndexedWork => {
+    const overdue = known.flatMap(({ entry, work }) => {
+      const sinceMs = sinceOf(entry);
+      return sinceMs === undefined ? [] : [Math.max(0, work.nowMs - sinceMs)];
+    });
+    return {
+      waiting: estimate(known.filter(({ work }) => isWaiting(work)).length),
+      due: estimate(overdue.length),
+      overdueMs: Math.max(0, ...overdue),
+    };
+  };
+  return {
+    openDeliveries: estimate(known.reduce((open, { work }) => open + work.open, 0)),
+    queues: indexed(work => work.hasEvents || work.routing !== undefined, restsSinceMs),
+    parts: indexed(work => work.isWaiting, idleSinceMs),
+  };
+}

@@ -1,0 +1,32 @@
+import type { RedisClient } from '../../redis/client.ts';
+import { registerIndexes, sampleWork, surveySharedIndexes } from '../../redis/work-metrics.ts';
+import type { Registry } from '../../telemetry/metrics.ts';
+import { readParts } from '../members/part-list.ts';
+import { createLookAtWork } from './look-at-work.ts';
+import { createSurvey, type Survey } from './survey.ts';
+
+/** Reads what the last look found, or undefined while Redis is away. */
+export type ReadSurvey = () => Promise<Survey | undefined>;
+
+/** Samples what there is to do in parts, when it is asked for. */
+export function createSurveySampler(redis: RedisClient): ReadSurvey {
+  const survey = createSurvey({
+    readParts: () => readParts(redis),
+    look: createLookAtWork(redis),
+    random: Math.random,
+  });
+  return sampleWork(survey);
+}
+
+/** Registers what waits to be worked on, in every process, as `registerWorkMetrics` does for the other layout. */
+export function registerPartWorkMetrics(
+  registry: Registry,
+  sources: { readonly redis: RedisClient; readonly nowMs: () => number; readonly survey: ReadSurvey },
+): void {
+  const { survey } = sources;
+  registerIndexes(registry, {
+    queues: async () => (await survey())?.queues,
+    parts: async () => (await survey())?.parts,
+    ...surveySharedIndexes(sources),
+  });
+}
