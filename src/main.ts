@@ -31,9 +31,8 @@ async function main(config: Config): Promise<void> {
     (await (await import('./telemetry/tracing-sdk.ts')).openTracing(config.tracing, { version: VERSION, log }));
   const redis = openRedis({ ...config.redis, instance: config.instance, log, metrics: createRedisMetrics(registry) });
   registerRedisGauges(registry, redis.client);
-  const sources = { redis: redis.client, nowMs: redis.nowMs, survey: createSurveySampler(redis.client) };
-  if (config.layout === 'parts') registerPartWorkMetrics(registry, sources);
-  else registerWorkMetrics(registry, sources);
+  const survey = createSurveySampler(redis.client);
+  registerWork(config, registry, { redis: redis.client, nowMs: redis.nowMs, survey });
   let kubeMetrics: KubeMetrics | undefined;
   const parts: Parts = {
     config,
@@ -45,7 +44,7 @@ async function main(config: Config): Promise<void> {
     kubeMetrics: () => (kubeMetrics ??= createKubeMetrics(registry)),
     certificates: watchCertificates(config, log, registry),
     nowMs: redis.nowMs,
-    survey: sources.survey,
+    survey,
     alarm: createAlarm(redis.client).raise,
   };
   const running = new Map<Role, Running>();
@@ -106,6 +105,11 @@ function openRegistry(): Registry {
   const registry = createRegistry();
   registerProcessMetrics(registry, VERSION);
   return registry;
+}
+
+function registerWork({ layout }: Config, ...[registry, sources]: Parameters<typeof registerPartWorkMetrics>): void {
+  if (layout === 'parts') registerPartWorkMetrics(registry, sources);
+  else registerWorkMetrics(registry, sources);
 }
 
 function watchCertificates({ redis }: Config, log: Logger, registry: Registry): CertificateMetrics {

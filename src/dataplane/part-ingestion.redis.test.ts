@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { keyOfSeries, parseExposition } from '../../test/support/prometheus/exposition.ts';
 import type { QueueRoute } from '../core/routing/routes.ts';
 import { createPartWriter } from '../part/control/part-writer.ts';
 import { createPartRoutingReader } from '../part/fate/routing-reader.ts';
@@ -14,6 +15,7 @@ import { onEachRedis } from '../redis/testing/each-redis.ts';
 import { createTenant, QUEUE, type SubscriptionShort } from '../redis/testing/tenant.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { createRegistry } from '../telemetry/metrics.ts';
+import { createPartIngressMetrics } from './ingress/ingress-metrics.ts';
 import { createIngress } from './ingress/server.ts';
 import { createPartIngestion } from './part-ingestion.ts';
 
@@ -64,7 +66,13 @@ onEachRedis(redis => {
     const alarms: string[] = [];
     const calls: { readonly sent: number; readonly answered: number }[] = [];
     let underWay = 0;
-    const store = createPartIngestion({ redis: redis(), nowMs: Date.now, alarm: slot => void alarms.push(slot) });
+    const registry = createRegistry();
+    const store = createPartIngestion({
+      redis: redis(),
+      nowMs: Date.now,
+      alarm: slot => void alarms.push(slot),
+      onRouted: createPartIngressMetrics(registry),
+    });
     const ingress = createIngress({
       store: {
         ...store,
@@ -77,7 +85,7 @@ onEachRedis(redis => {
         },
       },
       askMasters: redis().callAll,
-      registry: createRegistry(),
+      registry,
       log: createLogger({ level: 'silent' }),
       // What is known of the stream is read again only where the store asks for it.
       limits: { queueTtlMs: 3_600_000 },
@@ -120,7 +128,18 @@ onEachRedis(redis => {
         .toSorted(([a], [b]) => (a < b ? -1 : 1))
         .map(([, body]) => body);
     };
+    /** What was routed when it was stored, and what was not, by reason. */
+    async function counts() {
+      const all = parseExposition(await registry.metrics());
+      const of = (series: string) => all.find(each => keyOfSeries(each) === `sluice_ingress_${series}`)?.value;
+      return {
+        routed: of('routed_total{}'),
+        keyless: of('not_routed_total{reason="missing_group_key"}'),
+        inactive: of('not_routed_total{reason="not_activated"}'),
+      };
+    }
     return {
+      counts,
       tenant,
       path,
       part,
@@ -163,6 +182,22 @@ onEachRedis(redis => {
       expect(answer).toEqual({ status: 202, duplicate: false, groupKey: null });
       expect(await log()).toMatchObject([{ groupKey: '' }]);
       expect(await find(id)).toMatchObject({ meta: { id, groupKey: '' } });
+    });
+
+    test('is counted by where it was routed, or why it was not, once', async () => {
+      const { send, counts, p } = await start(['a', 'b']);
+      expect(await counts()).toEqual({ routed: 0, keyless: 0, inactive: 0 });
+      await send({ 'x-group': 'k', 'x-id': 'one' });
+      await send({ 'x-group': 'k', 'x-id': 'one' });
+      await send({ 'x-id': 'keyless' });
+      await send({ 'x-id': 'keyless' });
+      await send({ 'x-group': 'nobody-has-this' });
+      expect(await counts()).toEqual({ routed: 2, keyless: 1, inactive: 1 });
+      // Who will get it is not known yet.
+      await redis().call('hdel', p.keys, '');
+      await send({ 'x-group': 'nobody-has-this' });
+      await send({ 'x-group': 'k' });
+      expect(await counts()).toEqual({ routed: 2, keyless: 1, inactive: 1 });
     });
 
     test('is stored once with the id of its sender', async () => {

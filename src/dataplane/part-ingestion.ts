@@ -4,6 +4,7 @@ import { eventIdOf } from '../part/log/event-id.ts';
 import { createIngest, type PartEvent } from '../part/log/ingest.ts';
 import type { RedisClient } from '../redis/client.ts';
 import { createIngressReader, storedMeta } from '../redis/ingress-store.ts';
+import type { RoutedEvents } from './ingress/ingress-metrics.ts';
 import type { IngestAnswer, IngestItem, IngressStore } from './ingress/store.ts';
 
 /** Each stream has one part. */
@@ -24,8 +25,9 @@ export function createPartIngestion(deps: {
   readonly redis: RedisClient;
   readonly nowMs: () => number;
   readonly alarm: (slot: string) => void;
+  readonly onRouted: (routed: RoutedEvents) => void;
 }): IngressStore {
-  const { redis, nowMs, alarm } = deps;
+  const { redis, nowMs, alarm, onRouted } = deps;
   const ingest = createIngest(redis, nowMs);
   const metaOf = (tenant: string, queue: string) => partKeys({ tenant, queue, gen: '', number: NUMBER }).meta;
   const { readQueue, checkKey } = createIngressReader(redis, nowMs, alarm, metaOf);
@@ -48,6 +50,10 @@ export function createPartIngestion(deps: {
         const { answer, ref } = event;
         return { answer, ref: inboxRefOf(ref), id: items[i]?.id ?? eventIdOf(part, ref) };
       });
+      const withoutKey = items.filter(
+        ({ groupKey = '' }, i) => groupKey === '' && done.events[i]?.answer === 'OK',
+      ).length;
+      onRouted({ references: done.references, withoutKey, inactive: done.inactive });
       return { answers, isPartial: answers.length < items.length };
     },
   };

@@ -1,4 +1,5 @@
 import { createIngestion } from '../dataplane/ingestion.ts';
+import { createPartIngressMetrics } from '../dataplane/ingress/ingress-metrics.ts';
 import { createIngress } from '../dataplane/ingress/server.ts';
 import type { IngressStore } from '../dataplane/ingress/store.ts';
 import { createPartIngestion } from '../dataplane/part-ingestion.ts';
@@ -11,8 +12,10 @@ import { openSandboxSource } from './sandbox.ts';
 import { followServedCertificate } from './served-tls.ts';
 
 /** Opens where events are stored. */
-function openStore({ config, redis, nowMs, alarm }: Parts): IngressStore {
-  if (config.layout === 'parts') return createPartIngestion({ redis, nowMs, alarm });
+function openStore({ config, registry, redis, nowMs, alarm }: Parts): IngressStore {
+  if (config.layout === 'parts') {
+    return createPartIngestion({ redis, nowMs, alarm, onRouted: createPartIngressMetrics(registry) });
+  }
   return createIngestion({
     operations: createIngressOperations(redis, nowMs, alarm),
     lower: createHintIndex(redis, 'r').lower,

@@ -5,6 +5,7 @@ import { createDispatcherMetrics } from '../dataplane/dispatcher/dispatcher-metr
 import { createEndpointClient } from '../dataplane/dispatcher/endpoint-client.ts';
 import { createReplaySweep } from '../dataplane/dispatcher/replay-sweep.ts';
 import { createPartDispatcher } from '../dataplane/parts/part-dispatcher.ts';
+import { createPartMetrics } from '../dataplane/parts/part-metrics.ts';
 import { createRoom } from '../dataplane/parts/room.ts';
 import { createFindRecordedSlot } from '../part/inbox/recorded-slot.ts';
 import { createMembers } from '../part/members/members.ts';
@@ -38,7 +39,8 @@ export async function startPartDispatcher(parts: Parts): Promise<Running> {
   });
   const client = createEndpointClient({ allowedNetworks: config.allowedNetworks });
   const room = createRoom(ROOM);
-  const metrics = createDispatcherMetrics(registry, () => ROOM - room.free(), nowMs);
+  const metrics = createDispatcherMetrics(registry, () => partMetrics.sending(), nowMs);
+  const partMetrics = createPartMetrics(registry, () => ROOM - room.free(), metrics.failed);
   const name = randomUUID();
   const deliveryAlarm = createDeliveryAlarm({
     raise: member => alarm(changedDelivery(member)),
@@ -48,7 +50,8 @@ export async function startPartDispatcher(parts: Parts): Promise<Running> {
       return () => clearTimeout(timer);
     },
   });
-  const startPart = createStartPart(parts, { name, pushes, room, attempt: client.attempt, metrics, deliveryAlarm });
+  const { attempt } = client;
+  const startPart = createStartPart(parts, { name, pushes, room, attempt, metrics, partMetrics, deliveryAlarm });
   const members = createMembers(redis, name);
   const dispatcher = createPartDispatcher({
     redis,

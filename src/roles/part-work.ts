@@ -4,6 +4,7 @@ import type { DeliveryAlarm } from '../dataplane/dispatcher/delivery-alarm.ts';
 import type { DispatcherMetrics } from '../dataplane/dispatcher/dispatcher-metrics.ts';
 import type { EndpointClient } from '../dataplane/dispatcher/endpoint-client.ts';
 import type { PartWork } from '../dataplane/parts/part-dispatcher.ts';
+import type { PartMetrics } from '../dataplane/parts/part-metrics.ts';
 import { createPartWorker } from '../dataplane/parts/part-worker.ts';
 import type { Room } from '../dataplane/parts/room.ts';
 import { createUpkeep, type Upkeep } from '../dataplane/parts/upkeep.ts';
@@ -31,6 +32,7 @@ export interface SharedWork {
   readonly room: Room;
   readonly attempt: EndpointClient['attempt'];
   readonly metrics: DispatcherMetrics;
+  readonly partMetrics: PartMetrics;
   readonly deliveryAlarm: DeliveryAlarm;
 }
 
@@ -49,19 +51,25 @@ export function createStartPart(parts: Parts, shared: SharedWork): (part: Part) 
   let starts = 0;
   return function startPart(part) {
     let home: Upkeep | undefined;
+    const { tally, setHome, observe, leave } = shared.partMetrics.join();
     // Claims of a part are told apart by this name, also where the same process left the part and came back.
-    const own = { ...deps, name: `${shared.name}.${(starts++).toString(36)}` };
+    const own = { ...deps, tally, name: `${shared.name}.${(starts++).toString(36)}` };
     const worker = createPartWorker({ ...own, onActivity: hold => home?.wake(hold) }, part);
+    observe(worker.sending);
     return {
       setHome(isHome) {
         if (isHome === (home !== undefined)) return;
         const left = home;
-        home = isHome ? createUpkeep(upkeepDeps, part) : undefined;
+        home = isHome
+          ? createUpkeep({ ...upkeepDeps, onExpired: tally.expired, onFailure: tally.failed }, part)
+          : undefined;
+        setHome(isHome);
         home?.start();
         left?.stop().catch(() => {});
       },
       async stop() {
         await Promise.all([worker.stop(), home?.stop()]);
+        leave();
       },
     };
   };

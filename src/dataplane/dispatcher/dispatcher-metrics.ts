@@ -69,7 +69,7 @@ export function createDispatcherMetrics(
   });
   const failures = new Counter({
     name: 'sluice_dispatcher_failures_total',
-    help: 'Number of times work on a subscription failed and had to be retried, e.g. due to Redis being unavailable.',
+    help: 'Number of times work on a subscription, or on a part, failed and had to be retried, e.g. due to Redis being unavailable.',
     registers,
   });
   const latency = createPlainHistogram({

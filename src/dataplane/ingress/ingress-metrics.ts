@@ -90,3 +90,31 @@ export function createIngressMetrics(registry: Registry): IngressMetrics {
     },
   };
 }
+
+/** What became of stored events. */
+export interface RoutedEvents {
+  readonly references: number;
+  readonly withoutKey: number;
+  readonly inactive: number;
+}
+
+/** Creates the metrics of an ingress whose events are routed in the step that stores them. Returns what counts a step. */
+export function createPartIngressMetrics(registry: Registry): (routed: RoutedEvents) => void {
+  const routed = new Counter({
+    name: 'sluice_ingress_routed_total',
+    help: 'Number of deliveries created when events were stored. Deliveries created later are counted in sluice_dispatcher_routed_total.',
+    registers: [registry],
+  });
+  const notRouted = new Counter({
+    name: 'sluice_ingress_not_routed_total',
+    help: 'Number of stored events without any delivery, by reason: missing_group_key, or not_activated (group key not activated for any subscription).',
+    labelNames: ['reason'] as const,
+    registers: [registry],
+  });
+  for (const reason of ['missing_group_key', 'not_activated']) notRouted.inc({ reason }, 0);
+  return ({ references, withoutKey, inactive }) => {
+    if (references > 0) routed.inc(references);
+    if (withoutKey > 0) notRouted.inc({ reason: 'missing_group_key' }, withoutKey);
+    if (inactive > 0) notRouted.inc({ reason: 'not_activated' }, inactive);
+  };
+}

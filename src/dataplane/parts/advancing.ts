@@ -18,7 +18,9 @@ export function createAdvancing(options: {
   readonly advance: Advance;
   readonly part: Part;
   /** Lanes may wait now. */
-  readonly onRouted: () => void;
+  readonly onRouted: (references: number) => void;
+  /** Why the part is held back, as each call answers. */
+  readonly onHold: (hold: string | undefined) => void;
   /** The part's control data are missing. */
   readonly onClosed: () => void;
   readonly onError: (error: unknown) => void;
@@ -38,7 +40,8 @@ export function createAdvancing(options: {
         if (answer.answer === 'CLOSED') options.onClosed();
         return answer.answer === 'CLOSED';
       }
-      if (answer.references > 0) options.onRouted();
+      options.onHold(answer.hold);
+      if (answer.references > 0) options.onRouted(answer.references);
       if (stopped) return false;
       if (!answer.more && !again) return answer.hold !== undefined;
     }

@@ -22,6 +22,7 @@ const PUSH_MS = 200;
 const LATE_CALL_MS = 10_000;
 /** How long a part without control data, or full of others, is left alone. */
 const CLOSED_MS = 1_000;
+const RESULTS = { OK: 'ok', CLOSED: 'closed', HELD: 'held', GONE: 'gone' } as const;
 const RETRY = { firstMs: 100, mostMs: 1_000 };
 /** How long a stopping worker without attempts waits for Redis. What it could not end is sent again by others. */
 const STOP_PATIENCE_MS = 10_000;
@@ -184,6 +185,7 @@ export function createExchangeLoop(options: {
     try {
       answer = await deps.exchange(part, { ...holding, ...seen }, completing, most);
     } catch (error) {
+      deps.tally?.exchanged('failed');
       // It may have been made all the same. What is said twice is taken once; what was claimed is looked for.
       book.notWritten();
       isWanted = true;
@@ -194,6 +196,7 @@ export function createExchangeLoop(options: {
       }, LATE_CALL_MS);
       throw error;
     }
+    deps.tally?.exchanged(RESULTS[answer.answer]);
     if (answer.answer === 'GONE') {
       book.notWritten();
       stopTimers();
@@ -254,6 +257,7 @@ export function createExchangeLoop(options: {
         if (book.has(lane, ref)) continue;
         book.giveBack(lane, ref);
         room.take(1);
+        deps.tally?.returned('lost', 1);
       }
     } catch (error) {
       reclaimWanted = true;

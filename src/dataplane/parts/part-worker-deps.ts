@@ -8,6 +8,7 @@ import type { DeliveryNews } from '../../redis/delivery-news.ts';
 import type { PushConnection } from '../../redis/push-connection.ts';
 import type { DeliverDeps } from '../dispatcher/deliver.ts';
 import type { SlotOpening } from './opened-slots.ts';
+import type { PartTally } from './part-metrics.ts';
 import type { Room } from './room.ts';
 
 /** What the workers of all parts of a process share. */
@@ -28,6 +29,8 @@ export interface PartWorkerDeps extends SlotOpening, Omit<DeliverDeps, 'nowMs'> 
   readonly onDisabled: (part: Part, slot: string) => void;
   /** Deliveries of a subscription go differently now. */
   readonly onDelivery: (part: Part, slot: string, news: DeliveryNews) => void;
+  /** What is counted of the part. */
+  readonly tally?: PartTally;
   /** Control data of a part are missing. */
   readonly onClosed: (part: Part) => void;
 }

@@ -9,6 +9,7 @@ import { createExchangeLoop } from './exchange-loop.ts';
 import type { HeldClaim } from './held-claim.ts';
 import { createOpenSlots, type OpenedSlot } from './opened-slots.ts';
 import { createPartClock } from './part-clock.ts';
+import type { ReturnCause } from './part-metrics.ts';
 import type { PartWorkerDeps } from './part-worker-deps.ts';
 import { createPushCount } from './push-count.ts';
 import { createSlotQueues, released } from './slot-queues.ts';
@@ -26,6 +27,8 @@ const LONGEST_WAIT_MS = 2 ** 31 - 1;
 const LOOK_MS = 300_000;
 
 export interface PartWorker {
+  /** Attempts under way. */
+  readonly sending: () => number;
   /**
    * Finishes what is under way, gives back the rest, and leaves the part. While Redis is away, it waits for it for a
    * limited time.
@@ -45,7 +48,11 @@ export function createPartWorker(deps: PartWorkerDeps, part: Part): PartWorker {
   const count = createPushCount();
   const readBody = createReadBody(deps.readBodies, part);
   const attempt = createAttempt({ ...deps, nowMs: clock.nowMs }, part);
-  const fail = (error: unknown, what: string) => log.debug({ err: error as Error, queue: part.queue }, what);
+  const { tally } = deps;
+  function fail(error: unknown, what: string): void {
+    tally?.failed();
+    log.debug({ err: error as Error, queue: part.queue }, what);
+  }
   let version = '0';
   let advancedVersion: string | undefined;
   let isListening = false;
@@ -57,12 +64,10 @@ export function createPartWorker(deps: PartWorkerDeps, part: Part): PartWorker {
     openSlots: createOpenSlots(deps, part),
     version: () => version,
     wallMs: deps.wallMs,
-    isFresh({ atMs }) {
-      const nowMs = monotonicMs();
-      return !isStopping && nowMs - atMs <= FRESH_MS && nowMs - loop.acknowledgedMs() <= ACKNOWLEDGED_MS;
-    },
+    isFresh: held => !isStopping && isFresh(held),
     send,
     finish(held, completion) {
+      if (completion.outcome === 'released') tally?.returned(returnCauseOf(held), 1);
       const next = book.end(held, completion);
       if (next !== undefined) queues.add(next);
       loop.completed();
@@ -73,8 +78,15 @@ export function createPartWorker(deps: PartWorkerDeps, part: Part): PartWorker {
   const advancing = createAdvancing({
     advance: deps.advance,
     part,
-    onRouted: () => loop.want(),
-    onClosed: () => deps.onClosed(part),
+    onRouted(references) {
+      tally?.routed(references);
+      loop.want();
+    },
+    onHold: hold => tally?.held(hold),
+    onClosed() {
+      tally?.held('closed');
+      deps.onClosed(part);
+    },
     onError: error => fail(error, 'part could not be advanced'),
   });
 
@@ -100,6 +112,16 @@ export function createPartWorker(deps: PartWorkerDeps, part: Part): PartWorker {
     onMissing: () => deps.onClosed(part),
     onFailure: fail,
   });
+
+  function isFresh({ atMs }: HeldClaim): boolean {
+    const nowMs = monotonicMs();
+    return nowMs - atMs <= FRESH_MS && nowMs - loop.acknowledgedMs() <= ACKNOWLEDGED_MS;
+  }
+
+  function returnCauseOf(held: HeldClaim): ReturnCause {
+    if (isStopping) return 'stopped';
+    return isFresh(held) ? 'unavailable' : 'late';
+  }
 
   async function send(slot: OpenedSlot, held: HeldClaim) {
     const { event } = held;
@@ -170,6 +192,7 @@ export function createPartWorker(deps: PartWorkerDeps, part: Part): PartWorker {
     noteVersion(answer.version);
     if (advancedVersion !== version || answer.hold !== undefined) advance();
     if (answer.answer === 'CLOSED') deps.onClosed(part);
+    else tally?.held(answer.hold);
     for (const slot of answer.disabled) deps.onDisabled(part, slot);
     for (const { slot, news } of answer.news) deps.onDelivery(part, slot, news);
     for (const lapsed of answer.lapsed) evict(lapsed);
@@ -186,7 +209,9 @@ export function createPartWorker(deps: PartWorkerDeps, part: Part): PartWorker {
       .evict(part, lapsed)
       .then(
         answer => {
-          if (answer.answer === 'OK' && answer.claims > 0) loop.want();
+          if (answer.answer !== 'OK' || answer.claims === 0) return;
+          tally?.returned('evicted', answer.claims);
+          loop.want();
         },
         error => fail(error, 'dispatcher could not be evicted'),
       )
@@ -208,6 +233,7 @@ export function createPartWorker(deps: PartWorkerDeps, part: Part): PartWorker {
   }, LOOK_MS);
 
   return {
+    sending: queues.sending,
     async stop() {
       isStopping = true;
       advancing.stop();

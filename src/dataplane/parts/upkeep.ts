@@ -36,6 +36,8 @@ export interface UpkeepDeps {
   readonly onExpired?: (neverRouted: number) => void;
   /** Nothing is routed for want of tokens, or of the account. */
   readonly onHeld?: (cause: 'SHORT' | 'CLOSED') => void;
+  /** Something failed and is tried again. */
+  readonly onFailure?: () => void;
   readonly log: Logger;
   /** For tests. */
   readonly times?: Partial<typeof TIMES>;
@@ -117,7 +119,10 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
   let wokenMs = Number.NEGATIVE_INFINITY;
   let alarmedMs = Number.NEGATIVE_INFINITY;
   let isStopping = false;
-  const fail = (what: string) => (error: unknown) => log.debug({ err: error as Error, queue: part.queue }, what);
+  const fail = (what: string) => (error: unknown) => {
+    deps.onFailure?.();
+    log.debug({ err: error as Error, queue: part.queue }, what);
+  };
 
   const sweeping = createJob(async () => {
     while (!isStopping) {

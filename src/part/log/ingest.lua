@@ -4,9 +4,10 @@
 --@keys meta log body keys subs positions claims lanes pending waiting turns retries counts ready channel lists reasons ids*
 --@args gen cfgv hour ...
 -- More: (id, group key, metadata, body)*; as id '', 16 bytes of the hash of a sender's id, or the ref that an id of ours names
--- Returns {OK, now, lines}: O ref (stored), D ref (known), R (an id of ours that no event has), F (the quota is used up).
---         Fewer lines than events: the others would pass 1,000 references, and are the next call. Or one word: GONE (no such
---         part), STALE (another cfgv), CLOSED (takes no events), CLOCK and now: `hour` is not that of the part.
+-- Returns {OK, now, lines, references, inactive}: lines: O ref (stored), D ref (known), R (an id of ours that no event has),
+--         F (the quota is used up). Fewer lines than events: the others would pass 1,000 references, and are the next call.
+--         references: to which the events were routed. inactive: events whose group key is active for nobody. Or one word:
+--         GONE (no such part), STALE (another cfgv), CLOSED (takes no events), CLOCK and now: `hour` is not that of the part.
 -- Refused as a whole, before its first write, when Redis is out of memory (no allow-oom).
 --@include ../lanes/clock.lua
 --@include ../lanes/refs.lua
@@ -144,6 +145,8 @@ local lines, newIds, events, bodies, bodyBytes = {}, {}, {}, {}, 0
 local bytes, maxBytes, stored, storedBytes = tonumber(meta.bytes or '0'), tonumber(meta.maxBytes or '0'), 0, 0
 local used, granted = tonumber(meta.used or '0'), tonumber(meta.granted or '') or math.huge
 local spent, pushed, pushedBytes = 0, 0, 0
+-- A script may have 200 locals.
+meta.references, meta.inactive = 0, 0
 local function nextRef()
   if now > tailMs then
     tailMs, sequence = now, 0
@@ -215,6 +218,7 @@ for i = FIRST, FIRST + 4 * count - 1, 4 do
       events[#events + 1] = eventText(ref, groupKey, eventMeta, body, #body, claims)
       pushedBytes = pushedBytes + #groupKey + #eventMeta + (#body > PUSHED_BODY and 0 or #body) + 40
     end
+    meta.references = meta.references + #slots
     if not hold then
       if #targets == 0 and not targets.isWaitedFor then missed.unrouted = missed.unrouted + 1 end
       if groupKey == '' then
@@ -222,6 +226,7 @@ for i = FIRST, FIRST + 4 * count - 1, 4 do
       else
         missed.notActivated = missed.notActivated + math.max(0, tonumber(meta.live or '0') - #targets / 2)
       end
+      if slotsOf[groupKey] and #slotsOf[groupKey] == 0 then meta.inactive = meta.inactive + 1 end
     end
   end
 end
@@ -270,4 +275,4 @@ if pushed > 0 or #behind > 0 or waiting or isUntold then
   if heard == 0 and pushed > 0 then to.room = 0 end
   if pushed > 0 then writeReady(dispatcher, to) end
 end
-return { 'OK', now, table.concat(lines, '\n') }
+return { 'OK', now, table.concat(lines, '\n'), meta.references, meta.inactive }

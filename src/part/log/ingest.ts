@@ -34,6 +34,10 @@ export type IngestAnswer =
       readonly nowMs: number;
       /** Of the first events. Those without an answer are not stored: with them the call would do too much. */
       readonly events: readonly EventAnswer[];
+      /** References that the events were routed to in the same step. */
+      readonly references: number;
+      /** Events with a group key that is active for nobody. */
+      readonly inactive: number;
     }
   | { readonly answer: 'GONE' | 'STALE' | 'CLOSED' };
 
@@ -79,9 +83,10 @@ export function createIngest(redis: ScriptClient, nowMs: () => number = Date.now
       const listed: string[] = [];
       if (named) for (let at = hour - HOURS_BEFORE; at <= hour + HOURS_AFTER; at++) listed.push(keys.ids(at));
       const args = { gen: part.gen, cfgv, hour };
-      const [word, now, lines] = await callScript(redis, INGEST, { keys, listed, args, more });
+      const [word, now, lines, references, inactive] = await callScript(redis, INGEST, { keys, listed, args, more });
       if (word === 'OK') {
-        return { answer: word, nowMs: now as number, events: (lines as string).split('\n').map(readLine) };
+        const counts = { references: references as number, inactive: inactive as number };
+        return { answer: word, nowMs: now as number, events: (lines as string).split('\n').map(readLine), ...counts };
       }
       if (word !== 'CLOCK') return { answer: word as 'GONE' };
       ahead += Math.floor((now as number) / HOUR_MS) - hour;

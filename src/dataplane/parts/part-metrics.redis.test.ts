@@ -1,0 +1,179 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { keyOfSeries, parseExposition } from '../../../test/support/prometheus/exposition.ts';
+import { type RedisServer, startRedis } from '../../../test/support/redis/server.ts';
+import { connectRedis, type RedisClient } from '../../redis/client.ts';
+import { createLogger } from '../../telemetry/log.ts';
+import { createRegistry } from '../../telemetry/metrics.ts';
+import { createPartMetrics } from './part-metrics.ts';
+import type { PartWorkerDeps } from './part-worker-deps.ts';
+import { createPartWorld } from './testing/part-world.ts';
+import { startProxy } from './testing/proxy.ts';
+import { startSink } from './testing/sink.ts';
+
+const soon = { timeout: 15_000, interval: 10 };
+const KEYS = ['g0', 'g1', 'g2', 'g3'];
+
+let server: RedisServer;
+let redis: RedisClient;
+beforeAll(async () => {
+  server = await startRedis({});
+  redis = await connectRedis(server.url, createLogger({ level: 'silent' }));
+});
+afterAll(async () => {
+  await redis.close();
+  await server.stop();
+});
+
+/** A part with one subscription; each worker has metrics of its own. */
+async function start(row = {}) {
+  const world = await createPartWorld(redis, server.url);
+  const sink = await startSink();
+  await world.subscribe('a', sink, KEYS, row);
+  async function startWorker(
+    name: string,
+    alter: Parameters<typeof world.startWorker>[1] = () => ({}),
+    to = server.url,
+  ) {
+    const registry = createRegistry();
+    const failures = { count: 0 };
+    const metrics = createPartMetrics(
+      registry,
+      () => 0,
+      () => failures.count++,
+    );
+    const tallied = metrics.join();
+    const worker = await world.startWorker(name, deps => ({ tally: tallied.tally, ...alter(deps) }), to);
+    tallied.observe(worker.sending);
+    /** Value of a series, without what begins the names of all. */
+    async function valueOf(series: string): Promise<number | undefined> {
+      const all = parseExposition(await registry.metrics());
+      return all.find(each => keyOfSeries(each) === `sluice_dispatcher_${series}`)?.value;
+    }
+    const becomes = (series: string, value: number) =>
+      vi.waitFor(async () => expect(await valueOf(series), series).toBe(value), soon);
+    return { ...worker, ...tallied, metrics, valueOf, becomes, failures };
+  }
+  const isEmpty = () => vi.waitFor(async () => expect(await world.isEmpty()).toBe(true), soon);
+  return { world, sink, startWorker, isEmpty };
+}
+
+test('exchanges are counted by result, and attempts while they are under way', async () => {
+  const { world, sink, startWorker, isEmpty } = await start();
+  const answers: (() => void)[] = [];
+  sink.control.script = (_arrival, response) => void answers.push(() => response.end());
+  const d = await startWorker('d1');
+  await d.becomes('exchanges_total{result="ok"}', 1);
+  await world.send('g0', 'g1');
+  await vi.waitFor(() => expect(answers).toHaveLength(2), soon);
+  expect(d.metrics.sending()).toBe(2);
+  for (const answer of answers) answer();
+  await isEmpty();
+  expect(await d.valueOf('exchanges_total{result="ok"}')).toBeGreaterThan(1);
+  expect(d.metrics.sending()).toBe(0);
+  expect(d.failures.count).toBe(0);
+  // Its control data get lost while an attempt is under way.
+  await world.send('g2');
+  await vi.waitFor(() => expect(answers).toHaveLength(3), soon);
+  await redis.call('hdel', world.keys.meta, 'ready');
+  answers[2]?.();
+  await d.becomes('exchanges_total{result="closed"}', 1);
+});
+
+test('a part that is held back is told with its cause by its home alone, and what is routed later is counted', async () => {
+  const { world, sink, startWorker, isEmpty } = await start();
+  const d = await startWorker('d1');
+  d.setHome(true);
+  const other = await startWorker('d2');
+  expect(await d.valueOf('parts{duty="home"}')).toBe(1);
+  expect(await other.valueOf('parts{duty="work"}')).toBe(1);
+  await world.change({ kind: 'meta', field: 'granted', value: '0' });
+  await world.send('g0', 'g1', 'g2');
+  await d.becomes('parts_held{cause="tokens"}', 1);
+  expect(await other.valueOf('parts_held{cause="tokens"}')).toBe(0);
+  await redis.call('hdel', world.keys.keys, '');
+  await d.becomes('parts_held{cause="control_data"}', 1);
+  expect(await d.valueOf('parts_held{cause="tokens"}')).toBe(0);
+  expect(await d.valueOf('routed_total{}')).toBe(0);
+  await world.change({ kind: 'marker' }, { kind: 'meta', field: 'granted', value: '100' });
+  await vi.waitFor(() => expect(sink.arrivals).toHaveLength(3), soon);
+  await isEmpty();
+  await d.becomes('parts_held{cause="control_data"}', 0);
+  const routed = [await d.valueOf('routed_total{}'), await other.valueOf('routed_total{}')];
+  expect((routed[0] ?? 0) + (routed[1] ?? 0)).toBe(3);
+  d.leave();
+  expect(await d.valueOf('parts{duty="home"}')).toBe(0);
+});
+
+test('claims are counted that are taken from a dispatcher which died', async () => {
+  const { world, sink, startWorker, isEmpty } = await start();
+  sink.control.script = () => {};
+  const dying = await startWorker('d1');
+  await world.send('g0', 'g1');
+  await vi.waitFor(() => expect(sink.arrivals).toHaveLength(2), soon);
+  const d = await startWorker('d2');
+  sink.control.script = (_arrival, response) => response.end();
+  await dying.die();
+  await isEmpty();
+  await d.becomes('returned_claims_total{cause="evicted"}', 2);
+});
+
+test('claims are counted whose push was lost', async () => {
+  const { world, startWorker, isEmpty } = await start();
+  let losesNext = false;
+  const d = await startWorker(
+    'd1',
+    ({ pushes }): Partial<PartWorkerDeps> => ({
+      pushes: {
+        ...pushes,
+        listen: (channel, listener) =>
+          pushes.listen(channel, {
+            ...listener,
+            onMessage(message) {
+              if (losesNext && message.includes('d1 ')) losesNext = false;
+              else listener.onMessage(message);
+            },
+          }),
+      },
+    }),
+  );
+  await world.send('g0');
+  await isEmpty();
+  losesNext = true;
+  await world.send('g1');
+  await vi.waitFor(() => expect(losesNext).toBe(false), soon);
+  await world.send('g2');
+  await isEmpty();
+  expect(await d.valueOf('returned_claims_total{cause="lost"}')).toBe(1);
+});
+
+test('claims are counted that were too old when their turn came, or that could not be sent', async () => {
+  const { world, sink, startWorker } = await start({ cap: 1 });
+  const answers: (() => void)[] = [];
+  sink.control.script = (_arrival, response) => void answers.push(() => response.end());
+  const d = await startWorker('d1');
+  await world.send('g0');
+  await vi.waitFor(() => expect(answers).toHaveLength(1), soon);
+  await world.send('g1');
+  await new Promise(resolve => setTimeout(resolve, 1_200));
+  answers[0]?.();
+  await d.becomes('returned_claims_total{cause="late"}', 1);
+  await vi.waitFor(() => expect(answers).toHaveLength(2), soon);
+  await world.send('g2');
+  await world.change(world.rowOf('a', { cap: 1, send: 'held' }));
+  answers[1]?.();
+  await d.becomes('returned_claims_total{cause="unavailable"}', 1);
+});
+
+test('exchanges without an answer are counted, as failures too', async () => {
+  const { world, startWorker, isEmpty } = await start();
+  const proxy = await startProxy(server.url);
+  const d = await startWorker('d1', undefined, proxy.url);
+  await world.send('g0');
+  await isEmpty();
+  expect(d.failures.count).toBe(0);
+  proxy.loseAnswers(1);
+  await world.send('g1', 'g1');
+  await d.becomes('exchanges_total{result="failed"}', 1);
+  expect(d.failures.count).toBeGreaterThan(0);
+  await isEmpty();
+});

@@ -1,0 +1,163 @@
+import { Counter, Gauge, type Registry } from '../../telemetry/metrics.ts';
+import { createTally } from '../../telemetry/tally.ts';
+
+/** ok; closed: control data are missing; held: four others are at work; gone: the part is; failed: Redis gave no answer. */
+export type ExchangeResult = 'ok' | 'closed' | 'held' | 'gone' | 'failed';
+
+const EXCHANGE_RESULTS: readonly ExchangeResult[] = ['ok', 'closed', 'held', 'gone', 'failed'];
+
+/**
+ * evicted: of a dispatcher that was not heard of; lost: pushed or answered, and never read; late: too old to be sent by;
+ * unavailable: the subscription was paused or could not be opened; stopped: this process leaves the part.
+ */
+export type ReturnCause = 'evicted' | 'lost' | 'late' | 'unavailable' | 'stopped';
+
+const RETURN_CAUSES: readonly ReturnCause[] = ['evicted', 'lost', 'late', 'unavailable', 'stopped'];
+
+/** Labels of why a part is held back, by `hold` of its meta; closed is what calls answer. */
+const HOLD_CAUSES = {
+  tokens: 'tokens',
+  gates: 'control_data',
+  closed: 'control_data',
+  wide: 'wide_event',
+  behind: 'catching_up',
+} as const;
+
+/** What is counted of one part. */
+export interface PartTally {
+  readonly exchanged: (result: ExchangeResult) => void;
+  readonly returned: (cause: ReturnCause, claims: number) => void;
+  /** References that were routed after their events had been stored. */
+  readonly routed: (references: number) => void;
+  /** Retention removed events before subscriptions had got them: how many times both. */
+  readonly expired: (neverRouted: number) => void;
+  /** Why the part is held back, as far as is known; undefined if it isn't. */
+  readonly held: (hold: string | undefined) => void;
+  readonly failed: () => void;
+}
+
+/** A part that this process works on. */
+export interface TalliedPart {
+  readonly tally: PartTally;
+  readonly setHome: (isHome: boolean) => void;
+  /** Registers what knows the number of attempts under way. */
+  readonly observe: (sending: () => number) => void;
+  readonly leave: () => void;
+}
+
+interface Seen {
+  isHome: boolean;
+  hold: string | undefined;
+  sending: () => number;
+}
+
+/** Counts and gauges over the parts of a process, without a label that says which. */
+export interface PartMetrics {
+  readonly join: () => TalliedPart;
+  /** Attempts under way in all parts. */
+  readonly sending: () => number;
+}
+
+/**
+ * @param claims number of claims that the process holds
+ * @param failed counts work that failed and is repeated
+ */
+export function createPartMetrics(registry: Registry, claims: () => number, failed: () => void): PartMetrics {
+  const parts = new Set<Seen>();
+  const counters = createCounters(registry);
+  registerGauges(registry, parts, claims);
+  return {
+    sending: () => [...parts].reduce((sum, { sending }) => sum + sending(), 0),
+    join() {
+      const seen: Seen = { isHome: false, hold: undefined, sending: () => 0 };
+      parts.add(seen);
+      return {
+        tally: { ...counters, failed, held: hold => void (seen.hold = hold) },
+        setHome: isHome => void (seen.isHome = isHome),
+        observe: sending => void (seen.sending = sending),
+        leave: () => void parts.delete(seen),
+      };
+    },
+  };
+}
+
+function createCounters(registry: Registry): Pick<PartTally, 'exchanged' | 'returned' | 'routed' | 'expired'> {
+  const registers = [registry];
+  const results = createTally<ExchangeResult>();
+  const exchanges = new Counter({
+    name: 'sluice_dispatcher_exchanges_total',
+    help: 'Number of calls that write completed attempts and claim further events, by result: ok, closed (control data is missing), held (four other dispatchers work on the part), gone (the part was removed), or failed (no response from Redis).',
+    labelNames: ['result'] as const,
+    registers,
+    collect() {
+      results.take((result, count) => this.inc({ result }, count));
+    },
+  });
+  for (const result of EXCHANGE_RESULTS) exchanges.inc({ result }, 0);
+  const returned = new Counter({
+    name: 'sluice_dispatcher_returned_claims_total',
+    help: 'Number of claims that were returned without an attempt, by cause: evicted (taken from a dispatcher that stopped responding), lost (never reached this process), late (too old, because others were sent first or the process was too slow), unavailable (subscription paused or not readable), or stopped (this process stops working on the part).',
+    labelNames: ['cause'] as const,
+    registers,
+  });
+  for (const cause of RETURN_CAUSES) returned.inc({ cause }, 0);
+  const routed = new Counter({
+    name: 'sluice_dispatcher_routed_total',
+    help: 'Number of deliveries created after their events had been stored, because the part was held back or the subscription was behind.',
+    registers,
+  });
+  const notRouted = new Counter({
+    name: 'sluice_dispatcher_not_routed_total',
+    help: 'Number of events missed by subscriptions, by reason: expired (the retention period ended before the event was routed).',
+    labelNames: ['reason'] as const,
+    registers,
+  });
+  notRouted.inc({ reason: 'expired' }, 0);
+  return {
+    exchanged: results.add,
+    returned: (cause, claims) => returned.inc({ cause }, claims),
+    routed: references => routed.inc(references),
+    expired: neverRouted => notRouted.inc({ reason: 'expired' }, neverRouted),
+  };
+}
+
+function registerGauges(registry: Registry, parts: ReadonlySet<Seen>, claims: () => number): void {
+  const registers = [registry];
+  const count = (is: (part: Seen) => boolean) => [...parts].filter(is).length;
+  new Gauge({
+    name: 'sluice_dispatcher_claims',
+    help: 'Number of claims held by this process, from when an event is claimed until its result has been written. Limited to 4,096.',
+    registers,
+    collect() {
+      this.set(claims());
+    },
+  });
+  new Gauge({
+    name: 'sluice_dispatcher_parts',
+    help: 'Number of parts that this process works on, by duty: home (also routes on, gets tokens, and removes expired events) or work (only sends). Each part has one home across all dispatchers.',
+    labelNames: ['duty'] as const,
+    registers,
+    collect() {
+      this.set(
+        { duty: 'home' },
+        count(({ isHome }) => isHome),
+      );
+      this.set(
+        { duty: 'work' },
+        count(({ isHome }) => !isHome),
+      );
+    },
+  });
+  new Gauge({
+    name: 'sluice_dispatcher_parts_held',
+    help: 'Number of parts with this process as their home where events are stored but not routed for now, by cause: tokens (account without tokens), control_data (missing in Redis), wide_event (an event with more than 1,000 deliveries), or catching_up.',
+    labelNames: ['cause'] as const,
+    registers,
+    collect() {
+      for (const cause of new Set(Object.values(HOLD_CAUSES))) {
+        const isOf = ({ isHome, hold = '' }: Seen) => isHome && HOLD_CAUSES[hold as keyof typeof HOLD_CAUSES] === cause;
+        this.set({ cause }, count(isOf));
+      }
+    },
+  });
+}
