@@ -120,6 +120,13 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
   SluiceRouterFailing: grows('sluice_router_failures_total', 13, 11),
   SluiceAccountsOutOfTokens: stays('sluice_controller_accounts_short', 1, 0),
   SluiceDeliveryStuck: stays('sluice_work_overdue_seconds{index="subscriptions"}', 31, 29),
+  SluiceClaimsLost: {
+    firing: { 'sluice_dispatcher_returned_claims_total{cause="lost"}': '0+13x120' },
+    silent: {
+      'sluice_dispatcher_returned_claims_total{cause="lost"}': '0+11x120',
+      'sluice_dispatcher_returned_claims_total{cause="late"}': '0+100x120',
+    },
+  },
   SluiceReplaysStuck: stays('sluice_work_overdue_seconds{index="replays"}', 301, 299),
   SluiceDispatcherFailing: grows('sluice_dispatcher_failures_total', 13, 11),
   SluiceAttemptsFailing: share(

@@ -11,8 +11,9 @@ import { keyOfSeries, parseExposition, type Series } from '../../support/prometh
 import type { Sluice } from '../../support/sluice.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { QUERIES } from '../../telemetry/first-steps.ts';
-import { missingFrom } from '../../telemetry/selectors.ts';
+import { alternativesOf, mentions, missingFrom } from '../../telemetry/selectors.ts';
 import { type FacadeWorld, openFacadeWorld } from '../rest/support/facade-world.ts';
+import { IS_PARTS } from '../support/audit.ts';
 import { eventually } from '../support/deadline.ts';
 import { createPublisher, makeSample } from '../support/publisher.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
@@ -53,16 +54,35 @@ const liveADay = (name: string) => liveOneDay({ world, sluice, receiver }, name)
 /** Not ours, and of the process alone. */
 const OF_NODE = /^(?:process|nodejs)_/;
 
+/** Names of the documented metrics that exist in both layouts, and in each of them alone. */
+function readDocumented() {
+  const page = readFileSync(join(ROOT, 'docs', 'metrics.md'), 'utf8');
+  const documented = { both: [] as string[], queues: [] as string[], parts: [] as string[] };
+  for (const section of page.split(/^## /m).slice(1)) {
+    const [, layout = 'both'] = /^.* \(`SLUICE_LAYOUT=(queues|parts)`\)$/m.exec(section.split('\n', 1)[0] ?? '') ?? [];
+    const names = [...section.matchAll(/^\| `(\w+)` \| /gm)].map(([, name = '']) => name);
+    documented[layout as 'both'].push(...names);
+  }
+  return documented;
+}
+
+const DOCUMENTED = readDocumented();
+const [LAYOUT, OTHER] = IS_PARTS ? (['parts', 'queues'] as const) : (['queues', 'parts'] as const);
+
 test('every documented metric is seen, and none of ours is undocumented', async () => {
   await liveADay('first');
   const { text } = await scrape();
   const seen = [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name = '']) => name);
-  const page = readFileSync(join(ROOT, 'docs', 'metrics.md'), 'utf8');
-  const documented = [...page.matchAll(/^\| `(\w+)` \| /gm)].map(([, name = '']) => name);
+  const documented = [...DOCUMENTED.both, ...DOCUMENTED[LAYOUT]];
+  expect(DOCUMENTED.queues.length).toBeGreaterThan(5);
+  expect(DOCUMENTED.parts.length).toBeGreaterThan(5);
   expect(documented.length).toBeGreaterThan(50);
   expect(seen.filter(name => !OF_NODE.test(name)).toSorted()).toEqual(documented.toSorted());
   expect(seen).toEqual(expect.arrayContaining(['process_cpu_seconds_total', 'nodejs_eventloop_lag_p99_seconds']));
 });
+
+/** The role that routes events when they have been stored. */
+const ROUTES = IS_PARTS ? 'ingress' : 'router';
 
 test('what happened is counted', async () => {
   let series: Series[] = [];
@@ -78,20 +98,22 @@ test('what happened is counted', async () => {
   expect({
     accepted: valueOf('sluice_ingress_events_total{result="accepted"}'),
     duplicate: valueOf('sluice_ingress_events_total{result="duplicate"}'),
-    keyless: valueOf('sluice_router_not_routed_total{reason="missing_group_key"}'),
-    routed: valueOf('sluice_router_routed_total{}'),
+    keyless: valueOf(`sluice_${ROUTES}_not_routed_total{reason="missing_group_key"}`),
+    inactive: valueOf(`sluice_${ROUTES}_not_routed_total{reason="not_activated"}`),
+    routed: valueOf(`sluice_${ROUTES}_routed_total{}`),
     delivered: valueOf('sluice_dispatcher_events_total{result="delivered"}'),
     ages: valueOf('sluice_dispatcher_delivery_age_seconds_count{}'),
     missing: valueOf('sluice_facade_refused_tokens_total{reason="missing"}'),
     leads: valueOf('leader_election_master_status{name="sluice-controller"}'),
     streams: valueOf('sluice_controller_objects{kind="CatalogStream"}'),
-    failures: valueOf('sluice_router_failures_total{}'),
+    failures: valueOf(`sluice_${IS_PARTS ? 'dispatcher' : 'router'}_failures_total{}`),
     redis: valueOf('sluice_redis_connected{}'),
     ready: series.filter(({ name, value }) => name === 'sluice_role_ready' && value === 1).length,
   }).toEqual({
     accepted: 4,
     duplicate: 1,
     keyless: 1,
+    inactive: 1,
     routed: 3,
     delivered: 2,
     ages: 2,
@@ -105,14 +127,34 @@ test('what happened is counted', async () => {
   expect(valueOf('sluice_redis_memory_used_bytes{}')).toBeGreaterThan(100_000);
   // Sampled: what was open a moment ago may still be said.
   expect(valueOf('sluice_dispatcher_open_deliveries{}')).toBeLessThan(4);
+  if (!IS_PARTS) return;
+  expect({
+    home: valueOf('sluice_dispatcher_parts{duty="home"}'),
+    work: valueOf('sluice_dispatcher_parts{duty="work"}'),
+    held: sumOf(series, 'sluice_dispatcher_parts_held'),
+    claims: valueOf('sluice_dispatcher_claims{}'),
+    returned: sumOf(series, 'sluice_dispatcher_returned_claims_total'),
+    queues: valueOf('sluice_work_waiting{index="queues"}'),
+    overdue: sumOf(series, 'sluice_work_overdue_seconds'),
+  }).toEqual({ home: 1, work: 0, held: 0, claims: 0, returned: 0, queues: 1, overdue: 0 });
+  // Of three lonely deliveries, two with a retry.
+  expect(valueOf('sluice_dispatcher_exchanges_total{result="ok"}')).toBeGreaterThan(4);
 });
+
+const sumOf = (series: readonly Series[], name: string) =>
+  series.filter(each => each.name === name).reduce((sum, { value }) => sum + value, 0);
 
 test('alerts and dashboard ask for nothing that is not there', async () => {
   const { series } = await scrape();
   const queries = PANEL_ROWS.flatMap(({ panels }) => panels).flatMap(panel => Object.keys(panel.queries));
   const expressions = [...ALERT_RULES.map(({ expr }) => expr), ...queries, ...QUERIES];
   expect(expressions.length).toBeGreaterThan(80);
-  expect(expressions.flatMap(expression => missingFrom(series, expression))).toEqual([]);
+  // An expression may be for both layouts, or for the other one alone.
+  const others = new Set(DOCUMENTED[OTHER]);
+  const here = expressions.flatMap(alternativesOf).filter(expression => !mentions(others, expression));
+  expect(here.flatMap(expression => missingFrom(series, expression))).toEqual([]);
+  const forHere = expressions.filter(expression => mentions(new Set(DOCUMENTED[LAYOUT]), expression));
+  expect(forHere.length).toBeGreaterThan(5);
 });
 
 test('more workspaces make no more series, and no label names one of them', async () => {
@@ -145,7 +187,7 @@ async function spansOf(traceId: string, count: number): Promise<ReceivedSpan[]> 
   return value;
 }
 
-test("one trace leads from the producer's request to the partner's, over router and retry", async () => {
+test("one trace leads from the producer's request to the partner's, over routing and retry", async () => {
   const key = 'an-ingress-key-of-first';
   const publisher = createPublisher({ ingressUrl: sluice.ingressUrl, producer: 'first', queue: QUEUE, key });
   receiver.clear();
@@ -153,8 +195,10 @@ test("one trace leads from the producer's request to the partner's, over router 
     headers: { traceparent: `00-${TRACE}-${CALLER}-01` },
   });
   await publisher.close();
-  const spans = await spansOf(TRACE, 4);
-  expect(spans).toHaveLength(4);
+  // In parts events are routed in the step that stores them.
+  const count = IS_PARTS ? 3 : 4;
+  const spans = await spansOf(TRACE, count);
+  expect(spans).toHaveLength(count);
   const accepted = spans.find(({ kind }) => kind === 2) as ReceivedSpan;
   expect(accepted).toMatchObject({
     service: 'sluice',
@@ -162,9 +206,11 @@ test("one trace leads from the producer's request to the partner's, over router 
     parentSpanId: CALLER,
     attributes: { 'http.route': '/events/:tenant/:queue', 'http.response.status_code': 202 },
   });
-  const routed = spans.find(({ kind }) => kind === 5) as ReceivedSpan;
-  expect(routed).toMatchObject({ name: 'route orders', parentSpanId: accepted.spanId });
-  expect(routed.attributes).toMatchObject({ 'messaging.system': 'sluice', 'sluice.tenant': tenantId('first') });
+  if (!IS_PARTS) {
+    const routed = spans.find(({ kind }) => kind === 5) as ReceivedSpan;
+    expect(routed).toMatchObject({ name: 'route orders', parentSpanId: accepted.spanId });
+    expect(routed.attributes).toMatchObject({ 'messaging.system': 'sluice', 'sluice.tenant': tenantId('first') });
+  }
   const attempts = spans.filter(({ kind }) => kind === 3).toSorted((a, b) => Number(a.startNs - b.startNs));
   expect(attempts).toMatchObject([
     { parentSpanId: accepted.spanId, failed: true, attributes: { 'http.response.status_code': 500 } },

@@ -51,11 +51,12 @@ export const routing: AlertGroup = {
       expr: `max ${by()} (sluice_work_overdue_seconds{index="queues"}) > 30`,
       for: '2m',
       severity: 'critical',
-      summary: 'Queues have been waiting for a router for more than 30 seconds.',
-      impact: 'The events in these queues are kept, but they are not delivered until a router takes the queue.',
+      summary: 'Queues have been waiting to be routed for more than 30 seconds.',
+      impact: 'The events in these queues are kept, but they are not delivered until they are routed.',
       steps: [
         `Run \`${podsOf('router')}\` to check that the routers are running and ready. Check their log for the message \`work failed, tried again\`, which contains the queue.`,
         'Check `sluice_work_due{index="queues"}`. If the value stays at one, the problem affects a single queue. If the value is high, add routers.',
+        'If events are in parts (`SLUICE_LAYOUT=parts`), check the dispatchers instead. If `sluice_dispatcher_parts_held{cause="control_data"}` is above zero, the controller has to write control data to Redis again (SluiceNoLeader, SluiceLeaderIdle).',
       ],
     },
     {
@@ -103,14 +104,16 @@ export const delivery: AlertGroup = {
   rules: [
     {
       name: 'SluiceDeliveryStuck',
-      expr: `max ${by()} (sluice_work_overdue_seconds{index="subscriptions"}) > 30`,
+      expr: `max ${by()} (sluice_work_overdue_seconds{index=~"subscriptions|parts"}) > 30`,
       for: '2m',
       severity: 'critical',
-      summary: 'Subscriptions have been waiting for a dispatcher for more than 30 seconds.',
+      summary:
+        'Subscriptions, or parts with their events, have been waiting for a dispatcher for more than 30 seconds.',
       impact: 'The partners of these subscriptions do not receive events. The events are kept.',
       steps: [
         `Run \`${podsOf('dispatcher')}\` to check that the dispatchers are running and ready. Check their log for errors.`,
-        'If `sluice_dispatcher_attempts_in_flight` is close to 4,096 on each dispatcher, slow endpoints are using all slots. To resolve this, add dispatchers.',
+        'If `sluice_dispatcher_attempts_in_flight` (or `sluice_dispatcher_claims`, if events are in parts) is close to 4,096 on each dispatcher, slow endpoints are using all slots. To resolve this, add dispatchers.',
+        'If events are in parts, run the query `sum by (instance, duty) (sluice_dispatcher_parts)`. Each stream has a part, and each part needs a dispatcher as its home.',
       ],
     },
     {
@@ -132,8 +135,20 @@ export const delivery: AlertGroup = {
       summary: 'Dispatchers fail to process subscriptions. They retry automatically.',
       impact: 'The affected subscriptions do not receive events. No events are lost.',
       steps: [
-        `Run \`${logsOf('dispatcher')}\` to find the message \`work failed, tried again\`, which contains the subscription and the error.`,
+        `Run \`${logsOf('dispatcher')}\` to find the message \`work failed, tried again\`, which contains the subscription and the error. If events are in parts, set \`SLUICE_LOG_LEVEL=debug\` to find the messages with the name of the queue and the error.`,
         'The message `subscription could not be opened` means that the dispatcher and the controller use different root keys.',
+      ],
+    },
+    {
+      name: 'SluiceClaimsLost',
+      expr: `sum ${by()} (rate(sluice_dispatcher_returned_claims_total{cause=~"evicted|lost"}[15m])) > 0.2`,
+      for: '15m',
+      severity: 'warning',
+      summary: 'Dispatchers keep losing events that they have claimed.',
+      impact: 'The affected events are delivered seconds late, and some of them twice. No events are lost.',
+      steps: [
+        'Run the query `sum by (cause) (rate(sluice_dispatcher_returned_claims_total[15m]))`. The cause `evicted` means that dispatchers stop responding to Redis for more than three seconds: check for restarts, a blocked event loop (SluiceEventLoopBlocked), and the CPU limit.',
+        'The cause `lost` means that messages from Redis do not arrive. Check the network, and the log of Redis for clients that were closed because of `client-output-buffer-limit`.',
       ],
     },
     {
@@ -195,8 +210,8 @@ export const delivery: AlertGroup = {
       summary: 'More than 10,000 deliveries are waiting, and the number is increasing.',
       impact: 'Partners receive events late.',
       steps: [
-        'Run the query `max(sluice_work_waiting{index="subscriptions"})`. If only a few subscriptions are waiting, their endpoints are slow or failing.',
-        'If many subscriptions are waiting and the dispatchers use all of their CPU, add dispatchers.',
+        'Run the query `max by (index) (sluice_work_waiting{index=~"subscriptions|parts"})`. If only a few subscriptions or parts are waiting, their endpoints are slow or failing.',
+        'If many are waiting and the dispatchers use all of their CPU, add dispatchers.',
       ],
     },
   ],

@@ -9,8 +9,13 @@ const KNOWN = `group ${by()} (last_over_time(sluice_build_info[1h]))`;
 
 const named = (role: string, installations: string) => `label_replace(${installations}, "role", "${role}", "", "")`;
 
-const isMissing = (role: string) =>
-  named(role, `${KNOWN} unless on (${INSTALLATION}) (sluice_role_ready{role="${role}"} == 1)`);
+/** Where events are in parts nothing is left for routers to do. */
+const HAS_PARTS = `group ${by()} (last_over_time(sluice_dispatcher_parts[1h]))`;
+
+const isMissing = (role: string) => {
+  const unless = role === 'router' ? ` unless on (${INSTALLATION}) ${HAS_PARTS}` : '';
+  return named(role, `${KNOWN} unless on (${INSTALLATION}) (sluice_role_ready{role="${role}"} == 1)${unless}`);
+};
 
 /** Nothing at all: only the matchers, if there are any, name the installation. */
 const NOTHING = named('any role', 'absent_over_time(sluice_build_info[1h])');
@@ -25,7 +30,7 @@ export const processes: AlertGroup = {
       severity: 'critical',
       summary: 'No replica of {{ $labels.role }} is ready.',
       impact:
-        'Without ingress, events are rejected. Without a router or a dispatcher, events are kept and delayed. Without a controller, changes to custom resources are not applied, but events continue to flow. Without a facade, the REST API is unavailable.',
+        'Without ingress, events are rejected. Without a dispatcher or, unless events are in parts, a router, events are kept and delayed. Without a controller, changes to custom resources are not applied, but events continue to flow. Without a facade, the REST API is unavailable.',
       steps: [
         'Run `kubectl -n sluice-system get pods` to check the pods, and check their logs.',
         'If a pod is running but is not ready, call `GET /readyz` on its ops port to find the reason.',

@@ -15,7 +15,7 @@ export const EVENT_ROWS: readonly PanelRow[] = [
       {
         title: 'Open deliveries',
         description:
-          'The total for all subscriptions with an active endpoint. If there are more than about 64 subscriptions, the value is an estimate.',
+          'The total for all subscriptions with an active endpoint. If there are more than about 64 subscriptions or parts, the value is an estimate.',
         unit: 'short',
         stat: true,
         queries: { 'max(sluice_dispatcher_open_deliveries)': 'open' },
@@ -45,7 +45,8 @@ export const EVENT_ROWS: readonly PanelRow[] = [
         unit: 'ops',
         queries: {
           [rate('sluice_ingress_events_total{result=~"accepted|missing_group_key"}')]: 'accepted',
-          [rate('sluice_router_routed_total')]: 'routed',
+          [`${rate('sluice_router_routed_total')} or ${rate('sluice_ingress_routed_total')} + ${rate('sluice_dispatcher_routed_total')}`]:
+            'routed',
           [rate('sluice_dispatcher_events_total{result="delivered"}')]: 'delivered',
           [rate('sluice_dispatcher_events_total{result="dead"}')]: 'dead',
         },
@@ -58,9 +59,14 @@ export const EVENT_ROWS: readonly PanelRow[] = [
       },
       {
         title: 'Not routed',
-        description: 'Subscribed integrations that did not receive an event, grouped by reason.',
+        description:
+          'Subscribed integrations that did not receive an event, grouped by reason. If events are in parts, events that nobody received.',
         unit: 'ops',
-        queries: { [rate('sluice_router_not_routed_total', 'reason')]: '{{reason}}' },
+        queries: {
+          [['router', 'ingress', 'dispatcher']
+            .map(role => rate(`sluice_${role}_not_routed_total`, 'reason'))
+            .join(' or ')]: '{{reason}}',
+        },
       },
       {
         title: 'Waiting work',
@@ -103,7 +109,7 @@ export const EVENT_ROWS: readonly PanelRow[] = [
     ],
   },
   {
-    title: 'Router',
+    title: 'Router (SLUICE_LAYOUT=queues)',
     panels: [
       {
         title: 'Age of events at routing',
@@ -133,6 +139,48 @@ export const EVENT_ROWS: readonly PanelRow[] = [
         description: 'Events read by routers.',
         unit: 'ops',
         queries: { [rate('sluice_router_events_total')]: 'events' },
+      },
+    ],
+  },
+  {
+    title: 'Parts (SLUICE_LAYOUT=parts)',
+    panels: [
+      {
+        title: 'Parts',
+        description: 'Parts that each dispatcher works on, grouped by duty. Each part has one home.',
+        unit: 'short',
+        queries: { 'sum by (instance, duty) (sluice_dispatcher_parts)': '{{instance}} {{duty}}' },
+      },
+      {
+        title: 'Parts held back',
+        description: 'Parts whose events are stored but not routed for now, grouped by cause.',
+        unit: 'short',
+        queries: { 'sum by (cause) (sluice_dispatcher_parts_held)': '{{cause}}' },
+      },
+      {
+        title: 'Routed later',
+        description:
+          'Deliveries created after their events had been stored, because the part or the subscription was behind.',
+        unit: 'ops',
+        queries: { [rate('sluice_dispatcher_routed_total')]: 'routed later' },
+      },
+      {
+        title: 'Exchanges',
+        description: 'Calls that write results and claim events, grouped by result.',
+        unit: 'ops',
+        queries: { [rate('sluice_dispatcher_exchanges_total', 'result')]: '{{result}}' },
+      },
+      {
+        title: 'Claims',
+        description: 'Claimed events, grouped by process, with a maximum of 4,096.',
+        unit: 'short',
+        queries: { sluice_dispatcher_claims: '{{instance}}' },
+      },
+      {
+        title: 'Claims returned',
+        description: 'Claims that were returned without an attempt, grouped by cause.',
+        unit: 'ops',
+        queries: { [rate('sluice_dispatcher_returned_claims_total', 'cause')]: '{{cause}}' },
       },
     ],
   },
