@@ -153,3 +153,19 @@ test('works on nothing while it is held, and goes on afterwards', async () => {
   one.refresh();
   await eventually(() => expect(one.homes()).toHaveLength(3));
 });
+
+test('one that is held keeps nobody from a part, as home or beside it', async () => {
+  await listMany(20);
+  let isHeld = true;
+  const held: Awaited<ReturnType<typeof startDispatcher>>[] = [];
+  for (let i = 0; i < 2; i++) held.push(await startDispatcher({ isHeld: () => isHeld }));
+  const one = await startDispatcher();
+  await eventually(() => expect(one.homes()).toHaveLength(20));
+  await new Promise(resolve => setTimeout(resolve, 1_500));
+  expect(one.homes()).toHaveLength(20);
+  isHeld = false;
+  for (const each of held) each.refresh();
+  await eventually(() => expect([...held, one].flatMap(each => each.homes())).toHaveLength(20));
+  await eventually(() => expect([...held, one].flatMap(each => [...each.works.keys()])).toHaveLength(40));
+  expect(one.homes().length).toBeLessThan(20);
+});

@@ -132,7 +132,8 @@ export function createPartDispatcher(deps: PartDispatcherDeps): PartDispatcher {
   async function beat(): Promise<void> {
     while (!isStopping) {
       try {
-        noteMembers(await members.beat());
+        // One that is held would keep the others from its parts.
+        noteMembers(await (deps.isHeld() ? members.leave() : members.beat()));
       } catch (error) {
         log.debug({ err: error as Error }, 'heartbeat failed');
       }

@@ -10,8 +10,8 @@ const KEPT_MS = 3_000;
 export interface Members {
   /** Says that this one is at work. Returns the names of all. */
   readonly beat: () => Promise<readonly string[]>;
-  /** Says that this one leaves. */
-  readonly leave: () => Promise<void>;
+  /** Says that this one is not at work, or leaves. Returns the names of the others. */
+  readonly leave: () => Promise<readonly string[]>;
 }
 
 /** @param name of this process, never used by another */
@@ -22,8 +22,6 @@ export function createMembers(redis: ScriptClient, name: string): Members {
   };
   return {
     beat: () => call(KEPT_MS),
-    leave: async () => {
-      await call(0);
-    },
+    leave: () => call(0),
   };
 }
