@@ -1,12 +1,12 @@
 import { type Config, ConfigError, type Role, readConfig } from './config/config.ts';
 import { VERSION } from './config/version.ts';
 import { createKubeMetrics, type KubeMetrics } from './kube/kube-metrics.ts';
-import { createSurveySampler, registerPartWorkMetrics } from './part/survey/work-metrics.ts';
+import { createSurveySampler, type ReadSurvey, registerPartWorkMetrics } from './part/survey/work-metrics.ts';
 import { createAlarm } from './redis/alarm.ts';
 import { watchRedisCertificates } from './redis/certificate.ts';
 import { openRedis } from './redis/late-client.ts';
 import { createRedisMetrics, registerRedisGauges } from './redis/redis-metrics.ts';
-import { registerWorkMetrics } from './redis/work-metrics.ts';
+import { registerWorkMetrics, type WorkSources } from './redis/work-metrics.ts';
 import { listenAt } from './roles/listening.ts';
 import type { Parts, Running } from './roles/parts.ts';
 import { loadRoles } from './roles/roles.ts';
@@ -31,8 +31,6 @@ async function main(config: Config): Promise<void> {
     (await (await import('./telemetry/tracing-sdk.ts')).openTracing(config.tracing, { version: VERSION, log }));
   const redis = openRedis({ ...config.redis, instance: config.instance, log, metrics: createRedisMetrics(registry) });
   registerRedisGauges(registry, redis.client);
-  const survey = createSurveySampler(redis.client);
-  registerWork(config, registry, { redis: redis.client, nowMs: redis.nowMs, survey });
   let kubeMetrics: KubeMetrics | undefined;
   const parts: Parts = {
     config,
@@ -44,7 +42,7 @@ async function main(config: Config): Promise<void> {
     kubeMetrics: () => (kubeMetrics ??= createKubeMetrics(registry)),
     certificates: watchCertificates(config, log, registry),
     nowMs: redis.nowMs,
-    survey,
+    survey: registerWork(config, registry, { redis: redis.client, nowMs: redis.nowMs }),
     alarm: createAlarm(redis.client).raise,
   };
   const running = new Map<Role, Running>();
@@ -107,9 +105,12 @@ function openRegistry(): Registry {
   return registry;
 }
 
-function registerWork({ layout }: Config, ...[registry, sources]: Parameters<typeof registerPartWorkMetrics>): void {
-  if (layout === 'parts') registerPartWorkMetrics(registry, sources);
+/** Registers what waits to be worked on. Returns what reads it where events are in parts. */
+function registerWork({ layout }: Config, registry: Registry, sources: WorkSources): ReadSurvey {
+  const survey = createSurveySampler(sources.redis);
+  if (layout === 'parts') registerPartWorkMetrics(registry, { ...sources, survey });
   else registerWorkMetrics(registry, sources);
+  return survey;
 }
 
 function watchCertificates({ redis }: Config, log: Logger, registry: Registry): CertificateMetrics {

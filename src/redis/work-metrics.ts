@@ -5,7 +5,12 @@ import type { HintKind } from './keys.ts';
 import { SAMPLE_EVERY_MS, SAMPLE_PATIENCE_MS } from './redis-metrics.ts';
 import { estimateOpenDeliveries, type IndexedWork, surveyWork } from './work-survey.ts';
 
-type Sources = { readonly redis: RedisClient; readonly nowMs: () => number };
+/** What waits is read from here. */
+export interface WorkSources {
+  readonly redis: RedisClient;
+  /** Redis's clock. */
+  readonly nowMs: () => number;
+}
 
 /** Reads what was seen last, or undefined while Redis is away. */
 type ReadIndex = () => Promise<IndexedWork | undefined>;
@@ -28,7 +33,7 @@ export function sampleWork<T>(look: () => Promise<T>): () => Promise<T | undefin
  * Registers what waits to be worked on where events are in queues, in every process: who is to do the work may be what is
  * missing. All processes say the same, within their sampling.
  */
-export function registerWorkMetrics(registry: Registry, sources: Sources): void {
+export function registerWorkMetrics(registry: Registry, sources: WorkSources): void {
   registerIndexes(registry, {
     queues: sampleHints(sources, 'r'),
     subscriptions: sampleHints(sources, 'd'),
@@ -37,11 +42,11 @@ export function registerWorkMetrics(registry: Registry, sources: Sources): void 
 }
 
 /** Indexes of both layouts. */
-export function surveySharedIndexes(sources: Sources): Readonly<Record<string, ReadIndex>> {
+export function surveySharedIndexes(sources: WorkSources): Readonly<Record<string, ReadIndex>> {
   return { replays: sampleHints(sources, 'a'), sandbox: sampleHints(sources, 's') };
 }
 
-function sampleHints({ redis, nowMs }: Sources, kind: HintKind): ReadIndex {
+function sampleHints({ redis, nowMs }: WorkSources, kind: HintKind): ReadIndex {
   return sampleWork(() => surveyWork(redis, kind, nowMs()));
 }
 
@@ -74,7 +79,7 @@ export function registerIndexes(registry: Registry, indexes: Readonly<Record<str
 }
 
 /** Registers the backlog of deliveries where events are in queues; at dispatchers. */
-export function registerBacklogMetrics(registry: Registry, { redis, nowMs }: Sources): void {
+export function registerBacklogMetrics(registry: Registry, { redis, nowMs }: WorkSources): void {
   registerBacklog(
     registry,
     sampleWork(() => estimateOpenDeliveries(redis, nowMs())),

@@ -1,5 +1,5 @@
 import type { RedisClient } from '../../redis/client.ts';
-import { registerIndexes, sampleWork, surveySharedIndexes } from '../../redis/work-metrics.ts';
+import { registerIndexes, sampleWork, surveySharedIndexes, type WorkSources } from '../../redis/work-metrics.ts';
 import type { Registry } from '../../telemetry/metrics.ts';
 import { readParts } from '../members/part-list.ts';
 import { createLookAtWork } from './look-at-work.ts';
@@ -21,7 +21,7 @@ export function createSurveySampler(redis: RedisClient): ReadSurvey {
 /** Registers what waits to be worked on, in every process, as `registerWorkMetrics` does for the other layout. */
 export function registerPartWorkMetrics(
   registry: Registry,
-  sources: { readonly redis: RedisClient; readonly nowMs: () => number; readonly survey: ReadSurvey },
+  sources: WorkSources & { readonly survey: ReadSurvey },
 ): void {
   const { survey } = sources;
   registerIndexes(registry, {
