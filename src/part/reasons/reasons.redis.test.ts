@@ -73,6 +73,17 @@ onEachRedis(redis => {
       expect(await redis().call('exists', t.keys.skips)).toBe(0);
     });
 
+    test('skips only what came since the activation of its key', async () => {
+      const { t } = await startPart(redis(), { a: {} }, []);
+      await t.setRow('a', PAUSED);
+      await t.send('k', 'k');
+      await t.activate('a', 'k');
+      await t.send('k');
+      await t.setRow('a', {}, 'skip');
+      await t.advanceAll();
+      expect(await reasonsOf(t)).toEqual({ not_activated: 2, skipped_to_now: 1 });
+    });
+
     test('that is closed is not counted any more', async () => {
       const { t } = await startPart(redis(), { a: {}, b: {} }, ['k']);
       for (const name of ['a', 'b']) await t.setRow(name, PAUSED);
@@ -206,10 +217,6 @@ onEachRedis(redis => {
 
     test('is counted anew where something was lost', async () => {
       const { t } = await startPart(redis(), { a: {}, b: {}, c: { route: 'paused' } }, ['k']);
-      await redis().call('hset', t.keys.meta, 'live', '9');
-      await redis().call('hdel', t.keys.keys, '');
-      await t.change({ kind: 'marker' });
-      expect(await live(t)).toBe('2');
       await redis().call('hdel', t.keys.meta, 'live');
       await t.setRow('a', { cap: 5 });
       expect(await live(t)).toBe('2');

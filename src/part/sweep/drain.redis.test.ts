@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { event, startPart, type TestPart } from '../../../test/support/part/part.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
+import { HOUR_MS } from '../keys.ts';
 import { createDrain } from './drain.ts';
 import { createReadOldestOfSlots } from './oldest-waiting.ts';
 
@@ -48,6 +49,12 @@ onEachRedis(redis => {
       d.end(claims[1] as (typeof claims)[0], 'failed', { dueMs: t.clock.ms + 1_000, responseBody: Buffer.from('x') });
       await d.exchange(1);
       await t.deactivate('a', 'm');
+      await t.setRow('a', { route: 'paused' });
+      await t.send('', 'k');
+      await t.setRow('a', {}, 'skip');
+      t.clock.ms += HOUR_MS;
+      await t.send('');
+      expect(await keysOf(t)).toEqual(expect.arrayContaining([t.keys.reasons, t.keys.skips]));
       expect((await keysOf(t)).length).toBeGreaterThan(12);
       expect(await createDrain(t.client).remove(t.part, 1, t.clock.ms)).toBe('OK');
       expect(await keysOf(t)).toEqual([t.keys.meta]);
