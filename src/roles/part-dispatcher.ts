@@ -59,6 +59,7 @@ export async function startPartDispatcher(parts: Parts): Promise<Running> {
     members,
     name,
     startPart,
+    onUnlisted: ({ tenant, queue }) => alarm(`q:${tenant}:${queue}`),
     isHeld: keyWatch.differs,
     log,
   });

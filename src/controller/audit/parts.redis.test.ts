@@ -4,7 +4,7 @@ import { createAdvance } from '../../part/catchup/advance.ts';
 import { type Part, partKeys, slotOf } from '../../part/keys.ts';
 import { createIngest } from '../../part/log/ingest.ts';
 import type { RedisClient } from '../../redis/client.ts';
-import { CLUSTER_KEYS, integrationKeys, tenantKeys } from '../../redis/keys.ts';
+import { CLUSTER_KEYS, integrationKeys, queueKeys, tenantKeys } from '../../redis/keys.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 
 /** Commands and scripts that only read. */
@@ -358,7 +358,11 @@ onEachRedis(redis => {
       await w.t.tenants.sync(w.t.name);
       await sweep(4);
       expect(await isListed(w.part)).toBe(0);
-      expect(w.t.swept).toContain('queue');
+      expect(w.t.swept).toEqual(['inbox', 'queue']);
+      // Nothing of the record is left either.
+      const left = [queueKeys(w.t.tenant, 'orders').meta, integrationKeys(w.t.integration).sub(w.t.sub)] as const;
+      expect(await redis().call('exists', left[0])).toBe(0);
+      expect(await redis().call('exists', left[1])).toBe(0);
       w.t.put('CatalogStream', w.t.objects.stream);
       w.t.put('Subscription', w.t.objects.subscription);
       await w.t.tenants.sync(w.t.name);

@@ -32,6 +32,7 @@ async function startDispatcher(options: { isHeld?: () => boolean; stopPart?: (pa
   /** Queue of each part that it works on → whether it is home there. */
   const works = new Map<string, boolean>();
   const starts: string[] = [];
+  const unlisted: string[] = [];
   const name = randomUUID();
   const dispatcher = createPartDispatcher({
     redis: own,
@@ -39,6 +40,7 @@ async function startDispatcher(options: { isHeld?: () => boolean; stopPart?: (pa
     members: createMembers(own, name),
     name,
     isHeld: options.isHeld ?? (() => false),
+    onUnlisted: part => unlisted.push(part.queue),
     startPart(part) {
       const id = `${part.queue} ${part.gen}`;
       expect(works.has(id)).toBe(false);
@@ -66,6 +68,7 @@ async function startDispatcher(options: { isHeld?: () => boolean; stopPart?: (pa
   return {
     works,
     starts,
+    unlisted,
     homes: () => [...works].filter(([, isHome]) => isHome).map(([id]) => id),
     die,
     ...dispatcher,
@@ -93,6 +96,20 @@ test('works on each part that is listed, until it is not any more', async () => 
   await eventually(() => expect(one.homes()).toEqual(['early g1', 'late g1']));
   await list('early', undefined);
   await eventually(() => expect(one.homes()).toEqual(['late g1']));
+});
+
+test('tells of parts that are not listed any more, if nobody has told it', async () => {
+  await listMany(2);
+  const one = await startDispatcher();
+  await eventually(() => expect(one.homes()).toHaveLength(2));
+  await list('q0', undefined);
+  await eventually(() => expect(one.homes()).toHaveLength(1));
+  await redis.call('del', CLUSTER_KEYS.parts);
+  one.refresh();
+  await eventually(() => expect(one.works.size).toBe(0));
+  expect(one.unlisted).toEqual(['q1']);
+  await list('q1', 'g');
+  await eventually(() => expect(one.homes()).toEqual(['q1 g']));
 });
 
 test('leaves a part before it works on its next generation', async () => {

@@ -26,6 +26,8 @@ export interface PartDispatcherDeps {
   /** Name of this process among the members. */
   readonly name: string;
   readonly startPart: (part: Part) => PartWork;
+  /** A part that we work on has gone from the list, and nobody has told us of it. */
+  readonly onUnlisted: (part: Part) => void;
   /** Says that nothing may be claimed by this process. */
   readonly isHeld: () => boolean;
   readonly log: Logger;
@@ -108,7 +110,13 @@ export function createPartDispatcher(deps: PartDispatcherDeps): PartDispatcher {
       while (refreshWanted && !isStopping) {
         refreshWanted = false;
         try {
-          parts = await readParts(redis);
+          const listed = await readParts(redis);
+          for (const [partName, { gen, stopping }] of working) {
+            if (stopping === undefined && parts.has(partName) && !listed.has(partName)) {
+              deps.onUnlisted(parseListedPart([partName, gen]));
+            }
+          }
+          parts = listed;
           settleAll();
         } catch (error) {
           log.debug({ err: error as Error }, 'list of parts could not be read');

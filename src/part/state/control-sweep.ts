@@ -20,8 +20,8 @@ const PART_NUMBER = 0;
 const REMOVED = '-';
 
 /**
- * As `createControlSweep`, of parts. An inbox whose stream is not known, or has no part, has nothing that could stay: what a
- * part keeps of a slot without a row is removed by its own sweep.
+ * As `createControlSweep`, of parts and of the record that the controller keeps of them. An inbox whose stream is not known, or
+ * has no part, has nothing that could stay: what a part keeps of a slot without a row is removed by its own sweep.
  *
  * @param patch writes to the hashes of the cluster, fenced
  */
@@ -31,7 +31,7 @@ export function createPartControlSweep(
 ): ControlSweep {
   const listed = createListedParts(redis, patch);
   const gate = createGate(redis);
-  const { purgeIntegration, purgeTenant } = createControlSweep(redis);
+  const record = createControlSweep(redis);
   const drain = createDrain(redis);
   const tokens = createTokens(redis);
   const traffic = createTrafficStore(redis);
@@ -65,14 +65,14 @@ export function createPartControlSweep(
   }
 
   return {
-    purgeIntegration,
-    purgeTenant,
+    purgeIntegration: record.purgeIntegration,
+    purgeTenant: record.purgeTenant,
 
     async purgeQueue(fence, { tenant, queue, gen }, nowMs, look) {
       const part = { tenant, queue, gen, number: PART_NUMBER };
-      const may = await empty(fence, part, nowMs, look);
-      if (may && !look) await listed.remove(fence, [part]);
-      return may;
+      if (!(await empty(fence, part, nowMs, look))) return false;
+      if (!look) await listed.remove(fence, [part]);
+      return record.purgeQueue(fence, { tenant, queue, gen, isOpen: false }, nowMs, look);
     },
 
     async purgePart(fence, part, nowMs) {
@@ -91,11 +91,12 @@ export function createPartControlSweep(
       return true;
     },
 
-    async purgeInbox(fence, inbox, _nowMs, retentionMs, look) {
+    async purgeInbox(fence, inbox, nowMs, retentionMs, look) {
       const part = await partOf(inbox);
-      if (part === undefined) return true;
       const slot = slotOf(inbox.sub, inbox.inc);
-      return purge(PURGE_SLOT, part, { fence, slot, retentionMs, look: look ? 1 : 0 });
+      const args = { fence, slot, retentionMs, look: look ? 1 : 0 };
+      if (part !== undefined && !(await purge(PURGE_SLOT, part, args))) return false;
+      return record.purgeInbox(fence, inbox, nowMs, retentionMs, look);
     },
 
     async countOpen(inbox) {

@@ -1,6 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect, it } from 'vitest';
-import { faultsOf } from '../support/audit.ts';
+import { describe, expect, it } from 'vitest';
+import { tenantId } from '../../../src/core/ids/ids.ts';
+import { partKeys } from '../../../src/part/keys.ts';
+import { CLUSTER_KEYS } from '../../../src/redis/keys.ts';
+import { faultsOf, IS_PARTS } from '../support/audit.ts';
 import { eventually } from '../support/deadline.ts';
 import { makeSample, type Publication, type Sample } from '../support/publisher.ts';
 import { PRODUCER, QUEUE } from '../support/small-world.ts';
@@ -96,4 +99,70 @@ it.each([1, 2])('rebuilds Redis from the custom resources after FLUSHALL, time %
   const events = await observer.events();
   expect(events).toContain(`Workspace/${PRODUCER} ControlStateLost`);
   expect(events).toContain(`Workspace/${PRODUCER} ControlStateRebuilt`);
+});
+
+describe.runIf(IS_PARTS)('in the middle of traffic', () => {
+  const NAME = `${tenantId(PRODUCER)}:${QUEUE}:0`;
+
+  async function readPartKeys() {
+    const gen = String(await world.redis.command('HGET', CLUSTER_KEYS.parts, NAME));
+    return partKeys({ tenant: tenantId(PRODUCER), queue: QUEUE, gen, number: 0 });
+  }
+
+  const removeAll = async (pattern: string) => {
+    for (const key of (await world.redis.command('KEYS', pattern)) as string[]) await world.redis.command('DEL', key);
+  };
+
+  it.each<[string, 'all' | 'later', () => Promise<unknown>]>([
+    ['the meta of a part is lost', 'all', async () => world.redis.command('DEL', (await readPartKeys()).meta)],
+    [
+      'a part says that it was removed',
+      'all',
+      async () => {
+        const { meta } = await readPartKeys();
+        await world.redis.command('DEL', meta);
+        await world.redis.command('HSET', meta, 'gen', '-');
+      },
+    ],
+    ['the slot of the cluster is emptied', 'all', () => removeAll('{c}:*')],
+    ['the slot of a part is emptied', 'later', () => removeAll(`{q:${NAME}}*`)],
+    ['the slot of the tenant is emptied', 'all', () => removeAll(`{t:${tenantId(PRODUCER)}}*`)],
+  ])('%s: it is in force again, and what is accepted arrives', async (what, expected, damage) => {
+    const { receiver } = world;
+    receiver.clear();
+    const steady = publishSteadily(what.replaceAll(' ', '-'));
+    await eventually('events flow', async () => acceptedOf(steady.tries).length > 20, { withinMs: 10_000 });
+    await damage();
+    const damagedMs = performance.now();
+    await eventually(
+      'the control state is there',
+      async () => {
+        const ready = await world.redis.command('HGET', CLUSTER_KEYS.meta, 'ready');
+        return ready === '1' && (await world.redis.command('HEXISTS', CLUSTER_KEYS.parts, NAME)) === 1;
+      },
+      { withinMs: 30_000 },
+    );
+    const wholeMs = performance.now();
+    // One after another without a refusal, some time after the damage.
+    await eventually(
+      'events are accepted',
+      async () => {
+        const last = steady.tries.slice(-50);
+        const sinceMs = last[0]?.answer?.sentMs ?? 0;
+        return last.every(({ answer }) => answer?.status === 202) && sinceMs > wholeMs;
+      },
+      { withinMs: 30_000 },
+    );
+    await steady.stop();
+    const samples = acceptedOf(
+      expected === 'all' ? steady.tries : steady.tries.filter(({ answer }) => (answer?.sentMs ?? 0) > damagedMs + 100),
+    );
+    for (const partner of ['ada', 'bob']) {
+      await eventually(
+        `delivered to ${partner}`,
+        async () => samples.every(({ id }) => receiver.delivered(partner).has(id)),
+        { withinMs: 20_000 },
+      );
+    }
+  });
 });
