@@ -1,97 +1,18 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { createAuditedTenant } from '../../../test/support/controller/audited-tenant.ts';
-import { createAdvance } from '../../part/catchup/advance.ts';
-import { type Part, partKeys, slotOf } from '../../part/keys.ts';
+import { type AuditedPart, createAuditedPart } from '../../../test/support/controller/audited-part.ts';
 import { createIngest } from '../../part/log/ingest.ts';
 import type { RedisClient } from '../../redis/client.ts';
-import { CLUSTER_KEYS, integrationKeys, queueKeys, tenantKeys } from '../../redis/keys.ts';
+import { CLUSTER_KEYS, integrationKeys, tenantKeys } from '../../redis/keys.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 
 /** Commands and scripts that only read. */
 const READS = new Set(['hashes', 'probe', 'smembers', 'hscan', 'zscan', 'hgetall', 'hmget', 'read-page']);
-/** Fields of meta that are not the controller's. */
-const PROGRESS = new Set([
-  'fence',
-  'version',
-  'granted',
-  'ledger',
-  'base',
-  'used',
-  'bytes',
-  'tail',
-  'in',
-  'out',
-  'ids',
-]);
 
 const OTHER = '0'.repeat(8);
 const SINCE = '0'.repeat(15);
-/** An activation; when it began follows from the history. */
-const ENTRY = /([0-9a-v]{8})[0-9a-f]{15}/g;
-
-async function open(redis: RedisClient) {
-  const t = await createAuditedTenant(redis, { parts: true });
-  // Scripts take the time of Redis. Group keys have been open for some time.
-  t.clock.ms = Date.now() - 60_000;
-  await t.begin(['red', 'green', 'blue']);
-  const { meta } = partKeys({ tenant: t.tenant, queue: 'orders', gen: '', number: 0 });
-  const gen = (await redis.call('hget', meta, 'gen')) as string;
-  const part: Part = { tenant: t.tenant, queue: 'orders', gen, number: 0 };
-  const inc = (await redis.call('hget', integrationKeys(t.integration).sub(t.sub), 'inc')) as string;
-  const k = partKeys(part);
-  const ingest = createIngest(redis);
-  const advance = createAdvance(redis);
-  return {
-    t,
-    part,
-    k,
-    name: `${t.tenant}:orders:0`,
-    slot: slotOf(t.sub, inc),
-    async editRow(run: RedisClient['call'], edit: (row: string) => string) {
-      const slot = slotOf(t.sub, inc);
-      await run('hset', k.subs, slot, edit((await run('hget', k.subs, slot)) as string));
-    },
-    /** What the controller wants of the part, and of the list of parts. */
-    async dump() {
-      const hash = async (key: string) => redis.readHash(key);
-      const fields = Object.entries(await hash(k.meta)).filter(([field]) => !PROGRESS.has(field));
-      const lists = Object.entries(await hash(k.keys)).map(([groupKey, list]) => [
-        groupKey,
-        list.replaceAll(ENTRY, '$1'),
-      ]);
-      return {
-        listed: await redis.call('hget', CLUSTER_KEYS.parts, `${t.tenant}:orders:0`),
-        meta: Object.fromEntries(fields),
-        keys: Object.fromEntries(lists),
-        rows: await hash(k.subs),
-        endpoints: await hash(k.endpoints),
-      };
-    },
-    async send(...groupKeys: string[]) {
-      const cfgv = (await redis.call('hget', k.meta, 'cfgv')) as string;
-      const events = groupKeys.map(groupKey => ({ groupKey, meta: '{}', body: Buffer.from('body') }));
-      return (await ingest(part, cfgv, events)).answer;
-    },
-    /** Routes on, whatever its account has left. */
-    async advanceAll() {
-      await redis.call('hdel', k.meta, 'granted');
-      for (;;) {
-        const answer = await advance(part);
-        if (answer.answer !== 'OK' || !answer.more) return answer;
-      }
-    },
-    /** References that were routed to the subscription. */
-    async routed() {
-      const text = (await redis.call('hget', k.counts, slotOf(t.sub, inc))) as string | null;
-      return Number((text ?? '0 0').split(' ')[1]);
-    },
-  };
-}
-
-type World = Awaited<ReturnType<typeof open>>;
 
 /** What somebody does to Redis by hand, and what the audit calls it. */
-const DAMAGE: readonly [string, string, (w: World, run: RedisClient['call']) => Promise<unknown>][] = [
+const DAMAGE: readonly [string, string, (w: AuditedPart, run: RedisClient['call']) => Promise<unknown>][] = [
   ['the part is not listed', 'part-list', (w, run) => run('hdel', CLUSTER_KEYS.parts, w.name)],
   ['it is listed with another generation', 'part-list', (w, run) => run('hset', CLUSTER_KEYS.parts, w.name, 'x')],
   ...['cfgv', 'state', 'maxBytes', 'retentionMs', 'source', 'eventTypes', 'contextHeaders', 'payer', 'plan'].flatMap(
@@ -142,9 +63,9 @@ const DAMAGE: readonly [string, string, (w: World, run: RedisClient['call']) => 
 ];
 
 onEachRedis(redis => {
-  let w: World;
+  let w: AuditedPart;
   beforeEach(async () => {
-    w = await open(redis());
+    w = await createAuditedPart(redis());
   });
 
   test('finds nothing where all is well, and writes nothing, any number of times', async () => {
@@ -294,93 +215,6 @@ onEachRedis(redis => {
       await w.advanceAll();
       expect(await w.routed()).toBe(1);
       expect(await w.t.look()).toEqual([]);
-    });
-  });
-
-  describe('orphans', () => {
-    const sweep = async (passes = 2) => {
-      for (let n = 0; n < passes; n++) {
-        await w.t.garbage.pass(new Set([w.t.tenant]));
-        await w.t.work();
-      }
-    };
-    const gone = (): Part => ({ ...w.part, queue: 'gone', gen: 'g1' });
-    const list = (part: Part) => redis().call('hset', CLUSTER_KEYS.parts, `${part.tenant}:${part.queue}:0`, part.gen);
-    const isListed = (part: Part) => redis().call('hexists', CLUSTER_KEYS.parts, `${part.tenant}:${part.queue}:0`);
-
-    test('a listed part without a stream goes with what is left of its generations, in the second pass', async () => {
-      await list(gone());
-      const [own, old] = [partKeys(gone()), partKeys({ ...gone(), gen: 'g0' })];
-      await redis().call('hset', own.meta, 'gen', 'g1', 'state', 'open', 'was', 'g0');
-      for (const keys of [own, old]) await redis().call('hset', keys.keys, 'red', '');
-      await sweep(1);
-      expect(await isListed(gone())).toBe(1);
-      await sweep(1);
-      expect(await isListed(gone())).toBe(0);
-      expect(await redis().call('exists', own.keys, old.keys)).toBe(0);
-      expect((await redis().readHash(own.meta))['gen']).toBe('-');
-      expect(w.t.swept).toEqual(['part']);
-      expect(await isListed(w.part)).toBe(1);
-      expect(await w.t.look()).toEqual([]);
-    });
-
-    test('it stays while something in it is undelivered, and takes no events', async () => {
-      await list(gone());
-      const keys = partKeys(gone());
-      await redis().call('hset', keys.meta, 'gen', 'g1', 'state', 'open', 'retentionMs', 3_600_000);
-      await redis().call('xadd', keys.log, '*', 'g', 'red');
-      await redis().call('zadd', keys.pending, 0, 'x');
-      await sweep(3);
-      expect(await isListed(gone())).toBe(1);
-      expect(await redis().call('exists', keys.log)).toBe(1);
-      expect((await redis().readHash(keys.meta))['state']).toBe('closing');
-      await redis().call('del', keys.pending);
-      await sweep(1);
-      expect(await isListed(gone())).toBe(0);
-      expect(await redis().call('exists', keys.log)).toBe(0);
-    });
-
-    test('it stays when the quorum has its stream', async () => {
-      await list(gone());
-      w.t.actual.onRelist = () => {
-        const { stream } = w.t.objects;
-        w.t.put('CatalogStream', { ...stream, metadata: { ...stream.metadata, name: 'gone', uid: 'x' } });
-      };
-      await sweep(3);
-      expect(await isListed(gone())).toBe(1);
-      expect(w.t.swept).toEqual([]);
-    });
-
-    test('a stream that went without its finalizer goes, also from the list, and may come again', async () => {
-      w.t.remove('CatalogStream', w.t.objects.stream);
-      w.t.remove('Subscription', w.t.objects.subscription);
-      w.t.tenants.forget([w.t.name]);
-      await w.t.tenants.sync(w.t.name);
-      await sweep(4);
-      expect(await isListed(w.part)).toBe(0);
-      expect(w.t.swept).toEqual(['inbox', 'queue']);
-      // Nothing of the record is left either.
-      const left = [queueKeys(w.t.tenant, 'orders').meta, integrationKeys(w.t.integration).sub(w.t.sub)] as const;
-      expect(await redis().call('exists', left[0])).toBe(0);
-      expect(await redis().call('exists', left[1])).toBe(0);
-      w.t.put('CatalogStream', w.t.objects.stream);
-      w.t.put('Subscription', w.t.objects.subscription);
-      await w.t.tenants.sync(w.t.name);
-      expect(await isListed(w.part)).toBe(1);
-      expect(await w.t.look()).toEqual([]);
-      expect(await w.send('red')).toBe('OK');
-      await w.advanceAll();
-      expect(await w.routed()).toBe(1);
-    });
-
-    test('the parts of a tenant without an object are closed, and removed', async () => {
-      const left = w;
-      w = await open(redis());
-      w.t.fence.epoch = 2;
-      for (let n = 0; n < 4; n++) await w.t.garbage.pass(new Set([left.t.tenant]));
-      expect(await isListed(left.part)).toBe(0);
-      expect((await redis().readHash(left.k.meta))['gen'] ?? '-').toBe('-');
-      expect(await isListed(w.part)).toBe(1);
     });
   });
 });

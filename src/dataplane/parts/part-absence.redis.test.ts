@@ -1,0 +1,82 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { redisUrl } from '../../../test/support/redis/shared.ts';
+import { connectRedis } from '../../redis/client.ts';
+import { createLogger } from '../../telemetry/log.ts';
+import { createPartWorld } from './testing/part-world.ts';
+import { startSink } from './testing/sink.ts';
+
+const soon = { timeout: 15_000, interval: 10 };
+
+async function start() {
+  const redis = await connectRedis(redisUrl(), createLogger({ level: 'silent' }));
+  onTestFinished(() => redis.close());
+  const world = await createPartWorld(redis, redisUrl());
+  const sink = await startSink();
+  await world.subscribe('a', sink, ['g0', 'g1']);
+  const times = (body: string) => sink.bodies().filter(each => each === body).length;
+  const isEmpty = () => vi.waitFor(async () => expect(await world.isEmpty()).toBe(true), soon);
+  return { redis, world, sink, times, isEmpty };
+}
+
+const begin = [
+  { kind: 'begin' },
+  { kind: 'meta', field: 'cfgv', value: 'c1' },
+  { kind: 'meta', field: 'state', value: 'open' },
+  { kind: 'meta', field: 'maxBytes', value: String(2 ** 40) },
+  { kind: 'marker' },
+  { kind: 'meta', field: 'ready', value: '1' },
+] as const;
+
+test('a part that goes and comes back as it was is worked on again, and what ended meanwhile is written', async () => {
+  const { redis, world, sink, times, isEmpty } = await start();
+  const answers: (() => void)[] = [];
+  sink.control.script = (_arrival, response) => void answers.push(() => response.end());
+  const { commands } = await world.startWorker('d1');
+  const [first = ''] = await world.send('g0');
+  await vi.waitFor(() => expect(answers).toHaveLength(1), soon);
+  await redis.call('hset', world.keys.meta, 'gen', 'another');
+  answers[0]?.();
+  // It is told that the part is gone.
+  const before = commands();
+  await vi.waitFor(() => expect(commands()).toBeGreaterThan(before), soon);
+  await delay(100);
+  sink.control.script = (_arrival, response) => response.end();
+  await redis.call('hset', world.keys.meta, 'gen', 'gen1');
+  const [second = ''] = await world.send('g1');
+  await vi.waitFor(() => expect(sink.bodies()).toContain(second), soon);
+  await isEmpty();
+  expect(times(first)).toBe(1);
+});
+
+test.each([
+  ['lost', 'CLOSED'],
+  ['removed', 'GONE'],
+])('a part that goes and is made again after it was %s: what waits is claimed at once', async (how, word) => {
+  const { redis, world, sink, isEmpty } = await start();
+  await world.send('g0', 'g1');
+  await redis.call('del', world.keys.meta);
+  if (how === 'removed') await redis.call('hset', world.keys.meta, 'gen', '-');
+  const answers: string[] = [];
+  await world.startWorker('d1', ({ exchange }) => ({
+    async exchange(...args) {
+      const answer = await exchange(...args);
+      answers.push(answer.answer);
+      return answer;
+    },
+  }));
+  await vi.waitFor(() => expect(answers).toContain(word), soon);
+  await world.change(...begin);
+  await vi.waitFor(() => expect(sink.arrivals).toHaveLength(2), { ...soon, timeout: 3_000 });
+  await isEmpty();
+});
+
+test('a part that goes for good: the controller is told, and a stop does not wait', async () => {
+  const { redis, world } = await start();
+  const closed: string[] = [];
+  const worker = await world.startWorker('d1', () => ({ onClosed: ({ queue }) => void closed.push(queue) }));
+  await redis.call('hset', world.keys.meta, 'gen', '-');
+  await redis.call('spublish', world.keys.channel, '- 0 0 1 0 0 0\n');
+  await vi.waitFor(() => expect(closed).toEqual([world.part.queue]), soon);
+  await worker.stop();
+});
