@@ -18,6 +18,16 @@ onEachRedis(redis => {
       expect((await t.hash('meta')).out).toMatch(/ 0 0 2$/);
     });
 
+    test('tells how many references there are, and which events are active for nobody', async () => {
+      const t = createTestPart(redis());
+      await t.setUp({ a: {}, b: {}, paused: { route: 'paused' } }, ['k']);
+      expect(await t.ingest(event('k'), event('k'))).toMatchObject({ references: 4, inactive: 0 });
+      expect(await t.ingest(event('k'), event('other'), event(''))).toMatchObject({ references: 2, inactive: 1 });
+      // Those that are paused get it later.
+      for (const name of ['a', 'b']) await t.setRow(name, { route: 'paused' });
+      expect(await t.ingest(event('k'))).toMatchObject({ references: 0, inactive: 0 });
+    });
+
     test('charges each reference once, by the size of the body, and never a duplicate', async () => {
       const t = createTestPart(redis());
       await t.setUp({ a: {}, b: {} }, ['k']);

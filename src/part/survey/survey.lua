@@ -1,13 +1,13 @@
 #!lua flags=no-writes
--- Reads what there is to do in a part, and whether anybody does it. Looks at 8 of the slots that wait, and at one page of those
--- that are behind.
+-- Reads what there is to do in a part, and whether anybody does it. Looks at 8 of the slots that wait, and at rows of about 512
+-- of those that are behind.
 --@keys meta log subs positions claims pending waiting turns retries ready
 --@args gen
 -- Returns {OK, now, open deliveries, 1 if some may be sent now or later, since when nobody sends them (ms; 0: unknown) or '',
 --         1 if there are events, where routing on stands or '', the oldest event if retention should have removed it or '',
 --         since when (ms)}, or GONE. A part that waits for tokens is nothing that anybody could route on.
 --@include ../lanes/clock.lua
-local SLOTS, CLASSES, PAGE = 8, 2, 64
+local SLOTS, CLASSES, PAGE = 8, 2, 512
 local LONGEST_RETENTION_MS = 2592000000
 -- Events are removed together, once a minute.
 local REMOVED_WITHIN_MS = 60000
@@ -44,25 +44,24 @@ local function idleSince()
   return string.format('%.0f', math.max(last, oldest or 0))
 end
 
--- Whoever is nearest to the tail goes first: where that stands, nothing goes on.
-local function nearestBehind()
+-- Whoever of those that are behind moves on changes this. '' where none of the page may move.
+local function positions()
   local page = redis.call('HSCAN', KEY_POSITIONS, '0', 'COUNT', PAGE)[2]
   if #page == 0 then return '' end
-  local slots, nearest, open = {}, '', 0
+  local slots = {}
   for i = 1, #page, 2 do slots[#slots + 1] = page[i] end
-  for i, row in ipairs(redis.call('HMGET', KEY_SUBS, unpack(slots))) do
+  for _, row in ipairs(redis.call('HMGET', KEY_SUBS, unpack(slots))) do
     if row and string.sub(row, 1, 1) == 'o' then
-      open = open + 1
-      if page[2 * i] > nearest then nearest = page[2 * i] end
+      return redis.sha1hex(table.concat(redis.call('HVALS', KEY_POSITIONS)))
     end
   end
-  return open > 0 and nearest .. ' ' .. open or ''
+  return ''
 end
 
 local function routingStandsAt()
   if meta[2] == 'tokens' then return '' end
   if meta[2] then return meta[2] .. ' ' .. (meta[3] or '') .. ' ' .. (meta[4] or '') end
-  return nearestBehind()
+  return positions()
 end
 
 local first = redis.call('XRANGE', KEY_LOG, '-', '+', 'COUNT', 1)[1]

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Issuer, startIssuer } from '../../support/issuer.ts';
 import type { Sluice, SluiceRole } from '../../support/sluice.ts';
 import { type TemporaryFolder, temporaryFolder } from '../../support/temporary-folder.ts';
+import { IS_PARTS } from '../support/audit.ts';
 import { eventually } from '../support/deadline.ts';
 import { type Installation, install } from '../support/installation.ts';
 import { makeSample, type Publisher } from '../support/publisher.ts';
@@ -55,6 +56,9 @@ it('a dispatcher with another root key is not ready, and takes nothing from thos
   for (const id of ids) await publisher.publish(makeSample(id, 'key', id));
   const waiting = async () => (await wrong.metric('sluice_dispatcher_open_deliveries')) === ids.length;
   await eventually('all are routed', waiting, WITHIN);
+  // Of the same sample: nobody takes them.
+  const index = IS_PARTS ? 'parts' : 'subscriptions';
+  expect(await wrong.metric('sluice_work_overdue_seconds', { index })).toBeGreaterThan(0);
   await installed.start({ role: 'dispatcher' });
   await eventually('all arrive', async () => world.receiver.delivered('ada').size === ids.length, WITHIN);
   const failures = (await wrong.logLines()).filter(({ msg }) => msg === 'work failed, tried again');
