@@ -212,6 +212,8 @@ if why then put('why', why) end
 if missed.unrouted > 0 then put('out', counted(meta.out, now, '', 0, 0, missed.unrouted)) end
 if isShort then put('need', meta.wanted) elseif meta.need then gone = { 'need' } end
 if cohort then
+  -- Those that are behind may be many; that any of them moves is seen here.
+  put('moved', string.format('%.0f', now))
   local moved = {}
   for _, slot in ipairs(members) do
     moved[#moved + 1] = slot

@@ -26,7 +26,8 @@
 --@include activations.lua
 --@include ../tokens/ledger.lua
 local PROGRESS = {
-  'tail', 'bytes', 'used', 'granted', 'hold', 'pos', 'slice', 'ids', 'version', 'ready', 'cut', 'recs', 'tidied', 'live', 'why', 'told',
+  'tail', 'bytes', 'used', 'granted', 'hold', 'pos', 'slice', 'moved', 'ids', 'version', 'ready', 'cut', 'recs', 'tidied',
+  'live', 'why', 'told',
 }
 local MOST_UNPARKED, LONGEST_MS = 1000, 2592000000
 local OPEN, PAUSED, CLOSED = 111, 112, 99

@@ -11,7 +11,7 @@ local SLOTS, CLASSES, PAGE = 8, 2, 512
 local LONGEST_RETENTION_MS = 2592000000
 -- Events are removed together, once a minute.
 local REMOVED_WITHIN_MS = 60000
-local meta = redis.call('HMGET', KEY_META, 'gen', 'hold', 'pos', 'slice', 'retentionMs')
+local meta = redis.call('HMGET', KEY_META, 'gen', 'hold', 'pos', 'slice', 'retentionMs', 'moved')
 if meta[1] ~= ARG_GEN then return { 'GONE' } end
 
 local claimed = redis.call('HLEN', KEY_CLAIMS)
@@ -44,24 +44,21 @@ local function idleSince()
   return string.format('%.0f', math.max(last, oldest or 0))
 end
 
--- Whoever of those that are behind moves on changes this. '' where none of the page may move.
-local function positions()
+local function isAnyBehind()
   local page = redis.call('HSCAN', KEY_POSITIONS, '0', 'COUNT', PAGE)[2]
-  if #page == 0 then return '' end
+  if #page == 0 then return false end
   local slots = {}
   for i = 1, #page, 2 do slots[#slots + 1] = page[i] end
   for _, row in ipairs(redis.call('HMGET', KEY_SUBS, unpack(slots))) do
-    if row and string.sub(row, 1, 1) == 'o' then
-      return redis.sha1hex(table.concat(redis.call('HVALS', KEY_POSITIONS)))
-    end
+    if row and string.sub(row, 1, 1) == 'o' then return true end
   end
-  return ''
+  return false
 end
 
 local function routingStandsAt()
   if meta[2] == 'tokens' then return '' end
   if meta[2] then return meta[2] .. ' ' .. (meta[3] or '') .. ' ' .. (meta[4] or '') end
-  return positions()
+  return isAnyBehind() and 'moved ' .. (meta[6] or '') or ''
 end
 
 local first = redis.call('XRANGE', KEY_LOG, '-', '+', 'COUNT', 1)[1]
