@@ -19,19 +19,7 @@ const PART_NUMBER = 0;
 /** Generation in what is left of a part that was removed. */
 const REMOVED = '-';
 
-/**
- * As `createControlSweep`, of parts and of the record that the controller keeps of them. An inbox whose stream is not known, or
- * has no part, has nothing that could stay: what a part keeps of a slot without a row is removed by its own sweep.
- *
- * @param patch writes to the hashes of the cluster, fenced
- */
-export function createPartControlSweep(
-  redis: RedisClient & ScriptClient,
-  patch: (fence: number, patches: readonly SlotPatch[]) => Promise<void>,
-): ControlSweep {
-  const listed = createListedParts(redis, patch);
-  const gate = createGate(redis);
-  const record = createControlSweep(redis);
+function createPurge(redis: RedisClient & ScriptClient) {
   const drain = createDrain(redis);
   const tokens = createTokens(redis);
   const traffic = createTrafficStore(redis);
@@ -41,10 +29,6 @@ export function createPartControlSweep(
     const [word] = await callScript(redis, script, { keys, args });
     if (word === 'FENCED') throw new FencedError(`a newer controller leads ${keys.meta}`);
     return word === 'OK';
-  }
-
-  async function partOf({ stream }: StoredInbox): Promise<Part | undefined> {
-    return stream && readPart(redis, stream.tenant, stream.queue);
   }
 
   async function remove(part: Part, fence: number, nowMs: number): Promise<void> {
@@ -62,6 +46,28 @@ export function createPartControlSweep(
     if (!(await purge(PURGE_PART, part, { fence, gen: part.gen, look: 0 }))) return false;
     await remove(part, fence, nowMs);
     return true;
+  }
+
+  return { purge, remove, empty };
+}
+
+/**
+ * As `createControlSweep`, of parts and of the record that the controller keeps of them. An inbox whose stream is not known, or
+ * has no part, has nothing that could stay: what a part keeps of a slot without a row is removed by its own sweep.
+ *
+ * @param patch writes to the hashes of the cluster, fenced
+ */
+export function createPartControlSweep(
+  redis: RedisClient & ScriptClient,
+  patch: (fence: number, patches: readonly SlotPatch[]) => Promise<void>,
+): ControlSweep {
+  const listed = createListedParts(redis, patch);
+  const gate = createGate(redis);
+  const record = createControlSweep(redis);
+  const { purge, remove, empty } = createPurge(redis);
+
+  async function partOf({ stream }: StoredInbox): Promise<Part | undefined> {
+    return stream && readPart(redis, stream.tenant, stream.queue);
   }
 
   return {
