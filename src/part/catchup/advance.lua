@@ -170,6 +170,8 @@ for _, each in ipairs(entries) do
   if references > 0 and references + #slots > REFERENCES then break end
   if used + spent + tokens > granted then
     isShort = true
+    -- What was routed of it before is not again.
+    if first > 1 then slice = string.format('%d %d', first, sliced) end
     meta.wanted = string.format('%.0f', tokens)
     break
   end

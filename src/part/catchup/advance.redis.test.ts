@@ -160,6 +160,20 @@ onEachRedis(redis => {
       expect((await t.members('pending')).length).toBe(2_100 + 2_099);
     });
 
+    test('goes on with a wide event where tokens ran out between its slices', async () => {
+      const { t, lateOf } = await start([]);
+      const names = Array.from({ length: 1_100 }, (_, i) => `s${i}`);
+      for (const name of names) await t.setRow(name, {});
+      await t.change(...names.map(name => ({ kind: 'on' as const, slot: t.slot(name), groupKey: 'w' })));
+      await t.change({ kind: 'meta', field: 'granted', value: '900' });
+      const [wide = ''] = await t.send('w');
+      expect(await t.advance()).toMatchObject({ references: 896, hold: 'wide' });
+      expect(await t.advance()).toMatchObject({ references: 0, more: false, hold: 'tokens' });
+      await t.change({ kind: 'meta', field: 'granted', value: '' });
+      expect(await t.advanceAll()).toBe(1_100 - 896);
+      expect([await lateOf(wide), (await t.hash('meta')).used]).toEqual([1_100, '1100']);
+    });
+
     test('routes a wide event once to who is paused between its slices', async () => {
       const { t, routed, lateOf } = await start([]);
       const names = Array.from({ length: 1_100 }, (_, i) => `s${i}`);
