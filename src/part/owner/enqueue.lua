@@ -25,6 +25,9 @@ local before = redis.call('HGET', KEYS[at], ARG_NUMBER)
 if before then return { 'OK', before } end
 local word = permissionOf(ARG_SLOT)
 if word == 'CLOSED' then return { 'CLOSED' } end
+local meta = redis.call('HMGET', KEY_META, 'version', 'cut')
+-- The sweep is about to remove events up to here, and does not look for their replays again.
+local cut = string.match(meta[2] or '', '^%x+') or ''
 readSlots({ ARG_SLOT })
 local isUnorderedSlot = orderOf[ARG_SLOT] == 117
 
@@ -51,7 +54,7 @@ local letters, taken = {}, 0
 for i = FIRST, #ARGV do
   local ref = ARGV[i]
   local id = idOf(ref)
-  local event = word ~= 'GONE' and redis.call('XRANGE', KEY_LOG, id, id)[1]
+  local event = word ~= 'GONE' and ref > cut and redis.call('XRANGE', KEY_LOG, id, id)[1]
   local groupLane = event and ARG_SLOT .. event[2][2]
   if not event then
     letters[#letters + 1] = 'g'
@@ -74,5 +77,5 @@ writeCounts()
 local answer = table.concat(letters)
 redis.call('HSET', KEYS[at], ARG_NUMBER, answer)
 redis.call('PEXPIRE', KEYS[at], ARG_TTL_MS)
-tellWoken(redis.call('HGET', KEY_META, 'version'))
+tellWoken(meta[1])
 return { 'OK', answer }

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createPartInbox, type PartInbox } from '../../../test/support/part/part-inbox.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 import { partRefOf } from '../inbox/ref-names.ts';
+import { createSweep } from './sweep.ts';
 import { sweepAll } from './testing/sweep-all.ts';
 
 const RETENTION_MS = 3_600_000;
@@ -69,6 +70,20 @@ onEachRedis(redis => {
       inbox.part.clock.ms += RETENTION_MS + 1;
       expect(await sweepAll(inbox.part)).toMatchObject({ events: 2, expired: 40 });
       expect(await inbox.count()).toMatchObject({ replayed: 40, expired: 40, open: 0 });
+      expect(await replayed(inbox)).toEqual({});
+    });
+
+    test('replays nothing that it is about to remove', async () => {
+      const inbox = await start({ send: 'held' });
+      const sixty = Array.from({ length: 60 }, () => 'a');
+      const refs = [...(await inbox.publish(sixty)), ...(await inbox.publish(sixty))];
+      inbox.part.clock.ms += RETENTION_MS + 1;
+      const sweep = createSweep(inbox.part.client);
+      while (((await inbox.count()).expired ?? 0) === 0) await sweep(inbox.part.part, {});
+      expect(await inbox.count()).toMatchObject({ expired: 100, open: 20 });
+      await replay(inbox, refs[0] as string, 'late');
+      expect(await sweepAll(inbox.part)).toMatchObject({ events: 120, expired: 20 });
+      expect(await inbox.count()).toEqual({ routed: 120, expired: 120, open: 0 });
       expect(await replayed(inbox)).toEqual({});
     });
 
