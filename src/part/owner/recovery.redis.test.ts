@@ -207,5 +207,18 @@ onEachRedis(redis => {
       expect(await inbox.drain()).toHaveLength(10);
       expect(await inbox.recovery.sendTest(inbox.inbox)).toMatchObject({ answer: 'OK' });
     });
+
+    test('is one of ten also while attempts without order are under way; those of events do not count', async () => {
+      const inbox = await start({ sub: { unordered: true } });
+      await inbox.publish(Array.from({ length: 12 }, () => 'a'));
+      expect(await inbox.claim()).toHaveLength(12);
+      for (let n = 0; n < 10; n++) await sendTest(inbox);
+      const claims = await inbox.claim();
+      expect(claims).toHaveLength(10);
+      expect(await inbox.recovery.sendTest(inbox.inbox)).toEqual({ answer: 'MANY' });
+      await inbox.end(claims[0] as (typeof claims)[0]);
+      expect(await inbox.recovery.sendTest(inbox.inbox)).toMatchObject({ answer: 'OK' });
+      expect(await inbox.recovery.sendTest(inbox.inbox)).toEqual({ answer: 'MANY' });
+    });
   });
 });

@@ -23,8 +23,18 @@ if sendOf[ARG_SLOT] ~= 111 or not hasEndpoint then return { hasEndpoint and 'HEL
 local ref = string.format('%011x%04x', now, LAST_SEQUENCE + 1 + tonumber(ARG_NUMBER))
 local entry = ARG_SLOT .. '\0' .. ref
 local lane = orderOf[ARG_SLOT] == 117 and entry or ARG_SLOT
-local open = redis.call('ZLEXCOUNT', KEY_PENDING, '[' .. ARG_SLOT .. '\0', '(' .. ARG_SLOT .. '\1')
-if open + redis.call('HEXISTS', KEY_CLAIMS, ARG_SLOT) >= tonumber(ARG_MOST) then return { 'MANY' } end
+local open, most = redis.call('ZLEXCOUNT', KEY_PENDING, '[' .. ARG_SLOT .. '\0', '(' .. ARG_SLOT .. '\1'), tonumber(ARG_MOST)
+
+-- Claims are looked through only where those of the slot could be too many. Without order each has a lane of its own.
+local function countClaimed()
+  local count, cursor = redis.call('HEXISTS', KEY_CLAIMS, ARG_SLOT), '0'
+  repeat
+    local page = redis.call('HSCAN', KEY_CLAIMS, cursor, 'MATCH', ARG_SLOT .. '\0*', 'COUNT', 4096)
+    count, cursor = count + #page[2] / 2, page[1]
+  until cursor == '0'
+  return count
+end
+if open >= most or (open + flightOf[ARG_SLOT] >= most and open + countClaimed() >= most) then return { 'MANY' } end
 redis.call('ZADD', KEY_PENDING, 0, entry)
 reopenLane(lane)
 writeLanes()
