@@ -4,7 +4,8 @@
 --   endpoint, and goes first when it is enabled again; r(eleased): again at once, no attempt counted. Behind all but d a letter
 --   of how the attempt ended (exchange.ts), where one was made that says something of the endpoint
 -- After them (number of an item from 0, + if the answer was longer, or '', what an attempt was answered with)*.
--- `delivered` is taken while the event is open, whoever holds it: the partner has it. Anything else only of who holds it.
+-- `delivered` is taken while the event is open, whoever holds it: the partner has it. Anything else only of who holds it. Only
+-- who holds a claim lets its lane go on.
 -- Returns letters: o (done), g (ended before), s (another claim holds it, or none); and the slots that were disabled by this.
 local FINAL = { d = true, x = true, e = true }
 local MOST_FAILED = 20
@@ -57,9 +58,8 @@ local function finishEvent(lane, ref, entry, outcome, at, note, answer)
   end
 end
 
--- What becomes of a lane whose claim ended for good.
-local function followLane(lane, flag)
-  if flag == CLAIMED then return end
+-- What becomes of a lane whose claim ended for good, and that more may wait in.
+local function followLane(lane)
   local slot = slotOf(lane)
   local entry, head, more = headOf(lane)
   if not entry then return end
@@ -161,7 +161,7 @@ local function complete(at, count)
   readSlots(slots)
   readFields(KEY_CLAIMS, lanes, claimOf)
   readRecords(fieldsOf)
-  local touched = {}
+  local touched, follow = {}, {}
   for i = at, at + 6 * count - 1, 6 do
     local lane, ref, due = ARGV[i], ARGV[i + 1], ARGV[i + 3]
     local outcome, attempt = string.sub(ARGV[i + 2], 1, 1), string.sub(ARGV[i + 2], 2)
@@ -172,25 +172,28 @@ local function complete(at, count)
     local slot, entry, claim = slotOf(lane), entryOf(lane, ref), claimOf[lane]
     if outcome == 'd' then attemptOf[slot] = 's' elseif attempt ~= '' then attemptOf[slot] = attempt end
     local isClaimed = claim and string.sub(claim, 2, 16) == ref
-    if isClaimed and isEnded(claim) and (outcome == 'd' or string.sub(claim, 17) == ARG_DISPATCHER) then
+    if isClaimed and string.sub(claim, 17) == ARG_DISPATCHER then
       flightOf[slot] = flightOf[slot] - 1
       changedCounts[slot] = true
       setClaim(lane, false)
-      noteOutcome(slot, entry, 'released')
-      letters[#letters + 1] = 'g'
-      followLane(lane, ENDED)
-    elseif isClaimed and (outcome == 'd' or string.sub(claim, 17) == ARG_DISPATCHER) then
-      local flag = string.byte(claim)
-      flightOf[slot] = flightOf[slot] - 1
-      changedCounts[slot] = true
-      setClaim(lane, false)
-      letters[#letters + 1] = 'o'
-      if FINAL[outcome] then
-        finishEvent(lane, ref, entry, outcome, recordsKey, note, answer)
-        followLane(lane, flag)
+      if isEnded(claim) then
+        noteOutcome(slot, entry, 'released')
+        letters[#letters + 1] = 'g'
+        follow[#follow + 1] = lane
       else
-        giveBack(lane, ref, outcome, due, note, answer)
+        letters[#letters + 1] = 'o'
+        if not FINAL[outcome] then
+          giveBack(lane, ref, outcome, due, note, answer)
+        else
+          finishEvent(lane, ref, entry, outcome, recordsKey, note, answer)
+          if string.byte(claim) ~= CLAIMED then follow[#follow + 1] = lane end
+        end
       end
+    elseif isClaimed and outcome == 'd' and not isEnded(claim) then
+      -- It was taken from who delivered it: who sends it now holds the lane until that attempt is over.
+      setClaim(lane, markEnded(claim))
+      letters[#letters + 1] = 'o'
+      finishEvent(lane, ref, entry, outcome, recordsKey, note, answer)
     elseif outcome == 'd' and redis.call('ZREM', KEY_PENDING, entry) == 1 then
       letters[#letters + 1] = 'o'
       finishEvent(lane, ref, entry, outcome, recordsKey, note, answer)
@@ -200,6 +203,8 @@ local function complete(at, count)
     end
   end
   noteHealth(disabled)
+  -- What was found out of an endpoint comes first: none that is disabled by this call is claimed.
+  for _, lane in ipairs(follow) do followLane(lane) end
   writeRecords()
   return table.concat(letters), disabled
 end

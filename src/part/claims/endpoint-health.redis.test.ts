@@ -127,6 +127,23 @@ onEachRedis(redis => {
       expect(await t.hash('health')).toEqual({});
     });
 
+    test.each([
+      ['gone', 'delivered'],
+      ['dead', 'delivered'],
+      ['dead', 'expired'],
+    ] as const)('a 410 (%s) is heard before lanes go on, also that of what was %s', async (gone, other) => {
+      const { t, d, claimAll } = await start();
+      await t.send('g0', 'g0', 'g1', 'g1');
+      const claims = (await claimAll()) as [Claim, Claim];
+      d.end(claims[0], other);
+      d.end(claims[1], gone, { reason: '410' });
+      expect(await d.exchange()).toMatchObject({ disabled: [t.slot('a')], claims: [] });
+      t.clock.ms += DAY_MS;
+      expect(await claimAll()).toEqual([]);
+      await t.setRow('a', { cap: 200, enabledMs: t.clock.ms });
+      expect(await claimAll()).toHaveLength(2);
+    });
+
     test('by nothing but failures for five days', async () => {
       const { t, sendTo, failAll } = await start();
       await sendTo(KEYS.slice(0, 10));

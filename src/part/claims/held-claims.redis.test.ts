@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createTestPart, READY_MS } from '../../../test/support/part/part.ts';
+import { NOT_PUSHED } from '../../../test/support/part/part-inbox.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 import type { Claim } from './message.ts';
 
@@ -100,6 +101,50 @@ onEachRedis(redis => {
       expect((await d.exchange(0)).answers).toEqual(['done', 'stale']);
       expect(await t.records(ref)).toMatchObject([{ outcome: 'delivered' }]);
       expect((await e.exchange()).claims).toMatchObject([{ lane: claims[1].lane, attempts: 0 }]);
+    });
+  });
+
+  describe('delivered late by who was evicted, while another sends it again', () => {
+    async function resend() {
+      const { t, d, e } = await start();
+      const [first = '', second = ''] = await t.send('k', 'k');
+      const [late] = (await d.exchange(1, NOT_PUSHED)).claims as [Claim];
+      t.clock.ms += READY_MS;
+      await t.evict('d1');
+      const [again] = (await e.exchange(1, NOT_PUSHED)).claims as [Claim];
+      expect(again).toMatchObject({ ref: first, lapses: 1 });
+      d.end(late);
+      expect(await d.exchange(64, NOT_PUSHED)).toMatchObject({ answers: ['done'], claims: [] });
+      return { t, d, e, again, late, first, second };
+    }
+
+    test('is taken; the lane goes on when that attempt is over', async () => {
+      const { t, d, e, again, first, second } = await resend();
+      expect(await t.records(first)).toMatchObject([{ outcome: 'delivered' }]);
+      expect(await t.counts('a')).toEqual([1, 2, 0, 1, 0, 0]);
+      expect(await t.own('d2')).toEqual([{ lane: again.lane, ref: first }]);
+      e.end(again, 'failed', { dueMs: t.clock.ms + 60_000 });
+      expect(await e.exchange(64, NOT_PUSHED)).toMatchObject({ answers: ['ended'], claims: [{ ref: second }] });
+      expect((await d.exchange(64, NOT_PUSHED)).claims).toEqual([]);
+      expect(await t.records(first)).toHaveLength(1);
+      expect(await t.counts('a')).toEqual([1, 2, 0, 1, 0, 0]);
+    });
+
+    test('said twice it is taken once, and the lane is held on', async () => {
+      const { t, d, e, again, late, second } = await resend();
+      d.end(late);
+      expect(await d.exchange(64, NOT_PUSHED)).toMatchObject({ answers: ['ended'], claims: [] });
+      e.end(again);
+      expect(await e.exchange(64, NOT_PUSHED)).toMatchObject({ answers: ['ended'], claims: [{ ref: second }] });
+      expect(await t.counts('a')).toEqual([1, 2, 0, 1, 0, 0]);
+    });
+
+    test('lets the lane go on also where that dispatcher dies', async () => {
+      const { t, d, second } = await resend();
+      t.clock.ms += READY_MS;
+      await d.exchange(0, NOT_PUSHED);
+      expect(await t.evict('d2')).toEqual({ answer: 'OK', claims: 1 });
+      expect((await d.exchange(64, NOT_PUSHED)).claims).toMatchObject([{ ref: second, lapses: 0 }]);
     });
   });
 
