@@ -83,17 +83,14 @@ const OF_PARTS: readonly Mutant[] = [
     ['an event counts for nobody once for each that catches up', 'if not cohort and routed == 0', 'if routed == 0'],
   ]),
   ...mutantsOf(`${PART}claims/completing.lua`, [
-    [
-      'anybody ends an attempt',
-      "elseif isClaimed and (outcome == 'd' or string.sub(claim, 17) == ARG_DISPATCHER) then",
-      'elseif isClaimed then',
-    ],
+    ['anybody ends an attempt', 'if isClaimed and string.sub(claim, 17) == ARG_DISPATCHER then', 'if isClaimed then'],
     [
       'an attempt that ended holds its claim in the count',
-      '      local flag = string.byte(claim)\n      flightOf[slot] = flightOf[slot] - 1\n',
-      '      local flag = string.byte(claim)\n',
+      'if isClaimed and string.sub(claim, 17) == ARG_DISPATCHER then\n      flightOf[slot] = flightOf[slot] - 1\n',
+      'if isClaimed and string.sub(claim, 17) == ARG_DISPATCHER then\n',
     ],
-    ['what is behind is left', '  if flag == CLAIMED then return end\n', '  if flag ~= CUT_OFF then return end\n'],
+    ['what is behind is left', 'if string.byte(claim) ~= CLAIMED then', 'if false then'],
+    ['a lane goes on beside an attempt', 'setClaim(lane, markEnded(claim))', 'setClaim(lane, false)'],
     [
       'a lane with more behind it is never left',
       'if waitingOf[slot] == NONE and sendOf[slot] == 111',
