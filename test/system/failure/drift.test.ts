@@ -51,7 +51,9 @@ async function dumpPart(): Promise<Record<string, unknown>> {
   const { meta, keys, subs, endpoints } = await readPartKeys();
   const hash = async (key: string) => {
     const flat = (await redis('HGETALL', key)) as string[];
-    return flat.flatMap((field, i) => (i % 2 === 0 ? [[field, flat[i + 1] as string] as const] : [])).toSorted();
+    return flat
+      .flatMap((field, i) => (i % 2 === 0 ? [[field, flat[i + 1] as string] as const] : []))
+      .toSorted(([a], [b]) => (a < b ? -1 : 1));
   };
   const lists = await hash(keys);
   return {
