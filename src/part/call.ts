@@ -11,11 +11,12 @@ import type { NamedCall, NamedScript } from '../redis/named-scripts.ts';
  * - CLOSED: the part takes no events; of an exchange or an advance: control data are missing
  * - FENCED: a newer controller leads
  * - HELD: somebody else is at work
+ * - LATE: the caller has made a later call before this one
  * - CLOCK: the caller's clock is an hour or more from that of the part
  *
  * Every script takes the time itself, from TIME.
  */
-export type Word = 'OK' | 'GONE' | 'STALE' | 'CLOSED' | 'FENCED' | 'HELD' | 'CLOCK';
+export type Word = 'OK' | 'GONE' | 'STALE' | 'CLOSED' | 'FENCED' | 'HELD' | 'LATE' | 'CLOCK';
 
 export type ScriptClient = Pick<RedisClient, 'runNamed' | 'runNamedBuffers'>;
 

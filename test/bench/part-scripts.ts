@@ -80,6 +80,7 @@ async function createPart(redis: RedisClient, subscriptions: number, matches: nu
   const exchange = createExchange(redis);
   const held: Claim[] = [];
   const seen = { pushed: 0, bytes: 0 };
+  let calls = 0;
   return {
     part,
     keys,
@@ -97,6 +98,7 @@ async function createPart(redis: RedisClient, subscriptions: number, matches: nu
     async exchange(completions: readonly Completion[], most: number): Promise<readonly Claim[]> {
       const holding = {
         dispatcher: 'd0000001',
+        number: ++calls,
         readyMs: READY_MS,
         limit: LIMIT,
         held: held.length,

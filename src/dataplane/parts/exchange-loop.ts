@@ -18,7 +18,10 @@ const CLAIMS_AT_ONCE = 64;
 const ROOM_BYTES = 2 * 2 ** 20;
 /** How long a push may be under way before it is looked for. */
 const PUSH_MS = 200;
-/** A call whose answer was lost may still be made after the next ones: its claims are looked for once more. */
+/**
+ * A call whose answer was lost may still be made: its claims are looked for once more. After a later one it does nothing, as
+ * long as Redis knows of that (until we are evicted).
+ */
 const LATE_CALL_MS = 10_000;
 /** How long a part without control data, or full of others, is left alone. */
 const CLOSED_MS = 1_000;
@@ -69,6 +72,7 @@ export function createExchangeLoop(options: {
   let soon = false;
   let hasEnded = false;
   let failures = 0;
+  let calls = 0;
   let acknowledgedMs = Number.NEGATIVE_INFINITY;
   /** Set when the worker is to stop; done when Redis knows that nothing may be pushed any more. */
   let stopping: { readonly done: () => void; isToldOf: boolean; giveUpMs: number | undefined } | undefined;
@@ -178,7 +182,14 @@ export function createExchangeLoop(options: {
     isBeatDue = false;
     isLingering = false;
     const sentMs = monotonicMs();
-    const holding = { dispatcher: name, readyMs: READY_MS, limit, held: holds, holdsLapsed: book.holdsLapsed() };
+    const holding = {
+      dispatcher: name,
+      number: ++calls,
+      readyMs: READY_MS,
+      limit,
+      held: holds,
+      holdsLapsed: book.holdsLapsed(),
+    };
     const seen = { pushed: count.pushed(), bytes: count.bytes(), roomBytes: ROOM_BYTES };
     const most = isStopping ? 0 : CLAIMS_AT_ONCE;
     let answer: ExchangeAnswer;

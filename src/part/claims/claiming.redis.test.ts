@@ -171,7 +171,14 @@ onEachRedis(redis => {
       await t.send('k', 'l');
       const answer = await d.exchange(0);
       expect(answer.pushed).toBe(2);
-      expect(await readyOf(t)).toEqual([t.clock.ms + READY_MS, 1_000, 2, 2, expect.any(Number), answer.bytes]);
+      expect((await readyOf(t)).slice(0, 6)).toEqual([
+        t.clock.ms + READY_MS,
+        1_000,
+        2,
+        2,
+        expect.any(Number),
+        answer.bytes,
+      ]);
       expect(answer.bytes).toBeGreaterThan(0);
       await d.exchange(0);
       expect((await readyOf(t))[2]).toBe(0);

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- Ends attempts of any slots of a part, goes on with their lanes, and claims lanes that wait: all for one dispatcher.
 --@keys meta log body subs claims lanes pending waiting turns retries tries off counts health final answers deadLetters ready records*
---@args gen dispatcher readyMs limit held lapsed seen seenBytes roomBytes most count ...
--- limit, held: claims that it may hold here, and that it holds, with those that it ends here; lapsed: 1 if one of them
+--@args gen dispatcher number readyMs limit held lapsed seen seenBytes roomBytes most count ...
+-- number: grows with each call of a dispatcher. limit, held: claims that it may hold here, and that it holds, with those that it ends here; lapsed: 1 if one of them
 -- lapsed twice or more. seen, seenBytes: of the pushes that it has read. roomBytes: of pushes that it may not have read yet.
 -- most: claims that it asks for. count: attempts that it ends, as lib completing says, with bodies of answers behind them.
 -- Returns {word, now, claims and bytes ever pushed to it, letters (completing), due (ms of the next retry or '', what
@@ -10,7 +10,7 @@
 --         dispatchers that were not heard of for too long (evict them), hold or '', news of slots as lib news says, events
 --         as lib message says}.
 --         Words: OK; CLOSED (missing is closed: attempts were ended, nothing is claimed); HELD (four others are at work:
---         the same); or GONE alone (another generation).
+--         the same). Or alone: GONE (another generation); LATE (nothing was done: a later call of the dispatcher came first).
 --@include ../lanes/clock.lua
 --@include ../lanes/refs.lua
 --@include ../lanes/lanes.lua
@@ -33,6 +33,7 @@ for i = 1, #all, 2 do
   elseif r.untilMs <= now then lapsed[#lapsed + 1] = all[i]
   else others = others + 1 end
 end
+if own and tonumber(ARG_NUMBER) <= own.number then return { 'LATE' } end
 -- What it holds is what it says, and what was pushed since it looked: that mends itself, whatever was lost.
 local pushed = own and own.pushed or tonumber(ARG_SEEN)
 local bytes = own and own.bytes or tonumber(ARG_SEEN_BYTES)
@@ -62,6 +63,7 @@ if word == 'OK' then
   local untilMs = now + tonumber(ARG_READY_MS)
   writeReady(ARG_DISPATCHER, {
     untilMs = untilMs, limit = limit, held = held + taken, pushed = pushed, room = room, bytes = bytes,
+    number = tonumber(ARG_NUMBER),
   })
 end
 local due = redis.call('ZRANGE', KEY_RETRIES, 0, 0, 'WITHSCORES')[2] or ''

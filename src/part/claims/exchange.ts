@@ -31,6 +31,8 @@ export type CompletionAnswer = 'done' | 'ended' | 'stale';
 /** What a dispatcher says of itself. */
 export interface Holding {
   readonly dispatcher: string;
+  /** Grows with each call of this name. One that Redis makes after a later one does nothing. */
+  readonly number: number;
   /** How long it counts as at work without another exchange. */
   readonly readyMs: number;
   /** Claims that it may hold in this part. */
@@ -73,7 +75,7 @@ export type ExchangeAnswer =
     }
   | { readonly answer: 'GONE' };
 
-/** Ends up to 256 attempts, then claims up to `most`, in one step; either may be none. */
+/** Ends up to 256 attempts, then claims up to `most`, in one step; either may be none. Throws where it came too late. */
 export type Exchange = (
   part: Part,
   holding: Holding,
@@ -128,11 +130,21 @@ export function createExchange(redis: ScriptClient): Exchange {
       more.push(lane, ref, outcomeText(completion), dueMs, index, noteText(completion));
     }
     more.push(...bodiesOf(completions));
-    const { dispatcher, readyMs, limit, held, holdsLapsed, pushed, bytes, roomBytes } = holding;
-    const self = { dispatcher, readyMs, limit, held, lapsed: holdsLapsed ? 1 : 0, seen: pushed, seenBytes: bytes };
+    const { dispatcher, number, readyMs, limit, held, holdsLapsed, pushed, bytes, roomBytes } = holding;
+    const self = {
+      dispatcher,
+      number,
+      readyMs,
+      limit,
+      held,
+      lapsed: holdsLapsed ? 1 : 0,
+      seen: pushed,
+      seenBytes: bytes,
+    };
     const args = { gen: part.gen, ...self, roomBytes, most, count: completions.length };
     const [answer, ...rest] = await callForBuffers(redis, EXCHANGE, { keys, listed, args, more });
     if (answer === 'GONE') return { answer };
+    if (answer === 'LATE') throw new Error('a later exchange was made before');
     const [nowMs, claims, total, letters, due, hasMore, version, disabled, lapsed, hold, news, events] = rest;
     return {
       answer: answer as 'OK',

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createTestPart, READY_MS } from '../../../test/support/part/part.ts';
 import { NOT_PUSHED } from '../../../test/support/part/part-inbox.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
+import { createExchange } from './exchange.ts';
 import type { Claim } from './message.ts';
 
 onEachRedis(redis => {
@@ -145,6 +146,32 @@ onEachRedis(redis => {
       await d.exchange(0, NOT_PUSHED);
       expect(await t.evict('d2')).toEqual({ answer: 'OK', claims: 1 });
       expect((await d.exchange(64, NOT_PUSHED)).claims).toMatchObject([{ ref: second, lapses: 0 }]);
+    });
+  });
+
+  describe('an exchange that Redis makes after a later one of the same dispatcher', () => {
+    test('ends nothing, though the same is claimed again', async () => {
+      const { t, d } = await start();
+      await t.send('k', 'k');
+      const [claim] = (await d.exchange(1, NOT_PUSHED)).claims as [Claim];
+      d.end(claim, 'failed', { dueMs: t.clock.ms });
+      const [late, ended] = [d.holding(NOT_PUSHED), [...d.ended]];
+      expect((await d.exchange(1, NOT_PUSHED)).claims).toMatchObject([{ ref: claim.ref, attempts: 1 }]);
+      const before = await t.hash('tries');
+      await expect(createExchange(t.client)(t.part, late, ended, 64)).rejects.toThrow('later exchange');
+      expect(await t.own('d1')).toEqual([{ lane: claim.lane, ref: claim.ref }]);
+      expect(await t.hash('tries')).toEqual(before);
+    });
+
+    test('claims nothing, and lets nothing be pushed to who has stopped', async () => {
+      const { t, d } = await start();
+      await t.send('k');
+      const late = d.holding();
+      await d.exchange(0, { limit: 0 });
+      await expect(createExchange(t.client)(t.part, late, [], 64)).rejects.toThrow('later exchange');
+      await t.send('l');
+      expect(await t.own('d1')).toEqual([]);
+      expect((await t.counts('a')).slice(0, 2)).toEqual([0, 2]);
     });
   });
 

@@ -1,8 +1,10 @@
 -- Dispatchers that are at work on the part, in P:ready: until (ms; 3 s after the last exchange), limit and held (claims),
--- pushed (claims ever), room (bytes that may be pushed to it before it is heard of again), bytes (ever pushed).
+-- pushed (claims ever), room (bytes that may be pushed to it before it is heard of again), bytes (ever pushed), number of its
+-- last exchange.
 local function readReady(text)
   if not text then return nil end
-  local untilMs, limit, held, pushed, room, bytes = string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%-?%d+) (%d+)$')
+  local pattern = '^(%d+) (%d+) (%d+) (%d+) (%-?%d+) (%d+) (%d+)$'
+  local untilMs, limit, held, pushed, room, bytes, number = string.match(text, pattern)
   return {
     untilMs = tonumber(untilMs),
     limit = tonumber(limit),
@@ -10,10 +12,11 @@ local function readReady(text)
     pushed = tonumber(pushed),
     room = tonumber(room),
     bytes = tonumber(bytes),
+    number = tonumber(number),
   }
 end
 
 local function writeReady(dispatcher, r)
   local text = string.format('%.0f %.0f %.0f %.0f %.0f %.0f', r.untilMs, r.limit, r.held, r.pushed, r.room, r.bytes)
-  redis.call('HSET', KEY_READY, dispatcher, text)
+  redis.call('HSET', KEY_READY, dispatcher, text .. string.format(' %.0f', r.number))
 end

@@ -85,6 +85,7 @@ export function createTestPart(redis: RedisClient) {
   const advance = createAdvance(client);
   const readOwnClaims = createReadOwnClaims(client);
   const slot = (name: string) => slotOf(name, 'inc1');
+  let calls = 0;
 
   async function change(...changes: GateChange[]) {
     const answer = await gate(part, 1, changes);
@@ -156,6 +157,7 @@ export function createTestPart(redis: RedisClient) {
       };
       const holding = (fields: Partial<Holding> = {}): Holding => ({
         dispatcher: name,
+        number: ++calls,
         readyMs: READY_MS,
         limit: 1_000,
         held: held.size + ended.length,

@@ -78,8 +78,9 @@ async function deliverAll(t: PartTenant): Promise<void> {
   }
 
   let ended: Completion[] = [];
+  let calls = 0;
   for (;;) {
-    const answer = await exchange(t.part, { ...HOLDING, held: ended.length }, ended, 64);
+    const answer = await exchange(t.part, { ...HOLDING, number: ++calls, held: ended.length }, ended, 64);
     if (answer.answer !== 'OK') throw new Error(answer.answer);
     ended = (await Promise.all(answer.events.map(attempt))).flat();
     if (ended.length > 0) continue;

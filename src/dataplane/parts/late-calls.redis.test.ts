@@ -1,0 +1,74 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { type RedisServer, startRedis } from '../../../test/support/redis/server.ts';
+import { connectRedis, type RedisClient } from '../../redis/client.ts';
+import { createLogger } from '../../telemetry/log.ts';
+import { createPartWorld } from './testing/part-world.ts';
+import { startProxy } from './testing/proxy.ts';
+import { startSink } from './testing/sink.ts';
+
+const soon = { timeout: 15_000, interval: 10 };
+
+let server: RedisServer;
+let redis: RedisClient;
+beforeAll(async () => {
+  server = await startRedis({ appendonly: true });
+  redis = await connectRedis(server.url, createLogger({ level: 'silent' }));
+});
+afterAll(async () => {
+  await redis.close();
+  await server.stop();
+});
+
+async function start() {
+  const world = await createPartWorld(redis, server.url);
+  const sink = await startSink();
+  await world.subscribe('a', sink, ['g0', 'g1']);
+  const isEmpty = () => vi.waitFor(async () => expect(await world.isEmpty()).toBe(true), soon);
+  return { world, sink, isEmpty };
+}
+
+test('one that has stopped is not pushed to, also where Redis makes one of its calls late', async () => {
+  const { world, sink, isEmpty } = await start();
+  let makeLate: (() => Promise<unknown>) | undefined;
+  const worker = await world.startWorker('d1', ({ exchange }) => ({
+    async exchange(...call) {
+      if (makeLate !== undefined || call[0] === undefined || sink.arrivals.length === 0) return exchange(...call);
+      makeLate = () => exchange(...call);
+      throw new Error('no answer');
+    },
+  }));
+  await world.send('g0');
+  await vi.waitFor(() => expect(makeLate).toBeDefined(), soon);
+  await isEmpty();
+  await worker.stop();
+  await expect(makeLate?.()).rejects.toThrow('later exchange');
+  const [body] = await world.send('g1');
+  expect(await redis.call('hlen', world.keys.claims)).toBe(0);
+  await world.startWorker('d2');
+  await vi.waitFor(() => expect(sink.bodies()).toContain(body), soon);
+  await isEmpty();
+});
+
+test('one that delivered while it was stalled: taken, and its lane waits for who sends it again', async () => {
+  const { world, sink, isEmpty } = await start();
+  const proxy = await startProxy(server.url);
+  await world.startWorker('d1', undefined, proxy.url);
+  const answers: (() => void)[] = [];
+  sink.control.script = (_arrival, response) => void answers.push(() => response.end());
+  await world.send('g0', 'g0');
+  await vi.waitFor(() => expect(answers).toHaveLength(1), soon);
+  proxy.pause();
+  await world.startWorker('d2');
+  await vi.waitFor(() => expect(answers).toHaveLength(2), soon);
+  answers[0]?.();
+  proxy.resume();
+  await vi.waitFor(async () => expect((await world.counts('a'))[3]).toBe(1), soon);
+  await delay(300);
+  expect(answers).toHaveLength(2);
+  sink.control.script = (_arrival, response) => response.end();
+  answers[1]?.();
+  await isEmpty();
+  expect(sink.of('g0')).toHaveLength(3);
+  expect((await world.counts('a')).slice(0, 4)).toEqual([0, 2, 0, 2]);
+});
