@@ -84,13 +84,14 @@ const OF_PARTS: readonly Mutant[] = [
   ]),
   ...mutantsOf(`${PART}claims/completing.lua`, [
     ['anybody ends an attempt', 'if isClaimed and string.sub(claim, 17) == ARG_DISPATCHER then', 'if isClaimed then'],
+    ['an attempt that ended holds its claim in the count', '      flightOf[slot] = flightOf[slot] - 1\n', ''],
+    ['what is behind is left', 'if string.byte(claim) ~= CLAIMED then follow[#follow + 1] = lane end', ''],
     [
-      'an attempt that ended holds its claim in the count',
-      'if isClaimed and string.sub(claim, 17) == ARG_DISPATCHER then\n      flightOf[slot] = flightOf[slot] - 1\n',
-      'if isClaimed and string.sub(claim, 17) == ARG_DISPATCHER then\n',
+      'a late delivery frees the lane of who sends it again',
+      'setClaim(lane, markEnded(claim))',
+      'setClaim(lane, false)',
     ],
-    ['what is behind is left', 'if string.byte(claim) ~= CLAIMED then', 'if false then'],
-    ['a lane goes on beside an attempt', 'setClaim(lane, markEnded(claim))', 'setClaim(lane, false)'],
+    ['a delivery that is said twice counts twice', "outcome == 'd' and not isEnded(claim) then", "outcome == 'd' then"],
     [
       'a lane with more behind it is never left',
       'if waitingOf[slot] == NONE and sendOf[slot] == 111',
@@ -109,6 +110,15 @@ const OF_PARTS: readonly Mutant[] = [
       '',
     ],
     ['who ends an attempt gives no turn', 'if waitingOf[slot] == SOME then giveTurn(slot) end', ''],
+  ]),
+  ...mutantsOf(`${PART}claims/exchange.lua`, [
+    ['a late call is made', "if own and tonumber(ARG_NUMBER) <= own.number then return { 'LATE' } end", ''],
+  ]),
+  ...mutantsOf(`${PART}owner/enqueue.lua`, [
+    ['what retention removes is replayed', "word ~= 'GONE' and ref > cut and", "word ~= 'GONE' and"],
+  ]),
+  ...mutantsOf(`${PART}owner/send-test.lua`, [
+    ['test events under way do not count', 'open + countClaimed() >= most', 'open >= most'],
   ]),
   ...mutantsOf(`${PART}claims/taking.lua`, [
     ['a deactivated key is claimed', "redis.call('HGET', KEY_OFF, groupOf(lane)) == '1'", 'false'],
