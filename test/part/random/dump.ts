@@ -1,0 +1,157 @@
+import { type Part, partKeys, recordsBucketOf, unpackSlots } from '../../../src/part/keys.ts';
+import { type DeliveryRecord, parseRecords } from '../../../src/part/records/record.ts';
+import type { RedisClient } from '../../../src/redis/client.ts';
+import type { NamedScript } from '../../../src/redis/named-scripts.ts';
+
+const HASHES = [
+  'meta',
+  'keys',
+  'subs',
+  'endpoints',
+  'positions',
+  'claims',
+  'lanes',
+  'tries',
+  'off',
+  'counts',
+  'health',
+  'ready',
+  'replays',
+  'deadLetters',
+  'answers',
+] as const;
+const SETS = ['pending', 'waiting', 'turns', 'retries', 'final', 'dropped'] as const;
+const PACKED = ['late', 'lists', 'body'] as const;
+const KEYS = [...HASHES, ...SETS, ...PACKED, 'log'] as const;
+
+const DUMP: NamedScript = {
+  name: 'dump',
+  source: `#!lua flags=no-writes
+local out = {}
+for at = 1, #KEYS do
+  local kind = redis.call('TYPE', KEYS[at]).ok
+  if kind == 'hash' then out[at] = redis.call('HGETALL', KEYS[at])
+  elseif kind == 'zset' then out[at] = redis.call('ZRANGE', KEYS[at], 0, -1, 'WITHSCORES')
+  elseif kind == 'stream' then out[at] = redis.call('XRANGE', KEYS[at], '-', '+')
+  else out[at] = {} end
+end
+return out`,
+  keys: KEYS,
+  listedKeys: 'records',
+  args: [],
+  takesMore: false,
+};
+
+export interface LogEntry {
+  readonly ref: string;
+  readonly groupKey: string;
+  readonly size: number;
+  readonly cost: number;
+  readonly slots: readonly string[];
+}
+
+/** Everything that a part holds in Redis, as text. */
+export interface Dump
+  extends Readonly<Record<(typeof HASHES)[number], ReadonlyMap<string, string>>>,
+    Readonly<Record<(typeof SETS)[number], ReadonlyMap<string, number>>> {
+  readonly log: readonly LogEntry[];
+  readonly bodies: ReadonlySet<string>;
+  /** ref → slots that it was routed to later. */
+  readonly late: ReadonlyMap<string, readonly string[]>;
+  /** slot → refs that its inbox lists. */
+  readonly lists: ReadonlyMap<string, readonly string[]>;
+  /** slot, ref (and `:replay`) → its records: more than one is a mistake. */
+  readonly records: ReadonlyMap<string, readonly DeliveryRecord[]>;
+}
+
+/** Ref up to which events are being removed by a sweep. */
+export const cutOf = ({ meta }: Dump) => meta.get('cut')?.slice(0, 15) ?? '';
+
+/** How attempts of a slot end, and since when; undefined before the first one. */
+export function endingOf({ counts }: Dump, slot: string): string | undefined {
+  const note = counts.get(slot)?.split(' ')[8] ?? '-';
+  return note.startsWith('-') ? undefined : note.slice(0, 12);
+}
+
+function pairs<T>(flat: readonly Buffer[], value: (of: Buffer) => T): Map<string, T> {
+  const map = new Map<string, T>();
+  for (let at = 0; at < flat.length; at += 2) map.set(String(flat[at]), value(flat[at + 1] as Buffer));
+  return map;
+}
+
+function refOfId(id: string): string {
+  const [ms, sequence] = id.split('-').map(Number) as [number, number];
+  return ms.toString(16).padStart(11, '0') + sequence.toString(16).padStart(4, '0');
+}
+
+function parseLog(entries: readonly [Buffer, Buffer[]][]): LogEntry[] {
+  return entries.map(([id, fields]) => ({
+    ref: refOfId(String(id)),
+    groupKey: String(fields[1]),
+    size: Number(fields[5]),
+    cost: Number(fields[7]),
+    slots: unpackSlots(fields[9] as Buffer),
+  }));
+}
+
+function unpackRefs(chunk: Buffer, at: number): string[] {
+  const refs: string[] = [];
+  for (; at < chunk.length; at += 8) {
+    refs.push(
+      chunk.readUIntBE(at, 6).toString(16).padStart(11, '0') +
+        chunk
+          .readUInt16BE(at + 6)
+          .toString(16)
+          .padStart(4, '0'),
+    );
+  }
+  return refs;
+}
+
+function parseLists(flat: readonly Buffer[]): Map<string, string[]> {
+  const fields = pairs(flat, of => of);
+  const lists = new Map<string, string[]>();
+  for (const [slot, head] of fields) {
+    if (slot.includes('\0')) continue;
+    const refs: string[] = [];
+    for (let number = head.readUInt32BE(0); number < head.readUInt32BE(4); number++) {
+      refs.push(...unpackRefs(fields.get(`${slot}\0${number}`) ?? Buffer.alloc(0), 0));
+    }
+    lists.set(slot, [...refs, ...unpackRefs(head, 8)]);
+  }
+  return lists;
+}
+
+function addRecords(flat: readonly Buffer[], into: Map<string, DeliveryRecord[]>): void {
+  for (const [field, chunk] of pairs(flat, of => of)) {
+    const name = field.split('\0')[0] as string;
+    for (const record of parseRecords(name.slice(0, 15), chunk)) {
+      const key = record.slot + name;
+      into.set(key, [...(into.get(key) ?? []), record]);
+    }
+  }
+}
+
+/** Reads a part, with records of events that were accepted from `fromMs` on. */
+export async function dumpPart(redis: RedisClient, part: Part, fromMs: number, nowMs: number): Promise<Dump> {
+  const keys = partKeys(part);
+  const listed: string[] = [];
+  for (let bucket = recordsBucketOf(fromMs); bucket <= recordsBucketOf(nowMs); bucket++) {
+    listed.push(keys.records(bucket));
+  }
+  const all = (await redis.runNamedBuffers(DUMP, { keys, listed, args: {} })) as unknown as Buffer[][];
+  const dump: Record<string, unknown> = {};
+  for (const [at, name] of HASHES.entries()) dump[name] = pairs(all[at] as Buffer[], String);
+  for (const [at, name] of SETS.entries()) dump[name] = pairs(all[HASHES.length + at] as Buffer[], Number);
+  const [late, lists, body, log, ...records] = all.slice(HASHES.length + SETS.length) as Buffer[][];
+  const found = new Map<string, DeliveryRecord[]>();
+  for (const each of records) addRecords(each, found);
+  return {
+    ...(dump as unknown as Dump),
+    late: pairs(late as Buffer[], unpackSlots),
+    lists: parseLists(lists as Buffer[]),
+    bodies: new Set(pairs(body as Buffer[], () => 0).keys()),
+    log: parseLog(log as unknown as [Buffer, Buffer[]][]),
+    records: found,
+  };
+}

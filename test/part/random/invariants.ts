@@ -1,0 +1,97 @@
+import type { Dump } from './dump.ts';
+import {
+  flightOf,
+  hold,
+  isActive,
+  isTest,
+  limitOf,
+  obstacleOf,
+  pendingOf,
+  type Reference,
+  same,
+} from './reference/reference.ts';
+
+/** Lanes with something open. */
+function pendingLanes(of: Reference): Set<string> {
+  const lanes = new Set<string>();
+  for (const each of of.open.values()) lanes.add(each.lane);
+  return lanes;
+}
+
+function memberOf(lane: string, state: string): string {
+  return lane.slice(0, 8) + state.slice(1) + lane.slice(8);
+}
+
+function checkLane(of: Reference, dump: Dump, lane: string): void {
+  const [claim, state, pending] = [dump.claims.get(lane), dump.lanes.get(lane), pendingOf(of, lane)];
+  const name = JSON.stringify(lane);
+  const head = pending[0];
+  if (claim !== undefined) {
+    hold(state === undefined, () => `${name} is claimed, and ${state} as well`);
+    if (claim.startsWith('c')) hold(head === undefined, () => `${name} says that nothing is behind its claim`);
+    return;
+  }
+  // A sweep removes what a deleted subscription left in slices, lanes first.
+  if (state === undefined && !of.subs.has(lane.slice(0, 8))) return;
+  hold(
+    (state !== undefined) === (head !== undefined),
+    () => `${name} is ${state ?? 'idle'}, and ${pending.length} wait there`,
+  );
+  if (state === undefined || head === undefined) return;
+  if (state.startsWith('w'))
+    hold(dump.waiting.has(memberOf(lane, state)), () => `${name} waits, and nobody would find it`);
+  if (state === 'r') same(`when ${name} is due`, dump.retries.get(lane), head.dueMs);
+  else if (state !== 'p')
+    hold(head.dueMs <= of.nowMs, () => `${name} waits, and is due in ${head.dueMs - of.nowMs} ms`);
+  const mark = dump.off.get(lane.slice(0, 8) + head.groupKey);
+  if (isTest(head) || !of.subs.has(head.slot)) return;
+  if (isActive(of, head))
+    hold(state !== 'p' || mark?.startsWith('2') === true, () => `${name} is parked, and its group key is active`);
+  else hold(mark === '1', () => `${name} is not active, and P:off says ${mark}`);
+}
+
+function checkSlot(of: Reference, dump: Dump, slot: string): void {
+  const waiting = (dump.counts.get(slot) ?? '0 0 0').split(' ')[2];
+  const lanes = [...dump.lanes].filter(([lane, state]) => lane.startsWith(slot) && state.startsWith('w'));
+  const health = of.health.get(slot);
+  const text = () => `${slot} has ${lanes.length} waiting lanes, and says ${waiting}`;
+  if (waiting === '0' || waiting === '3') hold(lanes.length === 0, text);
+  if (waiting === '1' && lanes.length > 0) {
+    const isFound = dump.turns.has(slot) || flightOf(of, slot) >= limitOf(of, slot);
+    hold(isFound, () => `${text()}; it has no turn, and ${flightOf(of, slot)} of ${limitOf(of, slot)} claims`);
+  }
+  if (waiting === '2' && lanes.length > 0) {
+    const isStopped = of.subs.get(slot)?.send !== 'open' || (health !== undefined && health.disabled !== '-');
+    hold(isStopped || dump.retries.has(`${slot}\x02`), () => `${text()}; and nothing starts it again`);
+  }
+}
+
+/** Slots that something could be claimed of at once, and where no attempt ends that would lead to that. */
+export function claimableSlots(of: Reference, dump: Dump): Set<string> {
+  const slots = new Set<string>();
+  for (const delivery of of.open.values()) {
+    const { slot, lane } = delivery;
+    // When a retry is due everybody knows before.
+    if (dump.lanes.get(lane) === 'r') continue;
+    if (slots.has(slot) || flightOf(of, slot) > 0 || obstacleOf(of, delivery) !== undefined) continue;
+    const health = of.health.get(slot);
+    const isPaced = of.subs.get(slot)?.maxPerSecond !== undefined;
+    if (!isPaced && (health === undefined || (health.pause === 0 && health.disabled === '-'))) slots.add(slot);
+  }
+  return slots;
+}
+
+/** What holds of every part. */
+export function checkInvariants(of: Reference, dump: Dump): void {
+  const lanes = pendingLanes(of);
+  for (const lane of new Set([...lanes, ...dump.claims.keys(), ...dump.lanes.keys()])) checkLane(of, dump, lane);
+  for (const member of dump.waiting.keys()) {
+    const lane = member.slice(0, 8) + member.slice(20);
+    same(`state of ${JSON.stringify(lane)}, which is in P:wait`, dump.lanes.get(lane), `w${member.slice(8, 20)}`);
+  }
+  for (const lane of dump.retries.keys()) {
+    if (lane[8] === '\x02') continue;
+    same(`state of ${JSON.stringify(lane)}, which is in P:retry`, dump.lanes.get(lane), 'r');
+  }
+  for (const slot of of.subs.keys()) checkSlot(of, dump, slot);
+}

@@ -1,0 +1,49 @@
+import { globSync, readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { connectRedis, type RedisClient } from '../../../src/redis/client.ts';
+import { createLogger } from '../../../src/telemetry/log.ts';
+import { redisUrl } from '../../support/redis/shared.ts';
+import { lostLimits } from './limits.ts';
+import { historyOf, type Kind, type Operation } from './operation.ts';
+import { comeToRest } from './rest.ts';
+import { runHistory, shrink, tell } from './run.ts';
+
+/** More histories than the suite plays: `SEEDS=1000 LENGTH=500`; one of an earlier failure: `HISTORY`. */
+const SEEDS = Number(process.env.SEEDS || 20);
+const LENGTH = Number(process.env.LENGTH || 500);
+const FIRST_SEED = Number(process.env.SEED || 1);
+const HISTORY = process.env.HISTORY || undefined;
+
+let redis: RedisClient;
+beforeAll(async () => {
+  redis = await connectRedis(redisUrl(), createLogger({ level: 'silent' }));
+});
+afterAll(() => redis.close());
+
+test('the scripts have the bounds that are made small here', () => {
+  const cwd = new URL('../../../src/part/', import.meta.url);
+  const scripts = globSync('**/*.lua', { cwd }).map(file => readFileSync(new URL(file, cwd), 'utf8'));
+  expect(lostLimits(scripts.join('\n'))).toEqual([]);
+});
+
+function histories(): [name: string, history: Operation[]][] {
+  if (HISTORY !== undefined) {
+    const given = JSON.parse(HISTORY) as [Kind, number][];
+    return [['the given history', given.map(([kind, x]) => ({ kind, x }))]];
+  }
+  return Array.from({ length: SEEDS }, (_, i) => [`seed ${FIRST_SEED + i}`, historyOf(FIRST_SEED + i, LENGTH)]);
+}
+
+test.each(histories())(
+  'a part does what the reference does: %s',
+  async (_name, history) => {
+    const failure = await runHistory(redis, redisUrl(), history, comeToRest);
+    if (failure === undefined) return;
+    const short =
+      HISTORY === undefined && process.env.SHRINK !== 'no'
+        ? await shrink(redis, redisUrl(), failure, comeToRest)
+        : failure;
+    expect.fail(tell(short));
+  },
+  300_000,
+);

@@ -1,0 +1,200 @@
+import { ATTEMPT_LETTERS } from '../../../../src/part/claims/delivery-note.ts';
+import type { Completion, CompletionAnswer, ExchangeAnswer, Holding } from '../../../../src/part/claims/exchange.ts';
+import { isAlone } from '../../../../src/part/claims/message.ts';
+import { type Dump, endingOf } from '../dump.ts';
+import { healthOf, noteOutcomes, noteProbe, type Outcomes } from './health.ts';
+import {
+  addFailed,
+  type Delivery,
+  endDelivery,
+  flightOf,
+  hold,
+  isTest,
+  limitOf,
+  noteDeath,
+  obstacleOf,
+  pendingOf,
+  type Reference,
+  same,
+  takeClaim,
+} from './reference.ts';
+
+const MOST_DISPATCHERS = 4;
+
+function giveBack(delivery: Delivery, { outcome, dueMs = 0 }: Completion): void {
+  if (outcome === 'released') return;
+  delivery.tried = true;
+  delivery.attempts++;
+  delivery.dueMs = outcome === 'gone' ? 0 : dueMs;
+  addFailed(delivery);
+}
+
+function complete(of: Reference, completion: Completion, by: string, of_: Outcomes): CompletionAnswer {
+  const { lane, ref, outcome, reason, latencyMs } = completion;
+  const claim = of.claims.get(lane);
+  const isHeld = claim?.delivery.ref === ref && claim.by === by;
+  // Somebody else sends it again: that attempt holds its lane until it is over.
+  const isResent = claim?.delivery.ref === ref && !isHeld && !claim.ended && outcome === 'delivered';
+  if (isResent) claim.ended = true;
+  if (isHeld && claim.ended) {
+    of.claims.delete(lane);
+    of_.entries.add(claim.delivery.entry);
+    return 'ended';
+  }
+  const waiting = outcome === 'delivered' ? pendingOf(of, lane).find(each => each.ref === ref) : undefined;
+  const delivery = isHeld || isResent ? claim.delivery : waiting;
+  if (delivery === undefined) return outcome === 'delivered' ? 'ended' : 'stale';
+  if (isHeld) of.claims.delete(lane);
+  const wasSent = latencyMs !== undefined;
+  if (outcome === 'delivered') of_.delivered = true;
+  else of_.entries.add(delivery.entry);
+  const failed = outcome === 'failed' || outcome === 'gone' || (outcome === 'dead' && wasSent);
+  if (failed) of_.failed++;
+  if (outcome === 'gone') of_.gone = true;
+  if (outcome === 'delivered' || outcome === 'dead' || outcome === 'expired') {
+    endDelivery(of, delivery, outcome, reason, delivery.attempts + (wasSent ? 1 : 0));
+    if (outcome === 'dead' && !isTest(delivery)) noteDeath(of, delivery);
+  } else giveBack(delivery, completion);
+  return 'done';
+}
+
+/** Ends attempts; returns what that answers, and the slots that it disabled. */
+function completeAll(of: Reference, completions: readonly Completion[], by: string) {
+  const outcomes = new Map<string, Outcomes>();
+  const answers = completions.map(completion => {
+    const slot = completion.lane.slice(0, 8);
+    const none = { failed: 0, delivered: false, gone: false, entries: new Set<string>() };
+    const of_ = outcomes.get(slot) ?? none;
+    outcomes.set(slot, of_);
+    return complete(of, completion, by, of_);
+  });
+  const disabled = [...outcomes].filter(([slot, of_]) => noteOutcomes(of, slot, of_)).map(([slot]) => slot);
+  return { answers, disabled };
+}
+
+/** How attempts ended: noted where a call changes something of the slot. */
+function noteEndings(of: Reference, completions: readonly Completion[], isDone: readonly boolean[], after: Dump): void {
+  const letters = new Map<string, string>();
+  const noted = new Set<string>();
+  for (const [at, { lane, ref, outcome, attempted }] of completions.entries()) {
+    const slot = lane.slice(0, 8);
+    // A test event that its dispatcher does not hold any more changes no counter.
+    if (isDone[at] && !isTest({ ref })) noted.add(slot);
+    if (outcome === 'delivered') letters.set(slot, 's');
+    else if (attempted !== undefined) letters.set(slot, ATTEMPT_LETTERS[attempted]);
+  }
+  for (const [slot, letter] of letters) {
+    if (!of.subs.has(slot)) continue;
+    const before = of.endings.get(slot);
+    const ending = before?.[0] === letter ? before : letter + of.nowMs.toString(16).padStart(11, '0');
+    // Of others it depends on what else the call did.
+    const is = endingOf(after, slot) === before ? before : ending;
+    const next = noted.has(slot) ? ending : is;
+    if (next !== undefined) of.endings.set(slot, next);
+  }
+}
+
+/** Whether a lane that may be claimed may have to wait for others: of what failed or lapsed only so much is under way. */
+function mayHaveToWait(of: Reference, delivery: Delivery, after: Dump): boolean {
+  const { slot, lane } = delivery;
+  const health = of.health.get(slot);
+  if (health !== undefined && (health.pause > 0 || health.disabled !== '-')) return true;
+  if (of.subs.get(slot)?.maxPerSecond !== undefined) return true;
+  if (flightOf(of, slot) >= limitOf(of, slot)) return true;
+  const waitsAs = after.lanes.get(lane)?.[1];
+  if (waitsAs === '2') return true;
+  return waitsAs === '1' && flightOf(of, slot) >= limitOf(of, slot) - Math.floor(limitOf(of, slot) / 4);
+}
+
+type Answer = Exclude<ExchangeAnswer, { answer: 'GONE' }>;
+
+function checkClaims(of: Reference, answer: Answer, holding: Holding): number {
+  let [taken, alone] = [0, holding.holdsLapsed];
+  const probes = new Set<string>();
+  for (const claimed of answer.events) {
+    for (const claim of claimed.claims) {
+      const delivery = takeClaim(of, claim, holding.dispatcher);
+      taken++;
+      if (isAlone(claim)) {
+        hold(!alone, () => `${claim.lane} is claimed beside another one that lapsed`);
+        alone = true;
+      }
+      const health = healthOf(of, claim.slot);
+      hold((health?.disabled ?? '-') === '-', () => `${claim.slot} is claimed, and its endpoint is disabled`);
+      if (health === undefined || health.pause === 0) continue;
+      hold(!probes.has(claim.slot), () => `${claim.slot} has a second probe`);
+      hold(health.next <= of.nowMs, () => `${claim.slot} is probed ${health.next - of.nowMs} ms early`);
+      probes.add(claim.slot);
+      noteProbe(of, claim.slot, delivery.entry);
+    }
+  }
+  return taken;
+}
+
+/** What an exchange answered, and that it claimed what it could. */
+export function exchange(
+  of: Reference,
+  answer: Answer,
+  holding: Holding,
+  completions: readonly Completion[],
+  most: number,
+  after: Dump,
+): void {
+  const by = holding.dispatcher;
+  const own = of.ready.get(by);
+  const others = [...of.ready].filter(([name]) => name !== by);
+  const isFull = own === undefined && others.filter(([, { untilMs }]) => untilMs > of.nowMs).length >= MOST_DISPATCHERS;
+  const word = !of.isReady ? 'CLOSED' : isFull ? 'HELD' : 'OK';
+  same('answer', answer.answer, word);
+  same(
+    'lapsed',
+    [...answer.lapsed].sort(),
+    others
+      .filter(([, { untilMs }]) => untilMs <= of.nowMs)
+      .map(([name]) => name)
+      .sort(),
+  );
+  same('hold', answer.hold, of.hold);
+  const { answers, disabled } = completeAll(of, completions, by);
+  same('answers', answer.answers, answers);
+  noteEndings(
+    of,
+    completions,
+    answers.map(each => each === 'done'),
+    after,
+  );
+  same('disabled', [...answer.disabled].sort(), disabled.sort());
+  const [pushed, bytes] = [own?.pushed ?? holding.pushed, own?.bytes ?? holding.bytes];
+  same('pushed', [answer.pushed, answer.bytes], [pushed, bytes]);
+  const held = Math.max(0, holding.held - completions.length + pushed - holding.pushed);
+  const budget = word === 'OK' ? Math.max(0, Math.min(holding.limit - held, most)) : 0;
+  const taken = checkClaims(of, answer, holding);
+  hold(taken <= budget, () => `${taken} claims are answered, ${budget} were asked for`);
+  if (word === 'OK') {
+    const room = Math.max(0, holding.roomBytes - (bytes - holding.bytes));
+    const untilMs = of.nowMs + holding.readyMs;
+    const { limit, number } = holding;
+    of.ready.set(by, { untilMs, limit, held: held + taken, pushed, room, bytes, number });
+  }
+  if (taken === budget || answer.more) return;
+  for (const delivery of of.open.values()) {
+    const isLeft = obstacleOf(of, delivery) === undefined && !mayHaveToWait(of, delivery, after);
+    hold(!isLeft, () => `${JSON.stringify(delivery.entry)} could be claimed, and was not`);
+  }
+}
+
+export function evict(of: Reference, by: string): { answer: 'HELD' } | { answer: 'OK'; claims: number } {
+  const ready = of.ready.get(by);
+  if (ready !== undefined && ready.untilMs > of.nowMs) return { answer: 'HELD' };
+  of.ready.delete(by);
+  let claims = 0;
+  for (const [lane, claim] of of.claims) {
+    if (claim.by !== by) continue;
+    claims++;
+    of.claims.delete(lane);
+    if (claim.ended) continue;
+    claim.delivery.tried = true;
+    claim.delivery.lapses++;
+  }
+  return { answer: 'OK', claims };
+}

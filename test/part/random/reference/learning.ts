@@ -1,0 +1,124 @@
+import type { AdvanceAnswer } from '../../../../src/part/catchup/advance.ts';
+import { msOfRef } from '../../../../src/part/lanes/ref.ts';
+import type { Dump } from '../dump.ts';
+import { type Delivery, endDelivery, hold, isClaimed, isTest, type Reference, route, same } from './reference.ts';
+import { isFor, slotsOf } from './routing.ts';
+
+/** How far a slot is routed. */
+const positionIn = (of: Reference, slot: string) =>
+  of.positions.get(slot) ?? (of.hold === undefined ? of.tail : (of.position ?? ''));
+
+const laterIn = (of: Reference, ref: string) => [...of.events.values()].filter(each => each.ref > ref);
+
+/**
+ * How far a call moves whom is its own business: here is learnt what it routed, and checked that positions passed nothing
+ * that was to be routed, and nothing was routed that they had passed.
+ */
+export function advance(of: Reference, answer: AdvanceAnswer, after: Dump): void {
+  same('answer', answer.answer, of.isReady && of.hasMarker ? 'OK' : 'CLOSED');
+  if (answer.answer !== 'OK') return;
+  const before = new Map([...of.subs.keys()].map(slot => [slot, positionIn(of, slot)]));
+  const routed: Delivery[] = [];
+  for (const event of of.events.values()) {
+    for (const slot of after.late.get(event.ref) ?? []) {
+      if (event.slots.has(slot) && (after.late.get(event.ref) ?? []).filter(each => each === slot).length === 1)
+        continue;
+      const may =
+        of.subs.get(slot)?.route === 'open' && event.ref > (before.get(slot) ?? 'g') && isFor(of, event, slot);
+      hold(may, () => `${event.ref} is routed to ${slot}, which it is not for`);
+      routed.push(route(of, event, slot));
+      event.late++;
+    }
+  }
+  same('references', answer.references, routed.length);
+  of.positions.clear();
+  for (const [slot, position] of after.positions) of.positions.set(slot, position);
+  of.hold = after.meta.get('hold');
+  of.position = after.meta.get('pos');
+  same('hold', answer.hold, of.hold);
+  for (const [slot, from] of before) checkPassed(of, slot, from);
+  const next = nextOfPart(of);
+  for (const { slot, ref } of routed) {
+    const isPassed = ref <= positionIn(of, slot) || ref === next;
+    hold(isPassed, () => `${ref} is routed to ${slot}, and its position is before it`);
+  }
+  hold(of.used <= of.granted, () => `${of.used} tokens are used, ${of.granted} granted`);
+  if (answer.more) return;
+  if (of.hold === undefined) {
+    const behind = [...of.positions.keys()].filter(slot => of.subs.get(slot)?.route === 'open');
+    same('open slots that are behind when there is no more to do', behind, []);
+    return;
+  }
+  same('why the part is held when there is no more to do', of.hold, 'tokens');
+}
+
+/** The event that the part is held back before. */
+const nextOfPart = (of: Reference) => (of.hold === undefined ? undefined : laterIn(of, of.position ?? '')[0]?.ref);
+
+function checkPassed(of: Reference, slot: string, from: string): void {
+  const to = positionIn(of, slot);
+  hold(to >= from, () => `the position of ${slot} goes back from ${from} to ${to}`);
+  const how = of.subs.get(slot)?.route;
+  if (how === 'closed') return;
+  if (how === 'paused') same(`position of ${slot}, which is paused`, to, from);
+  else {
+    for (const event of laterIn(of, from)) {
+      const isMissed = event.ref <= to && isFor(of, event, slot) && !event.slots.has(slot);
+      hold(!isMissed, () => `${slot} passes ${event.ref}, and does not get it`);
+    }
+  }
+}
+
+/** Removes a delivery without a trace, as of a subscription that was deleted. */
+function forget(of: Reference, delivery: Delivery): void {
+  of.open.delete(delivery.entry);
+  of.deliveries.delete(delivery.entry);
+  if (of.claims.get(delivery.lane)?.delivery === delivery) of.claims.delete(delivery.lane);
+}
+
+/** A sweep removes in slices: here is learnt what it removed, and checked that it was old enough, and all of it ended. */
+export function sweep(of: Reference, expired: number, after: Dump): void {
+  const cutMs = of.nowMs - of.retentionMs;
+  let ended = 0;
+  for (const delivery of Array.from(of.open.values())) {
+    const isGone = !of.subs.has(delivery.slot);
+    const isThere = after.pending.has(delivery.entry) || after.claims.get(delivery.lane)?.slice(1, 16) === delivery.ref;
+    if (isThere && !(after.records.get(delivery.name) ?? []).some(({ outcome }) => outcome === 'expired')) continue;
+    if (isGone) {
+      forget(of, delivery);
+      continue;
+    }
+    hold(msOfRef(delivery.ref) < cutMs, () => `${delivery.entry} is removed ${msOfRef(delivery.ref) - cutMs} ms early`);
+    if (isClaimed(of, delivery)) of.claims.delete(delivery.lane);
+    endDelivery(of, delivery, 'expired', 'retention');
+    ended++;
+  }
+  same('expired', expired, ended);
+  for (const [slot, position] of of.positions) {
+    const to = after.positions.get(slot);
+    if (to === undefined || to === position) continue;
+    hold(to > position && msOfRef(to) < cutMs, () => `the position of ${slot} moves from ${position} to ${to}`);
+    of.positions.set(slot, to);
+  }
+  const position = after.meta.get('pos');
+  if (of.hold !== undefined && position !== of.position) {
+    hold(position !== undefined && msOfRef(position) < cutMs, () => `the part moves to ${position}`);
+    of.position = position;
+  }
+  const kept = new Set(after.log.map(({ ref }) => ref));
+  for (const [ref, { groupKey }] of of.events) {
+    if (kept.has(ref)) continue;
+    hold(msOfRef(ref) < cutMs, () => `${ref} is removed ${msOfRef(ref) - cutMs} ms early`);
+    of.events.delete(ref);
+    for (const delivery of of.open.values()) {
+      // An attempt of a replay may end after what a deleted subscription had is forgotten: that is then done once more.
+      const isForgotten = delivery.replay !== undefined && !of.subs.has(delivery.slot);
+      const stays = delivery.ref === ref && !isTest(delivery) && !isForgotten;
+      hold(!stays, () => `${delivery.entry} is open, and its event is removed`);
+    }
+    for (const slot of slotsOf(of, groupKey)) {
+      const isBehind = positionIn(of, slot) < ref;
+      hold(!isBehind, () => `${ref} is removed, and ${slot} is before it`);
+    }
+  }
+}

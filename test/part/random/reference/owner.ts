@@ -1,0 +1,137 @@
+import { cutOf, type Dump } from '../dump.ts';
+import {
+  addFailed,
+  countsOf,
+  type Delivery,
+  endDelivery,
+  hold,
+  isActive,
+  isClaimed,
+  isTest,
+  openDelivery,
+  pendingOf,
+  type Reference,
+} from './reference.ts';
+
+const MOST_TESTS = 10;
+
+/** Why a slot may not be given events now. */
+export function permissionOf(of: Reference, slot: string): 'CLOSED' | 'GONE' | 'PAUSED' | undefined {
+  if (!of.isReady || !of.hasMarker) return 'CLOSED';
+  const route = of.subs.get(slot)?.route ?? 'closed';
+  return route === 'closed' ? 'GONE' : route === 'paused' ? 'PAUSED' : undefined;
+}
+
+/** Ends an open delivery by its owner's word; an attempt under way holds its lane until it is over. */
+function finishOne(of: Reference, delivery: Delivery, outcome: 'skipped' | 'delivered'): void {
+  const claim = of.claims.get(delivery.lane);
+  if (claim?.delivery === delivery) claim.ended = true;
+  endDelivery(of, delivery, outcome, outcome === 'skipped' ? 'skipped' : 'acknowledged');
+}
+
+/** Ends deliveries, each if it is open; answers as REST does. */
+export function finish(
+  of: Reference,
+  deliveries: readonly Delivery[],
+  outcome: 'skipped' | 'delivered',
+): string[] | 'PUSHED' {
+  const slot = deliveries[0]?.slot;
+  if (outcome === 'delivered' && slot !== undefined && of.endpoints.has(slot)) return 'PUSHED';
+  return deliveries.map(delivery => {
+    if (delivery.record !== undefined) return delivery.record.outcome;
+    hold(of.events.has(delivery.ref) || isTest(delivery), () => `${delivery.entry} is open, and its event is removed`);
+    finishOne(of, delivery, outcome);
+    return 'OK';
+  });
+}
+
+export function skipUpTo(of: Reference, slot: string, upTo: string, groupKey: string | undefined): number {
+  const open = [...of.open.values()].filter(
+    each =>
+      each.slot === slot &&
+      each.replay === undefined &&
+      each.ref <= upTo &&
+      (groupKey === undefined || each.groupKey === groupKey),
+  );
+  for (const each of open) finishOne(of, each, 'skipped');
+  return open.length;
+}
+
+/** What may be pulled: the first of each lane, or all of it. A lane that waits for a retry is not looked at. */
+export function pullable(of: Reference, slot: string, all: boolean, before: Dump): Delivery[] {
+  const lanes = new Set([...of.open.values()].filter(each => each.slot === slot).map(({ lane }) => lane));
+  return [...lanes].flatMap(lane => {
+    const pending = pendingOf(of, lane);
+    const head = pending[0];
+    if (head === undefined || of.claims.has(lane) || before.lanes.get(lane) === 'r' || !isActive(of, head)) return [];
+    const found = all ? pending : [head];
+    return found.filter(({ ref }) => of.events.has(ref));
+  });
+}
+
+/** Makes what failed due at once; returns how many deliveries that were. What is being removed is left alone. */
+export function recover(of: Reference, slot: string, before: Dump): number {
+  const cut = cutOf(before);
+  let recovered = 0;
+  for (const each of of.deliveries.values()) {
+    if (each.slot !== slot || !of.events.has(each.ref) || each.ref <= cut) continue;
+    if (each.record?.outcome === 'dead') {
+      const wasSent = each.record.reason !== 'retention';
+      each.record = undefined;
+      Object.assign(each, { tried: true, attempts: 0, lapses: 0, dueMs: 0 });
+      if (wasSent) addFailed(each);
+      of.open.set(each.entry, each);
+      countsOf(of, slot).dead--;
+      recovered++;
+    } else if (each.record === undefined && !isClaimed(of, each) && each.attempts > 0 && each.dueMs > of.nowMs) {
+      each.dueMs = of.nowMs;
+      recovered++;
+    }
+  }
+  return recovered;
+}
+
+/** Puts events into lanes of a replay; answers a letter for each. What is being removed is gone. */
+export function replay(
+  of: Reference,
+  slot: string,
+  id: string,
+  refs: readonly string[],
+  before: Dump,
+): string | undefined {
+  const permission = permissionOf(of, slot);
+  if (permission === 'CLOSED') return undefined;
+  return refs
+    .map(ref => {
+      const event = of.events.get(ref);
+      if (permission === 'GONE' || event === undefined || ref <= cutOf(before)) return 'g';
+      const { groupKey } = event;
+      if (of.open.has(`${slot}${groupKey}\0${ref}`)) return 'o';
+      openDelivery(of, { slot, ref, groupKey, replay: id });
+      countsOf(of, slot).replayed++;
+      return 't';
+    })
+    .join('');
+}
+
+/** Sends a test event with this ref; a word where that is refused. */
+export function sendTest(of: Reference, slot: string, number: number): string {
+  const word = permissionOf(of, slot);
+  if (word !== undefined) return word;
+  const hasEndpoint = of.endpoints.has(slot);
+  if (!hasEndpoint || of.subs.get(slot)?.send !== 'open') return hasEndpoint ? 'HELD' : 'PULLED';
+  const isTestOf = (each: Delivery) => each.slot === slot && isTest(each);
+  const waiting = [...of.open.values()].filter(each => isTestOf(each) && !isClaimed(of, each));
+  const claimed = [...of.claims.values()].filter(({ delivery }) => isTestOf(delivery));
+  if (waiting.length + claimed.length >= MOST_TESTS) return 'MANY';
+  const ref = of.nowMs.toString(16).padStart(11, '0') + (0xffe0 + number).toString(16);
+  openDelivery(of, { slot, ref, groupKey: '', replay: undefined });
+  return ref;
+}
+
+/** State of a delivery as its owner sees it. */
+export function stateOf(of: Reference, delivery: Delivery): string {
+  if (delivery.record !== undefined) return delivery.record.outcome;
+  if (isClaimed(of, delivery)) return 'inflight';
+  return delivery.attempts > 0 ? 'retrying' : 'pending';
+}

@@ -1,0 +1,292 @@
+import type { Claim } from '../../../../src/part/claims/message.ts';
+import type { SubscriptionRow } from '../../../../src/part/gate/subscription-row.ts';
+import { NO_REF } from '../../../../src/part/lanes/ref.ts';
+import type { DeliveryRecord } from '../../../../src/part/records/record.ts';
+import { LIMITS } from '../limits.ts';
+
+export class Violation extends Error {}
+
+export function hold(condition: boolean, text: () => string): asserts condition {
+  if (!condition) throw new Violation(text());
+}
+
+export function same(what: string, actual: unknown, expected: unknown): void {
+  const [is, should] = [JSON.stringify(actual), JSON.stringify(expected)];
+  hold(is === should, () => `${what}: is ${is}, should be ${should}`);
+}
+
+/** An event for a subscription, from when it was routed on; or a replay or a test event. */
+export interface Delivery {
+  readonly slot: string;
+  readonly ref: string;
+  /** '' of a test event. */
+  readonly groupKey: string;
+  readonly replay: string | undefined;
+  readonly lane: string;
+  readonly entry: string;
+  /** Slot, ref and `:replay`: what records go by. */
+  readonly name: string;
+  /** Absent while it is open. */
+  record: Pick<DeliveryRecord, 'outcome' | 'attempts' | 'endedMs' | 'reason'> | undefined;
+  /** It was tried, or its claim lapsed. */
+  tried: boolean;
+  attempts: number;
+  lapses: number;
+  dueMs: number;
+  /** Failed attempts that are kept. */
+  failed: number;
+}
+
+export interface HeldClaim {
+  readonly delivery: Delivery;
+  readonly by: string;
+  /** Its owner has ended the event; the attempt is not over. */
+  ended: boolean;
+}
+
+export interface StoredEvent {
+  readonly ref: string;
+  readonly groupKey: string;
+  readonly tokens: number;
+  readonly cost: number;
+  /** References that were written later, which cost extra. */
+  late: number;
+  /** Slots that it was routed to. */
+  readonly slots: Set<string>;
+}
+
+export interface Counts {
+  routed: number;
+  delivered: number;
+  dead: number;
+  expired: number;
+  skipped: number;
+  replayed: number;
+}
+
+export interface Deaths {
+  readonly ms: number;
+  readonly first: string;
+  readonly youngest: string;
+}
+
+export interface Health {
+  since: number;
+  failures: number;
+  next: number;
+  pause: number;
+  disabled: string;
+  probe: string;
+}
+
+/** A dispatcher as the part knows it. */
+export interface Ready {
+  untilMs: number;
+  limit: number;
+  held: number;
+  pushed: number;
+  room: number;
+  bytes: number;
+  /** Of its last exchange. */
+  number: number;
+}
+
+/** What a part should hold. Simple rather than fast. */
+export interface Reference {
+  nowMs: number;
+  isReady: boolean;
+  hasMarker: boolean;
+  state: 'open' | 'closing';
+  maxBytes: number;
+  retentionMs: number;
+  granted: number;
+  used: number;
+  tail: string;
+  hold: string | undefined;
+  /** How far the part is routed while it is held back. */
+  position: string | undefined;
+  readonly events: Map<string, StoredEvent>;
+  /** Sender's id → ref. */
+  readonly ids: Map<string, string>;
+  readonly subs: Map<string, SubscriptionRow>;
+  readonly endpoints: Set<string>;
+  /** Slots of subscriptions that were deleted → when what is left of them goes. */
+  readonly dropped: Map<string, number>;
+  /** Slot → how far it is routed, of those that are behind. */
+  readonly positions: Map<string, string>;
+  /** Slot and group key → ref since which it is active. */
+  readonly active: Map<string, string>;
+  /** By entry. */
+  readonly deliveries: Map<string, Delivery>;
+  readonly open: Map<string, Delivery>;
+  readonly claims: Map<string, HeldClaim>;
+  readonly counts: Map<string, Counts>;
+  readonly lists: Map<string, string[]>;
+  /** Slot → letter of how attempts end, and since when, as the end of the counters has it. */
+  readonly endings: Map<string, string>;
+  /** Slot → dead letters, as P:dead has them. */
+  readonly deaths: Map<string, Deaths>;
+  readonly health: Map<string, Health>;
+  readonly ready: Map<string, Ready>;
+  /** Slot → when attempts began. */
+  readonly starts: Map<string, number[]>;
+}
+
+export function newReference(nowMs: number): Reference {
+  return {
+    nowMs,
+    isReady: false,
+    hasMarker: false,
+    state: 'open',
+    maxBytes: 0,
+    retentionMs: 0,
+    granted: Number.POSITIVE_INFINITY,
+    used: 0,
+    tail: NO_REF,
+    hold: undefined,
+    position: undefined,
+    events: new Map(),
+    ids: new Map(),
+    subs: new Map(),
+    endpoints: new Set(),
+    dropped: new Map(),
+    positions: new Map(),
+    active: new Map(),
+    deliveries: new Map(),
+    open: new Map(),
+    claims: new Map(),
+    counts: new Map(),
+    lists: new Map(),
+    endings: new Map(),
+    deaths: new Map(),
+    health: new Map(),
+    ready: new Map(),
+    starts: new Map(),
+  };
+}
+
+const NO_COUNTS: Counts = { routed: 0, delivered: 0, dead: 0, expired: 0, skipped: 0, replayed: 0 };
+
+export function countsOf(of: Reference, slot: string): Counts {
+  const counts = of.counts.get(slot) ?? { ...NO_COUNTS };
+  of.counts.set(slot, counts);
+  return counts;
+}
+
+export const isTest = ({ ref }: { readonly ref: string }) => ref.slice(11) >= 'ffe0';
+export const nameOf = (ref: string, replay?: string) => (replay === undefined ? ref : `${ref}:${replay}`);
+export const flightOf = ({ claims }: Reference, slot: string) =>
+  [...claims.values()].filter(({ delivery }) => delivery.slot === slot).length;
+export const limitOf = ({ subs }: Reference, slot: string) => 2 * (subs.get(slot)?.cap ?? 0);
+export const isClaimed = ({ claims }: Reference, delivery: Delivery) => {
+  const claim = claims.get(delivery.lane);
+  return claim?.delivery === delivery && !claim.ended;
+};
+
+/** Opens a delivery: it waits in its lane. */
+export function openDelivery(
+  of: Reference,
+  { slot, ref, groupKey, replay }: Pick<Delivery, 'slot' | 'ref' | 'groupKey' | 'replay'>,
+): Delivery {
+  const key = slot + groupKey + (replay === undefined ? '' : `\x01${replay}`);
+  const entry = `${key}\0${ref}`;
+  const lane = of.subs.get(slot)?.unordered === true ? entry : key;
+  const fresh = { tried: false, attempts: 0, lapses: 0, dueMs: 0, failed: 0, record: undefined };
+  const name = slot + nameOf(ref, replay);
+  const delivery = { slot, ref, groupKey, replay, lane, entry, name, ...fresh };
+  of.deliveries.set(entry, delivery);
+  of.open.set(entry, delivery);
+  return delivery;
+}
+
+/** Routes an event to a slot, once. */
+export function route(of: Reference, event: StoredEvent, slot: string): Delivery {
+  hold(!event.slots.has(slot), () => `${event.ref} is routed to ${slot} a second time`);
+  event.slots.add(slot);
+  of.used += event.tokens;
+  countsOf(of, slot).routed++;
+  of.lists.set(slot, [...(of.lists.get(slot) ?? []), event.ref]);
+  return openDelivery(of, { slot, ref: event.ref, groupKey: event.groupKey, replay: undefined });
+}
+
+/** Open deliveries of a lane that nobody has claimed, the first first. */
+export function pendingOf(of: Reference, lane: string): Delivery[] {
+  return [...of.open.values()]
+    .filter(each => each.lane === lane && !isClaimed(of, each))
+    .sort((a, b) => (a.ref < b.ref ? -1 : 1));
+}
+
+export function endDelivery(
+  of: Reference,
+  delivery: Delivery,
+  outcome: DeliveryRecord['outcome'],
+  reason: string,
+  attempts = delivery.attempts,
+): void {
+  delivery.record = { outcome, attempts, endedMs: of.nowMs, reason };
+  delivery.tried = false;
+  of.open.delete(delivery.entry);
+  const counts = countsOf(of, delivery.slot);
+  if (!isTest(delivery)) counts[outcome]++;
+}
+
+/** Notes a dead letter, which an hour begins with that had none. */
+export function noteDeath(of: Reference, { slot, ref }: Delivery): void {
+  const before = of.deaths.get(slot);
+  const isNew = before === undefined || of.nowMs - before.ms >= LIMITS.hourMs;
+  const { ms, first } = isNew ? { ms: of.nowMs, first: ref } : before;
+  const youngest = before === undefined || ref > before.youngest ? ref : before.youngest;
+  of.deaths.set(slot, { ms, first, youngest });
+}
+
+export function addFailed(delivery: Delivery): void {
+  delivery.failed = Math.min(delivery.failed + 1, LIMITS.failed);
+}
+
+export const isActive = (of: Reference, { slot, groupKey }: Pick<Delivery, 'slot' | 'groupKey'>) =>
+  groupKey === '' || of.active.has(slot + groupKey);
+
+/** Why a delivery may not be claimed now, by what its subscription and its lane say; undefined where it may. */
+export function obstacleOf(of: Reference, delivery: Delivery): string | undefined {
+  const { slot, lane, dueMs } = delivery;
+  const row = of.subs.get(slot);
+  if (row === undefined) return 'its subscription is gone';
+  if (row.send !== 'open') return 'its subscription is not sent to';
+  if (of.claims.has(lane)) return 'its lane is claimed';
+  if (!isActive(of, delivery)) return 'its group key is not active';
+  const head = pendingOf(of, lane)[0];
+  if (head !== delivery) return `${head?.ref} comes before it`;
+  if (dueMs > of.nowMs) return `it is due in ${dueMs - of.nowMs} ms`;
+  return undefined;
+}
+
+/** Notes that an attempt begins: in a second not more than the pace allows, and what its bucket holds. */
+function checkPace(of: Reference, slot: string): void {
+  const pace = of.subs.get(slot)?.maxPerSecond;
+  if (pace === undefined) return;
+  const starts = [...(of.starts.get(slot) ?? []), of.nowMs].filter(ms => ms > of.nowMs - 1_000);
+  of.starts.set(slot, starts);
+  const most = pace + Math.max(1, Math.floor(pace / 20));
+  hold(starts.length <= most, () => `${starts.length} attempts of ${slot} begin in a second`);
+}
+
+/** What a claim that was made by a push or an answer has to be. */
+export function takeClaim(of: Reference, claim: Claim, by: string): Delivery {
+  const { slot, lane, ref, replay, attempts, lapses, behind } = claim;
+  const delivery = [...of.open.values()].find(each => each.lane === lane && each.ref === ref);
+  hold(delivery !== undefined, () => `${JSON.stringify(lane)} ${ref} is claimed, and not open`);
+  const text = () => `the claim of ${JSON.stringify(delivery.entry)} by ${by}`;
+  const obstacle = obstacleOf(of, delivery);
+  hold(obstacle === undefined, () => `${text()}: ${obstacle}`);
+  hold(flightOf(of, slot) < limitOf(of, slot), () => `${text()}: ${flightOf(of, slot)} are under way`);
+  same(
+    `${text()}: tries`,
+    { attempts, lapses, replay },
+    { attempts: delivery.attempts, lapses: delivery.lapses, replay: delivery.replay },
+  );
+  of.claims.set(lane, { delivery, by, ended: false });
+  const more = pendingOf(of, lane).length > 0;
+  same(`${text()}: more behind it`, behind, more);
+  checkPace(of, slot);
+  return delivery;
+}
