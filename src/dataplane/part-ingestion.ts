@@ -1,14 +1,11 @@
 import { inboxRefOf } from '../part/inbox/ref-names.ts';
-import { type Part, partKeys } from '../part/keys.ts';
+import { PART_NUMBER, type Part, partKeys } from '../part/keys.ts';
 import { eventIdOf } from '../part/log/event-id.ts';
 import { createIngest, type PartEvent } from '../part/log/ingest.ts';
 import type { RedisClient } from '../redis/client.ts';
 import { createIngressReader, storedMeta } from '../redis/ingress-store.ts';
 import type { RoutedEvents } from './ingress/ingress-metrics.ts';
 import type { IngestAnswer, IngestItem, IngressStore } from './ingress/store.ts';
-
-/** Each stream has one part. */
-const NUMBER = 0;
 
 function partEventOf(item: IngestItem, source: string): PartEvent {
   const { id: senderId, groupKey = '', body } = item;
@@ -29,13 +26,13 @@ export function createPartIngestion(deps: {
 }): IngressStore {
   const { redis, nowMs, alarm, onRouted } = deps;
   const ingest = createIngest(redis, nowMs);
-  const metaOf = (tenant: string, queue: string) => partKeys({ tenant, queue, gen: '', number: NUMBER }).meta;
+  const metaOf = (tenant: string, queue: string) => partKeys({ tenant, queue, gen: '', number: PART_NUMBER }).meta;
   const { readQueue, checkKey } = createIngressReader(redis, nowMs, alarm, metaOf);
   return {
     readQueue,
     checkKey,
     async ingest(tenant, queue, { gen, cfgv, source }, items) {
-      const part: Part = { tenant, queue, gen, number: NUMBER };
+      const part: Part = { tenant, queue, gen, number: PART_NUMBER };
       const done = await ingest(
         part,
         cfgv,

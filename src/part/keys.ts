@@ -11,6 +11,10 @@ export interface Part {
   readonly number: number;
 }
 
+/** Number of the part of a stream, which has one. */
+export const PART_NUMBER = 0;
+/** Generation in what is left of a part that was removed. */
+export const REMOVED = '-';
 export const HOUR_MS = 3_600_000;
 /** Width of the buckets of records. */
 export const RECORDS_MS = 6 * HOUR_MS;

@@ -16,6 +16,7 @@ import { createHintIndex } from '../redis/hints.ts';
 import { createPushConnection } from '../redis/push-connection.ts';
 import { watchRootKey } from '../redis/root-key-watch.ts';
 import { registerBacklog } from '../redis/work-metrics.ts';
+import { systemClock } from '../time/clock.ts';
 import { createStartPart } from './part-work.ts';
 import type { Parts, Running } from './parts.ts';
 import { openReplays } from './replays.ts';
@@ -44,11 +45,8 @@ export async function startPartDispatcher(parts: Parts): Promise<Running> {
   const name = randomUUID();
   const deliveryAlarm = createDeliveryAlarm({
     raise: member => alarm(changedDelivery(member)),
-    monotonicMs: () => performance.now(),
-    setTimer: (run, delayMs) => {
-      const timer = setTimeout(run, delayMs);
-      return () => clearTimeout(timer);
-    },
+    monotonicMs: systemClock.nowMs,
+    setTimer: systemClock.setTimer,
   });
   const { attempt } = client;
   const startPart = createStartPart(parts, { name, pushes, room, attempt, metrics, partMetrics, deliveryAlarm });

@@ -6,6 +6,7 @@ import type { TrafficStore } from '../../redis/traffic-store.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Registry } from '../../telemetry/metrics.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
+import { systemClock } from '../../time/clock.ts';
 import { createDueLoop } from '../due-loop.ts';
 import { createTrafficFolds } from '../traffic-folds.ts';
 import { createDeliveryAlarm } from './delivery-alarm.ts';
@@ -58,14 +59,11 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const workers = new Map<string, Worker>();
   const process = randomUUID().slice(0, 8);
   let turn = 0;
-  const monotonicMs = () => performance.now();
+  const monotonicMs = systemClock.nowMs;
   const deliveryAlarm = createDeliveryAlarm({
     raise: member => options.alarm(changedDelivery(member)),
     monotonicMs,
-    setTimer: (run, delayMs) => {
-      const timer = setTimeout(run, delayMs);
-      return () => clearTimeout(timer);
-    },
+    setTimer: systemClock.setTimer,
   });
   const deps = {
     inboxes: options.inboxes,

@@ -74,7 +74,7 @@ test('a call holds at most 64 events and 1 MiB of bodies', async () => {
   expect(calls.map(call => call.ids.length)).toEqual([64, 4]);
 });
 
-test('what the store leaves for later is told later, and comes before what came meanwhile', async () => {
+test('events that the store leaves for the next call are stored before those that arrived in the meantime', async () => {
   const { batches, calls, settled, submit } = harness({ heldBytesPerQueue: 6 * 1024 });
   for (const id of ['a', 'b', 'c', 'd']) submit(item(id));
   await turn();

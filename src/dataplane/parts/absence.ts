@@ -17,8 +17,9 @@ export interface Absence {
 }
 
 /**
- * A part that was removed is left when the list of parts says so. It may also come back as it was, and tells us then.
- * Meanwhile what we hold takes no room, and attempts that ended are still to be written.
+ * Tracks whether a part is gone. If it was removed for good, it also leaves the list of parts, and the worker is stopped.
+ * Otherwise the controller writes it again, which is announced on its channel. Until then, claims take no room, and the
+ * results of attempts are kept.
  */
 export function createAbsence(deps: {
   readonly book: Pick<ClaimBook, 'count'>;

@@ -6,6 +6,7 @@ import { createAbsence } from './absence.ts';
 import type { ClaimBook } from './claim-book.ts';
 import type { PartWorkerDeps } from './part-worker-deps.ts';
 import type { PushCount } from './push-count.ts';
+import { createPushSearch } from './push-search.ts';
 import { READY_MS } from './watch.ts';
 
 /** Completions that nothing waits for are written together with those of this time. */
@@ -16,8 +17,6 @@ const BEAT_MS = 1_000;
 const LIMIT = 2_048;
 const CLAIMS_AT_ONCE = 64;
 const ROOM_BYTES = 2 * 2 ** 20;
-/** How long a push may be under way before it is looked for. */
-const PUSH_MS = 200;
 /**
  * A call whose answer was lost may still be made: its claims are looked for once more. After a later one it does nothing, as
  * long as Redis knows of that (until we are evicted).
@@ -76,7 +75,8 @@ export function createExchangeLoop(options: {
   let acknowledgedMs = Number.NEGATIVE_INFINITY;
   /** Set when the worker is to stop; done when Redis knows that nothing may be pushed any more. */
   let stopping: { readonly done: () => void; isToldOf: boolean; giveUpMs: number | undefined } | undefined;
-  const timers: { [name in 'linger' | 'beat' | 'late' | 'push' | 'closed']?: NodeJS.Timeout } = {};
+  const timers: { [name in 'linger' | 'beat' | 'late' | 'closed']?: NodeJS.Timeout } = {};
+  const pushSearch = createPushSearch({ ...options, onLost: reclaim });
   const absence = createAbsence({
     book,
     room,
@@ -218,7 +218,7 @@ export function createExchangeLoop(options: {
     if (absence.end()) reclaimWanted = true;
     room.give(book.written());
     acknowledgedMs = sentMs;
-    if (answer.pushed > count.pushed()) lookForPush(answer.pushed, answer.bytes);
+    pushSearch.expect(answer.pushed, answer.bytes);
     if (answer.more && !isStopping) isWanted = true;
     if (answer.answer !== 'OK') wantLater();
     if (isFull && !isStopping) room.wait(want);
@@ -236,23 +236,6 @@ export function createExchangeLoop(options: {
       delete timers.closed;
       want();
     }, CLOSED_MS);
-  }
-
-  /** A push that does not arrive within some time is lost, if it is not before a fence either. */
-  function lookForPush(pushed: number, bytes: number): void {
-    timers.push ??= setTimeout(() => {
-      delete timers.push;
-      if (count.pushed() >= pushed) return;
-      options.fence().then(
-        () => {
-          if (count.pushed() >= pushed) return;
-          count.skipTo(pushed, bytes);
-          reclaim();
-        },
-        // It is listened to anew, after which claims are looked for anyway.
-        error => options.onFailure(error, 'pushes could not be fenced'),
-      );
-    }, PUSH_MS);
   }
 
   /**
@@ -281,6 +264,7 @@ export function createExchangeLoop(options: {
       clearTimeout(timers[name]);
       delete timers[name];
     }
+    pushSearch.stop();
   }
 
   /** Gives back the room of claims that cannot be ended any more. */

@@ -1,27 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { type RedisServer, startRedis } from '../../../test/support/redis/server.ts';
-import { connectRedis, type RedisClient } from '../../redis/client.ts';
-import { createLogger } from '../../telemetry/log.ts';
+import { expect, test, vi } from 'vitest';
+import { useOwnRedis } from './testing/own-redis.ts';
 import { createPartWorld } from './testing/part-world.ts';
 import { startProxy } from './testing/proxy.ts';
 import { startSink } from './testing/sink.ts';
 
 const soon = { timeout: 15_000, interval: 10 };
 
-let server: RedisServer;
-let redis: RedisClient;
-beforeAll(async () => {
-  server = await startRedis({ appendonly: true });
-  redis = await connectRedis(server.url, createLogger({ level: 'silent' }));
-});
-afterAll(async () => {
-  await redis.close();
-  await server.stop();
-});
+const own = useOwnRedis({ appendonly: true });
 
 async function start() {
-  const world = await createPartWorld(redis, server.url);
+  const world = await createPartWorld(own.redis, own.server.url);
   const sink = await startSink();
   await world.subscribe('a', sink, ['g0', 'g1']);
   const isEmpty = () => vi.waitFor(async () => expect(await world.isEmpty()).toBe(true), soon);
@@ -44,15 +33,15 @@ test('one that has stopped is not pushed to, also where Redis makes one of its c
   await worker.stop();
   await expect(makeLate?.()).rejects.toThrow('later exchange');
   const [body] = await world.send('g1');
-  expect(await redis.call('hlen', world.keys.claims)).toBe(0);
+  expect(await own.redis.call('hlen', world.keys.claims)).toBe(0);
   await world.startWorker('d2');
   await vi.waitFor(() => expect(sink.bodies()).toContain(body), soon);
   await isEmpty();
 });
 
-test('one that delivered while it was stalled: taken, and its lane waits for who sends it again', async () => {
+test('accepts a delivery by a stalled dispatcher, and holds its lane until the repeated attempt ends', async () => {
   const { world, sink, isEmpty } = await start();
-  const proxy = await startProxy(server.url);
+  const proxy = await startProxy(own.server.url);
   await world.startWorker('d1', undefined, proxy.url);
   const answers: (() => void)[] = [];
   sink.control.script = (_arrival, response) => void answers.push(() => response.end());

@@ -37,7 +37,7 @@ test('a part that goes and comes back as it was is worked on again, and what end
   await vi.waitFor(() => expect(answers).toHaveLength(1), soon);
   await redis.call('hset', world.keys.meta, 'gen', 'another');
   answers[0]?.();
-  // It is told that the part is gone.
+  // The exchange answers that the part is gone.
   const before = commands();
   await vi.waitFor(() => expect(commands()).toBeGreaterThan(before), soon);
   await delay(100);
@@ -71,7 +71,7 @@ test.each([
   await isEmpty();
 });
 
-test('a part that goes for good: the controller is told, and a stop does not wait', async () => {
+test('alarms the controller about a part that stays gone, and stops without waiting for it', async () => {
   const { redis, world } = await start();
   const closed: string[] = [];
   const worker = await world.startWorker('d1', () => ({ onClosed: ({ queue }) => void closed.push(queue) }));

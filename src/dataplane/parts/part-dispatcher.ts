@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Part } from '../../part/keys.ts';
+import { parseListedPart, readGeneration, readParts } from '../../part/members/listed-parts.ts';
 import type { Members } from '../../part/members/members.ts';
-import { parseListedPart, readGeneration, readParts } from '../../part/members/part-list.ts';
 import type { RedisClient } from '../../redis/client.ts';
 import { CLUSTER_KEYS } from '../../redis/keys.ts';
 import type { PushConnection } from '../../redis/push-connection.ts';
@@ -69,7 +69,7 @@ export function createPartDispatcher(deps: PartDispatcherDeps): PartDispatcher {
     const entry = working.get(partName);
     if (entry === undefined) {
       if (gen === undefined || duty === 'none') return;
-      const work = deps.startPart(parseListedPart([partName, gen]));
+      const work = deps.startPart(parseListedPart(partName, gen));
       work.setHome(duty === 'home');
       working.set(partName, { gen, duty, work, stopping: undefined });
       return;
@@ -113,7 +113,7 @@ export function createPartDispatcher(deps: PartDispatcherDeps): PartDispatcher {
           const listed = await readParts(redis);
           for (const [partName, { gen, stopping }] of working) {
             if (stopping === undefined && parts.has(partName) && !listed.has(partName)) {
-              deps.onUnlisted(parseListedPart([partName, gen]));
+              deps.onUnlisted(parseListedPart(partName, gen));
             }
           }
           parts = listed;

@@ -1,10 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { type RedisServer, startRedis } from '../../../test/support/redis/server.ts';
-import { connectRedis, type RedisClient } from '../../redis/client.ts';
+import { describe, expect, test, vi } from 'vitest';
 import type { PushConnection } from '../../redis/push-connection.ts';
-import { createLogger } from '../../telemetry/log.ts';
 import type { PartWorkerDeps } from './part-worker-deps.ts';
+import { useOwnRedis } from './testing/own-redis.ts';
 import { createPartWorld } from './testing/part-world.ts';
 import { startProxy } from './testing/proxy.ts';
 import { startSink } from './testing/sink.ts';
@@ -12,19 +10,10 @@ import { startSink } from './testing/sink.ts';
 const soon = { timeout: 15_000, interval: 10 };
 const KEYS = Array.from({ length: 6 }, (_, i) => `g${i}`);
 
-let server: RedisServer;
-let redis: RedisClient;
-beforeAll(async () => {
-  server = await startRedis({ appendonly: true });
-  redis = await connectRedis(server.url, createLogger({ level: 'silent' }));
-});
-afterAll(async () => {
-  await redis.close();
-  await server.stop();
-});
+const own = useOwnRedis({ appendonly: true });
 
 async function start(row = {}) {
-  const world = await createPartWorld(redis, server.url);
+  const world = await createPartWorld(own.redis, own.server.url);
   const sink = await startSink();
   await world.subscribe('a', sink, KEYS, row);
   const times = (body: string) => sink.bodies().filter(each => each === body).length;
@@ -74,13 +63,13 @@ describe('dispatchers', () => {
 
   test('one that is stalled sends nothing that is too old; its claims go to another', async () => {
     const { world, sink, isEmpty } = await start();
-    const proxy = await startProxy(server.url);
+    const proxy = await startProxy(own.server.url);
     await world.startWorker('d1', undefined, proxy.url);
     await world.send('g0');
     await isEmpty();
     proxy.pause();
     const bodies = await world.send('g0', 'g1');
-    expect(await redis.call('hlen', world.keys.claims)).toBe(2);
+    expect(await own.redis.call('hlen', world.keys.claims)).toBe(2);
     await world.startWorker('d2');
     await vi.waitFor(() => expect(sink.bodies().slice(1).toSorted()).toEqual(bodies.toSorted()), soon);
     proxy.resume();
@@ -234,7 +223,7 @@ describe('lost', () => {
 
   test('answers of exchanges: nothing is lost, nothing sent twice', async () => {
     const { world, sink, isEmpty } = await start();
-    const proxy = await startProxy(server.url);
+    const proxy = await startProxy(own.server.url);
     await world.startWorker('d1', undefined, proxy.url);
     const bodies = await world.send('g0');
     await isEmpty();
@@ -254,8 +243,8 @@ test('Redis that is killed and comes back: everything is delivered, in order', a
   for (const name of ['d1', 'd2']) await world.startWorker(name);
   const bodies: string[] = [];
   for (let i = 0; i < 10; i++) bodies.push(...(await world.send(...KEYS)));
-  await server.restart();
-  await vi.waitFor(() => expect(redis.isReady()).toBe(true), soon);
+  await own.server.restart();
+  await vi.waitFor(() => expect(own.redis.isReady()).toBe(true), soon);
   for (let i = 0; i < 10; i++) bodies.push(...(await world.send(...KEYS)));
   await isEmpty();
   for (const key of KEYS) {

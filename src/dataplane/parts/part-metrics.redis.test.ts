@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { keyOfSeries, parseExposition } from '../../../test/support/prometheus/exposition.ts';
-import { type RedisServer, startRedis } from '../../../test/support/redis/server.ts';
-import { connectRedis, type RedisClient } from '../../redis/client.ts';
-import { createLogger } from '../../telemetry/log.ts';
 import { createRegistry } from '../../telemetry/metrics.ts';
 import { createPartMetrics } from './part-metrics.ts';
 import type { PartWorkerDeps } from './part-worker-deps.ts';
+import { useOwnRedis } from './testing/own-redis.ts';
 import { createPartWorld } from './testing/part-world.ts';
 import { startProxy } from './testing/proxy.ts';
 import { startSink } from './testing/sink.ts';
@@ -13,26 +11,17 @@ import { startSink } from './testing/sink.ts';
 const soon = { timeout: 15_000, interval: 10 };
 const KEYS = ['g0', 'g1', 'g2', 'g3'];
 
-let server: RedisServer;
-let redis: RedisClient;
-beforeAll(async () => {
-  server = await startRedis({});
-  redis = await connectRedis(server.url, createLogger({ level: 'silent' }));
-});
-afterAll(async () => {
-  await redis.close();
-  await server.stop();
-});
+const own = useOwnRedis();
 
 /** A part with one subscription; each worker has metrics of its own. */
 async function start(row = {}) {
-  const world = await createPartWorld(redis, server.url);
+  const world = await createPartWorld(own.redis, own.server.url);
   const sink = await startSink();
   await world.subscribe('a', sink, KEYS, row);
   async function startWorker(
     name: string,
     alter: Parameters<typeof world.startWorker>[1] = () => ({}),
-    to = server.url,
+    to = own.server.url,
   ) {
     const registry = createRegistry();
     const failures = { count: 0 };
@@ -74,12 +63,12 @@ test('exchanges are counted by result, and attempts while they are under way', a
   // Its control data get lost while an attempt is under way.
   await world.send('g2');
   await vi.waitFor(() => expect(answers).toHaveLength(3), soon);
-  await redis.call('hdel', world.keys.meta, 'ready');
+  await own.redis.call('hdel', world.keys.meta, 'ready');
   answers[2]?.();
   await d.becomes('exchanges_total{result="closed"}', 1);
 });
 
-test('a part that is held back is told with its cause by its home alone, and what is routed later is counted', async () => {
+test('only the home of a part reports why it is held back; events that are routed later are counted', async () => {
   const { world, sink, startWorker, isEmpty } = await start();
   const d = await startWorker('d1');
   d.setHome(true);
@@ -90,7 +79,7 @@ test('a part that is held back is told with its cause by its home alone, and wha
   await world.send('g0', 'g1', 'g2');
   await d.becomes('parts_held{cause="tokens"}', 1);
   expect(await other.valueOf('parts_held{cause="tokens"}')).toBe(0);
-  await redis.call('hdel', world.keys.keys, '');
+  await own.redis.call('hdel', world.keys.keys, '');
   await d.becomes('parts_held{cause="control_data"}', 1);
   expect(await d.valueOf('parts_held{cause="tokens"}')).toBe(0);
   expect(await d.valueOf('routed_total{}')).toBe(0);
@@ -166,7 +155,7 @@ test('claims are counted that were too old when their turn came, or that could n
 
 test('exchanges without an answer are counted, as failures too', async () => {
   const { world, startWorker, isEmpty } = await start();
-  const proxy = await startProxy(server.url);
+  const proxy = await startProxy(own.server.url);
   const d = await startWorker('d1', undefined, proxy.url);
   await world.send('g0');
   await isEmpty();

@@ -25,7 +25,7 @@ describe.each(LAYOUTS)('with %s', layout => {
     return { redis, s, read };
   }
 
-  test('a run that has made all its deliveries takes no more, and says so of what it did not route', async () => {
+  test('a run that has made all its deliveries makes no more, and reports the events that it did not route', async () => {
     const { s, read } = await start(['x', 'y'], { ...SANDBOX_LIMITS, deliveriesOfRun: 130 });
     // Two batches of 64 events and a rest: the second batch is one too many.
     for (let i = 0; i < 130; i++) await s.publish(RUN, 'a', {}, `e${i}`);

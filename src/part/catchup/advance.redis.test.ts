@@ -174,7 +174,7 @@ onEachRedis(redis => {
       expect([await lateOf(wide), (await t.hash('meta')).used]).toEqual([1_100, '1100']);
     });
 
-    test('routes a wide event once to who is paused between its slices', async () => {
+    test('routes a wide event once to a subscription that is paused between its slices', async () => {
       const { t, routed, lateOf } = await start([]);
       const names = Array.from({ length: 1_100 }, (_, i) => `s${i}`);
       for (const name of names) await t.setRow(name, {});

@@ -163,7 +163,7 @@ onEachRedis(redis => {
       expect(await t.hash('tries')).toEqual(before);
     });
 
-    test('claims nothing, and lets nothing be pushed to who has stopped', async () => {
+    test('claims nothing for a stopped dispatcher, and pushes nothing to it', async () => {
       const { t, d } = await start();
       await t.send('k');
       const late = d.holding();

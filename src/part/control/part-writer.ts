@@ -3,12 +3,10 @@ import type { RedisClient } from '../../redis/client.ts';
 import type { SlotPatch } from '../../redis/control-plan.ts';
 import { FencedError } from '../../redis/control-store.ts';
 import { withoutSame } from '../../redis/tenant-index.ts';
-import { createTrafficStore } from '../../redis/traffic-store.ts';
 import { createGate, type Gate, type GateChange } from '../gate/gate.ts';
 import { type Part, partKeys } from '../keys.ts';
 import { createListedParts } from '../members/listed-parts.ts';
-import { createDrain } from '../sweep/drain.ts';
-import { createTokens } from '../tokens/tokens.ts';
+import { createPartRemoval } from '../state/part-removal.ts';
 import { beginAgain } from './lost-progress.ts';
 import { type OpenKeys, type PartChanges, planPart, storedAs } from './part-changes.ts';
 import { formerGenerations, readPart, type StoredPart } from './stored-part.ts';
@@ -64,25 +62,11 @@ export async function forEach<T>(items: Iterable<T>, work: (item: T) => Promise<
 
 type Patch = (fence: number, patches: readonly SlotPatch[]) => Promise<void>;
 
-function createPartRemoval(redis: RedisClient) {
-  const drain = createDrain(redis);
-  const tokens = createTokens(redis);
-  const traffic = createTrafficStore(redis);
-  return async function remove(part: Part, fence: number, nowMs: number): Promise<void> {
-    // What was counted since the last time would be lost.
-    await tokens.close(part, nowMs);
-    await traffic.fold({ ...part, meta: partKeys(part).meta }, nowMs);
-    if ((await drain.remove(part, fence, nowMs)) === 'FENCED') {
-      throw new FencedError(`a newer controller leads ${partKeys(part).meta}`);
-    }
-  };
-}
-
 /** @param patch writes to the hashes of the cluster, fenced */
 export function createPartWriter(redis: RedisClient, patch: Patch): PartWriter {
   const gate: Gate = createGate(redis);
   const listed = createListedParts(redis, patch);
-  const remove = createPartRemoval(redis);
+  const removal = createPartRemoval(redis);
 
   /** Writes changes in slices. Returns the tail before the first one. */
   async function apply(part: Part, fence: number, changes: readonly GateChange[]): Promise<string | undefined> {
@@ -112,6 +96,11 @@ export function createPartWriter(redis: RedisClient, patch: Patch): PartWriter {
     });
     await apply(part, fence, activations);
     await apply(part, fence, changes.after);
+  }
+
+  async function remove(part: Part, fence: number, nowMs: number): Promise<void> {
+    await removal.settle(part, nowMs);
+    await removal.remove(part, fence, nowMs);
   }
 
   /** Removes what is left of other generations. Returns whether there was any. */

@@ -4,8 +4,8 @@ import type { ControlStore } from '../../redis/control-store.ts';
 import type { InboxRef } from '../../redis/inbox-store.ts';
 import { integrationKeys } from '../../redis/keys.ts';
 import type { GateChange } from '../gate/gate.ts';
-import type { FindStream } from '../inbox/find-part.ts';
-import { type Part, partKeys, slotOf } from '../keys.ts';
+import { type FindStream, readPart } from '../inbox/find-part.ts';
+import { type Part, slotOf } from '../keys.ts';
 import { createSubscriptionStates } from '../state/subscriptions.ts';
 import { createDrain } from '../sweep/drain.ts';
 import { createPartWriter, forEach } from './part-writer.ts';
@@ -70,12 +70,6 @@ export function createPartsControl(redis: RedisClient, control: ControlStore, no
     await forEach(known.placesOf(integration), ({ part, slot }) => writer.change(part, fence, [change(slot)]));
   }
 
-  async function readGeneration(tenant: string, queue: string): Promise<Part | undefined> {
-    const part = partOf(tenant, queue, { gen: '' });
-    const gen = (await redis.call('hget', partKeys(part).meta, 'gen')) as string | null;
-    return gen === null ? undefined : { ...part, gen };
-  }
-
   return {
     ...control,
     readHealth: createSubscriptionStates(redis, findStream).readHealth,
@@ -116,7 +110,7 @@ export function createPartsControl(redis: RedisClient, control: ControlStore, no
     readBehind: async () => new Set(),
 
     async readDrain(tenant, queue) {
-      const part = await readGeneration(tenant, queue);
+      const part = await readPart(redis, tenant, queue);
       return part === undefined ? { unrouted: 0, open: 0 } : drain.read(part);
     },
 

@@ -1,6 +1,6 @@
 import { readNamedScript } from '../../redis/named-scripts.ts';
 import { callScript, type ScriptClient } from '../call.ts';
-import { type Part, partKeys } from '../keys.ts';
+import { type Part, partKeys, REMOVED } from '../keys.ts';
 import { createActivationLists } from './activation-lists.ts';
 
 /** Control data of a part, as found in Redis. */
@@ -22,8 +22,6 @@ export interface StoredPart {
 const READ_PAGE = readNamedScript(new URL('read-page.lua', import.meta.url));
 /** Fields of each hash that one call reads. The largest of activations has 3 KB. */
 const PAGE = 200;
-/** Generation in what is left of a part that was removed. */
-const REMOVED = '-';
 
 function* pairsOf(flat: readonly string[]): Generator<readonly [string, string]> {
   for (let at = 0; at < flat.length; at += 2) yield [flat[at] as string, flat[at + 1] as string];

@@ -2,7 +2,7 @@ import type { QueueRoute, SubscriptionRoute, TenantRoutes } from '../../core/rou
 import { queueFields, subscriptionFields } from '../../redis/control-plan.ts';
 import type { MetaField } from '../gate/gate.ts';
 import type { SubscriptionRow } from '../gate/subscription-row.ts';
-import { type Part, slotOf } from '../keys.ts';
+import { PART_NUMBER, type Part, slotOf } from '../keys.ts';
 import { NO_REF } from '../lanes/ref.ts';
 
 /** What the controller wants of a subscription in a part. */
@@ -24,9 +24,6 @@ export interface WantedPart {
   /** By slot. */
   readonly slots: ReadonlyMap<string, WantedSlot>;
 }
-
-/** Each stream has one part. */
-const PART_NUMBER = 0;
 
 export function partOf(tenant: string, queue: string, { gen }: Pick<QueueRoute, 'gen'>): Part {
   return { tenant, queue, gen, number: PART_NUMBER };

@@ -12,7 +12,7 @@ import type {
 import { createReadDetails, metaOfEvent } from '../inbox/details.ts';
 import { type PartClient, readPart } from '../inbox/find-part.ts';
 import { inboxRefOf, partRefOf } from '../inbox/ref-names.ts';
-import { HOUR_MS, type Part, partKeys, slotOf } from '../keys.ts';
+import { HOUR_MS, PART_NUMBER, type Part, partKeys, slotOf } from '../keys.ts';
 import { msOfRef, streamIdOf } from '../lanes/ref.ts';
 import { parseEventId } from '../log/event-id.ts';
 import { type Fate, isTenantReady, readFate, readSubscriber } from './fate.ts';
@@ -64,7 +64,7 @@ async function notedOf(
 }
 
 async function readQueue(redis: PartClient, tenant: string, queue: string): Promise<QueueReading> {
-  const { meta } = partKeys({ tenant, queue, gen: '', number: 0 });
+  const { meta } = partKeys({ tenant, queue, gen: '', number: PART_NUMBER });
   const fields = ['ready', 'state', 'gen', 'hold', 'pos', 'tail'];
   const [ready, state, gen, hold, held, tail] = (await redis.call('hmget', meta, ...fields)) as Reply[];
   const ref = text(hold) === undefined ? text(tail) : text(held);
@@ -116,7 +116,10 @@ export function createPartRoutingReader(
       const state = stateOf(integration);
       if (!isReady) return { integration: state, activated: false, subscription: 'missing' };
       if (subscriber === undefined) return { integration: state, activated: false, subscription: 'none' };
-      const at = { part: { tenant, queue: name, gen, number: 0 }, slot: slotOf(subscriber.sub, subscriber.inc) };
+      const at = {
+        part: { tenant, queue: name, gen, number: PART_NUMBER },
+        slot: slotOf(subscriber.sub, subscriber.inc),
+      };
       const { isWhole, row, since } = await readFate(redis, at, groupKey);
       const route = row === undefined || row.route === 'closed' ? 'none' : row.route;
       return { integration: state, activated: since !== undefined, subscription: isWhole ? route : 'missing' };

@@ -1,7 +1,7 @@
 import type { RedisClient } from '../../redis/client.ts';
 import type { InboxRef } from '../../redis/inbox-store.ts';
 import type { ScriptClient } from '../call.ts';
-import { type Part, partKeys, slotOf } from '../keys.ts';
+import { PART_NUMBER, type Part, partKeys, slotOf } from '../keys.ts';
 
 export type PartClient = ScriptClient & Pick<RedisClient, 'call' | 'readHash'>;
 
@@ -16,9 +16,9 @@ export interface SlotOfPart {
 
 /** Returns the part of a stream, of its present generation; undefined where Redis has none. A stream has one part. */
 export async function readPart(redis: PartClient, tenant: string, queue: string): Promise<Part | undefined> {
-  const { meta } = partKeys({ tenant, queue, gen: '', number: 0 });
+  const { meta } = partKeys({ tenant, queue, gen: '', number: PART_NUMBER });
   const gen = await redis.call('hget', meta, 'gen');
-  return typeof gen === 'string' ? { tenant, queue, gen, number: 0 } : undefined;
+  return typeof gen === 'string' ? { tenant, queue, gen, number: PART_NUMBER } : undefined;
 }
 
 /** Returns where the events of a subscription lie; undefined where Redis has no part of its stream. */

@@ -3,6 +3,48 @@ import type { SlotPatch } from '../../redis/control-plan.ts';
 import { CLUSTER_KEYS } from '../../redis/keys.ts';
 import type { Part } from '../keys.ts';
 
+/** Names of one command. */
+const PAGE = 1_000;
+const NO_PACE = () => Promise.resolve();
+
+function nameOf({ tenant, queue, number }: Part): string {
+  return `${tenant}:${queue}:${number}`;
+}
+
+/** Returns the part with this name in the list of all parts. */
+export function parseListedPart(name: string, gen: string): Part {
+  const [tenant = '', queue = '', number = ''] = name.split(':');
+  return { tenant, queue, gen, number: Number(number) };
+}
+
+/** Yields the names of all parts with their generations, a page at a time. Some may come twice. */
+async function* scanList(
+  redis: Pick<RedisClient, 'call'>,
+  pace = NO_PACE,
+): AsyncGenerator<(readonly [name: string, gen: string])[]> {
+  let cursor = '0';
+  do {
+    await pace();
+    const [next, flat] = (await redis.call('hscan', CLUSTER_KEYS.parts, cursor, 'COUNT', PAGE)) as [string, string[]];
+    cursor = next;
+    const page: [string, string][] = [];
+    for (let at = 0; at < flat.length; at += 2) page.push([flat[at] as string, flat[at + 1] as string]);
+    yield page;
+  } while (cursor !== '0');
+}
+
+/** Reads the list of all parts: the generation of each, by name. */
+export async function readParts(redis: Pick<RedisClient, 'call'>): Promise<Map<string, string>> {
+  const parts = new Map<string, string>();
+  for await (const page of scanList(redis)) for (const [name, gen] of page) parts.set(name, gen);
+  return parts;
+}
+
+/** Reads the generation of one part, or undefined if it isn't listed. */
+export async function readGeneration(redis: Pick<RedisClient, 'call'>, name: string): Promise<string | undefined> {
+  return ((await redis.call('hget', CLUSTER_KEYS.parts, name)) as string | null) ?? undefined;
+}
+
 /** The list of all parts, which dispatchers divide. */
 export interface ListedParts {
   /** Lists parts with their generation. */
@@ -12,19 +54,6 @@ export interface ListedParts {
   readonly missing: (parts: readonly Part[], pace?: () => Promise<void>) => Promise<readonly Part[]>;
   /** Reads the list a page at a time; some may come twice. */
   readonly scan: (pace: () => Promise<void>) => AsyncGenerator<readonly Part[]>;
-}
-
-/** Names of one command. */
-const PAGE = 1_000;
-const NO_PACE = () => Promise.resolve();
-
-function nameOf({ tenant, queue, number }: Part): string {
-  return `${tenant}:${queue}:${number}`;
-}
-
-function parse(name: string, gen: string): Part {
-  const [tenant = '', queue = '', number = ''] = name.split(':');
-  return { tenant, queue, gen, number: Number(number) };
 }
 
 /** @param patch writes to the hashes of the cluster, fenced */
@@ -65,15 +94,9 @@ export function createListedParts(
     remove: async (fence, parts) => change(fence, await filter(parts, NO_PACE, gen => gen !== null), false),
     missing,
     async *scan(pace) {
-      let cursor = '0';
-      do {
-        await pace();
-        const [next, flat] = (await redis.call('hscan', key, cursor, 'COUNT', PAGE)) as [string, string[]];
-        cursor = next;
-        const page: Part[] = [];
-        for (let at = 0; at < flat.length; at += 2) page.push(parse(flat[at] as string, flat[at + 1] as string));
-        if (page.length > 0) yield page;
-      } while (cursor !== '0');
+      for await (const page of scanList(redis, pace)) {
+        if (page.length > 0) yield page.map(([name, gen]) => parseListedPart(name, gen));
+      }
     },
   };
 }

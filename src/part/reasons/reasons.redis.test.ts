@@ -57,7 +57,7 @@ onEachRedis(redis => {
       expect(await unrouted(t)).toBe(3);
     });
 
-    test('that skips is told so for the events that it would have got', async () => {
+    test('that skips counts the events that it would have received', async () => {
       const { t } = await startPart(redis(), { a: {}, b: {} }, ['k']);
       await t.setRow('a', PAUSED);
       for (let i = 0; i < 6; i++)

@@ -1,13 +1,11 @@
 import type { BacklogStore } from '../../redis/backlog.ts';
 import type { FindStream, PartClient } from '../inbox/find-part.ts';
-import { slotOf } from '../keys.ts';
+import { PART_NUMBER, slotOf } from '../keys.ts';
 import { createReadOldestOfSlots } from '../sweep/oldest-waiting.ts';
 import { readByStream } from './streams.ts';
 
 /** Where a look begins, as callers of a `BacklogStore` say it. */
 const FIRST = '0-0';
-/** Each stream has one part. */
-const PART_NUMBER = 0;
 
 /** As `createBacklogStore`, of parts. */
 export function createPartBacklogStore(redis: PartClient, findStream: FindStream): BacklogStore {

@@ -3,26 +3,18 @@ import type { SlotPatch } from '../../redis/control-plan.ts';
 import { FencedError } from '../../redis/control-store.ts';
 import { type ControlSweep, createControlSweep, type StoredInbox } from '../../redis/control-sweep.ts';
 import { type NamedScript, readNamedScript } from '../../redis/named-scripts.ts';
-import { createTrafficStore } from '../../redis/traffic-store.ts';
 import { callScript, type ScriptClient } from '../call.ts';
 import { createGate } from '../gate/gate.ts';
 import { readPart } from '../inbox/find-part.ts';
-import { type Part, partKeys, slotOf } from '../keys.ts';
+import { PART_NUMBER, type Part, partKeys, REMOVED, slotOf } from '../keys.ts';
 import { createListedParts } from '../members/listed-parts.ts';
-import { createDrain } from '../sweep/drain.ts';
-import { createTokens } from '../tokens/tokens.ts';
+import { createPartRemoval } from './part-removal.ts';
 
 const PURGE_PART = readNamedScript(new URL('purge-part.lua', import.meta.url));
 const PURGE_SLOT = readNamedScript(new URL('purge-slot.lua', import.meta.url));
-/** Each stream has one part. */
-const PART_NUMBER = 0;
-/** Generation in what is left of a part that was removed. */
-const REMOVED = '-';
 
 function createPurge(redis: RedisClient & ScriptClient) {
-  const drain = createDrain(redis);
-  const tokens = createTokens(redis);
-  const traffic = createTrafficStore(redis);
+  const { settle, remove } = createPartRemoval(redis);
 
   async function purge(script: NamedScript, part: Part, args: Readonly<Record<string, string | number>>) {
     const keys = partKeys(part);
@@ -31,18 +23,11 @@ function createPurge(redis: RedisClient & ScriptClient) {
     return word === 'OK';
   }
 
-  async function remove(part: Part, fence: number, nowMs: number): Promise<void> {
-    if ((await drain.remove(part, fence, nowMs)) === 'FENCED')
-      throw new FencedError(`a newer controller leads ${part.queue}`);
-  }
-
   /** Removes what is in a part. Returns whether it may, or did. */
   async function empty(fence: number, part: Part, nowMs: number, look: boolean): Promise<boolean> {
     const may = await purge(PURGE_PART, part, { fence, gen: part.gen, look: 1 });
     if (!may || look) return may;
-    // What it counted has to be told before it goes.
-    await tokens.close(part, nowMs);
-    await traffic.fold({ ...part, meta: partKeys(part).meta }, nowMs);
+    await settle(part, nowMs);
     if (!(await purge(PURGE_PART, part, { fence, gen: part.gen, look: 0 }))) return false;
     await remove(part, fence, nowMs);
     return true;

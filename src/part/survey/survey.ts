@@ -1,7 +1,7 @@
 import type { IndexedWork } from '../../redis/work-survey.ts';
 import { withDeadline } from '../../time/deadline.ts';
 import type { Part } from '../keys.ts';
-import { type ListedPart, parseListedPart } from '../members/part-list.ts';
+import { parseListedPart } from '../members/listed-parts.ts';
 import type { LookAtWork, WorkOfPart } from './look-at-work.ts';
 
 /** Parts of one look. */
@@ -55,10 +55,9 @@ export function createSurvey(deps: {
 
   function list(parts: ReadonlyMap<string, string>): void {
     for (const [name, { gen }] of entries) if (parts.get(name) !== gen) entries.delete(name);
-    for (const listed of parts) {
-      const [name, gen]: ListedPart = listed;
+    for (const [name, gen] of parts) {
       if (entries.has(name)) continue;
-      const part = parseListedPart(listed);
+      const part = parseListedPart(name, gen);
       entries.set(name, { part, gen, looked: -deps.random(), work: undefined, stands: NO_STANDS });
     }
   }

@@ -1,7 +1,7 @@
 import type { RedisClient } from '../../redis/client.ts';
 import { registerIndexes, sampleWork, surveySharedIndexes, type WorkSources } from '../../redis/work-metrics.ts';
 import type { Registry } from '../../telemetry/metrics.ts';
-import { readParts } from '../members/part-list.ts';
+import { readParts } from '../members/listed-parts.ts';
 import { createLookAtWork } from './look-at-work.ts';
 import { createSurvey, type Survey } from './survey.ts';
 

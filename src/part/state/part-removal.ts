@@ -1,0 +1,34 @@
+import type { RedisClient } from '../../redis/client.ts';
+import { FencedError } from '../../redis/control-store.ts';
+import { createTrafficStore } from '../../redis/traffic-store.ts';
+import { type Part, partKeys } from '../keys.ts';
+import { createDrain } from '../sweep/drain.ts';
+import { createTokens } from '../tokens/tokens.ts';
+
+/** Steps of removing a part. Each may be repeated. */
+export interface PartRemoval {
+  /** Adds what a part has counted to its account and the series. It would be lost otherwise. */
+  readonly settle: (part: Part, nowMs: number) => Promise<void>;
+  /**
+   * Removes a part with everything in it, also one of an earlier generation.
+   *
+   * @throws FencedError if a newer controller leads
+   */
+  readonly remove: (part: Part, fence: number, nowMs: number) => Promise<void>;
+}
+
+export function createPartRemoval(redis: RedisClient): PartRemoval {
+  const drain = createDrain(redis);
+  const tokens = createTokens(redis);
+  const traffic = createTrafficStore(redis);
+  return {
+    async settle(part, nowMs) {
+      await tokens.close(part, nowMs);
+      await traffic.fold({ ...part, meta: partKeys(part).meta }, nowMs);
+    },
+    async remove(part, fence, nowMs) {
+      const answer = await drain.remove(part, fence, nowMs);
+      if (answer === 'FENCED') throw new FencedError(`a newer controller leads ${partKeys(part).meta}`);
+    },
+  };
+}
