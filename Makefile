@@ -8,7 +8,7 @@ TEST_ALL := $(NODE) test/support/test-all.ts
 # Virtual environment of Python, for packages that are not in npm; .gitignore lists it.
 SCHEMATHESIS := .cache/schemathesis
 
-.PHONY: help packages setup check test test-api test-model test-mutants test-repeat test-scale test-node test-outages test-parts test-gitops generate docs image run bench install-files
+.PHONY: help packages setup check test test-api test-model test-mutants test-repeat test-scale test-node test-outages test-gitops generate docs image run bench install-files
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,7 +30,7 @@ test: ## run all tests: check, then tests with Redis, with Kubernetes, and of th
 	@$(MAKE) --no-print-directory setup || { echo '0 passed, 1 failed'; exit 1; }
 	@$(TEST_ALL) all $(WITH)
 
-test-model: setup ## run random histories against the models: STEPS=20000 SEED=1, or REPLAY=… or HISTORY=… of a failure
+test-model: setup ## run random histories against the models: STEPS=12000 SEED=1, or REPLAY=… or HISTORY=… of a failure
 	@STEPS='$(STEPS)' SEED='$(SEED)' REPLAY='$(REPLAY)' HISTORY='$(HISTORY)' $(NODE) node_modules/vitest/vitest.mjs run --project redis --project unit test/model
 
 test-api: setup $(SCHEMATHESIS)/bin/schemathesis ## test /waas against its OpenAPI document: REQUESTS=20000 SEED=1, then schemathesis (half an hour)
@@ -61,9 +61,6 @@ test-outages: setup ## take Redis, then the API server away from Pods on a real 
 	@test/support/node-cluster/install.sh
 	@$(NODE) node_modules/vitest/vitest.mjs run --project outages
 
-test-parts: setup ## run the system tests with events in parts (SLUICE_LAYOUT=parts; 15 minutes)
-	@TEST_LAYOUT=parts $(NODE) node_modules/vitest/vitest.mjs run --project system --project scale
-
 test-gitops: packages ## run the real Argo CD and the waiter of Helm 4 on Sluice's objects: IDLE_MINUTES=3 (the first run builds them: 8 min)
 	@test/gitops/install.sh
 	@IDLE_MINUTES='$(IDLE_MINUTES)' $(NODE) node_modules/vitest/vitest.mjs run --project gitops
@@ -77,7 +74,7 @@ docs: packages ## build the documentation site into dist/site
 
 image: ## build the container images of Sluice and Redis into dist, for amd64 and arm64; needs no container engine
 	@test/support/node/install.sh
-	@$(NODE) tools/image/main.ts
+	@$(NODE) --disable-warning=ExperimentalWarning tools/image/main.ts
 
 install-files: packages ## write dist/install.yaml, and another file with a Redis for evaluation: REGISTRY=registry.example.com
 	@$(NODE) tools/generate/install-files.ts '$(REGISTRY)'

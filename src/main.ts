@@ -1,12 +1,12 @@
 import { type Config, ConfigError, type Role, readConfig } from './config/config.ts';
 import { VERSION } from './config/version.ts';
+import type { WorkSources } from './hints/work-metrics.ts';
 import { createKubeMetrics, type KubeMetrics } from './kube/kube-metrics.ts';
-import { createSurveySampler, type ReadSurvey, registerPartWorkMetrics } from './part/survey/work-metrics.ts';
-import { createAlarm } from './redis/alarm.ts';
-import { watchRedisCertificates } from './redis/certificate.ts';
+import { createSurveySampler, type ReadSurvey, registerWorkMetrics } from './part/survey/work-metrics.ts';
+import { createAlarm } from './record/alarm.ts';
+import { watchRedisCertificates } from './redis/connection/certificate.ts';
 import { openRedis } from './redis/late-client.ts';
 import { createRedisMetrics, registerRedisGauges } from './redis/redis-metrics.ts';
-import { registerWorkMetrics, type WorkSources } from './redis/work-metrics.ts';
 import { listenAt } from './roles/listening.ts';
 import type { Parts, Running } from './roles/parts.ts';
 import { loadRoles } from './roles/roles.ts';
@@ -42,7 +42,7 @@ async function main(config: Config): Promise<void> {
     kubeMetrics: () => (kubeMetrics ??= createKubeMetrics(registry)),
     certificates: watchCertificates(config, log, registry),
     nowMs: redis.nowMs,
-    survey: registerWork(config, registry, { redis: redis.client, nowMs: redis.nowMs }),
+    survey: registerWork(registry, { redis: redis.client, nowMs: redis.nowMs }),
     alarm: createAlarm(redis.client).raise,
   };
   const running = new Map<Role, Running>();
@@ -83,13 +83,12 @@ async function main(config: Config): Promise<void> {
     await start('controller');
     await redis.opened;
     // Start ingress and facade last, since the other roles process whatever they accept.
-    for (const role of ['router', 'dispatcher', 'ingress', 'facade'] as const) await start(role);
+    for (const role of ['dispatcher', 'ingress', 'facade'] as const) await start(role);
   }
 
   async function stop(): Promise<void> {
     // Stop ingress and facade first, so nothing new comes in while the other roles finish.
-    for (const role of ['facade', 'ingress', 'router', 'dispatcher', 'controller'] as const)
-      await running.get(role)?.stop();
+    for (const role of ['facade', 'ingress', 'dispatcher', 'controller'] as const) await running.get(role)?.stop();
     await tracing?.stop();
     for (const [, { stop }] of health) stop();
     await ops.close();
@@ -105,11 +104,10 @@ function openRegistry(): Registry {
   return registry;
 }
 
-/** Registers what waits to be worked on. Returns what reads it where events are in parts. */
-function registerWork({ layout }: Config, registry: Registry, sources: WorkSources): ReadSurvey {
+/** Registers what waits to be worked on. Returns what reads it. */
+function registerWork(registry: Registry, sources: WorkSources): ReadSurvey {
   const survey = createSurveySampler(sources.redis);
-  if (layout === 'parts') registerPartWorkMetrics(registry, { ...sources, survey });
-  else registerWorkMetrics(registry, sources);
+  registerWorkMetrics(registry, { ...sources, survey });
   return survey;
 }
 

@@ -8,7 +8,7 @@ const container = { given: [], limitBytes: GIB / 2, machineBytes: 8 * GIB };
 describe('flags of Node', () => {
   test('only the controller has a small young generation', () => {
     expect(missingNodeFlags({ ...machine, word: 'controller' })).toEqual(['--max-semi-space-size=4']);
-    for (const word of ['facade', 'ingress', 'router', 'dispatcher', 'all', 'x', undefined]) {
+    for (const word of ['facade', 'ingress', 'dispatcher', 'all', 'x', undefined]) {
       expect(missingNodeFlags({ ...machine, word })).toEqual([]);
     }
   });

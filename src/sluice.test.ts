@@ -37,7 +37,7 @@ test('refuses a wrong role with the usage', () => {
   const { status, stderr } = run(COMMAND, ['controler']);
   expect(status).toBe(1);
   expect(stderr).toContain(
-    'usage: sluice controller|facade|ingress|router|dispatcher|all. For more information, run sluice --help',
+    'usage: sluice controller|facade|ingress|dispatcher|all. For more information, run sluice --help',
   );
 });
 

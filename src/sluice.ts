@@ -5,8 +5,8 @@ import { VERSION } from './config/version.ts';
 import { missingNodeFlags } from './node-flags.ts';
 import { textToPrint } from './usage.ts';
 
-// Entry point for a container without a shell: `node src/sluice.ts <role or command>`. Node flags of roles are set by replacing the program
-// within the same process (execve), which keeps the process id, so signals still reach it.
+// Entry point, also in containers without a shell. Node flags of roles are set by replacing the program within the same
+// process (execve), which keeps the process id, so signals still reach it.
 const argv = process.argv.slice(2);
 const text = textToPrint(argv, VERSION);
 if (text !== undefined) {

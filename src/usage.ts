@@ -4,9 +4,8 @@ import type { Role } from './config/config.ts';
 const ROLE_MEANINGS: Readonly<Record<Role, string>> = {
   controller: 'reconciles custom resources and writes routes and gates to Redis',
   facade: 'serves the REST API at /waas',
-  ingress: 'accepts events at POST /events/{tenant}/{queue}',
-  router: 'moves accepted events to the inboxes of subscriptions',
-  dispatcher: 'delivers events from inboxes to endpoints',
+  ingress: 'accepts events at POST /events/{tenant}/{queue} and routes them to subscriptions',
+  dispatcher: 'delivers events to endpoints',
 };
 
 /** Command descriptions for `sluice --help`. */

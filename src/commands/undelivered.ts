@@ -1,9 +1,10 @@
 import { tenantId } from '../core/ids/ids.ts';
+import { readPart } from '../part/inbox/find-part.ts';
+import { createDrain } from '../part/sweep/drain.ts';
+import { createControlAudit } from '../record/control-audit.ts';
 import type { RedisClient } from '../redis/client.ts';
-import { createControlAudit } from '../redis/control-audit.ts';
-import { createControlStore } from '../redis/control-store.ts';
+import type { RedisSettings } from '../redis/connection/redis-settings.ts';
 import { openRedis } from '../redis/late-client.ts';
-import type { RedisSettings } from '../redis/redis-settings.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { DeadlineError, withDeadline } from '../time/deadline.ts';
 import { type HeldObject, type Undelivered, undeliveredByStatus } from './uninstall-plan.ts';
@@ -55,13 +56,15 @@ function workspacesOf(objects: readonly HeldObject[]): ReadonlyMap<string, strin
 /** Returns the streams whose queue has events to route, or whose subscriptions have events to deliver. */
 async function readUndelivered(redis: RedisClient, workspaces: ReadonlyMap<string, string>): Promise<string[]> {
   const audit = createControlAudit(redis, () => Promise.resolve());
-  const control = createControlStore(redis);
+  const drain = createDrain(redis);
   const streams: string[] = [];
   for (const [tenant, index] of await audit.readIndexes([...(await audit.readTenants())])) {
     for (const entry of Object.keys(index)) {
       if (!entry.startsWith('q:')) continue;
       const queue = entry.slice('q:'.length);
-      const { unrouted, open } = await control.readDrain(tenant, queue);
+      const part = await readPart(redis, tenant, queue);
+      if (part === undefined) continue;
+      const { unrouted, open } = await drain.read(part);
       if (unrouted + open > 0) streams.push(`${workspaces.get(tenant) ?? tenant}/${queue}`);
     }
   }

@@ -1,7 +1,7 @@
 import { ConfigError, readVariables } from '../config/config.ts';
 import { ENVIRONMENT } from '../config/environment.ts';
 import { REDIS_ENVIRONMENT, readRedis } from '../config/redis-environment.ts';
-import type { RedisSettings } from '../redis/redis-settings.ts';
+import type { RedisSettings } from '../redis/connection/redis-settings.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 

@@ -25,7 +25,7 @@ describe('configuration', () => {
   test('has defaults for everything except the root key', () => {
     const config = readConfig(['all'], { SLUICE_ROOT_KEY_FILE: rootKey, PATH: '/bin' });
     expect(config).toMatchObject({
-      roles: ['controller', 'ingress', 'router', 'dispatcher'],
+      roles: ['controller', 'ingress', 'dispatcher'],
       redis: { url: 'redis://127.0.0.1:6379' },
       ingressPort: 8080,
       facadePort: 8081,
@@ -77,8 +77,8 @@ describe('configuration', () => {
 
   test('reads the mail server of invitations; the default sender is at its host', () => {
     const url = 'smtps://relay:p%40ss@mail.example';
-    expect(readConfig(['router'], {}).mail).toBeUndefined();
-    expect(readConfig(['router'], { SLUICE_SMTP_URL: url }).mail).toEqual({
+    expect(readConfig(['ingress'], {}).mail).toBeUndefined();
+    expect(readConfig(['ingress'], { SLUICE_SMTP_URL: url }).mail).toEqual({
       server: { host: 'mail.example', port: 465, secure: true, credentials: { user: 'relay', password: 'p@ss' } },
       from: { name: '', address: 'sluice@mail.example' },
       acceptUrl: undefined,
@@ -89,12 +89,12 @@ describe('configuration', () => {
       SLUICE_INVITATION_URL: 'https://c.example/invitation',
       SLUICE_SMTP_ALLOW_PLAIN_TEXT: 'true',
     };
-    expect(readConfig(['router'], { SLUICE_SMTP_URL: url, ...more }).mail).toMatchObject({
+    expect(readConfig(['ingress'], { SLUICE_SMTP_URL: url, ...more }).mail).toMatchObject({
       from: { name: 'Acme', address: 'a@b.example' },
       acceptUrl: 'https://c.example/invitation',
       plainText: true,
     });
-    expect(problemsOf(['router'], { SLUICE_SMTP_ALLOW_PLAIN_TEXT: 'yes' })).toContain('SLUICE_SMTP_ALLOW_PLAIN_TEXT');
+    expect(problemsOf(['ingress'], { SLUICE_SMTP_ALLOW_PLAIN_TEXT: 'yes' })).toContain('SLUICE_SMTP_ALLOW_PLAIN_TEXT');
   });
 
   test.each(['controller', 'dispatcher', 'all'])('%s does not start without a root key', role => {
@@ -103,46 +103,46 @@ describe('configuration', () => {
 
   test.each([
     [
-      ['router'],
+      ['ingress'],
       { SLUICE_REDDIS_URL: 'redis://a' },
       'SLUICE_REDDIS_URL: unknown variable; did you mean SLUICE_REDIS_URL?',
     ],
-    [['router'], { SLUICE_QUITE_OTHER: '1' }, 'SLUICE_QUITE_OTHER: unknown variable'],
-    [['router'], { SLUICE_INGRES_PORT: '8080' }, 'SLUICE_INGRES_PORT: unknown variable; did you mean SLUICE_INGRESS'],
-    [['router'], { SLUICE_SERVICE_HOST: 'sluice.example' }, 'SLUICE_SERVICE_HOST: unknown variable'],
-    [['router'], { SLUICE_SERVICE_PORT: 'http' }, 'SLUICE_SERVICE_PORT: unknown variable'],
-    [['router'], { SLUICE_REDIS_URL: 'tcp://10.96.3.4:6379' }, 'SLUICE_REDIS_URL: must be redis://'],
-    [['router'], { SLUICE_REDIS_URL: 'http://a' }, 'SLUICE_REDIS_URL: must be redis://'],
-    [['router'], { SLUICE_SMTP_URL: 'http://mail.example' }, 'SLUICE_SMTP_URL: must be smtp://'],
-    [['router'], { SLUICE_SMTP_FROM: 'a@b.example\r\nBcc: c@d.example' }, 'SLUICE_SMTP_FROM: must be an address'],
-    [['router'], { SLUICE_INVITATION_URL: 'javascript:alert(1)' }, 'SLUICE_INVITATION_URL: must be an http'],
-    [['router'], { SLUICE_INVITATION_URL: 'https://a.example/#/x' }, 'SLUICE_INVITATION_URL: must be an http'],
-    [['router'], { SLUICE_OPS_PORT: '65536' }, 'SLUICE_OPS_PORT: '],
-    [['router'], { SLUICE_OPS_PORT: 'x' }, 'SLUICE_OPS_PORT: '],
-    [['router'], { SLUICE_LOG_LEVEL: 'loud' }, 'SLUICE_LOG_LEVEL: '],
-    [['router'], { SLUICE_ALLOWED_NETWORKS: '10.0.0.0/33' }, 'SLUICE_ALLOWED_NETWORKS: must be CIDR networks'],
+    [['ingress'], { SLUICE_QUITE_OTHER: '1' }, 'SLUICE_QUITE_OTHER: unknown variable'],
+    [['ingress'], { SLUICE_INGRES_PORT: '8080' }, 'SLUICE_INGRES_PORT: unknown variable; did you mean SLUICE_INGRESS'],
+    [['ingress'], { SLUICE_SERVICE_HOST: 'sluice.example' }, 'SLUICE_SERVICE_HOST: unknown variable'],
+    [['ingress'], { SLUICE_SERVICE_PORT: 'http' }, 'SLUICE_SERVICE_PORT: unknown variable'],
+    [['ingress'], { SLUICE_REDIS_URL: 'tcp://10.96.3.4:6379' }, 'SLUICE_REDIS_URL: must be redis://'],
+    [['ingress'], { SLUICE_REDIS_URL: 'http://a' }, 'SLUICE_REDIS_URL: must be redis://'],
+    [['ingress'], { SLUICE_SMTP_URL: 'http://mail.example' }, 'SLUICE_SMTP_URL: must be smtp://'],
+    [['ingress'], { SLUICE_SMTP_FROM: 'a@b.example\r\nBcc: c@d.example' }, 'SLUICE_SMTP_FROM: must be an address'],
+    [['ingress'], { SLUICE_INVITATION_URL: 'javascript:alert(1)' }, 'SLUICE_INVITATION_URL: must be an http'],
+    [['ingress'], { SLUICE_INVITATION_URL: 'https://a.example/#/x' }, 'SLUICE_INVITATION_URL: must be an http'],
+    [['ingress'], { SLUICE_OPS_PORT: '65536' }, 'SLUICE_OPS_PORT: '],
+    [['ingress'], { SLUICE_OPS_PORT: 'x' }, 'SLUICE_OPS_PORT: '],
+    [['ingress'], { SLUICE_LOG_LEVEL: 'loud' }, 'SLUICE_LOG_LEVEL: '],
+    [['ingress'], { SLUICE_ALLOWED_NETWORKS: '10.0.0.0/33' }, 'SLUICE_ALLOWED_NETWORKS: must be CIDR networks'],
     [
       ['dispatcher'],
       { SLUICE_ROOT_KEY_FILE: join(folder, 'short.key') },
       'has 31 bytes, but at least 32 bytes are required',
     ],
     [['dispatcher'], { SLUICE_ROOT_KEY_FILE: join(folder, 'none.key') }, 'ENOENT'],
-    [['router'], { SLUICE_FACADE_PORT: '-1' }, 'SLUICE_FACADE_PORT: '],
-    [['router'], { SLUICE_OIDC_ISSUERS: 'login.example.com' }, 'SLUICE_OIDC_ISSUERS: must be https URLs'],
-    [['router'], { SLUICE_OIDC_ISSUERS: 'http://login.example.com' }, 'SLUICE_OIDC_ISSUERS: must be https URLs'],
-    [['router'], { SLUICE_OIDC_ISSUERS: 'http://localhost.example.com' }, 'SLUICE_OIDC_ISSUERS: must be https URLs'],
-    [['router'], { SLUICE_OIDC_ISSUERS: 'http://10.0.0.1' }, 'SLUICE_OIDC_ISSUERS: must be https URLs'],
-    [['router'], { SLUICE_OIDC_ISSUERS: 'https://a@b.example' }, 'SLUICE_OIDC_ISSUERS: must be https URLs'],
-    [['router'], { SLUICE_OIDC_ISSUERS: 'https://a.example?b' }, 'SLUICE_OIDC_ISSUERS: must be https URLs'],
-    [['router'], { SLUICE_OIDC_ISSUERS: 'https://a.example#b' }, 'SLUICE_OIDC_ISSUERS: must be https URLs'],
-    [['router'], { SLUICE_OIDC_ISSUERS: 'https://a.example https://b.example' }, 'SLUICE_OIDC_ISSUERS: must be'],
-    [['router'], { SLUICE_OIDC_AUDIENCE: '' }, 'SLUICE_OIDC_AUDIENCE: '],
-    [['router'], { SLUICE_OIDC_ALGORITHMS: 'HS256' }, 'SLUICE_OIDC_ALGORITHMS: must be one or more of RS256'],
-    [['router'], { SLUICE_OIDC_ALGORITHMS: 'RS256,none' }, 'SLUICE_OIDC_ALGORITHMS: must be one or more of RS256'],
-    [['router'], { SLUICE_OIDC_ALGORITHMS: ',' }, 'SLUICE_OIDC_ALGORITHMS: must be one or more of RS256'],
-    [['router'], { SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: '301' }, 'SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: '],
-    [['router'], { SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: '-1' }, 'SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: '],
-    [['alll'], {}, 'usage: sluice controller|facade|ingress|router|dispatcher|all'],
+    [['ingress'], { SLUICE_FACADE_PORT: '-1' }, 'SLUICE_FACADE_PORT: '],
+    [['ingress'], { SLUICE_OIDC_ISSUERS: 'login.example.com' }, 'SLUICE_OIDC_ISSUERS: must be https URLs'],
+    [['ingress'], { SLUICE_OIDC_ISSUERS: 'http://login.example.com' }, 'SLUICE_OIDC_ISSUERS: must be https URLs'],
+    [['ingress'], { SLUICE_OIDC_ISSUERS: 'http://localhost.example.com' }, 'SLUICE_OIDC_ISSUERS: must be https URLs'],
+    [['ingress'], { SLUICE_OIDC_ISSUERS: 'http://10.0.0.1' }, 'SLUICE_OIDC_ISSUERS: must be https URLs'],
+    [['ingress'], { SLUICE_OIDC_ISSUERS: 'https://a@b.example' }, 'SLUICE_OIDC_ISSUERS: must be https URLs'],
+    [['ingress'], { SLUICE_OIDC_ISSUERS: 'https://a.example?b' }, 'SLUICE_OIDC_ISSUERS: must be https URLs'],
+    [['ingress'], { SLUICE_OIDC_ISSUERS: 'https://a.example#b' }, 'SLUICE_OIDC_ISSUERS: must be https URLs'],
+    [['ingress'], { SLUICE_OIDC_ISSUERS: 'https://a.example https://b.example' }, 'SLUICE_OIDC_ISSUERS: must be'],
+    [['ingress'], { SLUICE_OIDC_AUDIENCE: '' }, 'SLUICE_OIDC_AUDIENCE: '],
+    [['ingress'], { SLUICE_OIDC_ALGORITHMS: 'HS256' }, 'SLUICE_OIDC_ALGORITHMS: must be one or more of RS256'],
+    [['ingress'], { SLUICE_OIDC_ALGORITHMS: 'RS256,none' }, 'SLUICE_OIDC_ALGORITHMS: must be one or more of RS256'],
+    [['ingress'], { SLUICE_OIDC_ALGORITHMS: ',' }, 'SLUICE_OIDC_ALGORITHMS: must be one or more of RS256'],
+    [['ingress'], { SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: '301' }, 'SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: '],
+    [['ingress'], { SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: '-1' }, 'SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: '],
+    [['alll'], {}, 'usage: sluice controller|facade|ingress|dispatcher|all'],
     [[], {}, 'usage: '],
     [['all', 'now'], { SLUICE_ROOT_KEY_FILE: rootKey }, 'usage: '],
   ])('refuses %j %j and gives the reason', (argv, env, message) => {
@@ -189,7 +189,7 @@ describe('configuration', () => {
   });
 
   test('roles without a facade have no identity provider', () => {
-    expect(readConfig(['router'], oidc).oidc).toBeUndefined();
+    expect(readConfig(['ingress'], oidc).oidc).toBeUndefined();
   });
 
   test('names every problem at once', () => {

@@ -1,19 +1,18 @@
 import { nearestName } from '../core/problems/nearest-name.ts';
 import { type Mailbox, parseMailbox } from '../mail/address.ts';
 import { defaultSender, parseSmtpUrl, type SmtpServer } from '../mail/smtp-url.ts';
-import type { RedisSettings } from '../redis/redis-settings.ts';
+import type { RedisSettings } from '../redis/connection/redis-settings.ts';
 import type { LOG_LEVELS } from '../telemetry/log.ts';
 import type { TracingConfig } from '../telemetry/tracing-config.ts';
 import type { ServedCertificate } from '../tls/served-certificate.ts';
 import { ENVIRONMENT, type EnvironmentValues, parseEnvironment } from './environment.ts';
-import type { Layout } from './layout.ts';
 import { readRedis } from './redis-environment.ts';
 import { readRootKey } from './root-key-file.ts';
 import { isServiceLink } from './service-links.ts';
 import { readServedCertificate } from './tls-environment.ts';
 import { readTracing } from './tracing-environment.ts';
 
-export const ROLES = ['controller', 'facade', 'ingress', 'router', 'dispatcher'] as const;
+export const ROLES = ['controller', 'facade', 'ingress', 'dispatcher'] as const;
 export type Role = (typeof ROLES)[number];
 
 /** Access tokens accepted by the facade. */
@@ -59,8 +58,6 @@ export interface Config {
   readonly namespace: string | undefined;
   /** Name of this installation, or `''` for the default one. */
   readonly instance: string;
-  /** How events are stored in Redis. */
-  readonly layout: Layout;
   /** How long a process keeps serving requests after SIGTERM. */
   readonly shutdownDelayMs: number;
   /** Undefined if tracing is disabled. */
@@ -127,7 +124,6 @@ export function readConfig(argv: readonly string[], env: Env): Config {
     workspaceQuota: data.SLUICE_WORKSPACE_QUOTA,
     namespace: data.SLUICE_NAMESPACE,
     instance: data.SLUICE_INSTANCE,
-    layout: data.SLUICE_LAYOUT,
     shutdownDelayMs: data.SLUICE_SHUTDOWN_DELAY_SECONDS * 1_000,
     tracing,
     kubernetes: readKubernetes(env),

@@ -4,7 +4,6 @@ import { parseNetwork } from '../core/delivery/network.ts';
 import { parseMailbox } from '../mail/address.ts';
 import { parseSmtpUrl } from '../mail/smtp-url.ts';
 import { LOG_LEVELS } from '../telemetry/log.ts';
-import { LAYOUTS } from './layout.ts';
 import { REDIS_ENVIRONMENT } from './redis-environment.ts';
 import { TLS_ENVIRONMENT } from './tls-environment.ts';
 
@@ -205,7 +204,7 @@ export const ENVIRONMENT = {
     .min(1_048_576)
     .default(1_073_741_824)
     .describe(
-      'Storage quota per stream in bytes, after which ingress responds with 429. Event sizes are calculated from the body, metadata (id, type, content type, and forwarded headers), and group key, plus 400 bytes of overhead. Defaults to 1 GiB.',
+      'Storage quota per stream in bytes, after which ingress responds with 429. Event sizes are calculated from the body, metadata (id, type, content type, and forwarded headers), and group key, plus 250 bytes, plus 100 bytes if the producer provided the id, plus 110 bytes for each receiving integration. Defaults to 1 GiB.',
     ),
   SLUICE_NAMESPACE: z
     .string()
@@ -225,12 +224,6 @@ export const ENVIRONMENT = {
     .default(DEFAULT_INSTANCE)
     .describe(
       'Name of this installation, in a cluster with more than one. It is responsible for the Accounts and Workspaces whose spec.instance has this value, and for everything in the namespaces of these Workspaces. Defaults to the installation without a name, which is responsible for those without spec.instance. Must be the same for all roles, and cannot be changed later, because the data in Redis belongs to it.',
-    ),
-  SLUICE_LAYOUT: z
-    .enum(LAYOUTS)
-    .default('queues')
-    .describe(
-      `Experimental. How events are stored in Redis. Can be one of ${LAYOUTS.join(', ')}. With parts, everything about the events of a stream is in a single slot, and the router has nothing to do. Must be the same for all roles, and can only be changed with an empty Redis.`,
     ),
   SLUICE_SHUTDOWN_DELAY_SECONDS: z.coerce
     .number()

@@ -36,7 +36,7 @@ describe('the settings of Redis', () => {
       SLUICE_REDIS_SENTINEL_USERNAME: 'watcher',
       SLUICE_REDIS_SENTINEL_PASSWORD_FILE: password,
     };
-    expect(readConfig(['router'], env).redis).toEqual({
+    expect(readConfig(['ingress'], env).redis).toEqual({
       url: 'rediss+sentinel://user@a,b/main',
       passwordFile: password,
       caFile: authority.ca,
@@ -76,12 +76,12 @@ describe('the settings of Redis', () => {
     [{ SLUICE_REDIS_SENTINEL_USERNAME: 'u' }, 'SLUICE_REDIS_SENTINEL_USERNAME: requires Sentinel.'],
     [{ ...SENTINEL, SLUICE_REDIS_SENTINEL_PASSWORD_FILE: missing }, 'SLUICE_REDIS_SENTINEL_PASSWORD_FILE: ENOENT'],
   ])('refuses %j', (env, message) => {
-    expect(() => readConfig(['router'], env)).toThrow(expect.objectContaining({ name: 'ConfigError' }));
-    expect(() => readConfig(['router'], env)).toThrow(message);
+    expect(() => readConfig(['ingress'], env)).toThrow(expect.objectContaining({ name: 'ConfigError' }));
+    expect(() => readConfig(['ingress'], env)).toThrow(message);
   });
 
   test('never shows a password', () => {
     const env = { SLUICE_REDIS_URL: 'redis://:topsecret@a', SLUICE_REDIS_PASSWORD_FILE: missing };
-    expect(() => readConfig(['router'], env)).toThrow(/^(?!.*topsecret)/s);
+    expect(() => readConfig(['ingress'], env)).toThrow(/^(?!.*topsecret)/s);
   });
 });

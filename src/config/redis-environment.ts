@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { checkRedisSettings, type RedisSettings, readRedisSecrets } from '../redis/redis-settings.ts';
-import { parseRedisUrl } from '../redis/redis-url.ts';
+import { checkRedisSettings, type RedisSettings, readRedisSecrets } from '../redis/connection/redis-settings.ts';
+import { parseRedisUrl } from '../redis/connection/redis-url.ts';
 
 const file = () => z.string().min(1).optional();
 

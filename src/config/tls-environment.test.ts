@@ -60,5 +60,5 @@ test.each([
 
 test('a role does not read the certificate of another one', () => {
   const missing = join(folder.path, 'missing');
-  expect(problemOf({ SLUICE_FACADE_CERT_FILE: missing, SLUICE_FACADE_KEY_FILE: missing }, 'router')).toBe('');
+  expect(problemOf({ SLUICE_FACADE_CERT_FILE: missing, SLUICE_FACADE_KEY_FILE: missing })).toBe('');
 });

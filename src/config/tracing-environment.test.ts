@@ -29,7 +29,7 @@ test('an endpoint is enough', () => {
     sampler: { parentBased: true, ratio: 1 },
     attributes: { 'service.name': 'sluice-ingress' },
   });
-  expect(read(AT, ['controller', 'router']).config?.attributes).toEqual({ 'service.name': 'sluice' });
+  expect(read(AT, ['controller', 'dispatcher']).config?.attributes).toEqual({ 'service.name': 'sluice' });
 });
 
 test('reads every variable; those for traces alone take precedence', () => {

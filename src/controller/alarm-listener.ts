@@ -1,4 +1,4 @@
-import { parseChangedDelivery, parseDisabledEndpoint } from '../redis/alarm.ts';
+import { parseChangedDelivery, parseDisabledEndpoint } from '../record/alarm.ts';
 import type { Caches } from './caches/caches.ts';
 import type { Controllers } from './engine/controllers.ts';
 import type { SubscriptionServices } from './kinds/subscription/services.ts';
@@ -8,7 +8,7 @@ export function createAlarmListener(deps: {
   readonly caches: Pick<Caches, 'Account'>;
   readonly controllers: Pick<Controllers, 'enqueue'>;
   readonly subscriptions: Pick<SubscriptionServices, 'endpointHealths' | 'showing'>;
-  /** Called with a slot that has lost all of its control state. */
+  /** Called with what has lost its control state. */
   readonly onLost: (slot: string) => void;
 }): (slot: string) => void {
   return slot => {

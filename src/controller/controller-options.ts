@@ -1,12 +1,11 @@
 import type { CompileOptions } from '../core/routing/compile-routes.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { SendInvitation } from '../mail/mailer.ts';
-import type { BacklogStore } from '../redis/backlog.ts';
-import type { ControlAudit } from '../redis/control-audit.ts';
-import type { ControlStore } from '../redis/control-store.ts';
-import type { ControlSweep } from '../redis/control-sweep.ts';
-import type { ReadDeliveries } from '../redis/delivery-reader.ts';
-import type { HintIndex } from '../redis/hints.ts';
+import type { BacklogStore } from '../plane/backlog.ts';
+import type { ReadDeliveries } from '../plane/delivery-reader.ts';
+import type { StateAudit } from '../record/control-audit.ts';
+import type { ControlStore } from '../record/control-store.ts';
+import type { ControlSweep } from '../record/control-sweep.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Registry } from '../telemetry/metrics.ts';
 import type { ImpairmentCheck } from '../telemetry/role-health.ts';
@@ -21,13 +20,11 @@ export interface ControllerOptions {
   readonly backlogs: BacklogStore;
   readonly readDeliveries: ReadDeliveries;
   /** Creates a reader for the control state. It should wait for `pace` before each command. */
-  readonly openAudit: (pace: () => Promise<void>) => ControlAudit;
+  readonly openAudit: (pace: () => Promise<void>) => StateAudit;
   readonly purger: ControlSweep;
-  readonly queueHints: Pick<HintIndex, 'lower'>;
-  readonly inboxHints: Pick<HintIndex, 'lower'>;
   /**
    * Registers a listener for the alarms of other roles. The listener is called with one of the following values:
-   * - A slot (`t:ten_…`, `q:ten_…:queue`, `i:int_…`) that was found without control state.
+   * - What was found without control state: a tenant (`t:ten_…`), stream (`q:ten_…:queue`), or integration (`i:int_…`).
    * - An account (`a:acc_…`) if a shortage of tokens began or ended.
    * - An inbox (`h:int_…/sub_….inc`) if its endpoint was disabled.
    * - An inbox (`d:int_…/sub_….inc`) if the state of its deliveries changed.

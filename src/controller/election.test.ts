@@ -104,7 +104,7 @@ describe('a leader that works on nothing', () => {
     state.failure = new ForeignRedisError('this Redis belongs to the cluster theirs');
     expect(election.impairments()).toMatchObject([{ reason: 'ForeignRedis', cause: 'settings' }]);
     state.failure = new RedisFormatError(99);
-    expect(election.impairments()).toMatchObject([{ reason: 'NewerRedisFormat', cause: 'settings' }]);
+    expect(election.impairments()).toMatchObject([{ reason: 'UnsupportedRedisFormat', cause: 'settings' }]);
     state.failure = new RedisInstanceError('blue', '');
     expect(election.impairments()).toMatchObject([
       {

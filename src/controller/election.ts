@@ -112,7 +112,11 @@ function whyNotStarted(error: unknown): Impairment {
     return { reason: 'ForeignRedis', cause: 'settings', message: `Redis (SLUICE_REDIS_URL): ${messageOf(error)}.` };
   }
   if (error instanceof RedisFormatError) {
-    return { reason: 'NewerRedisFormat', cause: 'settings', message: `Redis (SLUICE_REDIS_URL): ${messageOf(error)}.` };
+    return {
+      reason: 'UnsupportedRedisFormat',
+      cause: 'settings',
+      message: `Redis (SLUICE_REDIS_URL): ${messageOf(error)}.`,
+    };
   }
   const redis = explainRedisFailure(error) instanceof ReconcileError;
   const check = redis

@@ -1,7 +1,7 @@
 import type { KubeClient } from '../kube/client.ts';
 import type { AnyObject } from '../kube/object.ts';
 import { NAMESPACES } from '../kube/resource.ts';
-import type { ControlStore } from '../redis/control-store.ts';
+import type { ControlStore } from '../record/control-store.ts';
 import { RedisFormatError, RedisInstanceError } from '../redis/format.ts';
 import { HELD, type TermState } from './term.ts';
 
@@ -39,7 +39,7 @@ export async function claimEpoch(
   const answer = await deps.control
     .lead(system.metadata.uid, term.transitions, deps.nowMs())
     .catch((error: unknown) => {
-      if (error instanceof RedisFormatError) state.held = HELD.newer;
+      if (error instanceof RedisFormatError) state.held = HELD.format;
       if (error instanceof RedisInstanceError) state.held = HELD.taken;
       throw error;
     });

@@ -7,9 +7,10 @@ import { tenantId } from '../core/ids/ids.ts';
 import { type Actor, type Choose, everySchedule, interleave, type Step } from '../dataplane/testing/interleaving.ts';
 import { createProcessClient, createWire, type Witness } from '../dataplane/testing/process-client.ts';
 import type { AnyObject } from '../kube/object.ts';
+import { PART_NUMBER, partKeys } from '../part/keys.ts';
+import { createHashReader, readRoutes } from '../record/control-reader.ts';
+import { FencedError } from '../record/control-store.ts';
 import { connectRedis, type RedisClient } from '../redis/client.ts';
-import { createHashReader, readRoutes } from '../redis/control-reader.ts';
-import { FencedError } from '../redis/control-store.ts';
 import { accountKeys, CLUSTER_KEYS, hintPartition } from '../redis/keys.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { createLeadership } from './leadership.ts';
@@ -18,10 +19,13 @@ import { createTerms } from './term.ts';
 const log = createLogger({ level: 'silent' });
 const direct: Step = (_label, call) => call();
 /** What a leader looks at before it decides. */
-const READS = ['hashes', 'hgetall', 'zscore', 'zrange', 'fields'];
+const READS = ['hashes', 'hgetall', 'fields', 'read-page'];
 /** Writes that are refused when it is deposed. */
-const FENCED_WRITES = ['act', 'patch', 'purge-inbox', 'purge-queue', 'purge-integration', 'purge-tenant'];
-const WRITES = ['lead', 'fold', ...FENCED_WRITES];
+const PURGES = ['purge-inbox', 'purge-queue', 'purge-integration', 'purge-tenant', 'purge-part', 'purge-slot'];
+const FENCED_WRITES = ['act', 'patch', 'gate', ...PURGES];
+/** Of many calls, each of which may be repeated: what comes of faults in between is the same. */
+const REMOVALS = ['remove', 'remove-ids'];
+const WRITES = ['lead', ...FENCED_WRITES];
 const FAULTS: Actor['faults'] = ['crash', 'answer lost', 'not done'];
 
 /**
@@ -209,8 +213,11 @@ describe('two leaders', () => {
 
   /** Every slot that the leader knows of. */
   async function slotsOf(l: Leader): Promise<Set<string>> {
-    const { fences } = await readRoutes(createHashReader(client as RedisClient), l.tenant);
-    return new Set([...fences.keys(), accountKeys(l.account).meta, CLUSTER_KEYS.meta]);
+    const { fences, stored } = await readRoutes(createHashReader(client as RedisClient), l.tenant);
+    const parts = Object.keys(stored.routes.queues).map(queue => {
+      return partKeys({ tenant: l.tenant, queue, gen: '', number: PART_NUMBER }).meta;
+    });
+    return new Set([...fences.keys(), ...parts, accountKeys(l.account).meta, CLUSTER_KEYS.meta]);
   }
 
   async function run(
@@ -223,10 +230,10 @@ describe('two leaders', () => {
     let begun = false;
     const trace: string[] = [];
     const taken: string[] = [];
-    const witness: Witness = (name, keys, _args, reply) => {
-      if (!FENCED_WRITES.includes(name)) return;
+    const witness: Witness = (name, meta, reply) => {
+      if (!FENCED_WRITES.includes(name) && !REMOVALS.includes(name)) return;
       if (reply === 'FENCED') seen.refused++;
-      else if (begun) taken.push(keys[0] as string);
+      else if (begun) taken.push(meta);
     };
     const first = await createLeader(shared, calls, witness);
     if (!fresh) for (const work of first.begin) await work();
@@ -262,7 +269,7 @@ describe('two leaders', () => {
   // At once: each has names of its own, and waits for Redis most of the time.
   describe.concurrent.each(Object.keys(scenarios))('%s', name => {
     test.each([
-      { bounds: { preemptions: 2, faults: 0 }, faults: [], calls: [...READS, ...WRITES] },
+      { bounds: { preemptions: 2, faults: 0 }, faults: [], calls: [...READS, ...WRITES, ...REMOVALS] },
       { bounds: { preemptions: 1, faults: 1 }, faults: FAULTS, calls: WRITES },
     ])('$bounds', { timeout: 400_000 }, async ({ bounds, ...how }) => {
       const seen = { refused: 0 };

@@ -1,5 +1,5 @@
 import { isStale } from '../kube/kube-error.ts';
-import type { ControlStore } from '../redis/control-store.ts';
+import type { ControlStore } from '../record/control-store.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { aborted } from '../time/clock.ts';
 import { SecretsForbiddenError } from './context/secret-access.ts';

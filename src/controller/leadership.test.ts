@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createManualClock } from '../../test/support/manual-clock.ts';
-import type { ControlStore } from '../redis/control-store.ts';
+import type { ControlStore } from '../record/control-store.ts';
 import { RedisInstanceError } from '../redis/format.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { ForeignRedisError } from './epoch-claim.ts';
@@ -134,8 +134,6 @@ function createLeader(names = ['acme']) {
     objectsOf: () => [],
     isPaused: () => false,
     openGates: () => new Map(),
-    queueHints: { lower: async () => {} },
-    inboxHints: { lower: async () => {} },
     exclusively: (_name, restore) => restore(),
     onChanged: () => {},
   });

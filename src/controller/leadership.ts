@@ -1,5 +1,5 @@
 import type { KubeClient } from '../kube/client.ts';
-import type { ControlStore } from '../redis/control-store.ts';
+import type { ControlStore } from '../record/control-store.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Clock } from '../time/clock.ts';
 import { type Caches, resourceOf } from './caches/caches.ts';

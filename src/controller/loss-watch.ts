@@ -1,4 +1,4 @@
-import type { ControlStore } from '../redis/control-store.ts';
+import type { ControlStore } from '../record/control-store.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { type Clock, sleep } from '../time/clock.ts';
 

@@ -1,4 +1,4 @@
-import type { ControlStore } from '../redis/control-store.ts';
+import type { ControlStore } from '../record/control-store.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Caches } from './caches/caches.ts';
@@ -7,7 +7,7 @@ import type { Caches } from './caches/caches.ts';
 const SAME_ALARM_MS = 1_000;
 
 /**
- * Returns a listener for slots that another role found without any control state. It applies the slot's tenant again,
+ * Returns a listener for what another role found without any control state. It applies the tenant concerned again,
  * unless all data has been lost, which is left to the loss watch to rebuild.
  */
 export function createSlotAlarm(deps: {

@@ -8,8 +8,8 @@ export const HELD = {
     'Redis contains the data of another Kubernetes cluster. The controller does not write to it until you change SLUICE_REDIS_URL',
   taken:
     'Redis contains the data of another installation in this cluster. The controller does not write to it until you change SLUICE_REDIS_URL',
-  newer:
-    'Redis contains data that a newer version of Sluice has written. The controller does not write to it until you use that version',
+  format:
+    'Redis contains data that another version of Sluice has written in a format that this version cannot read. The controller does not write to it',
   lost: 'Redis has lost its control state. The controller is rebuilding it from the objects, and no events are routed until this is complete',
 } as const;
 

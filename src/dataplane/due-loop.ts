@@ -1,4 +1,4 @@
-import type { HintIndex } from '../redis/hints.ts';
+import type { HintIndex } from '../hints/hints.ts';
 import { HINT_PARTITIONS } from '../redis/keys.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { jittered } from '../time/backoff.ts';

@@ -2,8 +2,8 @@ import { inboxRefOf } from '../part/inbox/ref-names.ts';
 import { PART_NUMBER, type Part, partKeys } from '../part/keys.ts';
 import { eventIdOf } from '../part/log/event-id.ts';
 import { createIngest, type PartEvent } from '../part/log/ingest.ts';
+import { createIngressReader, storedMeta } from '../record/ingress-store.ts';
 import type { RedisClient } from '../redis/client.ts';
-import { createIngressReader, storedMeta } from '../redis/ingress-store.ts';
 import type { RoutedEvents } from './ingress/ingress-metrics.ts';
 import type { IngestAnswer, IngestItem, IngressStore } from './ingress/store.ts';
 

@@ -1,6 +1,6 @@
-import type { InboxOperations } from '../redis/inbox-operations.ts';
-import type { InboxRecovery } from '../redis/inbox-recovery.ts';
-import type { Replays } from '../redis/replays.ts';
+import type { Replays } from '../accounts/replays.ts';
+import type { InboxOperations } from '../plane/inbox-operations.ts';
+import type { InboxRecovery } from '../plane/inbox-recovery.ts';
 import type { FacadeMetrics, InboxOperation } from './facade-metrics.ts';
 
 export interface DataPlaneOperations {

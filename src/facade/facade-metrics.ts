@@ -23,7 +23,7 @@ export function createFacadeMetrics(registry: Registry): FacadeMetrics {
   const registers = [registry];
   const requestSeconds = new Histogram({
     name: 'sluice_facade_request_duration_seconds',
-    help: 'Duration of /waas requests in seconds, by route and status.',
+    help: 'Duration of /waas requests in seconds, by route and status. HEAD requests count as GET.',
     labelNames: ['route', 'status'] as const,
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers,

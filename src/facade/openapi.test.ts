@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { PROBLEMS } from '../core/problems/problems.ts';
 import { PATH_PARAMETERS } from './contract/fields.ts';
 import { problemsOf } from './contract/problem-codes.ts';
+import { bodyLimitOf } from './contract/route.ts';
 import { describeRoutes, parametersOf, resolveReference } from './openapi.ts';
 import { ROUTES } from './routes.ts';
 
@@ -45,6 +46,11 @@ test('each status has one shared response', () => {
   const names = Object.keys(document.components.responses);
   expect(names).toEqual(expect.arrayContaining(['BadRequest', 'Unauthorized', 'Conflict', 'ServiceUnavailable']));
   expect(names.length).toBe(new Set(ROUTES.flatMap(problemsOf).map(code => PROBLEMS[code].status)).size);
+});
+
+test('429 has the headers that tell of the rate limit', () => {
+  const { headers = {} } = document.components.responses['TooManyRequests'] ?? {};
+  expect(Object.keys(headers)).toEqual(['Retry-After', 'RateLimit-Policy', 'RateLimit']);
 });
 
 test('nothing in it is for Kubernetes only', () => {
@@ -129,6 +135,11 @@ describe.each(ROUTES)('$operation', route => {
       expect(shared?.content?.['application/problem+json']?.schema).toEqual({ $ref: '#/components/schemas/Problem' });
     }
   });
+});
+
+test.each(ROUTES.filter(({ body }) => body !== undefined))('$operation says how large its body may be', route => {
+  const operation = document.paths[route.path]?.[route.method.toLowerCase()];
+  expect(operation?.requestBody?.description).toBe(`At most ${bodyLimitOf(route).toLocaleString('en')} bytes.`);
 });
 
 test.each(ROUTES.filter(({ body }) => body !== undefined))(

@@ -9,7 +9,7 @@ import type { ProblemCode } from '../core/problems/problems.ts';
 import { type ExampleSchema, exampleOf } from './contract/body-example.ts';
 import { PATH_PARAMETERS, type PathParameter } from './contract/fields.ts';
 import { problemsOf } from './contract/problem-codes.ts';
-import type { Route } from './contract/route.ts';
+import { bodyLimitOf, type Route } from './contract/route.ts';
 import { createProblemResponses, type ProblemResponses, textHeader } from './problem-responses.ts';
 
 /** Strips Kubernetes keywords from a schema and replaces `example` with `examples` (OpenAPI 3.1). */
@@ -78,6 +78,7 @@ function operationOf(route: Route, problems: ProblemResponses): ZodOpenApiOperat
       ? {}
       : {
           requestBody: {
+            description: `At most ${bodyLimitOf(route).toLocaleString('en')} bytes.`,
             required: route.bodyOptional !== true,
             content: { 'application/json': { schema: route.body } },
           },
@@ -120,6 +121,7 @@ export interface OpenApiOperation {
   readonly description?: string;
   readonly parameters?: readonly OpenApiParameter[];
   readonly requestBody?: {
+    readonly description?: string;
     readonly required: boolean;
     readonly content: Readonly<Record<string, { readonly schema: object; readonly example?: unknown }>>;
   };
@@ -158,7 +160,7 @@ export function describeRoutes(routes: readonly Route[], version: string): OpenA
         version,
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
         description:
-          'Distributes event streams from producers to their integration partners. This API is backed by the custom resources in the cluster, and a successful response means that the change is in force.',
+          'Distributes event streams from producers to their integration partners. This API is backed by the custom resources in the cluster, and a successful response means that the change is in force. Any GET can also be sent as a HEAD.',
       },
       servers: [{ url: '/' }],
       security: [{ bearer: [] }],

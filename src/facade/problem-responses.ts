@@ -62,6 +62,16 @@ const HEADERS: Readonly<Record<number, ZodOpenApiResponseObject['headers']>> = {
   },
 };
 
+/** Headers of the answers that tell callers about their rate limit. Ingress has none, its 429 are about quotas. */
+const RATE_LIMIT_HEADERS: ZodOpenApiResponseObject['headers'] = {
+  'RateLimit-Policy': textHeader('Calls allowed (q) in a window of w seconds, e.g. "caller";q=6000;w=60.'),
+  RateLimit: textHeader('Calls left (r) and seconds until the next window (t), e.g. "caller";r=0;t=42.'),
+};
+
+function headersOf(status: number, codes: readonly ProblemCode[]): ZodOpenApiResponseObject['headers'] {
+  return codes.includes('rate_limited') ? { ...HEADERS[status], ...RATE_LIMIT_HEADERS } : HEADERS[status];
+}
+
 function byStatus(problems: readonly ProblemCode[]): [number, ProblemCode[]][] {
   return [...Map.groupBy(problems, code => PROBLEMS[code].status)].toSorted(([a], [b]) => a - b);
 }
@@ -82,14 +92,14 @@ export interface ProblemResponses {
 /** Creates shared responses for all `problems` in a document. */
 export function createProblemResponses(problems: Iterable<ProblemCode>): ProblemResponses {
   const all = new Map(byStatus([...new Set(problems)]));
-  const shared = [...all].map(([status, codes]) => [
-    NAMES[status] as string,
-    {
-      description: describe(codes),
-      ...(HEADERS[status] === undefined ? {} : { headers: HEADERS[status] }),
-      content: { [PROBLEM_CONTENT_TYPE]: { schema: ProblemSchema } },
-    },
-  ]);
+  const shared = [...all].map(([status, codes]) => {
+    const headers = headersOf(status, codes);
+    const content = { [PROBLEM_CONTENT_TYPE]: { schema: ProblemSchema } };
+    return [
+      NAMES[status] as string,
+      { description: describe(codes), ...(headers === undefined ? {} : { headers }), content },
+    ];
+  });
   return {
     components: Object.fromEntries(shared) as ProblemResponses['components'],
     of: own =>

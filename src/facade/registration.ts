@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PROBLEMS } from '../core/problems/problems.ts';
+import { faultOfContentCoding } from '../http/content-coding.ts';
 import { Refusal } from '../http/refusal.ts';
 import { traceIdOf, writeAuditLine } from './audit-line.ts';
 import { identityOf } from './auth/identity.ts';
@@ -120,14 +121,21 @@ function wellFormed(params: Readonly<Record<string, string>>): Record<string, st
   return Object.fromEntries(Object.entries(params).filter(([name, value]) => isPathParameter(name, value)));
 }
 
+/** Runs after authentication and the rate limit, and before the body is read. */
+async function refuseCompressedBody({ headers }: FastifyRequest): Promise<void> {
+  const fault = faultOfContentCoding(headers['content-encoding']);
+  if (fault !== undefined) throw new Refusal('unsupported_media_type', fault);
+}
+
 /** Registers `routes` in a scope where every request has an identity. */
 export function registerRoutes(scope: FastifyInstance, routes: readonly Route[], facade: Facade): void {
   for (const route of routes) {
     scope.route({
       method: route.method,
       url: fastifyPath(route.path),
-      exposeHeadRoute: false,
       bodyLimit: bodyLimitOf(route),
+      // Fastify adds a HEAD route to each GET route. Neither of them reads a body.
+      ...(route.method === 'GET' ? {} : { preParsing: refuseCompressedBody }),
       handler: async (request, reply) => {
         const startedMs = performance.now();
         const gone = new AbortController();

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import helmet from '@fastify/helmet';
-import rateLimit from '@fastify/rate-limit';
 import underPressure from '@fastify/under-pressure';
 import type { FastifyInstance } from 'fastify';
 import { sendProblem } from '../http/problem-answers.ts';
@@ -9,9 +8,9 @@ import { createHttpServer, type HttpLimits, type HttpServer } from '../http/serv
 import type { Tracing } from '../telemetry/tracing.ts';
 import type { Certificate } from '../tls/served-certificate.ts';
 import { type AuthenticationOptions, registerAuthentication } from './auth/authentication.ts';
-import { identityOf } from './auth/identity.ts';
 import { createErrorHandler } from './contract/error-handler.ts';
 import { parseJsonBody } from './contract/json-body.ts';
+import { registerRateLimit } from './contract/rate-limit.ts';
 import { BODY_BYTES } from './contract/route.ts';
 import type { FacadeMetrics } from './facade-metrics.ts';
 import type { Facade } from './objects/facade.ts';
@@ -100,21 +99,10 @@ export function createFacadeServer(options: {
     await app.register(registerScope, { prefix: '/waas' });
   }
 
-  /** The next two hooks run in this order for every `/waas` request, before the body is read. */
+  /** Authentication and the rate limit run in this order for every `/waas` request, before the body is read. */
   async function registerScope(scope: FastifyInstance): Promise<void> {
     await registerAuthentication(scope, { onRefused: metrics.refused, ...options.authentication });
-    await scope.register(rateLimit, {
-      global: true,
-      hook: 'onRequest',
-      max: limits.callsPerMinute,
-      timeWindow: 60_000,
-      enableDraftSpec: true,
-      keyGenerator: request => {
-        const { issuer, subject } = identityOf(request);
-        return JSON.stringify([issuer, subject]);
-      },
-      errorResponseBuilder: () => new Refusal('rate_limited'),
-    });
+    await registerRateLimit(scope, limits.callsPerMinute);
     scope.setNotFoundHandler(server.answerUnrouted);
     registerRoutes(scope, ROUTES, facade);
   }
@@ -140,7 +128,8 @@ function observe({ app, isDraining }: HttpServer, metrics: FacadeMetrics): void 
   });
   app.addHook('onResponse', async (request, reply) => {
     const { url } = request.routeOptions;
-    const route = url === undefined ? 'none' : `${request.method} ${url}`;
+    const method = request.method === 'HEAD' ? 'GET' : request.method;
+    const route = url === undefined ? 'none' : `${method} ${url}`;
     metrics.answered(route, reply.statusCode, reply.elapsedTime / 1_000);
   });
 }

@@ -77,6 +77,8 @@ export function partKeys({ tenant, queue, gen, number }: Part) {
     reasons: key('why'),
     /** HASH: slot and ref up to which it was routed when it skipped what came after → ref of the last event it skipped. */
     skips: key('skip'),
+    /** HASH: slot → when its last pause ended that skipped what had waited, ms; later than the one before it. */
+    skipped: key('skipped'),
     /** ZSET: slot of a deleted subscription → when what it left is removed, ms. */
     dropped: key('drop'),
     /** HASH: dispatcher → until, limit, held, pushed, room in bytes, bytes pushed. */

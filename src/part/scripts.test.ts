@@ -1,6 +1,6 @@
 import { globSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { accountKeys, CLUSTER_KEYS, tenantKeys } from '../redis/keys.ts';
+import { accountKeys, CLUSTER_KEYS, sandboxUseKeys, tenantKeys } from '../redis/keys.ts';
 import { readNamedScript } from '../redis/named-scripts.ts';
 
 import { partKeys } from './keys.ts';
@@ -8,7 +8,14 @@ import { partKeys } from './keys.ts';
 const root = new URL('./', import.meta.url);
 const PART_KEYS = partKeys({ tenant: 'ten_a', queue: 'q', gen: 'g', number: 0 });
 /** Scripts in another slot than a part's say so in their name. */
-const OTHER_SLOTS = { account: accountKeys('acc_a'), tenant: tenantKeys('ten_a'), cluster: CLUSTER_KEYS };
+const OTHER_SLOTS = {
+  account: accountKeys('acc_a'),
+  tenant: tenantKeys('ten_a'),
+  cluster: CLUSTER_KEYS,
+  use: sandboxUseKeys('ten_a'),
+  // Any hash of a sandbox run.
+  run: { hash: '{s:ten_a:run}:meta' },
+};
 const keysOf = (file: string) => {
   const slot = Object.keys(OTHER_SLOTS).find(name => file.includes(`/${name}-`));
   return slot === undefined ? PART_KEYS : OTHER_SLOTS[slot as keyof typeof OTHER_SLOTS];
@@ -48,7 +55,9 @@ describe.each(scripts)('%s', file => {
 
   test('gives each command a declared key', () => {
     const plain = code.replaceAll("redis.call('TIME')", '');
-    const commands = [...plain.matchAll(/redis\.call\(\s*('\w+'|command)\s*,\s*('STREAM',\s*)?([^\s,)]+)/g)];
+    const commands = [
+      ...plain.matchAll(/redis\.call\(\s*('\w+'|command|ARG_COMMAND)\s*,\s*('STREAM',\s*)?([^\s,)]+)/g),
+    ];
     expect(commands).toHaveLength([...plain.matchAll(/redis\.p?call/g)].length);
     for (const [call, , , key = ''] of commands)
       expect(`${call}: ${key}`).toMatch(/: (KEY_[A-Z_]+|key|hold|KEYS\[at\])$|keyOfHour\(hour\)?$/);

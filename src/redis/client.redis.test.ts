@@ -1,12 +1,17 @@
+import { globSync } from 'node:fs';
+import { basename } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { event, startPart } from '../../test/support/part/part.ts';
 import { startRedis } from '../../test/support/redis/server.ts';
 import { redisClusterUrl, redisUrl } from '../../test/support/redis/shared.ts';
+import { HOUR_MS } from '../part/keys.ts';
+import { sweepAll } from '../part/sweep/testing/sweep-all.ts';
+import { createTenant } from '../record/testing/tenant.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { connectRedis, type RedisClient } from './client.ts';
 import { followRedisClock } from './clock.ts';
-import { scriptSource } from './scripts.ts';
+import { type ScriptName, scriptSource } from './scripts.ts';
 import { onEachRedis } from './testing/each-redis.ts';
-import { createTenant, event, items, QUEUE, START_MS } from './testing/tenant.ts';
 
 const log = createLogger({ level: 'silent' });
 
@@ -34,13 +39,11 @@ onEachRedis(redis => {
   });
 
   test('binary comes back as it was', async () => {
-    const t = createTenant(redis());
-    await t.apply(t.routes({}));
+    const { t, d } = await startPart(redis(), { a: {} }, ['k']);
     const body = Buffer.from([0, 255, 10, 13, 128, 0]);
-    const config = (await t.ingress.readQueue(t.tenant, QUEUE)) as never;
-    await t.ingress.ingest(t.tenant, QUEUE, config, [event('e', 'k', body)]);
-    const [stored] = await t.inboxes.readEvents(t.tenant, QUEUE, 'gen1', [`${START_MS}-0`]);
-    expect(stored?.body.equals(body)).toBe(true);
+    await t.ingest(event('k', { body }));
+    const { events } = await d.exchange();
+    expect(events.map(each => each.body)).toEqual([body]);
   });
 
   test("Redis's clock is followed, and never goes backward", async () => {
@@ -67,19 +70,17 @@ test('on a Cluster a key that is not declared is refused: the suites above would
 });
 
 test('no script builds the name of a key: each is KEYS[n], or is given as such', () => {
-  const names = ['act', 'bodies', 'catchup', 'exchange', 'expire', 'fields', 'ingest', 'lead', 'lookup'] as const;
-  const more = ['lower', 'next', 'own', 'patch', 'pick', 'route', 'settle', 'trim'] as const;
-  const tokens = ['fold', 'release', 'reserve', 'survey'] as const;
-  const inbox = ['enqueue', 'finish', 'inspect', 'metas', 'permit', 'pull', 'sizes', 'walk'] as const;
-  const replays = ['debit', 'settle-replay'] as const;
-  for (const name of [...names, ...more, ...tokens, ...inbox, ...replays]) {
+  const scripts = new URL('scripts/', import.meta.url);
+  const names = globSync('*.lua', { cwd: scripts }).map(file => basename(file, '.lua') as ScriptName);
+  expect(names.length).toBeGreaterThan(10);
+  for (const name of names) {
     for (const call of scriptSource(name).matchAll(/redis\.call\('(\w+)'(?:, 'ENCODING')?, ([^,)]+)/g)) {
       if (call[1] === 'PUBLISH') continue;
-      expect([
+      expect([name, call[0], /^(KEYS\[|unpack\(KEYS|key$|due$|hold$)/.test(call[2] as string)]).toEqual([
         name,
         call[0],
-        /^(KEYS\[|key$|metaKey$|subKey$|hold$|pend$|due$|try$|claims$|rec$|records$|traffic$)/.test(call[2] as string),
-      ]).toEqual([name, call[0], true]);
+        true,
+      ]);
     }
   }
 });
@@ -101,19 +102,18 @@ describe('when Redis is away', () => {
     const server = await startRedis({ appendonly: true });
     onTestFinished(server.stop);
     const redis = await connect(server.url);
-    const t = createTenant(redis);
-    await t.apply(t.routes({}));
-    await t.ingest(['k']);
+    const { t, d } = await startPart(redis, { a: {} }, ['k']);
+    await t.send('k');
     const back = reconnected(redis);
     await server.kill();
     const before = performance.now();
-    await expect(t.ingest(['k'])).rejects.toThrow();
-    await expect(t.own()).rejects.toThrow();
+    await expect(t.send('k')).rejects.toThrow();
+    await expect(d.exchange()).rejects.toThrow();
     expect(performance.now() - before).toBeLessThan(1_000);
     await server.restart();
     await back;
-    expect((await t.ingest(['k'])).length).toBe(1);
-    expect(await redis.call('xlen', `{q:${t.tenant}:${QUEUE}}:m:gen1`)).toBe(2);
+    expect(await t.send('k')).toHaveLength(1);
+    expect(await redis.call('xlen', t.keys.log)).toBe(2);
   });
 
   test('what was in flight when the connection broke is rejected, not repeated', async () => {
@@ -161,29 +161,26 @@ test('out of memory: events are refused whole, outcomes are taken', async () => 
   const server = await startRedis({ maxmemory: '8mb' });
   onTestFinished(server.stop);
   const redis = await connect(server.url);
-  const t = createTenant(redis);
-  await t.apply(t.routes({ x: {} }, { maxBytes: 1e12 }));
-  await t.activate('x', 'k');
-  const [entry] = await t.ingest(['k']);
-  const inbox = t.inboxOf('x');
-  await t.inboxes.route(inbox, t.nowMs(), START_MS, 'gen1', '', items([entry as never]));
+  const { t, d } = await startPart(redis, { a: {}, b: { route: 'paused' } }, ['k']);
+  await t.send('k');
+  const { claims } = await d.exchange();
+  expect(claims).toHaveLength(1);
   const fill = async () => {
-    for (;;) await t.ingest(['k'], 'x'.repeat(200_000));
+    for (;;) await t.ingest(event('k', { body: Buffer.alloc(200_000) }));
   };
   await expect(fill()).rejects.toThrow(/^OOM/);
   // Beyond doubt: at the limit itself a small script may still pass.
   await server.command('CONFIG', 'SET', 'maxmemory', '1mb');
-  const claim = await t.inboxes.claim(inbox, t.nowMs(), 9, 't', 1_000);
-  const [{ lane, ref }] = (claim as unknown as { claims: [{ lane: string; ref: string }] }).claims;
-  expect(
-    (await t.inboxes.complete(inbox, t.nowMs(), [{ lane, ref, token: 't', outcome: 'delivered', record: 'x' }]))
-      .answers,
-  ).toEqual(['OK']);
-  await expect(t.inboxes.route(inbox, t.nowMs(), START_MS, 'gen1', '', items([entry as never]))).rejects.toThrow(
-    /^OOM/,
-  );
-  const owned = await t.own();
-  expect(await t.queues.trim(owned, t.nowMs(), `${START_MS + 1}-0`, [])).toMatchObject({ more: false });
+  d.end(claims[0] as (typeof claims)[0]);
+  await d.exchange(0);
+  expect((await t.counts('a'))[3]).toBe(1);
+  await t.setRow('b', {});
+  await expect(t.advance()).rejects.toThrow(/^OOM/);
+  const events = await redis.call('xlen', t.keys.log);
+  await t.change({ kind: 'meta', field: 'retentionMs', value: '1' });
+  t.clock.ms += HOUR_MS;
+  await sweepAll(t);
+  expect(await redis.call('xlen', t.keys.log)).toBeLessThan(Number(events));
   await server.command('CONFIG', 'SET', 'maxmemory', '64mb');
-  await t.ingest(['k']);
+  await t.send('k');
 });

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { Cluster, Redis } from 'ioredis';
 import type { Logger } from '../telemetry/log.ts';
-import { findRedis } from './connections.ts';
+import { findRedis } from './connection/connections.ts';
+import type { RedisSettings } from './connection/redis-settings.ts';
 import { type NamedCall, type NamedScript, orderCall } from './named-scripts.ts';
 import type { RedisMetrics } from './redis-metrics.ts';
-import type { RedisSettings } from './redis-settings.ts';
 import { type ScriptName, scriptSource } from './scripts.ts';
 
 /** What Redis answers: nested arrays of strings, numbers, null, and Buffers from the `Buffer` calls. */

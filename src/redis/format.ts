@@ -3,17 +3,19 @@ import type { RedisClient } from './client.ts';
 import { CLUSTER_KEYS } from './keys.ts';
 
 /**
- * Version of the layout of keys and values in Redis. Increase it with a change that the version before would misread:
- * replicas of that version then refuse to start or to lead instead of damaging data.
+ * Version of the layout of keys and values in Redis. Increase it with a change that other versions would misread: replicas
+ * then refuse to start or to lead instead of damaging data.
  */
-export const FORMAT = 1;
+export const FORMAT = 2;
 
-/** Redis contains data in a newer format than this version can read. */
+/** Redis contains data in a format that this version cannot read. */
 export class RedisFormatError extends Error {
   override readonly name = 'RedisFormatError';
   constructor(found: number) {
     super(
-      `the data has format ${found}, but this version of Sluice reads formats up to ${FORMAT}. Use the version that wrote the data, or a newer one`,
+      found > FORMAT
+        ? `the data has format ${found}, but this version of Sluice reads format ${FORMAT}. Use the version that wrote the data, or a newer one`
+        : `the data has format ${found}, but this version of Sluice reads format ${FORMAT}. Deliver the stored events with the version that wrote them, then empty this Redis (FLUSHALL): the controller writes everything else again`,
     );
   }
 }
@@ -34,15 +36,16 @@ function called(instance: string): string {
 
 /**
  * Checks that this version can read the data in Redis, and that the data belongs to this installation. Data without a
- * format is older, and data without an instance belongs to the default installation.
+ * format is of format 0, and data without an instance belongs to the default installation.
  *
- * @throws RedisFormatError if the data was written by a newer version
+ * @throws RedisFormatError if the data was written in another format
  * @throws RedisInstanceError if the data was written by another installation
  */
 export async function checkMarker(redis: Pick<RedisClient, 'readHash'>, own: string): Promise<void> {
   const { uid, format, instance = DEFAULT_INSTANCE } = await redis.readHash(CLUSTER_KEYS.meta);
+  // No controller has led yet, nor written anything after the data was lost.
+  if (uid === undefined && format === undefined) return;
+  if (instance !== own) throw new RedisInstanceError(instance, own);
   const found = Number(format ?? 0);
-  if (found > FORMAT) throw new RedisFormatError(found);
-  // Without the cluster, no controller has led yet.
-  if (uid !== undefined && instance !== own) throw new RedisInstanceError(instance, own);
+  if (found !== FORMAT) throw new RedisFormatError(found);
 }

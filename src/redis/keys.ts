@@ -9,38 +9,15 @@
 /** Partitions of the hint indexes. */
 export const HINT_PARTITIONS = 16;
 
-/** Width of the buckets of event-id hashes and records: short enough to expire in time, long enough to be few. */
-export const BUCKET_MS = 6 * 3_600_000;
-
-export function bucketOf(ms: number): number {
-  return Math.floor(ms / BUCKET_MS);
-}
-
-export function queueKeys(tenant: string, queue: string, gen = '') {
-  const tag = `{q:${tenant}:${queue}}`;
-  return {
-    meta: `${tag}:meta`,
-    events: `${tag}:m:${gen}`,
-    bodies: `${tag}:b:${gen}`,
-    behind: `${tag}:behind`,
-    wake: `${tag}:wake`,
-    expired: `${tag}:expired`,
-    ids: (bucket: number) => `${tag}:id:${gen}:${bucket}`,
-    traffic: (hour: number) => `${tag}:traf:${hour}`,
-    why: (bucket: number) => `${tag}:why:${bucket}`,
-  };
-}
-
-/** Keys with the events of one generation of a queue; all others end by themselves, or serve every generation. */
-export function queueContents({ events, bodies }: ReturnType<typeof queueKeys>): string[] {
-  return [events, bodies];
+/** Keys of the controller's record of a queue. */
+export function queueKeys(tenant: string, queue: string) {
+  return { meta: `{q:${tenant}:${queue}}:meta` };
 }
 
 export function tenantKeys(tenant: string) {
   const tag = `{t:${tenant}}`;
   return {
     meta: `${tag}:meta`,
-    gates: `${tag}:gates`,
     keys: `${tag}:keys`,
     index: `${tag}:index`,
     /** HASH: counts of the producer's series by bucket, as `fold-traffic.lua` says; as large for any traffic. */
@@ -56,35 +33,8 @@ export function integrationKeys(integration: string) {
   return {
     meta: `${tag}:meta`,
     act: `${tag}:act`,
-    ledger: `${tag}:led`,
     sub: (sub: string) => `${tag}:s:${sub}`,
-    /** number of a chunk → what was taken of it. */
-    replay: (replay: string) => `${tag}:rp:${replay}`,
   };
-}
-
-/** Keys of one subscription's inbox; `inc` is its generation, so that no key is ever used again. */
-export function inboxKeys(integration: string, sub: string, inc: string) {
-  const tag = `{i:${integration}}:${sub}.${inc}`;
-  return {
-    log: `${tag}:in`,
-    pending: `${tag}:pend`,
-    due: `${tag}:due`,
-    claims: `${tag}:cl`,
-    tries: `${tag}:try`,
-    /** Refs (and `ref:replay`) that are dead, skipped or expired. */
-    final: `${tag}:fin`,
-    /** ref → ids of its replays. */
-    replays: `${tag}:rp`,
-    /** The last bodies that failed attempts were answered with. */
-    failures: `${tag}:body`,
-    records: (bucket: number) => `${tag}:rec:${bucket}`,
-  };
-}
-
-/** Keys of an inbox that do not end by themselves. */
-export function inboxContents(x: ReturnType<typeof inboxKeys>): string[] {
-  return [x.log, x.pending, x.due, x.claims, x.tries, x.final, x.replays, x.failures];
 }
 
 export function accountKeys(account: string) {
@@ -92,12 +42,11 @@ export function accountKeys(account: string) {
   return {
     /** plan, included, used. */
     meta: `${tag}:meta`,
-    /** `int.generation of its ledger` → total that was folded. */
+    /** `part.generation of its ledger` → total that was counted. */
     seen: `${tag}:seen`,
-    /** `ten:queue` → tokens that its batch reserved; and by whom and when: `<epoch> <ms>`. */
+    /** Part of a stream → tokens that it was granted and has not spent yet. */
     hold: `${tag}:hold`,
-    holder: `${tag}:holder`,
-    /** Part of a stream → its ledger and what was granted to it. What it has left of that is in `hold`, under the same name. */
+    /** Part of a stream → its ledger and what was granted to it. */
     grants: `${tag}:grants`,
     /** `ten:queue` → `<tokens that it needs> <ms>`, of queues that wait for tokens. */
     short: `${tag}:short`,
@@ -127,21 +76,17 @@ export function sandboxUseKeys(tenant: string) {
 export function sandboxKeys(tenant: string, run: string) {
   const tag = `{s:${tenant}:${run}}`;
   return {
-    /** begun, ends: ms. */
+    /** begun, ends: ms; and `q:<queue>` of each queue that events of the run came to. */
     meta: `${tag}:meta`,
-    /** SET of queues that events of the run came to. */
-    queues: `${tag}:queues`,
-    /** HASH `int/sub.inc` → queue, of the inboxes that the run made. */
-    inboxes: `${tag}:inboxes`,
-    /** HASH `int/sub.inc ref` → what the last attempt was made with, as JSON. */
+    /** HASH slot, space, ref → what the last attempt was made with, as JSON. */
     sent: `${tag}:sent`,
     /** Any key of production, in the run's slot. */
     of: (key: string) => `${tag}:${key.replace('{', '').replace('}', '')}`,
   };
 }
 
-/** Queues for routers, subscriptions for dispatchers, accounts with replays that are not complete, sandbox runs. */
-export type HintKind = 'r' | 'd' | 'a' | 's';
+/** Accounts with replays that are not complete, sandbox runs. */
+export type HintKind = 'a' | 's';
 
 export function hintKeys(kind: HintKind, partition: number) {
   const tag = `{${kind}:${partition}}`;

@@ -1,6 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type RedisServer, startRedis } from '../../test/support/redis/server.ts';
 import { createLogger } from '../telemetry/log.ts';
+import { FORMAT } from './format.ts';
 import { type LateRedis, openRedis } from './late-client.ts';
 
 const log = createLogger({ level: 'silent' });
@@ -20,12 +21,16 @@ async function start(options: Parameters<typeof startRedis>[0] = {}): Promise<Re
 const SOON_MS = 20_000;
 const reasonsOf = (redis: LateRedis) => redis.impairments().map(({ reason, cause }) => `${reason}/${cause}`);
 
-test('a Redis with data of a newer version is not used until that data is gone', async () => {
+test.each([
+  ['99', 'Use the version that wrote the data'],
+  ['1', 'empty this Redis (FLUSHALL)'],
+])('a Redis with data of format %s is not used until that data is gone', async (format, advice) => {
   const server = await start();
-  await server.command('HSET', '{c}:meta', 'format', '99');
+  await server.command('HSET', '{c}:meta', 'uid', 'ours', 'format', format);
   const redis = open(server.url);
-  await vi.waitFor(() => expect(reasonsOf(redis)).toEqual(['NewerRedisFormat/settings']), SOON_MS);
-  expect(redis.impairments()[0]?.message).toContain('the data has format 99');
+  await vi.waitFor(() => expect(reasonsOf(redis)).toEqual(['UnsupportedRedisFormat/settings']), SOON_MS);
+  expect(redis.impairments()[0]?.message).toContain(`the data has format ${format}`);
+  expect(redis.impairments()[0]?.message).toContain(advice);
   await expect(redis.client.call('get', 'a')).rejects.toThrow('Connection is closed');
   await server.command('DEL', '{c}:meta');
   await redis.opened;
@@ -44,6 +49,57 @@ test('a Redis with data of another installation is not used until that data is g
   await server.command('DEL', '{c}:meta');
   await redis.opened;
   expect(redis.impairments()).toEqual([]);
+});
+
+describe.each([
+  ['another format', 'UnsupportedRedisFormat/settings', ['format', '99']],
+  ['another installation', 'ForeignRedis/settings', ['instance', 'blue']],
+])('data of %s that comes later', (_what, reason, fields) => {
+  const MARKED = ['HSET', '{c}:meta', 'uid', 'ours', 'format', String(FORMAT), 'instance', ''] as const;
+
+  async function startMarked(checkEveryMs: number) {
+    const server = await start();
+    await server.command(...MARKED);
+    const redis = openRedis({ url: server.url, log, checkEveryMs });
+    onTestFinished(() => redis.close());
+    await redis.opened;
+    const reconnects: string[] = [];
+    // What a role does then must not reach the other data.
+    redis.client.onReconnect(() => {
+      redis.client.call('set', 'seen', '1').then(
+        () => reconnects.push('used'),
+        () => reconnects.push('refused'),
+      );
+    });
+    return { server, redis, reconnects };
+  }
+
+  test('with a new connection is not used until it is gone, and the reconnect is announced then', async () => {
+    const { server, redis, reconnects } = await startMarked(60_000);
+    await server.command('HSET', '{c}:meta', ...fields);
+    await server.command('CLIENT', 'KILL', 'TYPE', 'normal');
+    await vi.waitFor(() => expect(reasonsOf(redis)).toEqual([reason]), SOON_MS);
+    expect(redis.client.isReady()).toBe(false);
+    expect(redis.waiting()[0]?.message).toContain('the data');
+    await expect(redis.client.call('get', 'a')).rejects.toThrow('the data');
+    await expect(redis.client.run('fields', ['a'], [])).rejects.toThrow('the data');
+    await expect(redis.client.publish('a', 'b')).rejects.toThrow('the data');
+    expect(reconnects).toEqual([]);
+    expect(await server.command('EXISTS', 'seen')).toBe(0);
+    await server.command(...MARKED);
+    await vi.waitFor(() => expect(reconnects).toEqual(['used']), SOON_MS);
+    expect(reasonsOf(redis)).toEqual([]);
+  });
+
+  test('with the same connection is not used until it is gone', async () => {
+    const { server, redis, reconnects } = await startMarked(20);
+    await server.command('HSET', '{c}:meta', ...fields);
+    await vi.waitFor(() => expect(reasonsOf(redis)).toEqual([reason]), SOON_MS);
+    await expect(redis.client.call('get', 'a')).rejects.toThrow('the data');
+    await server.command('FLUSHALL');
+    await vi.waitFor(() => expect(reconnects).toEqual(['used']), SOON_MS);
+    expect(reasonsOf(redis)).toEqual([]);
+  });
 });
 
 describe('a Redis that is not there at the start', () => {

@@ -5,15 +5,20 @@ import type { Impairment } from '../telemetry/role-health.ts';
 import { checkRedis, RedisSetupError } from './check.ts';
 import { connectRedis, type RedisClient } from './client.ts';
 import { followRedisClock, type RedisClock } from './clock.ts';
+import { type RedisSettings, readRedisSecrets } from './connection/redis-settings.ts';
+import { isDenied, redisImpairment } from './connection/redis-trouble.ts';
+import { withoutPasswords } from './connection/redis-url.ts';
 import { checkMarker, RedisFormatError, RedisInstanceError } from './format.ts';
+import { CHECK_EVERY_MS, type MarkerWatch, watchMarker } from './marker-watch.ts';
 import type { RedisMetrics } from './redis-metrics.ts';
-import { type RedisSettings, readRedisSecrets } from './redis-settings.ts';
-import { isDenied, redisImpairment } from './redis-trouble.ts';
-import { withoutPasswords } from './redis-url.ts';
 
 /** A Redis that may not answer yet, or may still have settings that do not fit. */
 export interface LateRedis {
-  /** Rejects each command until Redis has answered once and its settings fit. */
+  /**
+   * Rejects each command until Redis has answered once, its settings fit, and its data is this installation's in a format
+   * that this version reads. Rejects commands again while the data is not. A reconnect is announced after the data was
+   * checked.
+   */
   readonly client: RedisClient;
   /** Returns Redis's time, ms; this machine's until Redis has answered. */
   readonly nowMs: () => number;
@@ -38,15 +43,18 @@ export function openRedis(
     readonly instance?: string;
     readonly log: Logger;
     readonly metrics?: RedisMetrics;
+    /** How often the data is checked while Redis stays connected. */
+    readonly checkEveryMs?: number;
   },
 ): LateRedis {
-  const { instance = DEFAULT_INSTANCE, log, metrics, ...settings } = options;
+  const { instance = DEFAULT_INSTANCE, log, metrics, checkEveryMs = CHECK_EVERY_MS, ...settings } = options;
   const place = `${withoutPasswords(settings.url)} (SLUICE_REDIS_URL)`;
   const closed = new AbortController();
   const subscriptions: Parameters<RedisClient['subscribe']>[] = [];
   const reconnects: (() => void)[] = [];
   let inner: RedisClient | undefined;
   let clock: RedisClock | undefined;
+  let marker: MarkerWatch | undefined;
   let problem: Impairment = {
     reason: 'RedisUnavailable',
     cause: 'dependency',
@@ -64,7 +72,10 @@ export function openRedis(
       await client.close();
       throw error;
     }
-    for (const listener of reconnects) client.onReconnect(listener);
+    const onUsable = () => {
+      for (const listener of reconnects) listener();
+    };
+    marker = watchMarker(client, { instance, checkEveryMs, onUsable });
     for (const subscription of subscriptions) client.subscribe(...subscription);
     inner = client;
   }
@@ -72,7 +83,7 @@ export function openRedis(
   function problemOf(error: Error): Impairment {
     const message = `Redis at ${place}: ${error.message}.`;
     if (error instanceof RedisSetupError) return { reason: 'RedisUnsuitable', cause: 'settings', message };
-    if (error instanceof RedisFormatError) return { reason: 'NewerRedisFormat', cause: 'settings', message };
+    if (error instanceof RedisFormatError) return { reason: 'UnsupportedRedisFormat', cause: 'settings', message };
     if (error instanceof RedisInstanceError) return { reason: 'ForeignRedis', cause: 'settings', message };
     return redisImpairment(settings, place, error, readFileProblem(settings));
   }
@@ -90,8 +101,17 @@ export function openRedis(
     }
   }
 
+  /** Returns the client if its data may be used. */
+  const usable = () => (marker?.isUsable() === true ? inner : undefined);
+
+  /** Returns why a Redis that answers is not used. */
+  function whyUnused(): Impairment {
+    const refusal = marker?.refusal();
+    return refusal === undefined ? problem : problemOf(refusal);
+  }
+
   function away(): Promise<never> {
-    const error = new Error(`Connection is closed: ${problem.message}`);
+    const error = new Error(`Connection is closed: ${whyUnused().message}`);
     metrics?.failed(error);
     return Promise.reject(error);
   }
@@ -106,32 +126,32 @@ export function openRedis(
       get cluster() {
         return inner?.cluster ?? false;
       },
-      run: (...args) => inner?.run(...args) ?? away(),
-      runBuffers: (...args) => inner?.runBuffers(...args) ?? away(),
-      runNamed: (...args) => inner?.runNamed(...args) ?? away(),
-      runNamedBuffers: (...args) => inner?.runNamedBuffers(...args) ?? away(),
-      call: (...args) => inner?.call(...args) ?? away(),
-      readHash: key => inner?.readHash(key) ?? away(),
-      callAll: (...args) => inner?.callAll(...args) ?? away(),
-      publish: (...args) => inner?.publish(...args) ?? away(),
+      run: (...args) => usable()?.run(...args) ?? away(),
+      runBuffers: (...args) => usable()?.runBuffers(...args) ?? away(),
+      runNamed: (...args) => usable()?.runNamed(...args) ?? away(),
+      runNamedBuffers: (...args) => usable()?.runNamedBuffers(...args) ?? away(),
+      call: (...args) => usable()?.call(...args) ?? away(),
+      readHash: key => usable()?.readHash(key) ?? away(),
+      callAll: (...args) => usable()?.callAll(...args) ?? away(),
+      publish: (...args) => usable()?.publish(...args) ?? away(),
       subscribe: (...subscription) => {
         if (inner === undefined) subscriptions.push(subscription);
         else inner.subscribe(...subscription);
       },
-      isReady: () => inner?.isReady() ?? false,
+      isReady: () => usable()?.isReady() ?? false,
       connectionError: () => inner?.connectionError(),
       onReconnect: listener => {
-        if (inner === undefined) reconnects.push(listener);
-        else inner.onReconnect(listener);
+        reconnects.push(listener);
       },
       commandsSent: () => inner?.commandsSent() ?? 0,
       close: async () => inner?.close(),
     },
     nowMs: () => clock?.nowMs() ?? Date.now(),
     opened,
-    waiting: () => [problem],
+    waiting: () => [whyUnused()],
     impairments: () => {
       if (inner === undefined) return [problem];
+      if (inner.isReady() && usable() === undefined) return [whyUnused()];
       const error = inner.connectionError();
       // A Cluster is ready although one of its nodes denies access.
       if (inner.isReady() && !isDenied(error)) return [];
@@ -140,6 +160,7 @@ export function openRedis(
     close: async () => {
       closed.abort();
       clock?.stop();
+      marker?.stop();
       await inner?.close();
     },
   };

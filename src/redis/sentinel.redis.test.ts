@@ -1,14 +1,14 @@
 import { writeFileSync } from 'node:fs';
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
 import { freePort } from '../../test/support/free-port.ts';
+import { startPart } from '../../test/support/part/part.ts';
 import { createAuthority, tlsArguments } from '../../test/support/redis/certificates.ts';
 import { startSentinels } from '../../test/support/redis/sentinel.ts';
 import { type RedisServer, redisCommand, startRedis } from '../../test/support/redis/server.ts';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { createLogger } from '../telemetry/log.ts';
+import type { RedisSettings } from './connection/redis-settings.ts';
 import { type LateRedis, openRedis } from './late-client.ts';
-import type { RedisSettings } from './redis-settings.ts';
-import { createTenant, QUEUE } from './testing/tenant.ts';
 
 const SOON = { timeout: 30_000, interval: 100 };
 const log = createLogger({ level: 'silent' });
@@ -65,16 +65,15 @@ test('follows a failover: events go on with the replica that Sentinel promotes, 
   const redis = open({ url: `redis+sentinel://sluice@${hosts}/main`, ...AT_SENTINEL });
   const heard = listen(redis);
   await redis.opened;
-  const t = createTenant(redis.client);
-  await t.apply(t.routes({}));
-  await t.ingest(['before']);
+  const { t } = await startPart(redis.client, { a: {} }, ['k']);
+  await t.send('k');
   await vi.waitFor(() => expect(heard).toEqual(['listening']), SOON);
-  const length = () => replica.command('XLEN', `{q:${t.tenant}:${QUEUE}}:m:gen1`);
+  const length = () => replica.command('XLEN', t.keys.log);
   await vi.waitFor(async () => expect(await length()).toBe(1), SOON);
 
   await master.kill();
   await vi.waitFor(() => expect(redis.impairments()[0]?.reason).toBe('RedisUnavailable'), SOON);
-  await vi.waitFor(() => t.ingest(['after']), SOON);
+  await vi.waitFor(() => t.send('k'), SOON);
   expect(redis.impairments()).toEqual([]);
   expect(await sentinels.masterPort()).toBe(replica.port);
   expect(await length()).toBe(2);

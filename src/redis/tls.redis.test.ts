@@ -6,8 +6,8 @@ import { clusterArguments, formCluster } from '../../test/support/redis/cluster.
 import { type RedisServer, startRedis } from '../../test/support/redis/server.ts';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { createLogger } from '../telemetry/log.ts';
+import type { RedisSettings } from './connection/redis-settings.ts';
 import { type LateRedis, openRedis } from './late-client.ts';
-import type { RedisSettings } from './redis-settings.ts';
 
 const SOON = { timeout: 20_000 };
 const log = createLogger({ level: 'silent' });

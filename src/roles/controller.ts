@@ -19,47 +19,25 @@ import { createPartsControl } from '../part/control/parts-control.ts';
 import { createPartBacklogStore } from '../part/state/backlog.ts';
 import { createPartControlSweep } from '../part/state/control-sweep.ts';
 import { createSubscriptionStates } from '../part/state/subscriptions.ts';
-import { createAlarm } from '../redis/alarm.ts';
-import { createBacklogStore } from '../redis/backlog.ts';
+import { createAlarm } from '../record/alarm.ts';
+import { createControlAudit } from '../record/control-audit.ts';
+import { type ControlRecord, createControlRecord } from '../record/control-store.ts';
 import type { RedisClient } from '../redis/client.ts';
-import { createControlAudit } from '../redis/control-audit.ts';
-import { type ControlStore, createControlStore } from '../redis/control-store.ts';
-import { createControlSweep } from '../redis/control-sweep.ts';
-import { createDeliveryReader } from '../redis/delivery-reader.ts';
-import { createHintIndex } from '../redis/hints.ts';
 import { systemClock } from '../time/clock.ts';
 import { notSynced, type Parts, type Running } from './parts.ts';
 import { watchPolicies } from './policies.ts';
 import { watchRights } from './rights.ts';
 import { watchStandbyKey } from './standby-key.ts';
 
-type DataPlane = Pick<
-  ControllerOptions,
-  'control' | 'purger' | 'backlogs' | 'readDeliveries' | 'queueHints' | 'inboxHints'
->;
+type DataPlane = Pick<ControllerOptions, 'control' | 'purger' | 'backlogs' | 'readDeliveries'>;
 
-function openQueues(redis: RedisClient, control: ControlStore): DataPlane {
-  return {
-    control,
-    purger: createControlSweep(redis),
-    backlogs: createBacklogStore(redis),
-    readDeliveries: createDeliveryReader(redis),
-    queueHints: createHintIndex(redis, 'r'),
-    inboxHints: createHintIndex(redis, 'd'),
-  };
-}
-
-function openParts(redis: RedisClient, record: ControlStore, nowMs: () => number): DataPlane {
+function openDataPlane(redis: RedisClient, record: ControlRecord, nowMs: () => number): DataPlane {
   const control = createPartsControl(redis, record, nowMs);
-  // Parts wake their dispatchers themselves.
-  const hints = { lower: async () => {} };
   return {
     control,
     purger: createPartControlSweep(redis, record.patch),
     backlogs: createPartBacklogStore(redis, control.findStream),
     readDeliveries: createSubscriptionStates(redis, control.findStream).readDeliveries,
-    queueHints: hints,
-    inboxHints: hints,
   };
 }
 
@@ -71,14 +49,11 @@ export function startController(parts: Parts): Running {
   const fingerprint = rootKeyFingerprint(rootKey);
   const sealKeys = deriveSealKeys(rootKey);
   const policy = createNetworkPolicy(config.allowedNetworks);
-  const record = createControlStore(redis, fingerprint, config.instance);
+  const record = createControlRecord(redis, fingerprint, config.instance);
   const controller = createController({
     client,
-    ...(config.layout === 'parts' ? openParts(redis, record, nowMs) : openQueues(redis, record)),
-    openAudit: pace => ({
-      ...createControlAudit(redis, pace),
-      ...(config.layout === 'parts' ? { parts: createPartAudit(redis, pace) } : {}),
-    }),
+    ...openDataPlane(redis, record, nowMs),
+    openAudit: pace => ({ ...createControlAudit(redis, pace), parts: createPartAudit(redis, pace) }),
     onAlarm: createAlarm(redis).listen,
     onReconnect: redis.onReconnect,
     nowMs,

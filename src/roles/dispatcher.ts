@@ -1,69 +1,86 @@
-import { VERSION } from '../config/version.ts';
+import { randomUUID } from 'node:crypto';
 import { rootKeyFingerprint } from '../core/delivery/root-key-fingerprint.ts';
-import { deriveSealKeys } from '../core/delivery/seal.ts';
-import { createDispatcher } from '../dataplane/dispatcher/dispatcher.ts';
+import { createDeliveryAlarm } from '../dataplane/dispatcher/delivery-alarm.ts';
+import { createDispatcherMetrics } from '../dataplane/dispatcher/dispatcher-metrics.ts';
 import { createEndpointClient } from '../dataplane/dispatcher/endpoint-client.ts';
 import { createReplaySweep } from '../dataplane/dispatcher/replay-sweep.ts';
-import { createHintIndex } from '../redis/hints.ts';
-import { createInboxStore } from '../redis/inbox-store.ts';
-import { holdHints, watchRootKey } from '../redis/root-key-watch.ts';
-import { createTrafficStore } from '../redis/traffic-store.ts';
-import { registerBacklogMetrics } from '../redis/work-metrics.ts';
-import { startPartDispatcher } from './part-dispatcher.ts';
-import { type Parts, type Running } from './parts.ts';
+import { createPartDispatcher } from '../dataplane/parts/part-dispatcher.ts';
+import { createPartMetrics } from '../dataplane/parts/part-metrics.ts';
+import { createRoom } from '../dataplane/parts/room.ts';
+import { createHintIndex } from '../hints/hints.ts';
+import { registerBacklog } from '../hints/work-metrics.ts';
+import { createFindRecordedSlot } from '../part/inbox/recorded-slot.ts';
+import { createMembers } from '../part/members/members.ts';
+import { createPartReplayInboxes } from '../part/owner/replays.ts';
+import { changedDelivery } from '../record/alarm.ts';
+import { watchRootKey } from '../record/root-key-watch.ts';
+import { findRedis } from '../redis/connection/connections.ts';
+import { createPushConnection } from '../redis/connection/push-connection.ts';
+import { systemClock } from '../time/clock.ts';
+import { createStartPart } from './part-work.ts';
+import type { Parts, Running } from './parts.ts';
 import { openReplays } from './replays.ts';
 import { openSandboxRunner } from './sandbox.ts';
 
-export function startDispatcher(parts: Parts): Promise<Running> {
-  return parts.config.layout === 'parts' ? startPartDispatcher(parts) : startQueueDispatcher(parts);
-}
+/** Claims that this process holds at most. */
+const ROOM = 4_096;
 
-async function startQueueDispatcher(parts: Parts): Promise<Running> {
-  const { config, log, registry, tracing, redis, nowMs, alarm } = parts;
+export async function startDispatcher(parts: Parts): Promise<Running> {
+  const { config, log, registry, redis, nowMs, alarm } = parts;
   const rootKey = config.rootKey as Uint8Array;
+  const pushes = createPushConnection(await findRedis(config.redis, log), log);
   const keyWatch = await watchRootKey({
     redis,
     fingerprint: rootKeyFingerprint(rootKey),
     onMatch: () => {
-      dispatcher.onReconnect();
+      dispatcher.refresh();
       sandbox.lookEverywhere();
     },
   });
-  // Values encrypted with another key can't be decrypted. They stay due until the keys match again.
-  const hints = holdHints(createHintIndex(redis, 'd'), keyWatch.differs);
   const client = createEndpointClient({ allowedNetworks: config.allowedNetworks });
-  const dispatcher = createDispatcher({
-    inboxes: createInboxStore(redis),
-    hints,
-    traffic: createTrafficStore(redis),
-    client,
-    keys: { rootKey, sealKeys: deriveSealKeys(rootKey) },
-    version: VERSION,
-    alarm,
-    nowMs,
-    log,
-    registry,
-    tracing,
+  const room = createRoom(ROOM);
+  const metrics = createDispatcherMetrics(registry, () => partMetrics.sending(), nowMs);
+  const partMetrics = createPartMetrics(registry, () => ROOM - room.free(), metrics.failed);
+  const name = randomUUID();
+  const deliveryAlarm = createDeliveryAlarm({
+    raise: member => alarm(changedDelivery(member)),
+    monotonicMs: systemClock.nowMs,
+    setTimer: systemClock.setTimer,
   });
-  const sweep = createReplaySweep({
-    replays: openReplays(redis, nowMs),
+  const { attempt } = client;
+  const startPart = createStartPart(parts, { name, pushes, room, attempt, metrics, partMetrics, deliveryAlarm });
+  const members = createMembers(redis, name);
+  const dispatcher = createPartDispatcher({
+    redis,
+    pushes,
+    members,
+    name,
+    startPart,
+    onUnlisted: ({ tenant, queue }) => alarm(`q:${tenant}:${queue}`),
+    isHeld: keyWatch.differs,
+    log,
+  });
+  const replaySweep = createReplaySweep({
+    replays: openReplays(redis, nowMs, createPartReplayInboxes(redis, createFindRecordedSlot(redis))),
     hints: createHintIndex(redis, 'a'),
     nowMs,
     log,
   });
-  registerBacklogMetrics(registry, { redis, nowMs });
-  redis.onReconnect(dispatcher.onReconnect);
+  registerBacklog(registry, async () => (await parts.survey())?.openDeliveries);
+  redis.onReconnect(dispatcher.refresh);
+  redis.onReconnect(replaySweep.lookEverywhere);
   const sandbox = openSandboxRunner(parts, keyWatch.differs);
-  redis.onReconnect(sweep.lookEverywhere);
   dispatcher.start();
-  sweep.start();
+  replaySweep.start();
   sandbox.start();
   return {
     stop: async () => {
       keyWatch.stop();
       await sandbox.stop();
-      await sweep.stop();
+      await replaySweep.stop();
       await dispatcher.stop();
+      deliveryAlarm.flush();
+      pushes.close();
       await client.close();
     },
     impairments: () => [...parts.redisImpairments(), ...keyWatch.impairments()],

@@ -1,4 +1,3 @@
-import type { Layout } from '../config/layout.ts';
 import { tenantId } from '../core/ids/ids.ts';
 import type { DataPlaneOperations } from '../facade/counted-operations.ts';
 import type { Caches } from '../facade/objects/caches.ts';
@@ -11,17 +10,14 @@ import { createPartInboxOperations } from '../part/owner/operations.ts';
 import { createPartInboxRecovery } from '../part/owner/recovery.ts';
 import { createPartReplayInboxes } from '../part/owner/replays.ts';
 import { createPartTrafficReader } from '../part/reasons/traffic-reader.ts';
+import type { InboxReader } from '../plane/inbox-reader.ts';
+import type { RoutingReader } from '../plane/routing-reader.ts';
+import type { TrafficReader } from '../plane/traffic-reader.ts';
+import type { GateReader } from '../record/gate-reader.ts';
 import type { RedisClient } from '../redis/client.ts';
-import { createGateReader, type GateReader } from '../redis/gate-reader.ts';
-import { createHintIndex } from '../redis/hints.ts';
-import { createInboxOperations } from '../redis/inbox-operations.ts';
-import { createInboxReader, type InboxReader } from '../redis/inbox-reader.ts';
-import { createInboxRecovery } from '../redis/inbox-recovery.ts';
-import { createRoutingReader, type RoutingReader } from '../redis/routing-reader.ts';
-import { createTrafficReader, type TrafficReader } from '../redis/traffic-reader.ts';
 import { openReplays } from './replays.ts';
 
-/** What the facade reads and does in Redis for one layout. */
+/** What the facade reads and does in Redis. */
 export interface FacadeDataPlane extends DataPlaneOperations {
   readonly gates: GateReader;
   readonly inboxes: InboxReader;
@@ -29,22 +25,8 @@ export interface FacadeDataPlane extends DataPlaneOperations {
   readonly traffic: TrafficReader;
 }
 
-/** Inboxes in slots of their own. */
-function openQueues(redis: RedisClient, nowMs: () => number): FacadeDataPlane {
-  const { lower } = createHintIndex(redis, 'd');
-  return {
-    gates: createGateReader(redis),
-    inboxes: createInboxReader(redis),
-    routing: createRoutingReader(redis, nowMs),
-    traffic: createTrafficReader(redis),
-    operations: createInboxOperations({ redis, nowMs, lower }),
-    recovery: createInboxRecovery({ redis, nowMs, lower }),
-    replays: openReplays(redis, nowMs),
-  };
-}
-
 /** Everything of a stream in its parts. Which stream a subscription belongs to is read from the objects. */
-function openParts(
+export function openDataPlane(
   redis: RedisClient,
   nowMs: () => number,
   objects: { readonly caches: () => Caches; readonly wallMs: () => number },
@@ -76,13 +58,4 @@ function openParts(
     recovery: createPartInboxRecovery(redis, findSlot),
     replays: openReplays(redis, nowMs, createPartReplayInboxes(redis, findSlot)),
   };
-}
-
-export function openDataPlane(
-  layout: Layout,
-  redis: RedisClient,
-  nowMs: () => number,
-  objects: Parameters<typeof openParts>[2],
-): FacadeDataPlane {
-  return layout === 'parts' ? openParts(redis, nowMs, objects) : openQueues(redis, nowMs);
 }

@@ -1,3 +1,4 @@
+import { readBalance } from '../accounts/balance.ts';
 import type { OidcConfig } from '../config/config.ts';
 import { VERSION } from '../config/version.ts';
 import { rootKeyFingerprint } from '../core/delivery/root-key-fingerprint.ts';
@@ -8,8 +9,7 @@ import { createFacadeServer } from '../facade/server.ts';
 import { facadeProbe } from '../kube/access/policy-probes.ts';
 import { FACADE_RULES } from '../kube/access/rights.ts';
 import { connect } from '../kube/client.ts';
-import { readBalance } from '../redis/ledger-store.ts';
-import { watchRootKey } from '../redis/root-key-watch.ts';
+import { watchRootKey } from '../record/root-key-watch.ts';
 import { systemClock } from '../time/clock.ts';
 import { openDataPlane } from './facade-data-plane.ts';
 import { anyAddress, listenAt } from './listening.ts';
@@ -24,7 +24,7 @@ export async function startFacade(parts: Parts): Promise<Running> {
   const keyWatch = await watchRootKey({ redis, fingerprint: rootKeyFingerprint(rootKey) });
   const client = connect({ ...config.kubernetes, metrics: kubeMetrics() });
   const metrics = createFacadeMetrics(registry);
-  const plane = openDataPlane(config.layout, redis, nowMs, { caches: () => facade.caches, wallMs: systemClock.wallMs });
+  const plane = openDataPlane(redis, nowMs, { caches: () => facade.caches, wallMs: systemClock.wallMs });
   const facade = createFacade({
     client,
     clock: systemClock,
@@ -65,6 +65,12 @@ export async function startFacade(parts: Parts): Promise<Running> {
       await watching;
       await client.close();
     },
-    impairments: () => [...keyWatch.impairments(), ...missingRights(), ...notSynced(facade.caches.staleKinds())],
+    impairments: () => [
+      // Objects can be read and written without Redis, but not with one of another version or installation.
+      ...parts.redisImpairments().filter(({ cause }) => cause === 'settings'),
+      ...keyWatch.impairments(),
+      ...missingRights(),
+      ...notSynced(facade.caches.staleKinds()),
+    ],
   };
 }

@@ -1,39 +1,23 @@
-import { createIngestion } from '../dataplane/ingestion.ts';
 import { createPartIngressMetrics } from '../dataplane/ingress/ingress-metrics.ts';
+import { createSandboxRoutes } from '../dataplane/ingress/sandbox/sandbox-routes.ts';
 import { createIngress } from '../dataplane/ingress/server.ts';
-import type { IngressStore } from '../dataplane/ingress/store.ts';
 import { createPartIngestion } from '../dataplane/part-ingestion.ts';
 import { createSandboxDesk } from '../dataplane/sandbox/desk.ts';
-import { createHintIndex } from '../redis/hints.ts';
-import { createIngressOperations } from '../redis/ingress-store.ts';
+import { createHintIndex } from '../hints/hints.ts';
 import { anyAddress, listenAt } from './listening.ts';
 import { type Parts, type Running } from './parts.ts';
-import { openSandboxSource } from './sandbox.ts';
 import { followServedCertificate } from './served-tls.ts';
 
-/** Opens where events are stored. */
-function openStore({ config, registry, redis, nowMs, alarm }: Parts): IngressStore {
-  if (config.layout === 'parts') {
-    return createPartIngestion({ redis, nowMs, alarm, onRouted: createPartIngressMetrics(registry) });
-  }
-  return createIngestion({
-    operations: createIngressOperations(redis, nowMs, alarm),
-    lower: createHintIndex(redis, 'r').lower,
-    nowMs,
-  });
-}
-
 export async function startIngress(parts: Parts): Promise<Running> {
-  const { config, log, registry, tracing, redis, nowMs } = parts;
+  const { config, log, registry, tracing, redis, nowMs, alarm } = parts;
   const sandbox = createSandboxDesk({
     redis,
-    source: openSandboxSource(config.layout, redis),
     lower: createHintIndex(redis, 's').lower,
     nowMs,
   });
   const ingress = createIngress({
-    store: openStore(parts),
-    sandbox,
+    store: createPartIngestion({ redis, nowMs, alarm, onRouted: createPartIngressMetrics(registry) }),
+    addRoutes: createSandboxRoutes(sandbox),
     askMasters: redis.callAll,
     registry,
     tracing,

@@ -17,11 +17,11 @@ import type { Part } from '../part/keys.ts';
 import { createReadBodies } from '../part/log/read-bodies.ts';
 import { createSweep } from '../part/sweep/sweep.ts';
 import { createTokens } from '../part/tokens/tokens.ts';
-import { disabledEndpoint } from '../redis/alarm.ts';
-import type { DeliveryNews } from '../redis/delivery-news.ts';
-import { type InboxRef, inboxMember } from '../redis/inbox-store.ts';
-import type { PushConnection } from '../redis/push-connection.ts';
-import { createTrafficStore } from '../redis/traffic-store.ts';
+import type { DeliveryNews } from '../plane/delivery-news.ts';
+import { type InboxRef, inboxMember } from '../plane/inbox-ref.ts';
+import { disabledEndpoint } from '../record/alarm.ts';
+import type { PushConnection } from '../redis/connection/push-connection.ts';
+import { createTrafficStore } from '../series/traffic-store.ts';
 import type { Parts } from './parts.ts';
 
 /** What all parts of a dispatcher share. */

@@ -9,7 +9,6 @@ const LOAD: Readonly<Record<Role, () => Promise<Start>>> = {
   controller: async () => (await import('./controller.ts')).startController,
   facade: async () => (await import('./facade.ts')).startFacade,
   ingress: async () => (await import('./ingress.ts')).startIngress,
-  router: async () => (await import('./router.ts')).startRouter,
   dispatcher: async () => (await import('./dispatcher.ts')).startDispatcher,
 };
 

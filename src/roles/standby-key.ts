@@ -1,5 +1,5 @@
+import { type RootKeyWatch, watchRootKey } from '../record/root-key-watch.ts';
 import type { RedisClient } from '../redis/client.ts';
-import { type RootKeyWatch, watchRootKey } from '../redis/root-key-watch.ts';
 import type { Impairment, ImpairmentCheck } from '../telemetry/role-health.ts';
 
 /** Compares a standby controller's root key to the leader's. All other roles need the same key as the leader. */

@@ -9,9 +9,9 @@ test('answers metrics, health and readiness, and says what is missing', async ()
   const registry = createRegistry();
   new Counter({ name: 'sluice_test_total', help: 'A test.', registers: [registry] }).inc(3);
   const redis = { message: 'redis is away' };
-  let router = { ready: false, impairments: [redis] };
+  let dispatcher = { ready: false, impairments: [redis] };
   server = await startOpsServer(0, registry, {
-    router: () => router,
+    dispatcher: () => dispatcher,
     controller: () => ({ ready: true, impairments: [] }),
   });
   const at = (path: string, init?: RequestInit) => fetch(`http://127.0.0.1:${server?.port}${path}`, init);
@@ -19,11 +19,11 @@ test('answers metrics, health and readiness, and says what is missing', async ()
   expect(await (await at('/metrics')).text()).toContain('sluice_test_total 3');
   expect((await at('/healthz')).status).toBe(200);
   const unready = await at('/readyz?verbose');
-  expect([unready.status, await unready.text()]).toEqual([503, 'router: redis is away\n']);
-  router = { ready: true, impairments: [redis] };
+  expect([unready.status, await unready.text()]).toEqual([503, 'dispatcher: redis is away\n']);
+  dispatcher = { ready: true, impairments: [redis] };
   const impaired = await at('/readyz');
-  expect([impaired.status, await impaired.text()]).toEqual([200, 'ok\nrouter: redis is away\n']);
-  router = { ready: true, impairments: [] };
+  expect([impaired.status, await impaired.text()]).toEqual([200, 'ok\ndispatcher: redis is away\n']);
+  dispatcher = { ready: true, impairments: [] };
   expect(await (await at('/readyz')).text()).toBe('ok\n');
   expect((await at('/')).status).toBe(404);
   const post = await at('/metrics', { method: 'POST' });

@@ -16,7 +16,7 @@ function start() {
   });
   const test = { impairments: [] as Impairment[], nowMs: 0, tick: () => {}, lines };
   const health = watchRoleHealth({
-    role: 'router',
+    role: 'dispatcher',
     check: () => test.impairments,
     log: pino(output),
     nowMs: () => test.nowMs,
@@ -87,6 +87,6 @@ describe('the log', () => {
     const role = start();
     role.impairments = [KEY];
     pass(role, 7);
-    expect(role.lines[0]).toMatchObject({ role: 'router', detail: KEY.message });
+    expect(role.lines[0]).toMatchObject({ role: 'dispatcher', detail: KEY.message });
   });
 });

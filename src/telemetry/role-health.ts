@@ -5,7 +5,8 @@ export const IMPAIRMENTS = {
   RedisUnavailable: 'Redis does not respond.',
   RedisAccessDenied: 'Redis or Sentinel denies access to the configured user and password.',
   RedisUnsuitable: 'Redis has settings that can cause data loss or block it.',
-  NewerRedisFormat: 'Redis contains data that a newer version of Sluice has written.',
+  UnsupportedRedisFormat:
+    'Redis contains data that another version of Sluice has written in a format that this version cannot read.',
   ForeignRedis: 'Redis contains the data of another Kubernetes cluster, or of another installation in the cluster.',
   KubernetesUnavailable: 'The API server does not respond.',
   Forbidden: 'Kubernetes has not granted all permissions that the role requires.',

@@ -1,21 +1,16 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { chooseHeaders } from '../../src/api/context-headers.ts';
-import type { Layout } from '../../src/config/layout.ts';
 import { sealEndpoint } from '../../src/core/delivery/endpoint-config.ts';
 import { deriveSealKeys } from '../../src/core/delivery/seal.ts';
 import { crockford } from '../../src/core/ids/ids.ts';
 import { IN_FLIGHT_CAP } from '../../src/core/routing/compile-routes.ts';
 import type { IntegrationRoute, TenantRoutes } from '../../src/core/routing/routes.ts';
-import { createPartsControl } from '../../src/part/control/parts-control.ts';
 import { connectRedis } from '../../src/redis/client.ts';
-import { planRoutes } from '../../src/redis/control-plan.ts';
-import { type ControlStore, createControlStore } from '../../src/redis/control-store.ts';
 import { createLogger } from '../../src/telemetry/log.ts';
+import { writeRoutes } from '../support/part/routes.ts';
 import { GROUP_KEYS, groupKey, type Target } from './wire.ts';
 
 const QUEUE = 'orders';
-/** Activations written at once: they are independent of each other. */
-const ACTIVATIONS_AT_ONCE = 200;
 
 /** Writes what the controller would write: the bench needs no Kubernetes. */
 export interface ControlState {
@@ -31,14 +26,8 @@ function unique(): string {
   return crockford(randomBytes(16), 20);
 }
 
-export async function connectControlState(
-  redisUrl: string,
-  rootKey: Uint8Array,
-  layout: Layout,
-): Promise<ControlState> {
+export async function connectControlState(redisUrl: string, rootKey: Uint8Array): Promise<ControlState> {
   const redis = await connectRedis(redisUrl, createLogger({ level: 'warn' }));
-  const record = createControlStore(redis);
-  const control: ControlStore = layout === 'parts' ? createPartsControl(redis, record, Date.now) : record;
   const sealKeys = deriveSealKeys(rootKey);
 
   function integration(endpointPort: number, sub: string, sinceMs: number): IntegrationRoute {
@@ -91,25 +80,8 @@ export async function connectControlState(
         },
         integrations: Object.fromEntries(receivers.map(({ port, int, sub }) => [int, integration(port, sub, nowMs)])),
       };
-      const led = await control.lead('bench', 0, nowMs);
-      if (!('epoch' in led)) throw new Error('this Redis belongs to another cluster');
-      const stored = await control.readTenant(tenant, led.epoch);
-      const plan = planRoutes(stored, want, nowMs);
-      const have = stored.routes;
-      await control.applyParts?.({ fence: led.epoch, have, want, isKnown: false, openKeys: () => new Map() });
-      await control.patch(led.epoch, plan.patches);
-      const activations = receivers.flatMap(({ int, sub }) =>
-        Array.from({ length: GROUP_KEYS }, (_, each) => ({ int, sub, group: groupKey(each) })),
-      );
-      for (let at = 0; at < activations.length; at += ACTIVATIONS_AT_ONCE) {
-        await Promise.all(
-          activations.slice(at, at + ACTIVATIONS_AT_ONCE).map(async ({ int, sub, group }) => {
-            await control.setActivation(led.epoch, nowMs, int, group, nowMs, [{ integration: int, sub, inc: 'n1' }]);
-            await control.setGate(led.epoch, tenant, int, group, true);
-          }),
-        );
-      }
-      await control.patch(led.epoch, plan.ready);
+      const groupKeys = Array.from({ length: GROUP_KEYS }, (_, each) => groupKey(each));
+      await writeRoutes(redis, want, Object.fromEntries(receivers.map(({ int }) => [int, groupKeys])));
       return { port: ingressPort, path: `/events/${tenant}/${QUEUE}`, headers: { 'x-api-key': key } };
     },
     close: redis.close,

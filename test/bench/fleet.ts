@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import type { Layout } from '../../src/config/layout.ts';
 import { type ChildProcess, startChild, waitUntilReady } from '../support/child-process.ts';
 import { freePort, freePorts } from '../support/free-port.ts';
 import { type RedisServer, startRedis } from '../support/redis/server.ts';
@@ -64,7 +63,6 @@ function startBenchRedis(): Promise<RedisServer> {
  */
 export async function startFleet(
   endpoints: number,
-  layout: Layout,
   roleEnv: (role: string) => NodeJS.ProcessEnv = () => ({}),
 ): Promise<Fleet> {
   const folder = await temporaryFolder('bench');
@@ -107,7 +105,6 @@ export async function startFleet(
         SLUICE_ROOT_KEY_FILE: rootKeyFile,
         SLUICE_ALLOWED_NETWORKS: '127.0.0.0/8',
         SLUICE_LOG_LEVEL: 'warn',
-        SLUICE_LAYOUT: layout,
         ...roleEnv(name),
       },
     });
@@ -153,14 +150,7 @@ export async function startFleet(
         ...endpointPorts,
       ]),
       ingress: await role('ingress', redis.sluice.url),
-      startPipeline: async () => {
-        const members: Member[] = [];
-        // With parts, a router has nothing to do.
-        for (const name of layout === 'parts' ? ['dispatcher'] : ['router', 'dispatcher']) {
-          members.push(await role(name, redis.sluice.url));
-        }
-        return members;
-      },
+      startPipeline: async () => [await role('dispatcher', redis.sluice.url)],
       stop,
     };
   }

@@ -2,7 +2,6 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, release } from 'node:os';
 import { join } from 'node:path';
-import type { Layout } from '../../src/config/layout.ts';
 import { stopOnSignal } from '../support/stop-signal.ts';
 import { connectControlState } from './control-state.ts';
 import { figuresOf, judgeRuns, type Measured, reaches, sickNeighboursFigure } from './figures.ts';
@@ -27,7 +26,7 @@ import { createBullmqPipe, createSluicePipe, emptyRedis, type Pipe } from './var
 
 /**
  * `make bench`: measures Sluice beside its baselines on this machine. `--quick` takes about a minute and proves little;
- * `--only sick` measures nothing but what sick endpoints do to the others; `--parts` keeps events in parts.
+ * `--only sick` measures nothing but what sick endpoints do to the others.
  */
 
 const FULL: Effort = {
@@ -58,7 +57,6 @@ const SICK_RATE = 15;
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const quick = process.argv.includes('--quick');
-const layout: Layout = process.argv.includes('--parts') ? 'parts' : 'queues';
 const effort = quick ? QUICK : FULL;
 const report = (line: string) => console.log(`  ${line}`);
 
@@ -78,11 +76,11 @@ console.log(
   ].join('\n'),
 );
 const startedMs = performance.now();
-const fleet = await startFleet(THREE_ARE_SICK.endpoints, layout);
+const fleet = await startFleet(THREE_ARE_SICK.endpoints);
 stopOnSignal(fleet.stop);
 const failures: string[] = [];
 try {
-  const state = await connectControlState(fleet.redis.sluice.url, fleet.rootKey, layout);
+  const state = await connectControlState(fleet.redis.sluice.url, fleet.rootKey);
   if (process.argv.includes('--only') && process.argv.includes('sick')) {
     const pipe = createSluicePipe(fleet, [fleet.ingress, ...(await fleet.startPipeline())], state);
     const only: PipeRun[] = [];

@@ -93,7 +93,7 @@ test('helm test trusts the authorities, one of which may have issued the certifi
 
 test('a role has no certificate of another one', async () => {
   const objects = await renderChart(helm, VALUE_SETS['certificates'] ?? {});
-  for (const name of ['controller', 'facade', 'router', 'dispatcher']) {
+  for (const name of ['controller', 'facade', 'dispatcher']) {
     expect(JSON.stringify(filesOf(objects, `sluice-${name}`))).not.toContain('events-tls');
   }
 });

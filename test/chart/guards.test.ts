@@ -38,7 +38,7 @@ describe('the NetworkPolicies', () => {
     const toPort = (port: number) =>
       Object.keys(rules).filter(role => rules[role]?.some(({ ports = [] }) => ports.some(each => each.port === port)));
     expect(toPort(6443).toSorted()).toEqual(['controller', 'facade', 'uninstall']);
-    expect(toPort(6379).toSorted()).toEqual(['controller', 'dispatcher', 'facade', 'ingress', 'router', 'uninstall']);
+    expect(toPort(6379).toSorted()).toEqual(['controller', 'dispatcher', 'facade', 'ingress', 'uninstall']);
   });
 
   test('let only the dispatcher connect to any port, and not inside of the cluster', async () => {

@@ -84,11 +84,11 @@ describe('a release under another name and namespace', () => {
   });
 
   test('an upgrade keeps the root key', async () => {
-    await run(['upgrade', 'blue', CHART], { ...values, router: { replicas: 5 } });
+    await run(['upgrade', 'blue', CHART], { ...values, dispatcher: { replicas: 5 } });
     expect(await rootKey()).toMatchObject({ metadata: { uid: first.metadata.uid }, data: first.data });
-    expect(await kubectl('get', 'deployment', 'blue-sluice-router', '-n=events', '-o=jsonpath={.spec.replicas}')).toBe(
-      '5',
-    );
+    expect(
+      await kubectl('get', 'deployment', 'blue-sluice-dispatcher', '-n=events', '-o=jsonpath={.spec.replicas}'),
+    ).toBe('5');
   });
 
   const releases = async (state: string) => {
@@ -130,7 +130,9 @@ describe('a release under another name and namespace', () => {
     expect(code).not.toBe(0);
     expect(stderr).toContain('job blue-sluice-uninstall failed');
     expect(await releases('--uninstalling')).toBe('blue\n');
-    expect(await kubectl('get', 'deployments', '-n=events', '-o=name')).toContain('deployment.apps/blue-sluice-router');
+    expect(await kubectl('get', 'deployments', '-n=events', '-o=name')).toContain(
+      'deployment.apps/blue-sluice-dispatcher',
+    );
   });
 
   test('what is uninstalled, after a refusal, leaves the kinds and the root key', async () => {

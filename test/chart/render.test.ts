@@ -150,7 +150,7 @@ describe('a release under another name and namespace', () => {
       .replaceAll(/"resourceNames":\["sluice-controller"\]/g, '')
       .replaceAll(given.rootKey.existingSecret, '')
       .replaceAll(REQUIRED.redis.existingSecret, '');
-    expect(text).not.toMatch(/(?<![-/\w])sluice-(system|controller|facade|ingress|router|dispatcher|redis|config)/);
+    expect(text).not.toMatch(/(?<![-/\w])sluice-(system|controller|facade|ingress|dispatcher|redis|config)/);
     expect(objects.every(({ metadata }) => [undefined, 'events'].includes(metadata.namespace))).toBe(true);
   });
 

@@ -25,7 +25,6 @@ const ACCOUNTS: Readonly<Record<string, readonly Account[]>> = {
   minimal: [
     { role: 'controller', everywhere: [...CONTROLLER_RULES, ...SECRETS_RULES], inside: LEASE_RULES },
     { role: 'facade', everywhere: FACADE_RULES },
-    { role: 'router', everywhere: [] },
   ],
   'all in one': [
     {

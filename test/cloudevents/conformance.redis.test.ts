@@ -15,7 +15,7 @@ import {
 import { INGRESS_KEY, type Pipeline, startPipeline } from './pipeline.ts';
 
 /**
- * Every event of the matrix, sent by each official SDK in each mode through a real ingress, router and dispatcher to a
+ * Every event of the matrix, sent by each official SDK in each mode through a real ingress and dispatcher to a
  * receiver with each official SDK. The measure is the same event without Sluice: what a receiver reads of it must be the
  * same, and what is on the wire, too.
  */

@@ -3,8 +3,10 @@ import { connectRedis } from '../../src/redis/client.ts';
 import { createLogger } from '../../src/telemetry/log.ts';
 import { type RedisServer, startRedis } from '../support/redis/server.ts';
 import { playHistories, type Stage } from './histories.ts';
+import { oneByOne } from './processes/one-by-one.ts';
+import { listenToPushes } from './processes/pushes.ts';
 
-const STEPS = Number(process.env.STEPS || 20_000);
+const STEPS = Number(process.env.STEPS || 12_000);
 const SEED = Number(process.env.SEED || 1);
 const REPLAY = process.env.REPLAY || undefined;
 
@@ -17,19 +19,23 @@ const stages: Stage[] = [];
 async function startEmpty() {
   const server = await startRedis();
   servers.push(server);
-  return connectRedis(server.url, createLogger({ level: 'silent' }));
+  return { redis: oneByOne(await connectRedis(server.url, createLogger({ level: 'silent' }))), url: server.url };
 }
 
 beforeAll(async () => {
-  for (let i = 0; i < STAGES; i++) stages.push({ redis: await startEmpty(), spare: await startEmpty() });
+  for (let i = 0; i < STAGES; i++) {
+    const [{ redis, url }, { redis: spare }] = [await startEmpty(), await startEmpty()];
+    stages.push({ redis, pushes: listenToPushes(url), spare });
+  }
 });
 afterAll(async () => {
+  for (const { pushes } of stages) pushes.close();
   await Promise.all(stages.flatMap(({ redis, spare }) => [redis.close(), spare.close()]));
   await Promise.all(servers.map(server => server.stop()));
 });
 
 test(`any history of two tenants, ${STEPS} steps: what is expected comes, and nothing else`, {
-  timeout: 120_000 + STEPS * 50,
+  timeout: 120_000 + STEPS * 100,
 }, async () => {
   const shrinks = process.env.SHRINK !== 'no';
   const { steps, failure } = await playHistories({ stages, steps: STEPS, seed: SEED, replay: REPLAY, shrinks });

@@ -2,12 +2,15 @@ import * as fc from 'fast-check';
 import type { RedisClient } from '../../src/redis/client.ts';
 import { settleWorld } from './beginning.ts';
 import { aCommand } from './commands/every-command.ts';
+import type { Pushes } from './processes/pushes.ts';
 import { comeToRest, compareWithRebuild } from './rest.ts';
 import { createSystem, type System } from './system.ts';
 
 /** Where histories are played, one after the other. */
 export interface Stage {
   readonly redis: RedisClient;
+  /** What is pushed there. */
+  readonly pushes: Pushes;
   /** Another Redis, where everything is made anew at the end of each history. */
   readonly spare: RedisClient;
 }
@@ -26,6 +29,8 @@ export interface HistoriesOptions {
 
 const STEPS_EACH = 120;
 const HISTORIES_AT_ONCE = 10;
+/** Between the seeds of one run: runs of nearby seeds play other histories. */
+const SEEDS_APART = 1_000;
 /** Time that making a counterexample short may take. */
 const SHRINK_MS = 60_000;
 
@@ -36,61 +41,76 @@ type Told = { readonly story: readonly string[]; readonly error: unknown };
 export async function playHistories(
   options: HistoriesOptions,
 ): Promise<{ steps: number; failure: string | undefined }> {
+  const once = options.replay !== undefined;
+  const stages = once ? options.stages.slice(0, 1) : options.stages;
+  const stepsEach = options.steps / stages.length;
   let steps = 0;
   let failure: string | undefined;
-  let rounds = 0;
 
-  async function play({ redis, spare }: Stage, commands: Commands, tell: (told: Told) => void): Promise<void> {
-    const system = await createSystem(redis);
+  /** Returns how many steps were made. */
+  async function play(stage: Stage, commands: Commands, tell: (told: Told) => void): Promise<number> {
+    const system = await createSystem(stage);
     try {
       await settleWorld(system);
       const before = system.story.length;
       await fc.asyncModelRun(() => ({ model: system, real: system }), commands);
-      steps += system.story.length - before;
+      const made = system.story.length - before;
       const dump = await comeToRest(system);
-      await compareWithRebuild(system, dump, spare);
+      await compareWithRebuild(system, dump, stage.spare);
+      return made;
     } catch (error) {
       tell({ story: system.story, error });
       throw error;
     }
   }
 
-  /** One call of fast-check: some histories of one seed. */
-  async function playSome(stage: Stage, seed: number): Promise<void> {
+  /** One call of fast-check: some histories of one seed, until `most` steps were made. Returns how many were made. */
+  async function playSome(stage: Stage, seed: number, most: number): Promise<number> {
     const [path = '', ...rest] = (options.replay ?? '').split('/');
-    const [replayPath, once] = [rest.join('/'), options.replay !== undefined];
+    const replayPath = rest.join('/');
+    let made = 0;
     let told: Told | undefined;
     const histories = fc.commands([aCommand], {
       maxCommands: STEPS_EACH,
       size: 'max',
       ...(once ? { replayPath } : {}),
     });
-    const property = fc.asyncProperty(histories, commands => play(stage, commands, last => (told = last)));
+    const property = fc.asyncProperty(histories, async commands => {
+      // One that fails is played again and again while it is shrunk.
+      if (made < most || told !== undefined) made += await play(stage, commands, last => (told = last));
+    });
     const details = await fc.check(property, {
       seed,
-      numRuns: HISTORIES_AT_ONCE,
+      numRuns: once ? 1 : HISTORIES_AT_ONCE,
       endOnFailure: options.shrinks === false,
       interruptAfterTimeLimit: SHRINK_MS + 50 * STEPS_EACH * HISTORIES_AT_ONCE,
       ...(once ? { path } : {}),
     });
-    if (!details.failed || failure !== undefined) return;
+    if (!details.failed || failure !== undefined) return made;
     const shortest = /replayPath="([^"]*)"/.exec(fc.stringify(details.counterexample?.[0]))?.[1] ?? '';
-    failure = tellFailure(details.seed, `${details.counterexamplePath}/${shortest}`, told);
+    failure = tellFailure(details.seed, `${details.counterexamplePath}/${shortest}`, {
+      story: told?.story ?? [],
+      error: told?.error ?? details.errorInstance,
+    });
+    return made;
   }
 
   await Promise.all(
-    options.stages.map(async stage => {
-      while (steps < options.steps && failure === undefined) {
-        if (options.replay !== undefined && rounds > 0) return;
-        await playSome(stage, options.seed + rounds++);
+    stages.map(async (stage, first) => {
+      // Its own seeds: which histories are played does not depend on how fast the others are.
+      let made = 0;
+      for (let round = first; made < stepsEach && failure === undefined; round += stages.length) {
+        made += await playSome(stage, options.seed + round * SEEDS_APART, stepsEach - made);
+        if (once) break;
       }
+      steps += made;
     }),
   );
   return { steps, failure };
 }
 
-function tellFailure(seed: number, replay: string, told: Told | undefined): string {
-  const lines = told?.story.map(line => `  ${line}`) ?? [];
-  const error = told?.error instanceof Error ? (told.error.stack ?? told.error.message) : String(told?.error);
+function tellFailure(seed: number, replay: string, told: Told): string {
+  const lines = told.story.map(line => `  ${line}`);
+  const error = told.error instanceof Error ? (told.error.stack ?? told.error.message) : String(told.error);
   return ['after', ...lines, error, `again: make test-model SEED=${seed} REPLAY='${replay}'`].join('\n');
 }

@@ -1,14 +1,17 @@
+import { createReplays, type ReplayAnswer, type Replays } from '../../src/accounts/replays.ts';
+import { createHintIndex } from '../../src/hints/hints.ts';
+import { createFindSlot, type FindStream } from '../../src/part/inbox/find-part.ts';
+import { inboxRefOf, partRefOf } from '../../src/part/inbox/ref-names.ts';
+import { createPartInboxOperations } from '../../src/part/owner/operations.ts';
+import { createPartReplayInboxes } from '../../src/part/owner/replays.ts';
+import type { ReplayableState, ReplaySelection } from '../../src/plane/replay-prices.ts';
 import type { RedisClient } from '../../src/redis/client.ts';
-import { createHintIndex } from '../../src/redis/hints.ts';
-import { createInboxOperations } from '../../src/redis/inbox-operations.ts';
 import { hintPartition } from '../../src/redis/keys.ts';
-import type { ReplayableState, ReplaySelection } from '../../src/redis/replay-prices.ts';
-import { createReplays, type ReplayAnswer, type Replays } from '../../src/redis/replays.ts';
 import { noteFinish } from './checks/deliveries.ts';
 import type { ReplayBook } from './checks/replay-book.ts';
 import { createProcess, type Death, type Process } from './processes/process.ts';
 import { ACCOUNTS, accountId, payerOf } from './state/accounts.ts';
-import { deliveryName, type Receiver } from './state/expectation.ts';
+import type { Receiver } from './state/expectation.ts';
 import { expectReplay } from './state/replay-price.ts';
 import type { ModelTenant } from './state/tenant.ts';
 import { hold } from './state/violation.ts';
@@ -17,6 +20,8 @@ export interface PartnerDeps {
   readonly redis: RedisClient;
   readonly nowMs: () => number;
   readonly tenantOf: (name: string) => ModelTenant;
+  /** Which stream an inbox is of. */
+  readonly findStream: FindStream;
   readonly say: (text: string) => void;
   readonly book: ReplayBook;
 }
@@ -42,12 +47,12 @@ interface Replayer {
   readonly work: Replays;
 }
 
-function startReplays(redis: RedisClient, nowMs: () => number): Replayer {
+function startReplays({ redis, nowMs, findStream }: PartnerDeps): Replayer {
   const process = createProcess(redis);
   const work = createReplays({
     redis: process.redis,
     nowMs,
-    lowerInboxes: createHintIndex(process.redis, 'd').lower,
+    inboxes: createPartReplayInboxes(process.redis, createFindSlot(process.redis, findStream)),
     lowerAccounts: createHintIndex(process.redis, 'a').lower,
     chunkEvents: CHUNK_EVENTS,
   });
@@ -65,24 +70,26 @@ function choose({ book, nowMs }: PartnerDeps, tenant: ModelTenant, { kind, which
   const all = inboxesOf(tenant).flatMap(receiver => [...receiver.routed.keys()].map(ref => ({ receiver, ref })));
   // Now and then one that is open, or may not come.
   const good = all.filter(({ receiver, ref }) => {
-    return which % 7 === 0 || expectReplay(tenant, receiver, { ref }, Infinity, nowMs()).answers.has('OK');
+    return (
+      which % 7 === 0 || expectReplay(tenant, receiver, { ref: inboxRefOf(ref) }, Infinity, nowMs()).answers.has('OK')
+    );
   });
   const chosen = good[which % good.length];
   if (chosen === undefined || (kind === 'taken' && before === undefined)) return undefined;
   const { receiver, ref } = chosen;
   const selection: ReplaySelection =
-    kind === 'range' ? { fromMs: nowMs() - spanMs, toMs: nowMs() + 1, states } : { ref };
+    kind === 'range' ? { fromMs: nowMs() - spanMs, toMs: nowMs() + 1, states } : { ref: inboxRefOf(ref) };
   return { id: kind === 'taken' ? before?.id : undefined, receiver, selection };
 }
 
 const titleOf = (receiver: Receiver, selection: ReplaySelection) =>
   'ref' in selection
-    ? `${receiver.routed.get(selection.ref)?.name ?? 'a lost event'} of ${receiver.name}`
+    ? `${receiver.routed.get(partRefOf(selection.ref) ?? '')?.name ?? 'a lost event'} of ${receiver.name}`
     : `${receiver.name} of ${(selection.toMs - selection.fromMs - 1) / 1_000} s, ${selection.states.join(' or ')}`;
 
 /** Skips, or acknowledges, a delivery of its inbox that is, or was, open. */
-function createFinish({ redis, nowMs, tenantOf, say }: PartnerDeps) {
-  const operations = createInboxOperations({ redis, nowMs, lower: createHintIndex(redis, 'd').lower });
+function createFinish({ redis, findStream, tenantOf, say }: PartnerDeps) {
+  const operations = createPartInboxOperations(redis, createFindSlot(redis, findStream));
   return async (name: string, which: number, outcome: 'skipped' | 'delivered'): Promise<void> => {
     const tenant = tenantOf(name);
     if (!tenant.isCertain()) return say(': not while a controller is at work');
@@ -92,14 +99,15 @@ function createFinish({ redis, nowMs, tenantOf, say }: PartnerDeps) {
     const chosen = all[which % all.length];
     if (chosen === undefined) return say(': nothing is there');
     const { receiver, delivery } = chosen;
-    const [ref = '', replayId] = delivery.split(':');
+    const [partRef = '', replayId] = delivery.split(':');
+    const ref = inboxRefOf(partRef);
     const by = replayId === undefined ? '' : `, by ${replayId}`;
     say(`${receiver.open.get(delivery)?.event.name ?? 'an ended event'} of ${receiver.name}${by}`);
     const inbox = tenant.inboxOf(receiver);
     const pushed = tenant.defined().subscriptions.get(receiver.uid)?.pushed === true;
     if (outcome === 'skipped') {
       const answer = await operations.skip(inbox, { ref, replayId });
-      return noteFinish(receiver, deliveryName(ref, replayId), outcome, answer);
+      return noteFinish(receiver, delivery, outcome, answer);
     }
     const acknowledged = await operations.acknowledge(inbox, [{ ref, replayId }]);
     if (acknowledged.answer === 'OK') return noteFinish(receiver, delivery, outcome, acknowledged.answers[0] ?? '');
@@ -109,7 +117,7 @@ function createFinish({ redis, nowMs, tenantOf, say }: PartnerDeps) {
 
 /** Asks for a replay, of the first of the tenants that has something. */
 function createReplay(deps: PartnerDeps) {
-  const { redis, nowMs, tenantOf, say, book } = deps;
+  const { tenantOf, say, book } = deps;
   let facade: Replayer | undefined;
   let asked = 0;
   return async (names: readonly string[], wish: Wish, death: Death | undefined): Promise<void> => {
@@ -121,7 +129,7 @@ function createReplay(deps: PartnerDeps) {
     const id = chosen.id ?? `r${++asked}`;
     say(`${tenant.name}'s ${titleOf(receiver, selection)} as ${id}`);
     const { replay, answers } = book.ask(id, tenant, receiver, selection);
-    const { process, work } = (facade ??= startReplays(redis, nowMs));
+    const { process, work } = (facade ??= startReplays(deps));
     const said: ReplayAnswer[] = [];
     const account = payerOf(tenant.names.partner);
     const done = await process.live(async () => {
@@ -139,11 +147,12 @@ function createReplay(deps: PartnerDeps) {
 }
 
 /** Completes the replays that somebody left, where it is time. */
-function createSweep({ redis, nowMs, say }: PartnerDeps) {
+function createSweep(deps: PartnerDeps) {
+  const { nowMs, say } = deps;
   let sweeper: Replayer | undefined;
   let sweeps = 0;
   return async (death?: Death): Promise<void> => {
-    sweeper ??= startReplays(redis, nowMs);
+    sweeper ??= startReplays(deps);
     const { process, work } = sweeper;
     const hints = createHintIndex(process.redis, 'a');
     const done = await process.live(async () => {

@@ -1,51 +1,46 @@
-import { generationOf } from '../../src/core/ids/ids.ts';
-import { refMs, refOfStreamId } from '../../src/core/ids/refs.ts';
-import { createIngestion } from '../../src/dataplane/ingestion.ts';
-import type { IngestAnswer, IngressStore } from '../../src/dataplane/ingress/store.ts';
+import type { IngestAnswer, IngestItem, IngressStore } from '../../src/dataplane/ingress/store.ts';
+import { createPartIngestion } from '../../src/dataplane/part-ingestion.ts';
+import { partRefOf } from '../../src/part/inbox/ref-names.ts';
+import { msOfRef } from '../../src/part/lanes/ref.ts';
+import { eventIdOf } from '../../src/part/log/event-id.ts';
 import type { RedisClient } from '../../src/redis/client.ts';
-import { createHintIndex } from '../../src/redis/hints.ts';
-import { createIngressOperations } from '../../src/redis/ingress-store.ts';
-import { queueKeys } from '../../src/redis/keys.ts';
-import { event as ingressEvent } from '../../src/redis/testing/tenant.ts';
 import { createProcess, type Death, type Process } from './processes/process.ts';
-import type { ModelEvent } from './state/expectation.ts';
-import { dumpRedis } from './state/redis-dump.ts';
+import { type ModelEvent, RETENTION_MS } from './state/expectation.ts';
 import type { ModelTenant } from './state/tenant.ts';
 import { hold } from './state/violation.ts';
+import type { WorldDump } from './state/world-dump.ts';
 
 export interface PublisherDeps {
   readonly redis: RedisClient;
   readonly nowMs: () => number;
+  readonly dump: () => Promise<WorldDump>;
   readonly tenantOf: (name: string) => ModelTenant;
   readonly say: (text: string) => void;
 }
 
-/** Positions are of one queue: two may have the same. */
-export function refsOf(tenant: ModelTenant, streamUid: string): Set<string> {
-  return new Set(tenant.events.filter(event => event.streamUid === streamUid).map(({ ref }) => ref));
-}
+type Sent = Omit<ModelEvent, 'eventId' | 'ref' | 'acceptedMs' | 'acknowledged' | 'lost'> & {
+  readonly eventId: string | undefined;
+};
 
 /** Publishes by way of an ingress process, which may die at it; the next event finds another one. */
-export function createPublisher({ redis, nowMs, tenantOf, say }: PublisherDeps) {
+export function createPublisher({ redis, nowMs, dump, tenantOf, say }: PublisherDeps) {
   let ingress: { readonly process: Process; readonly work: IngressStore } | undefined;
   let published = 0;
 
   function startIngress() {
     const process = createProcess(redis);
-    const operations = createIngressOperations(process.redis, nowMs, () => {});
-    return { process, work: createIngestion({ operations, lower: createHintIndex(process.redis, 'r').lower, nowMs }) };
+    const work = createPartIngestion({ redis: process.redis, nowMs, alarm: () => {}, onRouted: () => {} });
+    return { process, work };
   }
 
   /** What was stored without an answer. */
-  async function adopt(
-    tenant: ModelTenant,
-    event: Omit<ModelEvent, 'ref' | 'acceptedMs' | 'acknowledged' | 'lost'>,
-  ): Promise<void> {
-    const dump = await dumpRedis(redis);
-    const known = refsOf(tenant, event.streamUid);
-    const entries = dump.streams.get(queueKeys(tenant.id, event.stream, generationOf(event.streamUid)).events) ?? [];
-    for (const ref of entries.map(([id]) => refOfStreamId(id)).filter(each => !known.has(each))) {
-      tenant.accept({ ...event, ref, acceptedMs: refMs(ref), acknowledged: false, lost: false });
+  async function adopt(tenant: ModelTenant, event: Sent): Promise<void> {
+    const part = (await dump()).parts.get(`${tenant.id}:${event.stream}`);
+    const known = new Set(tenant.events.filter(each => each.streamUid === event.streamUid).map(({ ref }) => ref));
+    for (const { ref } of part?.log ?? []) {
+      if (part === undefined || known.has(ref)) continue;
+      const eventId = event.eventId ?? eventIdOf(part.part, ref);
+      tenant.accept({ ...event, eventId, ref, acceptedMs: msOfRef(ref), acknowledged: false, lost: false });
     }
   }
 
@@ -75,14 +70,13 @@ export function createPublisher({ redis, nowMs, tenantOf, say }: PublisherDeps) 
     const streamUid = tenant.uidOf(stream, config.gen);
     const earlier = again ? tenant.events.findLast(each => each.streamUid === streamUid && !each.lost) : undefined;
     const title = `${name}#${++published}`;
-    const eventId = earlier?.eventId ?? title;
+    // Of some the store makes the id.
+    const eventId = earlier?.eventId ?? (published % 3 === 0 ? undefined : title);
     const body = earlier?.body ?? `body of ${title}`.padEnd(bytes, '.');
-    const event = { name: title, eventId, stream, streamUid, groupKey: earlier?.groupKey ?? groupKey, body };
+    const event: Sent = { name: title, eventId, stream, streamUid, groupKey: earlier?.groupKey ?? groupKey, body };
     const outcomes: IngestAnswer[] = [];
     const done = await process.live(async () => {
-      const item = ingressEvent(eventId, event.groupKey === '' ? undefined : event.groupKey, body);
-      const stored = await work.ingest(tenant.id, stream, config, [item]);
-      await stored.seen;
+      const stored = await work.ingest(tenant.id, stream, config, [itemOf(event)]);
       outcomes.push(...stored.answers);
     }, death);
     if (!done) {
@@ -90,16 +84,34 @@ export function createPublisher({ redis, nowMs, tenantOf, say }: PublisherDeps) 
       await adopt(tenant, event);
       return say('— ingress died');
     }
-    const [outcome] = outcomes;
-    say(`: ${title} ${outcome?.answer}`);
-    if (outcome?.answer === 'DUP') {
+    const [outcome] = outcomes as [IngestAnswer];
+    say(`: ${title} ${outcome.answer}`);
+    if (outcome.answer === 'DUP') {
       if (earlier !== undefined) earlier.acknowledged = true;
-      return hold(14, outcome.ref === earlier?.ref, () => `${title} is taken for the duplicate of another event`);
+      const same = partRefOf(outcome.ref) === earlier?.ref && outcome.id === earlier?.eventId;
+      return hold(14, same, () => `${title} is taken for the duplicate of another event`);
     }
-    const accepted = outcome?.answer === 'OK';
-    hold(8, accepted ? takes : !takes || !tenant.isCertain(), () => `${name}'s ${stream} answers ${outcome?.answer}`);
-    if (outcome?.answer !== 'OK') return undefined;
+    if (outcome.answer === 'RESERVED') {
+      const isOld = earlier !== undefined && nowMs() - earlier.acceptedMs > RETENTION_MS;
+      return hold(14, isOld, () => `${title} has the id of an event that is stored`);
+    }
+    const accepted = outcome.answer === 'OK';
+    hold(8, accepted ? takes : !takes || !tenant.isCertain(), () => `${name}'s ${stream} answers ${outcome.answer}`);
+    if (outcome.answer !== 'OK') return undefined;
     hold(14, earlier === undefined, () => `${title} was stored twice`);
-    tenant.accept({ ...event, ref: outcome.ref, acceptedMs: refMs(outcome.ref), acknowledged: true, lost: false });
+    const ref = partRefOf(outcome.ref) ?? '';
+    tenant.accept({ ...event, eventId: outcome.id, ref, acceptedMs: msOfRef(ref), acknowledged: true, lost: false });
+  };
+}
+
+function itemOf({ eventId, groupKey, body }: Sent): IngestItem {
+  return {
+    id: eventId,
+    type: 'order.created',
+    groupKey: groupKey === '' ? undefined : groupKey,
+    contentType: 'application/json',
+    traceparent: undefined,
+    forward: {},
+    body: Buffer.from(body),
   };
 }

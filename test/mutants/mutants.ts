@@ -10,7 +10,7 @@ export interface Mutant {
 }
 
 const COMPILE = 'src/core/routing/compile-routes.ts';
-const PLAN = 'src/redis/control-plan.ts';
+const PLAN = 'src/record/control-plan.ts';
 const APPLY = 'src/controller/routes/apply.ts';
 const script = (name: string) => `src/redis/scripts/${name}.lua`;
 
@@ -49,7 +49,22 @@ const OF_PARTS: readonly Mutant[] = [
   ]),
   ...mutantsOf(`${PART}lanes/routing.lua`, [
     ['a claimed lane is not told of what is behind it', "setClaim(lane, '+' .. string.sub(claim, 2))", ''],
-    ['a lane that waits has no turn', '    giveTurn(slot)\n    waiting = true', '    waiting = true'],
+    [
+      'a lane that waits has no turn',
+      'waitingOf[slot] = SOME\n    giveTurn(slot)\n    waiting = true',
+      'waitingOf[slot] = SOME\n    waiting = true',
+    ],
+    ['a waiting lane is not told of what is behind its first event', "setState(lane, state .. '+')", ''],
+  ]),
+  ...mutantsOf(`${PART}lanes/lanes.lua`, [
+    [
+      'a lane goes on waiting with a first event that is none',
+      'if #state > NO_HEAD then setState',
+      'if false then setState',
+    ],
+  ]),
+  ...mutantsOf(`${PART}claims/claiming.lua`, [
+    ['a first event that was removed is claimed', 'scores and scores[entryAt[i]] and entries', 'scores and entries'],
   ]),
   ...mutantsOf(`${PART}log/sender-ids.lua`, [
     ['an id is known for ever', 'if ref and now - msOf(ref) < DAY_MS then', 'if ref then'],
@@ -84,7 +99,7 @@ const OF_PARTS: readonly Mutant[] = [
   ]),
   ...mutantsOf(`${PART}claims/completing.lua`, [
     ['anybody ends an attempt', 'if isClaimed and string.sub(claim, 17) == ARG_DISPATCHER then', 'if isClaimed then'],
-    ['an attempt that ended holds its claim in the count', '      flightOf[slot] = flightOf[slot] - 1\n', ''],
+    ['an attempt that ended holds its claim in the count', '      leaveFlight(slot)\n', ''],
     ['what is behind is left', 'if string.byte(claim) ~= CLAIMED then follow[#follow + 1] = lane end', ''],
     [
       'a late delivery frees the lane of who sends it again',
@@ -106,7 +121,7 @@ const OF_PARTS: readonly Mutant[] = [
     ],
     [
       'what a delivery leaves behind waits for its retry',
-      "  elseif state == 'r' then\n    queueLane(lane, head)\n",
+      "    elseif state == 'r' then\n      queueLane(lane, head)\n",
       '',
     ],
     ['who ends an attempt gives no turn', 'if waitingOf[slot] == SOME then giveTurn(slot) end', ''],
@@ -115,7 +130,42 @@ const OF_PARTS: readonly Mutant[] = [
     ['a late call is made', "if own and tonumber(ARG_NUMBER) <= own.number then return { 'LATE' } end", ''],
   ]),
   ...mutantsOf(`${PART}owner/enqueue.lua`, [
+    ['a chunk of a replay that comes again is put again', "if before then return { 'OK', before } end", ''],
     ['what retention removes is replayed', "word ~= 'GONE' and ref > cut and", "word ~= 'GONE' and"],
+  ]),
+  ...mutantsOf(`${PART}tokens/account-grant.lua`, [
+    ['an old report takes tokens back', 'if total > had then', 'if total ~= had then'],
+    ['an account grants what others hold', ' - heldByOthers(KEY_HOLD, ARG_PART)', ''],
+    ['an account grants more than it has', 'if missing > free then', 'if false then'],
+  ]),
+  ...mutantsOf(`${PART}tokens/give-back.lua`, [
+    ['what is given back may be spent', "  redis.call('HSET', KEY_META, 'granted', meta[3] or '0')\n", ''],
+  ]),
+  ...mutantsOf(`${PART}tokens/ledger.lua`, [
+    ['who does not pay any more owes nothing', "    redis.call('HSET', KEY_META, 'owed', (m[5] or '') .. text)\n", ''],
+  ]),
+  ...mutantsOf(`${PART}sweep/expire.lua`, [
+    [
+      'what expired before it was routed is not counted',
+      "if cursor ~= '-' then lost, cursor = movePositions(last, cursor) end",
+      "cursor = '-'",
+    ],
+    ['a claimed event does not expire', 'if waits[i] or claimed then', 'if waits[i] then'],
+    [
+      'what expires goes on taking its quota',
+      "put('bytes', string.format('%.0f', math.max(0, tonumber(meta.bytes or '0') - bytes)))",
+      '',
+    ],
+  ]),
+  ...mutantsOf(`${PART}sweep/forget-slot.lua`, [
+    ['a subscription that came back is emptied', "if redis.call('HEXISTS', KEY_SUBS, slot) == 1 then", 'if false then'],
+  ]),
+  ...mutantsOf(`${PART}owner/finish.lua`, [
+    [
+      'a skip lets a lane go on beside an attempt',
+      'if not settled[lane] and not claimOf[lane] then',
+      'if not settled[lane] then',
+    ],
   ]),
   ...mutantsOf(`${PART}owner/send-test.lua`, [
     ['test events under way do not count', 'open + countClaimed() >= most', 'open >= most'],
@@ -144,7 +194,7 @@ const OF_PARTS: readonly Mutant[] = [
   ...mutantsOf(`${PART}claims/evict.lua`, [
     ['who is at work is evicted', "if r.untilMs > now then return { 'HELD' } end", ''],
     ['an evicted claim counts no lapse', 'writeTries(entry, attempts, lapses + 1, due, failed)', ''],
-    ['an evicted claim stays in the count', '  flightOf[slot] = flightOf[slot] - 1\n', ''],
+    ['an evicted claim stays in the count', '  leaveFlight(slot)\n', ''],
   ]),
   ...mutantsOf(`${PART}gate/gate.lua`, [
     ['a deactivation lets go on what is under way', "if open or flight ~= '0' then", 'if open then'],
@@ -175,13 +225,67 @@ const OF_PARTS: readonly Mutant[] = [
     ['a skip counts what came before the activation', 'if since and since < last then', 'if since then'],
     ['a skip counts who is closed', 'if route and route ~= CLOSED then', 'if true then'],
   ]),
+  ...mutantsOf(`${PART}lanes/set-back.lua`, [
+    [
+      'a retry waits for as long as the clock went back',
+      'if tried and tried > now and due > tried then',
+      'if false then',
+    ],
+  ]),
   ...mutantsOf(`${PART}records/records.lua`, [
     ['a full chunk of records is lost', "    redis.call('HSET', KEYS[at], name .. '\\0' .. full, had)\n", ''],
   ]),
 ];
 
+const OF_PROCESSES: readonly Mutant[] = [
+  ...mutantsOf(`${PART}control/set-activation.ts`, [
+    ['a change that reached some parts is not repeated', '    unfinished.add(pair);\n', ''],
+    ['an activation is recorded, and nobody routes by it', 'if (isClosing || opened || again) {', 'if (isClosing) {'],
+  ]),
+  ...mutantsOf(`${PART}control/part-changes.ts`, [
+    ['a new subscription is live before its keys', "row: { ...wanted.row, route: 'paused' } }", 'row: wanted.row }'],
+    ['what nobody wants stays in its part', "...drops.map(slot => ({ kind: 'drop' as const, slot })),", ''],
+    [
+      'a part whose activations were damaged routes by them',
+      "...(isDamaged ? [{ kind: 'unmark' as const }] : []),",
+      '',
+    ],
+  ]),
+  ...mutantsOf(`${PART}control/part-writer.ts`, [
+    [
+      'SkipToNow skips nothing',
+      "?.onUnblock === 'skip' && onUnblock === undefined",
+      "?.onUnblock === 'skip' && onUnblock === 'skip'",
+    ],
+  ]),
+  ...mutantsOf('src/dataplane/parts/part-worker.ts', [
+    [
+      'what was claimed long ago is sent',
+      'return nowMs - atMs <= FRESH_MS && nowMs - loop.acknowledgedMs() <= ACKNOWLEDGED_MS;',
+      'return nowMs >= atMs;',
+    ],
+    [
+      'a lost push is not looked for',
+      'if (count.read(push.pushed, push.bytes, claims)) loop',
+      'if (count.read(push.pushed, push.bytes, claims) && false) loop',
+    ],
+    ['who died keeps its claims', '    for (const lapsed of answer.lapsed) evict(lapsed);\n', ''],
+    ['nobody wakes for a retry', '    if (answer.dueMs !== undefined) wakeAt(answer.dueMs);\n', ''],
+    ['who is behind stays behind', 'if (advancedVersion !== version || answer.hold !== undefined) advance();', ''],
+    ['what is behind an attempt waits', 'if (book.markBehind(lane)) loop.completed();', 'book.markBehind(lane);'],
+  ]),
+  ...mutantsOf('src/dataplane/parts/upkeep.ts', [
+    [
+      'who waits for tokens asks once',
+      "    if (waiting !== 'no') return waiting === 'asked' ? waitedMs : shortMs;\n",
+      '',
+    ],
+  ]),
+];
+
 export const MUTANTS: readonly Mutant[] = [
   ...OF_PARTS,
+  ...OF_PROCESSES,
   ...mutantsOf('src/core/routing/coverage.ts', [
     ['a block of a package covers nothing', 'packages.get(target.name)?.has(stream) === true', 'false'],
     ['a block of a stream covers nothing', 'target.name === stream :', 'false :'],
@@ -200,85 +304,14 @@ export const MUTANTS: readonly Mutant[] = [
   ...mutantsOf(PLAN, [
     ['what no object owns goes on', "route: 'closed', send: 'held', endpoint: ''", "endpoint: ''"],
     ['a queue without a stream takes events', "{ ...route, state: 'closing' }", '{ ...route }'],
-    ['a queue that is made again goes on where the old one was', "['ready', 'cur', 'owner',", "['ready', 'owner',"],
-    ['a pause that ends is caught up by nobody', "(next.route === 'open' && before?.route !== 'open') ||", ''],
-    ['SkipToNow skips nothing', "before.onUnblock === 'skip' &&", 'false &&'],
-  ]),
-  ...mutantsOf('src/redis/tenant-index.ts', [
-    [
-      'the router does not ask paused subscriptions',
-      "if (open === 'closed') continue;",
-      "if (open !== 'open') continue;",
-    ],
   ]),
   ...mutantsOf(APPLY, [
-    ['a new leader wakes nobody', 'first ? everyUnheld(routes) : plan.opened', 'plan.opened'],
     ['a new leader leaves closed activations open', 'if (!wantedKeys.has(groupKey)) await', 'if (false) await'],
-  ]),
-  ...mutantsOf(script('lib/admission'), [
-    ['a paused subscription is routed to', "if s[2] ~= 'open' then return 'PAUSED', meta, s end", ''],
-    [
-      'a queue made again routes to what was asked of the old one',
-      "if s[1] ~= gen then return 'REGEN', meta, s end",
-      '',
-    ],
-    ['missing state is open', "if meta[1] ~= '1' then return 'CLOSED', meta end", ''],
-  ]),
-  ...mutantsOf(script('route'), [
-    ['a deposed router routes', "then return { 'FENCED' } end", "then return { 'PAUSED' } end"],
-    ['a batch that is repeated is routed twice', 'if ref <= last and #redis', 'if false and #redis'],
-    ['what was refused comes after all', 'elseif ref <= last then', 'elseif false then'],
-    ['a key opens for what waited', '(young or (ms >= since - 2000 and ms >= accepted))', '(true)'],
-    ['everything is young', 'now - ms <= 10000', 'now - ms <= 10000000'],
-    ['what was skipped comes', 'ms < skipTo or', ''],
-    ['a retry is early when its lane gets more', "'ZADD', KEYS[6], 'NX', unpack(due)", "'ZADD', KEYS[6], unpack(due)"],
-    [
-      'the tokens of a batch are not counted',
-      "'HINCRBY', KEYS[7], ARGV[4], charge)\n",
-      "'HINCRBY', KEYS[7], ARGV[4], 0)\n",
-    ],
-    ['the last ref is not kept', "'last', last, 'epoch', ARGV[2])", "'epoch', ARGV[2])"],
-  ]),
-  ...mutantsOf(script('lib/generation'), [
-    ['what a subscription of the same name left is its own', "inc == string.match(inboxKey, '%.([^.:]+):%a+$')", 'inc'],
-  ]),
-  ...mutantsOf(script('next'), [
-    ['a deposed router moves the cursor', "if m[2] ~= ARGV[2] then return { 'FENCED' } end", ''],
-    ['a batch from elsewhere moves the cursor', "if cur ~= ARGV[6] then return { 'MOVED' } end", ''],
-    [
-      'a subscription that is behind falls back no further',
-      "'HSETNX', KEYS[3], ARGV[at], cur",
-      "'HSET', KEYS[3], ARGV[at], ARGV[7]",
-    ],
-    ['an inbox that did not answer is not tried again', "redis.call('SADD', KEYS[4], ARGV[at])", ''],
-  ]),
-  ...mutantsOf(script('catchup'), [
-    ['a deposed router moves a position', "if m[2] ~= ARGV[2] then return { 'FENCED' } end", ''],
-    ['a position is moved from where it is not', 'KEYS[3], ARGV[at]) == ARGV[at + 1] then', 'KEYS[3], ARGV[at]) then'],
-    ['a subscription that reached the cursor stays behind', "redis.call('HDEL', KEYS[3], ARGV[at])", ''],
-  ]),
-  ...mutantsOf(script('lib/claiming'), [
-    ['what is held is claimed', "if s[3] ~= 'open' or", 'if'],
-    ['a closed key is claimed', "if not active[i] and groups[i] ~= '' then", 'if false then'],
-    ['a lapse is not counted', 'lapses = lapses + 1', 'lapses = lapses'],
-    ['a claim does not hold its lane', "redis.call('ZADD', KEYS[5], unpack(dues))", ''],
-    ['the cap holds nobody', 'cap - redis.call', 'cap + redis.call'],
-  ]),
-  ...mutantsOf(script('lib/completing'), [
-    [
-      'what is behind is forgotten',
-      'if due == true then due = headOf(KEYS[4], lane) and ARGV[1] end',
-      'if due == true then due = false end',
-    ],
-    ['a claim that lapsed decides', "if not mine and outcome ~= 'delivered' then", 'if false then'],
-    ['what was delivered late is sent again', "if not mine and outcome ~= 'delivered' then", 'if not mine then'],
-    ['a failure is not counted', 'n = n + 1', 'n = n'],
-    ['a retry goes before what was never tried', 'due = RETRIES + due', 'due = due'],
   ]),
   ...mutantsOf(script('act'), [
     [
       'activating again moves the time',
-      "if tonumber(redis.call('HGET', KEYS[2], gk) or '') then return 'SAME' end",
+      "if tonumber(redis.call('HGET', KEYS[2], ARGV[2]) or '') then return 'SAME' end",
       '',
     ],
     ['a deposed controller opens a gate', "if have > fence then return 'FENCED' end", ''],
@@ -286,50 +319,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...mutantsOf(script('patch'), [
     ['a deposed controller writes routes', "if have > fence then return 'FENCED' end", ''],
   ]),
-  ...mutantsOf(script('settle'), [
-    ['a hint that was lowered meanwhile is removed', "redis.call('HGET', KEYS[2], member) ~= ARGV[i + 1]", 'false'],
-  ]),
-  ...mutantsOf(script('lower'), [
-    ['a leased hint that is lowered keeps its token', "redis.call('HDEL', KEYS[2], member) == 1", 'false'],
-  ]),
-  ...mutantsOf(script('own'), [
-    [
-      'two routers own a queue',
-      "if ends > now and ends <= now + 2 * tonumber(ARGV[3]) then return { 'HELD', m[3] } end",
-      '',
-    ],
-    ['a clock that is set back holds a queue', ' and ends <= now + 2 * tonumber(ARGV[3])', ''],
-  ]),
-  ...mutantsOf(script('ingest'), [
-    ['an event that is published again is stored again', 'local known = seen[hashes[i]]', 'local known = nil'],
-    ['a closing queue takes events', "if meta[3] ~= 'open' then return 'CLOSED' end", ''],
-    ['headers cost nothing', 'size + #ARGV[at + 2] + #ARGV[at + 1] + OVERHEAD', 'size'],
-  ]),
-  ...mutantsOf(script('trim'), [
-    ['what an event took of the quota is not given back', 'tonumber(e[2][6] or e[2][4])', 'tonumber(e[2][4])'],
-  ]),
-  ...mutantsOf(script('finish'), [
-    ['a skip wakes a lane that another event holds', 'if head and (mine or not held) then', 'if head then'],
-  ]),
-  ...mutantsOf(script('lib/health'), [
-    ['an endpoint that is enabled again stays disabled', 'if enabled <= (h.disabled or h.since) then', 'if true then'],
-    ['a probe that failed is repeated at once', 'h.pause = math.min(2 * h.pause, LONGEST_PAUSE_MS)', 'h.pause = 0'],
-  ]),
-  ...mutantsOf(script('lib/delivery'), [['a test event that failed is a dead letter', " - tonumber(s[8] or '0')", '']]),
-  ...mutantsOf(script('lib/pacing'), [
-    ['a limit per second paces nobody', 'math.floor((now - empty + 0.001) * perSecond / 1000)', 'perSecond'],
-  ]),
-  ...mutantsOf(script('enqueue'), [
-    ['a part of a replay that comes again is put again', "if before then return { 'OK', before } end", ''],
-  ]),
-  ...mutantsOf(script('lib/lanes'), [
-    [
-      'a replay writes over what became of its event',
-      "and (ref .. ':' .. string.sub(key, z + 1)) or ref",
-      'and ref or ref',
-    ],
-  ]),
-  ...mutantsOf('src/redis/replays.ts', [
+  ...mutantsOf('src/accounts/replays.ts', [
     [
       'of a replay only the first part comes',
       'filter(field => /^c\\d+$/.test(field))',
@@ -338,15 +328,15 @@ export const MUTANTS: readonly Mutant[] = [
     ['what a replay brings is given back, too', 'else refund += tokens;', 'refund += tokens;'],
   ]),
   ...mutantsOf(script('debit'), [['a replay is not held to the plan', "if m[1] ~= 'Metered' and", 'if false and']]),
-  ...mutantsOf(script('reserve'), [['a batch takes more than is left', 'math.min(amount, free)', 'amount']]),
-  ...mutantsOf('src/controller/kinds/account/reconcile.ts', [
-    ['a top-up wakes nobody', 'changed && waiting.length > 0', 'changed && waiting.length > 99'],
-  ]),
   ...mutantsOf('src/controller/routes/sync.ts', [
     ['a pause holds nothing', 'if (deps.isPaused(name)) return', 'if (name === undefined) return'],
   ]),
   ...mutantsOf(script('lead'), [
-    ['the data of another installation is taken over', "if m[1] and (m[4] or '') ~= ARGV[6] then", 'if false then'],
+    [
+      'the data of another installation is taken over',
+      "if (m[1] or m[3]) and (m[4] or '') ~= ARGV[6] then",
+      'if false then',
+    ],
   ]),
   ...mutantsOf('src/kube/instances/responsibility.ts', [
     ['all namespaces are ours', 'namespaces?.store.get(namespace)) === instance;', 'undefined) !== undefined;'],

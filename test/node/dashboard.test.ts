@@ -14,7 +14,7 @@ const noPrometheus =
 const refusal = nodeRefusal() ?? (await registryRefusal()) ?? noPrometheus;
 if (refusal !== undefined) process.stderr.write(`\nSKIPPED: the dashboard with real pods, because ${refusal}\n\n`);
 
-const ROLES = ['controller', 'facade', 'ingress', 'router', 'dispatcher'];
+const ROLES = ['controller', 'facade', 'ingress', 'dispatcher'];
 const NAMESPACE = 'sluice-system';
 const SERVICE = { name: 'sluice-ingress', namespace: NAMESPACE };
 const SCRAPE_SECONDS = 2;

@@ -12,7 +12,7 @@ const refusal = nodeRefusal() ?? (await registryRefusal());
 if (refusal !== undefined) process.stderr.write(`\nSKIPPED: deliveries on a real node, because ${refusal}\n\n`);
 
 const RESTRICTED = 'pod-security.kubernetes.io/enforce=restricted';
-const ROLES = ['controller', 'ingress', 'router', 'dispatcher'];
+const ROLES = ['controller', 'ingress', 'dispatcher'];
 const READY = '--timeout=3m';
 
 /** A newcomer must have the first delivery within five minutes of an empty cluster. */

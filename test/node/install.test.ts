@@ -23,7 +23,7 @@ const REDIS_PORT = 6379;
 const HOOKS_PORT = 8080;
 const NAMESPACE = 'sluice-system';
 const RESTRICTED = 'pod-security.kubernetes.io/enforce=restricted';
-const ROLES = ['controller', 'ingress', 'router', 'dispatcher'];
+const ROLES = ['controller', 'ingress', 'dispatcher'];
 
 interface Delivery {
   readonly headers: IncomingHttpHeaders;

@@ -7,7 +7,7 @@ import { copySamples, deleteSamples, deliverBetween, deliverEvent } from './samp
 const refusal = nodeRefusal() ?? (await registryRefusal());
 if (refusal !== undefined) process.stderr.write(`\nSKIPPED: two installations on a real node, because ${refusal}\n\n`);
 
-const ROLES = ['controller', 'ingress', 'router', 'dispatcher'];
+const ROLES = ['controller', 'ingress', 'dispatcher'];
 const WITHIN = { timeout: 300_000 };
 const BLUE = { producer: 'initech', partner: 'umbrella' };
 

@@ -18,7 +18,7 @@ const KEY = 'an-ingress-key-of-the-shop';
 const REDIS_PORT = 6379;
 const HOOKS_PORT = 8080;
 const NAMESPACE = 'sluice-system';
-const ROLES = ['controller', 'ingress', 'router', 'dispatcher'];
+const ROLES = ['controller', 'ingress', 'dispatcher'];
 /** Time for each removal to end, in seconds. */
 const WITHIN_SECONDS = 180;
 const WAIT = `--timeout=${WITHIN_SECONDS}s`;
@@ -168,14 +168,14 @@ describe.skipIf(nodeRefusal() !== undefined)('removing', { timeout: 400_000 }, (
     expect(refused.stdout + refused.stderr).toContain('Streams with undelivered events: 1: shop/orders');
     expect(
       await kubectl(['get', 'pods', '-n', NAMESPACE, '--field-selector=status.phase=Running', '-o', 'name']),
-    ).toMatch(/controller.*\n.*dispatcher.*\n.*ingress.*\n.*router/);
-    const command = ['/usr/bin/node', '/app/src/sluice.ts', 'uninstall', '--ignore-undelivered'];
+    ).toMatch(/controller.*\n.*dispatcher.*\n.*ingress/);
+    const command = ['/usr/bin/node', '/app/src/sluice.js', 'uninstall', '--ignore-undelivered'];
     await kubectl(['exec', '-n', NAMESPACE, 'deployment/sluice-controller', '--', ...command]);
     await removeBy(uninstallRelease, deleteTenants, deleteKinds, deleteNamespace);
   });
 
   test('the release while the leader is stopped', async () => {
-    await signalProcesses(node, ['src/sluice.ts', 'controller'], 'SIGSTOP');
+    await signalProcesses(node, ['src/sluice.js', 'controller'], 'SIGSTOP');
     await removeBy(uninstallRelease, deleteKinds, deleteTenants, deleteNamespace);
   });
 

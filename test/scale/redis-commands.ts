@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { globSync, readdirSync } from 'node:fs';
-import { Redis } from 'ioredis';
 import { readNamedScript } from '../../src/redis/named-scripts.ts';
 import { type ScriptName, scriptSource } from '../../src/redis/scripts.ts';
+import { monitorRedis } from './redis-monitor.ts';
 
 const SCRIPTS = new URL('../../src/redis/scripts/', import.meta.url);
 const PARTS = new URL('../../src/part/', import.meta.url);
@@ -43,10 +43,8 @@ export interface CommandRecorder {
 
 /** Listens to all that one Redis is asked for. */
 export async function recordCommands(url: string): Promise<CommandRecorder> {
-  const client = new Redis(url);
-  const monitor = await client.monitor();
   let taken: string[] = [];
-  monitor.on('monitor', (_time: string, args: string[], source: string) => {
+  const close = await monitorRedis(url, (args, source) => {
     if (source === 'lua') return;
     const name = nameCommand(args);
     if (name !== undefined) taken.push(name);
@@ -57,9 +55,6 @@ export async function recordCommands(url: string): Promise<CommandRecorder> {
       taken = [];
       return those;
     },
-    close: () => {
-      monitor.disconnect();
-      client.disconnect();
-    },
+    close,
   };
 }

@@ -93,7 +93,7 @@ async function run(): Promise<void> {
     receiver,
     publish: createPublisher({ url: eventsUrl, key }),
     quietMs: 300,
-    countNotActivated: () => stack.sluice.metric('sluice_router_not_routed_total', { reason: 'not_activated' }),
+    countNotActivated: () => stack.sluice.metric('sluice_ingress_not_routed_total', { reason: 'not_activated' }),
   };
   await tellDelivery(scene);
   await tellDuplicate(scene);

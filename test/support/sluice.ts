@@ -8,7 +8,7 @@ import { type TemporaryFolder, temporaryFolder } from './temporary-folder.ts';
 const COMMAND = join(import.meta.dirname, '..', '..', 'bin', 'sluice');
 const START_DEADLINE_MS = 60_000;
 
-export type SluiceRole = 'all' | 'controller' | 'facade' | 'ingress' | 'router' | 'dispatcher';
+export type SluiceRole = 'all' | 'controller' | 'facade' | 'ingress' | 'dispatcher';
 
 export type SluiceOptions = {
   /** Path; the cluster need not be reachable. */
@@ -84,8 +84,6 @@ export async function startSluice(options: SluiceOptions): Promise<Sluice> {
     SLUICE_ALLOWED_NETWORKS: '127.0.0.0/8',
     // No Service sends requests here, so no delay is needed.
     SLUICE_SHUTDOWN_DELAY_SECONDS: '0',
-    // All tests can be run with either layout.
-    ...(process.env.TEST_LAYOUT === undefined ? {} : { SLUICE_LAYOUT: process.env.TEST_LAYOUT }),
     ...options.env,
   };
 

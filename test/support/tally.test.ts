@@ -12,31 +12,37 @@ function reportOf(...statuses: string[]): VitestReport {
 }
 
 test('tests are counted by what became of them, and those that failed are named', () => {
-  const tally = tallyVitest('unit', reportOf('passed', 'passed', 'failed'), 1);
+  const tally = tallyVitest('unit', reportOf('passed', 'passed', 'failed'), { exitCode: 1 });
   const notes = ['FAILED unit: test 2 (a.test.ts): AssertionError: 1 is not 2'];
   expect(tally).toEqual({ passed: 2, failed: 1, skipped: 0, notes });
 });
 
 test('every skipped test is named', () => {
-  const tally = tallyVitest('unit', reportOf('passed', 'skipped', 'todo'), 0);
+  const tally = tallyVitest('unit', reportOf('passed', 'skipped', 'todo'), { exitCode: 0 });
   expect(formatTally(tally)).toBe('1 passed, 0 failed, 2 skipped');
   expect(tally.notes).toEqual(['SKIPPED unit: test 1 (skipped; a.test.ts)', 'SKIPPED unit: test 2 (todo; a.test.ts)']);
 });
 
 test('a file that could not be loaded is a failure', () => {
   const broken = { name: 'b.test.ts', status: 'failed', message: 'Cannot find module x\n at y', assertionResults: [] };
-  const tally = tallyVitest('unit', { testResults: [...reportOf('passed').testResults, broken] }, 1);
+  const tally = tallyVitest('unit', { testResults: [...reportOf('passed').testResults, broken] }, { exitCode: 1 });
   expect(formatTally(tally)).toBe('1 passed, 1 failed');
   expect(tally.notes).toEqual(['FAILED unit: b.test.ts: Cannot find module x']);
 });
 
 test('a run without a report is a failure, whatever its exit code', () => {
-  expect(formatTally(tallyVitest('kube', undefined, 137))).toBe('0 passed, 1 failed');
-  expect(formatTally(tallyVitest('kube', undefined, 0))).toBe('0 passed, 1 failed');
+  expect(formatTally(tallyVitest('kube', undefined, { exitCode: 137 }))).toBe('0 passed, 1 failed');
+  expect(formatTally(tallyVitest('kube', undefined, { exitCode: 0 }))).toBe('0 passed, 1 failed');
 });
 
 test('a run that ends badly although every test passed is a failure', () => {
-  expect(formatTally(tallyVitest('redis', reportOf('passed'), 1))).toBe('1 passed, 1 failed');
+  expect(formatTally(tallyVitest('redis', reportOf('passed'), { exitCode: 1 }))).toBe('1 passed, 1 failed');
+});
+
+test('an error outside of a test is a failure, with its cause', () => {
+  const tally = tallyVitest('redis', reportOf('passed'), { exitCode: 1, errors: ['Error: boom'] });
+  expect(formatTally(tally)).toBe('1 passed, 1 failed');
+  expect(tally.notes).toEqual(['FAILED redis: outside of a test: Error: boom']);
 });
 
 test('a suite that was not run is counted, with its reason', () => {
@@ -46,14 +52,14 @@ test('a suite that was not run is counted, with its reason', () => {
 });
 
 test('a suite without tests is a failure', () => {
-  expect(formatTally(tallyVitest('system', { testResults: [] }, 0))).toBe('0 passed, 1 failed');
+  expect(formatTally(tallyVitest('system', { testResults: [] }, { exitCode: 0 }))).toBe('0 passed, 1 failed');
 });
 
 test('the sum adds suites and checks, and keeps their notes', () => {
   const sum = addTallies([
     tallyCommand('types', 0),
     tallyCommand('lint', 2),
-    tallyVitest('unit', reportOf('passed'), 0),
+    tallyVitest('unit', reportOf('passed'), { exitCode: 0 }),
   ]);
   expect(sum).toEqual({ passed: 2, failed: 1, skipped: 0, notes: ['FAILED lint: exit code 2'] });
 });

@@ -37,8 +37,13 @@ export function tallySkipped(suite: string, reason: string): Tally {
  * or a run that failed for another reason (an unhandled error, a set-up, no tests).
  *
  * @param report undefined if none could be read
+ * @param run the exit code, and a line for each unhandled error
  */
-export function tallyVitest(suite: string, report: VitestReport | undefined, exitCode: number): Tally {
+export function tallyVitest(
+  suite: string,
+  report: VitestReport | undefined,
+  { exitCode, errors = [] }: { readonly exitCode: number; readonly errors?: readonly string[] },
+): Tally {
   let passed = 0;
   let failed = 0;
   let skipped = 0;
@@ -60,6 +65,8 @@ export function tallyVitest(suite: string, report: VitestReport | undefined, exi
       notes.push(`FAILED ${suite}: ${file.name}: ${firstLine(file.message) || 'it could not be run'}`);
     }
   }
+  failed += errors.length;
+  notes.push(...errors.map(error => `FAILED ${suite}: outside of a test: ${error}`));
   if (failed === 0 && (exitCode !== 0 || passed + skipped === 0)) {
     failed++;
     notes.push(`FAILED ${suite}: ${reasonOf(report, passed + skipped)}, see above`);

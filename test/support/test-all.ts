@@ -13,6 +13,7 @@ import {
   type VitestReport,
 } from './tally.ts';
 import { temporaryFolder } from './temporary-folder.ts';
+import { UNHANDLED_FILE } from './unhandled-errors.ts';
 
 /**
  * Runs the suites of the arguments, or all, one after the other; `waiting` runs beside `redis`, `kube`, and `system`.
@@ -38,19 +39,27 @@ const SHORT_NODE = 'test/node/install.test.ts';
 const BESIDE_WAITING = ['redis', 'kube', 'chart', 'image', 'system'];
 
 const LONGER =
-  'Longer, on demand: make bench, make test-api, make test-gitops, make test-model, make test-mutants, make test-node, make test-outages, make test-parts, make test-scale';
+  'Longer, on demand: make bench, make test-api, make test-gitops, make test-model, make test-mutants, make test-node, make test-outages, make test-scale';
 
 const running = new Set<ChildProcess>();
 
 /**
  * Runs a program in the project folder.
  *
- * @param output file descriptor. Default: the output of this process
+ * @param options `output`: file descriptor, by default the output of this process; `env`: more environment variables
  * @returns its exit code; 128 if a signal ended it
  */
-function run(command: string, args: readonly string[], output: 'inherit' | number = 'inherit'): Promise<number> {
+function run(
+  command: string,
+  args: readonly string[],
+  { output = 'inherit', env = {} }: { output?: 'inherit' | number | undefined; env?: Record<string, string> } = {},
+): Promise<number> {
   return new Promise(resolve => {
-    const child = spawn(command, args, { cwd: ROOT, stdio: ['ignore', output, output] });
+    const child = spawn(command, args, {
+      cwd: ROOT,
+      stdio: ['ignore', output, output],
+      env: { ...process.env, ...env },
+    });
     running.add(child);
     child.once('error', error => {
       console.error(error.message);
@@ -65,11 +74,17 @@ function run(command: string, args: readonly string[], output: 'inherit' | numbe
 
 async function runProject(project: string, output?: number, files: readonly string[] = []): Promise<Tally> {
   const file = join(folder.path, `${project}.json`);
-  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${file}`];
+  const unhandled = join(folder.path, `${project}.errors`);
+  const reporters = ['default', 'json', join(ROOT, 'test', 'support', 'unhandled-errors.ts')];
   const vitest = join(ROOT, 'node_modules', 'vitest', 'vitest.mjs');
-  const exitCode = await run(process.execPath, [vitest, 'run', '--project', project, ...files, ...reporters], output);
+  const options = [...reporters.map(each => `--reporter=${each}`), `--outputFile.json=${file}`];
+  const exitCode = await run(process.execPath, [vitest, 'run', '--project', project, ...files, ...options], {
+    output,
+    env: { [UNHANDLED_FILE]: unhandled },
+  });
   const report: VitestReport | undefined = await readFile(file, 'utf8').then(JSON.parse, () => undefined);
-  return tallyVitest(project, report, exitCode);
+  const errors = await readFile(unhandled, 'utf8').catch(() => '');
+  return tallyVitest(project, report, { exitCode, errors: errors.split('\n').filter(Boolean) });
 }
 
 /** Begins a suite whose output is printed when it ends. */

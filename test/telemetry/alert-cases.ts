@@ -10,9 +10,7 @@ export interface AlertCase {
 
 const ready = (role: string, instance = 'a') => `sluice_role_ready{role="${role}",instance="${instance}"}`;
 const allReady: Input = {
-  ...Object.fromEntries(
-    ['controller', 'ingress', 'router', 'dispatcher', 'facade'].map(role => [ready(role), '1x120']),
-  ),
+  ...Object.fromEntries(['controller', 'ingress', 'dispatcher', 'facade'].map(role => [ready(role), '1x120'])),
   'sluice_build_info{instance="a",version="1"}': '1x120',
 };
 const leader = (instance: string) => `leader_election_master_status{name="sluice-controller",instance="${instance}"}`;
@@ -56,13 +54,16 @@ const share = (part: string, rest: string, firing: number, silent: number): Aler
 
 export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
   SluiceRoleMissing: {
-    firing: { ...allReady, [ready('router')]: '0x120' },
-    silent: { ...allReady, [ready('router', 'b')]: '0x120' },
+    firing: { ...allReady, [ready('dispatcher')]: '0x120' },
+    silent: { ...allReady, [ready('dispatcher', 'b')]: '0x120' },
   },
-  SluiceReplicaNotReady: { firing: { [ready('router')]: '0x120' }, silent: { [ready('router')]: '0x14 1x106' } },
+  SluiceReplicaNotReady: {
+    firing: { [ready('dispatcher')]: '0x120' },
+    silent: { [ready('dispatcher')]: '0x14 1x106' },
+  },
   SluiceRoleImpaired: {
-    firing: { 'sluice_role_impaired{role="router",reason="RedisUnavailable",instance="a"}': '1x120' },
-    silent: { 'sluice_role_impaired{role="router",reason="RedisUnavailable",instance="a"}': '0x120' },
+    firing: { 'sluice_role_impaired{role="dispatcher",reason="RedisUnavailable",instance="a"}': '1x120' },
+    silent: { 'sluice_role_impaired{role="dispatcher",reason="RedisUnavailable",instance="a"}': '0x120' },
   },
   SluiceAdmissionPoliciesMissing: {
     firing: { 'sluice_admission_policies_missing{role="facade",instance="a"}': '1x120' },
@@ -116,10 +117,24 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
   SluiceIngressSlow: slow('sluice_ingress_request_duration_seconds', '1'),
   SluiceQueueFull: grows('sluice_ingress_events_total{result="full"}', 1, 0),
   SluiceRoutingStuck: stays('sluice_work_overdue_seconds{index="queues"}', 31, 29),
-  SluiceRoutingLate: slow('sluice_router_lag_seconds', '30'),
-  SluiceRouterFailing: grows('sluice_router_failures_total', 13, 11),
+  SluiceControlDataMissing: {
+    firing: { 'sluice_dispatcher_parts_held_seconds{cause="control_data"}': '31x120' },
+    silent: {
+      'sluice_dispatcher_parts_held_seconds{cause="control_data"}': '29x120',
+      'sluice_dispatcher_parts_held_seconds{cause="catching_up"}': '31x120',
+    },
+  },
+  SluiceRoutingLate: {
+    firing: { 'sluice_dispatcher_parts_held_seconds{cause="wide_event"}': '61x120' },
+    silent: {
+      'sluice_dispatcher_parts_held_seconds{cause="catching_up"}': '59x120',
+      // Accounts that have used their tokens are told by an alert of their own.
+      'sluice_dispatcher_parts_held_seconds{cause="tokens"}': '61x120',
+    },
+  },
   SluiceAccountsOutOfTokens: stays('sluice_controller_accounts_short', 1, 0),
-  SluiceDeliveryStuck: stays('sluice_work_overdue_seconds{index="subscriptions"}', 31, 29),
+  SluiceDeliveryStuck: stays('sluice_work_overdue_seconds{index="parts"}', 31, 29),
+  SluiceDispatcherFull: stays('sluice_dispatcher_claims{instance="a"}', 3_901, 3_900),
   SluiceClaimsLost: {
     firing: { 'sluice_dispatcher_returned_claims_total{cause="lost"}': '0+13x120' },
     silent: {

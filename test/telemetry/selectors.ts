@@ -27,15 +27,3 @@ export function missingFrom(series: readonly Series[], expression: string): stri
   }
   return missing;
 }
-
-/** What a PromQL expression has on either side of its operators `or` and `unless`. */
-export function alternativesOf(expression: string): string[] {
-  return expression.split(/ (?:or|unless) /);
-}
-
-/** Whether an expression is about one of these metrics, of which `names` has the names without suffixes. */
-export function mentions(names: ReadonlySet<string>, expression: string): boolean {
-  return Array.from(expression.matchAll(OURS), ([, name = '']) => name.replace(/_(?:bucket|sum|count)$/, '')).some(
-    name => names.has(name),
-  );
-}

@@ -97,18 +97,13 @@ const DEFINITIONS: Readonly<Record<Role, Definition>> = {
     resources: { requests: { cpu: '100m', memory: '256Mi' }, limits: { memory: '512Mi' } },
   },
   ingress: {
-    description: 'Accepts events at /events.',
+    description: 'Accepts events at /events, and routes them to subscriptions.',
     serves: { name: 'events', number: 8080, path: '/events' },
     replicas: 2,
     resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '256Mi' } },
   },
-  router: {
-    description: 'Moves accepted events to the inboxes of subscriptions.',
-    replicas: 2,
-    resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '256Mi' } },
-  },
   dispatcher: {
-    description: 'Delivers events from inboxes to endpoints.',
+    description: 'Delivers events to endpoints.',
     connects: ['internet'],
     replicas: 2,
     resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '512Mi' } },

@@ -108,7 +108,7 @@ function reachablePackages(
   kept: ReadonlyMap<string, readonly string[]>,
 ): ReadonlySet<string> {
   const found = new Set<string>();
-  const sourceFiles = globSync('**/*.ts', { cwd: sources }).map(path => join(sources, path));
+  const sourceFiles = globSync('**/*.js', { cwd: sources }).map(path => join(sources, path));
   const pending: { readonly from: string; readonly files: readonly string[] }[] = [{ from: '', files: sourceFiles }];
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     for (const name of new Set(next.files.flatMap(mentionsIn))) {

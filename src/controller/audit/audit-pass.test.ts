@@ -3,7 +3,7 @@ import { createManualClock } from '../../../test/support/manual-clock.ts';
 import { createAuditPass } from './audit-pass.ts';
 import type { Difference } from './drift.ts';
 
-const DIFFERENCE: Difference = { id: 'x', what: 'gate', removes: false };
+const DIFFERENCE: Difference = { id: 'x', what: 'activation', removes: false };
 
 /** Passes on a clock that only the test moves; every tenant takes `lookMs` to look at. */
 function start(options: {

@@ -1,4 +1,4 @@
-import type { ControlAudit } from '../../redis/control-audit.ts';
+import type { ControlAudit } from '../../record/control-audit.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import { type Clock, sleep } from '../../time/clock.ts';
 import type { Audit } from './audit.ts';

@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type AuditedTenant, createAuditedTenant } from '../../../test/support/controller/audited-tenant.ts';
 import type { RedisClient } from '../../redis/client.ts';
-import { accountKeys, CLUSTER_KEYS, inboxKeys, integrationKeys, queueKeys, tenantKeys } from '../../redis/keys.ts';
+import { accountKeys, CLUSTER_KEYS, integrationKeys, queueKeys, tenantKeys } from '../../redis/keys.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 
 /** Commands and scripts that only read. */
-const READS = new Set(['hashes', 'probe', 'smembers', 'hscan', 'zscan', 'hgetall']);
+const READS = new Set(['hashes', 'probe', 'smembers', 'hscan', 'hgetall', 'hmget', 'read-page', 'slots']);
 
 function keysOf(t: AuditedTenant) {
   return {
@@ -21,7 +21,7 @@ function keysOf(t: AuditedTenant) {
 async function dump(redis: RedisClient, t: AuditedTenant): Promise<object> {
   const k = keysOf(t);
   const hash = async (key: string) => {
-    const { since: _, skipTo: _2, fence: _3, ...fields } = await redis.readHash(key);
+    const { since: _, fence: _2, ...fields } = await redis.readHash(key);
     return fields;
   };
   const activations = [...(await t.control.readActivations(t.integration))];
@@ -31,7 +31,6 @@ async function dump(redis: RedisClient, t: AuditedTenant): Promise<object> {
     keys: await hash(k.t.keys),
     index: await hash(k.t.index),
     subscribers: await hash(k.t.subs('orders')),
-    gates: [...(await t.control.readGates(t.tenant))].toSorted(),
     queue: await hash(k.q.meta),
     integration: await hash(k.i.meta),
     subscription: await hash(k.i.sub(t.sub)),
@@ -45,10 +44,6 @@ type Keys = ReturnType<typeof keysOf>;
 
 /** What somebody does to Redis by hand, and what the audit calls it. */
 const DAMAGE: readonly [string, string, (k: Keys, t: AuditedTenant) => Command[]][] = [
-  ['a gate goes', 'gate', (k, t) => [['zrem', k.t.gates, `red\0${t.integration}`]]],
-  ['a gate comes', 'gate', (k, t) => [['zadd', k.t.gates, 0, `black\0${t.integration}`]]],
-  ['a gate of an unknown integration comes', 'gate', k => [['zadd', k.t.gates, 0, 'black\0int_x']]],
-  ['all gates go', 'gate', k => [['del', k.t.gates]]],
   ['an active key goes', 'activation', k => [['hdel', k.i.act, 'red']]],
   ['an active key comes', 'activation', k => [['hset', k.i.act, 'black', 5]]],
   [
@@ -57,14 +52,6 @@ const DAMAGE: readonly [string, string, (k: Keys, t: AuditedTenant) => Command[]
     k => [
       ['hdel', k.i.act, 'red'],
       ['hset', k.i.act, 'black', 5],
-    ],
-  ],
-  [
-    'one gate goes and another comes',
-    'gate',
-    (k, t) => [
-      ['zrem', k.t.gates, `red\0${t.integration}`],
-      ['zadd', k.t.gates, 0, `black\0${t.integration}`],
     ],
   ],
   ['an active key is garbled', 'activation', k => [['hset', k.i.act, 'red', 'x']]],
@@ -110,7 +97,7 @@ const DAMAGE: readonly [string, string, (k: Keys, t: AuditedTenant) => Command[]
   [
     'the whole slot of a tenant goes',
     'tenant',
-    k => [k.t.meta, k.t.gates, k.t.keys, k.t.index, k.t.subs('orders')].map(key => ['del', key] as const),
+    k => [k.t.meta, k.t.keys, k.t.index, k.t.subs('orders')].map(key => ['del', key] as const),
   ],
   ['a tenant is not listed', 'membership', (k, t) => [['srem', k.c.tenants, t.tenant]]],
   ["an account's plan is another", 'account', k => [['hset', k.a.meta, 'plan', 'Metered']]],
@@ -155,26 +142,14 @@ onEachRedis(redis => {
     expect(t.events).toHaveLength(1);
   });
 
-  test('a queue that was damaged keeps its position, a subscription what it knows of its inbox', async () => {
-    const { q, i } = keysOf(t);
-    await redis().call('hset', q.meta, 'cur', '5-5', 'gen', 'x');
-    await redis().call('hset', q.behind, 'int_x/sub_x.y', '1-1');
-    await redis().call('hset', i.sub(t.sub), 'last', 'ref', 'inc', 'x', 'onUnblock', 'skip');
-    await t.pass();
-    expect(await redis().call('hget', q.meta, 'cur')).toBe('5-5');
-    expect(await redis().call('exists', q.behind)).toBe(1);
-    expect(await redis().readHash(i.sub(t.sub))).toMatchObject({ last: 'ref' });
-    expect(await redis().call('hexists', i.sub(t.sub), 'skipTo')).toBe(0);
-  });
-
   test('what is gone at the second look was on its way', async () => {
     const { t: keys, i } = keysOf(t);
     const listed = await t.listed();
-    await redis().call('zrem', keys.gates, `red\0${t.integration}`);
+    await redis().call('hdel', i.act, 'red');
     await redis().call('hset', i.sub(t.sub), 'route', 'paused');
     const first = await t.audit.compareTenant(t.name, listed);
-    expect(first.map(({ what }) => what).toSorted()).toEqual(['gate', 'subscription']);
-    await redis().call('zadd', keys.gates, 0, `red\0${t.integration}`);
+    expect(first.map(({ what }) => what).toSorted()).toEqual(['activation', 'subscription']);
+    await redis().call('hset', i.act, 'red', 5);
     await redis().call('hset', i.sub(t.sub), 'route', 'open');
     // Another difference than the first: it counts when it stays.
     await redis().call('del', keys.keys);
@@ -201,7 +176,6 @@ onEachRedis(redis => {
     test('an activation that really exists is not removed, and the cache is listed anew', async () => {
       const violet = t.activation('violet');
       await redis().call('hset', keysOf(t).i.act, 'violet', 5);
-      await redis().call('zadd', keysOf(t).t.gates, 0, `violet\0${t.integration}`);
       t.actual.pairs = [violet];
       t.actual.onRelist = what => {
         if (what === 'activations') t.put('Activation', violet);
@@ -209,14 +183,12 @@ onEachRedis(redis => {
       await t.pass();
       expect(t.relisted).toContain('activations');
       expect(await redis().call('hget', keysOf(t).i.act, 'violet')).toBe('5');
-      expect(await redis().call('zscore', keysOf(t).t.gates, `violet\0${t.integration}`)).toBe('0');
       expect(t.events).toEqual([]);
     });
 
     test('nor when the routes are damaged as well, which are mended', async () => {
       const violet = t.activation('violet');
       await redis().call('hset', keysOf(t).i.act, 'violet', 5);
-      await redis().call('zadd', keysOf(t).t.gates, 0, `violet\0${t.integration}`);
       await redis().call('hdel', keysOf(t).t.keys, 'ab'.repeat(32));
       t.actual.pairs = [violet];
       t.actual.onRelist = what => {
@@ -255,52 +227,22 @@ onEachRedis(redis => {
     await t.tenants.sync(t.name);
     t.calls.length = 0;
     expect(await t.look()).toEqual([]);
-    // 500 names a command, in both places.
-    expect(t.calls.length).toBeLessThan(150);
+    // 500 names a command, 200 in the part.
+    expect(t.calls.length).toBeLessThan(250);
     expect(t.calls).not.toContain('hscan');
     await redis().call('hdel', keysOf(t).i.act, 'k7', 'k19999');
-    await redis().call('zadd', keysOf(t).t.gates, 0, `black\0${t.integration}`);
+    await redis().call('hset', keysOf(t).i.act, 'black', 5);
     expect((await t.look()).map(({ id }) => id.split(' ').slice(0, 2).join(' '))).toEqual([
       'activation +',
       'activation +',
-      'gate -',
+      'activation -',
     ]);
     // So many that single pairs are not kept.
-    await redis().call('del', keysOf(t).t.gates);
+    await redis().call('del', keysOf(t).i.act);
     const found = await t.look();
-    expect(found.map(({ id }) => id)).toContain('many gate');
+    expect(found.map(({ id }) => id)).toContain('many activation');
     expect(found.length).toBeLessThan(3);
     await t.pass();
-    expect(await redis().call('zcard', keysOf(t).t.gates)).toBe(20_003);
     expect(await redis().call('hlen', keysOf(t).i.act)).toBe(20_003);
-  });
-
-  test('what a queue held before its stream was made again ends by itself after the retention', async () => {
-    const before = queueKeys(t.tenant, 'orders', (await redis().call('hget', keysOf(t).q.meta, 'gen')) as string);
-    for (const key of [before.events, before.bodies]) await redis().call('xadd', key, '1-1', 'g', 'red');
-    t.put('CatalogStream', {
-      ...t.objects.stream,
-      metadata: { ...t.objects.stream.metadata, uid: `another-${t.name}` },
-    });
-    await t.tenants.sync(t.name);
-    for (const key of [before.events, before.bodies]) {
-      const ttlMs = Number(await redis().call('pttl', key));
-      expect(ttlMs).toBeGreaterThan(0);
-      expect(ttlMs).toBeLessThanOrEqual(3_600_000);
-    }
-  });
-
-  test('an inbox whose subscription is made again ends by itself after the retention', async () => {
-    const { i } = keysOf(t);
-    const before = inboxKeys(t.integration, t.sub, (await redis().call('hget', i.sub(t.sub), 'inc')) as string);
-    await redis().call('xadd', before.log, '1-1', 'g', 'red');
-    t.put('Subscription', {
-      ...t.objects.subscription,
-      metadata: { ...t.objects.subscription.metadata, uid: 'another' },
-    });
-    await t.tenants.sync(t.name);
-    const ttlMs = Number(await redis().call('pttl', before.log));
-    expect(ttlMs).toBeGreaterThan(0);
-    expect(ttlMs).toBeLessThanOrEqual(3_600_000);
   });
 });

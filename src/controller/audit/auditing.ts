@@ -1,10 +1,9 @@
 import type { KubeClient } from '../../kube/client.ts';
 import type { AnyObject } from '../../kube/object.ts';
 import { slimObject } from '../../kube/object.ts';
-import type { ControlAudit } from '../../redis/control-audit.ts';
-import type { TenantReading } from '../../redis/control-reader.ts';
-import type { ControlStore } from '../../redis/control-store.ts';
-import type { ControlSweep } from '../../redis/control-sweep.ts';
+import type { StateAudit } from '../../record/control-audit.ts';
+import type { ControlStore } from '../../record/control-store.ts';
+import type { ControlSweep } from '../../record/control-sweep.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Registry } from '../../telemetry/metrics.ts';
 import type { Clock } from '../../time/clock.ts';
@@ -17,23 +16,22 @@ import type { Tenants } from '../routes/tenants.ts';
 import { createAudit } from './audit.ts';
 import { createAuditMetrics } from './audit-metrics.ts';
 import { type AuditPass, createAuditPass } from './audit-pass.ts';
+import type { ComparisonDeps } from './comparison.ts';
 import { createGarbageCollector } from './garbage-collector.ts';
 import { createPacer } from './pacer.ts';
 
-export interface AuditingDeps {
+export interface AuditingDeps extends Pick<ComparisonDeps, 'noteHealths' | 'noteDeliveries'> {
   readonly client: Pick<KubeClient, 'list'>;
   readonly caches: Caches;
   readonly tenants: Tenants;
   readonly control: ControlStore;
   /** Creates a reader for the control state. It should wait for `pace` before each command. */
-  readonly openAudit: (pace: () => Promise<void>) => ControlAudit;
+  readonly openAudit: (pace: () => Promise<void>) => StateAudit;
   readonly purger: ControlSweep;
   readonly fence: () => number;
   readonly controllers: Pick<Controllers, 'enqueue' | 'isPending'>;
   /** Called at the end of each pass. */
   readonly onPass: () => void;
-  readonly noteHealths: (subs: Iterable<string>, texts: ReadonlyMap<string, string>) => void;
-  readonly noteDeliveries: (found: TenantReading['deliveries']) => void;
   readonly events: Pick<EventRecorder, 'record'>;
   readonly nowMs: () => number;
   readonly clock: Clock;
@@ -78,7 +76,6 @@ export function createAuditing(deps: AuditingDeps): AuditPass {
       noteDeliveries: deps.noteDeliveries,
       events: deps.events,
       metrics,
-      nowMs,
       log,
     }),
     garbage: createGarbageCollector({

@@ -1,8 +1,8 @@
 import { publicId, tenantId } from '../../core/ids/ids.ts';
-import type { ControlAudit } from '../../redis/control-audit.ts';
-import { planRoutes } from '../../redis/control-plan.ts';
-import type { TenantReading } from '../../redis/control-reader.ts';
+import type { StateAudit, SubscriptionState } from '../../record/control-audit.ts';
+import { planRoutes } from '../../record/control-plan.ts';
 import type { Caches } from '../caches/caches.ts';
+import type { FoundDelivery } from '../kinds/subscription/delivery-status/delivery-watch.ts';
 import { isEmpty } from '../routes/tenant.ts';
 import type { Tenants } from '../routes/tenants.ts';
 import { type Difference, differencesOfPlan } from './drift.ts';
@@ -11,7 +11,7 @@ import { compareParts } from './part-comparison.ts';
 
 export interface ComparisonDeps {
   readonly caches: Pick<Caches, 'Account' | 'Workspace' | 'Integration' | 'Activation'>;
-  readonly store: Omit<ControlAudit, 'readTenants'>;
+  readonly store: Omit<StateAudit, 'readTenants'>;
   readonly tenants: Pick<Tenants, 'stored' | 'isCurrent'>;
   readonly isPaused: (tenant: string) => boolean;
   readonly enqueueTenant: (name: string) => void;
@@ -23,9 +23,22 @@ export interface ComparisonDeps {
    */
   readonly noteHealths: (subs: Iterable<string>, texts: ReadonlyMap<string, string>) => void;
   /** Records the delivery state by subscription id (`sub_…`). */
-  readonly noteDeliveries: (found: TenantReading['deliveries']) => void;
-  /** Current time in milliseconds, according to the Redis clock. */
-  readonly nowMs: () => number;
+  readonly noteDeliveries: (found: ReadonlyMap<string, FoundDelivery>) => void;
+}
+
+/** Passes on what the parts keep of subscriptions. */
+function noteStates(
+  { noteHealths, noteDeliveries }: ComparisonDeps,
+  states: ReadonlyMap<string, SubscriptionState>,
+): void {
+  const healths = new Map<string, string>();
+  const deliveries = new Map<string, FoundDelivery>();
+  for (const [sub, state] of states) {
+    if (state.health !== undefined) healths.set(sub, state.health);
+    deliveries.set(sub, { ...state.deliveries, inc: state.inc });
+  }
+  noteHealths(states.keys(), healths);
+  noteDeliveries(deliveries);
 }
 
 /** Returns the differences of a tenant. @param listed tenants listed with control state in Redis */
@@ -42,18 +55,12 @@ export async function compareTenant(
     deps.enqueueTenant(name);
     return [];
   }
-  const { stored: found, healths, deliveries } = await store.readRoutes(tenantId(name), [stored.routes]);
-  for (const { subscriptions } of Object.values(found.routes.integrations)) {
-    deps.noteHealths(Object.keys(subscriptions), healths);
-  }
-  deps.noteDeliveries(deliveries);
+  const { stored: found } = await store.readRoutes(tenantId(name), [stored.routes]);
+  noteStates(deps, await store.parts.readStates(stored.routes));
   const gates = await compareGates({ caches, store, isPending: deps.isPairPending }, name, stored.routes);
-  const parts =
-    store.parts === undefined
-      ? []
-      : await compareParts({ caches, parts: store.parts, isPending: deps.isPairPending }, name, stored.routes);
+  const parts = await compareParts({ caches, parts: store.parts, isPending: deps.isPairPending }, name, stored.routes);
   if (tenants.stored(name) !== stored) return [];
-  const differences = [...parts, ...differencesOfPlan(planRoutes(found, stored.routes, deps.nowMs())), ...gates];
+  const differences = [...parts, ...differencesOfPlan(planRoutes(found, stored.routes)), ...gates];
   if (!listed.has(tenantId(name))) differences.push({ id: 'membership', what: 'membership', removes: false });
   return differences;
 }

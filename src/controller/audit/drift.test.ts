@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { type Difference, differencesOfPlan, inBoth } from './drift.ts';
 
 const planOf = (
-  ...ops: [command: 'HSET' | 'HSETNX' | 'HDEL' | 'DEL' | 'PEXPIRE', key: string, ...args: (string | number)[]][]
+  ...ops: [command: 'HSET' | 'HSETNX' | 'HDEL' | 'DEL', key: string, ...args: (string | number)[]][]
 ) => ({
   patches: [{ meta: 'm', ops: ops.map(([command, key, ...args]) => ({ command, key, args })) }],
   ready: [],
@@ -26,11 +26,7 @@ describe('what a plan would still write', () => {
   test('is the same a moment later', () => {
     const at = (ms: number) =>
       differencesOfPlan(
-        planOf(
-          ['HSET', '{i:i}:s:s', 'skipTo', ms],
-          ['HSETNX', '{i:i}:s:s', 'since', ms],
-          ['HSET', '{i:i}:meta', 'state', 'active', 'since', ms],
-        ),
+        planOf(['HSETNX', '{i:i}:s:s', 'since', ms], ['HSET', '{i:i}:meta', 'state', 'active', 'since', ms]),
       );
     expect(at(1)).toEqual(at(2));
     expect(at(1).map(({ what }) => what)).toEqual(['integration']);
@@ -59,7 +55,7 @@ describe('what a plan would still write', () => {
 });
 
 test('only what both looks found counts', () => {
-  const of = (...ids: string[]): Difference[] => ids.map(id => ({ id, what: 'gate', removes: false }));
+  const of = (...ids: string[]): Difference[] => ids.map(id => ({ id, what: 'activation', removes: false }));
   expect(inBoth(of('a', 'b'), of('b', 'c'))).toEqual(of('b'));
   expect(inBoth(of(), of('b'))).toEqual([]);
 });

@@ -1,4 +1,4 @@
-import type { PatchOp, RoutesPlan } from '../../redis/control-plan.ts';
+import type { PatchOp, RoutesPlan } from '../../record/control-plan.ts';
 
 /**
  * The parts of the control state being compared. These are used as metric labels, and are also included in the Event.
@@ -13,7 +13,6 @@ export const DRIFTED = [
   'subscription',
   'ready',
   'activation',
-  'gate',
   'membership',
   'account',
   'part',
@@ -37,8 +36,8 @@ export interface Difference {
   readonly removes: boolean;
 }
 
-/** These fields hold the time of the repair and must therefore be ignored when comparing. */
-const MOMENTARY = new Set(['since', 'skipTo']);
+/** Holds the time of the repair and must therefore be ignored when comparing. */
+const MOMENTARY = new Set(['since']);
 
 /** Returns the plan's changes that have yet to be written, one difference per key. */
 export function differencesOfPlan({ patches, ready }: Pick<RoutesPlan, 'patches' | 'ready'>): Difference[] {

@@ -1,6 +1,6 @@
 import { tenantId } from '../../core/ids/ids.ts';
-import type { ControlAudit, ListedPart } from '../../redis/control-audit.ts';
-import type { ControlStore } from '../../redis/control-store.ts';
+import type { ListedPart, StateAudit } from '../../record/control-audit.ts';
+import type { ControlStore } from '../../record/control-store.ts';
 import type { Caches } from '../caches/caches.ts';
 import type { Tenants } from '../routes/tenants.ts';
 import { createOrphanParts } from './orphan-parts.ts';
@@ -11,7 +11,7 @@ import { closeUnnamedTenant } from './unnamed-tenant.ts';
 export interface GarbageCollectorDeps extends OrphanRemovalDeps {
   readonly caches: Pick<Caches, 'Workspace' | 'CatalogStream' | 'Integration' | 'Subscription'>;
   readonly tenants: Pick<Tenants, 'names' | 'between' | 'prune'>;
-  readonly store: Pick<ControlAudit, 'readIndexes' | 'readRoutes' | 'probe' | 'parts'>;
+  readonly store: Pick<StateAudit, 'readIndexes' | 'readRoutes' | 'probe' | 'parts'>;
   readonly control: Pick<ControlStore, 'patch' | 'readTenant' | 'applyParts'>;
   readonly isPaused: (tenant: string) => boolean;
   readonly fence: () => number;
@@ -20,7 +20,7 @@ export interface GarbageCollectorDeps extends OrphanRemovalDeps {
   readonly enqueueTenant: (name: string) => void;
 }
 
-type Indexes = Awaited<ReturnType<ControlAudit['readIndexes']>>;
+type Indexes = Awaited<ReturnType<StateAudit['readIndexes']>>;
 
 /** Maximum number of tenants processed in a single pass. */
 const MOST_TENANTS = 50;

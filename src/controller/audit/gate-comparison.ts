@@ -1,22 +1,22 @@
-import { publicId, tenantId } from '../../core/ids/ids.ts';
+import { publicId } from '../../core/ids/ids.ts';
 import type { TenantRoutes } from '../../core/routing/routes.ts';
-import type { ControlAudit } from '../../redis/control-audit.ts';
+import type { ControlAudit } from '../../record/control-audit.ts';
 import type { Caches } from '../caches/caches.ts';
 import { isOpen } from '../kinds/activation/open-gates.ts';
 import type { Difference } from './drift.ts';
 import { activationsOf, createGateDifferences } from './gate-differences.ts';
-import { createGateProbe, parseGate } from './gate-probe.ts';
+import { createGateProbe } from './gate-probe.ts';
 
 export interface CompareGatesDeps {
   readonly caches: Pick<Caches, 'Workspace' | 'Integration' | 'Activation'>;
-  readonly store: Pick<ControlAudit, 'probe' | 'scanActivations' | 'scanGates'>;
+  readonly store: Pick<ControlAudit, 'probe' | 'scanActivations'>;
   /** Whether the pair is queued or waiting to be retried, in which case a difference is to be expected. */
   readonly isPending: (pair: string) => boolean;
 }
 
 /**
- * Compares a tenant's open group keys in Redis with its objects. Redis keeps the group keys in two places, so both need
- * to be compared. Reading happens in parts, which means that only the differences are held in memory.
+ * Compares a tenant's open group keys that are recorded in Redis with its objects. Reading happens a slice at a time, which
+ * means that only the differences are held in memory.
  */
 export async function compareGates(
   deps: CompareGatesDeps,
@@ -24,25 +24,18 @@ export async function compareGates(
   routes: TenantRoutes,
 ): Promise<Difference[]> {
   const { caches, store } = deps;
-  const tenant = tenantId(namespace);
   const names = integrationNames(caches, namespace, routes);
   const differences = createGateDifferences(deps, namespace, names);
-  const probe = createGateProbe(store, tenant, (what, integration, groupKey) =>
-    differences.add(what, integration, groupKey, false),
+  const probe = createGateProbe(store, (integration, groupKey) =>
+    differences.add('activation', integration, groupKey, false),
   );
   for (const [integration, name] of names) {
     await probe.expect(integration, name === undefined ? [] : openGroupKeys(caches, namespace, name));
   }
-  // Only read all group keys from a place when it holds more of them than expected.
-  for (const place of await probe.finish()) {
-    if (place === tenant) {
-      for await (const gates of store.scanGates(tenant)) {
-        for (const gate of gates) differences.add('gate', ...parseGate(gate), true);
-      }
-    } else {
-      for await (const groupKeys of store.scanActivations(place)) {
-        for (const groupKey of groupKeys) differences.add('activation', place, groupKey, true);
-      }
+  // Only read all group keys of an integration when Redis holds more of them than expected.
+  for (const integration of await probe.finish()) {
+    for await (const groupKeys of store.scanActivations(integration)) {
+      for (const groupKey of groupKeys) differences.add('activation', integration, groupKey, true);
     }
   }
   return differences.all();

@@ -9,8 +9,8 @@ import type { Difference } from './drift.ts';
  */
 const MOST_PAIRS = 1_000;
 
-/** A place in Redis where open group keys are kept: an integration, the tenant's index, or a part of a stream. */
-export type Place = 'activation' | 'gate' | 'part-activation';
+/** A place in Redis where open group keys are kept: the record of an integration, or a part of a stream. */
+export type Place = 'activation' | 'part-activation';
 
 /** Returns the cached Activations of a pair. */
 export function activationsOf(
@@ -65,7 +65,7 @@ export function createGateDifferences(
       if (differences.length <= MOST_PAIRS) return differences;
       // There are too many differences, so we return a single one per place, using the same id in each comparison.
       // Some of them must be assumed to be removals, since we did not keep them all.
-      return (['activation', 'gate', 'part-activation'] as const).flatMap(what =>
+      return (['activation', 'part-activation'] as const).flatMap(what =>
         differences.some(each => each.what === what) ? [{ id: `many ${what}`, what, removes: true }] : [],
       );
     },

@@ -1,15 +1,14 @@
-import type { ControlAudit, Probe } from '../../redis/control-audit.ts';
-import type { Place } from './gate-differences.ts';
+import type { ControlAudit, Probe } from '../../record/control-audit.ts';
 
 /** Maximum number of names per probe. */
 const PROBE_NAMES = 500;
 
-/** Called with an integration's (`int_…`) group key that should be in a place in Redis but isn't. */
-type OnMissing = (what: Place, integration: string, groupKey: string) => void;
+/** Called with an integration's (`int_…`) group key that should be in Redis but isn't. */
+type OnMissing = (integration: string, groupKey: string) => void;
 
-/** Creates a probe to check whether a tenant's expected open group keys exist in Redis. The check is done in parts. */
-export function createGateProbe(store: Pick<ControlAudit, 'probe'>, tenant: string, onMissing: OnMissing) {
-  /** Number of group keys in Redis per integration (`int_…`) or tenant (`ten_…`). */
+/** Creates a probe to check whether a tenant's expected open group keys exist in Redis, a slice at a time. */
+export function createGateProbe(store: Pick<ControlAudit, 'probe'>, onMissing: OnMissing) {
+  /** Number of group keys in Redis per integration (`int_…`). */
   const sizes = new Map<string, number>();
   /** How many of the expected group keys exist in Redis. */
   const present = new Map<string, number>();
@@ -21,21 +20,15 @@ export function createGateProbe(store: Pick<ControlAudit, 'probe'>, tenant: stri
     batch = [];
     names = 0;
     for (const [i, { size, missing }] of (await store.probe(probes)).entries()) {
-      const probe = probes[i] as Probe;
-      const place = 'groupKeys' in probe ? probe.integration : tenant;
-      const expected = 'groupKeys' in probe ? probe.groupKeys : probe.gates;
-      sizes.set(place, size);
-      present.set(place, (present.get(place) ?? 0) + expected.length - missing.length);
-      for (const each of missing) {
-        if ('groupKeys' in probe) onMissing('activation', probe.integration, each);
-        else onMissing('gate', ...parseGate(each));
-      }
+      const { integration, groupKeys } = probes[i] as Probe;
+      sizes.set(integration, size);
+      present.set(integration, (present.get(integration) ?? 0) + groupKeys.length - missing.length);
+      for (const each of missing) onMissing(integration, each);
     }
   }
 
-  async function expectPart(integration: string, groupKeys: readonly string[]): Promise<void> {
+  async function expectSlice(integration: string, groupKeys: readonly string[]): Promise<void> {
     batch.push({ integration, groupKeys });
-    if (groupKeys.length > 0) batch.push({ tenant, gates: groupKeys.map(each => `${each}\0${integration}`) });
     names += 1 + groupKeys.length;
     if (names >= PROBE_NAMES) await flush();
   }
@@ -45,31 +38,21 @@ export function createGateProbe(store: Pick<ControlAudit, 'probe'>, tenant: stri
      * Sets the expected group keys of an integration. Must be called once per integration, with all of its group keys.
      */
     async expect(integration: string, groupKeys: Iterable<string>): Promise<void> {
-      let part: string[] = [];
+      let slice: string[] = [];
       let isAsked = false;
       for (const groupKey of groupKeys) {
-        part.push(groupKey);
-        if (part.length < PROBE_NAMES) continue;
-        await expectPart(integration, part);
-        part = [];
+        slice.push(groupKey);
+        if (slice.length < PROBE_NAMES) continue;
+        await expectSlice(integration, slice);
+        slice = [];
         isAsked = true;
       }
-      if (part.length > 0 || !isAsked) await expectPart(integration, part);
+      if (slice.length > 0 || !isAsked) await expectSlice(integration, slice);
     },
-    /**
-     * Finishes the probe and returns the integrations that have more group keys in Redis than expected. If the same
-     * applies to the tenant's index, the tenant will be included too.
-     */
+    /** Finishes the probe and returns the integrations that have more group keys in Redis than expected. */
     async finish(): Promise<string[]> {
-      batch.push({ tenant, gates: [] });
       await flush();
-      return [...sizes].flatMap(([place, size]) => (size > (present.get(place) ?? 0) ? [place] : []));
+      return [...sizes].flatMap(([integration, size]) => (size > (present.get(integration) ?? 0) ? [integration] : []));
     },
   };
-}
-
-/** Parses a gate of the form `group key\0integration`. */
-export function parseGate(gate: string): [integration: string, groupKey: string] {
-  const end = gate.lastIndexOf('\0');
-  return [gate.slice(end + 1), gate.slice(0, end)];
 }

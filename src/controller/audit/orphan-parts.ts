@@ -1,10 +1,10 @@
-import type { ListedPart, PartAudit } from '../../redis/control-audit.ts';
-import type { ControlSweep } from '../../redis/control-sweep.ts';
+import type { ListedPart, PartAudit } from '../../record/control-audit.ts';
+import type { ControlSweep } from '../../record/control-sweep.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { AuditMetrics } from './audit-metrics.ts';
 
 export interface OrphanPartsDeps {
-  readonly parts: PartAudit | undefined;
+  readonly parts: Pick<PartAudit, 'scan'>;
   readonly purger: Pick<ControlSweep, 'purgePart'>;
   readonly fence: () => number;
   readonly metrics: Pick<AuditMetrics, 'swept'>;
@@ -36,7 +36,6 @@ export function createOrphanParts(deps: OrphanPartsDeps) {
     },
     /** Returns the orphans that were already found by the previous call. */
     async find(isOwned: IsOwned): Promise<ListedPart[]> {
-      if (deps.parts === undefined) return [];
       const found = new Map<string, ListedPart>();
       for await (const page of deps.parts.scan()) {
         for (const part of page) if (!isOwned(part)) found.set(nameOf(part), part);
@@ -47,7 +46,7 @@ export function createOrphanParts(deps: OrphanPartsDeps) {
     },
     /** Removes a part unless something in it is undelivered. */
     async remove(part: ListedPart, fence: number): Promise<void> {
-      if ((await deps.purger.purgePart?.(fence, part, deps.nowMs())) !== true) return;
+      if (!(await deps.purger.purgePart(fence, part, deps.nowMs()))) return;
       deps.metrics.swept('part');
       deps.log.info({ tenant: part.tenant, what: 'part', entry: `${part.queue}:${part.number}` }, 'removed an orphan');
     },

@@ -1,8 +1,7 @@
-import type { TenantRoutes } from '../../core/routing/routes.ts';
-import type { ControlAudit } from '../../redis/control-audit.ts';
-import type { PatchOp } from '../../redis/control-plan.ts';
-import type { ControlStore } from '../../redis/control-store.ts';
-import type { ControlSweep } from '../../redis/control-sweep.ts';
+import type { ControlAudit } from '../../record/control-audit.ts';
+import type { PatchOp } from '../../record/control-plan.ts';
+import type { ControlStore } from '../../record/control-store.ts';
+import type { ControlSweep } from '../../record/control-sweep.ts';
 import { CLUSTER_KEYS, tenantKeys } from '../../redis/keys.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { AuditMetrics, Swept } from './audit-metrics.ts';
@@ -62,8 +61,7 @@ export async function removeOrphans(
     }
   }
   for (const { queue, gen } of orphans.queues) {
-    const isOpen = await hasOpenReferences(purger, routes, index, { queue, gen });
-    if (!(await purger.purgeQueue(fence, { tenant, queue, gen, isOpen }, nowMs, dryRun))) continue;
+    if (!(await purger.purgeQueue(fence, { tenant, queue, gen }, nowMs, dryRun))) continue;
     note('queue', `q:${queue}`);
     if (!dryRun) ops.push({ command: 'UNLINK', key: t.subs(queue), args: [] });
   }
@@ -81,21 +79,4 @@ export async function removeOrphans(
     note('tenant');
   }
   return count;
-}
-
-/** Returns true if a retained inbox has open references to events in the queue. */
-async function hasOpenReferences(
-  purger: Pick<ControlSweep, 'countOpen'>,
-  routes: TenantRoutes,
-  index: Readonly<Record<string, string>>,
-  { queue, gen }: { readonly queue: string; readonly gen: string },
-): Promise<boolean> {
-  for (const [integration, { subscriptions }] of Object.entries(routes.integrations)) {
-    for (const [sub, route] of Object.entries(subscriptions)) {
-      if (route.queue !== queue || route.gen !== gen || !(`s:${integration}:${sub}` in index)) continue;
-      const stream = { tenant: routes.tenant, queue };
-      if ((await purger.countOpen({ integration, sub, inc: route.inc, stream })) > 0) return true;
-    }
-  }
-  return false;
 }

@@ -1,7 +1,7 @@
 import { generationOf, publicId } from '../../core/ids/ids.ts';
 import type { TenantRoutes } from '../../core/routing/routes.ts';
 import type { AnyObject } from '../../kube/object.ts';
-import type { StoredInbox } from '../../redis/control-sweep.ts';
+import type { StoredInbox } from '../../record/control-sweep.ts';
 import type { Caches } from '../caches/caches.ts';
 
 /** Data in Redis owned by a tenant's objects, including objects that have yet to be applied. */

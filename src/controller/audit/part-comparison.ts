@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { TenantRoutes } from '../../core/routing/routes.ts';
-import type { PartAudit, PartDifference } from '../../redis/control-audit.ts';
+import type { PartAudit, PartDifference } from '../../record/control-audit.ts';
 import type { Difference } from './drift.ts';
 import { type CompareGatesDeps, integrationNames, openGroupKeys } from './gate-comparison.ts';
 import { createGateDifferences } from './gate-differences.ts';

@@ -1,12 +1,13 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type AuditedPart, createAuditedPart } from '../../../test/support/controller/audited-part.ts';
 import { createIngest } from '../../part/log/ingest.ts';
+import { withoutSubscription } from '../../record/tenant-index.ts';
 import type { RedisClient } from '../../redis/client.ts';
-import { CLUSTER_KEYS, integrationKeys, tenantKeys } from '../../redis/keys.ts';
+import { CLUSTER_KEYS, integrationKeys } from '../../redis/keys.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 
 /** Commands and scripts that only read. */
-const READS = new Set(['hashes', 'probe', 'smembers', 'hscan', 'zscan', 'hgetall', 'hmget', 'read-page']);
+const READS = new Set(['hashes', 'probe', 'smembers', 'hscan', 'zscan', 'hgetall', 'hmget', 'read-page', 'slots']);
 
 const OTHER = '0'.repeat(8);
 const SINCE = '0'.repeat(15);
@@ -117,6 +118,26 @@ onEachRedis(redis => {
     expect([w.t.queue.tenants.size, w.t.events]).toEqual([0, []]);
   });
 
+  test('a subscription that was deleted leaves nothing to mend, also if its group keys change afterwards', async () => {
+    const { subscription } = w.t.objects;
+    const inc = (await redis().call('hget', integrationKeys(w.t.integration).sub(w.t.sub), 'inc')) as string;
+    const inbox = { integration: w.t.integration, sub: w.t.sub, inc };
+    w.t.remove('Subscription', subscription);
+    await w.t.tenants.sync(w.t.name);
+    await w.t.tenants.remove(
+      w.t.name,
+      subscription.metadata.uid,
+      fence => w.t.control.dropInbox(fence, w.t.tenant, inbox, 3_600_000),
+      left => withoutSubscription(left, inbox),
+    );
+    await w.t.tenants.sync(w.t.name);
+    w.t.put('Activation', w.t.activation('violet'));
+    await w.t.reconcilePair(`${w.t.name}/ada/violet`);
+    expect(await redis().readHash(w.k.keys)).toEqual({ '': '1' });
+    await w.t.pass();
+    expect([w.t.repaired, w.t.events]).toEqual([[], []]);
+  });
+
   test('a pair that a worker has before it is not damaged', async () => {
     await redis().call('hdel', w.k.keys, 'red');
     w.t.queue.pairs.add(`${w.t.name}/ada/red`);
@@ -127,7 +148,6 @@ onEachRedis(redis => {
     const violet = w.t.activation('violet');
     await redis().call('hset', w.k.keys, 'violet', w.slot + SINCE);
     await redis().call('hset', integrationKeys(w.t.integration).act, 'violet', 5);
-    await redis().call('zadd', tenantKeys(w.t.tenant).gates, 0, `violet\0${w.t.integration}`);
     w.t.actual.pairs = [violet];
     w.t.actual.onRelist = what => {
       if (what === 'activations') w.t.put('Activation', violet);

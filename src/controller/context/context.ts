@@ -1,8 +1,7 @@
 import type { KindName } from '../../api/kinds/kinds.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { AnyObject } from '../../kube/object.ts';
-import type { ControlStore } from '../../redis/control-store.ts';
-import type { HintIndex } from '../../redis/hints.ts';
+import type { ControlStore } from '../../record/control-store.ts';
 import type { Caches } from '../caches/caches.ts';
 import { OutageError, ReconcileError } from '../engine/outcome.ts';
 import type { Tenants } from '../routes/tenants.ts';
@@ -19,8 +18,6 @@ export interface Context {
   readonly caches: Caches;
   readonly tenants: Tenants;
   readonly control: ControlStore;
-  readonly queueHints: Pick<HintIndex, 'lower'>;
-  readonly inboxHints: Pick<HintIndex, 'lower'>;
   /** Tracks which accounts have queues waiting for tokens. Undefined means that we don't know yet. */
   readonly shortages: {
     readonly isShort: (account: string) => boolean | undefined;

@@ -1,4 +1,4 @@
-import type { ControlStore } from '../../redis/control-store.ts';
+import type { ControlStore } from '../../record/control-store.ts';
 import type { Clock } from '../../time/clock.ts';
 import type { Caches } from '../caches/caches.ts';
 import type { KeySource } from '../engine/keyed-controller.ts';

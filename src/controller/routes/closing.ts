@@ -1,9 +1,9 @@
 import { type ClosedTenant, closeRoutes } from '../../core/routing/close-routes.ts';
 import type { TenantRoutes } from '../../core/routing/routes.ts';
 import type { TenantSnapshot } from '../../core/routing/snapshot.ts';
-import { type Fields, planRoutes, type RoutesPlan, type StoredRoutes } from '../../redis/control-plan.ts';
+import { type Fields, planRoutes, type StoredRoutes } from '../../record/control-plan.ts';
+import { subscribersOf } from '../../record/tenant-index.ts';
 import { tenantKeys } from '../../redis/keys.ts';
-import { subscribersOf } from '../../redis/tenant-index.ts';
 import { type ApplyDeps, applyRoutes } from './apply.ts';
 
 /** Result of closing a tenant's routes while its workspace is paused. */
@@ -25,8 +25,7 @@ export interface ClosingDeps extends ApplyDeps {
  * neither will data lost by Redis.
  *
  * @param stored the routes in Redis
- * @param fresh whether `stored` was just read. Needed because an earlier leader may have stopped after closing a route
- * but before waking its queue.
+ * @param fresh whether `stored` was just read
  */
 export async function applyClosing(
   deps: ClosingDeps,
@@ -41,6 +40,7 @@ export async function applyClosing(
   const nowMs = deps.nowMs();
   if (fresh) await deps.exclusively(name, () => closeStaleGates(deps, name, fence, stored.routes));
   const { routes, closed, paused } = closeRoutes(stored.routes, deps.gather(name), nowMs);
+  if (fresh) await deps.exclusively(name, () => closeParts(deps, name, fence, routes));
   const left = staleSubscribers(stored);
   // Any other differences won't be repaired until the pause is over.
   const had: StoredRoutes = {
@@ -48,10 +48,8 @@ export async function applyClosing(
     ready: stored.ready,
     ...(left.size === 0 ? {} : { hashes: left }),
   };
-  const ended = fresh ? closedIn(routes) : [];
-  if (routes === stored.routes && left.size + ended.length === 0) return { stored: had, closed, paused, seen };
-  const planned = planRoutes(had, routes, nowMs);
-  const plan = { ...planned, opened: fresh ? ended : planned.opened, ready: [] };
+  if (routes === stored.routes && left.size === 0) return { stored: had, closed, paused, seen };
+  const plan = { ...planRoutes(had, routes), ready: [] };
   const written = await applyRoutes(deps, { name, fence, stored: had, plan, wanted: routes, first: false });
   return { stored: written, closed, paused, seen };
 }
@@ -68,32 +66,21 @@ async function closeStaleGates(deps: ClosingDeps, name: string, fence: number, r
   for (const integration of Object.keys(routes.integrations)) {
     for (const groupKey of (await control.readActivations(integration)).keys()) {
       if (!isOpen(integration, groupKey)) {
-        await control.setActivation(fence, deps.nowMs(), integration, groupKey, null, []);
+        await control.setActivation(fence, integration, groupKey, null);
       }
     }
   }
-  const { meta, gates: key } = tenantKeys(routes.tenant);
-  const stale = [...(await control.readGates(routes.tenant))].filter(gate => {
-    const [groupKey = '', integration = ''] = gate.split('\0');
-    return !isOpen(integration, groupKey);
-  });
-  if (stale.length === 0) return;
-  await control.patch(fence, [{ meta, ops: stale.map(gate => ({ command: 'ZREM' as const, key, args: [gate] })) }]);
 }
 
-/** Returns the closed subscriptions, which allows the router to drop the events still queued for them. */
-function closedIn({ queues, integrations }: TenantRoutes): RoutesPlan['opened'] {
-  return Object.entries(integrations).flatMap(([integration, { subscriptions }]) =>
-    Object.entries(subscriptions)
-      .filter(([, { route, queue }]) => route === 'closed' && Object.hasOwn(queues, queue))
-      .map(([sub, { inc, queue }]) => ({ queue, integration, sub, inc })),
-  );
+/** Closes in parts what neither these routes nor the objects open. */
+function closeParts({ control, openGates }: ClosingDeps, name: string, fence: number, routes: TenantRoutes) {
+  let gates: ReturnType<typeof openGates> | undefined;
+  return control.closeParts(fence, routes, () => (gates ??= openGates(name)));
 }
 
 /**
  * Returns subscriber lists containing stale entries, by key. Each list includes both stale and correct entries. Stale
- * entries are left behind when a controller stops while closing routes, and need to be removed since the router still
- * reads them.
+ * entries are left behind when a controller stops while closing routes.
  */
 function staleSubscribers({ routes, hashes }: StoredRoutes): Map<string, Fields> {
   const left = new Map<string, Fields>();

@@ -1,5 +1,5 @@
 import type { TenantRoutes } from '../../core/routing/routes.ts';
-import type { StoredRoutes } from '../../redis/control-plan.ts';
+import type { StoredRoutes } from '../../record/control-plan.ts';
 import type { SyncDeps } from './sync.ts';
 import type { Tenant } from './tenant.ts';
 

@@ -2,10 +2,11 @@ import { tenantId } from '../../core/ids/ids.ts';
 import type { CompiledTenant } from '../../core/routing/compile-routes.ts';
 import type { TenantSnapshot } from '../../core/routing/snapshot.ts';
 import type { AnyObject } from '../../kube/object.ts';
-import { planRoutes } from '../../redis/control-plan.ts';
-import type { ControlStore } from '../../redis/control-store.ts';
+import { planRoutes } from '../../record/control-plan.ts';
+import type { ControlStore } from '../../record/control-store.ts';
 import { type ApplyDeps, applyRoutes } from './apply.ts';
 import { applyClosing, changedByClosing } from './closing.ts';
+import { keepLost } from './lost-routes.ts';
 import { changedObjects, isEmpty, type Tenant, versionOf } from './tenant.ts';
 
 export interface SyncDeps extends ApplyDeps {
@@ -41,13 +42,12 @@ export async function syncTenant(deps: SyncDeps, tenant: Tenant): Promise<void> 
     throw markFailed(deps, tenant, error);
   }
   await deps.prepare(name);
-  const nowMs = deps.nowMs();
   const seen = versionsOf(deps, name);
-  const compiled = deps.compile(name, nowMs);
+  const compiled = deps.compile(name, deps.nowMs());
   const { compiled: had, failed } = tenant;
   let written: boolean;
   try {
-    written = await write(deps, tenant, compiled, nowMs);
+    written = await write(deps, tenant, compiled);
   } catch (error) {
     throw markFailed(deps, tenant, error);
   }
@@ -59,7 +59,7 @@ export async function syncTenant(deps: SyncDeps, tenant: Tenant): Promise<void> 
 }
 
 /** Writes the routes. Returns false if the tenant has none, neither in Redis nor in its objects. */
-async function write(deps: SyncDeps, tenant: Tenant, compiled: CompiledTenant, nowMs: number): Promise<boolean> {
+async function write(deps: SyncDeps, tenant: Tenant, compiled: CompiledTenant): Promise<boolean> {
   const { name, remembered } = tenant;
   const fence = deps.fence();
   // A tenant without any previous routes is treated as if we hadn't read it yet.
@@ -73,8 +73,9 @@ async function write(deps: SyncDeps, tenant: Tenant, compiled: CompiledTenant, n
     tenant.stored = stored;
     return false;
   }
-  const plan = planRoutes(stored, compiled.routes, nowMs);
-  tenant.stored = await applyRoutes(deps, { name, fence, stored, plan, wanted: compiled.routes, first });
+  const wanted = keepLost(compiled.routes, stored, remembered);
+  const plan = planRoutes(stored, wanted);
+  tenant.stored = await applyRoutes(deps, { name, fence, stored, plan, wanted, first });
   tenant.remembered = tenant.stored.routes;
   return true;
 }

@@ -1,7 +1,7 @@
 import type { CompiledTenant } from '../../core/routing/compile-routes.ts';
 import type { TenantRoutes } from '../../core/routing/routes.ts';
 import type { AnyObject } from '../../kube/object.ts';
-import type { StoredRoutes } from '../../redis/control-plan.ts';
+import type { StoredRoutes } from '../../record/control-plan.ts';
 import type { Closing } from './closing.ts';
 import { createExclusiveRuns, type ExclusiveRuns } from './exclusive-runs.ts';
 

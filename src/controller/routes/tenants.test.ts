@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { TenantRoutes } from '../../core/routing/routes.ts';
 import type { TenantSnapshot } from '../../core/routing/snapshot.ts';
-import type { StoredRoutes } from '../../redis/control-plan.ts';
-import type { ControlStore } from '../../redis/control-store.ts';
+import type { StoredRoutes } from '../../record/control-plan.ts';
+import type { ControlStore } from '../../record/control-store.ts';
 import { createTenants } from './tenants.ts';
 
 const meta = (name: string, namespace = 'acme') => ({
@@ -76,8 +76,6 @@ function start() {
     objectsOf: () => [],
     isPaused: () => state.paused,
     openGates: () => new Map(),
-    queueHints: { lower: async () => {} },
-    inboxHints: { lower: async () => {} },
     exclusively: (_name, restore) => restore(),
     onChanged: (_name, uids) => state.changed.push(uids === 'all' ? uids : [...uids].toSorted()),
   });
@@ -129,7 +127,7 @@ describe('tenants', () => {
   test('look at the activations of what is new, and of nothing else', async () => {
     const { tenants, state } = start();
     await tenants.sync('acme');
-    expect(state.calls.filter(each => each.startsWith('read'))).toEqual(['readTenant', 'readActivations', 'readGates']);
+    expect(state.calls.filter(each => each.startsWith('read'))).toEqual(['readTenant', 'readActivations']);
     state.calls.length = 0;
     state.blocks = ['b1'];
     await tenants.sync('acme');
@@ -148,8 +146,8 @@ describe('tenants', () => {
     state.blocks = ['b1'];
     await tenants.sync('acme');
     await tenants.sync('acme');
-    // Writes its name only, which is there already. Reads everything once.
-    expect(state.calls).toEqual(['enlist', 'readTenant', 'readGates', 'enlist']);
+    // Writes its name only, which is there already. Reads everything once, and closes what is open without a record.
+    expect(state.calls).toEqual(['enlist', 'readTenant', 'closeParts', 'enlist']);
     expect(tenants.isSynced('acme')).toBe(false);
     expect(state.changed).toEqual([[], []]);
     state.changed.length = 0;

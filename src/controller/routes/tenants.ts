@@ -4,7 +4,7 @@ import { createRoutesMade } from '../../core/routing/routes-made.ts';
 import type { TenantSnapshot } from '../../core/routing/snapshot.ts';
 import { cacheBehind } from '../../kube/kube-error.ts';
 import type { AnyObject } from '../../kube/object.ts';
-import { planRoutes, type StoredRoutes } from '../../redis/control-plan.ts';
+import { planRoutes, type StoredRoutes } from '../../record/control-plan.ts';
 import type { InForce } from './closing.ts';
 import { type Drop, type Leaves, removeData } from './removal.ts';
 import { type SyncDeps, syncTenant } from './sync.ts';
@@ -69,8 +69,7 @@ export function createTenants(deps: TenantsDeps) {
     /** Whether the routes in Redis match the objects. */
     isCurrent: (name: string): boolean => {
       const stored = tenants.get(name)?.stored;
-      const nowMs = deps.nowMs();
-      return stored !== undefined && isCurrent(stored, compile(name, nowMs).routes, nowMs);
+      return stored !== undefined && isCurrent(stored, compile(name, deps.nowMs()).routes);
     },
     /**
      * Drops the UIDs of objects that no longer exist, as well as tenants without any objects or data in Redis other
@@ -116,9 +115,9 @@ async function awaitClosed(tenant: Tenant, object: AnyObject, run: Run): Promise
   return { routes: closing.stored.routes, paused: closing.paused };
 }
 
-function isCurrent(stored: StoredRoutes, routes: TenantRoutes, nowMs: number): boolean {
+function isCurrent(stored: StoredRoutes, routes: TenantRoutes): boolean {
   if (isEmpty(stored.routes) && isEmpty(routes)) return true;
-  const { patches, ready } = planRoutes(stored, routes, nowMs);
+  const { patches, ready } = planRoutes(stored, routes);
   return patches.length + ready.length === 0;
 }
 

@@ -33,27 +33,3 @@ export interface EventProgress {
   readonly endedMs?: number;
   readonly reason?: string;
 }
-
-/**
- * Reads a delivery's progress from Redis, which is either `<pending|inflight|retrying> <attempts> <lapses> <due ms>` or
- * the record `<outcome> <ms> <attempts> <reason> <latency ms, or ->`. Both are followed by the failed attempts,
- * (`<ms>,<result>,<latency ms>`)*.
- */
-export function parseEventProgress(text: string): EventProgress {
-  const [state = '', first = '', second = '', third = '', ...rest] = text.split(' ');
-  if (OPEN_STATES.includes(state as EventState)) {
-    const progress = { state: state as EventState, attempts: Number(first), history: rest.map(parseAttempt) };
-    // After a 410 response, nothing is due until the endpoint is enabled again.
-    return state === 'retrying' && third !== '0' ? { ...progress, dueMs: Number(third) } : progress;
-  }
-  const [latency = '-', ...failed] = rest;
-  const endedMs = Number(first);
-  const history = failed.map(parseAttempt);
-  if (latency !== '-') history.push({ atMs: endedMs, result: third, latencyMs: Number(latency) });
-  return { state: state as EventState, attempts: Number(second), history, endedMs, reason: third };
-}
-
-function parseAttempt(text: string): Attempt {
-  const [ms, result = '', latency] = text.split(',');
-  return { atMs: Number(ms), result, latencyMs: Number(latency) };
-}

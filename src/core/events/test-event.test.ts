@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest';
 import { isRef, refMs, refOfStreamId } from '../ids/refs.ts';
-import { isTestRef, testEvent, testRef } from './test-event.ts';
+import { isTestRef, testEvent } from './test-event.ts';
 
 const NOW_MS = 1_800_000_000_000;
+const testRef = (number: number) => refOfStreamId(`${NOW_MS}-${2 ** 25 - 32 + number}`);
 
-test('refs of tests are refs, of their time, and like none of a queue', () => {
-  const refs = Array.from({ length: 32 }, (_, n) => testRef(NOW_MS + 0.5, n));
+test('refs of tests are the last 32 of a millisecond', () => {
+  const refs = Array.from({ length: 32 }, (_, n) => testRef(n));
   expect(new Set(refs).size).toBe(32);
   for (const ref of refs) {
     expect(isRef(ref) && isTestRef(ref)).toBe(true);
@@ -17,7 +18,7 @@ test('refs of tests are refs, of their time, and like none of a queue', () => {
 });
 
 test('the event follows from its ref: the same wherever it is made', () => {
-  const ref = testRef(NOW_MS, 3);
+  const ref = testRef(3);
   const { meta, body } = testEvent(ref, 'sub_0123456789abcdefghjk');
   expect(testEvent(ref, 'sub_0123456789abcdefghjk')).toEqual({ meta, body });
   expect(meta).toMatchObject({ type: 'sluice.test', groupKey: '', time: NOW_MS, contentType: 'application/json' });

@@ -1,27 +1,16 @@
 import { publicEventId } from '../ids/public-event-id.ts';
-import { refMs, refOfStreamId } from '../ids/refs.ts';
+import { refMs } from '../ids/refs.ts';
 import type { EventMeta } from './event-meta.ts';
 
 /** Type of a test event sent by a partner to its endpoint. */
 const TEST_EVENT_TYPE = 'sluice.test';
 
-/** A sequence never used by queues, as this would take 33 million events in one millisecond. */
-const FIRST_TEST_SEQUENCE = 2 ** 25 - 32;
-/** How such a sequence appears in a ref, minus its last character. */
+/** The last 32 sequences of a millisecond as a ref has them, minus the last character. Events of a log never have one. */
 const TEST_MARK = 'zzzz';
 const MARK_AT = 10;
 
 /**
- * Returns the ref of a test event requested at `nowMs`. To tell test events in the same millisecond apart, `number` (0
- * to 31) is used.
- */
-export function testRef(nowMs: number, number: number): string {
-  return refOfStreamId(`${Math.floor(nowMs)}-${FIRST_TEST_SEQUENCE + (number % 32)}`);
-}
-
-/**
- * Returns true if a ref belongs to a test event. These aren't stored in a queue, since they can be derived from their
- * ref.
+ * Returns true if a ref belongs to a test event. These aren't in a log, since they can be derived from their ref.
  */
 export function isTestRef(ref: string): boolean {
   return ref.startsWith(TEST_MARK, MARK_AT);

@@ -16,31 +16,24 @@ export interface Balance {
   readonly remainingTokens?: number;
 }
 
-/** A queue whose next event costs more tokens than its account has left. */
+/** A stream whose next event costs more tokens than its account has left. */
 export interface Shortage {
   /** `ten_…:queue` */
   readonly queue: string;
   /** Number of tokens needed for the next event, or 0 if the account was unknown. */
   readonly tokens: number;
-  /** Time of the router's last request, in milliseconds. */
+  /** Time of the queue's last request, in milliseconds. */
   readonly atMs: number;
 }
 
-/** Routers send two requests within this time, so an older shortage must have ended unless there are no tokens left. */
+/** Queues that wait send several requests within this time, so an older shortage has ended unless no tokens are left. */
 const SHORTAGE_LASTS_MS = 90_000;
 
-/** Returns true if a queue is waiting for more tokens than the account has. */
+/** Returns true if a stream is waiting for more tokens than the account has. */
 export function isShort(balance: Balance, shortages: readonly Shortage[], nowMs: number): boolean {
   const left = balance.includedTokens - balance.usedTokens;
   return (
     balance.plan === 'Free' &&
     shortages.some(({ tokens, atMs }) => tokens > left && (left <= 0 || nowMs - atMs < SHORTAGE_LASTS_MS))
   );
-}
-
-/** Returns how many of these costs, starting with the first, are fully covered by the tokens. */
-export function coveredBy(costs: readonly number[], tokens: number): number {
-  let left = tokens;
-  const end = costs.findIndex(cost => (left -= cost) < 0);
-  return end < 0 ? costs.length : end;
 }

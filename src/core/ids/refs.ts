@@ -27,10 +27,15 @@ function decode(text: string, from: number, to: number): number {
   return value;
 }
 
+/** Returns the ref for a position. */
+export function refOf(ms: number, sequence: number): string {
+  return encode(ms, MS_CHARS) + encode(sequence, SEQ_CHARS);
+}
+
 /** Returns the ref for stream id `ms-seq`. */
 export function refOfStreamId(id: string): string {
   const dash = id.indexOf('-');
-  return encode(Number(id.slice(0, dash)), MS_CHARS) + encode(Number(id.slice(dash + 1)), SEQ_CHARS);
+  return refOf(Number(id.slice(0, dash)), Number(id.slice(dash + 1)));
 }
 
 /** Returns the stream id `ms-seq` for a ref. */

@@ -116,9 +116,9 @@ export const REQUEST_PROBLEMS = {
   },
   unsupported_media_type: {
     status: 415,
-    title: 'The content type is not supported',
+    title: 'The content type or encoding is not supported',
     remedy:
-      'Use application/json for /waas. Events can have any content type except CloudEvents batches and CloudEvents formats other than JSON.',
+      'Use application/json for /waas. Events can have any content type except CloudEvents batches and CloudEvents formats other than JSON. Bodies cannot be compressed: leave out the header Content-Encoding.',
   },
   invalid_request: {
     status: 422,
@@ -129,6 +129,6 @@ export const REQUEST_PROBLEMS = {
     status: 429,
     title: 'Too many requests',
     remedy:
-      'Wait for the number of seconds in Retry-After, and then retry. The RateLimit headers contain your remaining quota.',
+      'Wait for the number of seconds in Retry-After, and then retry. The headers RateLimit and RateLimit-Policy contain your remaining calls and the limit.',
   },
 } as const satisfies Readonly<Record<string, ProblemKind>>;

@@ -105,7 +105,7 @@ export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions)
     const blocks = coveringBlocks(to, from);
     for (const block of blocks) paused.set(block.uid, (paused.get(block.uid) ?? 0) + 1);
     const verdict = judge(subscription, blocks.length > 0, made, options);
-    // The route stays open. The router holds the queue instead, and events already in the inbox will be delivered.
+    // The route stays open. The part is held back instead, and events already in the inbox will be delivered.
     const short = verdict.live === 'Live' && snapshot.account?.short === true;
     verdicts.set(uid, short ? { ...verdict, live: 'InsufficientTokens' } : verdict);
     const routes = subscriptionsOf.get(to) ?? {};
@@ -136,8 +136,8 @@ export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions)
     integrationRoutes[id] = made.integration(spec, circumstances, () => ({ state, sinceMs, subscriptions }));
   }
   const payer = open ? publicId('Account', '', workspace.spec.account) : '';
-  // Closes the gate when the account is missing: the router will try to reserve tokens from an account that doesn't
-  // exist in Redis, and hold the queue.
+  // Closes the gate when the account is missing: parts ask for tokens from an account that doesn't exist in
+  // Redis, and are held back.
   const plan = open ? (snapshot.account?.plan ?? 'Free') : '';
   const routes: TenantRoutes = { tenant, payer, plan, keys: keysOf(snapshot), queues, integrations: integrationRoutes };
   return { routes, verdicts, paused };

@@ -21,9 +21,9 @@ test.each<[string, Partial<DispositionFacts>, EventDisposition]>([
     { progress, integration: 'closed' },
     { disposition: 'routed', progress },
   ],
-  ['the router noted why not', { noted: 'not_activated' }, { disposition: 'not_routed', reason: 'not_activated' }],
+  ['routing noted why not', { noted: 'not_activated' }, { disposition: 'not_routed', reason: 'not_activated' }],
   ['it has no group key', { groupKey: '' }, { disposition: 'not_routed', reason: 'missing_group_key' }],
-  ['the router has not come there', { cursor: '10-0' }, { disposition: 'waiting' }],
+  ['routing has not come there', { cursor: '10-0' }, { disposition: 'waiting' }],
   ['the very event was the last one', { cursor: '10-1' }, { disposition: 'not_routed', reason: 'not_subscribed' }],
   [
     'it is too late for its key, long behind',

@@ -2,20 +2,20 @@ import type { EventProgress } from '../events/event-state.ts';
 import { isAfter } from '../ids/refs.ts';
 import type { NotRoutedReason } from './reasons.ts';
 
-/** Anything older is only routed if its group key was already active when the event was accepted (`route.lua`). */
+/** Anything older is only routed if its group key was already active when the event was accepted. */
 export const YOUNG_MS = 10_000;
 /** Maximum clock difference for this check. */
 const GRACE_MS = 2_000;
 
 /** What Redis knows about an event and an integration. */
 export interface DispositionFacts {
-  /** Stream id of the event in its queue. */
+  /** Stream id of the event in its log. */
   readonly id: string;
   readonly groupKey: string;
-  /** Position of the router in the queue. */
+  /** How far the log has been routed. */
   readonly cursor: string;
   readonly integration: 'pending' | 'active' | 'closed';
-  /** Undefined if the integration isn't subscribed to the queue. */
+  /** Undefined if the integration isn't subscribed to the stream. */
   readonly subscription: { readonly behindAt: string | undefined } | undefined;
   /** When the group key was activated for the integration, in ms. Undefined if not active. */
   readonly activatedSinceMs: number | undefined;
@@ -23,7 +23,7 @@ export interface DispositionFacts {
   readonly nowMs: number;
   /** Progress of the event in the inbox, or undefined if it was never added there. */
   readonly progress: EventProgress | undefined;
-  /** Reason recorded by the router if the event wasn't routed. */
+  /** Reason recorded when the event wasn't routed. */
   readonly noted: NotRoutedReason | undefined;
 }
 
@@ -39,8 +39,8 @@ export interface EventDisposition {
 }
 
 /**
- * Returns what became of an event for an integration. If the integration was subscribed when the event was routed, the
- * router will have recorded a reason. For any other integration, the reason is its current state.
+ * Returns what became of an event for an integration. If the integration was subscribed when the event was routed, a reason
+ * will have been recorded. For any other integration, the reason is its current state.
  */
 export function dispositionOf(facts: DispositionFacts): EventDisposition {
   const { id, groupKey, cursor, integration, subscription, progress, noted } = facts;

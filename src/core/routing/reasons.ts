@@ -1,25 +1,28 @@
+/** Why an event isn't routed to an integration. */
+export const NOT_ROUTED = [
+  'missing_group_key',
+  'not_activated',
+  'not_subscribed',
+  'integration_pending',
+  'integration_closed',
+  'skipped_to_now',
+  'expired',
+] as const;
+
+export type NotRoutedReason = (typeof NOT_ROUTED)[number];
+
 /**
- * Why an event wasn't routed to an integration. Keys are used for metrics and answers. In Redis we use the codes
- * instead, storing a single letter per integration and event.
+ * Reasons counted for producers, in the order of the counts in Redis. Integrations without an open subscription are not
+ * counted, so the other reasons never appear there.
  */
-export const NOT_ROUTED = {
-  missing_group_key: 'm',
-  not_activated: 'a',
-  not_subscribed: 's',
-  integration_pending: 'p',
-  integration_closed: 'c',
-  skipped_to_now: 'k',
-  expired: 'e',
-} as const;
+export const COUNTED = [
+  'missing_group_key',
+  'not_activated',
+  'skipped_to_now',
+  'expired',
+] as const satisfies readonly NotRoutedReason[];
 
-export type NotRoutedReason = keyof typeof NOT_ROUTED;
-
-const WORDS = new Map(Object.entries(NOT_ROUTED).map(([word, code]) => [code as string, word as NotRoutedReason]));
-
-/** Returns the reason for a stored code, or undefined for a code this version doesn't know. */
-export function notRoutedReason(code: string): NotRoutedReason | undefined {
-  return WORDS.get(code);
-}
+export type CountedReason = (typeof COUNTED)[number];
 
 /**
  * Why an event is waiting in its queue for an integration. Once the reason ends, it will proceed, provided that this is

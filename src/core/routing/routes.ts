@@ -7,7 +7,7 @@ export interface TenantRoutes {
   readonly tenant: string;
   /** Account paying for distribution (`acc_…`). Empty if the workspace doesn't have one. */
   readonly payer: string;
-  /** Plan of the payer, or empty without one. With Metered, tokens are only counted and no batch reserves any. */
+  /** Plan of the payer, or empty without one. With Metered, tokens are only counted and routing never waits for any. */
   readonly plan: 'Free' | 'Metered' | '';
   /** Maps the SHA-256 (hex) of each ingress key to when it expires in ms, or '' for never. */
   readonly keys: Readonly<Record<string, string>>;

@@ -1,12 +1,12 @@
 import type { Span, Tracing } from '../../telemetry/tracing.ts';
+import type { StoredEvent } from './deliver.ts';
 import type { AttemptResult } from './endpoint-client.ts';
-import type { CachedEvent } from './event-cache.ts';
 import type { OpenSubscription } from './subscription.ts';
 
 /** Delivery the attempt belongs to. */
 export interface AttemptOf {
   readonly subscription: OpenSubscription;
-  readonly event: CachedEvent;
+  readonly event: StoredEvent;
   /** Number of attempts made before this one. */
   readonly attempts: number;
 }

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { type DeliverDeps, deliver, POISON_LAPSES } from './deliver.ts';
+import { type DeliverDeps, type Delivery, deliver, POISON_LAPSES } from './deliver.ts';
 import type { AttemptRequest, AttemptResult } from './endpoint-client.ts';
 import type { OpenSubscription } from './subscription.ts';
 
 const NOW = 1_800_000_000_000;
-const CLAIM = { lane: 'k', ref: '0'.repeat(15), attempts: 0, lapses: 0 };
+const DELIVERY = { attempts: 0, lapses: 0, replay: undefined, isTest: false, acceptedMs: NOW, claimedAtMs: 0 };
 const EVENT = { meta: { id: 'e1', groupKey: 'k', time: NOW, source: '/s' }, body: Buffer.from('body') };
 const subscription: OpenSubscription = {
   cfgv: 'v',
@@ -28,7 +28,12 @@ const answer = (change: Partial<AttemptResult>): AttemptResult => ({
   ...change,
 });
 
-async function run(result: AttemptResult, claim = CLAIM, event: typeof EVENT | undefined = EVENT, monotonicMs = 0) {
+async function run(
+  result: AttemptResult,
+  delivery: Delivery = DELIVERY,
+  event: typeof EVENT | undefined = EVENT,
+  monotonicMs = 0,
+) {
   const asked: AttemptRequest[] = [];
   const told: string[] = [];
   const deps: DeliverDeps = {
@@ -40,21 +45,14 @@ async function run(result: AttemptResult, claim = CLAIM, event: typeof EVENT | u
     wallMs: () => NOW + 7,
     monotonicMs: () => monotonicMs,
     random: () => 0.5,
-    onAttempt: (_result, completion) => told.push(completion.outcome),
+    onAttempt: (_result, outcome) => told.push(outcome),
   };
-  return { completion: await deliver(deps, subscription, claim, 'token', 0, event), asked, told };
+  return { ending: await deliver(deps, subscription, delivery, event), asked, told };
 }
 
-const base = { lane: 'k', ref: CLAIM.ref, token: 'token' };
-
-test('2xx is delivered, with the status in the record', async () => {
-  const { completion, asked, told } = await run(answer({ outcome: 'delivered', reason: 'http_2xx', status: 202 }));
-  expect(completion).toEqual({
-    ...base,
-    outcome: 'delivered',
-    record: `delivered ${NOW} 1 202 1`,
-    attempted: 'Succeeded',
-  });
+test('2xx is delivered, with the status as its reason', async () => {
+  const { ending, asked, told } = await run(answer({ outcome: 'delivered', reason: 'http_2xx', status: 202 }));
+  expect(ending).toEqual({ outcome: 'delivered', reason: '202', latencyMs: 1, attempted: 'Succeeded' });
   expect(asked).toEqual([
     {
       url: 'https://a.example/',
@@ -70,44 +68,43 @@ test.each([
   [0, 1_100],
   [1, 66_000],
 ])('after %d failed attempts the next one waits for the schedule and half of its jitter', async (attempts, waitMs) => {
-  const { completion } = await run(answer({ status: 500 }), { ...CLAIM, attempts });
-  const [attempt, responseBody] = [`${NOW},500,1`, Buffer.from('no')];
-  const answered = { attempted: 'HttpError', attempt, responseBody };
-  expect(completion).toEqual({ ...base, outcome: 'failed', dueMs: NOW + waitMs, ...answered });
+  const { ending } = await run(answer({ status: 500 }), { ...DELIVERY, attempts });
+  const answered = { attempted: 'HttpError', reason: '500', latencyMs: 1, responseBody: Buffer.from('no') };
+  expect(ending).toEqual({ outcome: 'failed', dueMs: NOW + waitMs, ...answered });
 });
 
 test('410 leaves the event open, whatever is left of the schedule; of an answer that was longer it is said', async () => {
   const gone = answer({ outcome: 'disabled', reason: 'gone', status: 410, truncated: true });
   for (const attempts of [0, 9]) {
-    const { completion, told } = await run(gone, { ...CLAIM, attempts });
+    const { ending, told } = await run(gone, { ...DELIVERY, attempts });
     const answered = { attempted: 'HttpError', responseBody: Buffer.from('no'), responseTruncated: true };
-    expect(completion).toEqual({ ...base, outcome: 'gone', attempt: `${NOW},410,1`, ...answered });
+    expect(ending).toEqual({ outcome: 'gone', reason: '410', latencyMs: 1, ...answered });
     expect(told).toEqual(['gone']);
   }
 });
 
 test('Retry-After lengthens the wait', async () => {
-  const { completion } = await run(answer({ status: 503, retryAfterMs: 30_000 }));
-  expect(completion.dueMs).toBe(NOW + 33_000);
+  const { ending } = await run(answer({ status: 503, retryAfterMs: 30_000 }));
+  expect(ending.dueMs).toBe(NOW + 33_000);
 });
 
 test('when the schedule is used up it is a dead letter, with the status or why there was none', async () => {
-  const last = { ...CLAIM, attempts: 2 };
-  expect((await run(answer({ status: 500 }), last)).completion.record).toBe(`dead ${NOW} 3 500 1`);
-  expect((await run(answer({ reason: 'timeout' }), last)).completion).toEqual({
-    ...base,
+  const last = { ...DELIVERY, attempts: 2 };
+  expect((await run(answer({ status: 500 }), last)).ending).toMatchObject({ outcome: 'dead', reason: '500' });
+  expect((await run(answer({ reason: 'timeout' }), last)).ending).toEqual({
     outcome: 'dead',
     attempted: 'Timeout',
-    record: `dead ${NOW} 3 timeout 1`,
+    reason: 'timeout',
+    latencyMs: 1,
     responseBody: Buffer.from('no'),
   });
 });
 
 test.each([
-  ['expired: retention took it', CLAIM, undefined, 0, 'expired'],
-  ['dead: its claims lapsed too often', { ...CLAIM, lapses: POISON_LAPSES }, EVENT, 0, 'dead'],
-  ['released: it waited too long for the wire', CLAIM, EVENT, 1_001, 'released'],
-] as const)('%s, without an attempt', async (_name, claim, event, waited, outcome) => {
+  ['expired: retention took it', DELIVERY, undefined, 0, 'expired'],
+  ['dead: its claims lapsed too often', { ...DELIVERY, lapses: POISON_LAPSES }, EVENT, 0, 'dead'],
+  ['released: it waited too long for the wire', DELIVERY, EVENT, 1_001, 'released'],
+] as const)('%s, without an attempt', async (_name, delivery, event, waited, outcome) => {
   const deps: string[] = [];
   const result = await deliver(
     {
@@ -122,9 +119,7 @@ test.each([
       onAttempt: () => {},
     },
     subscription,
-    claim,
-    'token',
-    0,
+    delivery,
     event,
   );
   expect(result.outcome).toBe(outcome);
@@ -133,17 +128,23 @@ test.each([
 });
 
 test('a claim that is on the wire within a second goes out', async () => {
-  const { asked } = await run(answer({ status: 500 }), CLAIM, EVENT, 1_000);
+  const { asked } = await run(answer({ status: 500 }), DELIVERY, EVENT, 1_000);
   expect(asked).toHaveLength(1);
 });
 
-test.each(['k\x01rpl_1', `k\x01rpl_1\0${CLAIM.ref}`])('a replay says so: lane %j', async lane => {
-  const { asked } = await run(answer({ status: 500 }), { ...CLAIM, lane });
+test('adds webhook-replay to a replay', async () => {
+  const { asked } = await run(answer({ status: 500 }), { ...DELIVERY, replay: 'rpl_1' });
   expect(asked[0]?.headers.slice(-2)).toEqual(['webhook-replay', 'rpl_1']);
 });
 
 test('an attempt that the dispatcher itself ended says nothing of the endpoint', async () => {
-  const { completion } = await run(answer({ reason: 'aborted' }));
-  expect(completion.outcome).toBe('failed');
-  expect(completion.attempted).toBeUndefined();
+  const { ending } = await run(answer({ reason: 'aborted' }));
+  expect(ending.outcome).toBe('failed');
+  expect(ending.attempted).toBeUndefined();
+});
+
+test('a test event that fails is not repeated, and its 410 disables nothing', async () => {
+  const test = { ...DELIVERY, isTest: true };
+  expect((await run(answer({ status: 500 }), test)).ending.outcome).toBe('dead');
+  expect((await run(answer({ outcome: 'disabled', reason: 'gone', status: 410 }), test)).ending.outcome).toBe('dead');
 });

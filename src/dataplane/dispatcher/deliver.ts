@@ -1,10 +1,9 @@
+import type { AttemptOutcome } from '../../api/delivery-status.ts';
 import { nextAttempt } from '../../core/delivery/backoff.ts';
-import { isTestRef } from '../../core/events/test-event.ts';
-import { type Claim, type Completion, replayOf } from '../../redis/inbox-store.ts';
+import type { EventMeta } from '../../core/events/event-meta.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
 import { endAttemptSpan, startAttemptSpan } from './attempt-span.ts';
 import type { AttemptResult, EndpointClient } from './endpoint-client.ts';
-import type { CachedEvent } from './event-cache.ts';
 import { SHOWN_OUTCOMES } from './outcome.ts';
 import type { OpenSubscription } from './subscription.ts';
 
@@ -19,6 +18,45 @@ export const POISON_LAPSES = 5;
  */
 const CLAIM_TO_WIRE_MS = 1_000;
 
+/** An event that was claimed for a subscription. */
+export interface Delivery {
+  /** Number of attempts that were made and failed. */
+  readonly attempts: number;
+  /** Number of claims that lapsed. */
+  readonly lapses: number;
+  /** Set for replays. */
+  readonly replay: string | undefined;
+  readonly isTest: boolean;
+  /** When ingress accepted the event, in milliseconds of the Redis clock. */
+  readonly acceptedMs: number;
+  /** When it was claimed, on the monotonic clock. */
+  readonly claimedAtMs: number;
+}
+
+/** An event as it was accepted. */
+export interface StoredEvent {
+  readonly meta: EventMeta;
+  readonly body: Buffer;
+}
+
+/** How a delivery ended, or goes on. */
+export interface Ending {
+  /** gone: answered with 410, which disables the endpoint; the event stays open. released: no attempt was made. */
+  readonly outcome: 'delivered' | 'dead' | 'expired' | 'failed' | 'gone' | 'released';
+  /** Status code, or why there is none. */
+  readonly reason: string;
+  /** Unset if no attempt was made. */
+  readonly latencyMs?: number;
+  /** How the attempt ended, for the status of the subscription. */
+  readonly attempted?: AttemptOutcome;
+  /** When a failed attempt is repeated. */
+  readonly dueMs?: number;
+  /** Response to a failed attempt, up to 16 KiB. */
+  readonly responseBody?: Buffer;
+  /** Set if the response was longer than that. */
+  readonly responseTruncated?: true;
+}
+
 export interface DeliverDeps {
   readonly attempt: EndpointClient['attempt'];
   /** Redis clock, used for stored times. */
@@ -27,30 +65,32 @@ export interface DeliverDeps {
   readonly wallMs: () => number;
   readonly monotonicMs: () => number;
   readonly random: () => number;
-  readonly onAttempt: (result: AttemptResult, completion: Completion) => void;
+  readonly onAttempt: (result: AttemptResult, outcome: Ending['outcome'], delivery: Delivery) => void;
   /** Optional. Attempts won't be traced if unset. */
   readonly tracing?: Tracing | undefined;
   /** Called when an event ends without a further attempt. */
-  readonly onGivenUp?: (outcome: Completion['outcome']) => void;
+  readonly onGivenUp?: (outcome: Ending['outcome']) => void;
 }
 
-/** Processes a claimed event, making at most one attempt. Returns the completion to be written, and never rejects. */
+/**
+ * Processes a claimed event, making at most one attempt, and never rejects.
+ *
+ * @param event undefined if retention has removed it
+ */
 export async function deliver(
   deps: DeliverDeps,
   subscription: OpenSubscription,
-  claim: Claim,
-  token: string,
-  claimedAtMs: number,
-  event: CachedEvent | undefined,
-): Promise<Completion> {
-  const { lane, ref, attempts } = claim;
-  const done = (outcome: Completion['outcome'], why: string): Completion => {
+  delivery: Delivery,
+  event: StoredEvent | undefined,
+): Promise<Ending> {
+  const { attempts } = delivery;
+  const giveUp = (outcome: Ending['outcome'], reason: string): Ending => {
     deps.onGivenUp?.(outcome);
-    return { lane, ref, token, outcome, record: `${outcome} ${deps.nowMs()} ${attempts} ${why} -` };
+    return { outcome, reason };
   };
-  if (event === undefined) return done('expired', 'expired');
-  if (claim.lapses >= POISON_LAPSES) return done('dead', 'poison');
-  if (deps.monotonicMs() - claimedAtMs > CLAIM_TO_WIRE_MS) return { lane, ref, token, outcome: 'released' };
+  if (event === undefined) return giveUp('expired', 'expired');
+  if (delivery.lapses >= POISON_LAPSES) return giveUp('dead', 'poison');
+  if (deps.monotonicMs() - delivery.claimedAtMs > CLAIM_TO_WIRE_MS) return { outcome: 'released', reason: 'released' };
 
   const { endpoint, buildHeaders } = subscription;
   const span = deps.tracing && startAttemptSpan(deps.tracing, { subscription, event, attempts });
@@ -60,44 +100,41 @@ export async function deliver(
   const result = await deps.attempt({
     url: endpoint.url,
     timeoutMs: endpoint.timeoutMs,
-    headers: buildHeaders(meta, event.body, deps.wallMs(), replayOf(lane)),
+    headers: buildHeaders(meta, event.body, deps.wallMs(), delivery.replay),
     body: event.body,
   });
   if (span !== undefined) endAttemptSpan(span, result);
-  const nowMs = deps.nowMs();
-  const made = attempts + 1;
+  const ending = judge(deps, endpoint.retryMs, delivery, result);
+  deps.onAttempt(result, ending.outcome, delivery);
+  return ending;
+}
+
+function judge(
+  { nowMs, random }: DeliverDeps,
+  retryMs: readonly number[],
+  { attempts, isTest }: Delivery,
+  result: AttemptResult,
+): Ending {
+  const reason = String(result.status ?? result.reason);
   const latencyMs = Math.round(result.latencyMs);
-  const why = result.status ?? result.reason;
   const shown = SHOWN_OUTCOMES[result.reason];
   const attempted = shown === undefined ? {} : { attempted: shown };
-  const completion = ((): Completion => {
-    if (result.outcome === 'delivered') {
-      const record = `delivered ${nowMs} ${made} ${why} ${latencyMs}`;
-      return { lane, ref, token, outcome: 'delivered', record, ...attempted };
-    }
-    const attempt = `${nowMs},${why},${latencyMs}`;
-    const answer = {
-      ...attempted,
-      responseBody: result.responseBody,
-      ...(result.truncated ? { responseTruncated: true as const } : {}),
-    };
-    if (result.outcome === 'disabled' && !isTestRef(ref)) {
-      return { lane, ref, token, outcome: 'gone', attempt, ...answer };
-    }
-    const next = nextAttempt({
-      // No retries for test events: the caller can see the result and repeat the test.
-      schedule: isTestRef(ref) ? [] : endpoint.retryMs,
-      failures: made,
-      randomUnit: deps.random(),
-      retryAfterMs: result.retryAfterMs,
-      nowMs,
-    });
-    if (next === 'dead') {
-      const record = `dead ${nowMs} ${made} ${why} ${latencyMs}`;
-      return { lane, ref, token, outcome: 'dead', record, ...answer };
-    }
-    return { lane, ref, token, outcome: 'failed', dueMs: next.dueAtMs, attempt, ...answer };
-  })();
-  deps.onAttempt(result, completion);
-  return completion;
+  if (result.outcome === 'delivered') return { outcome: 'delivered', reason, latencyMs, ...attempted };
+  const answered = {
+    reason,
+    latencyMs,
+    ...attempted,
+    responseBody: result.responseBody,
+    ...(result.truncated ? { responseTruncated: true as const } : {}),
+  };
+  if (result.outcome === 'disabled' && !isTest) return { outcome: 'gone', ...answered };
+  const next = nextAttempt({
+    // No retries for test events: the caller can see the result and repeat the test.
+    schedule: isTest ? [] : retryMs,
+    failures: attempts + 1,
+    randomUnit: random(),
+    retryAfterMs: result.retryAfterMs,
+    nowMs: nowMs(),
+  });
+  return next === 'dead' ? { outcome: 'dead', ...answered } : { outcome: 'failed', dueMs: next.dueAtMs, ...answered };
 }

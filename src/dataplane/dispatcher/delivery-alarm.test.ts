@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { DeliveryNote } from '../../redis/delivery-news.ts';
+import type { DeliveryNote } from '../../plane/delivery-news.ts';
 import { createDeliveryAlarm } from './delivery-alarm.ts';
 
 const WELL: DeliveryNote = { trouble: '- 0', backlog: '0' };

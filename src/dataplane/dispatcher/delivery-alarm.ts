@@ -1,4 +1,4 @@
-import type { DeliveryNews, DeliveryNote } from '../../redis/delivery-news.ts';
+import type { DeliveryNews, DeliveryNote } from '../../plane/delivery-news.ts';
 
 /**
  * Minimum interval between two alarms for a subscription, in milliseconds. A backlog also needs to persist for this

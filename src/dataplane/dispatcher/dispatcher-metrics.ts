@@ -1,20 +1,18 @@
-import { isTestRef } from '../../core/events/test-event.ts';
-import { refMs } from '../../core/ids/refs.ts';
-import { type Completion, replayOf } from '../../redis/inbox-store.ts';
 import { Counter, Gauge, type Registry } from '../../telemetry/metrics.ts';
 import { createPlainHistogram } from '../../telemetry/plain-histogram.ts';
 import { createTally } from '../../telemetry/tally.ts';
+import type { Delivery, Ending } from './deliver.ts';
 import type { AttemptResult } from './endpoint-client.ts';
 
 /** DispatcherMetrics groups all dispatcher metrics. */
 export interface DispatcherMetrics {
-  /** Counts an attempt along with the completion of its event. */
-  readonly attempted: (result: AttemptResult, completion: Completion) => void;
+  /** Counts an attempt along with the outcome for its event. */
+  readonly attempted: (result: AttemptResult, outcome: Ending['outcome'], delivery: Delivery) => void;
   /**
    * Counts an event that ended without another attempt, either because it was removed by retention or because too many
    * of its claims lapsed.
    */
-  readonly gaveUp: (outcome: Completion['outcome']) => void;
+  readonly gaveUp: (outcome: Ending['outcome']) => void;
   readonly failed: () => void;
 }
 
@@ -39,7 +37,7 @@ export function createDispatcherMetrics(
     },
   });
   const attempts = createTally<`${AttemptResult['outcome']} ${AttemptResult['reason']}`>();
-  const ended = createTally<Completion['outcome']>();
+  const ended = createTally<Ending['outcome']>();
   new Counter({
     name: 'sluice_dispatcher_attempts_total',
     help: 'Number of HTTP attempts, by outcome (delivered, failed, or disabled) and reason.',
@@ -85,13 +83,13 @@ export function createDispatcherMetrics(
     registers,
   });
   return {
-    attempted(result, completion) {
+    attempted(result, outcome, { replay, isTest, acceptedMs }) {
       attempts.add(`${result.outcome} ${result.reason}`);
-      ended.add(completion.outcome);
+      ended.add(outcome);
       latency.observe(result.latencyMs / 1_000);
-      if (completion.outcome !== 'delivered') return;
-      if (replayOf(completion.lane) !== undefined) replayed.inc();
-      else if (!isTestRef(completion.ref)) age.observe(Math.max(0, nowMs() - refMs(completion.ref)) / 1_000);
+      if (outcome !== 'delivered') return;
+      if (replay !== undefined) replayed.inc();
+      else if (!isTest) age.observe(Math.max(0, nowMs() - acceptedMs) / 1_000);
     },
     gaveUp: ended.add,
     failed: () => failures.inc(),

@@ -46,27 +46,17 @@ export function createHeaderBuilder(endpoint: {
   }
   fixed.push(...[...own].flat());
   return (meta, body, timestampMs, replayId) => {
-    const id = webhookId(meta.id);
+    const { id, headers: ofEvent } = eventHeadersOf(meta);
     const timestampSeconds = Math.floor(timestampMs / 1000);
-    const headers = fixed.slice();
-    headers.push(
+    const headers = fixed.concat(
       'webhook-id',
       id,
       'webhook-timestamp',
       String(timestampSeconds),
       'webhook-signature',
       sign(id, timestampSeconds, body),
-      ...cloudEventHeaders(meta),
+      ofEvent,
     );
-    // Use the same names and form as producers do when sending these values, regardless of the CloudEvent's attributes.
-    if (meta.type !== undefined) headers.push('x-sluice-event-type', meta.type);
-    // Test events have no group key.
-    if (meta.groupKey !== '') headers.push('x-sluice-group-key', latin1OfUtf8(meta.groupKey));
-    if (meta.contentType !== undefined && isHeaderValue(meta.contentType)) {
-      headers.push('content-type', meta.contentType);
-    }
-    if (meta.traceparent !== undefined && isHeaderValue(meta.traceparent))
-      headers.push('traceparent', meta.traceparent);
     if (replayId !== undefined) headers.push('webhook-replay', replayId);
     if (meta.forward !== undefined) {
       for (const name in meta.forward) {
@@ -77,4 +67,33 @@ export function createHeaderBuilder(endpoint: {
     }
     return headers;
   };
+}
+
+/** Headers that are the same for all receivers of an event. */
+interface EventHeaders {
+  readonly id: string;
+  readonly headers: readonly string[];
+}
+
+/** An event with many receivers has the same metadata object for all of them. */
+const known = new WeakMap<EventMeta, EventHeaders>();
+
+function eventHeadersOf(meta: EventMeta): EventHeaders {
+  let made = known.get(meta);
+  if (made === undefined) {
+    made = { id: webhookId(meta.id), headers: eventHeaders(meta) };
+    known.set(meta, made);
+  }
+  return made;
+}
+
+function eventHeaders(meta: EventMeta): string[] {
+  const headers = cloudEventHeaders(meta);
+  // Use the same names and form as producers do when sending these values, regardless of the CloudEvent's attributes.
+  if (meta.type !== undefined) headers.push('x-sluice-event-type', meta.type);
+  // Test events have no group key.
+  if (meta.groupKey !== '') headers.push('x-sluice-group-key', latin1OfUtf8(meta.groupKey));
+  if (meta.contentType !== undefined && isHeaderValue(meta.contentType)) headers.push('content-type', meta.contentType);
+  if (meta.traceparent !== undefined && isHeaderValue(meta.traceparent)) headers.push('traceparent', meta.traceparent);
+  return headers;
 }

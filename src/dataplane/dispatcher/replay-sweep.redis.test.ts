@@ -1,18 +1,21 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { createPartInbox, type PartInbox } from '../../../test/support/part/part-inbox.ts';
 import { redisUrl } from '../../../test/support/redis/shared.ts';
+import { createReplays } from '../../accounts/replays.ts';
+import { createHintIndex, type Hint } from '../../hints/hints.ts';
+import { createPartReplayInboxes } from '../../part/owner/replays.ts';
+import { createSweep } from '../../part/sweep/sweep.ts';
+import { START_MS } from '../../record/testing/tenant.ts';
 import { connectRedis, type RedisClient } from '../../redis/client.ts';
-import { createHintIndex, type Hint } from '../../redis/hints.ts';
 import { accountKeys, hintKeys, hintPartition } from '../../redis/keys.ts';
-import { createReplays } from '../../redis/replays.ts';
-import { createInbox, type Inbox } from '../../redis/testing/inbox.ts';
-import { START_MS } from '../../redis/testing/tenant.ts';
 import { createLogger } from '../../telemetry/log.ts';
 import { type Actor, type Choice, everySchedule, interleave, type Step } from '../testing/interleaving.ts';
 import { createReplaySweep } from './replay-sweep.ts';
 
-const DEAD = { outcome: 'dead', record: 'dead 1 1 500 9' } as const;
+const DEAD = { outcome: 'dead' } as const;
+const RETENTION_MS = 86_400_000;
 const DEAD_ONES = { fromMs: START_MS - 1_000, toMs: START_MS + 86_400_000, states: ['dead'] as const };
-const WRITES = new Set(['debit', 'enqueue', 'settle-replay']);
+const WRITES = new Set(['debit', 'settle-replay']);
 const FAULTS: Actor['faults'] = ['answer lost', 'not done', 'crash'];
 
 let client: RedisClient | undefined;
@@ -23,25 +26,29 @@ beforeAll(async () => {
 afterAll(() => client?.close());
 
 /** Replays of an actor: each write of its is a step, on a clock of its own. */
-function replaysOf(atMs: number, step: Step, lowered: Hint[] = []) {
+function replaysOf({ client: part, findSlot }: PartInbox, atMs: number, step: Step, lowered: Hint[] = []) {
   const stepping: RedisClient = {
     ...redis(),
     run: (name, keys, args) =>
       WRITES.has(name) ? step(name, () => redis().run(name, keys, args)) : redis().run(name, keys, args),
   };
-  const lowering = (what: string) => (hints: readonly Hint[]) => step(what, async () => void lowered.push(...hints));
+  const inboxes = createPartReplayInboxes(part, findSlot);
   return createReplays({
     redis: stepping,
     nowMs: () => atMs,
-    lowerInboxes: lowering('wake inbox'),
-    lowerAccounts: lowering('remember account'),
+    lowerAccounts: hints => step('remember account', async () => void lowered.push(...hints)),
+    inboxes: { ...inboxes, enqueue: chunk => step('enqueue', () => inboxes.enqueue(chunk)) },
     chunkEvents: 2,
   });
 }
 
+const keepFor = ({ part }: PartInbox, ms: number) =>
+  part.change({ kind: 'meta', field: 'retentionMs', value: String(ms) });
+
 /** Three dead events of one group key, the first 1 s older. */
-async function start(): Promise<Inbox> {
-  const inbox = await createInbox(redis(), {}, ['a']);
+async function start(): Promise<PartInbox> {
+  const inbox = await createPartInbox(redis(), {}, ['a']);
+  await keepFor(inbox, RETENTION_MS);
   await inbox.setAccount('Metered', 0);
   await inbox.publish(['a']);
   inbox.t.clock.ms += 1_000;
@@ -50,49 +57,57 @@ async function start(): Promise<Inbox> {
   return inbox;
 }
 
-function starter(inbox: Inbox, name: string, lowered: Hint[]): Actor {
+function starter(inbox: PartInbox, name: string, lowered: Hint[]): Actor {
   return {
     name,
     faults: FAULTS,
     run: async step => {
-      const replays = replaysOf(inbox.t.nowMs(), step, lowered);
+      const replays = replaysOf(inbox, inbox.t.nowMs(), step, lowered);
       // Who asked for it asks again when it failed.
       for (let tries = 0; tries < 2; tries++) {
         try {
           await replays.start(inbox.payer, 'r', inbox.inbox, DEAD_ONES);
           return;
-        } catch {}
+        } catch (error) {
+          expect(['answer lost', 'not done']).toContain((error as Error).message);
+        }
       }
     },
   };
 }
 
-function sweeper(inbox: Inbox): Actor {
+function sweeper(inbox: PartInbox): Actor {
   const run = async (step: Step) => {
     // Otherwise it would look before anybody has done anything.
     await step('looks', async () => {});
-    await replaysOf(START_MS + 60_000, step).sweep(inbox.payer);
+    await replaysOf(inbox, START_MS + 60_000, step).sweep(inbox.payer);
   };
   return { name: 'sweep', faults: ['crash'], run };
 }
 
-const retention = (inbox: Inbox): Actor => ({
+/** Takes the first event, slice by slice. */
+const retention = (inbox: PartInbox): Actor => ({
   name: 'retention',
   faults: [],
   run: async step => {
-    await step('takes the first event', () =>
-      inbox.t.inboxes.expire(inbox.inbox, inbox.t.nowMs(), `${START_MS + 1}-0`),
-    );
+    await keepFor(inbox, 500);
+    const sweep = createSweep(inbox.client);
+    for (let events = 0; events === 0; ) {
+      const swept = await step('removes', () => sweep(inbox.part.part, {}));
+      if (swept.answer !== 'OK') throw new Error(swept.answer);
+      events = swept.events;
+    }
+    await keepFor(inbox, RETENTION_MS);
   },
 });
 
 /** Whoever comes last ends everything: charged is what was put into the inbox, which came out once and in order. */
-async function check(inbox: Inbox, lowered: readonly Hint[], sent: string[]): Promise<void> {
+async function check(inbox: PartInbox, lowered: readonly Hint[], sent: string[]): Promise<void> {
   const direct: Step = (_label, call) => call();
   const a = accountKeys(inbox.payer);
   const charged = (await redis().call('exists', a.replay('r'))) === 1;
   if (charged) expect(lowered.some(({ member }) => member === inbox.payer)).toBe(true);
-  expect(await replaysOf(START_MS + 120_000, direct).sweep(inbox.payer)).toBe(null);
+  expect(await replaysOf(inbox, START_MS + 120_000, direct).sweep(inbox.payer)).toBe(null);
   const intent = await redis().readHash(a.replay('r'));
   inbox.t.clock.ms = START_MS + 120_000;
   const { replayed = 0, expired = 0 } = await inbox.count();
@@ -107,13 +122,15 @@ async function check(inbox: Inbox, lowered: readonly Hint[], sent: string[]): Pr
 
 async function run(
   choose: (options: readonly Choice[], last: string) => Choice,
-  cast: (inbox: Inbox, lowered: Hint[], sent: string[]) => readonly Actor[],
+  cast: (inbox: PartInbox, lowered: Hint[], sent: string[]) => readonly Actor[],
 ): Promise<void> {
   const inbox = await start();
   const lowered: Hint[] = [];
   const sent: string[] = [];
   const trace = await interleave(cast(inbox, lowered, sent), choose);
   try {
+    // Nobody fails in another way than by a fault.
+    expect(trace.filter(line => line.includes(' ends: '))).toEqual([]);
     await check(inbox, lowered, sent);
   } catch (error) {
     throw new Error(trace.join('\n'), { cause: error });
@@ -163,12 +180,12 @@ test('what was charged and left is completed by the process that sweeps, without
     if (label === 'enqueue') throw new Error('died');
     return call();
   };
-  const replays = { ...replaysOf(START_MS, dies) };
+  const replays = replaysOf(inbox, START_MS, dies);
   await expect(replays.start(inbox.payer, 'r', inbox.inbox, DEAD_ONES)).rejects.toThrow('died');
   await hints.lower([{ member: inbox.payer, dueMs: START_MS + 30_000 }]);
   const direct: Step = (_label, call) => call();
   const sweep = createReplaySweep({
-    replays: replaysOf(START_MS + 30_000, direct),
+    replays: replaysOf(inbox, START_MS + 30_000, direct),
     hints,
     nowMs: () => START_MS + 30_000,
     log: createLogger({ level: 'silent' }),

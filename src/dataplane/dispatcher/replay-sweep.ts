@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { HintIndex } from '../../redis/hints.ts';
-import type { Replays } from '../../redis/replays.ts';
+import type { Replays } from '../../accounts/replays.ts';
+import type { HintIndex } from '../../hints/hints.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import { createDueLoop, type DueLoop } from '../due-loop.ts';
 

@@ -1,8 +1,6 @@
 import { type EndpointConfig, openEndpoint } from '../../core/delivery/endpoint-config.ts';
 import type { SealKeys } from '../../core/delivery/seal.ts';
 import { ROTATION_OVERLAP_MS, signingKeys } from '../../core/delivery/signing-secret.ts';
-import type { InboxRef, InboxStore } from '../../redis/inbox-store.ts';
-import type { EventSource } from './event-cache.ts';
 import { type BuildHeaders, createHeaderBuilder } from './headers.ts';
 import { createSigner } from './signature.ts';
 
@@ -24,25 +22,35 @@ export interface SubscriptionKeys {
   readonly sealKeys: SealKeys;
 }
 
-/**
- * Reads and decrypts the subscription configuration. Returns undefined if there is no such subscription, or if it has
- * no endpoint.
- */
-export async function openSubscription(
-  inboxes: Pick<InboxStore, 'readSubscription'>,
+/** Stream of an event. */
+export interface EventSource {
+  readonly tenant: string;
+  readonly queue: string;
+  readonly gen: string;
+}
+
+/** The configuration of a subscription, with its endpoint encrypted. */
+export interface SealedSubscription extends EventSource {
+  /** `sub_…` */
+  readonly sub: string;
+  readonly cfgv: string;
+  readonly endpoint: string;
+}
+
+/** Decrypts the configuration of a subscription. */
+export function openSubscription(
+  sealed: SealedSubscription,
   keys: SubscriptionKeys,
   version: string,
-  inbox: InboxRef,
   nowMs: number,
-): Promise<OpenSubscription | undefined> {
-  const fields = await inboxes.readSubscription(inbox.integration, inbox.sub);
-  if (fields === undefined || fields.endpoint === undefined || fields.inc !== inbox.inc) return undefined;
-  const endpoint = openEndpoint(keys.sealKeys, inbox.sub, fields.endpoint);
+): OpenSubscription {
+  const { sub, cfgv, tenant, queue, gen } = sealed;
+  const endpoint = openEndpoint(keys.sealKeys, sub, sealed.endpoint);
   const { secretVersion, rotatedAtMs } = endpoint;
-  const signing = signingKeys({ rootKey: keys.rootKey, subscriptionId: inbox.sub }, secretVersion, rotatedAtMs, nowMs);
+  const signing = signingKeys({ rootKey: keys.rootKey, subscriptionId: sub }, secretVersion, rotatedAtMs, nowMs);
   return {
-    cfgv: fields.cfgv ?? '',
-    source: { tenant: fields.tenant ?? '', queue: fields.queue ?? '', gen: fields.gen ?? '' },
+    cfgv,
+    source: { tenant, queue, gen },
     endpoint,
     buildHeaders: createHeaderBuilder({ version, sign: createSigner(signing), extra: endpoint.headers }),
     validUntilMs: signing.length > 1 ? (rotatedAtMs ?? 0) + ROTATION_OVERLAP_MS : Number.POSITIVE_INFINITY,

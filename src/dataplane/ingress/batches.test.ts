@@ -20,7 +20,7 @@ function harness(limits: Partial<IngressLimits> = {}) {
     queue: string;
     cfgv: string;
     ids: string[];
-    finish: (answers?: IngestAnswer[] | Error, seen?: Promise<void>) => void;
+    finish: (answers?: IngestAnswer[] | Error) => void;
     /** Stores the first events only. */
     finishFirst: (count: number) => void;
   }[] = [];
@@ -31,10 +31,10 @@ function harness(limits: Partial<IngressLimits> = {}) {
     onFailure: operation => failures.push(operation),
     ingest: (_tenant, queue, config, items) =>
       new Promise((resolve, reject) => {
-        const finish = (given?: IngestAnswer[] | Error, seen?: Promise<void>): void => {
+        const finish = (given?: IngestAnswer[] | Error): void => {
           const answers = given ?? stored;
           if (answers instanceof Error) reject(answers);
-          else resolve(seen === undefined ? { answers } : { answers, seen });
+          else resolve({ answers });
         };
         const ids = items.map(({ id = '' }) => id);
         const stored = ids.map((id): IngestAnswer => ({ answer: 'OK', ref: id, id }));
@@ -161,36 +161,6 @@ test('a lost, a late and a short reply leave their events unavailable, and the q
   await batches.idle();
   expect(settled).toEqual(['a UNAVAILABLE', 'b OK', 'c UNAVAILABLE', 'd UNAVAILABLE']);
   expect(failures).toEqual(['ingest', 'ingest']);
-});
-
-test('nobody is told before a router is sure to look; the next call does not wait for that', async () => {
-  const { batches, calls, settled, failures, submit } = harness({ ingestTimeoutMs: 50 });
-  const seen = Promise.withResolvers<void>();
-  submit(item('a'));
-  await turn();
-  submit(item('b'));
-  calls[0]?.finish(undefined, seen.promise);
-  await turn();
-  expect(calls.map(call => call.ids)).toEqual([['a'], ['b']]);
-  calls[1]?.finish();
-  await turn();
-  expect(settled).toEqual(['b OK']);
-  let idle = false;
-  const whenIdle = batches.idle().then(() => {
-    idle = true;
-  });
-  await turn();
-  expect(idle).toBe(false);
-  seen.resolve();
-  await whenIdle;
-  expect(settled).toEqual(['b OK', 'a OK']);
-
-  submit(item('c'));
-  await turn();
-  calls[2]?.finish(undefined, Promise.reject(new Error('connection lost')));
-  await batches.idle();
-  expect(settled.at(-1)).toBe('c UNAVAILABLE');
-  expect(failures).toEqual(['lower']);
 });
 
 test('one listener that throws does not keep the others from their answers', async () => {

@@ -55,8 +55,6 @@ export function createBatches(options: {
   const { ingest, limits, onFailure } = options;
   const busy = new Map<string, QueueBatches>();
   let whenIdle: (() => void)[] = [];
-  /** Number of calls whose events are stored, but may not have been seen by a router yet. */
-  let unseen = 0;
 
   function send(of: QueueBatches): void {
     const batch = takeBatch(of, limits);
@@ -68,13 +66,12 @@ export function createBatches(options: {
     }
     const items = batch.map(waiting => waiting.item);
     withDeadline(limits.ingestTimeoutMs, () => ingest(of.tenant, of.queue, config, items)).then(
-      ({ answers, isPartial = false, seen }) => {
+      ({ answers, isPartial = false }) => {
         if (isPartial && answers.length > 0) takeBack(of, batch, answers.length);
         else of.batchItems = Math.min(limits.batchItems, 2 * of.batchItems);
-        if (seen !== undefined) tellWhenSeen(batch, answers, seen);
         // Start the next call before writing any answers, so the store can work in the meantime.
         release(of, batch);
-        if (seen === undefined) tell(batch, answers);
+        tell(batch, answers);
       },
       (error: unknown) => {
         onFailure('ingest', error);
@@ -95,26 +92,8 @@ export function createBatches(options: {
     send(of);
   }
 
-  function tellWhenSeen(batch: readonly Waiting[], answers: readonly IngestAnswer[], seen: Promise<void>): void {
-    unseen++;
-    withDeadline(limits.ingestTimeoutMs, () => seen)
-      .then(
-        () => tell(batch, answers),
-        (error: unknown) => {
-          // Stored events are not acknowledged in this case. The sender will repeat them, and we'll detect the
-          // duplicates.
-          onFailure('lower', error);
-          tell(batch, []);
-        },
-      )
-      .finally(() => {
-        unseen--;
-        rest();
-      });
-  }
-
   function rest(): void {
-    if (busy.size === 0 && unseen === 0) for (const resolve of whenIdle.splice(0)) resolve();
+    if (busy.size === 0) for (const resolve of whenIdle.splice(0)) resolve();
   }
 
   function tell(batch: readonly Waiting[], answers: readonly IngestAnswer[]): void {
@@ -145,7 +124,7 @@ export function createBatches(options: {
       return true;
     },
     idle: () =>
-      busy.size === 0 && unseen === 0
+      busy.size === 0
         ? Promise.resolve()
         : new Promise(resolve => {
             whenIdle = [...whenIdle, resolve];

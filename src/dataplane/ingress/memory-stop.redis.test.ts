@@ -1,31 +1,22 @@
 import { request } from 'undici';
 import { expect, onTestFinished, test } from 'vitest';
 import { startRedis } from '../../../test/support/redis/server.ts';
-import { sealEndpoint } from '../../core/delivery/endpoint-config.ts';
-import { deriveSealKeys } from '../../core/delivery/seal.ts';
-import { hashIngressKey } from '../../core/ids/ingress-key.ts';
+import { createHintIndex } from '../../hints/hints.ts';
+import { QUEUE } from '../../record/testing/tenant.ts';
 import { connectRedis } from '../../redis/client.ts';
-import { createHintIndex } from '../../redis/hints.ts';
-import { createQueueSource } from '../../redis/sandbox-source.ts';
-import { createTenant, QUEUE, START_MS } from '../../redis/testing/tenant.ts';
-import { createTrafficStore } from '../../redis/traffic-store.ts';
 import { createLogger } from '../../telemetry/log.ts';
 import { createRegistry } from '../../telemetry/metrics.ts';
-import { createDispatcher } from '../dispatcher/dispatcher.ts';
-import { createEndpointClient } from '../dispatcher/endpoint-client.ts';
 import { answer, startScriptedEndpoint } from '../dispatcher/testing/scripted-endpoint.ts';
-import { createIngestion } from '../ingestion.ts';
-import { createRouter } from '../router/router.ts';
+import { createPartIngestion } from '../part-ingestion.ts';
+import { createPipeline, INGRESS_KEY } from '../parts/testing/pipeline.ts';
 import { createSandboxDesk } from '../sandbox/desk.ts';
+import { createSandboxRoutes } from './sandbox/sandbox-routes.ts';
 import { createIngress } from './server.ts';
 
 const log = createLogger({ level: 'silent' });
-const ROOT_KEY = Buffer.alloc(32, 7);
-const SEAL_KEYS = deriveSealKeys(ROOT_KEY);
-const INGRESS_KEY = 'a key of the producer';
 const BALLAST_BYTES = 64 * 1024 ** 2;
 
-/** An ingress on a Redis of its own that holds some ballast; its events have an endpoint, and nobody routes them yet. */
+/** An ingress on a Redis of its own that holds some ballast; its events have an endpoint, and nobody sends them yet. */
 async function start() {
   const server = await startRedis();
   onTestFinished(() => server.stop());
@@ -34,28 +25,15 @@ async function start() {
   await server.command('SETRANGE', 'ballast', BALLAST_BYTES - 1, 'x');
   const endpoint = await startScriptedEndpoint(socket => socket.write(answer(204)));
   onTestFinished(() => endpoint.close());
-  const tenant = createTenant(redis);
-  const begun = performance.now();
-  const nowMs = () => START_MS + Math.round(performance.now() - begun);
-  Object.defineProperty(tenant.clock, 'ms', { get: nowMs });
-  const sealed = sealEndpoint(SEAL_KEYS, 'sub_x', {
-    url: endpoint.url,
-    timeoutMs: 5_000,
-    retryMs: [200],
-    headers: {},
-    secretVersion: 1,
-  });
+  const pipeline = createPipeline(redis);
   const contextHeaders = { eventType: [], groupKey: ['x-key'], eventId: [], forward: [] };
-  const routes = tenant.routes({ x: { sub: { endpoint: sealed } } }, { contextHeaders });
-  await tenant.apply({ ...routes, keys: { [hashIngressKey(INGRESS_KEY)]: '' } });
-  await tenant.activate('x', 'k');
+  await pipeline.subscribe({ url: endpoint.url }, { contextHeaders });
 
   const info = { broken: false, looks: 0 };
-  const registry = createRegistry();
-  const hints = { r: createHintIndex(redis, 'r'), d: createHintIndex(redis, 'd'), s: createHintIndex(redis, 's') };
+  const { lower } = createHintIndex(redis, 's');
   const ingress = createIngress({
-    store: createIngestion({ operations: tenant.ingress, lower: hints.r.lower, nowMs }),
-    sandbox: createSandboxDesk({ redis, source: createQueueSource(redis), lower: hints.s.lower, nowMs }),
+    store: createPartIngestion({ redis, nowMs: Date.now, alarm: () => {}, onRouted: () => {} }),
+    addRoutes: createSandboxRoutes(createSandboxDesk({ redis, lower, nowMs: Date.now })),
     askMasters: async (command, ...args) => {
       try {
         return await redis.callAll(command, info.broken ? 'nothing-of-the-kind' : (args[0] as string));
@@ -64,23 +42,14 @@ async function start() {
       }
     },
     limits: { memoryLookMs: 10 },
-    registry,
+    registry: createRegistry(),
     log,
   });
   const port = await ingress.listen(0, '127.0.0.1');
   onTestFinished(() => ingress.close());
 
-  /** Starts whoever routes and delivers. */
-  function deliver(): void {
-    const { inboxes, queues, ledger } = tenant;
-    const common = { inboxes, traffic: createTrafficStore(redis), alarm: () => {}, nowMs, log, registry };
-    const router = createRouter({ ...common, queues, ledger, queueHints: hints.r, inboxHints: hints.d });
-    const client = createEndpointClient({ allowedNetworks: ['127.0.0.1'] });
-    const keys = { rootKey: ROOT_KEY, sealKeys: SEAL_KEYS };
-    const dispatcher = createDispatcher({ ...common, hints: hints.d, client, keys, version: '0', wallMs: Date.now });
-    router.start();
-    dispatcher.start();
-    for (const end of [client.close, dispatcher.stop, router.stop]) onTestFinished(end);
+  async function deliver(): Promise<void> {
+    onTestFinished(await pipeline.startDispatcher(server.url));
   }
   async function send(path: string) {
     const headers = { 'x-api-key': INGRESS_KEY, 'x-key': 'k' };
@@ -100,8 +69,8 @@ async function start() {
     await server.command('CONFIG', 'SET', 'maxmemory', Math.round((used * 100) / percent));
     await looked();
   }
-  const production = () => send(`/events/${tenant.tenant}/${QUEUE}`);
-  const sandbox = () => send(`/events/sandbox/${tenant.tenant}/${QUEUE}`);
+  const production = () => send(`/events/${pipeline.tenant}/${QUEUE}`);
+  const sandbox = () => send(`/events/sandbox/${pipeline.tenant}/${QUEUE}`);
   const bothAnswer = async () => [(await production()).status, (await sandbox()).status];
   return { server, info, endpoint, deliver, looked, limitTo, production, sandbox, bothAnswer };
 }
@@ -121,7 +90,7 @@ test('nearly full, Redis takes no new events, delivers those that it has, and ta
   };
   expect(await production()).toEqual(refused);
   expect(await sandbox()).toEqual(refused);
-  deliver();
+  await deliver();
   await expect.poll(() => endpoint.requests.length, { timeout: 30_000 }).toBe(21);
   expect(await bothAnswer()).toEqual([503, 503]);
 

@@ -77,6 +77,15 @@ describe('what is no proper HTTP', () => {
     expect(store.stored).toEqual([]);
   });
 
+  test('a compressed body is 415 before it is there', async () => {
+    const answer = await exchange(
+      `POST ${target} HTTP/1.1\r\nHost: x\r\n${key}Content-Encoding: gzip\r\nContent-Length: 9\r\n\r\n`,
+      false,
+    );
+    expect(statusOf(answer)).toBe(415);
+    expect(store.stored).toEqual([]);
+  });
+
   test('a sender that goes away in the middle of a body leaves nothing', async () => {
     await exchange(`POST ${target} HTTP/1.1\r\nHost: x\r\n${key}Content-Length: 9\r\n\r\nabc`);
     expect(store.stored).toEqual([]);

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { startIngress } from './testing/ingress-harness.ts';
 import { QUEUE } from './testing/memory-store.ts';
@@ -49,6 +50,22 @@ describe('an event', () => {
       expect(role.store.stored[0]?.body.toString()).toBe('{"no json');
     },
   );
+
+  test.each(['gzip', 'BR', 'zstd', 'identity, gzip'])('with Content-Encoding: %s is 415', async coding => {
+    const answer = await role.send({ headers: { 'content-encoding': coding }, body: gzipSync('{}') });
+    expect(answer).toMatchObject({
+      status: 415,
+      headers: { 'accept-encoding': 'identity' },
+      document: { code: 'unsupported_media_type', detail: expect.stringContaining('Content-Encoding') },
+    });
+    expect((await role.send({ headers: { 'content-encoding': coding, 'x-api-key': 'wrong' } })).status).toBe(401);
+    expect(role.store.stored).toEqual([]);
+  });
+
+  test.each(['identity', ' Identity ', ''])('with Content-Encoding: %j is stored', async coding => {
+    expect((await role.send({ headers: { 'content-encoding': coding }, body: '{}' })).status).toBe(202);
+    expect(role.store.stored).toHaveLength(1);
+  });
 
   test('may be empty, with and without a content type; an id is made', async () => {
     const first = await role.send({});

@@ -1,4 +1,3 @@
-import { randomFillSync } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
 import { serveOpenApi } from '../../http/openapi-document.ts';
 import type { RefusalFacts } from '../../http/refusal.ts';
@@ -11,23 +10,37 @@ import type { Certificate } from '../../tls/served-certificate.ts';
 import { createAdmission } from './admission.ts';
 import { createAnswers } from './answers.ts';
 import { createBatches } from './batches.ts';
-import { createEventIds, createRandom40 } from './event-id.ts';
 import { createEventRoute } from './event-route.ts';
 import { createFailureLog } from './failures.ts';
 import { createIngressMetrics } from './ingress-metrics.ts';
-import { createKeyChecks } from './key-checks.ts';
+import { createKeyChecks, type KeyChecks } from './key-checks.ts';
 import { INGRESS_LIMITS, type IngressLimits } from './limits.ts';
-import { type AskMasters, createMemoryStop } from './memory-stop.ts';
+import { type AskMasters, createMemoryStop, type MemoryStop } from './memory-stop.ts';
 import document from './openapi.json' with { type: 'json' };
-import { createQueueCache } from './queue-cache.ts';
+import { createQueueCache, type QueueCache } from './queue-cache.ts';
 import { createByteBudget } from './request-body.ts';
-import { createRunReportRoute } from './run-report-route.ts';
-import { createSandboxMetrics } from './sandbox-metrics.ts';
-import { createSandboxRoute, type SandboxDesk } from './sandbox-route.ts';
 import type { IngressStore } from './store.ts';
 
 /** HTTP server for the ingress role. */
 export type Ingress = Pick<HttpServer, 'app' | 'useCertificate' | 'listen' | 'drain' | 'close'>;
+
+/** What routes of the same server share. */
+export interface SharedByRoutes {
+  readonly app: HttpServer['app'];
+  readonly registry: Registry;
+  readonly limits: IngressLimits;
+  readonly keys: KeyChecks;
+  readonly queues: QueueCache;
+  readonly memory: MemoryStop;
+  readonly nowMs: () => number;
+  readonly isDraining: () => boolean;
+  /** Logs a failure of the store. */
+  readonly onFailure: (operation: string, error: unknown) => void;
+  /** Answers a request after its handler has thrown an error. */
+  readonly onError: (reply: FastifyReply, startedMs: number, error: unknown) => void;
+}
+
+export type AddRoutes = (shared: SharedByRoutes) => void;
 
 interface IngressOptions {
   readonly store: IngressStore;
@@ -37,10 +50,10 @@ interface IngressOptions {
   /** Serves HTTPS instead of HTTP. */
   readonly certificate?: Certificate | undefined;
   readonly log: Logger;
-  /** Optional. Sandbox routes are added if set. */
-  readonly sandbox?: SandboxDesk;
+  /** Optional. Adds more routes, such as those of the sandbox. */
+  readonly addRoutes?: AddRoutes;
   readonly limits?: Partial<IngressLimits>;
-  /** Wall clock in milliseconds, used to expire cache entries and to generate ids in the sandbox. */
+  /** Wall clock in milliseconds, used to expire cache entries. */
   readonly nowMs?: () => number;
 }
 
@@ -48,7 +61,7 @@ interface IngressOptions {
 const AT_THE_ROOT =
   'This path does not have any content. Send events to POST /events/{tenant}/{queue}. For a description, see /openapi.json. The facade serves /docs and /waas on SLUICE_FACADE_PORT.';
 
-/** Creates the HTTP server with all routes for `POST /events/{tenant}/{queue}` and the sandbox. */
+/** Creates the HTTP server with the route `POST /events/{tenant}/{queue}` and those that are added. */
 export function createIngress(options: IngressOptions): Ingress {
   const { log, registry, tracing, nowMs = Date.now } = options;
   const limits: IngressLimits = { ...INGRESS_LIMITS, ...options.limits };
@@ -81,32 +94,12 @@ export function createIngress(options: IngressOptions): Ingress {
 
   const memory = createMemoryStop({ askMasters: options.askMasters, limits, log, onFailure });
   const { batches, ...production } = createIntake(options.store, { limits, nowMs, onFailure });
-  const shared = {
-    ...production,
-    memory,
-    limits,
-    onError,
-  };
+  const shared = { ...production, memory, limits, onError };
   const budget = createByteBudget(limits.heldBytes);
   metrics.observeHeld(budget.held, limits.heldBytes);
   const admission = createAdmission({ ...shared, answers });
   app.post('/events/:tenant/:queue', createEventRoute({ ...shared, admission, batches, budget, answers, metrics }));
-  if (options.sandbox !== undefined) {
-    // Separate metrics, memory, and answers ensure that the sandbox doesn't affect production.
-    const own = createAnswers(createSandboxMetrics(registry), server.isDraining);
-    const routeOptions = {
-      ...shared,
-      sandbox: options.sandbox,
-      nextEventId: createEventIds(nowMs, createRandom40(randomFillSync)),
-      nowMs,
-      onFailure,
-      admission: createAdmission({ ...shared, answers: own }),
-      answers: own,
-      budget: createByteBudget(limits.sandboxHeldBytes),
-    };
-    app.post('/events/sandbox/:tenant/:queue', createSandboxRoute(routeOptions));
-    app.get('/events/sandbox/:tenant/runs/:run', createRunReportRoute(routeOptions));
-  }
+  options.addRoutes?.({ ...shared, app, registry, nowMs, isDraining: server.isDraining, onFailure });
 
   return {
     ...server,

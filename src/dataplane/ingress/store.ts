@@ -1,4 +1,4 @@
-import type { IngressEvent, IngressQueue } from '../../redis/ingress-store.ts';
+import type { IngressEvent, IngressQueue } from '../../record/ingress-store.ts';
 
 /** Queue configuration needed by the ingress. `gen` and `cfgv` are compared with the current values on each ingest. */
 export type QueueConfig = IngressQueue;
@@ -21,11 +21,6 @@ export interface Stored {
   readonly answers: readonly IngestAnswer[];
   /** Set if there are only answers for the first items. The others were not stored, and belong in the next call. */
   readonly isPartial?: boolean;
-  /**
-   * Don't send any answers until this promise resolves: it guarantees that a router will read the stored events. If
-   * unset, this is already guaranteed.
-   */
-  readonly seen?: Promise<void>;
 }
 
 /** IngressStore is the part of the store used by the ingress. A rejected promise counts as unavailable. */

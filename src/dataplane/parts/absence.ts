@@ -4,11 +4,13 @@ import type { Room } from './room.ts';
 /** How often a part that is gone is looked for, should the message that it is back have been missed. */
 const LOOK_MS = 5_000;
 
-/** Whether a part is gone, or of another generation. */
+/** Whether a part is gone, of another generation, or on a shard that doesn't answer. */
 export interface Absence {
   readonly isGone: () => boolean;
   readonly begin: () => void;
-  /** Returns whether it was gone. */
+  /** Its shard has been silent for some time. Claims take no room until it answers. */
+  readonly silent: () => void;
+  /** The part has answered. Returns whether it was gone. */
   readonly end: () => boolean;
   /** Stops looking for it. */
   readonly stop: () => void;
@@ -29,24 +31,32 @@ export function createAbsence(deps: {
 }): Absence {
   const { book, room } = deps;
   let given: number | undefined;
+  let isGone = false;
   let timer: NodeJS.Timeout | undefined;
 
+  /** Other parts use the room meanwhile. */
+  function lend(): void {
+    if (given !== undefined) return;
+    given = book.count();
+    room.give(given);
+  }
+
   return {
-    isGone: () => given !== undefined,
+    isGone: () => isGone,
     begin() {
-      if (given === undefined) {
-        given = book.count();
-        room.give(given);
-      }
+      isGone = true;
+      lend();
       clearTimeout(timer);
       timer = setTimeout(deps.onMissing, LOOK_MS);
     },
+    silent: lend,
     end() {
-      if (given === undefined) return false;
-      room.take(given);
-      given = undefined;
+      const wasGone = isGone;
+      isGone = false;
       clearTimeout(timer);
-      return true;
+      if (given !== undefined) room.take(given);
+      given = undefined;
+      return wasGone;
     },
     stop: () => clearTimeout(timer),
     roomGiven: () => given ?? 0,

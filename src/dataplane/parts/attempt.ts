@@ -1,6 +1,8 @@
-import { parseEventMeta } from '../../core/events/event-meta.ts';
+import { type EventMeta, parseEventMeta } from '../../core/events/event-meta.ts';
 import { isTestRef, testEvent } from '../../core/events/test-event.ts';
+import { refMs } from '../../core/ids/refs.ts';
 import type { Completion } from '../../part/claims/exchange.ts';
+import type { ClaimedEvent } from '../../part/claims/message.ts';
 import { inboxRefOf } from '../../part/inbox/ref-names.ts';
 import type { Part } from '../../part/keys.ts';
 import { eventIdOf } from '../../part/log/event-id.ts';
@@ -18,35 +20,38 @@ export type Attempt = (
   body: Buffer | undefined,
 ) => Promise<Completion>;
 
-/** Reason and latency from the texts in which `deliver` reports them. */
-function noteOf(record: string | undefined, attempt: string | undefined): { reason: string; latencyMs?: number } {
-  const [reason = 'released', latency = '-'] = record?.split(' ').slice(3) ?? attempt?.split(',').slice(1) ?? [];
-  return latency === '-' ? { reason } : { reason, latencyMs: Number(latency) };
+/** What is the same for all subscriptions that get an event. */
+interface Known {
+  readonly inboxRef: string;
+  readonly isTest: boolean;
+  readonly acceptedMs: number;
+  /** Undefined for test events. */
+  readonly meta: EventMeta | undefined;
 }
 
 export function createAttempt(deps: DeliverDeps, part: Part): Attempt {
-  return async function attempt({ name, subscription }, { claim, event, atMs }, body) {
-    const { lane, ref, attempts, lapses } = claim;
-    const inboxRef = inboxRefOf(ref);
-    const stored = body && { meta: metaOf(part, event.meta, event.groupKey, ref, inboxRef), body };
-    const cached = isTestRef(inboxRef) ? testEvent(inboxRef, name) : stored;
-    const done = await deliver(deps, subscription, { lane, ref: inboxRef, attempts, lapses }, '', atMs, cached);
-    const { outcome, attempted, dueMs, record, attempt: text, responseBody, responseTruncated } = done;
-    return {
-      lane,
-      ref,
-      outcome,
-      ...noteOf(record, text),
-      ...(attempted === undefined ? {} : { attempted }),
-      ...(dueMs === undefined ? {} : { dueMs }),
-      ...(responseBody === undefined ? {} : { responseBody }),
-      ...(responseTruncated === undefined ? {} : { responseTruncated }),
-    };
-  };
-}
+  const known = new WeakMap<ClaimedEvent, Known>();
 
-/** Metadata of an event; without an id of its sender it has the one that is made of its position. */
-function metaOf(part: Part, stored: string, groupKey: string, ref: string, inboxRef: string) {
-  const meta = parseEventMeta(stored, groupKey, inboxRef);
-  return (meta.id as string | undefined) === undefined ? { ...meta, id: eventIdOf(part, ref) } : meta;
+  function learn(event: ClaimedEvent, ref: string): Known {
+    const inboxRef = inboxRefOf(ref);
+    const isTest = isTestRef(inboxRef);
+    const meta = isTest || event.size === undefined ? undefined : metaOf(event, ref, inboxRef);
+    const made = { inboxRef, isTest, acceptedMs: refMs(inboxRef), meta };
+    known.set(event, made);
+    return made;
+  }
+
+  /** Metadata of an event; without an id of its sender it has the one that is made of its position. */
+  function metaOf({ meta: stored, groupKey }: ClaimedEvent, ref: string, inboxRef: string): EventMeta {
+    const meta = parseEventMeta(stored, groupKey, inboxRef);
+    return (meta.id as string | undefined) === undefined ? { ...meta, id: eventIdOf(part, ref) } : meta;
+  }
+
+  return async function attempt({ name, subscription }, { claim, event, atMs }, body) {
+    const { lane, ref, attempts, lapses, replay } = claim;
+    const { inboxRef, isTest, acceptedMs, meta } = known.get(event) ?? learn(event, ref);
+    const stored = isTest ? testEvent(inboxRef, name) : meta && body && { meta, body };
+    const delivery = { attempts, lapses, replay, isTest, acceptedMs, claimedAtMs: atMs };
+    return { lane, ref, ...(await deliver(deps, subscription, delivery, stored)) };
+  };
 }

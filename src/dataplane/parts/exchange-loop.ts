@@ -15,7 +15,7 @@ const LINGER_MS = 5;
 const BEAT_MS = 1_000;
 /** Claims that one part may hold, claims of one exchange, and bytes of pushes that may lie unread. */
 const LIMIT = 2_048;
-const CLAIMS_AT_ONCE = 64;
+const CLAIMS_AT_ONCE = 128;
 const ROOM_BYTES = 2 * 2 ** 20;
 /**
  * A call whose answer was lost may still be made: its claims are looked for once more. After a later one it does nothing, as
@@ -201,6 +201,7 @@ export function createExchangeLoop(options: {
       book.notWritten();
       isWanted = true;
       reclaimWanted = true;
+      if (monotonicMs() - acknowledgedMs > READY_MS) absence.silent();
       timers.late ??= setTimeout(() => {
         delete timers.late;
         reclaim();

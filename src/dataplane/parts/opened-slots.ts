@@ -33,17 +33,15 @@ export function createOpenSlots({ redis, keys, version, wallMs, log }: SlotOpeni
   const names = partKeys(part);
   const kept = new Map<string, OpenedSlot>();
 
-  async function open(slot: string, rowText: string, endpointText: string): Promise<OpenedSlot | undefined> {
+  function open(slot: string, rowText: string, endpointText: string): OpenedSlot | undefined {
     const row = parseRow(rowText);
     const owner = parseSlotEndpoint(endpointText);
     if (row === undefined || owner === undefined || slotOf(owner.subscription, owner.inc) !== slot) return undefined;
     const { tenant, queue, gen } = part;
-    const { subscription: sub, inc, sealed } = owner;
-    const fields = { tenant, queue, gen, inc, cfgv: row.cfgv, endpoint: sealed };
-    const inbox = { integration: row.integration, sub, inc };
-    const stored = { readSubscription: async () => fields };
-    const subscription = await openSubscription(stored, keys, version, inbox, wallMs());
-    return subscription && { row, name: sub, subscription, source: rowText + endpointText };
+    const { subscription: sub, sealed } = owner;
+    const source = { tenant, queue, gen, sub, cfgv: row.cfgv, endpoint: sealed };
+    const subscription = openSubscription(source, keys, version, wallMs());
+    return { row, name: sub, subscription, source: rowText + endpointText };
   }
 
   return async function openSlots(slots) {
@@ -51,14 +49,14 @@ export function createOpenSlots({ redis, keys, version, wallMs, log }: SlotOpeni
       redis.call('hmget', names.subs, ...slots),
       redis.call('hmget', names.endpoints, ...slots),
     ])) as [(string | null)[], (string | null)[]];
-    const opening = slots.map(async (slot, i) => {
+    return slots.map((slot, i) => {
       const [row, endpoint] = [rows[i] ?? '', endpoints[i] ?? ''];
       const known = kept.get(slot);
       if (known?.source === row + endpoint && wallMs() < known.subscription.validUntilMs) return known;
       kept.delete(slot);
       if (row === '') return undefined;
       try {
-        const opened = await open(slot, row, endpoint);
+        const opened = open(slot, row, endpoint);
         if (kept.size >= KEPT_AT_MOST) kept.clear();
         if (opened === undefined) log.error({ slot, queue: part.queue }, 'endpoint of a subscription is not usable');
         else kept.set(slot, opened);
@@ -68,6 +66,5 @@ export function createOpenSlots({ redis, keys, version, wallMs, log }: SlotOpeni
         return undefined;
       }
     });
-    return Promise.all(opening);
   };
 }

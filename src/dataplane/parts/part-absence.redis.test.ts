@@ -3,7 +3,9 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { redisUrl } from '../../../test/support/redis/shared.ts';
 import { connectRedis } from '../../redis/client.ts';
 import { createLogger } from '../../telemetry/log.ts';
+import { createRoom } from './room.ts';
 import { createPartWorld } from './testing/part-world.ts';
+import { startProxy } from './testing/proxy.ts';
 import { startSink } from './testing/sink.ts';
 
 const soon = { timeout: 15_000, interval: 10 };
@@ -79,4 +81,29 @@ test('alarms the controller about a part that stays gone, and stops without wait
   await redis.call('spublish', world.keys.channel, '- 0 0 1 0 0 0\n');
   await vi.waitFor(() => expect(closed).toEqual([world.part.queue]), soon);
   await worker.stop();
+});
+
+test('claims of a shard that is silent take no room from other parts', async () => {
+  const { redis, world, sink, isEmpty } = await start();
+  const other = await createPartWorld(redis, redisUrl());
+  await other.subscribe('a', sink, ['o']);
+  const room = createRoom(1);
+  const answers: (() => void)[] = [];
+  sink.control.script = (_arrival, response) => void answers.push(() => response.end());
+  const proxy = await startProxy(redisUrl());
+  await world.startWorker('d1', () => ({ room }), proxy.url);
+  await world.send('g0');
+  await vi.waitFor(() => expect(sink.arrivals).toHaveLength(1), soon);
+  await vi.waitFor(() => expect(room.free()).toBe(0), soon);
+  await other.startWorker('d1', () => ({ room }));
+  // Its first exchange says that nothing may be pushed.
+  await vi.waitFor(async () => expect(await redis.call('exists', other.keys.ready)).toBe(1), soon);
+  proxy.pause();
+  const [waiting = ''] = await other.send('o');
+  sink.control.script = (_arrival, response) => response.end();
+  await vi.waitFor(() => expect(sink.bodies()).toContain(waiting), soon);
+  proxy.resume();
+  answers[0]?.();
+  await isEmpty();
+  await vi.waitFor(() => expect(room.free()).toBe(1), soon);
 });

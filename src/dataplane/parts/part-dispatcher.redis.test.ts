@@ -4,9 +4,9 @@ import { startRedis } from '../../../test/support/redis/server.ts';
 import type { Part } from '../../part/keys.ts';
 import { createMembers } from '../../part/members/members.ts';
 import { connectRedis, type RedisClient } from '../../redis/client.ts';
-import { findRedis } from '../../redis/connections.ts';
+import { findRedis } from '../../redis/connection/connections.ts';
+import { createPushConnection } from '../../redis/connection/push-connection.ts';
 import { CLUSTER_KEYS } from '../../redis/keys.ts';
-import { createPushConnection } from '../../redis/push-connection.ts';
 import { createLogger } from '../../telemetry/log.ts';
 import { createPartDispatcher } from './part-dispatcher.ts';
 
@@ -61,8 +61,8 @@ async function startDispatcher(options: { isHeld?: () => boolean; stopPart?: (pa
     await own.close();
   };
   onTestFinished(async () => {
-    await dispatcher.stop().catch(() => {});
-    await die().catch(() => {});
+    await dispatcher.stop();
+    await die();
   });
   dispatcher.start();
   return {

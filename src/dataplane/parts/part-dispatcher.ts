@@ -3,8 +3,8 @@ import type { Part } from '../../part/keys.ts';
 import { parseListedPart, readGeneration, readParts } from '../../part/members/listed-parts.ts';
 import type { Members } from '../../part/members/members.ts';
 import type { RedisClient } from '../../redis/client.ts';
+import type { PushConnection } from '../../redis/connection/push-connection.ts';
 import { CLUSTER_KEYS } from '../../redis/keys.ts';
-import type { PushConnection } from '../../redis/push-connection.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import { type Duty, dutyOf } from './assignment.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
-import type { PushConnection } from '../../redis/push-connection.ts';
+import type { PushConnection } from '../../redis/connection/push-connection.ts';
 import type { PartWorkerDeps } from './part-worker-deps.ts';
 import { useOwnRedis } from './testing/own-redis.ts';
 import { createPartWorld } from './testing/part-world.ts';

@@ -14,10 +14,10 @@ const KEYS = ['g0', 'g1', 'g2', 'g3'];
 const own = useOwnRedis();
 
 /** A part with one subscription; each worker has metrics of its own. */
-async function start(row = {}) {
+async function start(row = {}, endpoint = {}) {
   const world = await createPartWorld(own.redis, own.server.url);
   const sink = await startSink();
-  await world.subscribe('a', sink, KEYS, row);
+  await world.subscribe('a', { ...sink, ...endpoint }, KEYS, row);
   async function startWorker(
     name: string,
     alter: Parameters<typeof world.startWorker>[1] = () => ({}),
@@ -57,7 +57,8 @@ test('exchanges are counted by result, and attempts while they are under way', a
   expect(d.metrics.sending()).toBe(2);
   for (const answer of answers) answer();
   await isEmpty();
-  expect(await d.valueOf('exchanges_total{result="ok"}')).toBeGreaterThan(1);
+  // Redis is done before its answer is here.
+  await vi.waitFor(async () => expect(await d.valueOf('exchanges_total{result="ok"}')).toBeGreaterThan(1), soon);
   expect(d.metrics.sending()).toBe(0);
   expect(d.failures.count).toBe(0);
   // Its control data get lost while an attempt is under way.
@@ -78,10 +79,17 @@ test('only the home of a part reports why it is held back; events that are route
   await world.change({ kind: 'meta', field: 'granted', value: '0' });
   await world.send('g0', 'g1', 'g2');
   await d.becomes('parts_held{cause="tokens"}', 1);
+  await vi.waitFor(
+    async () => expect(await d.valueOf('parts_held_seconds{cause="tokens"}')).toBeGreaterThan(0.3),
+    soon,
+  );
+  expect(await d.valueOf('parts_held_seconds{cause="control_data"}')).toBe(0);
+  expect(await other.valueOf('parts_held_seconds{cause="tokens"}')).toBe(0);
   expect(await other.valueOf('parts_held{cause="tokens"}')).toBe(0);
   await own.redis.call('hdel', world.keys.keys, '');
   await d.becomes('parts_held{cause="control_data"}', 1);
   expect(await d.valueOf('parts_held{cause="tokens"}')).toBe(0);
+  expect(await d.valueOf('parts_held_seconds{cause="tokens"}')).toBe(0);
   expect(await d.valueOf('routed_total{}')).toBe(0);
   await world.change({ kind: 'marker' }, { kind: 'meta', field: 'granted', value: '100' });
   await vi.waitFor(() => expect(sink.arrivals).toHaveLength(3), soon);
@@ -91,6 +99,22 @@ test('only the home of a part reports why it is held back; events that are route
   expect((routed[0] ?? 0) + (routed[1] ?? 0)).toBe(3);
   d.leave();
   expect(await d.valueOf('parts{duty="home"}')).toBe(0);
+});
+
+test('a part whose control data are not those of its stream lacks them', async () => {
+  const { world, sink, startWorker } = await start();
+  const answers: (() => void)[] = [];
+  sink.control.script = (_arrival, response) => void answers.push(() => response.end());
+  const d = await startWorker('d1');
+  d.setHome(true);
+  await world.send('g0');
+  await vi.waitFor(() => expect(answers).toHaveLength(1), soon);
+  await own.redis.call('hset', world.keys.meta, 'gen', 'another');
+  answers[0]?.();
+  await d.becomes('exchanges_total{result="gone"}', 1);
+  await d.becomes('parts_held{cause="control_data"}', 1);
+  await own.redis.call('hset', world.keys.meta, 'gen', 'gen1');
+  await d.becomes('parts_held{cause="control_data"}', 0);
 });
 
 test('claims are counted that are taken from a dispatcher which died', async () => {
@@ -136,21 +160,31 @@ test('claims are counted whose push was lost', async () => {
 });
 
 test('claims are counted that were too old when their turn came, or that could not be sent', async () => {
-  const { world, sink, startWorker } = await start({ cap: 1 });
+  const { world, sink, startWorker } = await start({ cap: 1 }, { timeoutMs: 60_000 });
   const answers: (() => void)[] = [];
   sink.control.script = (_arrival, response) => void answers.push(() => response.end());
-  const d = await startWorker('d1');
+  // Stands still, so that claims get old only where it is set forward.
+  const clock = { ms: 0 };
+  const d = await startWorker('d1', () => ({ monotonicMs: () => clock.ms }));
+  const areClaimed = (count: number) =>
+    vi.waitFor(async () => expect(await own.redis.call('hlen', world.keys.claims)).toBe(count), soon);
   await world.send('g0');
   await vi.waitFor(() => expect(answers).toHaveLength(1), soon);
   await world.send('g1');
-  await new Promise(resolve => setTimeout(resolve, 1_200));
+  // Pushed, or claimed by an exchange a moment later.
+  await areClaimed(2);
+  clock.ms += 600_000;
   answers[0]?.();
   await d.becomes('returned_claims_total{cause="late"}', 1);
   await vi.waitFor(() => expect(answers).toHaveLength(2), soon);
   await world.send('g2');
+  await areClaimed(2);
   await world.change(world.rowOf('a', { cap: 1, send: 'held' }));
+  // Until the worker knows of the change, it may send.
+  await d.hear();
   answers[1]?.();
   await d.becomes('returned_claims_total{cause="unavailable"}', 1);
+  expect(await d.valueOf('returned_claims_total{cause="late"}')).toBe(1);
 });
 
 test('exchanges without an answer are counted, as failures too', async () => {

@@ -23,6 +23,8 @@ const HOLD_CAUSES = {
   behind: 'catching_up',
 } as const;
 
+type HoldCause = (typeof HOLD_CAUSES)[keyof typeof HOLD_CAUSES];
+
 /** What is counted of one part. */
 export interface PartTally {
   readonly exchanged: (result: ExchangeResult) => void;
@@ -47,7 +49,7 @@ export interface TalliedPart {
 
 interface Seen {
   isHome: boolean;
-  hold: string | undefined;
+  held: { readonly cause: HoldCause | undefined; readonly sinceMs: number };
   sending: () => number;
 }
 
@@ -69,10 +71,17 @@ export function createPartMetrics(registry: Registry, claims: () => number, fail
   return {
     sending: () => [...parts].reduce((sum, { sending }) => sum + sending(), 0),
     join() {
-      const seen: Seen = { isHome: false, hold: undefined, sending: () => 0 };
+      const seen: Seen = { isHome: false, held: { cause: undefined, sinceMs: 0 }, sending: () => 0 };
       parts.add(seen);
       return {
-        tally: { ...counters, failed, held: hold => void (seen.hold = hold) },
+        tally: {
+          ...counters,
+          failed,
+          held(hold = '') {
+            const cause = HOLD_CAUSES[hold as keyof typeof HOLD_CAUSES] as HoldCause | undefined;
+            if (cause !== seen.held.cause) seen.held = { cause, sinceMs: performance.now() };
+          },
+        },
         setHome: isHome => void (seen.isHome = isHome),
         observe: sending => void (seen.sending = sending),
         leave: () => void parts.delete(seen),
@@ -124,6 +133,8 @@ function createCounters(registry: Registry): Pick<PartTally, 'exchanged' | 'retu
 function registerGauges(registry: Registry, parts: ReadonlySet<Seen>, claims: () => number): void {
   const registers = [registry];
   const count = (is: (part: Seen) => boolean) => [...parts].filter(is).length;
+  const heldBy = (cause: HoldCause) => [...parts].filter(({ isHome, held }) => isHome && held.cause === cause);
+  const causes = [...new Set(Object.values(HOLD_CAUSES))];
   new Gauge({
     name: 'sluice_dispatcher_claims',
     help: 'Number of claims held by this process, from when an event is claimed until its result has been written. Limited to 4,096.',
@@ -154,9 +165,19 @@ function registerGauges(registry: Registry, parts: ReadonlySet<Seen>, claims: ()
     labelNames: ['cause'] as const,
     registers,
     collect() {
-      for (const cause of new Set(Object.values(HOLD_CAUSES))) {
-        const isOf = ({ isHome, hold = '' }: Seen) => isHome && HOLD_CAUSES[hold as keyof typeof HOLD_CAUSES] === cause;
-        this.set({ cause }, count(isOf));
+      for (const cause of causes) this.set({ cause }, heldBy(cause).length);
+    },
+  });
+  new Gauge({
+    name: 'sluice_dispatcher_parts_held_seconds',
+    help: 'How many seconds the longest of these parts has been held back, by cause, or 0 if there are none. Measured from when this process first saw it.',
+    labelNames: ['cause'] as const,
+    registers,
+    collect() {
+      const nowMs = performance.now();
+      for (const cause of causes) {
+        const longestMs = Math.max(0, ...heldBy(cause).map(({ held }) => nowMs - held.sinceMs));
+        this.set({ cause }, longestMs / 1_000);
       }
     },
   });

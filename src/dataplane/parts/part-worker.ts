@@ -53,6 +53,10 @@ export function createPartWorker(deps: PartWorkerDeps, part: Part): PartWorker {
     tally?.failed();
     log.debug({ err: error as Error, queue: part.queue }, what);
   }
+  function missControlData(): void {
+    tally?.held('closed');
+    deps.onClosed(part);
+  }
   let version = '0';
   let advancedVersion: string | undefined;
   let isListening = false;
@@ -83,10 +87,7 @@ export function createPartWorker(deps: PartWorkerDeps, part: Part): PartWorker {
       loop.want();
     },
     onHold: hold => tally?.held(hold),
-    onClosed() {
-      tally?.held('closed');
-      deps.onClosed(part);
-    },
+    onClosed: missControlData,
     onError: error => fail(error, 'part could not be advanced'),
   });
 
@@ -109,7 +110,7 @@ export function createPartWorker(deps: PartWorkerDeps, part: Part): PartWorker {
     fence: () => pushes.fence(channel),
     isListening: () => isListening,
     onAnswer,
-    onMissing: () => deps.onClosed(part),
+    onMissing: missControlData,
     onFailure: fail,
   });
 
@@ -191,7 +192,7 @@ export function createPartWorker(deps: PartWorkerDeps, part: Part): PartWorker {
     deps.onActivity?.(answer.hold);
     noteVersion(answer.version);
     if (advancedVersion !== version || answer.hold !== undefined) advance();
-    if (answer.answer === 'CLOSED') deps.onClosed(part);
+    if (answer.answer === 'CLOSED') missControlData();
     else tally?.held(answer.hold);
     for (const slot of answer.disabled) deps.onDisabled(part, slot);
     for (const { slot, news } of answer.news) deps.onDelivery(part, slot, news);

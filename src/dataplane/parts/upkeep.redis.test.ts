@@ -2,14 +2,15 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { START_MS, startPart, type TestPart } from '../../../test/support/part/part.ts';
+import { readBalance } from '../../accounts/balance.ts';
 import { createSweep } from '../../part/sweep/sweep.ts';
 import { createTokens } from '../../part/tokens/tokens.ts';
 import { accountKeys } from '../../redis/keys.ts';
-import { readBalance } from '../../redis/ledger-store.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
-import { createTrafficReader } from '../../redis/traffic-reader.ts';
-import { createTrafficStore } from '../../redis/traffic-store.ts';
+import { createSeriesReader } from '../../series/series-reader.ts';
+import { createTrafficStore } from '../../series/traffic-store.ts';
 import { createLogger } from '../../telemetry/log.ts';
+import { createAdvancing } from './advancing.ts';
 import { createUpkeep, type UpkeepDeps } from './upkeep.ts';
 
 const HOUR_MS = 3_600_000;
@@ -57,7 +58,7 @@ onEachRedis(redis => {
     const { t } = await startPart(redis(), { a: {} }, ['k']);
     const { calls, start, wake } = upkeepOf(t, { times: { ...times, foldMs: 300 } });
     const countEvents = async () => {
-      const series = await createTrafficReader(redis()).readSeries(t.part.tenant, '1h', t.clock.ms);
+      const series = await createSeriesReader(redis()).readSeries(t.part.tenant, '1h', t.clock.ms);
       return series.reduce((sum, { eventsIn }) => sum + eventsIn, 0);
     };
     start();
@@ -103,7 +104,7 @@ onEachRedis(redis => {
     await pause(200);
     expect(upkeep.calls).toEqual({ sweep, settle });
     expect(settle).toBeLessThan(5);
-    const series = await createTrafficReader(redis()).readSeries(t.part.tenant, '1h', START_MS);
+    const series = await createSeriesReader(redis()).readSeries(t.part.tenant, '1h', START_MS);
     expect(series.at(-1)).toMatchObject({ eventsIn: 2, tokens: 2 });
   });
 
@@ -146,6 +147,34 @@ onEachRedis(redis => {
     });
   });
 
+  test('a part without tokens routes on a few seconds after a top-up, and nobody has to tell it', async () => {
+    const { t } = await startPart(redis(), { a: { send: 'held' } }, ['k']);
+    const account = newAccount();
+    await setPlan(account, 'Free', 1);
+    await pay(t, account, 'Free');
+    const upkeep = upkeepOf(t, { times: {} });
+    const advancing = createAdvancing({
+      advance: () => t.advance(),
+      part: t.part,
+      onRouted: () => {},
+      onHold: () => {},
+      onClosed: () => {},
+      onError: error => {
+        throw error;
+      },
+    });
+    onTestFinished(() => advancing.stop());
+    const routed = async () => (await t.counts('a'))[1];
+    await t.send('k', 'k');
+    advancing.start();
+    upkeep.wake('tokens');
+    await vi.waitFor(async () => expect(await routed()).toBe(1), { timeout: 5_000 });
+    await vi.waitFor(() => expect(upkeep.alarms).toHaveLength(1), { timeout: 5_000 });
+    await pause(200);
+    await setPlan(account, 'Free', 2);
+    await vi.waitFor(async () => expect(await routed()).toBe(2), { timeout: 4_000 });
+  });
+
   test('goes on after errors, and does nothing once it was stopped', async () => {
     const { t } = await startPart(redis(), { a: {} }, ['k']);
     let failures = 0;
@@ -160,7 +189,7 @@ onEachRedis(redis => {
     });
     await t.send('k');
     upkeep.start();
-    const seriesOf = () => createTrafficReader(redis()).readSeries(t.part.tenant, '1h', START_MS);
+    const seriesOf = () => createSeriesReader(redis()).readSeries(t.part.tenant, '1h', START_MS);
     await vi.waitFor(async () => expect((await seriesOf()).at(-1)?.eventsIn).toBe(1), { timeout: 4_000 });
     await upkeep.stop();
     const { sweep } = upkeep.calls;

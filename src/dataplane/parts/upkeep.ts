@@ -3,7 +3,7 @@ import { type Part, partKeys } from '../../part/keys.ts';
 import type { SweepState } from '../../part/sweep/due.ts';
 import type { Sweep } from '../../part/sweep/sweep.ts';
 import type { Tokens } from '../../part/tokens/tokens.ts';
-import type { TrafficStore } from '../../redis/traffic-store.ts';
+import type { TrafficStore } from '../../series/traffic-store.ts';
 import type { Logger } from '../../telemetry/log.ts';
 
 const TIMES = {

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { redisUrl } from '../../../test/support/redis/shared.ts';
 import type { RunEvent } from '../../api/sandbox.ts';
-import { LAYOUTS } from '../../config/layout.ts';
 import { DEFAULT_RETRY_SCHEDULE_MS } from '../../core/delivery/backoff.ts';
 import type { Simulation } from '../../core/delivery/simulation.ts';
 import { connectRedis } from '../../redis/client.ts';
@@ -22,7 +21,7 @@ function ruled({ failCode, failCount }: Simulation, most: number): number[] {
   return asked >= most ? failures : [...failures, 200];
 }
 
-describe.each(LAYOUTS)('with %s', layout => {
+describe('a run', () => {
   test.each([
     ['the default schedule', DEFAULT_RETRY_SCHEDULE_MS],
     ['no retries', []],
@@ -30,7 +29,7 @@ describe.each(LAYOUTS)('with %s', layout => {
     'with %s every code and every count lead to the attempts that are expected',
     async (_name, retryMs) => {
       const redis = await connectRedis(redisUrl(), createLogger({ level: 'silent' }));
-      const s = createSandbox(redis, layout);
+      const s = createSandbox(redis);
       await s.t.apply(s.t.routes({ x: { sub: { endpoint: sealed('x', retryMs), unordered: true } } }));
       await s.t.activate('x', 'a');
       const most = retryMs.length + 1;

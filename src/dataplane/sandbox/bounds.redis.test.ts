@@ -1,41 +1,43 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { redisUrl } from '../../../test/support/redis/shared.ts';
-import { LAYOUTS } from '../../config/layout.ts';
+import { SANDBOX_LIMITS, type SandboxLimits } from '../../part/sandbox/sandbox-store.ts';
 import { connectRedis } from '../../redis/client.ts';
-import { SANDBOX_LIMITS, type SandboxLimits } from '../../redis/sandbox-store.ts';
 import { createLogger } from '../../telemetry/log.ts';
 import { runMember } from './run-view.ts';
 import { createSandbox, driverOn, sealed, sumUp } from './testing/sandbox.ts';
 
 const RUN = 'bounded';
 
-describe.each(LAYOUTS)('with %s', layout => {
+describe('a run', () => {
   async function start(names: readonly string[], limits?: SandboxLimits) {
     const redis = await connectRedis(redisUrl(), createLogger({ level: 'silent' }));
     onTestFinished(() => redis.close());
-    const s = createSandbox(redis, layout, limits);
-    const sub = (name: string) => [name, { sub: { endpoint: sealed(name, [5_000]), unordered: true } }] as const;
-    await s.t.apply(s.t.routes(Object.fromEntries(names.map(sub))));
+    const s = createSandbox(redis, limits);
+    const sub = (name: string, more: object) =>
+      [name, { sub: { endpoint: sealed(name, [5_000]), unordered: true, ...more } }] as const;
+    const say = (more: object) => s.t.apply(s.t.routes(Object.fromEntries(names.map(name => sub(name, more)))));
+    await say({});
     for (const name of names) await s.t.activate(name, 'a');
     const read = async () => {
       const report = await s.report(RUN, { limit: 250 });
       if (report === undefined) throw new Error('no run');
       return report;
     };
-    return { redis, s, read };
+    return { s, read, say };
   }
 
   test('a run that has made all its deliveries makes no more, and reports the events that it did not route', async () => {
-    const { s, read } = await start(['x', 'y'], { ...SANDBOX_LIMITS, deliveriesOfRun: 130 });
-    // Two batches of 64 events and a rest: the second batch is one too many.
-    for (let i = 0; i < 130; i++) await s.publish(RUN, 'a', {}, `e${i}`);
+    const { s, read, say } = await start(['x', 'y'], { ...SANDBOX_LIMITS, deliveriesOfRun: 130 });
+    await say({ route: 'paused' });
+    for (let i = 0; i < 300; i++) await s.publish(RUN, 'a', {}, `e${i}`);
+    await say({});
     await s.finish(RUN);
-    const { totals, data } = await read();
-    expect(totals).toMatchObject({ events: 130, pending: 0 });
-    expect(totals.deliveries).toBeGreaterThanOrEqual(130);
-    // One batch beyond the bound at most.
-    expect(totals.deliveries).toBeLessThanOrEqual(2 * 130);
-    expect(data.at(-1)?.integrations.map(({ verdict, reason }) => [verdict, reason])).toEqual([
+    const { totals, nextCursor } = await read();
+    expect(totals).toMatchObject({ events: 300, pending: 0 });
+    // One step beyond the bound at most: of 256 events.
+    expect(totals.deliveries).toBe(2 * 256);
+    const last = await s.report(RUN, { cursor: nextCursor ?? '' });
+    expect(last?.data.at(-1)?.integrations.map(({ verdict, reason }) => [verdict, reason])).toEqual([
       ['waiting', 'run_full'],
       ['waiting', 'run_full'],
     ]);
@@ -43,12 +45,36 @@ describe.each(LAYOUTS)('with %s', layout => {
     expect(await s.finish(RUN)).toBe(1);
   });
 
+  test('an event that is routed when it is accepted counts at once', async () => {
+    const { s, read } = await start(['x', 'y'], { ...SANDBOX_LIMITS, deliveriesOfRun: 5 });
+    const answers = [];
+    for (let i = 0; i < 4; i++) answers.push((await s.publish(RUN, 'a')).answer);
+    expect(answers).toEqual(['OK', 'OK', 'OK', 'RUN_FULL']);
+    await s.finish(RUN);
+    expect((await read()).totals).toMatchObject({ events: 3, deliveries: 6, delivered: 6 });
+  });
+
+  test('an event with more deliveries than one step makes is routed by the driver, and counts', async () => {
+    const names = Array.from({ length: 1_100 }, (_, i) => `w${i}`);
+    const { s, read, say } = await start(names);
+    await say({ endpoint: '' });
+    expect((await s.publish(RUN, 'a', {}, 'wide')).answer).toBe('OK');
+    expect((await s.publish(RUN, 'none', {}, 'behind')).answer).toBe('OK');
+    expect((await read()).totals.deliveries).toBe(0);
+    await s.finish(RUN);
+    const { totals, data } = await read();
+    expect(totals).toMatchObject({ events: 2, deliveries: 1_100, pending: 1_100, tokens: 1_100 });
+    expect(data.map(({ moreIntegrations }) => moreIntegrations)).toEqual([1_000, 1_000]);
+    expect(data.map(({ integrations }) => integrations[0]?.verdict)).toEqual(['routed', 'not_routed']);
+    expect(await s.store.readRoom(s.t.tenant, RUN)).toBe(SANDBOX_LIMITS.deliveriesOfRun - 1_100);
+  }, 60_000);
+
   test('after each few attempts others go first, and after its turn the run is given back', async () => {
-    const { redis, s, read } = await start(['x']);
+    const { s, read } = await start(['x']);
     for (let i = 0; i < 200; i++) await s.publish(RUN, 'a', {}, `e${i}`);
     let clock = 0;
     const ways: number[] = [];
-    const drive = driverOn(redis, s.t.source, s.t.nowMs, 'slow', undefined, {
+    const drive = driverOn(s.t.client, s.t.nowMs, undefined, {
       monotonicMs: () => (clock += 1),
       giveWay: async busyMs => {
         ways.push(busyMs);

@@ -1,18 +1,25 @@
 import { expect, test } from 'vitest';
 import { redisUrl } from '../../../test/support/redis/shared.ts';
-import { LAYOUTS } from '../../config/layout.ts';
-import { createPartSource } from '../../part/fate/sandbox-source.ts';
+import { createSandboxStore } from '../../part/sandbox/sandbox-store.ts';
+import { event, QUEUE } from '../../record/testing/tenant.ts';
 import { connectRedis, type RedisClient } from '../../redis/client.ts';
-import { createQueueSource } from '../../redis/sandbox-source.ts';
 import { createLogger } from '../../telemetry/log.ts';
 import { runMember } from './run-view.ts';
 import { createSandbox, driverOn, sealed, sumUp } from './testing/sandbox.ts';
+
+const DEATH = 'this process is dead';
+
+/** Whether it died, and did not fail in another way. */
+function isDeath(error: unknown): boolean {
+  if (error instanceof Error && error.message === DEATH) return true;
+  throw error;
+}
 
 /** Redis for a process that dies: after `most` commands nothing is sent any more. */
 function dyingClient(redis: RedisClient, most: number): RedisClient {
   let left = most;
   const alive = () => {
-    if (left-- <= 0) throw new Error('this process is dead');
+    if (left-- <= 0) throw new Error(DEATH);
   };
   return {
     ...redis,
@@ -20,13 +27,14 @@ function dyingClient(redis: RedisClient, most: number): RedisClient {
     runBuffers: async (...args) => (alive(), redis.runBuffers(...args)),
     call: async (...args) => (alive(), redis.call(...args)),
     runNamed: async (...args) => (alive(), redis.runNamed(...args)),
+    runNamedBuffers: async (...args) => (alive(), redis.runNamedBuffers(...args)),
     readHash: async (...args) => (alive(), redis.readHash(...args)),
   };
 }
 
-test.each(LAYOUTS)('with %s, wherever a process dies, another one brings the run to the same end', async layout => {
+test('wherever a process dies, another one brings the run to the same end', async () => {
   const redis = await connectRedis(redisUrl(), createLogger({ level: 'silent' }));
-  const s = createSandbox(redis, layout);
+  const s = createSandbox(redis);
   const { t } = s;
   const sub = (name: string) => ({ sub: { endpoint: sealed(name, [5_000, 300_000]) } });
   await t.apply(t.routes({ x: sub('x'), y: sub('y') }));
@@ -36,21 +44,20 @@ test.each(LAYOUTS)('with %s, wherever a process dies, another one brings the run
   async function play(run: string, dieAfter: number) {
     await s.publish(run, 'a', { failCode: 503, failCount: 1 }, 'one');
     await s.publish(run, 'a', {}, 'two');
-    await s.publish(run, 'b', { failCode: 404 }, 'three');
-    const client = dyingClient(redis, dieAfter);
-    const source = layout === 'parts' ? createPartSource(client) : createQueueSource(client);
-    const dying = driverOn(client, source, t.nowMs, `dies${dieAfter}`);
+    await s.publish(run, 'b', { failCode: 410 }, 'three');
+    await s.publish(run, 'b', {}, 'four');
+    const dying = driverOn(dyingClient(t.client, dieAfter), t.nowMs);
     let died = false;
     for (let next: number | null = 0; next !== null; ) {
       try {
         next = await dying(runMember(t.tenant, run));
         t.clock.ms = Math.max(t.clock.ms, next ?? 0);
-      } catch {
-        died = true;
+      } catch (error) {
+        died = isDeath(error);
         break;
       }
     }
-    // Its lease of the run, its ownership of the queue and its claims pass by.
+    // Its lease of the run passes by.
     if (died) t.clock.ms += 30_000;
     await s.finish(run);
     const report = await s.report(run);
@@ -60,15 +67,37 @@ test.each(LAYOUTS)('with %s, wherever a process dies, another one brings the run
 
   const { died: never, ...whole } = await play('whole', Number.POSITIVE_INFINITY);
   expect(never).toBe(false);
-  expect(whole.totals).toMatchObject({ events: 3, deliveries: 5, delivered: 4, dead: 1, pending: 0, tokens: 5 });
+  expect(whole.totals).toMatchObject({ events: 4, deliveries: 6, delivered: 5, dead: 1, pending: 0, tokens: 6 });
   let deaths = 0;
-  // Each third command: a step of the run takes several, so that none of its steps is left out.
-  for (let dieAfter = 0; ; dieAfter += 3) {
+  for (let dieAfter = 0; ; dieAfter++) {
     const { died, ...rest } = await play(`dies-${dieAfter}`, dieAfter);
     expect({ dieAfter, ...rest }).toEqual({ dieAfter, ...whole });
     if (!died) break;
     deaths++;
   }
-  expect(deaths).toBeGreaterThan(20);
+  expect(deaths).toBeGreaterThan(40);
+  await redis.close();
+});
+
+test('wherever a process dies that takes an event, the event is taken and routed once when it is sent again', async () => {
+  const redis = await connectRedis(redisUrl(), createLogger({ level: 'silent' }));
+  const s = createSandbox(redis);
+  const { t } = s;
+  await t.apply(t.routes({ x: { sub: { endpoint: sealed('x', []) } } }));
+  await t.activate('x', 'a');
+  const config = await t.ingress.readQueue(t.tenant, QUEUE);
+  if (config === null || config === 'unavailable') throw new Error('no queue');
+  let deaths = 0;
+  for (let dieAfter = 0; ; dieAfter++) {
+    const run = `dies-${dieAfter}`;
+    const store = createSandboxStore(dyingClient(t.client, dieAfter), t.nowMs);
+    const died = await store.ingest(t.tenant, QUEUE, run, config, event('one', 'a')).then(() => false, isDeath);
+    expect(['OK', 'DUP']).toContain((await s.publish(run, 'a', {}, 'one')).answer);
+    await s.finish(run);
+    expect((await s.report(run))?.totals).toMatchObject({ events: 1, deliveries: 1, delivered: 1, pending: 0 });
+    if (!died) break;
+    deaths++;
+  }
+  expect(deaths).toBeGreaterThan(8);
   await redis.close();
 });

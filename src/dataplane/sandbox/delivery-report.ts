@@ -2,34 +2,33 @@ import type { SandboxDelivery } from '../../api/sandbox.ts';
 import { planDelivery, type Simulation } from '../../core/delivery/simulation.ts';
 import type { EventProgress } from '../../core/events/event-state.ts';
 import { tokensOf } from '../../core/events/tokens.ts';
-import type { InboxRef } from '../../redis/inbox-store.ts';
-import { isDisabled } from '../../redis/sandbox-gate.ts';
-import { runJitter, type SentAttempt } from './run-deliveries.ts';
+import { parseRow } from '../../part/gate/subscription-row.ts';
+import { isDisabled, type SlotView } from '../../part/sandbox/view.ts';
+import { type RunDelivery, runJitter, type SentAttempt } from './run-deliveries.ts';
 
 const OPEN: readonly EventProgress['state'][] = ['pending', 'inflight', 'retrying'];
 
 /** Data about a delivery within a run, as needed for the report. */
 export interface DeliveryFacts {
   readonly run: string;
-  readonly inbox: InboxRef;
-  readonly ref: string;
+  readonly delivery: RunDelivery;
   readonly bytes: number;
   readonly simulation: Simulation;
   readonly progress: EventProgress;
   /** Last attempt, or undefined if none was made yet. */
   readonly sent: SentAttempt | undefined;
-  /** Hash of the production subscription in Redis. */
-  readonly subscription: Readonly<Record<string, string>>;
+  /** Production subscription, or undefined if unknown. */
+  readonly production: SlotView | undefined;
 }
 
 /** Returns the report for a delivery. Has no side effects. */
 export function reportDelivery(facts: DeliveryFacts): SandboxDelivery {
-  const { run, inbox, ref, simulation, progress, sent } = facts;
-  const plan = sent && planDelivery(simulation, sent.retryMs, runJitter(run, inbox, ref));
+  const { run, delivery, simulation, progress, sent } = facts;
+  const plan = sent && planDelivery(simulation, sent.retryMs, runJitter(run, delivery));
   return {
-    subscriptionPublicId: inbox.sub,
+    subscriptionPublicId: delivery.sub,
     state: progress.state,
-    heldBy: OPEN.includes(progress.state) ? heldBy(facts.subscription) : null,
+    heldBy: OPEN.includes(progress.state) ? heldBy(facts.production) : null,
     tokens: tokensOf(facts.bytes),
     disablesEndpoint: progress.history.some(({ result }) => result === '410'),
     expected: plan === undefined ? null : { outcome: plan.outcome, attempts: [...plan.attempts] },
@@ -42,8 +41,9 @@ export function reportDelivery(facts: DeliveryFacts): SandboxDelivery {
   };
 }
 
-function heldBy({ endpoint, send, health }: DeliveryFacts['subscription']): SandboxDelivery['heldBy'] {
-  if (endpoint === undefined) return 'no_endpoint';
-  if (send !== 'open') return 'endpoint_held';
-  return isDisabled(health) ? 'endpoint_disabled' : null;
+function heldBy(production: SlotView | undefined): SandboxDelivery['heldBy'] {
+  const row = parseRow(production?.row ?? '');
+  if (row === undefined || production?.hasEndpoint !== true) return 'no_endpoint';
+  if (row.send !== 'open') return 'endpoint_held';
+  return isDisabled(production.health, row) ? 'endpoint_disabled' : null;
 }

@@ -1,24 +1,21 @@
+import type { HintIndex } from '../../hints/hints.ts';
+import { createSandboxStore, type SandboxLimits } from '../../part/sandbox/sandbox-store.ts';
 import type { RedisClient } from '../../redis/client.ts';
-import type { HintIndex } from '../../redis/hints.ts';
-import type { SandboxSource } from '../../redis/sandbox-source.ts';
-import { createSandboxStore, type SandboxLimits } from '../../redis/sandbox-store.ts';
-import type { SandboxDesk } from '../ingress/sandbox-route.ts';
+import type { SandboxDesk } from '../ingress/sandbox/sandbox-route.ts';
 import { createRunReports } from './run-report.ts';
 import { runMember } from './run-view.ts';
 
 /** Creates the sandbox functions used by the ingress, which store events in a run and schedule it. */
 export function createSandboxDesk(deps: {
   readonly redis: RedisClient;
-  /** Production, as runs read it. */
-  readonly source: SandboxSource;
   /** Schedules runs in the hint index. */
   readonly lower: HintIndex['lower'];
   readonly nowMs: () => number;
   readonly limits?: SandboxLimits;
 }): SandboxDesk {
-  const { redis, source, lower, nowMs } = deps;
+  const { redis, lower, nowMs } = deps;
   const store = createSandboxStore(redis, nowMs, deps.limits);
-  const reports = createRunReports(redis, source, nowMs, deps.limits);
+  const reports = createRunReports(redis, nowMs, deps.limits);
   const wake = (tenant: string, run: string) => lower([{ member: runMember(tenant, run), dueMs: nowMs() }]);
   return {
     async publish(tenant, queue, run, config, event) {

@@ -1,28 +1,37 @@
 import { jitterOf } from '../../core/delivery/jitter.ts';
 import { compressDelay } from '../../core/delivery/simulation.ts';
-import { parseEventMeta, parseSimulation } from '../../core/events/event-meta.ts';
-import { streamIdOfRef } from '../../core/ids/refs.ts';
-import {
-  type Claim,
-  type Completion,
-  createInboxStore,
-  type InboxRef,
-  inboxMember,
-  type StoredEvent,
-} from '../../redis/inbox-store.ts';
+import { parseSimulation } from '../../core/events/event-meta.ts';
+import { type Completion, createExchange, type Holding } from '../../part/claims/exchange.ts';
+import { createEvict } from '../../part/claims/held-claims.ts';
+import type { Claim, ClaimedEvent } from '../../part/claims/message.ts';
+import { readPart } from '../../part/inbox/find-part.ts';
+import { createReadBodies } from '../../part/log/read-bodies.ts';
+import { partOfRun } from '../../part/sandbox/run-client.ts';
+import { takeOverSlots } from '../../part/sandbox/take-over.ts';
 import { sandboxKeys } from '../../redis/keys.ts';
-import { readOpenKeys } from '../../redis/sandbox-reader.ts';
-import { writeRun } from '../../redis/sandbox-store.ts';
-import { deliver } from '../dispatcher/deliver.ts';
-import { type OpenSubscription, openSubscription, type SubscriptionKeys } from '../dispatcher/subscription.ts';
+import type { Logger } from '../../telemetry/log.ts';
+import type { SubscriptionKeys } from '../dispatcher/subscription.ts';
+import { createAttempt } from '../parts/attempt.ts';
+import { createOpenSlots, type OpenedSlot } from '../parts/opened-slots.ts';
 import type { RunView } from './run-view.ts';
 import { showHeaders } from './sent-headers.ts';
 import { simulateAttempt } from './simulated-attempt.ts';
 
 /** Maximum number of claims per turn. */
 const AT_ONCE = 32;
-const LEASE_MS = 30_000;
 const RETRY_MS = 1_000;
+/** A run is driven by one process at a time. What a process that crashed has claimed belongs to the next one. */
+const DISPATCHER = 'run';
+/** Nothing is pushed: claims come with answers alone. */
+const HOLDING: Omit<Holding, 'number' | 'held'> = {
+  dispatcher: DISPATCHER,
+  readyMs: 0,
+  limit: AT_ONCE,
+  holdsLapsed: false,
+  pushed: 0,
+  bytes: 0,
+  roomBytes: 0,
+};
 
 export interface RunDeliveryDeps {
   readonly keys: SubscriptionKeys;
@@ -30,8 +39,7 @@ export interface RunDeliveryDeps {
   readonly nowMs: () => number;
   readonly wallMs: () => number;
   readonly monotonicMs: () => number;
-  readonly nextToken: () => string;
-  readonly alarm: (slot: string) => void;
+  readonly log: Logger;
   /** Pauses after `busyMs` of work to let other tasks run. */
   readonly giveWay: (busyMs: number) => Promise<void>;
 }
@@ -43,53 +51,70 @@ export interface SentAttempt {
   readonly headers: readonly (readonly [name: string, value: string])[];
 }
 
+/** Delivery within a run. */
+export interface RunDelivery {
+  readonly integration: string;
+  /** `sub_…` */
+  readonly sub: string;
+  readonly slot: string;
+  readonly ref: string;
+}
+
 /** Returns the field in `sent` for a delivery. */
-export function sentField(inbox: InboxRef, ref: string): string {
-  return `${inboxMember(inbox)} ${ref}`;
+export function sentField({ slot, ref }: Pick<RunDelivery, 'slot' | 'ref'>): string {
+  return `${slot} ${ref}`;
 }
 
 /** Returns the retry jitter for a delivery in a run. */
-export function runJitter(run: string, inbox: InboxRef, ref: string): (failures: number) => number {
-  return failures => jitterOf(run, inbox.integration, inbox.sub, ref, failures);
+export function runJitter(run: string, { integration, sub, ref }: RunDelivery): (failures: number) => number {
+  return failures => jitterOf(run, integration, sub, ref, failures);
+}
+
+/** Attempts that were made, and their headers by field in `sent`. */
+interface Made {
+  readonly completions: Completion[];
+  readonly sent: string[];
 }
 
 /**
- * Makes the due attempts of an inbox just as the production dispatcher would, but without calling the endpoint. The
- * gate is read before each turn. Stops when no more attempts are due, or at `untilMs` on the monotonic clock.
+ * Makes the due attempts of a queue just as the production dispatcher would, but without calling endpoints. Stops when no
+ * more attempts are due, or at `untilMs` on the monotonic clock.
  *
- * @returns time in milliseconds at which the inbox is due, or undefined if it has no events or all of them are held
+ * @returns time in milliseconds at which the queue is due, or undefined if it has no events or all of them are held
  */
 export async function deliverRun(
   deps: RunDeliveryDeps,
   view: RunView,
-  inbox: InboxRef,
+  queue: string,
   untilMs: number,
 ): Promise<number | undefined> {
-  const { ofRun } = view;
-  const store = createInboxStore(ofRun);
-  const s = sandboxKeys(view.tenant, view.run);
-  for (let groupKeys = await readOpenKeys(ofRun, inbox); ; groupKeys = new Set()) {
-    // Copy the gate before each turn, which also discards any changes that previous attempts made to the copy.
-    const { subscription: fields } = await view.copyGate(inbox, groupKeys);
-    const known = { readSubscription: async () => fields };
-    const subscription = await openSubscription(known, deps.keys, deps.version, inbox, deps.wallMs());
-    if (subscription === undefined) return undefined;
+  const { ofRun, redis, tenant } = view;
+  const production = await readPart(redis, tenant, queue);
+  if (production === undefined) return undefined;
+  const part = partOfRun(tenant, queue);
+  const openSlots = createOpenSlots({ ...deps, redis }, production);
+  const exchange = createExchange(ofRun);
+  await createEvict(ofRun)(part, DISPATCHER);
+  let ended: readonly Completion[] = [];
+  let isStuck = false;
+  for (let number = 1; ; number++) {
     const begunMs = deps.monotonicMs();
-    const nowMs = deps.nowMs();
-    if (begunMs >= untilMs) return nowMs;
-    const token = deps.nextToken();
-    const claimed = await store.claim(inbox, nowMs, AT_ONCE, token, LEASE_MS);
-    if (claimed.answer === 'CLOSED') {
-      deps.alarm(`i:${inbox.integration}`);
-      return nowMs + RETRY_MS;
+    const isOver = isStuck || begunMs >= untilMs;
+    const holding = { ...HOLDING, number, held: ended.length };
+    const answer = await exchange(part, holding, ended.map(compress(deps.nowMs())), isOver ? 0 : AT_ONCE);
+    if (answer.answer !== 'OK') throw new Error(`the part of a run answered ${answer.answer}`);
+    if (answer.disabled.length > 0) await takeOverSlots({ ...view, queue }, answer.disabled);
+    if (isStuck) return deps.nowMs() + RETRY_MS;
+    ended = [];
+    if (answer.events.length === 0) {
+      if (isOver) return deps.nowMs();
+      if (answer.disabled.length > 0) continue;
+      return answer.more ? deps.nowMs() : answer.dueMs;
     }
-    if (claimed.answer !== 'OK') return undefined;
-    const { claims, nextMs } = claimed;
-    if (claims.length === 0) return nextMs === undefined || nextMs > nowMs ? nextMs : nowMs + RETRY_MS;
-    const sent: [field: string, text: string][] = [];
-    const completions = await attemptAll(deps, view, inbox, subscription, claims, token, begunMs, sent);
-    if (sent.length > 0) await writeRun(ofRun, s.meta, [['HSET', s.sent, ...sent.flat()]]);
-    await store.complete(inbox, nowMs, completions);
+    const made = await attemptAll(deps, view, queue, answer.events, openSlots, begunMs);
+    await ofRun.note('HSET', sandboxKeys(tenant, view.run).sent, made.sent);
+    ended = made.completions;
+    isStuck = ended.every(({ outcome }) => outcome === 'released');
     await deps.giveWay(deps.monotonicMs() - begunMs);
   }
 }
@@ -97,44 +122,55 @@ export async function deliverRun(
 async function attemptAll(
   deps: RunDeliveryDeps,
   view: RunView,
-  inbox: InboxRef,
-  subscription: OpenSubscription,
-  claims: readonly Claim[],
-  token: string,
+  queue: string,
+  events: readonly ClaimedEvent[],
+  openSlots: ReturnType<typeof createOpenSlots>,
   claimedAtMs: number,
-  sent: [field: string, text: string][],
-): Promise<Completion[]> {
+): Promise<Made> {
+  const part = partOfRun(view.tenant, queue);
+  const claims = events.flatMap(event => event.claims.map(claim => ({ claim, event })));
+  const large = events.filter(({ size, body }) => body === undefined && size !== undefined).map(({ ref }) => ref);
+  const [opened, bodies] = await Promise.all([
+    openSlots(claims.map(({ claim }) => claim.slot)),
+    createReadBodies(view.ofRun)(part, large),
+  ]);
+  const bodyOf = ({ ref, body }: ClaimedEvent) => body ?? bodies[large.indexOf(ref)];
+  const sent: string[] = [];
   const nowMs = deps.nowMs();
-  const { queue, gen } = subscription.source;
-  const ids = claims.map(({ ref }) => streamIdOfRef(ref));
-  const stored = await createInboxStore(view.ofRun).readEvents(view.tenant, queue, gen, ids);
-  return Promise.all(
-    claims.map(async (claim, i) => {
-      const event = stored[i];
-      const made = claim.attempts + 1;
-      const { ref } = claim;
-      const attempt = simulateAttempt(event === undefined ? {} : parseSimulation(event.meta), made, request => {
-        const { headers: own, retryMs } = subscription.endpoint;
-        const kept: SentAttempt = { retryMs, headers: showHeaders(request.headers, Object.keys(own)) };
-        sent.push([sentField(inbox, ref), JSON.stringify(kept)]);
-      });
-      const random = () => runJitter(view.run, inbox, ref)(made);
-      const { monotonicMs, wallMs } = deps;
-      const attemptDeps = { attempt, nowMs: () => nowMs, wallMs, monotonicMs, random, onAttempt: () => {} };
-      return compress(
-        await deliver(attemptDeps, subscription, claim, token, claimedAtMs, event && parsed(event, ref)),
-        nowMs,
-      );
-    }),
-  );
+  const completions = claims.map(async ({ claim, event }, i): Promise<Completion> => {
+    const slot = opened[i];
+    // It was deleted, or its endpoint was removed.
+    if (slot === undefined) return { lane: claim.lane, ref: claim.ref, outcome: 'released', reason: 'released' };
+    const attempt = createAttempt(
+      {
+        ...deps,
+        nowMs: () => nowMs,
+        random: () => runJitter(view.run, deliveryOf(slot, claim))(claim.attempts + 1),
+        onAttempt: () => {},
+        attempt: simulateAttempt(parseSimulation(event.meta), claim.attempts + 1, request => {
+          const { headers: own, retryMs } = slot.subscription.endpoint;
+          const kept: SentAttempt = { retryMs, headers: showHeaders(request.headers, Object.keys(own)) };
+          sent.push(sentField(claim), JSON.stringify(kept));
+        }),
+      },
+      part,
+    );
+    const held = { claim, event, atMs: claimedAtMs, behind: claim.behind, next: undefined };
+    const completion = await attempt(slot, held, bodyOf(event));
+    // From when it is written on, as the delay counts.
+    return completion.dueMs === undefined ? completion : { ...completion, dueMs: completion.dueMs - nowMs };
+  });
+  return { completions: await Promise.all(completions), sent };
 }
 
-function parsed({ meta, groupKey, body }: StoredEvent, ref: string) {
-  return { meta: parseEventMeta(meta, groupKey, ref), body };
+function deliveryOf({ row, name }: OpenedSlot, { slot, ref }: Claim): RunDelivery {
+  return { integration: row.integration, sub: name, slot, ref };
 }
 
 /** Shortens the retry delay, since time runs faster in a run. */
-function compress(completion: Completion, nowMs: number): Completion {
-  if (completion.dueMs === undefined) return completion;
-  return { ...completion, dueMs: nowMs + compressDelay(completion.dueMs - nowMs) };
+function compress(nowMs: number): (completion: Completion) => Completion {
+  return completion => {
+    if (completion.dueMs === undefined) return completion;
+    return { ...completion, dueMs: nowMs + compressDelay(completion.dueMs) };
+  };
 }

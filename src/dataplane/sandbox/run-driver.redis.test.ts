@@ -1,19 +1,18 @@
 import { describe, expect, test } from 'vitest';
-import { LAYOUTS } from '../../config/layout.ts';
+import { START_MS } from '../../record/testing/tenant.ts';
 import { sandboxKeys, slotTag } from '../../redis/keys.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
-import { START_MS } from '../../redis/testing/tenant.ts';
 import { runMember } from './run-view.ts';
 import { createSandbox, dumpProduction, type Sandbox, sealed, sumUp } from './testing/sandbox.ts';
 
 const RUN = 'run-1';
 const RETRY_MS = [5_000, 300_000];
 
-describe.each(LAYOUTS)('with %s', layout => {
+describe('a run', () => {
   onEachRedis(redis => {
     /** `x` and `y` subscribe, `z` is granted and does not; group key `a` is open for both, `b` for y alone. */
     async function start(sub: object = {}): Promise<Sandbox> {
-      const s = createSandbox(redis(), layout);
+      const s = createSandbox(redis());
       const { t } = s;
       const routes = t.routes({
         x: { sub: { endpoint: sealed('x', RETRY_MS), ...sub } },

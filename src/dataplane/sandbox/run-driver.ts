@@ -1,35 +1,19 @@
+import { createSandboxStore, SANDBOX_LIMITS, type SandboxLimits } from '../../part/sandbox/sandbox-store.ts';
 import type { RedisClient } from '../../redis/client.ts';
-import { inboxMember, parseInboxMember } from '../../redis/inbox-store.ts';
-import { readDues } from '../../redis/sandbox-reader.ts';
-import type { SandboxSource } from '../../redis/sandbox-source.ts';
-import { createSandboxStore, SANDBOX_LIMITS, type SandboxLimits } from '../../redis/sandbox-store.ts';
-import type { SubscriptionKeys } from '../dispatcher/subscription.ts';
-import { deliverRun } from './run-deliveries.ts';
+import { deliverRun, type RunDeliveryDeps } from './run-deliveries.ts';
 import { routeRun } from './run-routing.ts';
 import { openRun, parseRunMember } from './run-view.ts';
 
 /** Maximum time in milliseconds spent on attempts before the run is returned and other runs can continue. */
 const TURN_MS = 1_000;
-/**
- * Retries of a run are made together if they're due within this time in milliseconds, which grows slightly with each
- * inbox.
- */
+/** Time in milliseconds after which a queue that couldn't be read is tried again. */
+const RETRY_MS = 1_000;
+/** Retries of a run are made together if they're due within this time in milliseconds. */
 const TOGETHER_MS = 20;
-const TOGETHER_MS_AN_INBOX = 0.1;
 
-export interface RunDriverOptions {
+export interface RunDriverOptions extends RunDeliveryDeps {
   readonly redis: RedisClient;
-  /** Production, as runs read it. */
-  readonly source: SandboxSource;
-  readonly nowMs: () => number;
-  readonly wallMs: () => number;
-  readonly monotonicMs: () => number;
-  readonly keys: SubscriptionKeys;
-  readonly version: string;
   readonly alarm: (slot: string) => void;
-  /** Unique id for each start of the process. */
-  readonly owner: string;
-  readonly giveWay: (busyMs: number) => Promise<void>;
   readonly limits?: SandboxLimits;
 }
 
@@ -41,39 +25,31 @@ export interface RunDriverOptions {
  *   null
  */
 export function createRunDriver(options: RunDriverOptions): (member: string) => Promise<number | null> {
-  const { redis, source, nowMs, monotonicMs, owner } = options;
-  const limits = options.limits ?? SANDBOX_LIMITS;
-  const store = createSandboxStore(redis, nowMs, limits);
-  let turn = 0;
-  const nextToken = () => `${owner}${(turn++).toString(36)}`;
-  const routing = { source, nowMs, alarm: options.alarm, owner, nextToken };
-  const delivering = { ...options, nextToken };
+  const { redis, nowMs, monotonicMs } = options;
+  const store = createSandboxStore(redis, nowMs, options.limits ?? SANDBOX_LIMITS);
 
   return async member => {
     const { tenant, run } = parseRunMember(member);
     const known = await store.readRun(tenant, run);
     if (known === undefined) return null;
     const begunMs = monotonicMs();
-    const view = await openRun(redis, source, nowMs, tenant, run, known);
+    const view = openRun(redis, tenant, run, known);
     let soonest = Number.POSITIVE_INFINITY;
+    const readable: string[] = [];
     for (const queue of view.queues) {
-      const left = await store.readRoom(tenant, run);
-      if (left <= 0) break;
-      const { routed, nextMs } = await routeRun(routing, view, queue, left);
-      if (routed > 0) await store.countDeliveries(tenant, run, routed);
-      soonest = Math.min(soonest, nextMs ?? Number.POSITIVE_INFINITY);
+      if (await routeRun(store, view, queue)) {
+        readable.push(queue);
+      } else {
+        options.alarm(`q:${tenant}:${queue}`);
+        soonest = Math.min(soonest, nowMs() + RETRY_MS);
+      }
     }
-    const inboxes = [...view.inboxes.keys()].map(parseInboxMember);
-    const dues = await readDues(view.ofRun, nowMs(), inboxes);
     await options.giveWay(monotonicMs() - begunMs);
     const untilMs = monotonicMs() + TURN_MS;
-    for (const inbox of inboxes) {
-      const dueMs = dues.get(inboxMember(inbox)) ?? Number.POSITIVE_INFINITY;
-      if (dueMs > nowMs()) soonest = Math.min(soonest, dueMs);
-      else if (monotonicMs() >= untilMs) soonest = nowMs();
-      else soonest = Math.min(soonest, (await deliverRun(delivering, view, inbox, untilMs)) ?? soonest);
+    for (const queue of readable) {
+      soonest = Math.min(soonest, (await deliverRun(options, view, queue, untilMs)) ?? soonest);
     }
     if (soonest >= known.endsMs) return null;
-    return Math.max(soonest, Math.ceil(nowMs() + TOGETHER_MS + inboxes.length * TOGETHER_MS_AN_INBOX));
+    return Math.max(soonest, nowMs() + TOGETHER_MS);
   };
 }

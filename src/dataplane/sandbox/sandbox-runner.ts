@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { HintIndex } from '../../hints/hints.ts';
 import type { RedisClient } from '../../redis/client.ts';
-import type { HintIndex } from '../../redis/hints.ts';
-import type { SandboxSource } from '../../redis/sandbox-source.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { SubscriptionKeys } from '../dispatcher/subscription.ts';
 import { createDueLoop, type DueLoop } from '../due-loop.ts';
@@ -10,8 +9,6 @@ import { createRunDriver } from './run-driver.ts';
 
 export interface SandboxRunnerOptions {
   readonly redis: RedisClient;
-  /** Production, as runs read it. */
-  readonly source: SandboxSource;
   /** Hint index for runs. */
   readonly hints: HintIndex;
   readonly keys: SubscriptionKeys;
@@ -38,7 +35,6 @@ export function createSandboxRunner(options: SandboxRunnerOptions): DueLoop {
     ...options,
     wallMs: Date.now,
     monotonicMs: () => performance.now(),
-    owner: randomUUID(),
     giveWay: async busyMs => {
       await delay(Math.min(LONGEST_WAY_MS, busyMs * GIVEN_WAY));
     },

@@ -1,4 +1,4 @@
-import type { Hint, HintIndex, Picked } from '../../redis/hints.ts';
+import type { Hint, HintIndex, Picked } from '../../hints/hints.ts';
 import { hintPartition } from '../../redis/keys.ts';
 
 /** A hint index in memory, with the semantics of the scripts; every call is counted. */
@@ -11,7 +11,7 @@ export function createMemoryHints() {
   const gate: { pick?: Promise<void>; settle?: Promise<void>; failing?: boolean } = {};
 
   const hints: HintIndex = {
-    kind: 'd',
+    kind: 'a',
     lower: async (lowered: readonly Hint[]) => {
       for (const { member, dueMs } of lowered) {
         tokens.delete(member);

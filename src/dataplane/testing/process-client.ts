@@ -1,9 +1,10 @@
 import type { RedisClient, Reply } from '../../redis/client.ts';
+import type { NamedCall, NamedScript } from '../../redis/named-scripts.ts';
 import type { ScriptName } from '../../redis/scripts.ts';
 import type { Aside, Step } from './interleaving.ts';
 
-/** Looks at each call of a script in the moment in which it is made. */
-export type Witness = (name: ScriptName, keys: readonly string[], args: readonly unknown[], reply: Reply) => void;
+/** Looks at each call of a script in the moment in which it is made: its first key, and the word that it answers. */
+export type Witness = (name: string, meta: string, reply: Reply) => void;
 
 /** Messages between the processes of one test: to each listener in order, when its ear says so. */
 export function createWire() {
@@ -56,7 +57,7 @@ export function createProcessClient(options: ProcessClientOptions): RedisClient 
     const own = keys.map(key => (SHARED_SCRIPTS.has(name) ? `${key}:${unique}` : keyOf(key)));
     return through(name, first, async () => {
       const reply = await redis.run(name, own, args);
-      options.witness?.(name, keys, args, reply);
+      options.witness?.(name, first, reply);
       if (name === 'lower') {
         const [channel, ...hints] = args as string[];
         const members = hints.filter((_, i) => i % 2 === 0);
@@ -67,9 +68,20 @@ export function createProcessClient(options: ProcessClientOptions): RedisClient 
     });
   }
 
+  function runNamed(method: 'runNamed' | 'runNamedBuffers', script: NamedScript, call: NamedCall) {
+    const meta = String(call.keys.meta);
+    return through(script.name, meta, async () => {
+      const reply = await redis[method](script, call);
+      options.witness?.(script.name, meta, Array.isArray(reply) ? String(reply[0]) : reply);
+      return reply;
+    });
+  }
+
   return {
     ...redis,
     run,
+    runNamed: (script, call) => runNamed('runNamed', script, call),
+    runNamedBuffers: (script, call) => runNamed('runNamedBuffers', script, call),
     runBuffers: (name, keys, args) => through(name, keys[0] as string, () => redis.runBuffers(name, keys, args)),
     call: (command, key, ...args) => through(command, key, () => redis.call(command, keyOf(key), ...args)),
     readHash: key => through('hgetall', key, () => redis.readHash(keyOf(key))),

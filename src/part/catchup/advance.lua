@@ -207,11 +207,11 @@ end
 if spent > 0 then
   put('used', string.format('%.0f', used + spent))
   put('bytes', string.format('%.0f', tonumber(meta.bytes or '0') + REFERENCE_COST * references))
-  put('in', counted(meta['in'], now, '', 0, 0, spent))
+  put('in', counted(meta['in'], now, 0, 0, spent))
 end
 local why = countedReasons(meta.why)
 if why then put('why', why) end
-if missed.unrouted > 0 then put('out', counted(meta.out, now, '', 0, 0, missed.unrouted)) end
+if missed.unrouted > 0 then put('out', counted(meta.out, now, 0, 0, missed.unrouted)) end
 if isShort then put('need', meta.wanted) elseif meta.need then gone = { 'need' } end
 if cohort then
   -- Those that are behind may be many; that any of them moves is seen here.

@@ -7,204 +7,207 @@
 -- `delivered` is taken while the event is open, whoever holds it: the partner has it. Anything else only of who holds it. Only
 -- who holds a claim lets its lane go on.
 -- Returns letters: o (done), g (ended before), s (another claim holds it, or none); and the slots that were disabled by this.
-local FINAL = { d = true, x = true, e = true }
-local MOST_FAILED = 20
+local delivered, missed, complete = 0, 0, nil
+do
+  local FINAL = { d = true, x = true, e = true }
+  local MOST_FAILED = 20
 
-local function addFailed(failed, text)
-  failed = failed .. ',' .. text
-  if select(2, string.gsub(failed, ',', '')) > MOST_FAILED then failed = string.gsub(failed, '^,[^,]*', '') end
-  return failed
-end
-
--- What of a slot's attempts its health goes by.
-local outcomesOf = {}
-local function noteOutcome(slot, entry, kind)
-  local o = outcomesOf[slot] or { failed = 0, entries = {} }
-  outcomesOf[slot] = o
-  if kind == 'delivered' then
-    o.delivered = true
-    return
+  local function addFailed(failed, text)
+    failed = failed .. ',' .. text
+    if select(2, string.gsub(failed, ',', '')) > MOST_FAILED then failed = string.gsub(failed, '^,[^,]*', '') end
+    return failed
   end
-  o.entries[entry] = true
-  if kind == 'failed' then o.failed = o.failed + 1 else o[kind] = true end
-end
 
-local delivered, missed = 0, 0
-local function finishEvent(lane, ref, entry, outcome, at, note, answer)
-  local slot = slotOf(lane)
-  local replay = replayOf(lane)
-  local text = triesOf(entry)
-  local attempts, _, _, failed = readTries(text)
-  local wasSent = string.sub(note, -2) ~= ' -'
-  if wasSent then attempts = attempts + 1 end
-  local name = recordName(ref, replay)
-  addRecord(at, name, ref, slot, outcome, attempts, note, failed)
-  if text then redis.call('HDEL', KEY_TRIES, entry) end
-  if outcome ~= 'd' then redis.call('ZADD', KEY_FINAL, 0, slot .. name) end
-  if answer then keepAnswer(slot, entry, attempts, ARGV[answer + 1], ARGV[answer + 2]) end
-  local isTesting = isTest(lane)
-  if not isTesting then addCount(slot, outcome, 1) end
-  if outcome == 'x' and not isTesting then noteDeath(slot, ref) end
-  local counts = not isTesting and not replay
-  if outcome == 'd' then
-    noteOutcome(slot, entry, 'delivered')
-    if counts then delivered = delivered + 1 end
-  elseif outcome == 'x' and wasSent then
-    noteOutcome(slot, entry, 'failed')
-    if string.find(note, '410 ', 1, true) == 1 then noteOutcome(slot, entry, 'gone') end
-    if counts then missed = missed + 1 end
-  else
-    noteOutcome(slot, entry, 'released')
+  -- What of a slot's attempts its health goes by.
+  local outcomesOf = {}
+  local function noteOutcome(slot, entry, kind)
+    local o = outcomesOf[slot] or { failed = 0, entries = {} }
+    outcomesOf[slot] = o
+    if kind == 'delivered' then
+      o.delivered = true
+      return
+    end
+    o.entries[entry] = true
+    if kind == 'failed' then o.failed = o.failed + 1 else o[kind] = true end
   end
-end
 
--- What becomes of a lane whose claim ended for good, and that more may wait in.
-local function followLane(lane)
-  local slot = slotOf(lane)
-  local entry, head, more = headOf(lane)
-  if not entry then return end
-  if waitingOf[slot] == NONE and sendOf[slot] == 111 and paceOf[slot] == 0 and taken < budget
-    and flightOf[slot] < limitOf[slot] and not triesOf(entry) then
-    takeLane(lane, entry, head, more)
-  else
-    queueLane(lane, entry)
-  end
-end
-
-local function giveBack(lane, ref, outcome, due, note, answer)
-  local slot, entry = slotOf(lane), entryOf(lane, ref)
-  addEntry(entry)
-  if outcome == 'r' then
-    noteOutcome(slot, entry, 'released')
-  else
-    local attempts, lapses, _, failed = readTries(triesOf(entry))
-    attempts = attempts + 1
-    due = outcome == 'g' and 0 or tonumber(due)
-    writeTries(entry, attempts, lapses, due, addFailed(failed, ageOf(ref) .. ' ' .. note))
-    hasTries = true
+  local function finishEvent(lane, ref, entry, outcome, at, note, answer)
+    local slot = slotOf(lane)
+    local replay = replayOf(lane)
+    local text = triesOf(entry)
+    local attempts, _, _, failed = readTries(text)
+    local wasSent = string.sub(note, -2) ~= ' -'
+    if wasSent then attempts = attempts + 1 end
+    local name = recordName(ref, replay)
+    addRecord(at, name, ref, slot, outcome, attempts, note, failed)
+    if text then redis.call('HDEL', KEY_TRIES, entry) end
+    if outcome ~= 'd' then redis.call('ZADD', KEY_FINAL, 0, slot .. name) end
     if answer then keepAnswer(slot, entry, attempts, ARGV[answer + 1], ARGV[answer + 2]) end
-    noteOutcome(slot, entry, 'failed')
-    if outcome == 'g' then noteOutcome(slot, entry, 'gone') end
-    if not isTest(lane) and not replayOf(lane) then missed = missed + 1 end
-  end
-  if outcome == 'f' then
-    -- Its owner may have recovered an earlier event meanwhile.
-    local head = headOf(lane)
-    if head and head < entry then queueLane(lane, head) else retryLane(lane, due) end
-  elseif outcome == 'g' then
-    -- The endpoint is disabled by this: its slot is stopped.
-    waitLane(lane, FIRST_ATTEMPT, 0)
-    waitingOf[slot] = STOPPED
-  else
-    queueLane(lane, entry)
-  end
-end
-
--- An event that waits was delivered by who had claimed it before.
-local function dropWaiting(lane)
-  local state = redis.call('HGET', KEY_LANES, lane)
-  local head = headOf(lane)
-  if not state then return end
-  if state == 'r' then redis.call('ZREM', KEY_RETRIES, lane) end
-  if not head then
-    if state ~= 'r' and state ~= 'p' then unwaited[#unwaited + 1] = waitOf(lane, state) end
-    setState(lane, false)
-  elseif state == 'r' then
-    queueLane(lane, head)
-  end
-end
-
-local function noteHealth(disabled)
-  for slot, o in pairs(outcomesOf) do
-    if routeOf[slot] then
-      if (o.gone or o.failed > 0) and (o.gone or not o.delivered) then
-        local h, off = noteFailures(slot, o.failed, o.gone, o.entries)
-        if off then disabled[#disabled + 1] = slot end
-        if h.disabled ~= '-' or h.pause > 0 then
-          waitingOf[slot] = STOPPED
-          changedCounts[slot] = true
-          if h.disabled == '-' then redis.call('ZADD', KEY_RETRIES, string.format('%.0f', h.next), slot .. '\2') end
-        end
-      else
-        local h = healthOf(slot)
-        if h and h.disabled == '-' and o.delivered then
-          forgetHealth(slot)
-          if waitingOf[slot] == STOPPED or waitingOf[slot] == ASK then waitingOf[slot] = SOME end
-          changedCounts[slot] = true
-        elseif h and h.disabled == '-' and o.entries[h.probe] then
-          -- It was given back: another may probe.
-          h.next, h.probe = now, ''
-          writeHealth(slot, h)
-          redis.call('ZADD', KEY_RETRIES, string.format('%.0f', now), slot .. '\2')
-        end
-      end
-    end
-    if waitingOf[slot] == SOME then giveTurn(slot) end
-  end
-end
-
-local function complete(at, count)
-  local letters, disabled = {}, {}
-  if count == 0 then return '', disabled end
-  local lanes, slots, fieldsOf, answers = {}, {}, {}, {}
-  for i = at, at + 6 * count - 1, 6 do
-    local lane = ARGV[i]
-    lanes[#lanes + 1] = lane
-    slots[#slots + 1] = slotOf(lane)
-    if FINAL[string.sub(ARGV[i + 2], 1, 1)] then
-      local key = FIRST_RECORDS + tonumber(ARGV[i + 4])
-      fieldsOf[key] = fieldsOf[key] or {}
-      table.insert(fieldsOf[key], recordName(ARGV[i + 1], replayOf(lane)))
-    end
-  end
-  for i = at + 6 * count, #ARGV, 3 do answers[at + 6 * tonumber(ARGV[i])] = i end
-  readSlots(slots)
-  readFields(KEY_CLAIMS, lanes, claimOf)
-  readRecords(fieldsOf)
-  local touched, follow = {}, {}
-  for i = at, at + 6 * count - 1, 6 do
-    local lane, ref, due = ARGV[i], ARGV[i + 1], ARGV[i + 3]
-    local outcome, attempt = string.sub(ARGV[i + 2], 1, 1), string.sub(ARGV[i + 2], 2)
-    local recordsKey, note, answer = FIRST_RECORDS + tonumber(ARGV[i + 4]), ARGV[i + 5], answers[i]
-    -- What an earlier one of this call changed has to be in P:pend.
-    if touched[lane] then writeLanes() end
-    touched[lane] = true
-    local slot, entry, claim = slotOf(lane), entryOf(lane, ref), claimOf[lane]
-    if outcome == 'd' then attemptOf[slot] = 's' elseif attempt ~= '' then attemptOf[slot] = attempt end
-    local isClaimed = claim and string.sub(claim, 2, 16) == ref
-    if isClaimed and string.sub(claim, 17) == ARG_DISPATCHER then
-      flightOf[slot] = flightOf[slot] - 1
-      changedCounts[slot] = true
-      setClaim(lane, false)
-      if isEnded(claim) then
-        noteOutcome(slot, entry, 'released')
-        letters[#letters + 1] = 'g'
-        follow[#follow + 1] = lane
-      else
-        letters[#letters + 1] = 'o'
-        if not FINAL[outcome] then
-          giveBack(lane, ref, outcome, due, note, answer)
-        else
-          finishEvent(lane, ref, entry, outcome, recordsKey, note, answer)
-          if string.byte(claim) ~= CLAIMED then follow[#follow + 1] = lane end
-        end
-      end
-    elseif isClaimed and outcome == 'd' and not isEnded(claim) then
-      -- It was taken from who delivered it: who sends it now holds the lane until that attempt is over.
-      setClaim(lane, markEnded(claim))
-      letters[#letters + 1] = 'o'
-      finishEvent(lane, ref, entry, outcome, recordsKey, note, answer)
-    elseif outcome == 'd' and redis.call('ZREM', KEY_PENDING, entry) == 1 then
-      letters[#letters + 1] = 'o'
-      finishEvent(lane, ref, entry, outcome, recordsKey, note, answer)
-      dropWaiting(lane)
+    local isTesting = isTest(lane)
+    if not isTesting then addCount(slot, outcome, 1) end
+    if outcome == 'x' and not isTesting then noteDeath(slot, ref) end
+    local counts = not isTesting and not replay
+    if outcome == 'd' then
+      noteOutcome(slot, entry, 'delivered')
+      if counts then delivered = delivered + 1 end
+    elseif outcome == 'x' and wasSent then
+      noteOutcome(slot, entry, 'failed')
+      if string.find(note, '410 ', 1, true) == 1 then noteOutcome(slot, entry, 'gone') end
+      if counts then missed = missed + 1 end
     else
-      letters[#letters + 1] = outcome == 'd' and 'g' or 's'
+      noteOutcome(slot, entry, 'released')
     end
   end
-  noteHealth(disabled)
-  -- What was found out of an endpoint comes first: none that is disabled by this call is claimed.
-  for _, lane in ipairs(follow) do followLane(lane) end
-  writeRecords()
-  return table.concat(letters), disabled
+
+  -- What becomes of a lane whose claim ended for good, and that more may wait in.
+  local function followLane(lane)
+    local slot = slotOf(lane)
+    local entry, head, more = headOf(lane)
+    if not entry then return end
+    if waitingOf[slot] == NONE and sendOf[slot] == 111 and paceOf[slot] == 0 and taken < budget
+      and flightOf[slot] < limitOf[slot] and not triesOf(entry) then
+      takeLane(lane, entry, head, more)
+    else
+      queueLane(lane, entry, more and head .. '+' or head)
+    end
+  end
+
+  local function giveBack(lane, ref, outcome, due, note, answer)
+    local slot, entry = slotOf(lane), entryOf(lane, ref)
+    addEntry(entry)
+    if outcome == 'r' then
+      noteOutcome(slot, entry, 'released')
+    else
+      local attempts, lapses, _, failed = readTries(triesOf(entry))
+      attempts = attempts + 1
+      due = outcome == 'g' and 0 or tonumber(due)
+      writeTries(entry, attempts, lapses, due, addFailed(failed, ageOf(ref) .. ' ' .. note))
+      hasTries = true
+      if answer then keepAnswer(slot, entry, attempts, ARGV[answer + 1], ARGV[answer + 2]) end
+      noteOutcome(slot, entry, 'failed')
+      if outcome == 'g' then noteOutcome(slot, entry, 'gone') end
+      if not isTest(lane) and not replayOf(lane) then missed = missed + 1 end
+    end
+    if outcome == 'f' then
+      -- Its owner may have recovered an earlier event meanwhile.
+      local head = headOf(lane)
+      if head and head < entry then queueLane(lane, head) else retryLane(lane, due) end
+    elseif outcome == 'g' then
+      -- The endpoint is disabled by this: its slot is stopped.
+      waitLane(lane, FIRST_ATTEMPT, 0)
+      waitingOf[slot] = STOPPED
+    else
+      queueLane(lane, entry)
+    end
+  end
+
+  -- An event that waits was delivered by who had claimed it before.
+  local function dropWaiting(lane)
+    local state = redis.call('HGET', KEY_LANES, lane)
+    local head = headOf(lane)
+    if not state then return end
+    if state == 'r' then redis.call('ZREM', KEY_RETRIES, lane) end
+    if not head then
+      if state ~= 'r' and state ~= 'p' then unwaited[#unwaited + 1] = waitOf(lane, state) end
+      setState(lane, false)
+    elseif state == 'r' then
+      queueLane(lane, head)
+    else
+      forgetHead(lane, state)
+    end
+  end
+
+  local function noteHealth(disabled)
+    for slot, o in pairs(outcomesOf) do
+      if routeOf[slot] then
+        if (o.gone or o.failed > 0) and (o.gone or not o.delivered) then
+          local h, off = noteFailures(slot, o.failed, o.gone, o.entries)
+          if off then disabled[#disabled + 1] = slot end
+          if h.disabled ~= '-' or h.pause > 0 then
+            waitingOf[slot] = STOPPED
+            changedCounts[slot] = true
+            if h.disabled == '-' then redis.call('ZADD', KEY_RETRIES, string.format('%.0f', h.next), slot .. '\2') end
+          end
+        else
+          local h = healthOf(slot)
+          if h and h.disabled == '-' and o.delivered then
+            forgetHealth(slot)
+            if waitingOf[slot] == STOPPED or waitingOf[slot] == ASK then waitingOf[slot] = SOME end
+            changedCounts[slot] = true
+          elseif h and h.disabled == '-' and o.entries[h.probe] then
+            -- It was given back: another may probe.
+            h.next, h.probe = now, ''
+            writeHealth(slot, h)
+            redis.call('ZADD', KEY_RETRIES, string.format('%.0f', now), slot .. '\2')
+          end
+        end
+      end
+      if waitingOf[slot] == SOME then giveTurn(slot) end
+    end
+  end
+
+  function complete(at, count)
+    local letters, disabled = {}, {}
+    if count == 0 then return '', disabled end
+    local lanes, slots, fieldsOf, answers = {}, {}, {}, {}
+    for i = at, at + 6 * count - 1, 6 do
+      local lane = ARGV[i]
+      lanes[#lanes + 1] = lane
+      slots[#slots + 1] = slotOf(lane)
+      if FINAL[string.sub(ARGV[i + 2], 1, 1)] then
+        local key = FIRST_RECORDS + tonumber(ARGV[i + 4])
+        fieldsOf[key] = fieldsOf[key] or {}
+        table.insert(fieldsOf[key], recordName(ARGV[i + 1], replayOf(lane)))
+      end
+    end
+    for i = at + 6 * count, #ARGV, 3 do answers[at + 6 * tonumber(ARGV[i])] = i end
+    readSlots(slots)
+    readFields(KEY_CLAIMS, lanes, claimOf)
+    readRecords(fieldsOf)
+    local touched, follow = {}, {}
+    for i = at, at + 6 * count - 1, 6 do
+      local lane, ref, due = ARGV[i], ARGV[i + 1], ARGV[i + 3]
+      local outcome, attempt = string.sub(ARGV[i + 2], 1, 1), string.sub(ARGV[i + 2], 2)
+      local recordsKey, note, answer = FIRST_RECORDS + tonumber(ARGV[i + 4]), ARGV[i + 5], answers[i]
+      -- What an earlier one of this call changed has to be in P:pend.
+      if touched[lane] then writeLanes() end
+      touched[lane] = true
+      local slot, entry, claim = slotOf(lane), entryOf(lane, ref), claimOf[lane]
+      if outcome == 'd' then attemptOf[slot] = 's' elseif attempt ~= '' then attemptOf[slot] = attempt end
+      local isClaimed = claim and string.sub(claim, 2, 16) == ref
+      if isClaimed and string.sub(claim, 17) == ARG_DISPATCHER then
+        leaveFlight(slot)
+        setClaim(lane, false)
+        if isEnded(claim) then
+          noteOutcome(slot, entry, 'released')
+          letters[#letters + 1] = 'g'
+          follow[#follow + 1] = lane
+        else
+          letters[#letters + 1] = 'o'
+          if not FINAL[outcome] then
+            giveBack(lane, ref, outcome, due, note, answer)
+          else
+            finishEvent(lane, ref, entry, outcome, recordsKey, note, answer)
+            if string.byte(claim) ~= CLAIMED then follow[#follow + 1] = lane end
+          end
+        end
+      elseif isClaimed and outcome == 'd' and not isEnded(claim) then
+        -- It was taken from who delivered it: who sends it now holds the lane until that attempt is over.
+        setClaim(lane, markEnded(claim))
+        letters[#letters + 1] = 'o'
+        finishEvent(lane, ref, entry, outcome, recordsKey, note, answer)
+      elseif outcome == 'd' and redis.call('ZREM', KEY_PENDING, entry) == 1 then
+        letters[#letters + 1] = 'o'
+        finishEvent(lane, ref, entry, outcome, recordsKey, note, answer)
+        dropWaiting(lane)
+      else
+        letters[#letters + 1] = outcome == 'd' and 'g' or 's'
+      end
+    end
+    noteHealth(disabled)
+    -- What was found out of an endpoint comes first: none that is disabled by this call is claimed.
+    for _, lane in ipairs(follow) do followLane(lane) end
+    writeRecords()
+    return table.concat(letters), disabled
+  end
 end

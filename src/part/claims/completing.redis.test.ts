@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { expectEmpty, START_MS, startPart } from '../../../test/support/part/part.ts';
+import { expectEmpty, READY_MS, START_MS, startPart } from '../../../test/support/part/part.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
+import type { Claim } from './message.ts';
 
 onEachRedis(redis => {
   const start = (subs?: Parameters<typeof startPart>[1], groupKeys?: string[]) => startPart(redis(), subs, groupKeys);
@@ -31,6 +32,23 @@ onEachRedis(redis => {
       await d.exchange();
       await expectEmpty(redis(), t);
       expect((await t.hash('meta')).out).toMatch(/ 2 0 0$/);
+    });
+
+    test('what ends when counts were lost leaves none below zero', async () => {
+      const { t, d } = await start();
+      await t.send('k', 'l');
+      const [one, other] = (await d.exchange()).claims as [Claim, Claim];
+      await redis().call('del', t.keys.counts);
+      d.end(one);
+      await d.exchange();
+      expect((await t.counts('a'))[0]).toBe(0);
+      t.clock.ms += READY_MS;
+      await redis().call('del', t.keys.counts);
+      expect(await t.evict('d1')).toEqual({ answer: 'OK', claims: 1 });
+      expect((await t.counts('a'))[0]).toBe(0);
+      d.held.clear();
+      await t.send('m');
+      expect((await d.exchange()).claims.map(({ ref }) => ref)).toContain(other.ref);
     });
 
     test('failed: waits for its retry, and so does what is behind it', async () => {

@@ -1,5 +1,5 @@
 import type { AttemptOutcome } from '../../api/delivery-status.ts';
-import type { DeliveryNews, DeliveryNote } from '../../redis/delivery-news.ts';
+import type { DeliveryNews, DeliveryNote } from '../../plane/delivery-news.ts';
 
 /** Letters of how attempts ended, as scripts have them. Of a delivery it is left out. */
 export const ATTEMPT_LETTERS = {

@@ -36,8 +36,7 @@ for _, lane in ipairs(lanes) do
   local entry = entryOf(lane, ref)
   local attempts, lapses, due, failed = readTries(triesOf(entry))
   setClaim(lane, false)
-  flightOf[slot] = flightOf[slot] - 1
-  changedCounts[slot] = true
+  leaveFlight(slot)
   local class = classOf(attempts, lapses + 1)
   if isEnded(claim) then
     -- Its owner ended the event: what is behind it goes on.

@@ -16,19 +16,26 @@
 --@include ../lanes/lanes.lua
 --@include ../lanes/counts.lua
 --@include ../lanes/tries.lua
+--@include ../lanes/set-back.lua
 --@include ../lanes/message.lua
 --@include ../lanes/ready.lua
 --@include ../records/records.lua
 --@include ../../redis/scripts/lib/traffic.lua
 local MOST_DISPATCHERS = 4
-local meta = redis.call('HMGET', KEY_META, 'ready', 'gen', 'version', 'out', 'hold')
+local meta = redis.call('HMGET', KEY_META, 'ready', 'gen', 'version', 'out', 'hold', 'back')
 if meta[2] and meta[2] ~= ARG_GEN then return { 'GONE' } end
 local count, limit = tonumber(ARG_COUNT), tonumber(ARG_LIMIT)
 
-local own, lapsed, others = nil, {}, 0
+local own, lapsed, others, isSetBack = nil, {}, 0, false
 local all = redis.call('HGETALL', KEY_READY)
 for i = 1, #all, 2 do
   local r = readReady(all[i + 1])
+  -- Nobody has more time than that: the clock was set back.
+  if r.untilMs > now + tonumber(ARG_READY_MS) then
+    r.untilMs = now + tonumber(ARG_READY_MS)
+    writeReady(all[i], r)
+    isSetBack = true
+  end
   if all[i] == ARG_DISPATCHER then own = r
   elseif r.untilMs <= now then lapsed[#lapsed + 1] = all[i]
   else others = others + 1 end
@@ -50,12 +57,14 @@ local budget = word == 'OK' and math.max(0, math.min(limit - held, tonumber(ARG_
 --@include claiming.lua
 local letters, disabled = complete(FIRST, count)
 writeLanes()
+if isSetBack then restartSlots() end
+local isMoving = (isSetBack or meta[6]) and moveRetries(isSetBack and '-inf' or meta[6])
 wakeDue()
 local more = budget > taken and claim() or 0
 local news = noteDeliveries()
 writeCounts()
 if delivered + missed > 0 then
-  redis.call('HSET', KEY_META, 'out', counted(meta[4], now, '', delivered, missed, 0))
+  redis.call('HSET', KEY_META, 'out', counted(meta[4], now, delivered, missed, 0))
 end
 if word == 'OK' then
   local unread = bytes - tonumber(ARG_SEEN_BYTES)
@@ -67,7 +76,7 @@ if word == 'OK' then
   })
 end
 local due = redis.call('ZRANGE', KEY_RETRIES, 0, 0, 'WITHSCORES')[2] or ''
-if budget > taken and due ~= '' and tonumber(due) <= now then more = 1 end
+if isMoving or budget > taken and due ~= '' and tonumber(due) <= now then more = 1 end
 return {
   word, now, pushed, bytes, letters, due, more, meta[3] or '0', table.concat(disabled, ' '), table.concat(lapsed, ' '),
   meta[5] or '', news, claimedEvents(),

@@ -35,6 +35,13 @@ local function healthOf(slot)
   return nil
 end
 
+-- Slots that are stopped for a moment would be for as long as the clock went back: each looks again now.
+local function restartSlots()
+  for _, field in ipairs(redis.call('HKEYS', KEY_HEALTH)) do
+    redis.call('ZADD', KEY_RETRIES, 'XX', 'LT', string.format('%.0f', now), string.sub(field, 1, 8) .. '\2')
+  end
+end
+
 -- Whether this opened the breaker is told by `pause`, whether it disabled the endpoint by what is returned. `entries`: of
 -- the claims that ended, of which none succeeded.
 local function noteFailures(slot, failed, gone, entries)

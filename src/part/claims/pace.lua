@@ -10,6 +10,9 @@ local function bucketOf(slot)
   -- A thousandth of a ms more, for the rounding of what is written as text.
   return math.floor((now - empty + 0.001) * perSecond / 1000), empty, full
 end
+-- Returns when the bucket was empty, as it is written.
 local function takeFromBucket(slot, empty, taken)
-  redis.call('HSET', KEY_HEALTH, slot .. ':p', string.format('%.3f', empty + taken * 1000 / paceOf[slot]))
+  empty = empty + taken * 1000 / paceOf[slot]
+  redis.call('HSET', KEY_HEALTH, slot .. ':p', string.format('%.3f', empty))
+  return empty
 end

@@ -8,12 +8,12 @@ local function isOff(lane)
   return isAnyOff and redis.call('HGET', KEY_OFF, groupOf(lane)) == '1'
 end
 
--- Lets a lane wait whose first event is `entry`; not before that is due.
-local function queueLane(lane, entry)
+-- Lets a lane wait whose first event is `entry`; not before that is due. `head`: as `waitLane` has it.
+local function queueLane(lane, entry, head)
   local attempts, lapses, due = readTries(triesOf(entry))
   local slot = slotOf(lane)
   if due > now then return retryLane(lane, due) end
-  waitLane(lane, classOf(attempts, lapses), now)
+  waitLane(lane, classOf(attempts, lapses), now, head)
   if sendOf[slot] ~= 111 then
     waitingOf[slot] = STOPPED
   elseif waitingOf[slot] ~= STOPPED then
@@ -42,7 +42,7 @@ local function takeLane(lane, entry, ref, more)
     tries = string.format(':%.0f:%.0f', attempts, lapses)
   end
   local slot = slotOf(lane)
-  redis.call('ZREM', KEY_PENDING, entry)
+  removed[#removed + 1] = entry
   setClaim(lane, (more and '+' or 'c') .. ref .. ARG_DISPATCHER)
   setState(lane, false)
   flightOf[slot] = flightOf[slot] + 1

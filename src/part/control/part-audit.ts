@@ -1,11 +1,14 @@
 import { hash } from 'node:crypto';
+import type { QueueRoute, TenantRoutes } from '../../core/routing/routes.ts';
+import type { PartAudit, PartDifference, SubscriptionState } from '../../record/control-audit.ts';
 import type { RedisClient } from '../../redis/client.ts';
-import type { PartAudit, PartDifference } from '../../redis/control-audit.ts';
 import type { GateChange } from '../gate/gate.ts';
+import { slotOf } from '../keys.ts';
 import { createListedParts } from '../members/listed-parts.ts';
+import { createReadSlots } from '../state/slots.ts';
 import { type OpenKeys, planPart } from './part-changes.ts';
 import { formerGenerations, readPart } from './stored-part.ts';
-import { type WantedPart, wantedParts } from './wanted-part.ts';
+import { partOf, type WantedPart, wantedParts } from './wanted-part.ts';
 
 const KINDS = {
   begin: 'part',
@@ -20,6 +23,9 @@ const KINDS = {
   on: 'part-activation',
   off: 'part-activation',
 } as const satisfies Record<GateChange['kind'], PartDifference['what']>;
+
+/** Subscriptions that one command reads. */
+const STATES_AT_ONCE = 200;
 
 type Activated = Extract<GateChange, { readonly kind: 'on' | 'off' }>;
 const isActivation = (change: GateChange): change is Activated => change.kind === 'on' || change.kind === 'off';
@@ -44,6 +50,17 @@ function differencesOf(
   return [...rest, ...activations];
 }
 
+/** Returns the subscriptions of each stream of the routes. */
+function subscriptionsByQueue({ queues, integrations }: TenantRoutes) {
+  const all = Object.values(integrations).flatMap(({ subscriptions }) =>
+    Object.entries(subscriptions).map(([sub, { inc, queue }]) => ({ sub, inc, queue })),
+  );
+  return Map.groupBy(
+    all.filter(({ queue }) => Object.hasOwn(queues, queue)),
+    ({ queue }) => queue,
+  );
+}
+
 /**
  * Creates an audit that compares what is in parts with what would be written to them, so that it finds exactly what a sync that
  * reads them repairs. It holds one part at a time.
@@ -52,6 +69,8 @@ function differencesOf(
  */
 export function createPartAudit(redis: RedisClient, pace: () => Promise<void>): PartAudit {
   const listed = createListedParts(redis, () => Promise.reject(new Error('the audit writes nothing')));
+
+  const readSlots = createReadSlots(redis);
 
   async function compareOne(wanted: WantedPart, openKeys: OpenKeys): Promise<readonly PartDifference[]> {
     const { part } = wanted;
@@ -78,6 +97,25 @@ export function createPartAudit(redis: RedisClient, pace: () => Promise<void>): 
         const differences = await compareOne(wanted, () => openKeys);
         if (differences.length > 0) yield differences;
       }
+    },
+    async readStates(routes) {
+      const states = new Map<string, SubscriptionState>();
+      for (const [queue, subs] of subscriptionsByQueue(routes)) {
+        const part = partOf(routes.tenant, queue, routes.queues[queue] as QueueRoute);
+        for (let at = 0; at < subs.length; at += STATES_AT_ONCE) {
+          const some = subs.slice(at, at + STATES_AT_ONCE);
+          await pace();
+          const found = await readSlots(
+            part,
+            some.map(({ sub, inc }) => slotOf(sub, inc)),
+          );
+          for (const [i, { sub, inc }] of some.entries()) {
+            const state = found[i];
+            if (state !== undefined) states.set(sub, { inc, ...state });
+          }
+        }
+      }
+      return states;
     },
     scan: () => listed.scan(pace),
   };

@@ -1,10 +1,11 @@
 import type { TenantRoutes } from '../../core/routing/routes.ts';
+import type { SlotPatch } from '../../record/control-plan.ts';
+import { FencedError } from '../../record/control-store.ts';
+import { withoutSame } from '../../record/tenant-index.ts';
 import type { RedisClient } from '../../redis/client.ts';
-import type { SlotPatch } from '../../redis/control-plan.ts';
-import { FencedError } from '../../redis/control-store.ts';
-import { withoutSame } from '../../redis/tenant-index.ts';
 import { createGate, type Gate, type GateChange } from '../gate/gate.ts';
-import { type Part, partKeys } from '../keys.ts';
+import { parseRow, rowText, type SubscriptionRow } from '../gate/subscription-row.ts';
+import { type Part, partKeys, REMOVED } from '../keys.ts';
 import { createListedParts } from '../members/listed-parts.ts';
 import { createPartRemoval } from '../state/part-removal.ts';
 import { beginAgain } from './lost-progress.ts';
@@ -33,18 +34,104 @@ export interface PartWriter {
     readonly openKeys: OpenKeys;
     readonly nowMs: number;
   }) => Promise<void>;
-  /** Writes changes to one part. */
-  readonly change: (part: Part, fence: number, changes: readonly GateChange[]) => Promise<void>;
+  /** Closes what is open in parts and neither in the routes nor in `openKeys`, and writes nothing else. */
+  readonly close: (fence: number, routes: TenantRoutes, openKeys: OpenKeys) => Promise<void>;
+  /**
+   * Writes changes to one part. Returns how many it did not have. A part that is gone has nothing to close.
+   *
+   * @throws FencedError if a newer controller leads
+   */
+  readonly change: (part: Part, fence: number, changes: readonly GateChange[]) => Promise<number>;
   /** Removes a part with everything in it, also one of an earlier generation. */
   readonly remove: (part: Part, fence: number, nowMs: number) => Promise<void>;
 }
 
-/** Returns the slots whose pause ends by skipping the backlog. */
+/** Returns the slots whose Blocks have ended and said that the backlog is skipped. */
 function skippingSlots(had: WantedPart | undefined, has: WantedPart): Set<string> {
-  const slots = [...has.slots].filter(([slot, { skips, row }]) => {
-    return had?.slots.get(slot)?.skips === true && !skips && row.route !== 'closed';
+  const slots = [...has.slots].filter(([slot, { onUnblock, row }]) => {
+    return had?.slots.get(slot)?.onUnblock === 'skip' && onUnblock === undefined && row.route !== 'closed';
   });
   return new Set(slots.map(([slot]) => slot));
+}
+
+const ROUTES: readonly SubscriptionRow['route'][] = ['open', 'paused', 'closed'];
+
+/** Returns changes that close the rows of a part which are more open than is wanted, and the activations that are not. */
+function closingChanges({ rows, activations }: StoredPart, { slots }: WantedPart, openKeys: OpenKeys): GateChange[] {
+  const wanted = new Set<string>();
+  for (const [slot, { integration }] of slots) {
+    for (const { groupKey } of openKeys().get(integration) ?? []) wanted.add(slot + groupKey);
+  }
+  const closed = [...(activations ?? [])].filter(active => !wanted.has(active));
+  const off = closed.map(active => ({ kind: 'off' as const, slot: active.slice(0, 8), groupKey: active.slice(8) }));
+  const changed = [...rows].flatMap(([slot, text]): GateChange[] => {
+    const has = parseRow(text);
+    if (has === undefined) return [];
+    const { route, send } = slots.get(slot)?.row ?? { route: 'closed', send: 'held' };
+    const row: SubscriptionRow = {
+      ...has,
+      route: ROUTES.indexOf(route) > ROUTES.indexOf(has.route) ? route : has.route,
+      send: send === 'held' ? send : has.send,
+    };
+    return rowText(row) === text ? [] : [{ kind: 'row', slot, row }];
+  });
+  return [...changed, ...off];
+}
+
+/** Writes changes to a part in slices. Returns the tail before the first one, and how many were made. */
+type Apply = (
+  part: Part,
+  fence: number,
+  changes: readonly GateChange[],
+) => Promise<{ readonly tail: string | undefined; readonly count: number }>;
+
+const isClosing = ({ kind }: GateChange): boolean => kind === 'off' || kind === 'drop';
+
+/**
+ * Returns true if nothing can be open in a part because it was removed. Its record may still be there if a controller died
+ * in between.
+ */
+async function isRemoved(redis: RedisClient, part: Part): Promise<boolean> {
+  const { meta, keys } = partKeys(part);
+  return (await redis.call('hget', meta, 'gen')) === REMOVED || (await redis.call('exists', keys)) === 0;
+}
+
+function createApply(redis: RedisClient, gate: Gate): Apply {
+  return async function apply(part, fence, changes) {
+    let tail: string | undefined;
+    let count = 0;
+    for (let at = 0; at < changes.length; at += CHANGES_AT_ONCE) {
+      const slice = changes.slice(at, at + CHANGES_AT_ONCE);
+      for (let more = true; more; ) {
+        const answer = await gate(part, fence, slice);
+        if (answer.answer === 'GONE' && changes.every(isClosing) && (await isRemoved(redis, part))) {
+          return { tail, count };
+        }
+        if (answer.answer !== 'OK') {
+          throw answer.answer === 'FENCED'
+            ? new FencedError(`a newer controller leads ${partKeys(part).meta}`)
+            : new Error(`${partKeys(part).meta} is of another generation`);
+        }
+        tail ??= answer.tail;
+        count += answer.changes;
+        more = answer.more;
+      }
+    }
+    return { tail, count };
+  };
+}
+
+function createClose(redis: RedisClient, gate: Gate, apply: Apply): PartWriter['close'] {
+  return async function close(fence, routes, openKeys) {
+    await forEach(wantedParts(routes).values(), async wanted => {
+      const { part } = wanted;
+      // Raises the fence. A part that is gone has nothing open.
+      const { answer } = await gate(part, fence, []);
+      if (answer === 'GONE') return;
+      if (answer === 'FENCED') throw new FencedError(`a newer controller leads ${partKeys(part).meta}`);
+      await apply(part, fence, closingChanges(await readPart(redis, part), wanted, openKeys));
+    });
+  };
 }
 
 /** Calls `work` for each item, a few at a time. Rejects with the first error, after all items have been worked on. */
@@ -65,34 +152,15 @@ type Patch = (fence: number, patches: readonly SlotPatch[]) => Promise<void>;
 /** @param patch writes to the hashes of the cluster, fenced */
 export function createPartWriter(redis: RedisClient, patch: Patch): PartWriter {
   const gate: Gate = createGate(redis);
+  const apply = createApply(redis, gate);
   const listed = createListedParts(redis, patch);
   const removal = createPartRemoval(redis);
 
-  /** Writes changes in slices. Returns the tail before the first one. */
-  async function apply(part: Part, fence: number, changes: readonly GateChange[]): Promise<string | undefined> {
-    let first: string | undefined;
-    for (let at = 0; at < changes.length; at += CHANGES_AT_ONCE) {
-      const slice = changes.slice(at, at + CHANGES_AT_ONCE);
-      for (let more = true; more; ) {
-        const answer = await gate(part, fence, slice);
-        if (answer.answer !== 'OK') {
-          throw answer.answer === 'FENCED'
-            ? new FencedError(`a newer controller leads ${partKeys(part).meta}`)
-            : new Error(`${partKeys(part).meta} is of another generation`);
-        }
-        first ??= answer.tail;
-        more = answer.more;
-      }
-    }
-    return first;
-  }
-
   async function applyChanges(part: Part, fence: number, changes: PartChanges): Promise<void> {
-    const tail = await apply(part, fence, changes.before);
+    const { tail } = await apply(part, fence, changes.before);
     const activations = changes.activations.map(change => {
-      return change.kind === 'on' && changes.added.has(change.slot) && tail !== undefined
-        ? { ...change, since: tail }
-        : change;
+      const begins = change.kind === 'on' && changes.added.has(change.slot) && tail !== undefined;
+      return begins ? { ...change, since: tail } : change;
     });
     await apply(part, fence, activations);
     await apply(part, fence, changes.after);
@@ -134,9 +202,8 @@ export function createPartWriter(redis: RedisClient, patch: Patch): PartWriter {
         if (!isKnown || before?.part.gen !== part.gen) await listed.add(fence, [part]);
       });
     },
-    change: async (part, fence, changes) => {
-      await apply(part, fence, changes);
-    },
+    close: createClose(redis, gate, apply),
+    change: async (part, fence, changes) => (await apply(part, fence, changes)).count,
     async remove(part, fence, nowMs) {
       await remove(part, fence, nowMs);
       await listed.remove(fence, [part]);

@@ -1,21 +1,16 @@
 import type { SubscriptionRoute, TenantRoutes } from '../../core/routing/routes.ts';
+import type { InboxRef } from '../../plane/inbox-ref.ts';
+import type { ControlRecord, ControlStore } from '../../record/control-store.ts';
+import { withoutSubscription } from '../../record/tenant-index.ts';
 import type { RedisClient } from '../../redis/client.ts';
-import type { ControlStore } from '../../redis/control-store.ts';
-import type { InboxRef } from '../../redis/inbox-store.ts';
-import { integrationKeys } from '../../redis/keys.ts';
-import type { GateChange } from '../gate/gate.ts';
 import { type FindStream, readPart } from '../inbox/find-part.ts';
-import { type Part, slotOf } from '../keys.ts';
+import { type Part, partKeys, slotOf } from '../keys.ts';
 import { createSubscriptionStates } from '../state/subscriptions.ts';
 import { createDrain } from '../sweep/drain.ts';
-import { createPartWriter, forEach } from './part-writer.ts';
+import { createOpenPairs } from './open-pairs.ts';
+import { createPartWriter } from './part-writer.ts';
+import { createSetActivation, type Place } from './set-activation.ts';
 import { partOf } from './wanted-part.ts';
-
-/** A subscription's slot in a part. */
-interface Place {
-  readonly part: Part;
-  readonly slot: string;
-}
 
 /** Routes of tenants as they were last read or written, by tenant and by integration. */
 function createKnownRoutes() {
@@ -32,11 +27,22 @@ function createKnownRoutes() {
       byTenant.set(routes.tenant, routes);
       for (const integration of Object.keys(routes.integrations)) tenantOf.set(integration, routes.tenant);
     },
+    /** A subscription is gone: activations are not written for it any more. */
+    drop(inbox: InboxRef): void {
+      const routes = byTenant.get(tenantOf.get(inbox.integration) ?? '');
+      if (routes !== undefined) byTenant.set(routes.tenant, withoutSubscription(routes, inbox));
+    },
     /** Returns where the subscriptions of an integration are. */
     placesOf(integration: string): Place[] {
       const routes = byTenant.get(tenantOf.get(integration) ?? '');
       const subscriptions = routes?.integrations[integration]?.subscriptions ?? {};
       return Object.entries(subscriptions).flatMap(([sub, route]) => placeOf(routes as TenantRoutes, sub, route));
+    },
+    /** Returns the part of a stream, or undefined if nobody knows it. */
+    partOf(tenant: string, queue: string): Part | undefined {
+      const queues = byTenant.get(tenant)?.queues ?? {};
+      const route = Object.hasOwn(queues, queue) ? queues[queue] : undefined;
+      return route && partOf(tenant, queue, route);
     },
     /** Returns where a subscription is, or undefined if its stream is gone or nobody knows it. */
     find({ integration, sub, inc }: InboxRef): Place | undefined {
@@ -53,30 +59,26 @@ export interface PartsControl extends ControlStore {
 }
 
 /**
- * Creates a ControlStore for streams whose events are in parts. `control` keeps the record of what was applied. Whatever
- * decides about events is also written to the parts: opening changes after the record, closing changes before it, so that a
- * controller that dies in between leaves something to repair that the record tells of.
+ * Creates a ControlStore. Whatever decides about events is written to the parts, and to the record: opening changes after
+ * the record, closing changes before it, so that a controller that dies in between leaves something to repair that the
+ * record tells of.
  */
-export function createPartsControl(redis: RedisClient, control: ControlStore, nowMs: () => number): PartsControl {
-  const writer = createPartWriter(redis, control.patch);
+export function createPartsControl(redis: RedisClient, record: ControlRecord, nowMs: () => number): PartsControl {
+  const { forgetQueue, forgetInbox, ...rest } = record;
+  const writer = createPartWriter(redis, record.patch);
   const drain = createDrain(redis);
   const known = createKnownRoutes();
-  /** Pairs that may have reached only some of their parts. */
-  const unfinished = new Set<string>();
+  const pairs = createOpenPairs();
 
   const findStream: FindStream = inbox => known.find(inbox)?.part;
 
-  async function changeAll(integration: string, fence: number, change: (slot: string) => GateChange): Promise<void> {
-    await forEach(known.placesOf(integration), ({ part, slot }) => writer.change(part, fence, [change(slot)]));
-  }
-
   return {
-    ...control,
+    ...rest,
     readHealth: createSubscriptionStates(redis, findStream).readHealth,
     findStream,
 
     async readTenant(tenant, fence, remembered) {
-      const stored = await control.readTenant(tenant, fence, remembered);
+      const stored = await record.readTenant(tenant, fence, remembered);
       known.note(stored.routes);
       return stored;
     },
@@ -84,48 +86,40 @@ export function createPartsControl(redis: RedisClient, control: ControlStore, no
     async applyParts(change) {
       // Activations that are written from now on must reach what is added.
       known.note(change.want);
-      await writer.write({ ...change, nowMs: nowMs() });
+      await pairs.follow(change, openKeys => writer.write({ ...change, openKeys, nowMs: nowMs() }));
     },
 
-    async setActivation(fence, atMs, integration, groupKey, sinceMs) {
-      const pair = `${groupKey}\0${integration}`;
-      const again = unfinished.has(pair);
-      if (sinceMs === null) {
-        const has = await redis.call('hexists', integrationKeys(integration).act, groupKey);
-        if (has === 0 && !again) return false;
-      }
-      // Until all of it is known to be written. A command without an answer may be carried out all the same.
-      unfinished.add(pair);
-      const opened = sinceMs !== null && (await control.setActivation(fence, atMs, integration, groupKey, sinceMs, []));
-      if (sinceMs === null || opened || again) {
-        await changeAll(integration, fence, slot => ({ kind: sinceMs === null ? 'off' : 'on', slot, groupKey }));
-      }
-      const closed = sinceMs === null && (await control.setActivation(fence, atMs, integration, groupKey, null, []));
-      unfinished.delete(pair);
-      return opened || closed;
-    },
+    closeParts: (fence, routes, openKeys) => writer.close(fence, routes, openKeys),
 
-    // The part itself wakes its dispatchers.
-    wake: async () => {},
-    readBehind: async () => new Set(),
+    setActivation: createSetActivation({ redis, record, writer, placesOf: each => known.placesOf(each), pairs }),
 
     async readDrain(tenant, queue) {
       const part = await readPart(redis, tenant, queue);
-      return part === undefined ? { unrouted: 0, open: 0 } : drain.read(part);
+      if (part !== undefined) return drain.read(part);
+      // Nobody knows what is left to do in a part whose `meta` is lost, until it is written again.
+      const lost = known.partOf(tenant, queue);
+      const isLost = lost !== undefined && (await redis.call('exists', partKeys(lost).log)) === 1;
+      return { unrouted: isLost ? 1 : 0, open: 0 };
     },
 
     async dropQueue(fence, tenant, queue, gen) {
       await writer.remove(partOf(tenant, queue, { gen }), fence, nowMs());
-      await control.dropQueue(fence, tenant, queue, gen);
+      await forgetQueue(fence, tenant, queue);
     },
 
     async dropInbox(fence, tenant, inbox, keepMs) {
       const place = known.find(inbox);
       if (place !== undefined) {
+        const { slot } = place;
         const how = keepMs === 0 ? { how: 'delete' as const } : {};
-        await writer.change(place.part, fence, [{ kind: 'drop', slot: place.slot, ...how }]);
+        // A part keeps activations of its own subscriptions alone: others are damage to the audit.
+        const recorded = (await record.readActivations(inbox.integration)).keys();
+        const groupKeys = new Set([...recorded, ...pairs.of(inbox.integration)]);
+        const closing = [...groupKeys].map(groupKey => ({ kind: 'off' as const, slot, groupKey }));
+        await writer.change(place.part, fence, [...closing, { kind: 'drop', slot, ...how }]);
+        known.drop(inbox);
       }
-      await control.dropInbox(fence, tenant, inbox, keepMs);
+      await forgetInbox(fence, tenant, inbox);
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { QueueRoute, SubscriptionRoute, TenantRoutes } from '../../core/routing/routes.ts';
-import { queueFields, subscriptionFields } from '../../redis/control-plan.ts';
+import { queueFields, subscriptionFields } from '../../record/control-plan.ts';
 import type { MetaField } from '../gate/gate.ts';
 import type { SubscriptionRow } from '../gate/subscription-row.ts';
 import { PART_NUMBER, type Part, slotOf } from '../keys.ts';
@@ -12,8 +12,8 @@ export interface WantedSlot {
   readonly row: SubscriptionRow;
   /** As `sealSlotEndpoint` returns it. Empty without an endpoint. */
   readonly endpoint: string;
-  /** Whether events from before the end of a pause are skipped once the pause ends. */
-  readonly skips: boolean;
+  /** What becomes of the backlog of Blocks once they end; undefined without a Block. */
+  readonly onUnblock: SubscriptionRoute['onUnblock'];
 }
 
 /** What the controller wants of a part. */
@@ -41,7 +41,7 @@ function slotFor(
 ): WantedSlot {
   return {
     integration,
-    skips: route.onUnblock === 'skip',
+    onUnblock: route.onUnblock,
     // The secret parts are bound to the subscription, so they stay as they are.
     endpoint: route.endpoint === '' ? '' : `${sub}.${route.inc} ${route.endpoint}`,
     row: {

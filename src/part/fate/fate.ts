@@ -1,4 +1,4 @@
-import { parseInboxMember } from '../../redis/inbox-store.ts';
+import { parseInboxMember } from '../../plane/inbox-ref.ts';
 import { tenantKeys } from '../../redis/keys.ts';
 import { readNamedScript } from '../../redis/named-scripts.ts';
 import { callScript, type ScriptClient } from '../call.ts';

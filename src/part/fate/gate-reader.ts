@@ -1,4 +1,4 @@
-import { createGateReader, type GateReader } from '../../redis/gate-reader.ts';
+import { createGateReader, type GateReader } from '../../record/gate-reader.ts';
 import { type PartClient, readPart } from '../inbox/find-part.ts';
 import { slotOf } from '../keys.ts';
 import { readFate, readSubscriber } from './fate.ts';

@@ -37,20 +37,37 @@ onEachRedis(redis => {
     async function record(groupKey: string, isActive: boolean) {
       const i = integrationKeys(integration);
       await redis().call('hset', i.meta, 'ready', '1', 'state', 'active');
+      await redis().call('hset', tenantKeys(tenant).index, `i:${integration}`, '');
       if (isActive) await redis().call('hset', i.act, groupKey, 1);
       else await redis().call('hdel', i.act, groupKey);
-      await redis().call('zadd', t.gates, 0, `${groupKey}\0${integration}`);
     }
     await record('k', true);
-    return { ...inbox, record, isClosed, tenant, queue, reader, gate, fate, isOpen, tenantMeta: t.meta };
+    return {
+      ...inbox,
+      record,
+      gates,
+      integration,
+      isClosed,
+      tenant,
+      queue,
+      reader,
+      gate,
+      fate,
+      isOpen,
+      tenantMeta: t.meta,
+    };
   }
 
   test('a gate is read where routing reads it', async () => {
-    const { gate, say, t, isOpen, isClosed, record } = await start();
+    const { gate, gates, integration, say, t, isOpen, isClosed, record } = await start();
     expect(await gate()).toEqual({ integration: 'active', activated: true, subscription: 'open' });
     expect(await gate('other')).toMatchObject({ activated: false, subscription: 'open' });
     expect(await gate('k', 'int_other')).toMatchObject({ subscription: 'none' });
     expect([await isOpen('k'), await isOpen('other')]).toEqual([true, false]);
+    expect(await isClosed('k')).toBe(false);
+    // The answer to another tenant does not depend on it.
+    await redis().call('hset', tenantKeys('ten_another').meta, 'ready', '1');
+    expect(await gates.isClosed('ten_another', integration, 'k')).toBe(true);
     await say({ sub: { route: 'paused' } });
     expect(await gate()).toMatchObject({ activated: true, subscription: 'paused' });
     await say({ sub: { route: 'closed' } });
@@ -121,6 +138,10 @@ onEachRedis(redis => {
     await say({ sub: { route: 'paused' } });
     const [held] = (await publish(['k'])) as [string];
     expect(await fate(held)).toBe('waiting');
+    const [late] = (await publish(['late'])) as [string];
+    expect(await fate(late, 'late')).toBe('not_activated');
+    await t.activate('x', 'late');
+    expect(await fate(late, 'late')).toBe('not_activated');
     await part.setRow('sub_x0123456789abcdefghj', {}, 'skip');
     expect(await fate(held)).toBe('skipped_to_now');
     await redis().call('hdel', t.keys.keys, '');

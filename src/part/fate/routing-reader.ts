@@ -1,14 +1,14 @@
 import type { NotRoutedReason } from '../../core/routing/reasons.ts';
-import type { Reply } from '../../redis/client.ts';
-import type { InboxRef } from '../../redis/inbox-store.ts';
-import { hashOfEventId } from '../../redis/ingress-store.ts';
+import type { InboxRef } from '../../plane/inbox-ref.ts';
 import type {
   DispositionReading,
   FoundEvent,
   GateReading,
   QueueReading,
   RoutingReader,
-} from '../../redis/routing-reader.ts';
+} from '../../plane/routing-reader.ts';
+import { hashOfEventId } from '../../record/ingress-store.ts';
+import type { Reply } from '../../redis/client.ts';
 import { createReadDetails, metaOfEvent } from '../inbox/details.ts';
 import { type PartClient, readPart } from '../inbox/find-part.ts';
 import { inboxRefOf, partRefOf } from '../inbox/ref-names.ts';
@@ -47,7 +47,7 @@ async function readEvent(redis: PartClient, part: Part, ref: string): Promise<Fo
   return { ref: inboxRefOf(ref), id, meta: metaOfEvent(part, ref, groupKey, meta), bytes: Number(bytes) };
 }
 
-/** Why an event was not routed that routing has passed; undefined while it has not. */
+/** Why an event was not routed, or will not be; undefined while it may be. */
 async function notedOf(
   redis: PartClient,
   part: Part,
@@ -57,8 +57,10 @@ async function notedOf(
 ): Promise<NotRoutedReason | undefined> {
   const [hold, held] = (await redis.call('hmget', partKeys(part).meta, 'hold', 'pos')) as Reply[];
   const passed = fate.position ?? (text(hold) === undefined ? ref : (text(held) ?? ''));
-  if (!fate.isWhole || fate.row === undefined || groupKey === '' || ref > passed) return undefined;
+  if (!fate.isWhole || fate.row === undefined || groupKey === '') return undefined;
+  // Also of an event that waits: what is activated from now on is active for later ones.
   if (fate.since === undefined || ref <= fate.since) return 'not_activated';
+  if (ref > passed) return undefined;
   // It is closed, or its integration is not active: that is the reason.
   return fate.row.route === 'closed' ? undefined : 'skipped_to_now';
 }

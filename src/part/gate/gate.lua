@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- The controller's write to a part: all of it at once, or nothing. In force for routing and claims when it answered.
---@keys meta log keys subs endpoints positions claims lanes pending waiting turns retries tries off counts dropped skips channel
+--@keys meta log keys subs endpoints positions claims lanes pending waiting turns retries tries off counts dropped skips skipped channel
 --@args fence gen ...
 -- More: (operation, a, b, c)*, of which each is one of
 --   begin               a generation begins: what the one before counted goes. Only as the first
@@ -24,10 +24,11 @@
 --@include ../lanes/tries.lua
 --@include ../lanes/message.lua
 --@include activations.lua
+--@include activation-lists.lua
 --@include ../tokens/ledger.lua
 local PROGRESS = {
   'tail', 'bytes', 'used', 'granted', 'hold', 'pos', 'slice', 'moved', 'ids', 'version', 'ready', 'cut', 'recs', 'tidied',
-  'live', 'why', 'told',
+  'live', 'why', 'told', 'back',
 }
 local MOST_UNPARKED, LONGEST_MS = 1000, 2592000000
 local OPEN, PAUSED, CLOSED = 111, 112, 99
@@ -91,20 +92,6 @@ local function begin(slot)
   if hold then stand(slot, tail) else redis.call('HDEL', KEY_POSITIONS, slot) end
 end
 
--- The lists of a group key, how many the first says there are, and which of them has the slot, and where.
-local function readLists(slot, groupKey)
-  local lists = { redis.call('HGET', KEY_KEYS, groupKey) or '' }
-  local groups = groupsOf(lists[1])
-  if groups > 1 then lists[1] = string.sub(lists[1], 1, -SUFFIX - 1) end
-  for number = 2, groups do lists[number] = redis.call('HGET', KEY_KEYS, nameOf(groupKey, number)) or '' end
-  for number = 1, groups do
-    for at = 1, #lists[number], ENTRY do
-      if string.sub(lists[number], at, at + 7) == slot then return lists, groups, number, at end
-    end
-  end
-  return lists, groups
-end
-
 -- How many slots are live (lib reasons), read where rows change. Those that are paused have a position, too.
 local live
 local function countLive()
@@ -125,8 +112,9 @@ local function leaveLive(slot)
   local event = slice and redis.call('XRANGE', KEY_LOG, '(' .. idOf(routed), '+', 'COUNT', 1)[1]
   if not event then return routed end
   local ref = refOf(event[1])
-  local found, _, number, at = readLists(slot, event[2][2])
-  local has = number and number < slice and string.sub(found[number], at + 8, at + ENTRY - 1) < ref
+  local key = readKey(event[2][2])
+  local number, at = findIn(key, slot)
+  local has = number and number < slice and string.sub(key.lists[number], at + 8, at + ENTRY - 1) < ref
   if not has then return routed end
   sliced = math.max(0, sliced - 1)
   redis.call('HSET', KEY_META, 'slice', string.format('%.0f %.0f', slice, sliced))
@@ -148,6 +136,8 @@ local function setRow(slot, row, how)
   elseif was == PAUSED and how == 'skip' then
     -- What it did not get is counted later.
     if position and position < tail then redis.call('HSET', KEY_SKIPS, slot .. position, tail) end
+    local last = tonumber(redis.call('HGET', KEY_SKIPPED, slot) or '0')
+    redis.call('HSET', KEY_SKIPPED, slot, string.format('%.0f', math.max(now, last + 1)))
     if route == OPEN then begin(slot) else stand(slot, tail) end
   elseif was == PAUSED and route == OPEN and not hold and position == tail then
     redis.call('HDEL', KEY_POSITIONS, slot)
@@ -160,17 +150,6 @@ local function setRow(slot, row, how)
     live = live + 1
   end
   if send == 111 then wakeSlot(slot) end
-end
-
--- Writes one list, and the first where the number of lists changed.
-local function writeList(groupKey, lists, groups, number)
-  local last = #lists
-  while last > 1 and lists[last] == '' do last = last - 1 end
-  for empty = last + 1, groups do redis.call('HDEL', KEY_KEYS, nameOf(groupKey, empty)) end
-  if number > 1 and number <= last then redis.call('HSET', KEY_KEYS, nameOf(groupKey, number), lists[number]) end
-  if number > 1 and last == groups then return end
-  local first = lists[1] .. (last > 1 and string.format('%03d', last) or '')
-  if first == '' then redis.call('HDEL', KEY_KEYS, groupKey) else redis.call('HSET', KEY_KEYS, groupKey, first) end
 end
 
 -- Lanes that were parked wait again; 1,000 events a call.
@@ -216,25 +195,28 @@ local function unpark(slot, groupKey)
 end
 
 local function activate(slot, groupKey, since)
-  local lists, groups, number = readLists(slot, groupKey)
-  if number then
+  local key = readKey(groupKey)
+  local lists = key.lists
+  if findIn(key, slot) then
     -- A call before this one did not unpark all.
     if string.byte(redis.call('HGET', KEY_OFF, slot .. groupKey) or '') == 50 then unpark(slot, groupKey) end
     return
   end
-  number = 1
+  local number = 1
   while lists[number] and #lists[number] >= ENTRY * GROUP do number = number + 1 end
   lists[number] = (lists[number] or '') .. slot .. (since ~= '' and since or tail)
-  writeList(groupKey, lists, groups, number)
+  writeList(groupKey, key, number, slot, true)
   changes = changes + 1
   unpark(slot, groupKey)
 end
 
 local function deactivate(slot, groupKey)
-  local lists, groups, number, at = readLists(slot, groupKey)
+  local read = readKey(groupKey)
+  local number, at = findIn(read, slot)
   if not number then return end
-  lists[number] = string.sub(lists[number], 1, at - 1) .. string.sub(lists[number], at + ENTRY)
-  writeList(groupKey, lists, groups, number)
+  local list = read.lists[number]
+  read.lists[number] = string.sub(list, 1, at - 1) .. string.sub(list, at + ENTRY)
+  writeList(groupKey, read, number, slot, false)
   changes = changes + 1
   local key = slot .. groupKey
   -- Claims ask where there is a mark: of what waits, and of attempts under way, after which something may follow.
@@ -253,7 +235,9 @@ for i = FIRST, #ARGV, 4 do
     -- Something was lost, or damaged.
     live = countLive()
   elseif operation == 'unmark' then set(KEY_KEYS, '', '')
-  elseif operation == 'clear' then set(KEY_KEYS, a, '')
+  elseif operation == 'clear' then
+    set(KEY_KEYS, a, '')
+    keysRead[string.match(a, '^[^%z]*')] = nil
   elseif operation == 'row' then setRow(a, b, c)
   elseif operation == 'endpoint' then rowsChanged = set(KEY_ENDPOINTS, a, b) or rowsChanged
   elseif operation == 'drop' then
@@ -262,6 +246,7 @@ for i = FIRST, #ARGV, 4 do
     if row and string.byte(row) == OPEN and position == 0 then leaveLive(a) end
     set(KEY_SUBS, a, '')
     set(KEY_ENDPOINTS, a, '')
+    redis.call('HDEL', KEY_SKIPPED, a)
     local keptMs = b == 'delete' and 0 or tonumber(redis.call('HGET', KEY_META, 'retentionMs') or LONGEST_MS)
     redis.call('ZADD', KEY_DROPPED, 'NX', string.format('%.0f', now + keptMs), a)
     rowsChanged = true

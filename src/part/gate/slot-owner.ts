@@ -1,6 +1,6 @@
 import { parseSlotEndpoint } from '../../core/delivery/slot-endpoint.ts';
+import type { InboxRef } from '../../plane/inbox-ref.ts';
 import type { RedisClient } from '../../redis/client.ts';
-import type { InboxRef } from '../../redis/inbox-store.ts';
 import { type Part, partKeys } from '../keys.ts';
 import { parseRow } from './subscription-row.ts';
 

@@ -1,5 +1,5 @@
-import type { InspectedEvent } from '../../redis/inbox-reader.ts';
-import { replayOf } from '../../redis/inbox-store.ts';
+import type { InspectedEvent } from '../../plane/inbox-reader.ts';
+import { replayOf } from '../../plane/inbox-ref.ts';
 import { readNamedScript } from '../../redis/named-scripts.ts';
 import { callForBuffers, type ScriptClient } from '../call.ts';
 import { partKeys } from '../keys.ts';

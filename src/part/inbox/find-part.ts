@@ -1,5 +1,5 @@
+import type { InboxRef } from '../../plane/inbox-ref.ts';
 import type { RedisClient } from '../../redis/client.ts';
-import type { InboxRef } from '../../redis/inbox-store.ts';
 import type { ScriptClient } from '../call.ts';
 import { PART_NUMBER, type Part, partKeys, slotOf } from '../keys.ts';
 

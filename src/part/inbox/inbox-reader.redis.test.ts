@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createPartInbox, NOT_PUSHED, type PartInbox } from '../../../test/support/part/part-inbox.ts';
 import type { EventState } from '../../core/events/event-state.ts';
 import { refMs, refOfStreamId } from '../../core/ids/refs.ts';
-import type { EventList } from '../../redis/inbox-reader.ts';
+import type { EventList } from '../../plane/inbox-reader.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 import { partRefOf } from './ref-names.ts';
 

@@ -1,5 +1,5 @@
 import { tokensOf } from '../../core/events/tokens.ts';
-import type { InboxReader, ListedEvent } from '../../redis/inbox-reader.ts';
+import type { InboxReader, ListedEvent } from '../../plane/inbox-reader.ts';
 import { msOfRef } from '../lanes/ref.ts';
 import type { FindSlot, PartClient } from './find-part.ts';
 import { createInspectSlot } from './inspect.ts';

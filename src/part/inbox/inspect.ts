@@ -1,7 +1,7 @@
 import { isTestRef, testEvent } from '../../core/events/test-event.ts';
 import { tokensOf } from '../../core/events/tokens.ts';
-import type { InboxReader, InspectedEvent, Permission } from '../../redis/inbox-reader.ts';
-import type { InboxRef } from '../../redis/inbox-store.ts';
+import type { InboxReader, InspectedEvent, Permission } from '../../plane/inbox-reader.ts';
+import type { InboxRef } from '../../plane/inbox-ref.ts';
 import { partKeys } from '../keys.ts';
 import { msOfRef } from '../lanes/ref.ts';
 import { createReadBodies } from '../log/read-bodies.ts';

@@ -1,4 +1,4 @@
-import type { Permission } from '../../redis/inbox-reader.ts';
+import type { Permission } from '../../plane/inbox-reader.ts';
 import { readNamedScript } from '../../redis/named-scripts.ts';
 import { callScript, type ScriptClient } from '../call.ts';
 import { partKeys } from '../keys.ts';

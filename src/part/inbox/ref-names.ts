@@ -1,5 +1,5 @@
-import { isRef, refOfStreamId, streamIdOfRef } from '../../core/ids/refs.ts';
-import { refOfMs, streamIdOf } from '../lanes/ref.ts';
+import { isRef, refOf, streamIdOfRef } from '../../core/ids/refs.ts';
+import { msOfRef, refOfMs } from '../lanes/ref.ts';
 
 /**
  * Refs of an inbox, as REST and the ids of its events have them, are written in another base than those of a part. The last
@@ -12,8 +12,8 @@ const SEQUENCE_CHARS = 4;
 
 /** Ref of an inbox for a ref of a part. */
 export function inboxRefOf(ref: string): string {
-  const [ms, sequence] = streamIdOf(ref).split('-').map(Number) as [number, number];
-  return refOfStreamId(`${ms}-${sequence < FIRST_TEST ? sequence : FIRST_INBOX_TEST + sequence - FIRST_TEST}`);
+  const sequence = Number.parseInt(ref.slice(MS_CHARS), 16);
+  return refOf(msOfRef(ref), sequence < FIRST_TEST ? sequence : FIRST_INBOX_TEST + sequence - FIRST_TEST);
 }
 
 /** Ref of a part for a ref of an inbox; undefined where no event of a part has it. */

@@ -1,5 +1,5 @@
 import { EVENT_STATES, type EventState, OPEN_STATES } from '../../core/events/event-state.ts';
-import type { EventRange } from '../../redis/inbox-walk.ts';
+import type { EventRange } from '../../plane/inbox-reader.ts';
 import { readNamedScript } from '../../redis/named-scripts.ts';
 import { callScript, type ScriptClient } from '../call.ts';
 import { partKeys } from '../keys.ts';

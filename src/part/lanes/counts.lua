@@ -5,7 +5,8 @@
 -- deliveries go (claims/news.lua). All but those in flight are without test events. Waiting says whether lanes of the slot
 -- wait. While they do nothing is pushed, so that nothing passes them:
 --   0  none waits
---   1  some wait: the slot has a turn, or is at its limit of claims and is given one by what ends
+--   1  some wait: the slot has a turn, or is at its limit of claims (retries: at three quarters of it) and is given one by
+--      what ends, or by a first attempt
 --   2  the slot is stopped: what starts it again (the gate, a wake-up in P:retry) gives it a turn
 --   3  none waits, but only an exchange may claim: the breaker is open
 local NONE, SOME, STOPPED, ASK = '0', '1', '2', '3'
@@ -63,6 +64,12 @@ end
 local function addCount(slot, what, by)
   local ends = endsOf(slot)
   ends[what] = ends[what] + by
+  changedCounts[slot] = true
+end
+
+-- A claim is not in flight any more. Counts that were lost do not know the claims of before.
+local function leaveFlight(slot)
+  flightOf[slot] = math.max(0, flightOf[slot] - 1)
   changedCounts[slot] = true
 end
 

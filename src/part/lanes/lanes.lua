@@ -6,12 +6,15 @@
 --   claimed    P:cl: flag .. ref .. dispatcher. Flags: c (nothing is behind it), + (more may be). The claimed event is
 --              not in P:pend
 --   waiting    P:lane: w .. class .. due (11 hex), the same as its member of P:wait: slot .. class .. due .. rest of the lane.
---              Classes: 0 first attempts, 1 retries, 2 what lapsed more than once
+--              Classes: 0 first attempts, 1 retries, 2 what lapsed more than once. The ref of its first event may follow,
+--              and + where more are behind it. What changes that otherwise than at the end removes both (`forgetHead`)
 --   retrying   P:lane: r, and a member of P:retry by when it is due
 --   parked     P:lane: p. It was to be claimed, and P:off said that its group key is deactivated; activating unparks it
 -- A slot with waiting lanes is in P:turn, or at its limit of claims, or stopped (lib counts), or not to be sent to.
 local FIRST_ATTEMPT, RETRY, LAPSED = '0', '1', '2'
 local CLAIMED = 99
+-- Characters of the state of a lane that waits, without its first event; and with it alone.
+local NO_HEAD, HEAD_ALONE = 13, 28
 
 local function slotOf(lane) return string.sub(lane, 1, 8) end
 local function groupOf(lane) return string.match(lane, '^[^%z\1]*') end
@@ -37,7 +40,7 @@ end
 -- Lanes by name, false where there is nothing; read by `readClaims` and `readStates`, written by `writeLanes`.
 local claimOf, stateOf = {}, {}
 local changedClaims, changedStates = {}, {}
-local added, waits, unwaited, retried, turns = {}, {}, {}, {}, {}
+local added, removed, waits, unwaited, retried, turns = {}, {}, {}, {}, {}, {}
 
 -- Redis takes about 8,000 values of a table at once.
 local function inSlices(command, key, values)
@@ -69,16 +72,21 @@ local function addEntry(entry)
   added[#added + 1] = entry
 end
 
--- Lets an idle lane wait to be claimed.
-local function waitLane(lane, class, due)
+-- Lets an idle lane wait to be claimed. `head`: the ref of its first event, and + where more are behind it; nil: unknown.
+local function waitLane(lane, class, due, head)
   local state = class .. string.format('%011x', due)
-  setState(lane, 'w' .. state)
+  setState(lane, 'w' .. state .. (head or ''))
   waits[#waits + 1] = '0'
   waits[#waits + 1] = slotOf(lane) .. state .. string.sub(lane, 9)
 end
 
+-- What a lane waits with may not be its first event any more, or not all of it.
+local function forgetHead(lane, state)
+  if #state > NO_HEAD then setState(lane, string.sub(state, 1, NO_HEAD)) end
+end
+
 -- Its member of P:wait, of a lane that waits.
-local function waitOf(lane, state) return slotOf(lane) .. string.sub(state, 2) .. string.sub(lane, 9) end
+local function waitOf(lane, state) return slotOf(lane) .. string.sub(state, 2, NO_HEAD) .. string.sub(lane, 9) end
 
 local function retryLane(lane, due)
   setState(lane, 'r')
@@ -108,6 +116,7 @@ end
 local function writeLanes()
   writeHash(KEY_CLAIMS, claimOf, changedClaims)
   writeHash(KEY_LANES, stateOf, changedStates)
+  inSlices('ZREM', KEY_PENDING, removed)
   inSlices('ZADD', KEY_PENDING, added)
   inSlices('ZREM', KEY_WAITING, unwaited)
   inSlices('ZADD', KEY_WAITING, waits)
@@ -115,5 +124,6 @@ local function writeLanes()
   for from = 1, #turns, 4000 do
     redis.call('ZADD', KEY_TURNS, 'NX', unpack(turns, from, math.min(#turns, from + 3999)))
   end
-  changedClaims, changedStates, added, waits, unwaited, retried, turns = {}, {}, {}, {}, {}, {}, {}
+  changedClaims, changedStates = {}, {}
+  added, removed, waits, unwaited, retried, turns = {}, {}, {}, {}, {}, {}
 end

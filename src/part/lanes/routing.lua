@@ -26,8 +26,10 @@ local function joinsLane(slot, lane, entry)
     end
     return true
   end
-  if not stateOf[lane] then return false end
+  local state = stateOf[lane]
+  if not state then return false end
   addEntry(entry)
+  if #state == HEAD_ALONE then setState(lane, state .. '+') end
   return true
 end
 
@@ -43,6 +45,10 @@ local function letWait(slot, lane, entry)
     waiting = true
   elseif waitingOf[slot] == SOME and flightOf[slot] == 0 then
     -- Nobody completes anything there: who should have claimed may have missed the message.
+    waiting = true
+  elseif waitingOf[slot] == SOME and flightOf[slot] < limitOf[slot] and not redis.call('ZSCORE', KEY_TURNS, slot) then
+    -- Only retries wait there, more than may go.
+    giveTurn(slot)
     waiting = true
   end
 end

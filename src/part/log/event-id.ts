@@ -4,13 +4,23 @@ import type { Part } from '../keys.ts';
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const ID = /^evt_([0-9a-hjkmnp-tv-z]{12})([0-9a-hjkmnp-tv-z]{2})([0-9a-hjkmnp-tv-z]{12})$/;
-const [REF_CHARS, PART_CHARS] = [12, 2];
 
-function encode(value: bigint, chars: number): string {
+/** Hex digits of a ref that make up four characters: 20 bits. */
+const HEX_AT_ONCE = 5;
+/** Streams whose mark is remembered. */
+const MARKS_AT_MOST = 10_000;
+const marks = new Map<string, string>();
+
+function encodeRef(ref: string): string {
   let out = '';
-  for (let rest = value, at = 0; at < chars; at++, rest >>= 5n) out = ALPHABET[Number(rest & 31n)] + out;
+  for (let at = 0; at < ref.length; at += HEX_AT_ONCE) {
+    const bits = Number.parseInt(ref.slice(at, at + HEX_AT_ONCE), 16);
+    for (let shift = 15; shift >= 0; shift -= 5) out += ALPHABET[(bits >> shift) & 31];
+  }
   return out;
 }
+
+const encodePart = (number: number): string => `${ALPHABET[(number >> 5) & 31]}${ALPHABET[number & 31]}`;
 
 function decode(text: string): bigint {
   let value = 0n;
@@ -19,7 +29,14 @@ function decode(text: string): bigint {
 }
 
 function streamMark({ tenant, queue, gen }: Part): string {
-  return crockford(createHash('sha256').update(`${tenant}/${queue}/${gen}`).digest(), 12);
+  const stream = `${tenant}/${queue}/${gen}`;
+  let mark = marks.get(stream);
+  if (mark === undefined) {
+    mark = crockford(createHash('sha256').update(stream).digest(), 12);
+    if (marks.size >= MARKS_AT_MOST) marks.clear();
+    marks.set(stream, mark);
+  }
+  return mark;
 }
 
 /**
@@ -28,7 +45,7 @@ function streamMark({ tenant, queue, gen }: Part): string {
  * the order of acceptance; those of different streams differ.
  */
 export function eventIdOf(part: Part, ref: string): string {
-  return `evt_${encode(BigInt(`0x${ref}`), REF_CHARS)}${encode(BigInt(part.number), PART_CHARS)}${streamMark(part)}`;
+  return `evt_${encodeRef(ref)}${encodePart(part.number)}${streamMark(part)}`;
 }
 
 /** Returns the ref and the number of the part, or undefined if the id is not of an event of this stream. */

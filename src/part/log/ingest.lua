@@ -244,14 +244,14 @@ if stored > 0 then
   local set = {
     'tail', string.format('%011x%04x', tailMs, sequence),
     'bytes', string.format('%.0f', bytes + storedBytes),
-    'in', counted(meta['in'], now, '', stored, bodyBytes, spent),
+    'in', counted(meta['in'], now, stored, bodyBytes, spent),
   }
   local function put(field, value)
     set[#set + 1] = field
     set[#set + 1] = value
   end
   if spent > 0 then put('used', string.format('%.0f', used + spent)) end
-  if missed.unrouted > 0 then put('out', counted(meta.out, now, '', 0, 0, missed.unrouted)) end
+  if missed.unrouted > 0 then put('out', counted(meta.out, now, 0, 0, missed.unrouted)) end
   local why = countedReasons(meta.why)
   if why then put('why', why) end
   if hold ~= meta.hold then

@@ -1,48 +1,52 @@
 -- Ids that senders gave: hash → ref, a key an hour of the ref, from 25 hours before ARG_HOUR (the hour of the caller's
 -- clock) to one after it. P:meta says in `ids` which hours there are; the sweep removes the oldest. The 24 hours are judged
 -- by the ref. Ids of ours need no entry: a sender that repeats one names the event itself, by its ref.
-local HOUR_MS, DAY_MS, HOURS_BEFORE = 3600000, 86400000, 25
-local firstHour, lastHour
-local function readHours(text)
-  if text then
-    local first, last = string.match(text, '^(%d+) (%d+)$')
-    firstHour, lastHour = tonumber(first), tonumber(last)
-  end
-end
-
-local function keyOfHour(hour)
-  local at = hour - ARG_HOUR + HOURS_BEFORE
-  if at < 0 then return nil end
-  return KEYS[FIRST_IDS + math.min(at, HOURS_BEFORE + 1)]
-end
-
--- Refs of those hashes that are known.
-local function knownIds(hashes)
-  local known = {}
-  if not firstHour or #hashes == 0 then return known end
-  for hour = math.max(firstHour, math.floor((now - DAY_MS) / HOUR_MS)), math.min(lastHour, ARG_HOUR + 1) do
-    local key = keyOfHour(hour)
-    for i, ref in ipairs(key and redis.call('HMGET', key, unpack(hashes)) or {}) do
-      if ref and now - msOf(ref) < DAY_MS then known[hashes[i]] = ref end
+local HOUR_MS = 3600000
+local readHours, knownIds, isOwn, noteOwn, noteIds
+do
+  local DAY_MS, HOURS_BEFORE = 86400000, 25
+  local firstHour, lastHour
+  function readHours(text)
+    if text then
+      local first, last = string.match(text, '^(%d+) (%d+)$')
+      firstHour, lastHour = tonumber(first), tonumber(last)
     end
   end
-  return known
-end
 
-local function isOwn(id) return #id == #NO_REF end
-
--- Notes those refs whose events have ids of ours: they are in the log, and their metadata begin with no id of a sender.
-local function noteOwn(known, refs)
-  for _, ref in ipairs(refs) do
-    local id = idOf(ref)
-    local entry = redis.call('XRANGE', KEY_LOG, id, id)[1]
-    if entry and string.sub(entry[2][4], 1, 4) ~= '{"i"' then known[ref] = ref end
+  local function keyOfHour(hour)
+    local at = hour - ARG_HOUR + HOURS_BEFORE
+    if at < 0 then return nil end
+    return KEYS[FIRST_IDS + math.min(at, HOURS_BEFORE + 1)]
   end
-end
 
--- Writes (hash, ref)* that were stored at `ms`; returns the new text of `ids`.
-local function noteIds(pairsOf, ms)
-  local hour = math.min(math.floor(ms / HOUR_MS), ARG_HOUR + 1)
-  redis.call('HSET', keyOfHour(hour), unpack(pairsOf))
-  return string.format('%.0f %.0f', math.min(firstHour or hour, hour), math.max(lastHour or hour, hour))
+  -- Refs of those hashes that are known.
+  function knownIds(hashes)
+    local known = {}
+    if not firstHour or #hashes == 0 then return known end
+    for hour = math.max(firstHour, math.floor((now - DAY_MS) / HOUR_MS)), math.min(lastHour, ARG_HOUR + 1) do
+      local key = keyOfHour(hour)
+      for i, ref in ipairs(key and redis.call('HMGET', key, unpack(hashes)) or {}) do
+        if ref and now - msOf(ref) < DAY_MS then known[hashes[i]] = ref end
+      end
+    end
+    return known
+  end
+
+  function isOwn(id) return #id == #NO_REF end
+
+  -- Notes those refs whose events have ids of ours: they are in the log, and their metadata begin with no id of a sender.
+  function noteOwn(known, refs)
+    for _, ref in ipairs(refs) do
+      local id = idOf(ref)
+      local entry = redis.call('XRANGE', KEY_LOG, id, id)[1]
+      if entry and string.sub(entry[2][4], 1, 4) ~= '{"i"' then known[ref] = ref end
+    end
+  end
+
+  -- Writes (hash, ref)* that were stored at `ms`; returns the new text of `ids`.
+  function noteIds(pairsOf, ms)
+    local hour = math.min(math.floor(ms / HOUR_MS), ARG_HOUR + 1)
+    redis.call('HSET', keyOfHour(hour), unpack(pairsOf))
+    return string.format('%.0f %.0f', math.min(firstHour or hour, hour), math.max(lastHour or hour, hour))
+  end
 end

@@ -9,7 +9,12 @@ local left = redis.call('ZREMRANGEBYSCORE', KEY_MEMBERS, '-inf', string.format('
 if ARG_KEPT_MS == '0' then
   left = left + redis.call('ZREM', KEY_MEMBERS, ARG_NAME)
 else
-  left = left + redis.call('ZADD', KEY_MEMBERS, string.format('%.0f', now + tonumber(ARG_KEPT_MS)), ARG_NAME)
+  local untilMs = string.format('%.0f', now + tonumber(ARG_KEPT_MS))
+  left = left + redis.call('ZADD', KEY_MEMBERS, untilMs, ARG_NAME)
+  -- Nobody counts for longer than that: the clock was set back.
+  for _, name in ipairs(redis.call('ZRANGEBYSCORE', KEY_MEMBERS, '(' .. untilMs, '+inf')) do
+    redis.call('ZADD', KEY_MEMBERS, untilMs, name)
+  end
 end
 if left > 0 then redis.call('SPUBLISH', KEY_PARTS_CHANGED, '') end
 return { 'OK', unpack(redis.call('ZRANGE', KEY_MEMBERS, 0, -1)) }

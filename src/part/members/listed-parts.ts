@@ -1,5 +1,5 @@
+import type { SlotPatch } from '../../record/control-plan.ts';
 import type { RedisClient } from '../../redis/client.ts';
-import type { SlotPatch } from '../../redis/control-plan.ts';
 import { CLUSTER_KEYS } from '../../redis/keys.ts';
 import type { Part } from '../keys.ts';
 

@@ -76,6 +76,6 @@ end
 writeLanes()
 writeCounts()
 writeRecords()
-if delivered > 0 then redis.call('HSET', KEY_META, 'out', counted(meta[3], now, '', delivered, 0, 0)) end
+if delivered > 0 then redis.call('HSET', KEY_META, 'out', counted(meta[3], now, delivered, 0, 0)) end
 tellWoken(meta[2])
 return { 'OK', table.concat(letters) }

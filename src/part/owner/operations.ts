@@ -1,6 +1,6 @@
 import { isRef } from '../../core/ids/refs.ts';
-import type { DeliveryRef, FinishAnswer, InboxOperations, PulledEvent } from '../../redis/inbox-operations.ts';
-import { isReplayId, replayOf } from '../../redis/inbox-store.ts';
+import type { DeliveryRef, FinishAnswer, InboxOperations, PulledEvent } from '../../plane/inbox-operations.ts';
+import { isReplayId, replayOf } from '../../plane/inbox-ref.ts';
 import { readNamedScript } from '../../redis/named-scripts.ts';
 import { callScript } from '../call.ts';
 import { createReadDetails, type Details, type PartDelivery } from '../inbox/details.ts';

@@ -1,4 +1,4 @@
-import type { InboxRecovery } from '../../redis/inbox-recovery.ts';
+import type { InboxRecovery } from '../../plane/inbox-recovery.ts';
 import { readNamedScript } from '../../redis/named-scripts.ts';
 import { callScript } from '../call.ts';
 import { recordKeysOf } from '../inbox/details.ts';

@@ -15,5 +15,7 @@ local function reopenLane(lane)
   elseif not state then
     queueHead(lane, (headOf(lane)))
     writeLanes()
+  else
+    forgetHead(lane, state)
   end
 end

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createPartInbox, type InboxShort, type PartInbox } from '../../../test/support/part/part-inbox.ts';
-import { inboxMember } from '../../redis/inbox-store.ts';
+import { inboxMember } from '../../plane/inbox-ref.ts';
 import { accountKeys } from '../../redis/keys.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 import { createPartReplayInboxes } from './replays.ts';

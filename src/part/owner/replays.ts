@@ -1,13 +1,13 @@
 import { tokensOf } from '../../core/events/tokens.ts';
-import { readNamedScript } from '../../redis/named-scripts.ts';
-import { CHUNK_TTL_MS, type ReplayInboxes } from '../../redis/replay-inboxes.ts';
+import { CHUNK_TTL_MS, type ReplayInboxes } from '../../plane/replay-inboxes.ts';
 import {
   type PricedEvent,
   REPLAYED_AT_ONCE,
   type ReplayPrice,
   type ReplayRefusal,
   type ReplaySelection,
-} from '../../redis/replay-prices.ts';
+} from '../../plane/replay-prices.ts';
+import { readNamedScript } from '../../redis/named-scripts.ts';
 import { callScript, type ScriptClient } from '../call.ts';
 import { createReadDetails } from '../inbox/details.ts';
 import type { FindSlot, SlotOfPart } from '../inbox/find-part.ts';

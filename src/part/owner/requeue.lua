@@ -34,6 +34,8 @@ local function settleLane(lane)
   elseif not entry then
     if state ~= 'p' then unwaited[#unwaited + 1] = waitOf(lane, state) end
     setState(lane, false)
+  else
+    forgetHead(lane, state)
   end
 end
 

@@ -1,30 +1,27 @@
 import { hoursOf } from '../../core/events/series.ts';
-import { NOT_ROUTED, type NotRoutedReason } from '../../core/routing/reasons.ts';
+import { COUNTED, type CountedReason } from '../../core/routing/reasons.ts';
+import type { TrafficReader } from '../../plane/traffic-reader.ts';
 import type { RedisClient } from '../../redis/client.ts';
 import { readNamedScript } from '../../redis/named-scripts.ts';
-import { createTrafficReader, type TrafficReader } from '../../redis/traffic-reader.ts';
+import { createSeriesReader } from '../../series/series-reader.ts';
 import { callScript } from '../call.ts';
 import { readPart } from '../inbox/find-part.ts';
 import { HOUR_MS, partKeys } from '../keys.ts';
 
 const READ_REASONS = readNamedScript(new URL('read-reasons.lua', import.meta.url));
 
-/** Reasons that a part counts, in the order of its texts (`reasons.lua`). The others cannot occur there. */
-const COUNTED = ['missing_group_key', 'not_activated', 'skipped_to_now', 'expired'] as const;
-const NOTHING = Object.fromEntries(Object.keys(NOT_ROUTED).map(reason => [reason, 0])) as Record<
-  NotRoutedReason,
-  number
->;
+type Counts = Record<CountedReason, number>;
 
-/** Adds counts to `reasons`. */
-function addCounts(reasons: Record<NotRoutedReason, number>, counts: readonly string[]): void {
+const NOTHING = Object.fromEntries(COUNTED.map(reason => [reason, 0])) as Counts;
+
+/** Adds counts, which have the order of `COUNTED`, to `reasons`. */
+function addCounts(reasons: Counts, counts: readonly string[]): void {
   for (const [i, reason] of COUNTED.entries()) reasons[reason] += Number(counts[i] ?? 0);
 }
 
-/** As `createTrafficReader`, of parts. The series is the same; it takes two commands to read the reasons. */
 export function createPartTrafficReader(redis: RedisClient): TrafficReader {
   return {
-    readSeries: createTrafficReader(redis).readSeries,
+    readSeries: createSeriesReader(redis).readSeries,
 
     async readReasons(tenant, queue, history, nowMs) {
       const hours = hoursOf(history, nowMs);

@@ -1,4 +1,4 @@
-import type { BacklogStore } from '../../redis/backlog.ts';
+import type { BacklogStore } from '../../plane/backlog.ts';
 import type { FindStream, PartClient } from '../inbox/find-part.ts';
 import { PART_NUMBER, slotOf } from '../keys.ts';
 import { createReadOldestOfSlots } from '../sweep/oldest-waiting.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { startPart } from '../../../test/support/part/part.ts';
-import type { SlotPatch } from '../../redis/control-plan.ts';
-import { FencedError } from '../../redis/control-store.ts';
+import type { SlotPatch } from '../../record/control-plan.ts';
+import { FencedError } from '../../record/control-store.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 import { sweepAll } from '../sweep/testing/sweep-all.ts';
 import { createPartControlSweep } from './control-sweep.ts';
@@ -23,7 +23,7 @@ onEachRedis(redis => {
     const close = () => t.change({ kind: 'meta', field: 'state', value: 'closing' });
     const drop = () => t.change({ kind: 'drop', slot: t.slot('a') });
     const purgeQueue = (look: boolean, fence = 1, of = gen) =>
-      sweep.purgeQueue(fence, { tenant, queue, gen: of, isOpen: false }, t.clock.ms, look);
+      sweep.purgeQueue(fence, { tenant, queue, gen: of }, t.clock.ms, look);
     const purgeInbox = (look: boolean, fence = 1) => sweep.purgeInbox(fence, inbox, t.clock.ms, HOUR_MS, look);
     const keys = async () => {
       const { channel: _, ids: _ids, records: _records, chunks: _chunks, meta: _meta, ...rest } = t.keys;
@@ -118,16 +118,7 @@ onEachRedis(redis => {
       const { stream, ...unknown } = inbox;
       for (const of of [unknown, { ...inbox, stream: { ...stream, queue: 'gone' } }]) {
         expect(await sweep.purgeInbox(1, of, t.clock.ms, HOUR_MS, false)).toBe(true);
-        expect(await sweep.countOpen(of)).toBe(0);
       }
-    });
-
-    test('has what waits and what is under way open', async () => {
-      const { t, d, sweep, inbox } = await start();
-      expect(await sweep.countOpen(inbox)).toBe(0);
-      await t.send('k', 'k', 'k');
-      await d.exchange(1);
-      expect(await sweep.countOpen(inbox)).toBe(3);
     });
   });
 });

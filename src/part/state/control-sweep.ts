@@ -1,7 +1,7 @@
+import type { SlotPatch } from '../../record/control-plan.ts';
+import { FencedError } from '../../record/control-store.ts';
+import { type ControlSweep, createRecordSweep, type StoredInbox } from '../../record/control-sweep.ts';
 import type { RedisClient } from '../../redis/client.ts';
-import type { SlotPatch } from '../../redis/control-plan.ts';
-import { FencedError } from '../../redis/control-store.ts';
-import { type ControlSweep, createControlSweep, type StoredInbox } from '../../redis/control-sweep.ts';
 import { type NamedScript, readNamedScript } from '../../redis/named-scripts.ts';
 import { callScript, type ScriptClient } from '../call.ts';
 import { createGate } from '../gate/gate.ts';
@@ -37,7 +37,7 @@ function createPurge(redis: RedisClient & ScriptClient) {
 }
 
 /**
- * As `createControlSweep`, of parts and of the record that the controller keeps of them. An inbox whose stream is not known, or
+ * Creates a ControlSweep of parts, and of the record that the controller keeps of them. An inbox whose stream is not known, or
  * has no part, has nothing that could stay: what a part keeps of a slot without a row is removed by its own sweep.
  *
  * @param patch writes to the hashes of the cluster, fenced
@@ -48,7 +48,7 @@ export function createPartControlSweep(
 ): ControlSweep {
   const listed = createListedParts(redis, patch);
   const gate = createGate(redis);
-  const record = createControlSweep(redis);
+  const record = createRecordSweep(redis);
   const { purge, remove, empty } = createPurge(redis);
 
   async function partOf({ stream }: StoredInbox): Promise<Part | undefined> {
@@ -63,7 +63,7 @@ export function createPartControlSweep(
       const part = { tenant, queue, gen, number: PART_NUMBER };
       if (!(await empty(fence, part, nowMs, look))) return false;
       if (!look) await listed.remove(fence, [part]);
-      return record.purgeQueue(fence, { tenant, queue, gen, isOpen: false }, nowMs, look);
+      return record.purgeQueue(fence, tenant, queue, gen, look);
     },
 
     async purgePart(fence, part, nowMs) {
@@ -82,25 +82,12 @@ export function createPartControlSweep(
       return true;
     },
 
-    async purgeInbox(fence, inbox, nowMs, retentionMs, look) {
+    async purgeInbox(fence, inbox, _nowMs, retentionMs, look) {
       const part = await partOf(inbox);
       const slot = slotOf(inbox.sub, inbox.inc);
       const args = { fence, slot, retentionMs, look: look ? 1 : 0 };
       if (part !== undefined && !(await purge(PURGE_SLOT, part, args))) return false;
-      return record.purgeInbox(fence, inbox, nowMs, retentionMs, look);
-    },
-
-    async countOpen(inbox) {
-      const part = await partOf(inbox);
-      if (part === undefined) return 0;
-      const keys = partKeys(part);
-      const slot = slotOf(inbox.sub, inbox.inc);
-      const last = Buffer.concat([Buffer.from(`(${slot}`), Buffer.from([255])]);
-      const [waiting, counts] = await Promise.all([
-        redis.call('zlexcount', keys.pending, `[${slot}`, last),
-        redis.call('hget', keys.counts, slot),
-      ]);
-      return Number(waiting) + Number.parseInt(typeof counts === 'string' ? counts : '0', 10);
+      return record.purgeInbox(fence, inbox, look);
     },
   };
 }

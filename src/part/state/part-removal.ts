@@ -1,6 +1,6 @@
+import { FencedError } from '../../record/control-store.ts';
 import type { RedisClient } from '../../redis/client.ts';
-import { FencedError } from '../../redis/control-store.ts';
-import { createTrafficStore } from '../../redis/traffic-store.ts';
+import { createTrafficStore } from '../../series/traffic-store.ts';
 import { type Part, partKeys } from '../keys.ts';
 import { createDrain } from '../sweep/drain.ts';
 import { createTokens } from '../tokens/tokens.ts';

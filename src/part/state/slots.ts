@@ -9,7 +9,7 @@ import { healthText } from './health-text.ts';
 const SLOTS = readNamedScript(new URL('slots.lua', import.meta.url));
 const SLOTS_AT_ONCE = 500;
 
-/** What a part keeps of a subscription for its status, as the other layout's fields say it. */
+/** What a part keeps of a subscription for its status. */
 export interface SlotState {
   readonly deliveries: DeliveryFields;
   /** Undefined while the endpoint works. */

@@ -1,4 +1,4 @@
-import type { InboxRef } from '../../redis/inbox-store.ts';
+import type { InboxRef } from '../../plane/inbox-ref.ts';
 import { type FindStream, type PartClient, readPart } from '../inbox/find-part.ts';
 import { type Part, slotOf } from '../keys.ts';
 

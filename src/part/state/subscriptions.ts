@@ -1,5 +1,5 @@
-import type { ControlStore } from '../../redis/control-store.ts';
-import type { ReadDeliveries } from '../../redis/delivery-reader.ts';
+import type { ReadDeliveries } from '../../plane/delivery-reader.ts';
+import type { ControlStore } from '../../record/control-store.ts';
 import type { FindStream, PartClient } from '../inbox/find-part.ts';
 import { createReadSlots } from './slots.ts';
 import { readByStream } from './streams.ts';

@@ -1,4 +1,4 @@
-import type { IndexedWork } from '../../redis/work-survey.ts';
+import type { IndexedWork } from '../../hints/work-survey.ts';
 import { withDeadline } from '../../time/deadline.ts';
 import type { Part } from '../keys.ts';
 import { parseListedPart } from '../members/listed-parts.ts';

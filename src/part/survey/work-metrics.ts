@@ -1,5 +1,5 @@
+import { registerIndexes, sampleWork, surveySharedIndexes, type WorkSources } from '../../hints/work-metrics.ts';
 import type { RedisClient } from '../../redis/client.ts';
-import { registerIndexes, sampleWork, surveySharedIndexes, type WorkSources } from '../../redis/work-metrics.ts';
 import type { Registry } from '../../telemetry/metrics.ts';
 import { readParts } from '../members/listed-parts.ts';
 import { createLookAtWork } from './look-at-work.ts';
@@ -18,11 +18,11 @@ export function createSurveySampler(redis: RedisClient): ReadSurvey {
   return sampleWork(survey);
 }
 
-/** Registers what waits to be worked on, in every process, as `registerWorkMetrics` does for the other layout. */
-export function registerPartWorkMetrics(
-  registry: Registry,
-  sources: WorkSources & { readonly survey: ReadSurvey },
-): void {
+/**
+ * Registers metrics of work that waits. Every process has them, because the process that should do the work may be
+ * missing. All processes report the same, within their sampling.
+ */
+export function registerWorkMetrics(registry: Registry, sources: WorkSources & { readonly survey: ReadSurvey }): void {
   const { survey } = sources;
   registerIndexes(registry, {
     queues: async () => (await survey())?.queues,

@@ -9,8 +9,7 @@ local lastEnded, freedClaims, endedLanes, isListed = {}, {}, {}, {}
 local function expireEvent(slot, lane, entry, ref, replay, at, claimed)
   if claimed then
     setClaim(lane, false)
-    flightOf[slot] = math.max(0, flightOf[slot] - 1)
-    changedCounts[slot] = true
+    leaveFlight(slot)
     freedClaims[lane] = true
     -- It may have been at its limit of claims.
     if waitingOf[slot] == SOME then
@@ -65,6 +64,8 @@ local function continueLane(lane)
   elseif state and not head then
     if state ~= 'p' then unwaited[#unwaited + 1] = waitOf(lane, state) end
     setState(lane, false)
+  elseif state then
+    forgetHead(lane, state)
   end
 end
 

@@ -103,7 +103,7 @@ local function movePositions(last, cursor)
     gone[#gone + 1] = 'need'
     -- The first of them may have been routed to some, in slices.
     local sliced = tonumber(string.match(meta.slice or '', ' (%d+)$') or '0')
-    put('out', counted(meta.out, now, '', 0, 0, sliced > 0 and unrouted - 1 or unrouted))
+    put('out', counted(meta.out, now, 0, 0, sliced > 0 and unrouted - 1 or unrouted))
     lost = lost + math.max(0, unrouted * tonumber(meta.live or '0') - sliced)
   end
   return lost, '-'

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Removes a part. What is left of P:meta answers GONE to whoever still works there; its field `was` says until remove-ids.lua
 -- is done of which generation something may be left.
---@keys meta log body keys subs endpoints positions late claims lanes pending waiting turns retries tries off counts health dropped final answers ready lists replays deadLetters reasons skips records*
+--@keys meta log body keys subs endpoints positions late claims lanes pending waiting turns retries tries off counts health dropped final answers ready lists replays deadLetters reasons skips skipped records*
 --@args fence gen
 -- Returns {OK}, or FENCED: a newer controller leads. Of another generation than P:meta's only its own keys go.
 local meta = redis.call('HMGET', KEY_META, 'fence', 'gen')
@@ -14,6 +14,7 @@ for _, key in ipairs({
   KEY_LOG, KEY_BODY, KEY_KEYS, KEY_SUBS, KEY_ENDPOINTS, KEY_POSITIONS, KEY_LATE, KEY_CLAIMS, KEY_LANES, KEY_PENDING,
   KEY_WAITING, KEY_TURNS, KEY_RETRIES, KEY_TRIES, KEY_OFF, KEY_COUNTS, KEY_HEALTH, KEY_DROPPED, KEY_FINAL, KEY_ANSWERS,
   KEY_READY, KEY_LISTS, KEY_REPLAYS, KEY_DEAD_LETTERS, KEY_REASONS, KEY_SKIPS,
+  KEY_SKIPPED,
 }) do redis.call('UNLINK', key) end
 for at = FIRST_RECORDS, #KEYS do redis.call('UNLINK', KEYS[at]) end
 return { 'OK' }

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { event, START_MS, startPart, type TestPart } from '../../../test/support/part/part.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
-import { createTrafficReader } from '../../redis/traffic-reader.ts';
-import { createTrafficStore } from '../../redis/traffic-store.ts';
+import { createSeriesReader } from '../../series/series-reader.ts';
+import { createTrafficStore } from '../../series/traffic-store.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -10,7 +10,7 @@ onEachRedis(redis => {
   const sourceOf = ({ part, keys }: TestPart, number = 0) => ({ ...part, number, meta: keys.meta });
   const fold = (t: TestPart, known?: string) => createTrafficStore(redis()).fold(sourceOf(t), t.clock.ms, known);
   async function bucketAt(t: TestPart, ms: number) {
-    const series = await createTrafficReader(redis()).readSeries(t.part.tenant, '1h', t.clock.ms);
+    const series = await createSeriesReader(redis()).readSeries(t.part.tenant, '1h', t.clock.ms);
     const { startMs: _startMs, ...counts } = series.find(({ startMs }) => startMs === ms - (ms % MINUTE_MS)) ?? {};
     return counts;
   }

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { createTestPart, event, START_MS, type TestPart } from '../../../test/support/part/part.ts';
+import { readBalance } from '../../accounts/balance.ts';
 import { accountKeys } from '../../redis/keys.ts';
-import { readBalance } from '../../redis/ledger-store.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 import type { ScriptClient } from '../call.ts';
+import { createLedgerCalls, type Report } from './ledger-calls.ts';
 import { createTokens } from './tokens.ts';
 
 onEachRedis(redis => {
@@ -40,6 +41,18 @@ onEachRedis(redis => {
       else if (idle === 2) return answer;
     }
   }
+
+  test('a report that comes late takes nothing back', async () => {
+    const account = await startAccount(10, 'Metered');
+    const t = await startPaid(account, 'Metered');
+    const { report, tellAccount } = createLedgerCalls(t.client);
+    await t.send('k');
+    const early = (await report(t.part)) as Report;
+    await t.send('k');
+    await settle(t);
+    await tellAccount(account, t.part, START_MS, { ...early, need: 0 });
+    expect(await used(account)).toBe(2);
+  });
 
   describe('a Free account', () => {
     test('nothing is routed before a grant, and nothing beyond what it includes', async () => {
@@ -195,9 +208,9 @@ onEachRedis(redis => {
   });
 
   /** Fails before or after the n-th call, as a process that dies there. */
-  function dying(client: ScriptClient, n: number, isDone: boolean): ScriptClient {
+  function dying(client: ScriptClient, n: number, isDone: boolean) {
     let calls = 0;
-    return {
+    const mortal: ScriptClient = {
       ...client,
       async runNamed(script, call) {
         calls++;
@@ -207,6 +220,7 @@ onEachRedis(redis => {
         return answer;
       },
     };
+    return { client: mortal, calls: () => calls };
   }
 
   test.each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])('death at step %i charges nobody twice', async n => {
@@ -217,9 +231,13 @@ onEachRedis(redis => {
       await run(one);
       for (let i = 0; i < 15; i++) await two.send('k');
       for (const t of [two, one]) {
-        await tokensOf(dying(t.client, n, isDone))
-          .settle(t.part, START_MS)
-          .catch(() => {});
+        const { client, calls } = dying(t.client, n, isDone);
+        const settled = tokensOf(client).settle(t.part, START_MS);
+        const death = await settled.then(
+          () => undefined,
+          (error: Error) => error.message,
+        );
+        expect([n, death]).toEqual([n, calls() < n ? undefined : 'died']);
         await t.advanceAll();
       }
       for (let i = 0; i < 3; i++) for (const t of [one, two]) await run(t);

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Adds what slots counted (lib/traffic) to a tenant's series: each count once, whoever says it how often and when.
+-- Adds what parts counted (lib/traffic) to a tenant's series: each count once, whoever says it how often and when.
 -- KEYS  1 T:traf:ring  2 T:traf:<week>  3 T:traf:<week before>  4 T:traf:<week after>
 -- ARGV  1 nowMs  2.. (source, text)*; the first letter of a source says what its three counts are
 -- Returns OK.
@@ -9,9 +9,8 @@
 -- A mark is kept for a week at least: what is said again after that is older than the series. Who is ahead at the edge of
 -- a week has written it to the one after.
 local RINGS = { { 'm', 1, 61 }, { 'q', 15, 97 }, { 'h', 60, 169 } }
--- a: arrived (events, bytes, in a part also tokens); p: passed by the router (to nobody); i: an integration (delivered,
--- failed, tokens); o: a part (delivered, failed, to nobody).
-local COLUMNS = { a = { 1, 5, 6 }, p = { 4, 1, 1 }, i = { 2, 3, 6 }, o = { 2, 3, 4 } }
+-- a: arrived (events, bytes, tokens); o: what became of them (delivered, failed, to nobody).
+local COLUMNS = { a = { 1, 5, 6 }, o = { 2, 3, 4 } }
 local oldest = math.floor(tonumber(ARGV[1]) / 60000) - 168 * 60
 local buckets = {}
 local function add(field, index, columns, counts)

@@ -9,7 +9,7 @@ local have = tonumber(redis.call('HGET', KEYS[1], 'fence') or '0')
 if have > fence then return 'FENCED' end
 if have < fence then redis.call('HSET', KEYS[1], 'fence', ARGV[1]) end
 local allowed = {
-  HSET = 1, HSETNX = 1, HDEL = 1, ZADD = 1, ZREM = 1, SADD = 1, SREM = 1, DEL = 1, UNLINK = 1, PEXPIRE = 1,
+  HSET = 1, HSETNX = 1, HDEL = 1, SADD = 1, SREM = 1, DEL = 1, UNLINK = 1,
 }
 local at = 2
 while at <= #ARGV do

@@ -114,11 +114,11 @@ export const VALUE_SETS: Readonly<Record<string, ValueSet>> = {
 /** Wrong values, each with what the refusal has to say. Those that are not misspelt contradict each other. */
 export const REFUSALS: readonly (readonly [name: string, values: ValueSet, sentence: RegExp])[] = [
   ['a misspelt role', { ...REQUIRED, controler: { replicas: 2 } }, /additional properties 'controler' not allowed/],
-  ['a misspelt key', { ...REQUIRED, router: { replica: 2 } }, /at '\/router'.*'replica' not allowed/],
+  ['a misspelt key', { ...REQUIRED, dispatcher: { replica: 2 } }, /at '\/dispatcher'.*'replica' not allowed/],
   [
     'a number as a text',
-    { ...REQUIRED, router: { replicas: '2' } },
-    /at '\/router\/replicas': got string, want integer/,
+    { ...REQUIRED, dispatcher: { replicas: '2' } },
+    /at '\/dispatcher\/replicas': got string, want integer/,
   ],
   ['a section that is null', { ...REQUIRED, uninstall: null }, /missing property 'uninstall'/],
   ['a choice that is null', { ...REQUIRED, secrets: { access: null } }, /at '\/secrets': missing property 'access'/],

@@ -1,37 +1,30 @@
-import { streamIdOfRef } from '../../../src/core/ids/refs.ts';
-import { type Claim, type Completion, replayOf } from '../../../src/redis/inbox-store.ts';
-import type { Flight } from '../processes/dispatcher.ts';
-import { deliveryName, type Receiver } from '../state/expectation.ts';
+import { metaOfEvent } from '../../../src/part/inbox/details.ts';
+import { msOfRef } from '../../../src/part/lanes/ref.ts';
+import type { Flight, Report } from '../processes/dispatcher.ts';
+import { deliveryName, RETENTION_MS, type Receiver } from '../state/expectation.ts';
+import { noteFailure } from '../state/slot-comparison.ts';
 import type { ModelTenant } from '../state/tenant.ts';
 import { hold } from '../state/violation.ts';
+import { claimsOf, type HeldClaim, nameOf, type PartDump, type WorldDump } from '../state/world-dump.ts';
 
-/** Whose inbox `int_…/sub_….inc` is. */
-export function ownerOf(tenants: readonly ModelTenant[], member: string): { tenant: ModelTenant; receiver: Receiver } {
-  for (const tenant of tenants) {
-    for (const receiver of tenant.receivers.values()) {
-      const { integration, sub, inc } = tenant.inboxOf(receiver);
-      if (`${integration}/${sub}.${inc}` === member) return { tenant, receiver };
-    }
-  }
-  throw new Error(`nobody is ${member}`);
+export interface Owner {
+  readonly tenant: ModelTenant;
+  readonly receiver: Receiver;
 }
 
-/** Which delivery was claimed. */
-export const nameOfClaim = ({ lane, ref }: Pick<Claim, 'lane' | 'ref'>) => deliveryName(ref, replayOf(lane));
+/** Whose a slot is. */
+export function ownerOf(tenants: readonly ModelTenant[], slot: string): Owner {
+  for (const tenant of tenants) {
+    for (const receiver of tenant.receivers.values()) if (receiver.slot === slot) return { tenant, receiver };
+  }
+  throw new Error(`nobody is ${slot}`);
+}
 
-/** A claim: allowed now (invariants 2, 5), the first of its lane (15), not early (18), held by nobody else. */
-export function checkClaim(
-  tenants: readonly ModelTenant[],
-  others: readonly Flight[],
-  member: string,
-  claim: Claim,
-  nowMs: number,
-): void {
-  const { lane, ref, attempts } = claim;
-  const { tenant, receiver } = ownerOf(tenants, member);
+/** A claim: allowed now (invariants 2, 5), the first of its lane (15), not early (18). */
+function checkClaim({ tenant, receiver }: Owner, { lane, ref }: HeldClaim, nowMs: number): void {
   const who = `${tenant.name}'s ${receiver.name}`;
-  const delivery = receiver.open.get(nameOfClaim(claim));
-  hold(17, delivery !== undefined, () => `${streamIdOfRef(ref)} was claimed for ${who}, and is not open there`);
+  const delivery = receiver.open.get(nameOf(lane, ref));
+  hold(17, delivery !== undefined, () => `${tenant.nameOf(ref)} was claimed for ${who}, and is not open there`);
   const { event, replayId } = delivery;
   const open = tenant.mayBe(({ subscriptions }) => subscriptions.get(receiver.uid)?.sends === true);
   hold(2, open, () => `${event.name} was claimed for ${who}, which is not sent to`);
@@ -45,61 +38,99 @@ export function checkClaim(
     }
   }
   hold(18, nowMs >= delivery.dueMs, () => `${event.name} was claimed for ${who} ${delivery.dueMs - nowMs} ms early`);
-  hold(13, attempts === delivery.attempts, () => `${event.name} has ${attempts} attempts, not ${delivery.attempts}`);
-  // One that ended meanwhile, skipped or by retention, holds nothing any more.
-  const onItsWay = others.filter(each => each.member === member && receiver.open.has(nameOfClaim(each.claim)));
-  const held = onItsWay.some(each => each.claim.lane === lane && each.untilMs > nowMs);
-  hold(16, !held, () => `${event.name} was claimed for ${who} while it is on its way`);
+}
+
+const untilOf = ({ ready }: PartDump, dispatcher: string) => Number((ready.get(dispatcher) ?? '0').split(' ')[0]);
+
+/** A claim goes when its dispatcher said how its attempt ended, or nothing for too long, or retention is over (invariant 16). */
+function mayGo(before: PartDump, { lane, ref, dispatcher }: HeldClaim, reports: readonly Report[], nowMs: number) {
+  const told = reports.some(
+    report =>
+      report.dispatcher === dispatcher && report.completions.some(each => each.lane === lane && each.ref === ref),
+  );
+  return told || untilOf(before, dispatcher) <= nowMs || nowMs - msOfRef(ref) > RETENTION_MS;
+}
+
+/** Claims that were made in a step, and those that went. */
+export function checkClaims(
+  tenants: readonly ModelTenant[],
+  before: WorldDump,
+  after: WorldDump,
+  reports: readonly Report[],
+  nowMs: number,
+): void {
+  for (const [key, part] of after.parts) {
+    const earlier = before.parts.get(key);
+    const had = new Map<string, HeldClaim>();
+    if (earlier?.part.gen === part.part.gen) for (const claim of claimsOf(earlier)) had.set(claim.lane, claim);
+    for (const claim of claimsOf(part)) {
+      const was = had.get(claim.lane);
+      had.delete(claim.lane);
+      if (was?.ref === claim.ref && was.dispatcher === claim.dispatcher) continue;
+      if (was !== undefined) had.set(claim.lane, was);
+      checkClaim(ownerOf(tenants, claim.slot), claim, nowMs);
+    }
+    // A stream whose slot was lost begins again.
+    if ((part.meta.get('tail') ?? '') < (earlier?.meta.get('tail') ?? '')) continue;
+    for (const claim of had.values()) {
+      const right = mayGo(earlier as PartDump, claim, reports, nowMs);
+      hold(
+        16,
+        right,
+        () => `${claim.dispatcher} lost its claim of ${tenants.map(each => each.nameOf(claim.ref)).join()}`,
+      );
+    }
+  }
 }
 
 /** The partner gets the published bytes (invariant 14). */
-export function checkEvent(tenants: readonly ModelTenant[], flight: Flight): void {
-  const { receiver } = ownerOf(tenants, flight.member);
-  const event = receiver.open.get(nameOfClaim(flight.claim))?.event;
-  if (flight.event === undefined || event === undefined) return;
-  const same = (['eventId', 'groupKey', 'body'] as const).every(part => flight.event?.[part] === event[part]);
-  hold(
-    14,
-    same,
-    () => `${event.name} was published as ${JSON.stringify(event)}, and is ${JSON.stringify(flight.event)}`,
-  );
+export function checkFlight(tenants: readonly ModelTenant[], { part, claim, event, body }: Flight): void {
+  const { receiver } = ownerOf(tenants, claim.slot);
+  const sent = receiver.open.get(deliveryName(claim.ref, claim.replay))?.event;
+  if (sent === undefined || body === undefined) return;
+  const { id } = metaOfEvent(part, event.ref, event.groupKey, event.meta);
+  const same = id === sent.eventId && event.groupKey === sent.groupKey && body.toString() === sent.body;
+  hold(14, same, () => `${sent.name} was published as ${JSON.stringify(sent)}, and is ${id} ${event.groupKey} ${body}`);
+  hold(14, msOfRef(event.ref) === sent.acceptedMs, () => `${sent.name} has the wrong acceptance time`);
 }
 
-/** Notes an attempt that ended with the given answer of Redis. */
-export function noteEnd(
-  tenants: readonly ModelTenant[],
-  flight: Flight,
-  outcome: Completion['outcome'],
-  answer: 'OK' | 'GONE' | 'STALE',
-  dueMs: number,
-  nowMs: number,
-): void {
-  const { receiver } = ownerOf(tenants, flight.member);
-  const name = nameOfClaim(flight.claim);
-  const delivery = receiver.open.get(name);
-  if (delivery === undefined) return hold(17, answer === 'GONE', () => `an event that had ended was ended: ${answer}`);
-  // An inbox that was deleted knows nothing any more.
-  const counts = !receiver.leaving && (outcome === 'delivered' || flight.untilMs > nowMs);
-  if (counts) hold(13, answer === 'OK', () => `${delivery.event.name} was ${outcome}, and Redis says ${answer}`);
-  if (answer !== 'OK') return;
-  if (outcome === 'failed' || outcome === 'gone') {
-    delivery.attempts++;
-    if (outcome === 'gone') receiver.disabled = true;
-    delivery.dueMs = outcome === 'gone' ? 0 : dueMs;
-  } else if (outcome !== 'released') {
-    receiver.open.delete(name);
-    receiver.final.set(name, outcome);
+/** Takes over what an exchange answered to ends of attempts: `delivered` counts whoever says it. */
+export function noteReport(tenants: readonly ModelTenant[], before: WorldDump, report: Report, nowMs: number): void {
+  const { part, dispatcher, completions, answers = [] } = report;
+  const claims = before.parts.get(`${part.tenant}:${part.queue}`);
+  const held = new Map((claims === undefined ? [] : claimsOf(claims)).map(each => [each.lane, each]));
+  // It may have been evicted in this step, by another one.
+  const isSilent = claims === undefined || untilOf(claims, dispatcher) <= nowMs;
+  for (const [i, answer] of answers.entries()) {
+    const completion = completions[i] as (typeof completions)[number];
+    const { lane, ref, outcome } = completion;
+    const { tenant, receiver } = ownerOf(tenants, lane.slice(0, 8));
+    // What is left of a stream that went is nobody's any more.
+    if (tenant.uidOf(part.queue, part.gen) === '') continue;
+    const name = nameOf(lane, ref);
+    const delivery = receiver.open.get(name);
+    const isFree = receiver.leaving || receiver.ended;
+    const title = () => `${delivery?.event.name ?? 'an ended event'} was ${outcome}, and Redis says ${answer}`;
+    if (delivery === undefined) {
+      hold(17, answer !== 'done' || isFree, title);
+      continue;
+    }
+    const claim = held.get(lane);
+    const isHolder = claim?.ref === ref && claim.dispatcher === dispatcher && !isSilent;
+    hold(13, answer === 'done' || isFree || (outcome !== 'delivered' && !isHolder), title);
+    if (answer !== 'done') continue;
+    if (outcome === 'failed' || outcome === 'gone') noteFailure(receiver, name, completion);
+    else if (outcome !== 'released') {
+      receiver.open.delete(name);
+      receiver.final.set(name, outcome);
+    }
   }
 }
 
 /** Notes what its owner did to one delivery of an inbox, by its name: skipped, or acknowledged, once; later calls learn how it ended. */
 export function noteFinish(receiver: Receiver, name: string, outcome: 'skipped' | 'delivered', answer: string): void {
   const ended = receiver.final.get(name);
-  if (ended !== undefined) {
-    // Of one that retention ended, the record may be gone.
-    hold(17, answer === ended || answer === 'UNKNOWN', () => `an event that was ${ended} is ${answer}`);
-    return;
-  }
+  if (ended !== undefined) return hold(17, answer === ended, () => `an event that was ${ended} is ${answer}`);
   hold(17, answer === 'OK', () => `${receiver.open.get(name)?.event.name} could not be ${outcome}: ${answer}`);
   receiver.open.delete(name);
   receiver.final.set(name, outcome);

@@ -1,14 +1,14 @@
-import { inboxMember } from '../../../src/redis/inbox-store.ts';
+import type { ReplayAnswer } from '../../../src/accounts/replays.ts';
+import { partRefOf } from '../../../src/part/inbox/ref-names.ts';
+import { inboxMember } from '../../../src/plane/inbox-ref.ts';
+import type { ReplaySelection } from '../../../src/plane/replay-prices.ts';
 import { accountKeys } from '../../../src/redis/keys.ts';
-import type { ReplaySelection } from '../../../src/redis/replay-prices.ts';
-import type { ReplayAnswer } from '../../../src/redis/replays.ts';
 import { ACCOUNTS, accountId, payerOf } from '../state/accounts.ts';
 import { deliveryName, type ModelEvent, RETENTION_MS, type Receiver } from '../state/expectation.ts';
-import type { RedisDump } from '../state/redis-dump.ts';
 import { type ExpectedPrice, expectReplay, sumOf } from '../state/replay-price.ts';
 import type { ModelTenant } from '../state/tenant.ts';
 import { hold } from '../state/violation.ts';
-import type { Balances } from './balances.ts';
+import type { WorldDump } from '../state/world-dump.ts';
 
 /** A replay that somebody asked for by its id. */
 export interface ModelReplay {
@@ -33,10 +33,12 @@ type Fields = Readonly<Record<string, string>>;
 /** Refs of the chunks that are not put yet, as an intent keeps them: 15 characters, and two for the tokens. */
 function refsOf(fields: Fields): Set<string> {
   const chunks = Object.entries(fields).filter(([field]) => /^c\d+$/.test(field));
-  return new Set(chunks.flatMap(([, text]) => (text.match(/.{17}/g) ?? []).map(each => each.slice(0, 15))));
+  return new Set(
+    chunks.flatMap(([, text]) => (text.match(/.{17}/g) ?? []).map(each => partRefOf(each.slice(0, 15)) ?? '')),
+  );
 }
 
-export function createReplayBook(nowMs: () => number, balances: Balances) {
+export function createReplayBook(nowMs: () => number, leftForReplays: (account: string) => number) {
   const replays = new Map<string, ModelReplay>();
   /** What somebody was answered in this step. */
   let told: { readonly replay: ModelReplay; readonly answer: ReplayAnswer } | undefined;
@@ -99,7 +101,7 @@ export function createReplayBook(nowMs: () => number, balances: Balances) {
     else if (!open) noteEnd(replay, fields);
   }
 
-  function checkAccount(account: string, dump: RedisDump): void {
+  function checkAccount(account: string, dump: WorldDump): void {
     const a = accountKeys(account);
     const listed = dump.sorted.get(a.replays) ?? {};
     const prefix = a.replay('');
@@ -110,15 +112,22 @@ export function createReplayBook(nowMs: () => number, balances: Balances) {
       kept.add(id);
       checkReplay(account, id, fields, listed[id] !== undefined);
     }
-    let used = 0;
+    let used = spentBy(account);
     for (const total of Object.values(dump.hashes.get(a.seen) ?? {})) used += Number(total);
-    for (const { id, account: payer, charged, refunded = 0 } of replays.values()) {
-      if (payer !== account || charged === undefined) continue;
-      hold(20, kept.has(id), () => `${id} was charged, and is forgotten`);
-      used += charged.tokens - refunded;
+    for (const { id, account: payer, charged } of replays.values()) {
+      hold(20, payer !== account || charged === undefined || kept.has(id), () => `${id} was charged, and is forgotten`);
     }
     const meta = dump.hashes.get(a.meta) ?? {};
     hold(20, Number(meta.used ?? 0) === used, () => `${account} has used ${meta.used} tokens; it is ${used}`);
+  }
+
+  /** Tokens that replays have cost an account. */
+  function spentBy(account: string): number {
+    const own = [...replays.values()].filter(each => each.account === account);
+    return own.reduce(
+      (sum, { charged, refunded = 0 }) => sum + (charged === undefined ? 0 : charged.tokens - refunded),
+      0,
+    );
   }
 
   /** What was answered is how it stands. */
@@ -134,6 +143,7 @@ export function createReplayBook(nowMs: () => number, balances: Balances) {
   }
 
   return {
+    spentBy,
     /** Those of a tenant's partner that were charged. */
     chargedTo: (workspace: string): ModelReplay[] =>
       [...replays.values()].filter(({ account, charged }) => account === payerOf(workspace) && charged !== undefined),
@@ -151,7 +161,7 @@ export function createReplayBook(nowMs: () => number, balances: Balances) {
         const same = known.receiver === receiver && JSON.stringify(known.selection) === JSON.stringify(selection);
         return { replay: known, answers: new Set([same ? 'OK' : 'CONFLICT']) };
       }
-      const expected = expectReplay(tenant, receiver, selection, balances.leftForReplays(account), nowMs());
+      const expected = expectReplay(tenant, receiver, selection, leftForReplays(account), nowMs());
       const replay = { id, account, tenant, receiver, selection, expected, charged: undefined, refunded: undefined };
       replays.set(keyOf(account, id), replay);
       return { replay, answers: expected.answers };
@@ -170,7 +180,7 @@ export function createReplayBook(nowMs: () => number, balances: Balances) {
     },
     /** How many have ended. */
     ended: () => [...replays.values()].filter(({ refunded }) => refunded !== undefined).length,
-    check(dump: RedisDump): void {
+    check(dump: WorldDump): void {
       for (const name of ACCOUNTS) checkAccount(accountId(name), dump);
       checkTold();
     },

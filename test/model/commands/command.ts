@@ -10,7 +10,7 @@ export interface CommandParts {
   /** As a line of the story. */
   readonly text: string;
   readonly can?: (system: System) => boolean;
-  readonly run: (system: System) => ReturnType<Parameters<System['step']>[1]>;
+  readonly run: (system: System) => Promise<unknown>;
 }
 
 /** Time that passes before a command: whole seconds, as timestamps in statuses have no more. */
@@ -24,7 +24,8 @@ export function commandOf<T>(values: fc.Arbitrary<T>, make: (value: T) => Comman
     return {
       check: system => can?.(system as System) ?? true,
       run: async system => {
-        system.clock.ms += tick;
+        // Since when a key is active goes by events, or by the millisecond where that has to be found out.
+        system.clock.ms += Math.max(1, tick);
         await system.step(line, () => run(system));
       },
       toString: () => line,

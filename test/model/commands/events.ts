@@ -1,4 +1,5 @@
 import * as fc from 'fast-check';
+import type { Job } from '../processes/dispatcher.ts';
 import { aDeath, aGroupKey, aStream, aTenant, commandOf } from './command.ts';
 
 const aKeyOrNone = fc.oneof({ weight: 8, arbitrary: aGroupKey }, { weight: 1, arbitrary: fc.constant('') });
@@ -15,18 +16,32 @@ export const publish = commandOf(
   }),
 );
 
-export const route = commandOf(fc.record({ which: fc.nat(1), death: aDeath }), ({ which, death }) => ({
-  text: `router ${which} works`,
-  run: system => system.route(which, death),
-}));
+const aDispatcher = fc.constantFrom(0, 0, 1);
+const aJob = fc.constantFrom<Job[]>(
+  'exchange',
+  'exchange',
+  'exchange',
+  'advance',
+  'advance',
+  'tokens',
+  'sweep',
+  'evict',
+);
 
-export const claim = commandOf(
-  fc.record({ room: fc.integer({ min: 1, max: 5 }), death: aDeath }),
-  ({ room, death }) => ({
-    text: `the dispatcher claims up to ${room}`,
-    run: system => system.claim(room, death),
+/** Between any two of these others come: an exchange, or one of the things that nobody waits for. */
+export const work = commandOf(
+  fc.record({ which: aDispatcher, job: aJob, most: fc.integer({ min: 0, max: 5 }), death: aDeath }),
+  ({ which, job, most, death }) => ({
+    text: `dispatcher ${which}: ${job}${job === 'exchange' ? `, up to ${most}` : ''}`,
+    run: system => system.work(which, job, most, death),
   }),
 );
+
+/** It is asked what became of an event. */
+export const ask = commandOf(fc.nat(100), which => ({
+  text: 'somebody reads the inbox of',
+  run: async system => system.say(await system.reader.ask(which)),
+}));
 
 const anOutcome = fc.constantFrom(
   'delivered',
@@ -57,10 +72,10 @@ export const serve = commandOf(
   }),
 );
 
-export const dispatcherDies = commandOf(fc.constant(undefined), () => ({
-  text: 'the dispatcher dies',
+export const dispatcherDies = commandOf(aDispatcher, which => ({
+  text: `dispatcher ${which} dies`,
   can: system => system.flights().length > 0,
-  run: async system => system.killDispatcher(),
+  run: async system => system.killDispatcher(which),
 }));
 
 /** Past retention, or past the time that dedupe and leases look back. */

@@ -4,10 +4,10 @@ import { activate, deleteActivation, revoke } from './activations.ts';
 import { block, unblock } from './blocks.ts';
 import type { ModelCommand } from './command.ts';
 import { resync, takeOver } from './controllers.ts';
-import { claim, dispatcherDies, endAttempt, publish, route, serve, wait } from './events.ts';
+import { ask, dispatcherDies, endAttempt, publish, serve, wait, work } from './events.ts';
 import { acknowledge, skip } from './inboxes.ts';
 import { deleteIntegration, endIntegration, grant, invite } from './integrations.ts';
-import { loseIntegration, loseQueue, loseTenant } from './losses.ts';
+import { loseIntegration, loseStream, loseTenant } from './losses.ts';
 import { applyPackage, archivePackage, deletePackage } from './packages.ts';
 import { replay, sweep } from './replays.ts';
 import { applyStream, deleteStream } from './streams.ts';
@@ -17,10 +17,10 @@ import { deleteWorkspace, makeWorkspace, pause, resume } from './workspaces.ts';
 /** What may happen, and how often beside the others. */
 const WEIGHTED: readonly (readonly [number, fc.Arbitrary<ModelCommand>])[] = [
   [16, publish],
-  [12, route],
+  [18, work],
   [4, serve],
-  [7, claim],
   [9, endAttempt],
+  [2, ask],
   [2, skip],
   [2, acknowledge],
   [7, replay],
@@ -52,7 +52,7 @@ const WEIGHTED: readonly (readonly [number, fc.Arbitrary<ModelCommand>])[] = [
   [4, makeWorkspace],
   [2, pause],
   [6, resume],
-  [1, fc.oneof(loseTenant, loseQueue, loseIntegration)],
+  [1, fc.oneof(loseTenant, loseStream, loseIntegration)],
 ];
 
 export const aCommand: fc.Arbitrary<ModelCommand> = fc.oneof(

@@ -1,5 +1,7 @@
 import * as fc from 'fast-check';
 import { integrationId } from '../state/definition.ts';
+import { untoldTokens } from '../state/untold.ts';
+import { partTag } from '../state/world-dump.ts';
 import { anIntegration, aStream, aTenant, commandOf } from './command.ts';
 
 /** Of a Cluster, one slot may come back empty; everything in it is lost then, and nothing else. */
@@ -10,15 +12,20 @@ export const loseTenant = commandOf(values, ({ tenant }) => ({
   run: system => system.loseSlot(tenant, `{t:${system.tenantOf(tenant).id}}`, () => {}),
 }));
 
-export const loseQueue = commandOf(values, ({ tenant, stream }) => ({
-  text: `Redis loses ${tenant}'s queue ${stream}`,
+export const loseStream = commandOf(values, ({ tenant, stream }) => ({
+  text: `Redis loses everything of ${tenant}'s ${stream}`,
   can: ({ objects }) => objects.get('CatalogStream', `${tenant}/${stream}`) !== undefined,
-  run: system => system.loseSlot(tenant, `{q:${system.tenantOf(tenant).id}:${stream}}`, each => each.loseQueue(stream)),
+  run: system => {
+    const { id } = system.tenantOf(tenant);
+    return system.loseSlot(tenant, partTag(id, stream), (each, dump) => {
+      const part = dump.parts.get(`${id}:${stream}`);
+      each.loseStream(stream, part === undefined ? 0 : untoldTokens(part, dump));
+    });
+  },
 }));
 
 export const loseIntegration = commandOf(values, ({ tenant, integration }) => ({
-  text: `Redis loses what ${integration} has of ${tenant}`,
+  text: `Redis loses what it knows of ${tenant}'s ${integration}`,
   can: ({ objects }) => objects.get('Integration', `${tenant}/${integration}`) !== undefined,
-  run: system =>
-    system.loseSlot(tenant, `{i:${integrationId(tenant, integration)}}`, each => each.loseIntegration(integration)),
+  run: system => system.loseSlot(tenant, `{i:${integrationId(tenant, integration)}}`, () => {}),
 }));

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { REPLAYABLE_STATES } from '../../../src/redis/replay-prices.ts';
+import { REPLAYABLE_STATES } from '../../../src/plane/replay-prices.ts';
 import { TENANTS } from '../system.ts';
 import { aDeath, aTenant, commandOf } from './command.ts';
 

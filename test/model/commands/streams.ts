@@ -9,8 +9,6 @@ export const applyStream = commandOf(fc.tuple(values, fc.boolean()), ([{ tenant,
   can: ({ objects }) => objects.get('CatalogStream', `${tenant}/${stream}`)?.metadata.deletionTimestamp === undefined,
   run: async system => {
     const had = system.objects.get('CatalogStream', `${tenant}/${stream}`);
-    // No two queues of one name in one millisecond: their events would share their positions.
-    if (had === undefined) system.clock.ms += 1_000;
     const policy = had?.spec.deletionPolicy ?? 'Retain';
     system.objects.apply('CatalogStream', tenant, stream, {
       public: isPublic,
@@ -29,7 +27,7 @@ export const deleteStream = commandOf(fc.tuple(values, fc.boolean()), ([{ tenant
     if (stored === undefined) return system.say(': there is none');
     if (atOnce) {
       system.objects.apply('CatalogStream', tenant, stream, { ...stored.spec, deletionPolicy: 'Delete' });
-      system.tenantOf(tenant).mayLose(stream);
+      system.tenantOf(tenant).mayLose(stored.metadata.uid);
     }
     system.objects.markDeleting('CatalogStream', `${tenant}/${stream}`);
     await system.change(tenant, death);

@@ -1,4 +1,4 @@
-import { type Exploration, explore } from '../protocols/state-space.ts';
+import { type Exploration, explore } from './state-space.ts';
 import { movesOf } from './world/moves.ts';
 import { makeMove, settle } from './world/settle.ts';
 import { keyOf, newWorld, type Setup, type World } from './world/world.ts';

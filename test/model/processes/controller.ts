@@ -17,9 +17,9 @@ import { sealEndpoint } from '../../../src/core/delivery/endpoint-config.ts';
 import { deriveSealKeys } from '../../../src/core/delivery/seal.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { type AnyObject, keyOf } from '../../../src/kube/object.ts';
+import { createPartsControl } from '../../../src/part/control/parts-control.ts';
+import { createControlRecord } from '../../../src/record/control-store.ts';
 import type { RedisClient } from '../../../src/redis/client.ts';
-import { createControlStore } from '../../../src/redis/control-store.ts';
-import { createHintIndex } from '../../../src/redis/hints.ts';
 import { createLogger } from '../../../src/telemetry/log.ts';
 import { createLocks } from '../../../src/time/locks.ts';
 import type { ModelKind, ModelObject, Objects } from '../state/objects.ts';
@@ -44,9 +44,7 @@ export async function createController(
   finalizes = true,
 ) {
   const { caches } = objects;
-  const control = createControlStore(redis);
-  const inboxHints = createHintIndex(redis, 'd');
-  const queueHints = createHintIndex(redis, 'r');
+  const control = createPartsControl(redis, createControlRecord(redis), nowMs);
   const locks = createLocks();
   let epoch: number | undefined;
   const fence = () => {
@@ -56,8 +54,6 @@ export async function createController(
   const explain = (error: unknown) => error;
   const tenants = createTenants({
     control,
-    queueHints,
-    inboxHints,
     nowMs,
     fence,
     explain,
@@ -94,8 +90,6 @@ export async function createController(
     caches,
     tenants,
     control,
-    queueHints,
-    inboxHints,
     shortages: { isShort: () => false, note: () => {} },
     fence,
     nowMs,

@@ -1,104 +1,160 @@
-import { streamIdOfRef } from '../../../src/core/ids/refs.ts';
-import { openSubscription } from '../../../src/dataplane/dispatcher/subscription.ts';
+import { createAdvance } from '../../../src/part/catchup/advance.ts';
+import { type Completion, type CompletionAnswer, createExchange } from '../../../src/part/claims/exchange.ts';
+import { createEvict } from '../../../src/part/claims/held-claims.ts';
+import { type Claim, type ClaimedEvent, isAlone, type Push } from '../../../src/part/claims/message.ts';
+import { type Part, partKeys } from '../../../src/part/keys.ts';
+import { createReadBodies } from '../../../src/part/log/read-bodies.ts';
+import type { SweepState } from '../../../src/part/sweep/due.ts';
+import { createSweep } from '../../../src/part/sweep/sweep.ts';
+import { createTokens } from '../../../src/part/tokens/tokens.ts';
 import type { RedisClient } from '../../../src/redis/client.ts';
-import { createHintIndex } from '../../../src/redis/hints.ts';
-import { type Claim, type Completion, createInboxStore, parseInboxMember } from '../../../src/redis/inbox-store.ts';
-import { hintPartition } from '../../../src/redis/keys.ts';
-import { ROOT_KEY, SEAL_KEYS } from './controller.ts';
 
-export const CLAIM_LEASE_MS = 25_000;
-const HINT_LEASE_MS = 30_000;
+/** How long a dispatcher that says nothing keeps its claims. */
+export const READY_MS = 3_000;
+const MOST_CALLS = 100;
 
 /** A claimed event on its way to the partner. */
 export interface Flight {
-  readonly member: string;
+  readonly part: Part;
   readonly claim: Claim;
-  readonly token: string;
-  readonly untilMs: number;
-  /** Event id, group key and body as the partner gets them; undefined when retention, or a flush, took it. */
-  readonly event: { readonly eventId: string; readonly groupKey: string; readonly body: string } | undefined;
+  readonly event: ClaimedEvent;
+  /** undefined when the event is not stored any more. */
+  readonly body: Buffer | undefined;
 }
 
-/** A dispatcher process, its attempts drawn out: claimed in one step, ended in another. */
+/** What an exchange said of attempts that ended; without answers where nobody has seen them. */
+export interface Report {
+  readonly part: Part;
+  readonly dispatcher: string;
+  readonly completions: readonly Completion[];
+  answers: readonly CompletionAnswer[] | undefined;
+}
+
+/** What a dispatcher knows of a part. */
+interface AtPart {
+  readonly held: Map<string, Flight>;
+  readonly ended: Completion[];
+  readonly lapsed: Set<string>;
+  readonly sweep: SweepState;
+  pushed: number;
+  bytes: number;
+}
+
+export const JOBS = ['exchange', 'advance', 'tokens', 'sweep', 'evict'] as const;
+export type Job = (typeof JOBS)[number];
+
+/** A dispatcher process in single steps: what its part workers and its upkeep call, and nothing that waits. */
 export type Dispatcher = ReturnType<typeof createDispatcher>;
 
-export function createDispatcher(redis: RedisClient, name: string, nowMs: () => number) {
-  const inboxes = createInboxStore(redis);
-  const hints = createHintIndex(redis, 'd');
-  const keys = { rootKey: ROOT_KEY, sealKeys: SEAL_KEYS };
-  const flights: Flight[] = [];
-  /** Leases of hints: member → partition and token. */
-  const leases = new Map<string, { readonly partition: number; readonly token: string }>();
-  let turns = 0;
+async function untilDone(step: () => Promise<boolean>): Promise<void> {
+  for (let calls = 0; await step(); calls++) if (calls > MOST_CALLS) throw new Error('there is always more to do');
+}
 
-  async function settle(member: string, nextMs: number | null): Promise<void> {
-    const lease = leases.get(member);
-    if (lease === undefined || flights.some(each => each.member === member)) return;
-    leases.delete(member);
-    await hints.settle(lease.partition, member, lease.token, nextMs);
+export function createDispatcher(
+  redis: RedisClient,
+  name: string,
+  nowMs: () => number,
+  onReport: (report: Report) => void,
+) {
+  const exchange = createExchange(redis);
+  const advance = createAdvance(redis);
+  const evict = createEvict(redis);
+  const sweep = createSweep(redis);
+  const tokens = createTokens(redis);
+  const readBodies = createReadBodies(redis);
+  const known = new Map<string, AtPart>();
+  let calls = 0;
+
+  function at(part: Part): AtPart {
+    const key = partKeys(part).channel;
+    const found = known.get(key) ?? { held: new Map(), ended: [], lapsed: new Set(), sweep: {}, pushed: 0, bytes: 0 };
+    known.set(key, found);
+    return found;
   }
 
-  async function read(member: string, claims: readonly Claim[]): Promise<(Flight['event'] | undefined)[]> {
-    const inbox = parseInboxMember(member);
-    const subscription = await openSubscription(inboxes, keys, 'model', inbox, nowMs());
-    if (subscription === undefined) throw new Error(`claimed for ${member}, which is gone`);
-    const { tenant, queue, gen } = subscription.source;
-    const stored = await inboxes.readEvents(
-      tenant,
-      queue,
-      gen,
-      claims.map(({ ref }) => streamIdOfRef(ref)),
-    );
-    return stored.map(each =>
-      each === undefined
-        ? undefined
-        : {
-            eventId: (JSON.parse(each.meta) as { i: string }).i,
-            groupKey: each.groupKey,
-            body: each.body.toString(),
-          },
-    );
+  async function take(part: Part, events: readonly ClaimedEvent[]): Promise<void> {
+    for (const event of events) {
+      const left = event.size !== undefined && event.body === undefined;
+      const body = left ? (await readBodies(part, [event.ref]))[0] : event.body;
+      for (const claim of event.claims) at(part).held.set(claim.lane, { part, claim, event, body });
+    }
   }
 
-  return {
-    flights,
-    /** Claims what is due in inboxes of the given queues; each claim is reported before anything else happens. */
-    async claim(
-      homes: readonly string[],
-      room: number,
-      onClaim: (member: string, claim: Claim) => void,
-    ): Promise<void> {
-      for (const partition of new Set(homes.map(hintPartition))) {
-        const hintToken = `${name}.h${turns++}`;
-        const picked = await hints.pick(partition, nowMs(), 100, HINT_LEASE_MS, hintToken);
-        for (const member of picked.members) {
-          leases.set(member, { partition, token: hintToken });
-          const token = `${name}.c${turns++}`;
-          const answer = await inboxes.claim(parseInboxMember(member), nowMs(), room, token, CLAIM_LEASE_MS);
-          if (answer.answer !== 'OK') {
-            await settle(member, answer.answer === 'CLOSED' ? nowMs() + 1_000 : null);
-            continue;
-          }
-          for (const claim of answer.claims) onClaim(member, claim);
-          const untilMs = nowMs() + CLAIM_LEASE_MS;
-          const events = answer.claims.length === 0 ? [] : await read(member, answer.claims);
-          for (const [i, claim] of answer.claims.entries()) {
-            flights.push({ member, claim, token, untilMs, event: events[i] });
-          }
-          const full = answer.more || answer.claims.length === room;
-          await settle(member, full ? nowMs() : (answer.nextMs ?? null));
-        }
+  async function exchangeOnce(part: Part, most: number): Promise<void> {
+    const mine = at(part);
+    const holding = {
+      dispatcher: name,
+      number: ++calls,
+      readyMs: READY_MS,
+      limit: 64,
+      held: mine.held.size + mine.ended.length,
+      holdsLapsed: [...mine.held.values()].some(({ claim }) => isAlone(claim)),
+      pushed: mine.pushed,
+      bytes: mine.bytes,
+      roomBytes: 2 ** 21,
+    };
+    const report: Report = { part, dispatcher: name, completions: mine.ended.splice(0), answers: undefined };
+    onReport(report);
+    const answer = await exchange(part, holding, report.completions, most);
+    if (answer.answer === 'GONE') {
+      known.delete(partKeys(part).channel);
+      return;
+    }
+    report.answers = answer.answers;
+    mine.pushed = answer.pushed;
+    mine.bytes = answer.bytes;
+    for (const lapsed of answer.lapsed) mine.lapsed.add(lapsed);
+    await take(part, answer.events);
+  }
+
+  const jobs: Readonly<Record<Job, (part: Part, most: number) => Promise<void>>> = {
+    exchange: exchangeOnce,
+    async advance(part) {
+      await untilDone(async () => {
+        const answer = await advance(part);
+        return answer.answer === 'OK' && answer.more;
+      });
+    },
+    async tokens(part) {
+      await tokens.settle(part, nowMs());
+    },
+    async sweep(part) {
+      await untilDone(async () => {
+        const answer = await sweep(part, at(part).sweep);
+        return answer.answer === 'OK' && answer.more;
+      });
+    },
+    async evict(part) {
+      for (const lapsed of at(part).lapsed) {
+        await evict(part, lapsed);
+        at(part).lapsed.delete(lapsed);
       }
     },
-    /** Ends an attempt; answers what was written of it. */
-    async end(flight: Flight, outcome: Completion['outcome'], dueMs: number): Promise<'OK' | 'GONE' | 'STALE'> {
-      flights.splice(flights.indexOf(flight), 1);
-      const { member, claim, token } = flight;
-      const record = `${outcome} ${nowMs()} ${claim.attempts} model`;
-      const completion = { lane: claim.lane, ref: claim.ref, token, outcome, dueMs, record };
-      const { answers, nextMs } = await inboxes.complete(parseInboxMember(member), nowMs(), [completion]);
-      await settle(member, nextMs === undefined ? null : Math.max(nextMs, nowMs()));
-      return answers[0] as 'OK' | 'GONE' | 'STALE';
+  };
+
+  return {
+    name,
+    /** Under way, of all parts. */
+    flights: (): Flight[] => [...known.values()].flatMap(({ held }) => [...held.values()]),
+    async hear(part: Part, push: Push): Promise<void> {
+      if (push.dispatcher !== name) return;
+      at(part).pushed = push.pushed;
+      at(part).bytes = push.bytes;
+      await take(part, push.events);
+    },
+    work: (job: Job, part: Part, most: number): Promise<void> => jobs[job](part, most),
+    /** The next exchange says how it ended. */
+    end({ part, claim }: Flight, outcome: Completion['outcome'], dueMs: number): void {
+      at(part).held.delete(claim.lane);
+      const wasSent = outcome !== 'released' && outcome !== 'expired';
+      at(part).ended.push({
+        lane: claim.lane,
+        ref: claim.ref,
+        outcome,
+        reason: outcome === 'gone' ? '410' : outcome === 'delivered' ? '200' : '500',
+        ...(wasSent ? { latencyMs: 5 } : {}),
+        ...(outcome === 'failed' ? { dueMs } : {}),
+      });
     },
   };
 }

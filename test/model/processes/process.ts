@@ -1,4 +1,5 @@
 import type { RedisClient, Reply } from '../../../src/redis/client.ts';
+import { withClock } from '../../support/part/clock.ts';
 
 /** When a process dies: at its n-th call to Redis (from 1), which is not sent any more, or whose answer it never sees. */
 export interface Death {
@@ -13,17 +14,31 @@ export interface Process {
   readonly live: (step: () => Promise<void>, death: Death | undefined) => Promise<boolean>;
 }
 
+/** The client with scripts that go by the clock of the history. */
+export function onClock(redis: RedisClient, nowMs: () => number): RedisClient {
+  return { ...redis, ...withClock(redis, nowMs) };
+}
+
 export function createProcess(redis: RedisClient): Process {
   let calls = 0;
   let death: Death | undefined;
   let dead = false;
   let die: () => void = () => {};
 
+  /** A dead process learns of no answer, not even to what it sent before. */
+  async function answered<R>(answer: Promise<R>): Promise<R> {
+    try {
+      return await answer;
+    } finally {
+      if (dead) await new Promise(() => {});
+    }
+  }
+
   function mortal<A extends readonly unknown[], R>(call: (...args: A) => Promise<R>): (...args: A) => Promise<R> {
     return (...args) => {
       if (dead) return new Promise(() => {});
       calls++;
-      if (death === undefined || calls < death.call) return call(...args);
+      if (death === undefined || calls < death.call) return answered(call(...args));
       dead = true;
       const sent = death.sent ? call(...args).then(die, die) : Promise.resolve().then(die);
       return sent.then(() => new Promise<R>(() => {}));
@@ -35,6 +50,8 @@ export function createProcess(redis: RedisClient): Process {
       ...redis,
       run: mortal(redis.run),
       runBuffers: mortal(redis.runBuffers),
+      runNamed: mortal(redis.runNamed),
+      runNamedBuffers: mortal(redis.runNamedBuffers),
       call: mortal(
         (command: string, key: string, ...args: (string | number | Buffer)[]): Promise<Reply> =>
           redis.call(command, key, ...args),

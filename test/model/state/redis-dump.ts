@@ -16,6 +16,7 @@ const DUMP = `
 local out = {}
 local function compared(key)
   local name = string.match(key, '}:(.*)$') or key
+  if ARGV[1] and string.sub(key, 1, #ARGV[1]) == ARGV[1] and name ~= 'meta' then return false end
   return not (string.find(name, '^b:') or string.find(name, '^id:') or string.find(name, '^traf:') or
     string.find(name, '^why:'))
 end
@@ -38,8 +39,10 @@ function recordOf(flat: readonly string[]): Record<string, string> {
   return record;
 }
 
-export async function dumpRedis(redis: RedisClient): Promise<RedisDump> {
-  const [rows] = (await redis.callAll('EVAL', DUMP, 0)) as unknown as [[string, string, unknown][]];
+/** @param except keys that begin so are left out, but for `meta` */
+export async function dumpRedis(redis: RedisClient, except?: string): Promise<RedisDump> {
+  const args = except === undefined ? [] : [except];
+  const [rows] = (await redis.callAll('EVAL', DUMP, 0, ...args)) as unknown as [[string, string, unknown][]];
   const dump = { hashes: new Map(), sets: new Map(), sorted: new Map(), streams: new Map() };
   for (const [kind, key, value] of rows) {
     if (kind === 'hash') dump.hashes.set(key, recordOf(value as string[]));
@@ -48,34 +51,4 @@ export async function dumpRedis(redis: RedisClient): Promise<RedisDump> {
     else dump.streams.set(key, value);
   }
   return dump;
-}
-
-/**
- * Keys that a Redis has changed since its start: the same before and after means that nothing was written. What lies
- * there is compared beside it only to find what.
- */
-export async function changesOf(redis: RedisClient): Promise<number> {
-  const [info] = (await redis.callAll('INFO', 'persistence')) as [string];
-  return Number(/rdb_changes_since_last_save:(\d+)/.exec(info)?.[1]);
-}
-
-/** Keys whose content differs between two dumps. */
-export function changedKeys(before: RedisDump, after: RedisDump): string[] {
-  const changed: string[] = [];
-  for (const kind of ['hashes', 'sets', 'sorted', 'streams'] as const) {
-    for (const key of new Set([...before[kind].keys(), ...after[kind].keys()])) {
-      if (JSON.stringify(before[kind].get(key)) !== JSON.stringify(after[kind].get(key))) changed.push(key);
-    }
-  }
-  return changed;
-}
-
-const DROP = `
-local keys = redis.call('KEYS', ARGV[1] .. '*')
-for _, key in ipairs(keys) do redis.call('DEL', key) end
-return #keys`;
-
-/** Removes everything of one slot, by its hash tag. */
-export async function dropSlot(redis: RedisClient, tag: string): Promise<void> {
-  await redis.callAll('EVAL', DROP, 0, tag);
 }

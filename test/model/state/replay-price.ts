@@ -1,5 +1,6 @@
 import { tokensOf } from '../../../src/core/events/tokens.ts';
-import type { ReplaySelection } from '../../../src/redis/replay-prices.ts';
+import { partRefOf } from '../../../src/part/inbox/ref-names.ts';
+import type { ReplaySelection } from '../../../src/plane/replay-prices.ts';
 import { type ModelEvent, RETENTION_MS, type Receiver } from './expectation.ts';
 import type { ModelTenant } from './tenant.ts';
 
@@ -48,7 +49,7 @@ export function expectReplay(
   const answers = new Set<string>();
   const may = new Map<string, ModelEvent>();
   if ('ref' in selection) {
-    const event = receiver.routed.get(selection.ref) as ModelEvent;
+    const event = receiver.routed.get(partRefOf(selection.ref) ?? '') as ModelEvent;
     if (receiver.open.has(event.ref)) return refused('OPEN_EVENT');
     if (isOld(event)) answers.add('EXPIRED');
     if (!isActive(event)) return refused('INACTIVE', ...answers);

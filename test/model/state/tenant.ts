@@ -1,21 +1,22 @@
 import { generationOf, tenantId } from '../../../src/core/ids/ids.ts';
-import { inboxKeys, integrationKeys } from '../../../src/redis/keys.ts';
+import type { Completion } from '../../../src/part/claims/exchange.ts';
+import { slotOf } from '../../../src/part/keys.ts';
+import type { InboxRef } from '../../../src/plane/inbox-ref.ts';
 import { payerOf } from './accounts.ts';
 import {
   type ControlState,
-  decidedBy,
-  decidedOf,
+  controlStateBy,
   differencesOf,
   readControlState,
   type TenantNames,
 } from './control-state.ts';
 import { type Definition, defineClosed, defineTenant, integrationId, subscriptionId } from './definition.ts';
-import { createReceiver, type Decision, decide, type ModelEvent, type Receiver, type Since } from './expectation.ts';
-import { compareInbox, type Routing } from './inbox-comparison.ts';
+import { createReceiver, decide, emptyReceiver, type ModelEvent, RETENTION_MS, type Receiver } from './expectation.ts';
 import type { Objects } from './objects.ts';
-import type { RedisDump } from './redis-dump.ts';
-import { createTimes } from './times.ts';
+import { priceOf } from './replay-price.ts';
+import { compareSlot, readPart } from './slot-comparison.ts';
 import { hold } from './violation.ts';
+import type { WorldDump } from './world-dump.ts';
 
 export const NAMES = {
   streams: ['orders', 'parcels'],
@@ -32,10 +33,23 @@ function differing(definitions: readonly Definition[]): Definition[] {
   return [...new Map(definitions.map(each => [parts(each), each])).values()];
 }
 
+/** Whether a pause ended here for which all that ended it said SkipToNow. */
+function skips(receiver: Receiver, before: Definition, after: Definition): boolean {
+  const had = before.subscriptions.get(receiver.uid);
+  return had?.route === 'paused' && had.covers === 'skip' && after.subscriptions.get(receiver.uid)?.covers === 'none';
+}
+
+/** What else a check needs to know. */
+export interface StepFacts {
+  readonly replayedEvent: (receiver: Receiver, ref: string, replayId: string) => ModelEvent | undefined;
+  /** By slot and name of the delivery. */
+  readonly unanswered: (receiver: Receiver) => ReadonlyMap<string, Completion>;
+}
+
 /** What the model expects of one tenant. */
 export type ModelTenant = ReturnType<typeof createModelTenant>;
 
-export function createModelTenant(objects: Objects, name: string) {
+export function createModelTenant(objects: Objects, name: string, nowMs: () => number) {
   const names: TenantNames = {
     name,
     partner: `${name}-partner`,
@@ -46,129 +60,113 @@ export function createModelTenant(objects: Objects, name: string) {
   const payer = payerOf(name);
   const receivers = new Map<string, Receiver>();
   const events: ModelEvent[] = [];
-  /** By stream uid: events that the main pass went by for certain, and those it may have gone by. */
-  const passed = new Map<string, { surely: number; maybe: number }>();
+  /** Tokens that were routed, by uid of the stream; and in streams that are gone. */
+  const charged = new Map<string, number>();
+  let former = 0;
   /** What may be applied: one, except after a controller died at work. */
   let possible: Definition[] = [defineTenant(objects, name)];
-  const times = createTimes(names);
+  /** Streams that went in this step, by uid. */
+  const gone = new Map<string, string>();
+  /** Streams that are deleted with what was not delivered. */
+  const mayLose = new Set<string>();
 
-  const ofStream = (uid: string) => events.filter(event => event.streamUid === uid);
   const last = () => possible.at(-1) as Definition;
+  const nameOf = (ref: string) => events.find(event => event.ref === ref)?.name ?? `unknown ${ref}`;
 
-  function sinceOf(dump: RedisDump, receiver: Receiver, groupKey: string): Since {
-    const i = integrationKeys(integrationId(name, receiver.integration));
-    const number = (text: string | undefined) => (text === undefined ? undefined : Number(text));
-    const accepted = number(dump.hashes.get(i.meta)?.since);
-    const own = dump.hashes.get(i.sub(subscriptionId(names.partner, receiver.name)));
-    const admitted = number(own?.since);
+  function inboxOf({ integration, name: subscription, uid }: Pick<Receiver, 'integration' | 'name' | 'uid'>): InboxRef {
     return {
-      activationMs: number(dump.hashes.get(i.act)?.[groupKey]),
-      floorMs: accepted === undefined || admitted === undefined ? undefined : Math.max(accepted, admitted),
-      skipToMs: number(own?.skipTo) ?? 0,
+      integration: integrationId(name, integration),
+      sub: subscriptionId(names.partner, subscription),
+      inc: generationOf(uid),
     };
   }
 
-  function decisions(event: ModelEvent, receiver: Receiver, dump: RedisDump, nowMs: number): Set<Decision> {
-    const all = new Set<Decision>();
-    const known = sinceOf(dump, receiver, event.groupKey);
-    for (const each of possible) for (const one of decide(event, receiver, each, known, nowMs)) all.add(one);
-    // While a controller's work is half done, an open way may be half open: closed then.
-    if (possible.length > 1 && all.has('route')) all.add('refuse').add('hold');
-    return all;
-  }
-
-  function inboxOf(receiver: Receiver) {
-    return {
-      integration: integrationId(name, receiver.integration),
-      sub: subscriptionId(names.partner, receiver.name),
-      inc: generationOf(receiver.uid),
-    };
-  }
-
-  function keysOf(receiver: Receiver) {
-    const { integration, sub, inc } = inboxOf(receiver);
-    return { ...inboxKeys(integration, sub, inc), own: integrationKeys(integration).sub(sub) };
-  }
-
-  /** Notes new and deleted receivers. */
+  /** Notes new receivers: what came before is not for them. */
   function meet(defined: Definition): void {
     for (const subscription of defined.subscriptions.values()) {
       if (receivers.has(subscription.uid)) continue;
       const object = objects.get('Subscription', `${names.partner}/${subscription.name}`);
-      const receiver = createReceiver(subscription, object?.spec.ordering === 'None');
-      const queue = ofStream(subscription.streamUid);
-      const { surely, maybe } = passed.get(subscription.streamUid) ?? { surely: 0, maybe: 0 };
-      for (const [at, event] of queue.entries()) {
-        if (at >= surely) receiver.undecided.set(event.ref, { event, maybe: new Set(at < maybe ? [false] : []) });
-      }
+      const { sub, inc } = inboxOf(subscription);
+      const receiver = createReceiver(subscription, slotOf(sub, inc), object?.spec.ordering === 'None');
       receivers.set(subscription.uid, receiver);
     }
   }
 
-  const nameOf = (ref: string) => events.find(event => event.ref === ref)?.name ?? `unknown ${ref}`;
-
-  /** After the whole queue was gone through: what must have come has come, and what was refused never comes. */
-  function closeQueue(stream: string, dump: RedisDump, nowMs: number): void {
-    const uid = last().streams.get(stream)?.uid ?? '';
-    passed.set(uid, { surely: ofStream(uid).length, maybe: ofStream(uid).length });
+  /** What is refused now is refused; of what may be in force nobody knows. */
+  function refuse(isSkipped: (receiver: Receiver) => boolean, isSure: boolean): void {
     for (const receiver of receivers.values()) {
-      if (receiver.stream !== stream) continue;
-      // Of one that is held, the position may stay where it was.
-      if (!possible.some(each => each.subscriptions.get(receiver.uid)?.route === 'paused')) receiver.unsure.clear();
-      for (const [ref, { event, maybe }] of receiver.undecided) {
-        const may = decisions(event, receiver, dump, nowMs);
-        if (may.has('hold')) {
-          if (may.has('refuse')) maybe.add(false);
-          continue;
-        }
-        const refused = may.has('refuse') || maybe.has(false);
-        hold(8, refused, () => `${event.name} was not routed to ${name}'s ${receiver.name}, which may get it`);
-        receiver.undecided.delete(ref);
+      const skipped = isSkipped(receiver);
+      for (const { event, may } of receiver.undecided.values()) {
+        const said = possible.map(each => decide(event, receiver, each));
+        if (skipped || said.includes('refuse')) may.add('refuse');
+        if ((skipped && isSure) || !said.includes('route')) may.delete('route');
       }
     }
   }
 
-  /** A router that died may have decided anything that it could have decided. */
-  function breakOff(stream: string, dump: RedisDump, nowMs: number): void {
-    const uid = last().streams.get(stream)?.uid ?? '';
-    passed.set(uid, { surely: passed.get(uid)?.surely ?? 0, maybe: ofStream(uid).length });
+  /**
+   * A stream is no more, nor is what lay there: it was delivered before. In a pause the object may go before its part, which
+   * is left to the garbage collector.
+   */
+  function forgetStream(stream: string, uid: string, isLeft = false): void {
     for (const receiver of receivers.values()) {
       if (receiver.stream !== stream) continue;
-      for (const { event, maybe } of receiver.undecided.values()) {
-        for (const decision of decisions(event, receiver, dump, nowMs)) {
-          if (decision !== 'hold') maybe.add(decision === 'route');
-        }
+      for (const { event } of receiver.open.values()) {
+        const isOld = nowMs() - event.acceptedMs > RETENTION_MS;
+        const mayGo = isLeft || isOld || mayLose.has(uid) || receiver.ended || receiver.leaving;
+        hold(13, mayGo, () => `${event.name} went with its stream before ${name}'s ${receiver.name} got it`);
+      }
+      emptyReceiver(receiver);
+    }
+    former += charged.get(uid) ?? 0;
+    charged.delete(uid);
+  }
+
+  function noteGone(before: readonly Definition[]): void {
+    for (const [stream, { uid }] of before.flatMap(({ streams }) => [...streams])) {
+      if (last().streams.get(stream)?.uid !== uid) gone.set(uid, stream);
+    }
+  }
+
+  function forgetGone(dump: WorldDump): void {
+    for (const [uid, stream] of gone) {
+      forgetStream(stream, uid, dump.parts.get(`${id}:${stream}`)?.part.gen === generationOf(uid));
+    }
+    gone.clear();
+  }
+
+  /** A controller died while it removed a part. */
+  function noteRemovals(dump: WorldDump): void {
+    for (const { streams } of possible) {
+      for (const [stream, { uid }] of streams) {
+        const part = dump.parts.get(`${id}:${stream}`);
+        if (part?.part.gen !== generationOf(uid) && last().streams.get(stream)?.uid === uid) forgetStream(stream, uid);
       }
     }
   }
 
-  /** A router that had no tokens for all of it: what it went by is decided, the rest waits as it is. */
-  function holdQueue(stream: string, dump: RedisDump, nowMs: number): void {
+  function comparePart(stream: string, dump: WorldDump, facts: StepFacts): void {
     const uid = last().streams.get(stream)?.uid ?? '';
-    passed.set(uid, { surely: passed.get(uid)?.surely ?? 0, maybe: ofStream(uid).length });
+    const found = dump.parts.get(`${id}:${stream}`);
+    if (found?.part.gen !== generationOf(uid)) return;
+    const known = new Set(events.filter(event => event.streamUid === uid).map(({ ref }) => ref));
+    for (const { ref } of found.log)
+      hold(14, known.has(ref), () => `${name}'s ${stream} has ${ref}, which nobody sent`);
+    const part = readPart(found);
     for (const receiver of receivers.values()) {
       if (receiver.stream !== stream) continue;
-      for (const { event, maybe } of receiver.undecided.values()) {
-        if (decisions(event, receiver, dump, nowMs).has('refuse')) maybe.add(false);
-      }
+      compareSlot(receiver, part, {
+        who: `${name}'s ${receiver.name}`,
+        nameOf,
+        nowMs: nowMs(),
+        replayedEvent: (ref, replayId) => facts.replayedEvent(receiver, ref, replayId),
+        unanswered: facts.unanswered(receiver),
+        onRouted: event => charged.set(uid, (charged.get(uid) ?? 0) + priceOf(event)),
+      });
     }
-  }
-
-  /** The ledgers count what was routed, each event once for each integration (invariant 19). */
-  function checkLedgers(dump: RedisDump): void {
-    for (const integration of names.integrations) {
-      const charged = Number(dump.hashes.get(integrationKeys(integrationId(name, integration)).ledger)?.[payer] ?? 0);
-      let tokens = 0;
-      for (const receiver of receivers.values()) if (receiver.integration === integration) tokens += receiver.tokens;
-      hold(19, charged === tokens, () => `${name} was charged ${charged} tokens for ${integration}; it is ${tokens}`);
-    }
-  }
-
-  /** What a stream took along when it went. */
-  function forgetStream(uid: string): void {
-    for (const receiver of receivers.values()) {
-      for (const [ref, { event }] of receiver.undecided) if (event.streamUid === uid) receiver.undecided.delete(ref);
-    }
+    // Each event is paid once for each that it is routed to (invariant 19).
+    const used = Number(found.meta.get('used') ?? 0);
+    hold(19, used === (charged.get(uid) ?? 0), () => `${name}'s ${stream} counts ${used} tokens: ${charged.get(uid)}`);
   }
 
   return {
@@ -179,11 +177,14 @@ export function createModelTenant(objects: Objects, name: string) {
     receivers,
     events,
     inboxOf,
-    keysOf,
+    nameOf,
+    mayLose: (uid: string) => mayLose.add(uid),
+    /** Tokens that its events cost. */
+    spent: () => [...charged.values()].reduce((sum, tokens) => sum + tokens, former),
     /** What is applied as far as it is known: the objects as they were last applied. */
     defined: last,
     isCertain: () => possible.length === 1,
-    /** The stream that a queue of this generation is of; '' when none that may be applied is. */
+    /** The stream that a part of this generation is of; '' when none that may be applied is. */
     uidOf(stream: string, generation: string): string {
       const uids = possible.map(({ streams }) => streams.get(stream)?.uid ?? '');
       return uids.find(uid => uid !== '' && generationOf(uid) === generation) ?? '';
@@ -192,101 +193,66 @@ export function createModelTenant(objects: Objects, name: string) {
 
     /** The objects as they are now begin to be applied. */
     begin(): void {
+      const before = possible;
       if (objects.isPaused(name)) {
         possible = differing([...possible, ...possible.map(each => defineClosed(each, objects, name))]);
-        return;
+      } else {
+        possible = [...possible, defineTenant(objects, name)];
+        meet(last());
       }
-      possible = [...possible, defineTenant(objects, name)];
-      meet(last());
+      refuse(receiver => before.some(each => skips(receiver, each, last())), false);
     },
     /** They are applied. */
     commit(): void {
+      const before = possible;
       if (objects.isPaused(name)) {
         // As it stood before the step, or half closed: closed now.
         possible = differing(possible.map(each => defineClosed(each, objects, name)));
-        for (const receiver of receivers.values()) {
-          if (!possible.some(({ subscriptions }) => subscriptions.has(receiver.uid))) receiver.ended = true;
-        }
-        return;
+      } else {
+        possible = [defineTenant(objects, name)];
+        meet(last());
+        noteGone(before);
       }
-      const before = possible;
-      const [first] = before;
-      possible = [defineTenant(objects, name)];
-      meet(last());
-      times.noteChange(first, last());
-      const living = new Set([...last().streams.values()].map(({ uid }) => uid));
-      for (const { streams } of before) for (const { uid } of streams.values()) if (!living.has(uid)) forgetStream(uid);
-      for (const receiver of receivers.values()) if (!last().subscriptions.has(receiver.uid)) receiver.ended = true;
+      // What began this change is the last of those before.
+      const earlier = before.slice(0, -1);
+      const isSkipped = (receiver: Receiver) =>
+        earlier.length > 0 && earlier.every(each => skips(receiver, each, last()));
+      refuse(isSkipped, possible.length === 1);
+      for (const receiver of receivers.values()) {
+        receiver.ended ||= !possible.some(({ subscriptions }) => subscriptions.has(receiver.uid));
+      }
     },
-    /** An event was acknowledged. */
+    /** An event was stored. */
     accept(event: ModelEvent): void {
       events.push(event);
       for (const receiver of receivers.values()) {
-        if (receiver.stream === event.stream && !receiver.ended) {
-          receiver.undecided.set(event.ref, { event, maybe: new Set() });
-        }
+        if (receiver.stream !== event.stream || receiver.ended) continue;
+        const may = new Set(possible.map(each => decide(event, receiver, each)));
+        receiver.undecided.set(event.ref, { event, may });
       }
     },
-    /** The queue of a stream that is being deleted goes at once, with what is not routed yet. */
-    mayLose(stream: string): void {
-      for (const receiver of receivers.values()) {
-        if (receiver.stream === stream) for (const { maybe } of receiver.undecided.values()) maybe.add(false);
-      }
-    },
-    /** Redis has lost a queue: what lay there, routed or not, is gone; the inboxes still have their references. */
-    loseQueue(stream: string): void {
+    /** Redis has lost everything of a stream, and the account what it was not told of it. */
+    loseStream(stream: string, untold: number): void {
       const uid = last().streams.get(stream)?.uid ?? '';
-      for (const event of ofStream(uid)) event.lost = true;
-      forgetStream(uid);
+      for (const event of events) if (event.streamUid === uid) event.lost = true;
+      for (const receiver of receivers.values()) if (receiver.stream === stream) emptyReceiver(receiver);
+      former += (charged.get(uid) ?? 0) - untold;
+      charged.delete(uid);
     },
-    /** Redis has lost an integration's slot: its inboxes, ledger and times. */
-    loseIntegration(integration: string): void {
-      for (const receiver of receivers.values()) {
-        if (receiver.integration !== integration) continue;
-        receiver.routed.clear();
-        receiver.replayed.clear();
-        for (const [ref, event] of receiver.unsure) receiver.undecided.set(ref, { event, maybe: new Set([false]) });
-        receiver.open.clear();
-        receiver.final.clear();
-        receiver.tokens = 0;
-      }
-      times.forget(integration, receivers.values());
-    },
-    controlOf: (dump: RedisDump): ControlState => readControlState(dump, names, last()),
+    controlOf: (dump: WorldDump): ControlState => readControlState(dump, id, names, last()),
 
-    /** Compares Redis with everything that is expected, after a step that routed the given streams. */
-    check(
-      dump: RedisDump,
-      routing: ReadonlyMap<string, Routing>,
-      nowMs: number,
-      replayedEvent: (receiver: Receiver, ref: string, replayId: string) => ModelEvent | undefined,
-    ): void {
-      const own = new Map([...receivers.values()].map(receiver => [receiver, keysOf(receiver).own]));
-      times.watch(dump, own, possible.length === 1, nowMs);
-      for (const receiver of receivers.values()) {
-        compareInbox(receiver, dump, {
-          who: `${name}'s ${receiver.name}`,
-          keys: keysOf(receiver),
-          nameOf,
-          routing: routing.get(receiver.stream) ?? 'untouched',
-          replayedEvent: (ref, replayId) => replayedEvent(receiver, ref, replayId),
-          mayRoute: event => decisions(event, receiver, dump, nowMs).has('route'),
-          nowMs,
-        });
-      }
-      checkLedgers(dump);
-      for (const [stream, how] of routing) {
-        if (how === 'complete') closeQueue(stream, dump, nowMs);
-        else if (how === 'broken off') breakOff(stream, dump, nowMs);
-        else if (how === 'held') holdQueue(stream, dump, nowMs);
-      }
+    /** Compares Redis with everything that is expected. */
+    check(dump: WorldDump, facts: StepFacts): void {
+      forgetGone(dump);
+      if (possible.length > 1) noteRemovals(dump);
+      for (const stream of names.streams) comparePart(stream, dump, facts);
       if (possible.length > 1) return;
-      const [is, should] = [decidedOf(readControlState(dump, names, last())), decidedBy(last(), names)];
-      for (const part of Object.keys(should) as (keyof typeof should)[]) {
+      const [is, should] = [readControlState(dump, id, names, last()), controlStateBy(last(), names)];
+      for (const piece of ['parts', 'rows', 'active'] as const) {
         // Group keys wait for the workspace: where nothing is routed, nothing is opened or closed.
-        if (!last().hasWorkspace && (part === 'activations' || part === 'gates')) continue;
-        const differs = differencesOf(is[part], should[part]);
-        hold(3, differs === '', () => `${part} of ${name} and, by the objects: ${differs}`);
+        if (!last().hasWorkspace && piece === 'active') continue;
+        const differs = differencesOf(is[piece], should[piece]);
+        hold(3, differs === '', () => `${piece} of ${name} and, by the objects: ${differs}`);
       }
     },
   };

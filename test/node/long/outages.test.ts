@@ -24,7 +24,7 @@ const KEY = 'an-ingress-key-of-the-shop';
 const NAMESPACE = 'sluice-system';
 const REDIS_PORT = 6379;
 const HOOKS_PORT = 8080;
-const ROLES = ['controller', 'ingress', 'router', 'dispatcher'];
+const ROLES = ['controller', 'ingress', 'dispatcher'];
 /** Workspaces, each with a stream, a subscription of its own, and an open group key. */
 const SHOPS = Array.from({ length: 20 }, (_, n) => `shop-${n}`);
 /** How long a dependency is away, and what follows is watched. Some alerts wait for two minutes. */

@@ -18,8 +18,11 @@ function pendingLanes(of: Reference): Set<string> {
   return lanes;
 }
 
+/** `w`, class, and when it is due. The ref of the first event may follow, and `+` where more wait. */
+const WAITING_CHARACTERS = 13;
+
 function memberOf(lane: string, state: string): string {
-  return lane.slice(0, 8) + state.slice(1) + lane.slice(8);
+  return lane.slice(0, 8) + state.slice(1, WAITING_CHARACTERS) + lane.slice(8);
 }
 
 function checkLane(of: Reference, dump: Dump, lane: string): void {
@@ -40,6 +43,8 @@ function checkLane(of: Reference, dump: Dump, lane: string): void {
   if (state === undefined || head === undefined) return;
   if (state.startsWith('w'))
     hold(dump.waiting.has(memberOf(lane, state)), () => `${name} waits, and nobody would find it`);
+  const first = state.startsWith('w') ? state.slice(WAITING_CHARACTERS) : '';
+  if (first !== '') same(`the first event of ${name}`, first, head.ref + (pending.length > 1 ? '+' : ''));
   if (state === 'r') same(`when ${name} is due`, dump.retries.get(lane), head.dueMs);
   else if (state !== 'p')
     hold(head.dueMs <= of.nowMs, () => `${name} waits, and is due in ${head.dueMs - of.nowMs} ms`);
@@ -57,7 +62,9 @@ function checkSlot(of: Reference, dump: Dump, slot: string): void {
   const text = () => `${slot} has ${lanes.length} waiting lanes, and says ${waiting}`;
   if (waiting === '0' || waiting === '3') hold(lanes.length === 0, text);
   if (waiting === '1' && lanes.length > 0) {
-    const isFound = dump.turns.has(slot) || flightOf(of, slot) >= limitOf(of, slot);
+    const free = limitOf(of, slot) - flightOf(of, slot);
+    const areRetries = lanes.every(([, state]) => state[1] === '1');
+    const isFound = dump.turns.has(slot) || free <= (areRetries ? Math.floor(limitOf(of, slot) / 4) : 0);
     hold(isFound, () => `${text()}; it has no turn, and ${flightOf(of, slot)} of ${limitOf(of, slot)} claims`);
   }
   if (waiting === '2' && lanes.length > 0) {
@@ -87,7 +94,11 @@ export function checkInvariants(of: Reference, dump: Dump): void {
   for (const lane of new Set([...lanes, ...dump.claims.keys(), ...dump.lanes.keys()])) checkLane(of, dump, lane);
   for (const member of dump.waiting.keys()) {
     const lane = member.slice(0, 8) + member.slice(20);
-    same(`state of ${JSON.stringify(lane)}, which is in P:wait`, dump.lanes.get(lane), `w${member.slice(8, 20)}`);
+    same(
+      `state of ${JSON.stringify(lane)}, which is in P:wait`,
+      dump.lanes.get(lane)?.slice(0, WAITING_CHARACTERS),
+      `w${member.slice(8, 20)}`,
+    );
   }
   for (const lane of dump.retries.keys()) {
     if (lane[8] === '\x02') continue;

@@ -22,9 +22,9 @@ const PROGRESS = new Set([
 /** An activation; when it began follows from the history. */
 const ENTRY = /([0-9a-v]{8})[0-9a-f]{15}/g;
 
-/** Creates an audited tenant whose events are kept in parts, with one stream. */
+/** Creates an audited tenant with one stream. */
 export async function createAuditedPart(redis: RedisClient) {
-  const t = await createAuditedTenant(redis, { parts: true });
+  const t = await createAuditedTenant(redis);
   // Scripts take the time of Redis. Group keys have been open for some time.
   t.clock.ms = Date.now() - 60_000;
   await t.begin(['red', 'green', 'blue']);

@@ -14,11 +14,9 @@ import type { AnyObject } from '../../../src/kube/object.ts';
 import { createPartAudit } from '../../../src/part/control/part-audit.ts';
 import { createPartsControl } from '../../../src/part/control/parts-control.ts';
 import { createPartControlSweep } from '../../../src/part/state/control-sweep.ts';
+import { createControlAudit, type PartAudit } from '../../../src/record/control-audit.ts';
+import { type ControlRecord, type ControlStore, createControlRecord } from '../../../src/record/control-store.ts';
 import type { RedisClient } from '../../../src/redis/client.ts';
-import { createControlAudit, type PartAudit } from '../../../src/redis/control-audit.ts';
-import { type ControlStore, createControlStore } from '../../../src/redis/control-store.ts';
-import { createControlSweep } from '../../../src/redis/control-sweep.ts';
-import { createHintIndex } from '../../../src/redis/hints.ts';
 import { CLUSTER_KEYS } from '../../../src/redis/keys.ts';
 import { createLocks } from '../../../src/time/locks.ts';
 import { activationOf, objectsOfTenant } from './tenant-objects.ts';
@@ -55,12 +53,10 @@ export interface AuditedTenantOptions {
   /** Whether the client separates the cluster-wide keys from those of other tests. */
   readonly clusterIsOwn?: boolean;
   readonly sealEndpoint?: CompileOptions['sealEndpoint'];
-  /** Whether events are kept in parts. */
-  readonly parts?: boolean;
 }
 
 /** Returns the store with unfenced writes to what all tests on this Redis share: they have different epochs. */
-function withSharedCluster(redis: RedisClient, fenced: ControlStore): ControlStore {
+function withSharedCluster(redis: RedisClient, fenced: ControlRecord): ControlRecord {
   return {
     ...fenced,
     enlist: async (_fence, tenant) => {
@@ -81,7 +77,6 @@ function withSharedCluster(redis: RedisClient, fenced: ControlStore): ControlSto
 interface Basis {
   /** Of this tenant alone; undefined for all. */
   readonly tenant: string | undefined;
-  readonly isInParts: boolean;
   readonly redis: RedisClient;
   readonly caches: Caches;
   readonly control: ControlStore;
@@ -90,14 +85,11 @@ interface Basis {
 }
 
 /** Creates the workers of a leading controller, and the queues that they take their work from. */
-function createWorkers({ redis, caches, control, nowMs, fence }: Basis, sealEndpoint: CompileOptions['sealEndpoint']) {
-  const hints = { r: createHintIndex(redis, 'r'), d: createHintIndex(redis, 'd') };
+function createWorkers({ caches, control, nowMs, fence }: Basis, sealEndpoint: CompileOptions['sealEndpoint']) {
   const locks = createLocks();
   const explain = (error: unknown) => error;
   const tenants = createTenants({
     control,
-    queueHints: hints.r,
-    inboxHints: hints.d,
     nowMs,
     compile: { queueMaxBytes: 1_000_000, judgeEndpoint: () => 'ok', sealEndpoint },
     fence,
@@ -110,7 +102,7 @@ function createWorkers({ redis, caches, control, nowMs, fence }: Basis, sealEndp
     exclusively: locks.exclusively,
     onChanged: () => {},
   });
-  const context = { caches, tenants, control, inboxHints: hints.d, nowMs, wallMs: nowMs, fence, explain };
+  const context = { caches, tenants, control, nowMs, wallMs: nowMs, fence, explain };
   const reconcile = reconcilePair(
     { ...context, shared: locks.shared } as unknown as Context,
     { latest: (object: unknown) => object, write: async () => {} } as never,
@@ -152,7 +144,7 @@ function ofTenant(parts: PartAudit, tenant: string | undefined): PartAudit {
 
 /** Creates the audit and the garbage collector of a leading controller, which record what they report. */
 function createAuditors(
-  { tenant, isInParts, redis, caches, control, nowMs, fence }: Basis,
+  { tenant, redis, caches, control, nowMs, fence }: Basis,
   { tenants, queue }: ReturnType<typeof createWorkers>,
 ) {
   const events: string[] = [];
@@ -163,7 +155,7 @@ function createAuditors(
   const actual = { pairs: [] as AnyObject[], onRelist: (_what: string): void => {} };
   const pace = () => Promise.resolve();
   const record = createControlAudit(redis, pace);
-  const store = isInParts ? { ...record, parts: ofTenant(createPartAudit(redis, pace), tenant) } : record;
+  const store = { ...record, parts: ofTenant(createPartAudit(redis, pace), tenant) };
   const shared = {
     caches,
     store,
@@ -194,7 +186,7 @@ function createAuditors(
   const garbage = createGarbageCollector({
     ...shared,
     control,
-    purger: isInParts ? createPartControlSweep(redis, control.patch) : createControlSweep(redis),
+    purger: createPartControlSweep(redis, control.patch),
     fence,
     metrics: { swept: what => swept.push(what) },
     log: { info: () => {} } as never,
@@ -214,14 +206,12 @@ export async function createAuditedTenant(client: RedisClient, options: AuditedT
   const clock = { ms: NOW_MS };
   const fence = { epoch: 1 };
   const { caches, stores, put, remove } = createTestCaches();
-  const fenced = createControlStore(redis);
+  const fenced = createControlRecord(redis);
   const record = options.clusterIsOwn ? fenced : withSharedCluster(redis, fenced);
-  const isInParts = options.parts === true;
   const nowMs = () => clock.ms;
-  const control = isInParts ? createPartsControl(redis, record, nowMs) : record;
+  const control = createPartsControl(redis, record, nowMs);
   const basis: Basis = {
     tenant: options.clusterIsOwn ? undefined : tenantId(name),
-    isInParts,
     redis,
     caches,
     control,

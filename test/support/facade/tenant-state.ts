@@ -3,7 +3,7 @@ import type { KindName } from '../../../src/api/kinds/kinds.ts';
 import { FINALIZER } from '../../../src/api/well-known.ts';
 import { activationId } from '../../../src/core/ids/ids.ts';
 import type { Caches } from '../../../src/facade/objects/caches.ts';
-import { START_MS } from '../../../src/redis/testing/tenant.ts';
+import { START_MS } from '../../../src/record/testing/tenant.ts';
 
 export const PARTNERS = ['p0', 'p1', 'p2'] as const;
 const TARGETS = [

@@ -1,3 +1,6 @@
+import { createReplays } from '../../../src/accounts/replays.ts';
+import type { Hint } from '../../../src/hints/hints.ts';
+import type { Completion } from '../../../src/part/claims/exchange.ts';
 import type { Claim } from '../../../src/part/claims/message.ts';
 import { createFindSlot, type PartClient } from '../../../src/part/inbox/find-part.ts';
 import { createPartInboxReader } from '../../../src/part/inbox/inbox-reader.ts';
@@ -5,12 +8,9 @@ import { inboxRefOf, partRefOf } from '../../../src/part/inbox/ref-names.ts';
 import { createPartInboxOperations } from '../../../src/part/owner/operations.ts';
 import { createPartInboxRecovery } from '../../../src/part/owner/recovery.ts';
 import { createPartReplayInboxes } from '../../../src/part/owner/replays.ts';
+import { createControlRecord } from '../../../src/record/control-store.ts';
 import type { RedisClient } from '../../../src/redis/client.ts';
-import { createControlStore } from '../../../src/redis/control-store.ts';
-import type { Hint } from '../../../src/redis/hints.ts';
-import type { Completion as QueueCompletion } from '../../../src/redis/inbox-store.ts';
 import { accountKeys } from '../../../src/redis/keys.ts';
-import { createReplays } from '../../../src/redis/replays.ts';
 import { createTestPart, event, READY_MS, row } from './part.ts';
 
 /** Time of the tests of inboxes. */
@@ -19,7 +19,7 @@ const INBOX_START_MS = 1_800_000_000_000;
 /** Claims come with answers alone. */
 export const NOT_PUSHED = { roomBytes: 0 };
 
-/** What tests of inboxes say of a subscription, in both layouts. */
+/** What tests of inboxes say of a subscription. */
 export interface InboxShort {
   readonly sub?: {
     readonly route?: 'open' | 'paused' | 'closed';
@@ -30,19 +30,22 @@ export interface InboxShort {
   };
 }
 
-/** How an attempt ended, as tests of both layouts say it. */
-export type EndOfAttempt = Pick<
-  QueueCompletion,
-  'dueMs' | 'record' | 'attempt' | 'responseBody' | 'responseTruncated'
-> & { readonly outcome?: QueueCompletion['outcome'] };
-
-/** Reason and latency of the texts that an inbox of the other layout is given. */
-function noteOf({ record, attempt }: EndOfAttempt): { reason: string; latencyMs?: number } {
-  const [reason = '204', latency = '3'] = record?.split(' ').slice(3) ?? attempt?.split(',').slice(1) ?? [];
-  return latency === '-' ? { reason } : { reason, latencyMs: Number(latency) };
+/** How an attempt ended: as `Completion`, with reason and latency in a text. */
+export interface EndOfAttempt extends Pick<Completion, 'dueMs' | 'responseBody' | 'responseTruncated'> {
+  readonly outcome?: Completion['outcome'];
+  /** `<outcome> <ms> <attempts> <reason> <latency ms, or - without an attempt>` */
+  readonly record?: string;
+  /** `<ms>,<reason>,<latency ms>` */
+  readonly attempt?: string;
 }
 
-/** One subscription's inbox in a part of its own; as `createInbox`, for tests of both layouts. */
+/** Reads reason and latency from a record or an attempt. */
+function noteOf({ record, attempt }: EndOfAttempt): { reason: string; latencyMs: number | undefined } {
+  const [reason = '204', latency = '3'] = record?.split(' ').slice(3) ?? attempt?.split(',').slice(1) ?? [];
+  return { reason, latencyMs: latency === '-' ? undefined : Number(latency) };
+}
+
+/** One subscription's inbox in a part of its own. */
 export async function createPartInbox(
   redis: RedisClient,
   { sub = {} }: InboxShort = {},
@@ -127,13 +130,12 @@ export async function createPartInbox(
     replays: createReplays({
       redis,
       nowMs: () => t.clock.ms,
-      lowerInboxes: async () => {},
       lowerAccounts: async hints => void sweeps.push(...hints),
       inboxes: createPartReplayInboxes(client, findSlot),
       chunkEvents: 2,
     }),
     setAccount: (plan: 'Free' | 'Metered', included: number) =>
-      createControlStore(redis).setAccount(1, payer, plan, included),
+      createControlRecord(redis).setAccount(1, payer, plan, included),
     usedTokens: async () => Number((await redis.readHash(accountKeys(payer).meta)).used ?? 0),
     /** Stores and routes one event a group key; answers their refs. */
     publish: async (keys: readonly string[], body = 'body'): Promise<string[]> => {

@@ -50,6 +50,9 @@ export function event(groupKey: string, fields: Partial<PartEvent> = {}): PartEv
 
 export type Exchanged = Exclude<ExchangeAnswer, { answer: 'GONE' }>;
 
+/** Of a completion what differs from an attempt that took 5 ms; without a latency nothing was sent. */
+type EndOfClaim = Partial<Omit<Completion, 'latencyMs'>> & { readonly latencyMs?: number | undefined };
+
 /** A dispatcher as far as Redis knows it; it sends nothing. */
 export interface TestDispatcher {
   readonly name: string;
@@ -60,11 +63,7 @@ export interface TestDispatcher {
   /** Takes the claims of a push or an answer. */
   readonly take: (events: readonly ClaimedEvent[]) => Claim[];
   /** The next exchange ends this claim. */
-  readonly end: (
-    claim: Pick<Claim, 'lane' | 'ref'>,
-    outcome?: Completion['outcome'],
-    fields?: Partial<Completion>,
-  ) => void;
+  readonly end: (claim: Pick<Claim, 'lane' | 'ref'>, outcome?: Completion['outcome'], fields?: EndOfClaim) => void;
   readonly holding: (fields?: Partial<Holding>) => Holding;
   /** One exchange; returns the answer and what was claimed by it. */
   readonly exchange: (most?: number, fields?: Partial<Holding>) => Promise<Exchanged & { readonly claims: Claim[] }>;
@@ -175,7 +174,8 @@ export function createTestPart(redis: RedisClient) {
         holding,
         end({ lane, ref }, outcome = 'delivered', fields = {}) {
           if (held.get(lane)?.ref === ref) held.delete(lane);
-          ended.push({ lane, ref, outcome, reason: '200', latencyMs: 5, ...fields });
+          const { latencyMs, ...rest } = { latencyMs: 5, ...fields };
+          ended.push({ lane, ref, outcome, reason: '200', ...(latencyMs !== undefined && { latencyMs }), ...rest });
         },
         async exchange(most = 64, fields = {}) {
           const answer = await exchange(part, holding(fields), ended.splice(0), most);

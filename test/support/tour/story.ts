@@ -9,9 +9,9 @@ export type Scene = {
   readonly cluster: Cluster;
   readonly publish: Publish;
   readonly receiver: Receiver;
-  /** Returns the routers' count of events that were not routed because the group key is not active. */
+  /** Returns ingress's count of events that were not routed because the group key is not active. */
   readonly countNotActivated: () => Promise<number>;
-  /** How long to wait for an event that must not come, after the router counted it as not routed. */
+  /** How long to wait for an event that must not come, after ingress counted it as not routed. */
   readonly quietMs: number;
 };
 
@@ -83,7 +83,7 @@ export async function tellClosedGate(scene: Scene, groupKey: string = CLOSED_KEY
   const after = await until(scene.countNotActivated, value => value > before);
   const received = await receiver.waitFor(({ id }) => id === answer.id, scene.quietMs);
   narrator.observe(
-    `sluice_router_not_routed_total{reason="not_activated"} went from ${before} to ${after}; globex got ${received === undefined ? 'nothing' : 'it'}`,
+    `sluice_ingress_not_routed_total{reason="not_activated"} went from ${before} to ${after}; globex got ${received === undefined ? 'nothing' : 'it'}`,
     after === before + 1 && received === undefined,
     'should be one more, and nothing should be delivered',
   );

@@ -20,7 +20,7 @@ beforeAll(async () => {
   await world.observer.apply(pkg(PRODUCER, PACKAGE, [QUEUE]));
 });
 
-/** Sends one event; bob, whom nothing is kept from, has got it when this returns: the router is past it. */
+/** Sends one event. Bob, whom nothing is kept from, has got it when this returns. */
 async function send(id: string): Promise<string> {
   expect((await world.publisher.post(makeSample(id, KEY, id))).status).toBe(202);
   await world.receiver.arrival(id, 'bob');

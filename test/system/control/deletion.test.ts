@@ -156,7 +156,7 @@ describe('deleting', () => {
     const keys = (await world.redis.command('KEYS', `*${tenantId(producer)}*`)) as string[];
     // Only what has an end of its own (traffic, ids) or marks that the tenant was here.
     console.log(`left of ${producer} in Redis: ${keys.map(key => key.replace(/.*\}:/, '')).join(', ')}`);
-    expect(keys.filter(key => /:(m|b):|:behind$|:gates$|:keys$|:subs:/.test(key))).toEqual([]);
+    expect(keys.filter(key => /:(m|b):|:behind$|:keys$|:subs:/.test(key))).toEqual([]);
   });
 
   it('an account stays while a workspace names it, and goes with the last one', async () => {

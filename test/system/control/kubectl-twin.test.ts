@@ -252,7 +252,7 @@ test('the same story by REST, and by kubectl in another order, gives the same st
   // What was compared is the whole of it, and not nothing.
   const count = (part: RegExp) => first.filter(line => part.test(line)).length;
   expect({
-    gates: count(/:gates: /),
+    activations: count(/:act: /),
     keys: count(/:keys: /),
     paused: count(/: route=(paused|held)/),
     open: count(/: route=open/),
@@ -261,5 +261,5 @@ test('the same story by REST, and by kubectl in another order, gives the same st
     queues: count(/^\{q:.*: state=/),
     tenants: count(/^\{c\}:tenants/),
     subscribers: count(/:subs:/),
-  }).toMatchObject({ gates: 4, keys: 2, subscriptions: 5, endpoints: 3, queues: 3, subscribers: 5 });
+  }).toMatchObject({ activations: 4, keys: 2, subscriptions: 5, endpoints: 3, queues: 3, subscribers: 5 });
 });

@@ -54,7 +54,7 @@ beforeAll(async () => {
   ]);
   await startController();
   const [ingress] = await Promise.all(
-    (['ingress', 'router', 'dispatcher'] as const).map(role => installed.start({ role, kubeconfig: '/nowhere' })),
+    (['ingress', 'dispatcher'] as const).map(role => installed.start({ role, kubeconfig: '/nowhere' })),
   );
   const headers = [{ name: 'Authorization', valueFrom: { secretKeyRef: HEADER } }];
   world = await settle(installed, { partners: ['ada'], groupKeys: ['key'], endpoint: { headers } });

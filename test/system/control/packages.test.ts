@@ -31,7 +31,7 @@ const put = (streams: readonly string[], more: object = {}) => {
 const ready = (is = 'True/Compiled') => world.observer.until(['Package', 'sales', PRODUCER, 'Ready', is]);
 const live = (name: string, is: string) => world.observer.until(['Subscription', name, 'ada', 'Live', is]);
 
-/** Sends one event; bob has got it when this returns: the router is past it. */
+/** Sends one event. Bob has got it when this returns. */
 async function send(id: string, through = refunds, at = `bob-${OTHER}`): Promise<void> {
   expect((await through.post(makeSample(id, KEY, id))).status).toBe(202);
   await world.receiver.arrival(id, at);

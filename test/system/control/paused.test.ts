@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { PAUSED_ANNOTATION } from '../../../src/api/well-known.ts';
 import { untilCalm, writesOf } from '../support/calm.ts';
 import { eventually } from '../support/deadline.ts';
+import { leads } from '../support/leading.ts';
 import { makeSample } from '../support/publisher.ts';
 import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
 import { useSmallWorld } from '../support/use-small-world.ts';
@@ -127,8 +128,9 @@ it('applies closing changes at once, and opening ones after the pause', async ()
   await send('blocked.0', 'kept');
   await delay(2_000);
   expect(attemptsOf('blocked.0', 'ada')).toEqual([]);
-  // A new leader finds the same.
+  // A new leader finds the same. It leads once the lease of the one that was killed has ended.
   await world.sluice.restart();
+  await eventually('a new leader', () => leads(world.sluice), { withinMs: 60_000 });
   await send('blocked.1', 'kept');
   await delay(3_000);
   expect(attemptsOf('blocked.1', 'ada')).toEqual([]);

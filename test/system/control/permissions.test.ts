@@ -25,7 +25,7 @@ beforeAll(async () => {
   await applyPermissions(installed.cluster);
   await startController();
   const [ingress] = await Promise.all(
-    (['ingress', 'router', 'dispatcher'] as const).map(role => installed.start({ role, kubeconfig: '/nowhere' })),
+    (['ingress', 'dispatcher'] as const).map(role => installed.start({ role, kubeconfig: '/nowhere' })),
   );
   world = await settle(installed, { partners: ['ada'], groupKeys: ['key'] });
   publisher = world.publisherOf(ingress as Sluice);

@@ -146,7 +146,7 @@ it('the facade may write the kinds and nothing else: no status, no Secret, no na
   }
 });
 
-describe.each(['sluice-ingress', 'sluice-router', 'sluice-dispatcher'])('%s', name => {
+describe.each(['sluice-ingress', 'sluice-dispatcher'])('%s', name => {
   it('has no rights, and its pods get no token', async () => {
     for (const namespace of [undefined, OWN, 'sluice-system']) {
       expect(await rightsOf(serviceAccount(name), namespace)).toEqual({});

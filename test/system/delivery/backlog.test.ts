@@ -1,6 +1,11 @@
-import { expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { tenantId } from '../../../src/core/ids/ids.ts';
-import { queueKeys } from '../../../src/redis/keys.ts';
+import { readPart } from '../../../src/part/inbox/find-part.ts';
+import { partKeys } from '../../../src/part/keys.ts';
+import { createIngest } from '../../../src/part/log/ingest.ts';
+import { connectRedis, type RedisClient } from '../../../src/redis/client.ts';
+import { createLogger } from '../../../src/telemetry/log.ts';
+import { withClock } from '../../support/part/clock.ts';
 import { eventually } from '../support/deadline.ts';
 import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
 import { useSmallWorld } from '../support/use-small-world.ts';
@@ -11,15 +16,26 @@ const MINUTE_MS = 60_000;
 
 const world = useSmallWorld({ partners: ['ada', 'bob'], groupKeys: [KEY] });
 
-/** An event as ingress would have stored it so long ago: no test waits for an hour. */
+let redis: RedisClient;
+
+beforeAll(async () => {
+  redis = await connectRedis(world.redis.url, createLogger({ level: 'silent' }));
+});
+
+afterAll(async () => {
+  await redis?.close();
+});
+
+/** Stores an event as ingress would have done so long ago: no test waits for an hour. */
 async function storeOldEvent(agoMs: number): Promise<void> {
-  const meta = queueKeys(tenantId(PRODUCER), QUEUE).meta;
-  const gen = String(await world.redis.command('HGET', meta, 'gen'));
-  const q = queueKeys(tenantId(PRODUCER), QUEUE, gen);
-  const id = `${Date.now() - agoMs}-0`;
-  const stored = JSON.stringify({ i: 'old', s: `/events/${tenantId(PRODUCER)}/${QUEUE}` });
-  await world.redis.command('XADD', q.bodies, id, 'b', 'old');
-  await world.redis.command('XADD', q.events, id, 'g', KEY, 'b', '3', 'm', stored);
+  const part = await readPart(redis, tenantId(PRODUCER), QUEUE);
+  if (part === undefined) throw new Error('no part');
+  const thenMs = () => Date.now() - agoMs;
+  const ingest = createIngest(withClock(redis, thenMs), thenMs);
+  const cfgv = String(await redis.call('hget', partKeys(part).meta, 'cfgv'));
+  const meta = JSON.stringify({ s: `/events/${tenantId(PRODUCER)}/${QUEUE}` });
+  const event = { senderId: 'old', groupKey: KEY, meta, body: Buffer.from('old') };
+  expect(await ingest(part, cfgv, [event])).toMatchObject({ answer: 'OK', events: [{ answer: 'OK' }] });
 }
 
 it('is at risk when events have waited for 80 % of the retention, until they are delivered', async () => {

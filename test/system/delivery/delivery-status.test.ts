@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { generationOf, publicId } from '../../../src/core/ids/ids.ts';
+import { createFindRecordedSlot } from '../../../src/part/inbox/recorded-slot.ts';
+import { createPartInboxRecovery } from '../../../src/part/owner/recovery.ts';
 import { connectRedis, type RedisClient } from '../../../src/redis/client.ts';
-import { createHintIndex } from '../../../src/redis/hints.ts';
-import { createInboxRecovery } from '../../../src/redis/inbox-recovery.ts';
 import { createLogger } from '../../../src/telemetry/log.ts';
 import { readApiWrites } from '../../scale/api-writes.ts';
 import { eventually } from '../support/deadline.ts';
+import { inboxOfPartner } from '../support/inboxes.ts';
 import { makeSample } from '../support/publisher.ts';
 import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
 import { useSmallWorld } from '../support/use-small-world.ts';
@@ -54,15 +54,8 @@ const shows = (wanted: Readonly<Record<string, string>>, withinMs = 15_000) =>
   );
 
 async function recover(): Promise<void> {
-  const path = 'jsonpath={.metadata.uid}';
-  const uid = await kubectl(world.cluster, ['get', `wsub/${SUBSCRIPTION}`, '-n', 'ada', '-o', path]);
-  const inbox = {
-    integration: publicId('Integration', PRODUCER, 'ada'),
-    sub: publicId('Subscription', 'ada', SUBSCRIPTION),
-    inc: generationOf(uid),
-  };
-  const recovery = createInboxRecovery({ redis, nowMs: Date.now, lower: createHintIndex(redis, 'd').lower });
-  expect(await recovery.recover(inbox, { sinceMs: 0 })).toMatchObject({ answer: 'OK' });
+  const recovery = createPartInboxRecovery(redis, createFindRecordedSlot(redis));
+  expect(await recovery.recover(await inboxOfPartner(redis, 'ada'), { sinceMs: 0 })).toMatchObject({ answer: 'OK' });
 }
 
 it('shows a failing endpoint with its backlog, and its recovery', async () => {

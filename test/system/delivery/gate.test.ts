@@ -20,8 +20,8 @@ async function send(id: string, groupKey: string): Promise<Sample> {
   return sample;
 }
 
-/** The router went past everything that was accepted before this: it takes a queue in order. */
-async function routerIsPast(id: string): Promise<void> {
+/** Sends an event of another key and waits until bob has it: what was accepted before it has been claimed, too. */
+async function awaitMarker(id: string): Promise<void> {
   await send(id, ALWAYS);
   await world.receiver.arrival(id, 'bob');
 }
@@ -42,14 +42,14 @@ describe('an activation', () => {
       await observer.until(['Activation', name, PRODUCER, 'Effective', 'True/Routing']);
       opening.push(performance.now() - startedMs);
       sent.push(await send(`open-${key}.${n}`, key));
-      // A gate that closes before the router comes is closed for it: so it must not close before.
+      // What waits when its gate closes is not sent any more.
       await world.receiver.arrival(`open-${key}.${n}`, 'ada');
       startedMs = performance.now();
       await observer.apply(activation(PRODUCER, 'ada', key, { revoked: true }));
       await observer.until(['Activation', name, PRODUCER, 'Effective', 'False/Revoked']);
       closing.push(performance.now() - startedMs);
       closed.push((await send(`closed-${key}.${n}`, key)).id);
-      await routerIsPast(`past-${key}.${n}`);
+      await awaitMarker(`past-${key}.${n}`);
     }
     await Promise.all(
       KEYS.map(async key => {
@@ -76,7 +76,7 @@ describe('an activation', () => {
     await observer.until(['Activation', 'second', PRODUCER, 'Effective', 'False/Revoked']);
     await observer.until(['Activation', first.metadata.name, PRODUCER, 'Effective', 'False/RevokedElsewhere']);
     await send('pair.0', 'pair');
-    await routerIsPast('past-pair.0');
+    await awaitMarker('past-pair.0');
     await observer.remove('Activation', 'second', PRODUCER);
     await observer.until(['Activation', first.metadata.name, PRODUCER, 'Effective', 'True/Routing']);
     await send('pair.1', 'pair');
@@ -135,7 +135,7 @@ describe('a Block', () => {
     await observer.remove('Block', 'by-stream', PRODUCER);
     await delay(1_000);
     await send('covered.0', ALWAYS);
-    await routerIsPast('past-covered.0');
+    await awaitMarker('past-covered.0');
     expect(await observer.conditionOf('Subscription', SUBSCRIPTION, 'ada', 'Live')).toBe('False/Blocked');
     expect(world.receiver.delivered('ada').has('covered.0')).toBe(false);
     // Taking the stream out of the package resumes, too.

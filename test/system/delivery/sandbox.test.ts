@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
+import { readBalance } from '../../../src/accounts/balance.ts';
 import { RunReport } from '../../../src/api/sandbox.ts';
 import { publicId } from '../../../src/core/ids/ids.ts';
 import { connectRedis } from '../../../src/redis/client.ts';
-import { readBalance } from '../../../src/redis/ledger-store.ts';
 import { createLogger } from '../../../src/telemetry/log.ts';
 import { eventually } from '../support/deadline.ts';
 import { INGRESS_KEY, PRODUCER, QUEUE } from '../support/small-world.ts';
@@ -52,7 +52,7 @@ it('tries 75 hours of retries in seconds, calls nobody, charges nothing, and is 
   const production = async () => ({
     attempts: world.receiver.attempts.length,
     tokens: (await readBalance(redis, account))?.usedTokens,
-    routed: await world.sluice.metric('sluice_router_routed_total'),
+    routed: await world.sluice.metric('sluice_ingress_routed_total'),
     accepted: await world.sluice.metric('sluice_ingress_events_total', { result: 'accepted' }),
     made: await world.sluice.metric('sluice_dispatcher_attempts_total'),
     keys: ((await redis.callAll('KEYS', '*')).flat() as string[]).filter(key => /^\{[qita]:/.test(key)).toSorted(),

@@ -11,9 +11,8 @@ import { keyOfSeries, parseExposition, type Series } from '../../support/prometh
 import type { Sluice } from '../../support/sluice.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { QUERIES } from '../../telemetry/first-steps.ts';
-import { alternativesOf, mentions, missingFrom } from '../../telemetry/selectors.ts';
+import { missingFrom } from '../../telemetry/selectors.ts';
 import { type FacadeWorld, openFacadeWorld } from '../rest/support/facade-world.ts';
-import { IS_PARTS } from '../support/audit.ts';
 import { eventually } from '../support/deadline.ts';
 import { createPublisher, makeSample } from '../support/publisher.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
@@ -54,35 +53,21 @@ const liveADay = (name: string) => liveOneDay({ world, sluice, receiver }, name)
 /** Not ours, and of the process alone. */
 const OF_NODE = /^(?:process|nodejs)_/;
 
-/** Names of the documented metrics that exist in both layouts, and in each of them alone. */
-function readDocumented() {
+/** Names of the documented metrics. */
+function readDocumented(): string[] {
   const page = readFileSync(join(ROOT, 'docs', 'metrics.md'), 'utf8');
-  const documented = { both: [] as string[], queues: [] as string[], parts: [] as string[] };
-  for (const section of page.split(/^## /m).slice(1)) {
-    const [, layout = 'both'] = /^.* \(`SLUICE_LAYOUT=(queues|parts)`\)$/m.exec(section.split('\n', 1)[0] ?? '') ?? [];
-    const names = [...section.matchAll(/^\| `(\w+)` \| /gm)].map(([, name = '']) => name);
-    documented[layout as 'both'].push(...names);
-  }
-  return documented;
+  return [...page.matchAll(/^\| `(\w+)` \| /gm)].map(([, name = '']) => name);
 }
-
-const DOCUMENTED = readDocumented();
-const [LAYOUT, OTHER] = IS_PARTS ? (['parts', 'queues'] as const) : (['queues', 'parts'] as const);
 
 test('every documented metric is seen, and none of ours is undocumented', async () => {
   await liveADay('first');
   const { text } = await scrape();
   const seen = [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name = '']) => name);
-  const documented = [...DOCUMENTED.both, ...DOCUMENTED[LAYOUT]];
-  expect(DOCUMENTED.queues.length).toBeGreaterThan(5);
-  expect(DOCUMENTED.parts.length).toBeGreaterThan(5);
+  const documented = readDocumented();
   expect(documented.length).toBeGreaterThan(50);
   expect(seen.filter(name => !OF_NODE.test(name)).toSorted()).toEqual(documented.toSorted());
   expect(seen).toEqual(expect.arrayContaining(['process_cpu_seconds_total', 'nodejs_eventloop_lag_p99_seconds']));
 });
-
-/** The role that routes events when they have been stored. */
-const ROUTES = IS_PARTS ? 'ingress' : 'router';
 
 test('what happened is counted', async () => {
   let series: Series[] = [];
@@ -98,15 +83,15 @@ test('what happened is counted', async () => {
   expect({
     accepted: valueOf('sluice_ingress_events_total{result="accepted"}'),
     duplicate: valueOf('sluice_ingress_events_total{result="duplicate"}'),
-    keyless: valueOf(`sluice_${ROUTES}_not_routed_total{reason="missing_group_key"}`),
-    inactive: valueOf(`sluice_${ROUTES}_not_routed_total{reason="not_activated"}`),
-    routed: valueOf(`sluice_${ROUTES}_routed_total{}`),
+    keyless: valueOf('sluice_ingress_not_routed_total{reason="missing_group_key"}'),
+    inactive: valueOf('sluice_ingress_not_routed_total{reason="not_activated"}'),
+    routed: valueOf('sluice_ingress_routed_total{}'),
     delivered: valueOf('sluice_dispatcher_events_total{result="delivered"}'),
     ages: valueOf('sluice_dispatcher_delivery_age_seconds_count{}'),
     missing: valueOf('sluice_facade_refused_tokens_total{reason="missing"}'),
     leads: valueOf('leader_election_master_status{name="sluice-controller"}'),
     streams: valueOf('sluice_controller_objects{kind="CatalogStream"}'),
-    failures: valueOf(`sluice_${IS_PARTS ? 'dispatcher' : 'router'}_failures_total{}`),
+    failures: valueOf('sluice_dispatcher_failures_total{}'),
     redis: valueOf('sluice_redis_connected{}'),
     ready: series.filter(({ name, value }) => name === 'sluice_role_ready' && value === 1).length,
   }).toEqual({
@@ -122,12 +107,11 @@ test('what happened is counted', async () => {
     streams: 1,
     failures: 0,
     redis: 1,
-    ready: 5,
+    ready: 4,
   });
   expect(valueOf('sluice_redis_memory_used_bytes{}')).toBeGreaterThan(100_000);
   // Sampled: what was open a moment ago may still be said.
   expect(valueOf('sluice_dispatcher_open_deliveries{}')).toBeLessThan(4);
-  if (!IS_PARTS) return;
   expect({
     home: valueOf('sluice_dispatcher_parts{duty="home"}'),
     work: valueOf('sluice_dispatcher_parts{duty="work"}'),
@@ -149,12 +133,7 @@ test('alerts and dashboard ask for nothing that is not there', async () => {
   const queries = PANEL_ROWS.flatMap(({ panels }) => panels).flatMap(panel => Object.keys(panel.queries));
   const expressions = [...ALERT_RULES.map(({ expr }) => expr), ...queries, ...QUERIES];
   expect(expressions.length).toBeGreaterThan(80);
-  // An expression may be for both layouts, or for the other one alone.
-  const others = new Set(DOCUMENTED[OTHER]);
-  const here = expressions.flatMap(alternativesOf).filter(expression => !mentions(others, expression));
-  expect(here.flatMap(expression => missingFrom(series, expression))).toEqual([]);
-  const forHere = expressions.filter(expression => mentions(new Set(DOCUMENTED[LAYOUT]), expression));
-  expect(forHere.length).toBeGreaterThan(5);
+  expect(expressions.flatMap(expression => missingFrom(series, expression))).toEqual([]);
 });
 
 test('more workspaces make no more series, and no label names one of them', async () => {
@@ -187,7 +166,7 @@ async function spansOf(traceId: string, count: number): Promise<ReceivedSpan[]> 
   return value;
 }
 
-test("one trace leads from the producer's request to the partner's, over routing and retry", async () => {
+test("one trace leads from the producer's request to the partner's, over a retry", async () => {
   const key = 'an-ingress-key-of-first';
   const publisher = createPublisher({ ingressUrl: sluice.ingressUrl, producer: 'first', queue: QUEUE, key });
   receiver.clear();
@@ -195,10 +174,9 @@ test("one trace leads from the producer's request to the partner's, over routing
     headers: { traceparent: `00-${TRACE}-${CALLER}-01` },
   });
   await publisher.close();
-  // In parts events are routed in the step that stores them.
-  const count = IS_PARTS ? 3 : 4;
-  const spans = await spansOf(TRACE, count);
-  expect(spans).toHaveLength(count);
+  // Events are routed in the step that stores them.
+  const spans = await spansOf(TRACE, 3);
+  expect(spans).toHaveLength(3);
   const accepted = spans.find(({ kind }) => kind === 2) as ReceivedSpan;
   expect(accepted).toMatchObject({
     service: 'sluice',
@@ -206,11 +184,6 @@ test("one trace leads from the producer's request to the partner's, over routing
     parentSpanId: CALLER,
     attributes: { 'http.route': '/events/:tenant/:queue', 'http.response.status_code': 202 },
   });
-  if (!IS_PARTS) {
-    const routed = spans.find(({ kind }) => kind === 5) as ReceivedSpan;
-    expect(routed).toMatchObject({ name: 'route orders', parentSpanId: accepted.spanId });
-    expect(routed.attributes).toMatchObject({ 'messaging.system': 'sluice', 'sluice.tenant': tenantId('first') });
-  }
   const attempts = spans.filter(({ kind }) => kind === 3).toSorted((a, b) => Number(a.startNs - b.startNs));
   expect(attempts).toMatchObject([
     { parentSpanId: accepted.spanId, failed: true, attributes: { 'http.response.status_code': 500 } },
@@ -255,7 +228,7 @@ test('where tracing is off, nothing of it is loaded', async () => {
   async function loadedBy(env: Readonly<Record<string, string>>): Promise<string[]> {
     const coverage = await temporaryFolder('coverage');
     const more = { ...env, NODE_V8_COVERAGE: coverage.path };
-    await (await world.installation.start({ role: 'router', env: more })).stop();
+    await (await world.installation.start({ role: 'dispatcher', env: more })).stop();
     const packages = await packagesIn(coverage.path);
     await coverage.remove();
     expect(packages).toContain('ioredis');

@@ -1,15 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { tenantId } from '../../../src/core/ids/ids.ts';
 import type { Sluice } from '../../support/sluice.ts';
 import { type Clerk, openClerk, type Version } from '../rest/support/clerk.ts';
-import { faultsOf, IS_PARTS } from '../support/audit.ts';
+import { faultsOf } from '../support/audit.ts';
 import { type Arrival, type Change, type Decision, type History, judgeBarriers } from '../support/barrier-judge.ts';
 import {
   ALWAYS,
   type BarrierWorld,
   endpointOf,
-  integrationOf,
   openBarrierWorld,
   type Partner,
   PRODUCER,
@@ -19,7 +17,6 @@ import {
 import { eventually, spread } from '../support/deadline.ts';
 import { type Installation, install } from '../support/installation.ts';
 import { createRandom } from '../support/publisher.ts';
-import { watchRouter } from '../support/router-watch.ts';
 import { type LoadedEvent, startLoad } from '../support/steady-load.ts';
 import { activation, block } from '../support/world.ts';
 
@@ -51,9 +48,7 @@ let clerk: Clerk;
 beforeAll(async () => {
   installed = await install();
   controller = await installed.start({ role: 'controller' });
-  const [ingress] = await Promise.all(
-    (['ingress', 'router', 'dispatcher'] as const).map(role => installed.start({ role })),
-  );
+  const [ingress] = await Promise.all((['ingress', 'dispatcher'] as const).map(role => installed.start({ role })));
   world = await openBarrierWorld(installed, ingress as Sluice, KEYS);
   clerk = await openClerk(installed.cluster.kubeconfig, ['Activation', 'Block', 'Subscription']);
 });
@@ -142,24 +137,16 @@ function arrivalsAt({ partner, queues, groupKey }: Lever, sentMs: ReadonlyMap<st
 }
 
 /** Nothing but her activations decides what ada gets. */
-async function decisionsOf(
-  events: readonly LoadedEvent[],
-  decidedMs: ReturnType<typeof watchRouter>['decidedMs'],
-): Promise<Map<string, Decision[]>> {
+async function decisionsOf(events: readonly LoadedEvent[]): Promise<Map<string, Decision[]>> {
   const none = new Map(QUEUES.map(queue => [queue, '0-0']));
   const routed = new Set((await world.routedSince('ada', none)).map(({ id, groupKey }) => `${groupKey} ${id}`));
-  const streamIds = new Map(
-    await Promise.all(QUEUES.map(async queue => [queue, await world.streamIds(queue)] as const)),
-  );
+  const refs = new Map(await Promise.all(QUEUES.map(async queue => [queue, await world.refs(queue)] as const)));
   const decisions = events.flatMap(({ queue, groupKey, sample: { id }, publication }) => {
     const { sentMs, tries, answeredMs } = publication;
     // One that had to be sent again may have been accepted before.
     if (!KEYS.ada.includes(groupKey) || tries > 1) return [];
-    const streamId = streamIds.get(queue)?.get(id) ?? '';
-    // In a part, an event is routed in the step that accepts it.
-    const atMs = IS_PARTS ? answeredMs : decidedMs(queue, streamId, integrationOf('ada'));
-    if (atMs === undefined) return [];
-    return [{ lever: `ada/${groupKey}`, id, sentMs, decidedMs: atMs, routed: routed.has(`${groupKey} ${streamId}`) }];
+    const ref = refs.get(queue)?.get(id) ?? '';
+    return [{ lever: `ada/${groupKey}`, id, sentMs, answeredMs, routed: routed.has(`${groupKey} ${ref}`) }];
   });
   return Map.groupBy(decisions, ({ lever }) => lever);
 }
@@ -186,7 +173,6 @@ it(`keeps to its answers: ${CHANGES} changes by 16 clients, ${PER_SECOND} events
       QUEUES.map((queue, at) => leverOfQueue(partner, queue, createRandom(SEED * 100 + n * 10 + at))),
     ),
   ];
-  const router = watchRouter(world.redis, tenantId(PRODUCER), QUEUES);
   const load = startLoad(world.publisherOf, LANES, PER_SECOND);
   const startedMs = performance.now();
   let left = CHANGES;
@@ -222,7 +208,6 @@ it(`keeps to its answers: ${CHANGES} changes by 16 clients, ${PER_SECOND} events
       expect(faultsOf(seen, endpoint, samples)).toEqual([]);
     }
   }
-  await router.stop();
 
   const sentMs = new Map(
     load.events.flatMap(({ sample, publication }) =>
@@ -230,7 +215,7 @@ it(`keeps to its answers: ${CHANGES} changes by 16 clients, ${PER_SECOND} events
     ),
   );
   const drainedMs = performance.now() - startedMs - tookMs;
-  const decisions = await decisionsOf(load.events, router.decidedMs);
+  const decisions = await decisionsOf(load.events);
   const histories: History[] = turned.map(([lever, each]) => ({
     lever: lever.name,
     changes: each,

@@ -129,7 +129,7 @@ it('with NODE_EXTRA_CA_CERTS, the authority is trusted for Redis, identity provi
 });
 
 it('without it, each of them is refused', async () => {
-  const waiting = await installed.start({ role: 'router', unready: true, env });
+  const waiting = await installed.start({ role: 'dispatcher', unready: true, env });
   await eventually(
     'Redis is refused',
     async () => (await readyz(waiting).catch(() => '')).includes('Set SLUICE_REDIS_CA_FILE'),

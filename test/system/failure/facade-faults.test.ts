@@ -57,7 +57,7 @@ async function untilServed(call: () => Promise<Problem>, withinMs = 60_000): Pro
 beforeAll(async () => {
   world = await openFacadeWorld();
   controllers = [await world.start({ role: 'controller' }), await world.start({ role: 'controller' })];
-  for (const role of ['router', 'dispatcher'] as const) await world.start({ role });
+  await world.start({ role: 'dispatcher' });
   facade = await world.start({ role: 'facade' });
   running = await settle(world.installation, { partners: [PARTNER], groupKeys: [] });
   await apply(world.installation.cluster, ownedTenant(world.issuer, PRODUCER, 'ada'));

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { tenantId } from '../../../src/core/ids/ids.ts';
 import { partKeys } from '../../../src/part/keys.ts';
 import { CLUSTER_KEYS } from '../../../src/redis/keys.ts';
-import { faultsOf, IS_PARTS } from '../support/audit.ts';
+import { faultsOf } from '../support/audit.ts';
 import { eventually } from '../support/deadline.ts';
 import { makeSample, type Publication, type Sample } from '../support/publisher.ts';
 import { PRODUCER, QUEUE } from '../support/small-world.ts';
@@ -101,7 +101,7 @@ it.each([1, 2])('rebuilds Redis from the custom resources after FLUSHALL, time %
   expect(events).toContain(`Workspace/${PRODUCER} ControlStateRebuilt`);
 });
 
-describe.runIf(IS_PARTS)('in the middle of traffic', () => {
+describe('in the middle of traffic', () => {
   const NAME = `${tenantId(PRODUCER)}:${QUEUE}:0`;
 
   async function readPartKeys() {
@@ -109,9 +109,10 @@ describe.runIf(IS_PARTS)('in the middle of traffic', () => {
     return partKeys({ tenant: tenantId(PRODUCER), queue: QUEUE, gen, number: 0 });
   }
 
-  const removeAll = async (pattern: string) => {
-    for (const key of (await world.redis.command('KEYS', pattern)) as string[]) await world.redis.command('DEL', key);
-  };
+  /** Runs a script: roles and controller find all of the damage, or nothing. */
+  const damageAtOnce = (source: string, ...args: string[]) => world.redis.command('EVAL', source, 0, ...args);
+  const removeAll = (pattern: string) =>
+    damageAtOnce("for _, key in ipairs(redis.call('KEYS', ARGV[1])) do redis.call('DEL', key) end", pattern);
 
   it.each<[string, 'all' | 'later', () => Promise<unknown>]>([
     ['the meta of a part is lost', 'all', async () => world.redis.command('DEL', (await readPartKeys()).meta)],
@@ -120,8 +121,7 @@ describe.runIf(IS_PARTS)('in the middle of traffic', () => {
       'all',
       async () => {
         const { meta } = await readPartKeys();
-        await world.redis.command('DEL', meta);
-        await world.redis.command('HSET', meta, 'gen', '-');
+        await damageAtOnce("redis.call('DEL', ARGV[1]) redis.call('HSET', ARGV[1], 'gen', '-')", meta);
       },
     ],
     ['the slot of the cluster is emptied', 'all', () => removeAll('{c}:*')],

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Sluice } from '../../support/sluice.ts';
 import { eventually } from '../support/deadline.ts';
 import { type Installation, install } from '../support/installation.ts';
+import { leads } from '../support/leading.ts';
 import { makeSample, type Publisher } from '../support/publisher.ts';
 import { PRODUCER, type Running, settle } from '../support/small-world.ts';
 import { activation } from '../support/world.ts';
@@ -15,9 +16,7 @@ const controllers: Sluice[] = [];
 beforeAll(async () => {
   installed = await install();
   controllers.push(await installed.start({ role: 'controller' }));
-  const [ingress] = await Promise.all(
-    (['ingress', 'router', 'dispatcher'] as const).map(role => installed.start({ role })),
-  );
+  const [ingress] = await Promise.all((['ingress', 'dispatcher'] as const).map(role => installed.start({ role })));
   world = await settle(installed, { partners: ['ada'], groupKeys: ['always'] });
   publisher = world.publisherOf(ingress as Sluice);
   controllers.push(await installed.start({ role: 'controller' }));
@@ -27,16 +26,6 @@ afterAll(async () => {
   await world?.close();
   await installed?.stop();
 });
-
-/** What a process says last when it begins to lead, and when it does not any more. */
-const TURNS = new Set(['sluice runs', 'started leading', 'lost the Lease', 'stopping']);
-
-/** By its own word. */
-async function leads(controller: Sluice): Promise<boolean> {
-  const lines = await controller.logLines();
-  const last = lines.findLast(({ msg }) => TURNS.has(String(msg)));
-  return controller.running() && last?.['msg'] === 'started leading';
-}
 
 async function leaderAndStandby(): Promise<[Sluice, Sluice]> {
   const { value } = await eventually(
@@ -64,7 +53,7 @@ async function activate(groupKey: string, withinMs = 60_000): Promise<number> {
 async function isRouted(id: string, groupKey: string): Promise<boolean> {
   await publisher.publish(makeSample(id, groupKey, id));
   await publisher.publish(makeSample(`${id}.past`, 'always', id));
-  await eventually('the router is past it', async () => world.receiver.delivered('ada').has(`${id}.past`), {
+  await eventually('what came after it arrives', async () => world.receiver.delivered('ada').has(`${id}.past`), {
     withinMs: 10_000,
   });
   await delay(500);

@@ -4,7 +4,7 @@ import { type RedisOptions, type RedisServer, startRedis } from '../../support/r
 import { type Sluice, type SluiceOptions, startSluice } from '../../support/sluice.ts';
 import { eventually } from '../support/deadline.ts';
 
-const DATA_PLANE = ['ingress', 'router', 'dispatcher'] as const;
+const DATA_PLANE = ['ingress', 'dispatcher'] as const;
 const WITHIN = { withinMs: 30_000 };
 
 async function redisOf(options: RedisOptions = {}): Promise<RedisServer> {
@@ -51,19 +51,19 @@ it('roles report a missing Redis, and start when it answers', async () => {
 it('a role that waits for Redis ends in order', async () => {
   const redis = await redisOf();
   await redis.kill();
-  const router = await start({ role: 'router', redisUrl: redis.url });
-  await eventually('it waits', async () => (await readyz(router))[0] === 503, WITHIN);
-  expect(await router.stop()).toEqual({ code: 0, signal: null });
+  const dispatcher = await start({ role: 'dispatcher', redisUrl: redis.url });
+  await eventually('it waits', async () => (await readyz(dispatcher))[0] === 503, WITHIN);
+  expect(await dispatcher.stop()).toEqual({ code: 0, signal: null });
 });
 
 it('roles do not use a Redis whose settings would lose data, until they are changed', async () => {
   const redis = await redisOf({ extra: ['--maxmemory-policy', 'allkeys-lru'] });
-  const router = await start({ role: 'router', redisUrl: redis.url });
-  await eventually('it reports this', async () => (await readyz(router))[1].includes('maxmemory-policy'), WITHIN);
-  expect((await readyz(router))[0]).toBe(503);
-  expect(await router.metric('sluice_role_impaired', { reason: 'RedisUnsuitable' })).toBe(1);
+  const dispatcher = await start({ role: 'dispatcher', redisUrl: redis.url });
+  await eventually('it reports this', async () => (await readyz(dispatcher))[1].includes('maxmemory-policy'), WITHIN);
+  expect((await readyz(dispatcher))[0]).toBe(503);
+  expect(await dispatcher.metric('sluice_role_impaired', { reason: 'RedisUnsuitable' })).toBe(1);
   await redis.command('CONFIG', 'SET', 'maxmemory-policy', 'noeviction');
-  await eventually('it is ready', async () => (await readyz(router))[0] === 200, WITHIN);
+  await eventually('it is ready', async () => (await readyz(dispatcher))[0] === 200, WITHIN);
 });
 
 it.each(['SLUICE_OPS_PORT', 'SLUICE_INGRESS_PORT'])('a taken %s ends the start, and is named', async variable => {

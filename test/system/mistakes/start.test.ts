@@ -26,7 +26,7 @@ async function start(role: string | undefined, env: Readonly<Record<string, stri
 const STARTS: readonly [string | undefined, Record<string, string>, readonly RegExp[]][] = [
   [undefined, KEY, [/usage: .*controller.*dispatcher/]],
   ['ingres', KEY, [/usage: .*ingress/]],
-  ['ingress router', KEY, [/usage: /]],
+  ['ingress dispatcher', KEY, [/usage: /]],
   [
     'ingress',
     {

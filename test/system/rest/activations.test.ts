@@ -15,11 +15,11 @@ import {
 import { expectDeclared } from './support/declared-answer.ts';
 
 let world: ActivationWorld;
-let { arrived, attempted, close, field, open, read, routerIsPast, send, wantedOf } = {} as ActivationWorld;
+let { arrived, attempted, close, field, open, read, awaitMarker, send, wantedOf } = {} as ActivationWorld;
 
 beforeAll(async () => {
   world = await openActivationWorld();
-  ({ arrived, attempted, close, field, open, read, routerIsPast, send, wantedOf } = world);
+  ({ arrived, attempted, close, field, open, read, awaitMarker, send, wantedOf } = world);
 });
 afterAll(() => world?.stop());
 
@@ -50,8 +50,7 @@ describe('activating', () => {
       await arrived(await send(`open.${n}`, 'store-2'));
       expectDeclared('deactivate', await close('store-2'));
       closed.push(await send(`closed.${n}`, 'store-2'));
-      // Routed it is by the gate of that moment: one that waits for a slow router would meet the next opening.
-      await routerIsPast();
+      await awaitMarker();
     }
     await open('store-2');
     await arrived(await send('open.last', 'store-2'));
@@ -97,7 +96,7 @@ describe('activating', () => {
       reason: 'IntegrationPending',
     });
     await send('early', 'store-4');
-    await routerIsPast();
+    await awaitMarker();
     await apply(world.facade.installation.cluster, [
       integration(PRODUCER, 'late', { workspace: 'other', invitedEmail: 'late@example.com' }),
       {

@@ -6,12 +6,12 @@ import { apply, integration, kubectl } from '../support/world.ts';
 import { type ActivationWorld, fromGit, openActivationWorld, ownName } from './support/activation-world.ts';
 
 let world: ActivationWorld;
-let { applyAs, arrived, attempted, close, field, open, passes, read, routerIsPast, send, wantedOf } =
+let { applyAs, arrived, attempted, close, field, open, passes, read, awaitMarker, send, wantedOf } =
   {} as ActivationWorld;
 
 beforeAll(async () => {
   world = await openActivationWorld();
-  ({ applyAs, arrived, attempted, close, field, open, passes, read, routerIsPast, send, wantedOf } = world);
+  ({ applyAs, arrived, attempted, close, field, open, passes, read, awaitMarker, send, wantedOf } = world);
 });
 afterAll(() => world?.stop());
 
@@ -72,7 +72,7 @@ describe('beside Git', () => {
       await world.small.observer.remove('Activation', key, PRODUCER);
       expect((await close(key)).status).toBe(204);
       const id = await send(`deleted.${n}`, key);
-      await routerIsPast();
+      await awaitMarker();
       expect(attempted(id)).toBe(false);
     }
   });

@@ -75,7 +75,7 @@ const arrivedAt = (name: string, prefix = '') =>
     .filter(({ subscription, id }) => subscription === name && id.startsWith(prefix))
     .map(({ id }) => id);
 
-/** Publishes one event. Bob, whom nothing is kept from, has got it when this returns: the router is past it. */
+/** Publishes one event. Bob, whom nothing is kept from, has got it when this returns. */
 async function send(id: string): Promise<string> {
   const sample = makeSample(id, KEY, `{"id":"${id}"}`);
   const answer = await publisher.post(sample, { headers: { 'x-sluice-event-type': 'order.made' } });

@@ -1,20 +1,18 @@
 import { RINGS, seriesOf, slotsOf, type Traffic, windowOf } from '../../../src/core/events/series.ts';
 import { generationOf, publicId, tenantId } from '../../../src/core/ids/ids.ts';
-import { partKeys } from '../../../src/part/keys.ts';
+import { readPart } from '../../../src/part/inbox/find-part.ts';
+import { createPartInboxReader } from '../../../src/part/inbox/inbox-reader.ts';
+import { partKeys, slotOf } from '../../../src/part/keys.ts';
 import { createPartTrafficReader } from '../../../src/part/reasons/traffic-reader.ts';
-import { connectRedis } from '../../../src/redis/client.ts';
-import { inboxKeys, integrationKeys, queueKeys, tenantKeys } from '../../../src/redis/keys.ts';
-import { createTrafficReader } from '../../../src/redis/traffic-reader.ts';
+import { createReadSlots } from '../../../src/part/state/slots.ts';
+import { connectRedis, type RedisClient } from '../../../src/redis/client.ts';
+import { tenantKeys } from '../../../src/redis/keys.ts';
 import { createLogger } from '../../../src/telemetry/log.ts';
 import type { Cluster } from '../../support/kubernetes/cluster.ts';
 import type { RedisServer } from '../../support/redis/server.ts';
-import { readInboxOfPart } from './audit-part.ts';
 import type { Sample } from './publisher.ts';
 import type { Receiver } from './receiver.ts';
 import { kubectl } from './world.ts';
-
-/** Whether events are in parts, in which case they are read there. */
-export const IS_PARTS = process.env.TEST_LAYOUT === 'parts';
 
 /** Lists that are empty when nothing is wrong. */
 interface Faults {
@@ -91,79 +89,73 @@ async function uidOf(cluster: Cluster, object: string, namespace: string): Promi
   return kubectl(cluster, ['get', object, '-n', namespace, '-o', 'jsonpath={.metadata.uid}']);
 }
 
-/** Reads the inbox of the subscription `name` in `partner` to an integration of `producer`: absent, `partner`. */
-export async function readInbox(
-  { cluster, redis }: { readonly cluster: Cluster; readonly redis: RedisServer },
-  subscription: {
-    readonly producer: string;
-    readonly partner: string;
-    readonly name: string;
-    readonly integration?: string;
-  },
-): Promise<InboxState> {
-  const { producer, partner, name } = subscription;
-  const inc = generationOf(await uidOf(cluster, `subscription/${name}`, partner));
-  if (IS_PARTS) {
-    const queue = await kubectl(cluster, [
-      'get',
-      `subscription/${name}`,
-      '-n',
-      partner,
-      '-o',
-      'jsonpath={.spec.stream}',
-    ]);
-    const inbox = { sub: publicId('Subscription', partner, name), inc };
-    return readInboxOfPart(redis.url, { tenant: tenantId(producer), queue }, inbox);
+const OPEN = ['pending', 'inflight', 'retrying'] as const;
+const PAGE = 250;
+
+/** Calls `read` with a connection of its own. */
+async function withRedis<T>({ url }: RedisServer, read: (redis: RedisClient) => Promise<T>): Promise<T> {
+  const redis = await connectRedis(url, createLogger({ level: 'silent' }));
+  try {
+    return await read(redis);
+  } finally {
+    await redis.close();
   }
-  const integration = publicId('Integration', producer, subscription.integration ?? partner);
-  const sub = publicId('Subscription', partner, name);
-  const x = inboxKeys(integration, sub, inc);
-  const entries = (await redis.command('XRANGE', x.log, '-', '+')) as [string, string[]][];
-  const fields = (await redis.command('HGETALL', integrationKeys(integration).sub(sub))) as
-    | string[]
-    | Record<string, string>;
-  return {
-    routed: entries.map(([id, [, groupKey = '']]) => ({ id, groupKey })),
-    open: Number(await redis.command('ZCARD', x.pending)),
-    claimed: Number(await redis.command('HLEN', x.claims)),
-    counters: Object.fromEntries(
-      pairsOf(fields).flatMap(([field, value]) => (field.startsWith('n:') ? [[field.slice(2), Number(value)]] : [])),
-    ),
-  };
 }
 
-/** Traffic counters of a queue, summed over its hours: in, routed, notRouted, bytes, tokens, and r:<reason>. */
-export async function readTraffic(
-  redis: RedisServer,
-  producer: string,
-  queue: string,
-): Promise<Readonly<Record<string, number>>> {
-  const sums: Record<string, number> = {};
-  const hour = Math.floor(Date.now() / 3_600_000);
-  for (const key of [hour - 1, hour, hour + 1].map(queueKeys(tenantId(producer), queue).traffic)) {
-    for (const [name, value] of pairsOf((await redis.command('HGETALL', key)) as string[])) {
-      sums[name] = (sums[name] ?? 0) + Number(value);
+/** Reads the inbox of the subscription `name` in `partner` from the part of its stream. */
+export async function readInbox(
+  { cluster, redis }: { readonly cluster: Cluster; readonly redis: RedisServer },
+  { producer, partner, name }: { readonly producer: string; readonly partner: string; readonly name: string },
+): Promise<InboxState> {
+  const object = `subscription/${name}`;
+  const stream = ['get', object, '-n', partner, '-o', 'jsonpath={.spec.stream}'];
+  const [uid, queue] = await Promise.all([uidOf(cluster, object, partner), kubectl(cluster, stream)]);
+  const inbox = { sub: publicId('Subscription', partner, name), inc: generationOf(uid) };
+  return withRedis(redis, client => readState(client, { tenant: tenantId(producer), queue }, inbox));
+}
+
+async function readState(
+  redis: RedisClient,
+  { tenant, queue }: { readonly tenant: string; readonly queue: string },
+  { sub, inc }: { readonly sub: string; readonly inc: string },
+): Promise<InboxState> {
+  const part = await readPart(redis, tenant, queue);
+  if (part === undefined) throw new Error(`${queue} has no part`);
+  const slot = slotOf(sub, inc);
+  const reader = createPartInboxReader(redis, async () => ({ part, slot }));
+  const routed: { id: string; groupKey: string }[] = [];
+  let open = 0;
+  let claimed = 0;
+  for (let cursor: string | undefined, isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
+    const page = await reader.list({ integration: '', sub, inc }, { limit: PAGE, ...(cursor && { cursor }) });
+    if (page.answer !== 'OK') throw new Error(page.answer);
+    for (const { ref, replayId, groupKey = '', progress } of page.events) {
+      if (replayId === undefined) routed.push({ id: ref, groupKey });
+      if (OPEN.some(state => state === progress?.state)) open++;
+      if (progress?.state === 'inflight') claimed++;
     }
+    cursor = page.cursor;
   }
-  return sums;
+  const [state] = await createReadSlots(redis)(part, [slot]);
+  const counters = Object.entries(state?.deliveries ?? {}).flatMap(([field, value]) =>
+    field.startsWith('n:') && Number(value) > 0 ? [[field.slice(2), Number(value)] as const] : [],
+  );
+  return { routed, open, claimed, counters: Object.fromEntries(counters) };
 }
 
 /** How often events of a stream went nowhere in the last hour, by reason; without reasons that there were none of. */
 export async function readReasons(
-  { url }: RedisServer,
+  redis: RedisServer,
   producer: string,
   queue: string,
 ): Promise<Readonly<Record<string, number>>> {
-  const redis = await connectRedis(url, createLogger({ level: 'silent' }));
-  try {
-    const reader = IS_PARTS ? createPartTrafficReader(redis) : createTrafficReader(redis);
+  return withRedis(redis, async client => {
+    const reader = createPartTrafficReader(client);
     const sums: Record<string, number> = {};
     for (const { reasons } of await reader.readReasons(tenantId(producer), queue, '1h', Date.now()))
       for (const [reason, count] of Object.entries(reasons)) if (count > 0) sums[reason] = (sums[reason] ?? 0) + count;
     return sums;
-  } finally {
-    await redis.close();
-  }
+  });
 }
 
 /** What the producer's series of the last day counts, all of its buckets together. */
@@ -182,18 +174,15 @@ export async function readSeries(redis: RedisServer, producer: string): Promise<
   return sum;
 }
 
-/** Events that lie in the queue of the stream. */
+/** Events that lie in the part of the stream. */
 export async function queueLength(
   { cluster, redis }: { readonly cluster: Cluster; readonly redis: RedisServer },
   producer: string,
   name: string,
 ): Promise<number> {
   const gen = generationOf(await uidOf(cluster, `catalogstream/${name}`, producer));
-  if (IS_PARTS) {
-    const { log } = partKeys({ tenant: tenantId(producer), queue: name, gen, number: 0 });
-    return Number(await redis.command('XLEN', log));
-  }
-  return Number(await redis.command('XLEN', queueKeys(tenantId(producer), name, gen).events));
+  const { log } = partKeys({ tenant: tenantId(producer), queue: name, gen, number: 0 });
+  return Number(await redis.command('XLEN', log));
 }
 
 /** HGETALL is a flat list over RESP2 and a map over RESP3. */

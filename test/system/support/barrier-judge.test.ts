@@ -15,11 +15,11 @@ describe('the judge of barriers', () => {
     const { violations, judged } = judge({
       changes: [{ ...CLOSING, routed: [] }, OPENING],
       decisions: [
-        { id: 'before', sentMs: 50, decidedMs: 90, routed: true },
-        { id: 'during the closing', sentMs: 150, decidedMs: 160, routed: true },
-        { id: 'closed', sentMs: 300, decidedMs: 400, routed: false },
-        { id: 'decided after the opening', sentMs: 4_900, decidedMs: 5_200, routed: true },
-        { id: 'open', sentMs: 5_200, decidedMs: 5_300, routed: true },
+        { id: 'before', sentMs: 50, answeredMs: 90, routed: true },
+        { id: 'during the closing', sentMs: 150, answeredMs: 160, routed: true },
+        { id: 'closed', sentMs: 300, answeredMs: 400, routed: false },
+        { id: 'decided after the opening', sentMs: 4_900, answeredMs: 5_200, routed: true },
+        { id: 'open', sentMs: 5_200, answeredMs: 5_300, routed: true },
       ],
       arrivals: [
         { id: 'claimed before', sentMs: 50, atMs: 1_150 },
@@ -39,12 +39,12 @@ describe('the judge of barriers', () => {
     ],
     [
       'an event that was accepted after a closing, and routed',
-      { decisions: [{ id: 'e', sentMs: 201, decidedMs: 4_999, routed: true }] },
+      { decisions: [{ id: 'e', sentMs: 201, answeredMs: 4_999, routed: true }] },
       'ada/key: e was accepted after the answer of a closing, and routed',
     ],
     [
       'an event that was accepted after an opening, and not routed',
-      { decisions: [{ id: 'e', sentMs: 5_101, decidedMs: 5_102, routed: false }] },
+      { decisions: [{ id: 'e', sentMs: 5_101, answeredMs: 5_102, routed: false }] },
       'ada/key: e was accepted after the answer of an opening, and not routed',
     ],
     [

@@ -25,8 +25,8 @@ export interface Decision {
   readonly id: string;
   /** When it was handed to ingress: not before this it was accepted. */
   readonly sentMs: number;
-  /** By when the router was past it. */
-  readonly decidedMs: number;
+  /** When ingress answered: by then it was decided about. */
+  readonly answeredMs: number;
   readonly routed: boolean;
 }
 
@@ -77,8 +77,8 @@ export function judgeBarriers(histories: readonly History[], allowedMs: number):
     /** The turn that was applied all the time between two moments; undefined when none surely was. */
     const turnOf = (fromMs: number, toMs: number) =>
       turns.find(({ answeredMs, endMs }) => answeredMs < fromMs && toMs < endMs);
-    for (const { id, sentMs, decidedMs, routed } of decisions) {
-      const to = turnOf(sentMs, decidedMs)?.to;
+    for (const { id, sentMs, answeredMs, routed } of decisions) {
+      const to = turnOf(sentMs, answeredMs)?.to;
       if (to === 'open') judged.whileOpen++;
       if (to === 'closed') judged.whileClosed++;
       if (to === 'open' && !routed) blame(`${id} was accepted after the answer of an opening, and not routed`);

@@ -1,11 +1,15 @@
 import { publicId, tenantId } from '../../../src/core/ids/ids.ts';
+import { readPart } from '../../../src/part/inbox/find-part.ts';
+import { createPartInboxReader } from '../../../src/part/inbox/inbox-reader.ts';
+import { createFindRecordedSlot } from '../../../src/part/inbox/recorded-slot.ts';
+import { inboxRefOf } from '../../../src/part/inbox/ref-names.ts';
+import { partKeys } from '../../../src/part/keys.ts';
+import type { InboxRef } from '../../../src/plane/inbox-ref.ts';
 import { connectRedis, type RedisClient } from '../../../src/redis/client.ts';
-import type { InboxRef } from '../../../src/redis/inbox-store.ts';
-import { inboxKeys, integrationKeys, queueKeys } from '../../../src/redis/keys.ts';
+import { integrationKeys } from '../../../src/redis/keys.ts';
+import type { NamedScript } from '../../../src/redis/named-scripts.ts';
 import { createLogger } from '../../../src/telemetry/log.ts';
 import type { Sluice } from '../../support/sluice.ts';
-import { IS_PARTS } from './audit.ts';
-import { viewParts } from './barrier-part.ts';
 import type { Installation } from './installation.ts';
 import { createPublisher, type Publisher } from './publisher.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
@@ -43,9 +47,83 @@ export interface BarrierWorld {
     partner: Partner,
     marks: ReadonlyMap<string, string>,
   ) => Promise<{ readonly id: string; readonly groupKey: string }[]>;
-  /** Id of the event, as published → its stream id. */
-  readonly streamIds: (queue: string) => Promise<Map<string, string>>;
+  /** Id of the event, as published → its ref. */
+  readonly refs: (queue: string) => Promise<Map<string, string>>;
   readonly close: () => Promise<void>;
+}
+
+/** Before all refs. */
+const NONE = '0-0';
+const PAGE = 250;
+
+const READ_LIST: NamedScript = {
+  name: 'read-list',
+  source: "#!lua flags=no-writes\nreturn redis.call('HGET', KEYS[1], ARGV[1])",
+  keys: ['lists'],
+  listedKeys: undefined,
+  args: ['slot'],
+  takesMore: false,
+};
+
+/** What was routed, as the parts of the streams tell. */
+function viewRouted(
+  redis: RedisClient,
+  inboxOf: (partner: Partner, queue: string) => InboxRef,
+): Pick<BarrierWorld, 'newest' | 'routedSince' | 'refs'> {
+  const findSlot = createFindRecordedSlot(redis);
+  const reader = createPartInboxReader(redis, findSlot);
+
+  async function newestOf(inbox: InboxRef): Promise<string> {
+    const at = await findSlot(inbox);
+    if (at === undefined) throw new Error('no part');
+    // The list of a slot grows at its end: 6 bytes of the ms, 2 of the sequence.
+    const call = { keys: partKeys(at.part), args: { slot: at.slot } };
+    const list = (await redis.runNamedBuffers(READ_LIST, call)) as Buffer | null;
+    if (list === null || list.length <= 8) return NONE;
+    const [ms, sequence] = [list.readUIntBE(list.length - 8, 6), list.readUInt16BE(list.length - 2)];
+    return inboxRefOf(ms.toString(16).padStart(11, '0') + sequence.toString(16).padStart(4, '0'));
+  }
+
+  async function listSince(inbox: InboxRef, mark: string): Promise<{ id: string; groupKey: string }[]> {
+    const found: { id: string; groupKey: string }[] = [];
+    let cursor = mark === NONE ? undefined : Buffer.from(mark).toString('base64url');
+    do {
+      const page = await reader.list(inbox, { limit: PAGE, cursor });
+      if (page.answer !== 'OK') throw new Error(page.answer);
+      found.push(...page.events.map(({ ref, groupKey = '' }) => ({ id: ref, groupKey })));
+      cursor = page.cursor;
+    } while (cursor !== undefined);
+    return found;
+  }
+
+  return {
+    newest: async (partner, queues) =>
+      new Map(await Promise.all(queues.map(async queue => [queue, await newestOf(inboxOf(partner, queue))] as const))),
+    routedSince: async (partner, marks) =>
+      (await Promise.all([...marks].map(([queue, mark]) => listSince(inboxOf(partner, queue), mark)))).flat(),
+    refs: async queue => {
+      const part = await readPart(redis, tenantId(PRODUCER), queue);
+      if (part === undefined) throw new Error('no part');
+      const refs = new Map<string, string>();
+      for (let after = NONE; ; ) {
+        const entries = (await redis.call(
+          'xrange',
+          partKeys(part).log,
+          `(${after}`,
+          '+',
+          'COUNT',
+          1_000,
+        )) as unknown as [string, string[]][];
+        for (const [id, fields] of entries) {
+          const [ms, sequence] = id.split('-').map(Number) as [number, number];
+          const ref = ms.toString(16).padStart(11, '0') + sequence.toString(16).padStart(4, '0');
+          refs.set((JSON.parse(fields[fields.indexOf('m') + 1] as string) as { i: string }).i, inboxRefOf(ref));
+          after = id;
+        }
+        if (entries.length < 1_000) return refs;
+      }
+    },
+  };
 }
 
 /** Sets the world up and waits until it is applied: the levers `partner` → group keys are open. */
@@ -77,29 +155,14 @@ export async function openBarrierWorld(
   await waitForAll(cluster, 'activation', PRODUCER, 'Effective');
   for (const partner of PARTNERS) await waitForAll(cluster, 'subscription', partner, 'Live');
 
-  const logs = new Map<string, string>();
   const inboxes = new Map<string, InboxRef>();
   for (const partner of PARTNERS) {
     for (const queue of QUEUES) {
       const sub = publicId('Subscription', partner, `${PRODUCER}-${queue}`);
       const inc = String(await redis.call('hget', integrationKeys(integrationOf(partner)).sub(sub), 'inc'));
-      logs.set(endpointOf(partner, queue), inboxKeys(integrationOf(partner), sub, inc).log);
       inboxes.set(endpointOf(partner, queue), { integration: integrationOf(partner), sub, inc });
     }
   }
-  const logOf = (partner: Partner, queue: string) => logs.get(endpointOf(partner, queue)) as string;
-
-  type Entry = readonly [id: string, fields: readonly string[]];
-  /** All entries of a Redis Stream after `from`, in parts. */
-  async function readAll(key: string, from: string): Promise<Entry[]> {
-    const entries: Entry[] = [];
-    for (let after = from; ; after = entries.at(-1)?.[0] as string) {
-      const part = (await redis.call('xrange', key, `(${after}`, '+', 'COUNT', 1_000)) as unknown as Entry[];
-      entries.push(...part);
-      if (part.length < 1_000) return entries;
-    }
-  }
-
   const publishers = new Map(
     QUEUES.map(queue => [queue, createPublisher({ ingressUrl, producer: PRODUCER, queue, key: KEY })]),
   );
@@ -107,34 +170,7 @@ export async function openBarrierWorld(
     redis,
     receiver,
     publisherOf: queue => publishers.get(queue) as Publisher,
-    newest: async (partner, queues) => {
-      const last = queues.map(async queue => {
-        const [entry] = (await redis.call(
-          'xrevrange',
-          logOf(partner, queue),
-          '+',
-          '-',
-          'COUNT',
-          1,
-        )) as unknown as Entry[];
-        return [queue, (entry?.[0] as string | undefined) ?? '0-0'] as const;
-      });
-      return new Map(await Promise.all(last));
-    },
-    routedSince: async (partner, marks) => {
-      const parts = await Promise.all([...marks].map(([queue, id]) => readAll(logOf(partner, queue), id)));
-      return parts.flat().map(([id, [, groupKey = '']]) => ({ id, groupKey }));
-    },
-    streamIds: async queue => {
-      const gen = String(await redis.call('hget', queueKeys(tenantId(PRODUCER), queue).meta, 'gen'));
-      const entries = await readAll(queueKeys(tenantId(PRODUCER), queue, gen).bodies, '0-0');
-      return new Map(
-        entries.map(([id, fields]) => [(JSON.parse(fields[fields.indexOf('m') + 1] as string) as { i: string }).i, id]),
-      );
-    },
-    ...(IS_PARTS
-      ? viewParts(redis, PRODUCER, (partner, queue) => inboxes.get(endpointOf(partner, queue)) as InboxRef)
-      : {}),
+    ...viewRouted(redis, (partner, queue) => inboxes.get(endpointOf(partner, queue)) as InboxRef),
     close: async () => {
       await Promise.all([...publishers.values()].map(publisher => publisher.close()));
       await redis.close();

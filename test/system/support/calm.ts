@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RedisServer } from '../../support/redis/server.ts';
-import { IS_PARTS } from './audit.ts';
 
 /**
  * Returns how many keys Redis has changed since its start, without the heartbeats of dispatchers, which are the only commands
@@ -9,8 +8,7 @@ import { IS_PARTS } from './audit.ts';
 export async function writesOf(redis: Pick<RedisServer, 'command'>): Promise<number> {
   const info = String(await redis.command('INFO', 'persistence', 'commandstats'));
   const read = (pattern: RegExp) => Number(pattern.exec(info)?.[1] ?? 0);
-  const changes = read(/rdb_changes_since_last_save:(\d+)/);
-  return IS_PARTS ? changes - read(/cmdstat_zadd:calls=(\d+)/) : changes;
+  return read(/rdb_changes_since_last_save:(\d+)/) - read(/cmdstat_zadd:calls=(\d+)/);
 }
 
 /** What was counted of an event is folded some seconds after it, and once more looked for. */

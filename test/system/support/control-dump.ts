@@ -55,11 +55,8 @@ export function controlLines(dump: RedisDump, keys: SealKeys): string[] {
     if (tell === undefined || isForgotten(hash)) return [];
     return tell(hash, key.replace(/^.*:/, ''), keys).flatMap(told => (gone.has(told) ? [] : [`${key}: ${told}`]));
   });
-  const gates = [...dump.sorted]
-    .filter(([key]) => key.endsWith(':gates'))
-    .flatMap(([key, members]) => Object.keys(members).map(member => `${key}: ${member.replace('\0', ' → ')}`));
   const tenants = (dump.sets.get(CLUSTER_KEYS.tenants) ?? []).map(tenant => `${CLUSTER_KEYS.tenants}: ${tenant}`);
-  return [...lines, ...gates, ...tenants].toSorted();
+  return [...lines, ...tenants].toSorted();
 }
 
 /** Reads the control state of a whole Redis (no Cluster). @param process any of this test run: they share the root key */

@@ -1,16 +1,15 @@
+import type { Replays } from '../../../src/accounts/replays.ts';
 import { publicId } from '../../../src/core/ids/ids.ts';
 import { createPartInboxReader } from '../../../src/part/inbox/inbox-reader.ts';
 import { createFindRecordedSlot } from '../../../src/part/inbox/recorded-slot.ts';
 import { createPartInboxOperations } from '../../../src/part/owner/operations.ts';
 import { createPartReplayInboxes } from '../../../src/part/owner/replays.ts';
+import type { InboxOperations } from '../../../src/plane/inbox-operations.ts';
+import type { InboxReader } from '../../../src/plane/inbox-reader.ts';
+import type { InboxRef } from '../../../src/plane/inbox-ref.ts';
 import type { RedisClient } from '../../../src/redis/client.ts';
-import { createHintIndex } from '../../../src/redis/hints.ts';
-import { createInboxOperations, type InboxOperations } from '../../../src/redis/inbox-operations.ts';
-import { createInboxReader, type InboxReader } from '../../../src/redis/inbox-reader.ts';
-import { createInboxStore, type InboxRef } from '../../../src/redis/inbox-store.ts';
-import type { Replays } from '../../../src/redis/replays.ts';
+import { integrationKeys } from '../../../src/redis/keys.ts';
 import { openReplays } from '../../../src/roles/replays.ts';
-import { IS_PARTS } from './audit.ts';
 import { PRODUCER, SUBSCRIPTION } from './small-world.ts';
 
 /** Inboxes of partners as the facade sees them. */
@@ -22,13 +21,6 @@ export interface Inboxes {
 }
 
 export function openInboxes(redis: RedisClient, nowMs: () => number): Inboxes {
-  if (!IS_PARTS) {
-    return {
-      reader: createInboxReader(redis),
-      operations: createInboxOperations({ redis, nowMs, lower: createHintIndex(redis, 'd').lower }),
-      replays: (of = { redis, nowMs }) => openReplays(of.redis, of.nowMs),
-    };
-  }
   const findSlot = createFindRecordedSlot(redis);
   return {
     reader: createPartInboxReader(redis, findSlot),
@@ -41,6 +33,6 @@ export function openInboxes(redis: RedisClient, nowMs: () => number): Inboxes {
 export async function inboxOfPartner(redis: RedisClient, partner: string): Promise<InboxRef> {
   const integration = publicId('Integration', PRODUCER, partner);
   const sub = publicId('Subscription', partner, SUBSCRIPTION);
-  const { inc = '' } = (await createInboxStore(redis).readSubscription(integration, sub)) ?? {};
+  const { inc = '' } = await redis.readHash(integrationKeys(integration).sub(sub));
   return { integration, sub, inc };
 }

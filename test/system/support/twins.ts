@@ -5,17 +5,17 @@ import { connect } from '../../../src/kube/client.ts';
 import type { AnyObject } from '../../../src/kube/object.ts';
 import { NAMESPACES, type Resource, resourceOf, SECRETS } from '../../../src/kube/resource.ts';
 import { connectRedis, type RedisClient } from '../../../src/redis/client.ts';
+import { HINT_PARTITIONS } from '../../../src/redis/keys.ts';
 import { createLogger } from '../../../src/telemetry/log.ts';
 import { dumpRedis } from '../../model/state/redis-dump.ts';
-import { IS_PARTS } from './audit.ts';
 import type { Installation } from './installation.ts';
 import { activation, ingressKey, integration, type Manifest, pkg, stream, subscription, tenant } from './world.ts';
 
-/** A producer with its partner's workspace; a twin is called the same as another in everything but these two. */
 /** Counts by the minute, when a part was swept, and what an account was told of them: what was folded is dropped at a time of its own. */
-const COUNTS = ['arrived', 'passed', 'traffic', ...(IS_PARTS ? ['in', 'out', 'used', 'tidied'] : [])];
-const COUNTED = IS_PARTS ? /^\{a:[^}]*\}:(seen|grants)$/ : /^$/;
+const COUNTS = ['arrived', 'passed', 'traffic', 'in', 'out', 'used', 'tidied'];
+const COUNTED = /^\{a:[^}]*\}:(seen|grants)$/;
 
+/** A producer with its partner's workspace; a twin is called the same as another in everything but these two. */
 export interface Twin {
   readonly producer: string;
   readonly partner: string;
@@ -74,7 +74,7 @@ export interface Names {
 
 /**
  * Everything that is not theirs: each key of Redis with its content, each object with the version that any write would
- * change. Left out is what belongs to nobody: hints, the list of tenants, the Lease.
+ * change. Left out is what belongs to nobody: hints of replays, the list of tenants, the Lease.
  */
 export interface Outside {
   readonly look: () => Promise<{
@@ -96,7 +96,7 @@ export async function openOutside({ cluster, redis: server }: Installation, name
       `{a:${publicId('Account', '', name)}}`,
       ...names.integrations.map(each => `{i:${publicId('Integration', name, each)}}`),
     ]),
-    ...['r', 'd', 'a'].flatMap(kind => Array.from({ length: 16 }, (_, n) => `{${kind}:${n}}`)),
+    ...Array.from({ length: HINT_PARTITIONS }, (_, n) => `{a:${n}}`),
     '{c}',
   ];
   const resources: Resource[] = [...Object.values(KINDS).map(resourceOf), NAMESPACES, SECRETS];

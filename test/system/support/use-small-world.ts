@@ -4,7 +4,7 @@ import { type Installation, install } from './installation.ts';
 import type { Publisher } from './publisher.ts';
 import { type Running, settle } from './small-world.ts';
 
-export const ROLES = ['controller', 'ingress', 'router', 'dispatcher'] as const satisfies readonly SluiceRole[];
+export const ROLES = ['controller', 'ingress', 'dispatcher'] as const satisfies readonly SluiceRole[];
 
 /** A small world and the processes that serve it. */
 export interface ServedWorld extends Installation, Running {

@@ -10,7 +10,7 @@ export const control: AlertGroup = {
       severity: 'critical',
       summary: 'No controller is the leader.',
       impact:
-        'Changes to custom resources are not applied. REST calls that wait for a change respond with 503. Events continue to flow.',
+        'Changes to custom resources are not applied. REST calls that wait for a change respond with 503. Events continue to flow, unless control data in Redis is lost (SluiceControlDataMissing).',
       steps: [
         'Run `kubectl -n sluice-system get lease sluice-controller -o yaml` to find the holder of the Lease.',
         'Check the log of the controllers for the message `role cannot work`. The reason `LeaseUnavailable` indicates a problem with the API server, missing permissions for the Lease, or a missing namespace.',
@@ -25,7 +25,7 @@ export const control: AlertGroup = {
       impact:
         'Changes to custom resources are not applied. REST calls that wait for a change respond with 503. Events continue to flow. Deletions are still completed within about two minutes.',
       steps: [
-        `Run \`${logsOf('controller')}\` to find the message \`role cannot work\`, or call \`GET /readyz\` on their ops port. The reason is \`TermNotStarted\`, \`ForeignRedis\`, or \`NewerRedisFormat\`.`,
+        `Run \`${logsOf('controller')}\` to find the message \`role cannot work\`, or call \`GET /readyz\` on their ops port. The reason is \`TermNotStarted\`, \`ForeignRedis\`, or \`UnsupportedRedisFormat\`.`,
         'Run `kubectl -n sluice-system describe lease sluice-controller`. It shows an Event for each replica that released the Lease after one minute of failures.',
         'Check the alerts for Redis, and check that the API server responds. Before the controller starts to reconcile, it lists all kinds and reads the namespace `kube-system`.',
       ],

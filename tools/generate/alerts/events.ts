@@ -36,7 +36,7 @@ export const ingress: AlertGroup = {
       summary: 'A stream has reached its quota.',
       impact: 'The producer receives 429 `queue_full` until the retention period of some events ends.',
       steps: [
-        'Run `redis-cli --bigkeys` to find the largest queue, which has the name `{q:<workspace>:<stream>}`. The producer of this stream receives the 429 responses.',
+        'Run `redis-cli --bigkeys` to find the largest keys. Their names begin with `{q:<workspace>:<stream>:0}`. The producer of this stream receives the 429 responses.',
         'Decrease `spec.retention` of the stream. If Redis has enough memory, you can also increase `SLUICE_QUEUE_MAX_BYTES` of the controller.',
       ],
     },
@@ -51,37 +51,41 @@ export const routing: AlertGroup = {
       expr: `max ${by()} (sluice_work_overdue_seconds{index="queues"}) > 30`,
       for: '2m',
       severity: 'critical',
-      summary: 'Queues have been waiting to be routed for more than 30 seconds.',
-      impact: 'The events in these queues are kept, but they are not delivered until they are routed.',
+      summary:
+        'Stored events have been waiting for more than 30 seconds to be routed or removed, and no dispatcher does it.',
+      impact:
+        'New events of most streams are still routed when they are stored. Events that are waiting are kept, but they are not delivered. Events whose retention period has ended keep using memory.',
       steps: [
-        `Run \`${podsOf('router')}\` to check that the routers are running and ready. Check their log for the message \`work failed, tried again\`, which contains the queue.`,
-        'Check `sluice_work_due{index="queues"}`. If the value stays at one, the problem affects a single queue. If the value is high, add routers.',
-        'If events are in parts (`SLUICE_LAYOUT=parts`), check the dispatchers instead. If `sluice_dispatcher_parts_held{cause="control_data"}` is above zero, the controller has to write control data to Redis again (SluiceNoLeader, SluiceLeaderIdle).',
+        `Run \`${podsOf('dispatcher')}\` to check that the dispatchers are running and ready. One dispatcher is the home of each part: it routes stored events and removes expired events.`,
+        'Check `sluice_work_due{index="queues"}`. If the value stays at one, the problem affects a single part. If the value is high, add dispatchers.',
+        'Run the query `sum by (cause) (sluice_dispatcher_parts_held)` to find out why events are not routed when they are stored. For the cause `control_data`, see SluiceControlDataMissing.',
+      ],
+    },
+    {
+      name: 'SluiceControlDataMissing',
+      expr: `max ${by()} (sluice_dispatcher_parts_held_seconds{cause="control_data"}) > 30`,
+      for: '2m',
+      severity: 'critical',
+      summary: 'Control data of streams is missing in Redis and has not been written again.',
+      impact:
+        'Ingress responds with 503 for these streams, or stores their events without routing them. Stored events are kept, but they are not delivered.',
+      steps: [
+        `Run \`${podsOf('controller')}\` to check that the controllers are running. Only the leader writes control data, so also check SluiceNoLeader and SluiceLeaderIdle.`,
+        `Run \`${logsOf('controller')}\` to find the message \`cannot reconcile; retrying\`. It contains the object whose control data cannot be written, and the error.`,
+        'Find out why the data was lost. For example, Redis was emptied, restored from a backup, or it failed over to a delayed replica.',
       ],
     },
     {
       name: 'SluiceRoutingLate',
-      expr: `${p99('sluice_router_lag_seconds')} > 30`,
+      expr: `max ${by()} (sluice_dispatcher_parts_held_seconds{cause=~"wide_event|catching_up"}) > 60`,
       for: '10m',
       severity: 'warning',
-      summary: 'Events are routed more than 30 seconds after they were accepted.',
-      impact: 'Partners receive events late.',
+      summary: 'Dispatchers have been catching up on stored events of a stream for more than one minute.',
+      impact: 'Partners receive the events of this stream late.',
       steps: [
-        'Run the query `sum by (cause) (rate(sluice_router_token_waits_total[5m]))`. If it is above zero, an account does not have enough tokens (SluiceAccountsOutOfTokens).',
-        'If `sluice_router_held_total{cause="unreachable"}` increases, a part of Redis does not respond.',
-        'Otherwise, check the CPU usage of the routers and of Redis. Only one router can process a queue at a time. If a stream is too large for one router, split it into several streams.',
-      ],
-    },
-    {
-      name: 'SluiceRouterFailing',
-      expr: `sum ${by()} (rate(sluice_router_failures_total[5m])) > 0.2`,
-      for: '10m',
-      severity: 'warning',
-      summary: 'Routers fail to process queues. They retry automatically.',
-      impact: 'Events in the affected queues are delayed. No events are lost.',
-      steps: [
-        `Run \`${logsOf('router')}\` to find the message \`work failed, tried again\`, which contains the queue and the error.`,
-        'Check the alerts for Redis.',
+        'Run the query `sum by (cause) (sluice_dispatcher_parts_held)`. For the cause `wide_event`, an event has more than 1,000 receiving subscriptions, so it is routed in several steps.',
+        'Run the query `rate(sluice_dispatcher_routed_total[5m])`. If it is zero, see SluiceRoutingStuck and SluiceDispatcherFailing.',
+        'Otherwise, check the CPU usage of Redis. All events of a stream are routed by one Redis node. If a stream is too large for it, split it into several streams.',
       ],
     },
     {
@@ -92,7 +96,7 @@ export const routing: AlertGroup = {
       summary: 'Accounts have used all of their tokens.',
       impact: 'Events of the affected streams are kept. They are routed after the accounts have tokens again.',
       steps: [
-        'Run `kubectl get accounts` to find the accounts. Their conditions have the reason `InsufficientTokens`.',
+        'Run `kubectl get accounts` to find the accounts. Their conditions have the reason `InsufficientTokens`. The number of streams with waiting events is `sum(sluice_dispatcher_parts_held{cause="tokens"})`.',
         'Increase `spec.includedTokens` of the Account, or change its plan to `Metered`. Routing resumes automatically.',
       ],
     },
@@ -104,16 +108,26 @@ export const delivery: AlertGroup = {
   rules: [
     {
       name: 'SluiceDeliveryStuck',
-      expr: `max ${by()} (sluice_work_overdue_seconds{index=~"subscriptions|parts"}) > 30`,
+      expr: `max ${by()} (sluice_work_overdue_seconds{index="parts"}) > 30`,
       for: '2m',
       severity: 'critical',
-      summary:
-        'Subscriptions, or parts with their events, have been waiting for a dispatcher for more than 30 seconds.',
-      impact: 'The partners of these subscriptions do not receive events. The events are kept.',
+      summary: 'Streams with events to deliver have been waiting for a dispatcher for more than 30 seconds.',
+      impact: 'The partners of these streams do not receive events. The events are kept.',
       steps: [
         `Run \`${podsOf('dispatcher')}\` to check that the dispatchers are running and ready. Check their log for errors.`,
-        'If `sluice_dispatcher_attempts_in_flight` (or `sluice_dispatcher_claims`, if events are in parts) is close to 4,096 on each dispatcher, slow endpoints are using all slots. To resolve this, add dispatchers.',
-        'If events are in parts, run the query `sum by (instance, duty) (sluice_dispatcher_parts)`. Each stream has a part, and each part needs a dispatcher as its home.',
+        'Run the query `sum by (instance, duty) (sluice_dispatcher_parts)`. Each stream has a part, and each part needs a dispatcher as its home.',
+      ],
+    },
+    {
+      name: 'SluiceDispatcherFull',
+      expr: `max ${by()} (sluice_dispatcher_claims) > 3900`,
+      for: '5m',
+      severity: 'warning',
+      summary: 'A dispatcher has claimed almost as many events as it may claim, which is 4,096.',
+      impact: 'Events of its streams wait until other attempts have ended, unless another dispatcher sends them.',
+      steps: [
+        'Run the query `sum by (instance) (sluice_dispatcher_attempts_in_flight)`. If the value is high, slow endpoints are using the claims. To resolve this, add dispatchers.',
+        'If the value is low, results are written too slowly. Check SluiceRedisSlow, and the CPU usage of the dispatcher.',
       ],
     },
     {
@@ -132,10 +146,11 @@ export const delivery: AlertGroup = {
       expr: `sum ${by()} (rate(sluice_dispatcher_failures_total[5m])) > 0.2`,
       for: '10m',
       severity: 'warning',
-      summary: 'Dispatchers fail to process subscriptions. They retry automatically.',
-      impact: 'The affected subscriptions do not receive events. No events are lost.',
+      summary: 'Dispatchers fail to process streams or subscriptions. They retry automatically.',
+      impact: 'The affected events are routed, delivered, or removed late. No events are lost.',
       steps: [
-        `Run \`${logsOf('dispatcher')}\` to find the message \`work failed, tried again\`, which contains the subscription and the error. If events are in parts, set \`SLUICE_LOG_LEVEL=debug\` to find the messages with the name of the queue and the error.`,
+        `Run \`${logsOf('dispatcher')}\` to find the error. If \`SLUICE_LOG_LEVEL\` is \`debug\`, the log contains each failure, with the name of the queue.`,
+        'Check the alerts for Redis.',
         'The message `subscription could not be opened` means that the dispatcher and the controller use different root keys.',
       ],
     },
@@ -210,7 +225,7 @@ export const delivery: AlertGroup = {
       summary: 'More than 10,000 deliveries are waiting, and the number is increasing.',
       impact: 'Partners receive events late.',
       steps: [
-        'Run the query `max by (index) (sluice_work_waiting{index=~"subscriptions|parts"})`. If only a few subscriptions or parts are waiting, their endpoints are slow or failing.',
+        'Run the query `max(sluice_work_waiting{index="parts"})`. It is the number of streams with events to deliver. If there are only a few, the endpoints of their subscriptions are slow or failing.',
         'If many are waiting and the dispatchers use all of their CPU, add dispatchers.',
       ],
     },

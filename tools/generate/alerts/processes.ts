@@ -2,20 +2,15 @@ import { IMPAIRMENTS } from '../../../src/telemetry/role-health.ts';
 import { type AlertGroup, by, INSTALLATION, p99, share } from './alert-rule.ts';
 
 /** Every installation needs these roles; the facade is optional. */
-const NEEDED_ROLES = ['controller', 'ingress', 'router', 'dispatcher'];
+const NEEDED_ROLES = ['controller', 'ingress', 'dispatcher'];
 
 /** Installations that were there in the last hour. */
 const KNOWN = `group ${by()} (last_over_time(sluice_build_info[1h]))`;
 
 const named = (role: string, installations: string) => `label_replace(${installations}, "role", "${role}", "", "")`;
 
-/** Where events are in parts nothing is left for routers to do. */
-const HAS_PARTS = `group ${by()} (last_over_time(sluice_dispatcher_parts[1h]))`;
-
-const isMissing = (role: string) => {
-  const unless = role === 'router' ? ` unless on (${INSTALLATION}) ${HAS_PARTS}` : '';
-  return named(role, `${KNOWN} unless on (${INSTALLATION}) (sluice_role_ready{role="${role}"} == 1)${unless}`);
-};
+const isMissing = (role: string) =>
+  named(role, `${KNOWN} unless on (${INSTALLATION}) (sluice_role_ready{role="${role}"} == 1)`);
 
 /** Nothing at all: only the matchers, if there are any, name the installation. */
 const NOTHING = named('any role', 'absent_over_time(sluice_build_info[1h])');
@@ -30,7 +25,7 @@ export const processes: AlertGroup = {
       severity: 'critical',
       summary: 'No replica of {{ $labels.role }} is ready.',
       impact:
-        'Without ingress, events are rejected. Without a dispatcher or, unless events are in parts, a router, events are kept and delayed. Without a controller, changes to custom resources are not applied, but events continue to flow. Without a facade, the REST API is unavailable.',
+        'Without ingress, events are rejected. Without a dispatcher, events are accepted and kept, but not delivered. Without a controller, changes to custom resources are not applied, but events continue to flow. Without a facade, the REST API is unavailable.',
       steps: [
         'Run `kubectl -n sluice-system get pods` to check the pods, and check their logs.',
         'If a pod is running but is not ready, call `GET /readyz` on its ops port to find the reason.',
@@ -123,7 +118,7 @@ export const redis: AlertGroup = {
       severity: 'critical',
       summary: 'A process is not connected to Redis.',
       impact:
-        'If Redis is unavailable, ingress responds with 503, and events are not routed or delivered. Events that ingress accepted with 202 are stored on disk. Routing and delivery resume automatically.',
+        'If Redis is unavailable, ingress responds with 503, and events are not delivered. Events that ingress accepted with 202 are stored on disk. Delivery resumes automatically.',
       steps: [
         'Run `redis-cli PING` on the host of the process, with the address from `SLUICE_REDIS_URL`, to check that Redis responds. Check the log of Redis.',
         'If you use `appendfsync always`, Redis stops when the disk is full. Free up disk space and start Redis again.',
@@ -152,7 +147,7 @@ export const redis: AlertGroup = {
       steps: [
         'Run `redis-cli SLOWLOG GET` and `redis-cli --latency`. They also show commands from other users of the same Redis.',
         'If you use `appendfsync always`, each write waits for the disk. Check the latency of the disk.',
-        'Redis uses a single core. If its CPU usage is close to 100 %, use a Redis Cluster to distribute the queues.',
+        'Redis uses a single core. If its CPU usage is close to 100 %, use a Redis Cluster to distribute the streams. Each stream stays on a single node.',
       ],
     },
     {

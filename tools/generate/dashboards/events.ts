@@ -15,7 +15,7 @@ export const EVENT_ROWS: readonly PanelRow[] = [
       {
         title: 'Open deliveries',
         description:
-          'The total for all subscriptions with an active endpoint. If there are more than about 64 subscriptions or parts, the value is an estimate.',
+          'The total for all subscriptions with an active endpoint. If there are more than 64 streams, the value is an estimate.',
         unit: 'short',
         stat: true,
         queries: { 'max(sluice_dispatcher_open_deliveries)': 'open' },
@@ -45,8 +45,7 @@ export const EVENT_ROWS: readonly PanelRow[] = [
         unit: 'ops',
         queries: {
           [rate('sluice_ingress_events_total{result=~"accepted|missing_group_key"}')]: 'accepted',
-          [`${rate('sluice_router_routed_total')} or ${rate('sluice_ingress_routed_total')} + ${rate('sluice_dispatcher_routed_total')}`]:
-            'routed',
+          [`${rate('sluice_ingress_routed_total')} + ${rate('sluice_dispatcher_routed_total')}`]: 'routed',
           [rate('sluice_dispatcher_events_total{result="delivered"}')]: 'delivered',
           [rate('sluice_dispatcher_events_total{result="dead"}')]: 'dead',
         },
@@ -59,13 +58,11 @@ export const EVENT_ROWS: readonly PanelRow[] = [
       },
       {
         title: 'Not routed',
-        description:
-          'Subscribed integrations that did not receive an event, grouped by reason. If events are in parts, events that nobody received.',
+        description: 'Events that no subscription receives, and events that expired before they were routed.',
         unit: 'ops',
         queries: {
-          [['router', 'ingress', 'dispatcher']
-            .map(role => rate(`sluice_${role}_not_routed_total`, 'reason'))
-            .join(' or ')]: '{{reason}}',
+          [['ingress', 'dispatcher'].map(role => rate(`sluice_${role}_not_routed_total`, 'reason')).join(' or ')]:
+            '{{reason}}',
         },
       },
       {
@@ -109,41 +106,7 @@ export const EVENT_ROWS: readonly PanelRow[] = [
     ],
   },
   {
-    title: 'Router (SLUICE_LAYOUT=queues)',
-    panels: [
-      {
-        title: 'Age of events at routing',
-        description: 'The age of the oldest event of each batch.',
-        unit: 's',
-        queries: quantiles('sluice_router_lag_seconds'),
-      },
-      {
-        title: 'Batches',
-        description: 'Routed batches, and the reasons why other batches are waiting.',
-        unit: 'ops',
-        queries: {
-          [rate('sluice_router_batches_total')]: 'routed',
-          [rate('sluice_router_held_total', 'cause')]: 'held: {{cause}}',
-          [rate('sluice_router_token_waits_total', 'cause')]: 'tokens: {{cause}}',
-          [rate('sluice_router_failures_total')]: 'failed',
-        },
-      },
-      {
-        title: 'Tokens',
-        description: 'Tokens charged for routed events.',
-        unit: 'ops',
-        queries: { [rate('sluice_router_tokens_total')]: 'tokens' },
-      },
-      {
-        title: 'Events',
-        description: 'Events read by routers.',
-        unit: 'ops',
-        queries: { [rate('sluice_router_events_total')]: 'events' },
-      },
-    ],
-  },
-  {
-    title: 'Parts (SLUICE_LAYOUT=parts)',
+    title: 'Parts',
     panels: [
       {
         title: 'Parts',
@@ -156,6 +119,12 @@ export const EVENT_ROWS: readonly PanelRow[] = [
         description: 'Parts whose events are stored but not routed for now, grouped by cause.',
         unit: 'short',
         queries: { 'sum by (cause) (sluice_dispatcher_parts_held)': '{{cause}}' },
+      },
+      {
+        title: 'Time held back',
+        description: 'How long the longest part has been held back, grouped by cause.',
+        unit: 's',
+        queries: { 'max by (cause) (sluice_dispatcher_parts_held_seconds)': '{{cause}}' },
       },
       {
         title: 'Routed later',

@@ -3,7 +3,7 @@ import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObj
 import { VERSION } from '../../../src/config/version.ts';
 import { type OpenApiDocument, tidySchema } from '../../../src/facade/openapi.ts';
 import { createProblemResponses } from '../../../src/facade/problem-responses.ts';
-import { SANDBOX_LIMITS } from '../../../src/redis/sandbox-store.ts';
+import { SANDBOX_LIMITS } from '../../../src/part/sandbox/sandbox-store.ts';
 import { table } from '../markdown.ts';
 import { EVENT_ROUTES, type EventRoute } from './event-routes.ts';
 import { renderTag } from './rest.ts';

@@ -1,4 +1,3 @@
-import type { Layout } from '../../../src/config/layout.ts';
 import { createAuditMetrics } from '../../../src/controller/audit/audit-metrics.ts';
 import { createControllerMetrics } from '../../../src/controller/engine/controller-metrics.ts';
 import { createEventMetrics } from '../../../src/controller/engine/event-metrics.ts';
@@ -8,14 +7,14 @@ import { createDeliveryMetrics } from '../../../src/controller/kinds/subscriptio
 import { registerObjectMetrics, registerRuntimeMetrics } from '../../../src/controller/state-metrics.ts';
 import { createDispatcherMetrics } from '../../../src/dataplane/dispatcher/dispatcher-metrics.ts';
 import { createIngressMetrics, createPartIngressMetrics } from '../../../src/dataplane/ingress/ingress-metrics.ts';
-import { createSandboxMetrics } from '../../../src/dataplane/ingress/sandbox-metrics.ts';
+import { createSandboxMetrics } from '../../../src/dataplane/ingress/sandbox/sandbox-metrics.ts';
 import { createPartMetrics } from '../../../src/dataplane/parts/part-metrics.ts';
-import { createRouterMetrics } from '../../../src/dataplane/router/router-metrics.ts';
 import { createFacadeMetrics } from '../../../src/facade/facade-metrics.ts';
+import { registerBacklog } from '../../../src/hints/work-metrics.ts';
 import { createKubeMetrics } from '../../../src/kube/kube-metrics.ts';
+import { registerWorkMetrics } from '../../../src/part/survey/work-metrics.ts';
 import type { RedisClient } from '../../../src/redis/client.ts';
 import { createRedisMetrics, registerRedisGauges } from '../../../src/redis/redis-metrics.ts';
-import { registerBacklogMetrics, registerWorkMetrics } from '../../../src/redis/work-metrics.ts';
 import { createRegistry, type Registry } from '../../../src/telemetry/metrics.ts';
 import { registerProcessMetrics, registerRoleHealth } from '../../../src/telemetry/process-metrics.ts';
 import { createCertificateMetrics } from '../../../src/tls/certificate-metrics.ts';
@@ -31,9 +30,6 @@ const AWAY = {
 } as unknown as RedisClient;
 const SOURCES = { redis: AWAY, nowMs: () => 0 };
 
-/** Headings of metrics that only exist where events are stored in one of two ways. */
-const inLayout = (role: string, layout: Layout) => `${role} (\`SLUICE_LAYOUT=${layout}\`)`;
-
 /** Registers the same metrics as the roles do, by role. */
 const REGISTER: Readonly<Record<string, (registry: Registry) => unknown>> = {
   'All processes': registry => {
@@ -41,7 +37,7 @@ const REGISTER: Readonly<Record<string, (registry: Registry) => unknown>> = {
     registerRoleHealth(registry, {});
     createRedisMetrics(registry);
     registerRedisGauges(registry, AWAY);
-    registerWorkMetrics(registry, SOURCES);
+    registerWorkMetrics(registry, { ...SOURCES, survey: async () => undefined });
     createCertificateMetrics(registry);
   },
   'Controller and facade': createKubeMetrics,
@@ -62,23 +58,21 @@ const REGISTER: Readonly<Record<string, (registry: Registry) => unknown>> = {
   ingress: registry => {
     createIngressMetrics(registry);
     createSandboxMetrics(registry);
+    createPartIngressMetrics(registry);
   },
-  [inLayout('ingress', 'parts')]: createPartIngressMetrics,
-  [inLayout('router', 'queues')]: createRouterMetrics,
   dispatcher: registry => {
     createDispatcherMetrics(
       registry,
       () => 0,
       () => 0,
     );
-    registerBacklogMetrics(registry, SOURCES);
-  },
-  [inLayout('dispatcher', 'parts')]: registry =>
+    registerBacklog(registry, async () => undefined);
     createPartMetrics(
       registry,
       () => 0,
       () => {},
-    ),
+    );
+  },
 };
 
 /** Metrics that prom-client has for every Node process. They differ by platform, so one sentence covers them. */
@@ -95,7 +89,6 @@ export async function renderMetrics(): Promise<string> {
   return [
     '# Metrics',
     "Metrics from all roles in a process are exposed at `GET /metrics` on `SLUICE_OPS_PORT`, in the Prometheus text format. All durations are measured in seconds. Since there are no labels for workspaces, streams, subscriptions, events, or addresses, the number of series doesn't grow with usage. Note that series whose label values aren't known in advance (e.g. status codes) will only appear after their first increment.",
-    'Metrics below a heading with a `SLUICE_LAYOUT` only exist if events are stored that way. All others always do.',
     'See also the [alerts](runbooks.md), [traces and logs](telemetry.md), and the Grafana dashboard in `config/dashboards`.',
     'Default Node.js metrics are available for every process as well: `process_*` for CPU, memory, open files, and start time, and `nodejs_*` for the event loop, garbage collection, and heap.',
     ...sections,

@@ -48,7 +48,6 @@ export const ELSEWHERE: readonly Variable[] = [
   'SLUICE_INGRESS_PORT',
   'SLUICE_FACADE_PORT',
   'SLUICE_OPS_PORT',
-  'SLUICE_LAYOUT',
 ];
 
 /** Variables in the ConfigMap. */

@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { listConditions } from '../../../../test/support/controller/list-conditions.ts';
 import { createTestContext, objectOf } from '../../../../test/support/controller/test-context.ts';
+import { createTestPart, event } from '../../../../test/support/part/part.ts';
 import { publicId } from '../../../core/ids/ids.ts';
-import { createControlStore } from '../../../redis/control-store.ts';
-import type { Hint } from '../../../redis/hints.ts';
-import { createLedgerStore } from '../../../redis/ledger-store.ts';
+import { createPartsControl } from '../../../part/control/parts-control.ts';
+import { createTokens } from '../../../part/tokens/tokens.ts';
+import { createControlRecord } from '../../../record/control-store.ts';
 import { onEachRedis } from '../../../redis/testing/each-redis.ts';
 import { createRegistry } from '../../../telemetry/metrics.ts';
 import type { Cached } from '../../caches/caches.ts';
@@ -14,12 +15,12 @@ import { finalizeAccount, reconcileAccount } from './reconcile.ts';
 import { createShortages } from './shortages.ts';
 
 const NOW_MS = 1_800_000_000_000;
+const TOKEN_BYTES = 16_384;
 
 onEachRedis(redis => {
   function start() {
     const name = `acct-${randomUUID()}`;
     const account = publicId('Account', '', name);
-    const hints: Hint[] = [];
     const news: [string, boolean][] = [];
     const registry = createRegistry();
     const shortages = createShortages({
@@ -28,17 +29,12 @@ onEachRedis(redis => {
       onNews: (...told) => news.push(told),
     });
     const context = {
-      control: createControlStore(redis()),
-      queueHints: {
-        lower: async (lowered: readonly Hint[]) => {
-          hints.push(...lowered);
-        },
-      },
+      control: createPartsControl(redis(), createControlRecord(redis()), () => NOW_MS),
       shortages,
       fence: () => 1,
       nowMs: () => NOW_MS,
       explain: (error: unknown) => error,
-    } as Pick<Context, 'control' | 'queueHints' | 'shortages' | 'fence' | 'nowMs' | 'explain'> as Context;
+    } as Pick<Context, 'control' | 'shortages' | 'fence' | 'nowMs' | 'explain'> as Context;
     const reconcile = (includedTokens: number, plan: 'Free' | 'Metered' = 'Free') =>
       reconcileAccount(context)({ metadata: { name }, spec: { owners: [], plan, includedTokens } });
     const finalize = (includedTokens: number, workspaces: readonly Cached<'Workspace'>[]) =>
@@ -46,17 +42,23 @@ onEachRedis(redis => {
         metadata: { name },
         spec: { owners: [], plan: 'Free', includedTokens },
       });
-    const ask = (tokens: number) =>
-      createLedgerStore(redis()).reserve(account, NOW_MS, {
-        queue: 'ten_1:orders',
-        epoch: 1,
-        need: tokens,
-        amount: tokens,
-        integrations: [],
-        closely: true,
-      });
+    /** Sends one event that costs so much to a part of its own; returns how its part asks for tokens, and what comes of it. */
+    async function send(tokens: number): Promise<() => Promise<string>> {
+      const t = createTestPart(redis());
+      await t.setUp({ a: { send: 'held' } }, ['k']);
+      await t.change({ kind: 'meta', field: 'payer', value: account }, { kind: 'meta', field: 'plan', value: 'Free' });
+      await t.ingest(event('k', { body: Buffer.alloc(tokens * TOKEN_BYTES) }));
+      // Who advances it finds out how much it needs.
+      await t.advanceAll();
+      return async () => {
+        const { answer } = await createTokens(t.client).settle(t.part, NOW_MS);
+        await t.advanceAll();
+        return (await t.counts('a'))[1] === 1 ? 'routed' : answer;
+      };
+    }
+    const ask = async (tokens: number) => (await send(tokens))();
     const gauge = async () => /accounts_short (\d)/.exec(await registry.metrics())?.[1];
-    return { name, reconcile, finalize, ask, hints, news, gauge };
+    return { name, reconcile, finalize, send, ask, news, gauge };
   }
 
   describe('an account that is being deleted', () => {
@@ -71,60 +73,59 @@ onEachRedis(redis => {
       expect(answer.events).toMatchObject([{ type: 'Warning', reason: 'StillInUse' }]);
       expect(listConditions(answer)).toEqual(['Ready=False/StillInUse', 'Reconciling=True/Progressing']);
       expect(answer.conditions[0]?.message).toMatch(/Delete these workspaces: a, b$/);
-      expect(await ask(10)).toMatchObject({ answer: 'OK', tokens: 10 });
+      expect(await ask(10)).toBe('routed');
     });
 
     test('goes when its last workspace is on its way out, and asks nothing of Redis', async () => {
       const { name, finalize, ask } = start();
       expect(await finalize(10, [workspace('a', name, leaving), workspace('other', 'another')])).toBe('done');
-      expect(await ask(1)).toEqual({ answer: 'CLOSED' });
+      expect(await ask(1)).toBe('CLOSED');
     });
   });
 
   test('reports plan and tokens; an account that was never short is reported once', async () => {
-    const { name, reconcile, ask, news, hints } = start();
-    expect(await ask(1)).toEqual({ answer: 'CLOSED' });
+    const { name, reconcile, ask, news } = start();
+    expect(await ask(1)).toBe('CLOSED');
     expect((await reconcile(10)).requeueAfterMs).toBeUndefined();
     await reconcile(10);
     expect(news).toEqual([[name, false]]);
-    expect(hints.map(({ member }) => member)).toEqual(['ten_1:orders']);
-    expect(await ask(10)).toMatchObject({ answer: 'OK', tokens: 10 });
+    expect(await ask(10)).toBe('routed');
   });
 
   describe('short', () => {
-    test('is reported once, read again, and ends with a top-up that wakes what waited', async () => {
-      const { name, reconcile, ask, news, hints, gauge } = start();
+    test('is reported once, read again, and ends with a top-up', async () => {
+      const { name, reconcile, send, news, gauge } = start();
       await reconcile(2);
-      expect(await ask(3)).toEqual({ answer: 'SHORT' });
+      const ask = await send(3);
+      expect(await ask()).toBe('SHORT');
       for (let i = 0; i < 3; i++) expect((await reconcile(2)).requeueAfterMs).toBe(30_000);
       expect(news).toEqual([
         [name, false],
         [name, true],
       ]);
-      expect([await gauge(), hints]).toEqual(['1', []]);
+      expect(await gauge()).toBe('1');
       expect((await reconcile(3)).requeueAfterMs).toBeUndefined();
       expect(news.at(-1)).toEqual([name, true]);
-      expect(hints).toEqual([{ member: 'ten_1:orders', dueMs: NOW_MS }]);
       expect(await gauge()).toBe('0');
+      expect(await ask()).toBe('routed');
     });
 
-    test('a top-up that does not suffice wakes, too, and the shortage stays', async () => {
-      const { reconcile, ask, news, hints } = start();
+    test('a shortage stays after a top-up that does not suffice', async () => {
+      const { reconcile, ask, news } = start();
       await reconcile(0);
       await ask(5);
       await reconcile(0);
       await reconcile(4);
-      expect(hints).toHaveLength(1);
       expect(news).toHaveLength(2);
     });
 
     test('ends with a plan that only counts', async () => {
-      const { reconcile, ask, hints, gauge } = start();
+      const { reconcile, ask, gauge } = start();
       await reconcile(0);
       await ask(5);
       await reconcile(0);
       await reconcile(0, 'Metered');
-      expect([await gauge(), hints.length]).toEqual(['0', 1]);
+      expect(await gauge()).toBe('0');
     });
   });
 });

@@ -14,19 +14,16 @@ const SHORT_CHECK_MS = 30_000;
 type NamedAccount = Pick<Account, 'spec'> & { metadata: { name: string } };
 
 /**
- * Writes the account's plan to Redis, which is where tokens are counted. This also wakes queues that were waiting for
- * tokens, and records whether any queue still is.
+ * Writes the account's plan to Redis, which is where tokens are counted. Also records whether any stream is waiting for
+ * tokens. Parts that wait ask again by themselves, so nobody has to tell them about a top-up.
  */
-export function reconcileAccount({ control, queueHints, shortages, fence, nowMs, explain }: Context) {
+export function reconcileAccount({ control, shortages, fence, nowMs, explain }: Context) {
   return async ({ metadata, spec }: NamedAccount) => {
     const account = publicId('Account', '', metadata.name);
     try {
-      const changed = await control.setAccount(fence(), account, spec.plan, spec.includedTokens);
+      await control.setAccount(fence(), account, spec.plan, spec.includedTokens);
       const balance = await control.readBalance(account);
       const waiting = balance?.shortages ?? [];
-      if (changed && waiting.length > 0) {
-        await queueHints.lower(waiting.map(({ queue }) => ({ member: queue, dueMs: nowMs() })));
-      }
       const short = balance !== undefined && isShort(balance, waiting, nowMs());
       shortages.note(metadata.name, short);
       return { ...planAccount(metadata.name), requeueAfterMs: short ? SHORT_CHECK_MS : undefined };

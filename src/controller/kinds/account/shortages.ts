@@ -11,7 +11,7 @@ export interface ShortagesDeps {
   readonly onNews: (account: string, turned: boolean) => void;
 }
 
-/** Keeps track of accounts with queues waiting for tokens, limited to those this leader has reconciled. */
+/** Keeps track of accounts with streams waiting for tokens, limited to those this leader has reconciled. */
 export function createShortages({ registry, exists, onNews }: ShortagesDeps): Context['shortages'] {
   const known = new Map<string, boolean>();
   new Gauge({

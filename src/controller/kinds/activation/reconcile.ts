@@ -1,19 +1,17 @@
-import { publicId, tenantId } from '../../../core/ids/ids.ts';
+import { publicId } from '../../../core/ids/ids.ts';
 import { integrationState } from '../../../core/routing/integration-state.ts';
 import { cacheBehind } from '../../../kube/kube-error.ts';
-import { inboxMember } from '../../../redis/inbox-store.ts';
 import { type Cached, pairKey } from '../../caches/caches.ts';
 import type { Context } from '../../context/context.ts';
 import { isPaused } from '../../context/paused.ts';
 import type { Attempt } from '../../engine/keyed-controller.ts';
-import { inboxesOf } from '../../routes/apply.ts';
 import { isOpen } from './open-gates.ts';
 import { type Pair, parsePair } from './pair.ts';
 import { type ActivationStatusWriter, createPairStatuses } from './pair-statuses.ts';
 
 /**
- * Applies a single pair to Redis. The inbox is authoritative and must never be out of date, so it is always updated
- * before the tenant's index. Clients wait for the statuses, which are therefore written last.
+ * Applies a single pair to Redis, to the parts of streams as well as the record. Clients wait for the statuses, which are
+ * therefore written last.
  */
 export function reconcilePair(context: Context, writer: ActivationStatusWriter) {
   const { caches } = context;
@@ -37,7 +35,7 @@ export function reconcilePair(context: Context, writer: ActivationStatusWriter) 
     let open: boolean;
     try {
       await prepareTenant(context, namespace);
-      open = await context.shared(namespace, () => commit(context, pair, attempt.failures > 0));
+      open = await context.shared(namespace, () => commit(context, pair));
     } catch (error) {
       const explained = context.explain(error);
       await statuses.writeFailure(activations, explained, attempt);
@@ -58,12 +56,8 @@ async function prepareTenant({ caches, tenants }: Context, namespace: string): P
   if (isPaused(caches, namespace) && !tenants.isClosing(namespace)) throw cacheBehind(`what closes of ${namespace}`);
 }
 
-/**
- * Writes the pair to Redis and returns whether it is open.
- *
- * @param again whether the last attempt failed, possibly after opening the gate but before lowering the hints
- */
-async function commit(context: Context, { namespace, integration, groupKey }: Pair, again: boolean): Promise<boolean> {
+/** Writes the pair to Redis and returns whether it is open. */
+async function commit(context: Context, { namespace, integration, groupKey }: Pair): Promise<boolean> {
   const { caches, control } = context;
   const activations = caches.Activation.store.byIndex('pair', pairKey(namespace, integration, groupKey));
   const open = isOpen(activations) && caches.Integration.store.get(`${namespace}/${integration}`) !== undefined;
@@ -71,18 +65,10 @@ async function commit(context: Context, { namespace, integration, groupKey }: Pa
   // The workspace has been paused in the meantime. Leave the pair alone; it will be retried.
   if (open && isPaused(caches, namespace)) throw cacheBehind(`the pause of ${namespace}`);
   if (open && routes === undefined) throw cacheBehind(`routes of ${namespace}`);
-  const tenant = tenantId(namespace);
   const id = publicId('Integration', namespace, integration);
   const fence = context.fence();
   const nowMs = context.nowMs();
-  const inboxes = open && routes !== undefined ? inboxesOf(routes, id) : [];
-  const changed = await control.setActivation(fence, nowMs, id, groupKey, open ? nowMs : null, inboxes);
-  if (open && inboxes.length > 0 && (changed || again)) {
-    await context.inboxHints.lower(
-      inboxes.map(inbox => ({ member: inboxMember(inbox), dueMs: nowMs, home: `${tenant}:${inbox.queue}` })),
-    );
-  }
-  await control.setGate(fence, tenant, id, groupKey, open);
+  await control.setActivation(fence, id, groupKey, open ? nowMs : null);
   return open;
 }
 

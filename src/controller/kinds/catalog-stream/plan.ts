@@ -69,13 +69,13 @@ export function planStream(facts: StreamFacts): Outcome<CatalogStreamStatus> {
   };
 }
 
-/** Bounds of the time between two looks at a draining queue, in milliseconds. */
+/** Bounds of the time between two looks at a draining stream, in milliseconds. */
 const DRAIN_CHECK_MS = { least: 2_000, most: 60_000 };
 
 /**
  * Returns the status of a stream that is being deleted but still has events to deliver.
  *
- * The counts are rounded, so the status is only written when they change by an order of magnitude. The queue is checked
+ * The counts are rounded, so the status is only written when they change by an order of magnitude. The stream is checked
  * again after the time it has been draining so far, within bounds: a partner can hold it up for as long as the
  * retention lasts.
  */

@@ -1,27 +1,30 @@
 import { describe, expect, test } from 'vitest';
-import { createAuditedTenant, NOW_MS } from '../../../../test/support/controller/audited-tenant.ts';
-import { inboxKeys, integrationKeys, queueKeys } from '../../../redis/keys.ts';
-import { createQueueStore } from '../../../redis/queue-store.ts';
+import { createAuditedPart } from '../../../../test/support/controller/audited-part.ts';
+import { withClock } from '../../../../test/support/part/clock.ts';
+import { generationOf } from '../../../core/ids/ids.ts';
+import type { AnyObject } from '../../../kube/object.ts';
+import { createFindSlot } from '../../../part/inbox/find-part.ts';
+import { createPartInboxRecovery } from '../../../part/owner/recovery.ts';
+import { createSweep } from '../../../part/sweep/sweep.ts';
+import { queueKeys } from '../../../redis/keys.ts';
 import { onEachRedis } from '../../../redis/testing/each-redis.ts';
 import type { Cached } from '../../caches/caches.ts';
 import type { Context } from '../../context/context.ts';
 import { finalizeStream } from './reconcile.ts';
 
+const HOUR_MS = 3_600_000;
+
 onEachRedis(redis => {
   async function start() {
-    const t = await createAuditedTenant(redis());
-    await t.begin(['red']);
+    const world = await createAuditedPart(redis());
+    const { t, part, k } = world;
     const { stream } = t.objects;
+    const subscription = t.objects.subscription as Cached<'Subscription'>;
     const deleting = {
       ...stream,
-      metadata: { ...stream.metadata, deletionTimestamp: new Date(NOW_MS).toISOString() },
+      metadata: { ...stream.metadata, deletionTimestamp: new Date(t.clock.ms).toISOString() },
     } as Cached<'CatalogStream'>;
-    t.put('CatalogStream', deleting);
     const { meta } = queueKeys(t.tenant, 'orders');
-    const [gen, inc] = (await Promise.all([
-      redis().call('hget', meta, 'gen'),
-      redis().call('hget', integrationKeys(t.integration).sub(t.sub), 'inc'),
-    ])) as [string, string];
     const context = {
       caches: t.caches,
       tenants: t.tenants,
@@ -32,49 +35,79 @@ onEachRedis(redis => {
       explain: (error: unknown) => error,
       recordForcedRemoval: () => {},
     } as unknown as Context;
-    /** `gone`, or what is said while it waits. */
-    async function finalize(): Promise<string> {
-      const outcome = await finalizeStream(context)(deleting);
-      const gone = (await redis().call('exists', meta)) === 0;
-      expect(gone).toBe(outcome === 'done');
-      return outcome === 'done' ? 'gone' : (outcome.conditions?.[0]?.message ?? '').replace(/\. .*/, '');
+    async function sendTest() {
+      const { spec, metadata } = subscription;
+      const inbox = { integration: t.integration, sub: t.sub, inc: generationOf(metadata.uid) };
+      const findSlot = createFindSlot(redis(), () => ({ tenant: t.tenant, queue: spec.stream }));
+      return createPartInboxRecovery(redis(), findSlot).sendTest(inbox);
     }
-    return { t, finalize, q: queueKeys(t.tenant, 'orders', gen), x: inboxKeys(t.integration, t.sub, inc), inc };
+    return {
+      k,
+      send: (...groupKeys: string[]) => world.send(...groupKeys),
+      advanceAll: () => world.advanceAll(),
+      routed: () => world.routed(),
+      sendTest,
+      suspend: async () => {
+        t.put('Subscription', { ...subscription, spec: { ...subscription.spec, suspended: true } } as AnyObject);
+        await t.tenants.sync(t.name);
+      },
+      /** Removes what is older than retention, which is one hour. */
+      expireAll: async () => {
+        const sweep = createSweep(withClock(redis(), () => Date.now() + 2 * HOUR_MS));
+        for (const state = {}; ; ) {
+          const answer = await sweep(part, state);
+          if (answer.answer !== 'OK' || !answer.more) return;
+        }
+      },
+      /** `gone`, or what is said while it waits. */
+      finalize: async (): Promise<string> => {
+        t.put('CatalogStream', deleting);
+        const outcome = await finalizeStream(context)(deleting);
+        const gone = (await redis().call('exists', meta)) === 0;
+        expect(gone).toBe(outcome === 'done');
+        if (gone) expect(await redis().readHash(k.meta)).toEqual({ gen: '-', fence: '1' });
+        return outcome === 'done' ? 'gone' : (outcome.conditions?.[0]?.message ?? '').replace(/\. .*/, '');
+      },
+    };
   }
+
+  const left = (inInboxes: string, toRoute: string) =>
+    `the stream does not accept new events and is delivering the remaining events: ${inInboxes} in inboxes and ${toRoute} to route`;
 
   describe('a stream with deletionPolicy Retain whose subscription is suspended', () => {
     test('goes when retention removed what that one never got', async () => {
-      const { t, finalize, q, inc } = await start();
-      const member = `${t.integration}/${t.sub}.${inc}`;
-      await redis().call('xadd', q.events, `${NOW_MS}-0`, 'g', 'red', 's', 4);
-      await redis().call('xadd', q.bodies, `${NOW_MS}-0`, 'g', 'red');
-      await redis().call('hset', q.meta, 'cur', `${NOW_MS}-0`);
-      await redis().call('hset', q.behind, member, '0-0');
-      expect(await finalize()).toBe(
-        'the stream does not accept new events and is delivering the remaining events: 0 in inboxes and 1+ to route',
-      );
-      const queues = createQueueStore(redis());
-      const ref = { tenant: t.tenant, queue: 'orders' };
-      const owned = await queues.own(ref, NOW_MS, 'A');
-      if (owned.answer !== 'OK') throw new Error(`own answered ${owned.answer}`);
-      await queues.trim({ ...ref, ...owned }, NOW_MS, `${NOW_MS + 1}-0`, [member]);
+      const { finalize, suspend, send, expireAll } = await start();
+      await suspend();
+      expect(await send('red')).toBe('OK');
+      expect(await finalize()).toBe(left('0', '1+'));
+      await expireAll();
       expect(await finalize()).toBe('gone');
     });
 
     test('goes without an event, whatever test event of that one is open', async () => {
-      const { finalize, x } = await start();
-      await redis().call('zadd', x.pending, 0, '\0ref');
+      const { finalize, sendTest, suspend, k } = await start();
+      expect(await sendTest()).toMatchObject({ answer: 'OK' });
+      await suspend();
+      expect(await redis().call('zcard', k.pending)).toBe(1);
       expect(await finalize()).toBe('gone');
     });
 
-    test('stays with an event that it was routed', async () => {
-      const { finalize, q, x } = await start();
-      await redis().call('xadd', q.events, `${NOW_MS}-0`, 'g', 'red', 's', 4);
-      await redis().call('hset', q.meta, 'cur', `${NOW_MS}-0`);
-      await redis().call('zadd', x.pending, 0, 'red\0ref');
-      expect(await finalize()).toBe(
-        'the stream does not accept new events and is delivering the remaining events: 1+ in inboxes and 0 to route',
-      );
+    test('stays with an event that it was routed, until that is delivered or too old', async () => {
+      const { finalize, suspend, send, advanceAll, routed, expireAll } = await start();
+      await send('red');
+      await advanceAll();
+      expect(await routed()).toBe(1);
+      await suspend();
+      expect(await finalize()).toBe(left('1+', '0'));
+      await expireAll();
+      expect(await finalize()).toBe('gone');
     });
+  });
+
+  test('a stream that is being deleted takes no more events', async () => {
+    const { finalize, send } = await start();
+    await send('red');
+    expect(await finalize()).not.toBe('gone');
+    expect(await send('red')).toBe('CLOSED');
   });
 });

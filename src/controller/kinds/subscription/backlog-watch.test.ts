@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { objectOf } from '../../../../test/support/controller/test-context.ts';
 import { createManualClock } from '../../../../test/support/manual-clock.ts';
 import type { CompiledTenant } from '../../../core/routing/compile-routes.ts';
-import type { OldestOpen } from '../../../redis/backlog.ts';
+import type { OldestOpen } from '../../../plane/backlog.ts';
 import { createBacklogWatch } from './backlog-watch.ts';
 
 const HOUR_MS = 3_600_000;

@@ -1,7 +1,7 @@
 import { atRiskFromMs } from '../../../core/routing/backlog.ts';
 import type { CompiledTenant } from '../../../core/routing/compile-routes.ts';
 import { keyOf } from '../../../kube/object.ts';
-import type { BacklogStore } from '../../../redis/backlog.ts';
+import type { BacklogStore } from '../../../plane/backlog.ts';
 import type { Logger } from '../../../telemetry/log.ts';
 import { type Clock, sleep } from '../../../time/clock.ts';
 import type { Cached } from '../../caches/caches.ts';

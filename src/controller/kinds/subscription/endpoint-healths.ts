@@ -1,6 +1,6 @@
 import { type EndpointHealth, parseEndpointHealth } from '../../../core/delivery/endpoint-health.ts';
 import { keyOf } from '../../../kube/object.ts';
-import type { InboxRef } from '../../../redis/inbox-store.ts';
+import type { InboxRef } from '../../../plane/inbox-ref.ts';
 import type { Logger } from '../../../telemetry/log.ts';
 import type { Cached, Caches } from '../../caches/caches.ts';
 import { findCondition } from '../../engine/conditions.ts';

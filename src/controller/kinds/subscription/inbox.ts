@@ -1,5 +1,5 @@
 import { generationOf, publicId } from '../../../core/ids/ids.ts';
-import type { InboxRef } from '../../../redis/inbox-store.ts';
+import type { InboxRef } from '../../../plane/inbox-ref.ts';
 import type { Cached } from '../../caches/caches.ts';
 
 /** Returns a reference to a Subscription's inbox. */

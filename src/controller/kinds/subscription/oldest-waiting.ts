@@ -1,7 +1,7 @@
 import { tenantId } from '../../../core/ids/ids.ts';
 import { atRiskFromMs } from '../../../core/routing/backlog.ts';
 import type { QueueRoute } from '../../../core/routing/routes.ts';
-import type { BacklogStore, InboxLook, OldestOpen } from '../../../redis/backlog.ts';
+import type { BacklogStore, InboxLook, OldestOpen } from '../../../plane/backlog.ts';
 import type { Cached } from '../../caches/caches.ts';
 
 /** Maximum number of calls per inbox in one check. For a longer log, the next check picks up where this one stopped. */
@@ -14,7 +14,7 @@ export interface Suspect {
   readonly inbox: InboxLook;
 }
 
-/** The oldest event waiting for a subscription, in either the queue or the inbox. */
+/** The oldest event waiting for a subscription, to be routed or to be delivered. */
 export interface OldestWaiting {
   readonly suspect: Suspect;
   /** When the event was accepted, in milliseconds. Equals the current time if there are no events. */
@@ -28,8 +28,8 @@ export interface OldestWaiting {
 }
 
 /**
- * Yields the oldest waiting event of each subscription. We need to read both the queue and the inbox, since events can
- * wait in either. Calls are grouped by slot.
+ * Yields the oldest waiting event of each subscription. We need to read both what was not routed yet and what was not
+ * delivered, since events can wait for either. Calls are grouped by stream and by integration.
  */
 export async function* readOldestWaiting(
   deps: { readonly store: BacklogStore; readonly nowMs: () => number },

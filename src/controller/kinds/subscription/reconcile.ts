@@ -4,8 +4,8 @@ import type { SubscriptionSpec, SubscriptionStatus } from '../../../api/kinds/su
 import type { EndpointHealth } from '../../../core/delivery/endpoint-health.ts';
 import { tenantId } from '../../../core/ids/ids.ts';
 import { enabledMsOf, type SubscriptionVerdict } from '../../../core/routing/compile-routes.ts';
-import { LONGEST_RETENTION_MS } from '../../../redis/control-plan.ts';
-import { withoutSubscription } from '../../../redis/tenant-index.ts';
+import { LONGEST_RETENTION_MS } from '../../../record/control-plan.ts';
+import { withoutSubscription } from '../../../record/tenant-index.ts';
 import type { Cached } from '../../caches/caches.ts';
 import { type Context, FINALIZER_TIMEOUT_MS, timestampOf } from '../../context/context.ts';
 import { isPaused, planPaused, settled } from '../../context/paused.ts';

@@ -1,6 +1,6 @@
-import type { BacklogStore } from '../../../redis/backlog.ts';
-import type { ControlStore } from '../../../redis/control-store.ts';
-import type { ReadDeliveries } from '../../../redis/delivery-reader.ts';
+import type { BacklogStore } from '../../../plane/backlog.ts';
+import type { ReadDeliveries } from '../../../plane/delivery-reader.ts';
+import type { ControlStore } from '../../../record/control-store.ts';
 import type { Logger } from '../../../telemetry/log.ts';
 import type { Registry } from '../../../telemetry/metrics.ts';
 import type { Clock } from '../../../time/clock.ts';

@@ -3,7 +3,8 @@ import { expect } from 'vitest';
 import { createLogger } from '../../../telemetry/log.ts';
 import { createRegistry } from '../../../telemetry/metrics.ts';
 import type { IngressLimits } from '../limits.ts';
-import type { SandboxDesk } from '../sandbox-route.ts';
+import type { SandboxDesk } from '../sandbox/sandbox-route.ts';
+import { createSandboxRoutes } from '../sandbox/sandbox-routes.ts';
 import { createIngress } from '../server.ts';
 import { createMemoryStore } from './memory-store.ts';
 
@@ -31,7 +32,7 @@ export async function startIngress(limits: Partial<IngressLimits> = {}, sandbox?
     log,
     limits,
     nowMs: () => clock.nowMs,
-    ...(sandbox === undefined ? {} : { sandbox }),
+    ...(sandbox === undefined ? {} : { addRoutes: createSandboxRoutes(sandbox) }),
   });
   const port = await ingress.listen(0, '127.0.0.1');
 

@@ -1,7 +1,7 @@
 import { hash, randomFillSync } from 'node:crypto';
 import { CONTEXT_HEADER_DEFAULTS } from '../../../api/context-headers.ts';
-import { createEventIds, createRandom40 } from '../event-id.ts';
 import type { AskMasters } from '../memory-stop.ts';
+import { createEventIds, createRandom40 } from '../sandbox/event-id.ts';
 import type { IngestAnswer, IngestItem, IngressStore, QueueConfig } from '../store.ts';
 
 /**

@@ -13,8 +13,8 @@ import { type Part, partKeys, slotOf } from '../../../part/keys.ts';
 import { createIngest, type PartEvent } from '../../../part/log/ingest.ts';
 import { createReadBodies } from '../../../part/log/read-bodies.ts';
 import { connectRedis, type RedisClient } from '../../../redis/client.ts';
-import { findRedis } from '../../../redis/connections.ts';
-import { createPushConnection } from '../../../redis/push-connection.ts';
+import { findRedis } from '../../../redis/connection/connections.ts';
+import { createPushConnection } from '../../../redis/connection/push-connection.ts';
 import { createLogger } from '../../../telemetry/log.ts';
 import { createEndpointClient } from '../../dispatcher/endpoint-client.ts';
 import { createPartWorker } from '../part-worker.ts';
@@ -23,13 +23,44 @@ import { createRoom } from '../room.ts';
 
 const log = createLogger({ level: 'silent' });
 export const rootKey = Buffer.alloc(32, 7);
-const sealKeys = deriveSealKeys(rootKey);
+export const sealKeys = deriveSealKeys(rootKey);
 const INC = 'inc1';
 
 export interface EndpointShort {
   readonly url: string;
   readonly retryMs?: readonly number[];
   readonly timeoutMs?: number;
+}
+
+/** Creates the dependencies of a worker with its own connections. Its callbacks do nothing. */
+export async function connectWorker(name: string, url: string) {
+  const redis = await connectRedis(url, log);
+  const pushes = createPushConnection(await findRedis({ url }, log), log);
+  const client = createEndpointClient({ allowedNetworks: ['127.0.0.0/8'] });
+  const deps: PartWorkerDeps = {
+    name,
+    redis,
+    pushes,
+    exchange: createExchange(redis),
+    readOwnClaims: createReadOwnClaims(redis),
+    evict: createEvict(redis),
+    advance: createAdvance(redis),
+    look: createLookAtPart(redis),
+    readBodies: createReadBodies(redis),
+    keys: { rootKey, sealKeys },
+    version: '0',
+    room: createRoom(1_000),
+    wallMs: Date.now,
+    monotonicMs: () => performance.now(),
+    random: () => 0,
+    attempt: client.attempt,
+    onAttempt: () => {},
+    onDisabled: () => {},
+    onDelivery: () => {},
+    onClosed: () => {},
+    log,
+  };
+  return { deps, redis, pushes, client };
 }
 
 /** A part of its own with subscriptions that have endpoints, by the clock of Redis. */
@@ -105,31 +136,11 @@ export async function createPartWorld(redis: RedisClient, url: string) {
     },
     /** Starts a worker with connections of its own; `change` alters what it works with. */
     async startWorker(name: string, alter: (deps: PartWorkerDeps) => Partial<PartWorkerDeps> = () => ({}), to = url) {
-      const own = await connectRedis(to, log);
-      const pushes = createPushConnection(await findRedis({ url: to }, log), log);
-      const client = createEndpointClient({ allowedNetworks: ['127.0.0.0/8'] });
+      const { deps: own, redis: connection, pushes, client } = await connectWorker(name, to);
       const deps: PartWorkerDeps = {
-        name,
-        redis: own,
-        pushes,
-        exchange: createExchange(own),
-        readOwnClaims: createReadOwnClaims(own),
-        evict: createEvict(own),
-        advance: createAdvance(own),
-        look: createLookAtPart(own),
-        readBodies: createReadBodies(own),
-        keys: { rootKey, sealKeys },
-        version: '0',
-        room: createRoom(1_000),
-        wallMs: Date.now,
-        monotonicMs: () => performance.now(),
-        random: () => 0,
-        attempt: client.attempt,
-        onAttempt: () => {},
+        ...own,
         onDisabled: (_part, each) => void disabled.push(each),
         onDelivery: (_part, each, { now }) => void news.push(`${each} ${now.trouble}`),
-        onClosed: () => {},
-        log,
       };
       const worker = createPartWorker({ ...deps, ...alter(deps) }, part);
       /** Cuts it off from Redis for good, as if its process had died; attempts under way go on. */
@@ -137,7 +148,7 @@ export async function createPartWorld(redis: RedisClient, url: string) {
       const die = async () => {
         isDead = true;
         pushes.close();
-        await own.close();
+        await connection.close();
       };
       onTestFinished(async () => {
         const stopped = worker.stop();
@@ -146,7 +157,9 @@ export async function createPartWorld(redis: RedisClient, url: string) {
         await die();
         await client.close();
       });
-      return { ...worker, die, redis: own, commands: own.commandsSent };
+      /** Resolves once it has read all that was pushed before. */
+      const hear = () => pushes.fence(keys.channel);
+      return { ...worker, die, hear, redis: connection, commands: connection.commandsSent };
     },
   };
 }

@@ -2,11 +2,13 @@ import type { DispositionFacts } from '../../../core/routing/event-disposition.t
 import { type Completion, createExchange } from '../../../part/claims/exchange.ts';
 import type { ClaimedEvent } from '../../../part/claims/message.ts';
 import { createPartRoutingReader } from '../../../part/fate/routing-reader.ts';
+import type { PartClient } from '../../../part/inbox/find-part.ts';
 import { inboxRefOf } from '../../../part/inbox/ref-names.ts';
+import { type Part, partKeys } from '../../../part/keys.ts';
 import { streamIdOf } from '../../../part/lanes/ref.ts';
 import { createIngest } from '../../../part/log/ingest.ts';
+import { QUEUE, START_MS } from '../../../record/testing/tenant.ts';
 import type { RedisClient } from '../../../redis/client.ts';
-import { QUEUE, START_MS } from '../../../redis/testing/tenant.ts';
 import { createLogger } from '../../../telemetry/log.ts';
 import { createAttempt } from '../../parts/attempt.ts';
 import { createOpenSlots } from '../../parts/opened-slots.ts';
@@ -29,10 +31,7 @@ const HOLDING = {
 export async function runPartProduction(redis: RedisClient, t: PartTenant) {
   const ids = await publishAll(redis, t);
   await deliverAll(t);
-  const outcome = await outcomeOfPart(redis, t, ids);
-  const [, routed, , delivered, dead] = `${await redis.call('hget', t.keys.counts, t.slot('x'))}`.split(' ');
-  const counters = { 'n:routed': routed, 'n:delivered': delivered, 'n:dead': dead };
-  return { outcome, counters, tokens: Number(await redis.call('hget', t.keys.meta, 'used')) };
+  return readOutcome(t.client, t.part, t, ids);
 }
 
 async function publishAll(redis: RedisClient, t: PartTenant): Promise<Map<string, string>> {
@@ -89,12 +88,13 @@ async function deliverAll(t: PartTenant): Promise<void> {
   }
 }
 
-/** The result, in the form in which a run has it. */
-async function outcomeOfPart(redis: RedisClient, t: PartTenant, ids: ReadonlyMap<string, string>) {
+/** The result: what became of each event per integration, the order of deliveries, and what was counted. */
+export async function readOutcome(redis: PartClient, part: Part, t: PartTenant, ids: ReadonlyMap<string, string>) {
+  const keys = partKeys(part);
   const stateOf = (integration: string) => (integration === t.nameOf('pending') ? 'pending' : 'active');
-  const reader = createPartRoutingReader(t.client, t.nowMs, stateOf);
+  const reader = createPartRoutingReader(redis, t.nowMs, stateOf);
   const { cursor } = await reader.readQueue(t.tenant, QUEUE);
-  const pending = (await redis.call('zrange', t.keys.pending, 0, -1)) as string[];
+  const pending = (await redis.call('zrange', keys.pending, 0, -1)) as string[];
   const outcome: Record<string, unknown> = {};
   for (const name of NAMES) {
     const ended: [string, number][] = [];
@@ -108,8 +108,13 @@ async function outcomeOfPart(redis: RedisClient, t: PartTenant, ids: ReadonlyMap
       if (progress?.endedMs !== undefined) ended.push([id, progress.endedMs]);
     }
     for (const groupKey of ['a', 'b', 'c']) outcome[`${name} order of ${groupKey}`] = orderOf(ended, groupKey);
-    outcome[`${name} behind`] = (await redis.call('hexists', t.keys.positions, t.slot(name))) === 1;
+    outcome[`${name} behind`] = (await redis.call('hexists', keys.positions, t.slot(name))) === 1;
     outcome[`${name} open`] = pending.filter(member => member.startsWith(t.slot(name))).length;
   }
-  return outcome;
+  const [, routed, , delivered, dead] = `${await redis.call('hget', keys.counts, t.slot('x'))}`.split(' ');
+  return {
+    outcome,
+    counters: { routed, delivered, dead },
+    tokens: Number(await redis.call('hget', keys.meta, 'used')),
+  };
 }

@@ -2,23 +2,15 @@ import { withClock } from '../../../../test/support/part/clock.ts';
 import type { TenantRoutes } from '../../../core/routing/routes.ts';
 import type { OpenKey } from '../../../part/control/part-changes.ts';
 import { createPartWriter } from '../../../part/control/part-writer.ts';
-import { createPartSource } from '../../../part/fate/sandbox-source.ts';
 import { type Part, partKeys, slotOf } from '../../../part/keys.ts';
 import { refOfMs } from '../../../part/lanes/ref.ts';
 import { createIngest } from '../../../part/log/ingest.ts';
+import { planRoutes, type StoredRoutes } from '../../../record/control-plan.ts';
+import { createIngressReader } from '../../../record/ingress-store.ts';
+import { createTenant, QUEUE, START_MS } from '../../../record/testing/tenant.ts';
 import type { RedisClient } from '../../../redis/client.ts';
-import { planRoutes, type StoredRoutes } from '../../../redis/control-plan.ts';
-import { createIngressReader } from '../../../redis/ingress-store.ts';
-import { integrationKeys, queueKeys, tenantKeys } from '../../../redis/keys.ts';
-import { createTenant, QUEUE, START_MS } from '../../../redis/testing/tenant.ts';
 
-/** What runs may read of the controller's record beside parts. */
-const OF_RECORD = new Set(['since', 'skipTo']);
-
-/**
- * A tenant as `createTenant`, with its gates and subscriptions in a part. Of the other layout's hashes only what runs may
- * read is left, so that nothing else can be read.
- */
+/** A tenant with its gates and subscriptions in a part, on a clock that only the test moves. */
 export function createPartTenant(redis: RedisClient) {
   const t = createTenant(redis);
   const client: RedisClient = { ...redis, ...withClock(redis, t.nowMs) };
@@ -31,18 +23,6 @@ export function createPartTenant(redis: RedisClient) {
   let applied = false;
   const slot = (name: string) => slotOf(t.inboxOf(name).sub, t.inboxOf(name).inc);
 
-  async function strip({ integrations }: TenantRoutes): Promise<void> {
-    for (const key of [tenantKeys(t.tenant).gates, queueKeys(t.tenant, QUEUE).meta]) await redis.call('del', key);
-    for (const [integration, { subscriptions }] of Object.entries(integrations)) {
-      const i = integrationKeys(integration);
-      await redis.call('del', i.act);
-      for (const sub of Object.keys(subscriptions)) {
-        const fields = Object.keys(await redis.readHash(i.sub(sub))).filter(field => !OF_RECORD.has(field));
-        if (fields.length > 0) await redis.call('hdel', i.sub(sub), ...fields);
-      }
-    }
-  }
-
   const metaOf = (tenant: string, queue: string) => partKeys({ ...part, tenant, queue }).meta;
 
   return {
@@ -51,8 +31,7 @@ export function createPartTenant(redis: RedisClient) {
     keys,
     client,
     slot,
-    source: createPartSource(redis),
-    ingress: { ...t.ingress, ...createIngressReader(redis, t.nowMs, () => {}, metaOf) },
+    ingress: createIngressReader(redis, t.nowMs, () => {}, metaOf),
     async apply(want: TenantRoutes) {
       await writer.write({
         fence,
@@ -62,12 +41,11 @@ export function createPartTenant(redis: RedisClient) {
         openKeys: () => openKeys,
         nowMs: t.nowMs(),
       });
-      const plan = planRoutes(stored, want, t.nowMs());
+      const plan = planRoutes(stored, want);
       await t.control.patch(fence, plan.patches);
       await t.control.patch(fence, plan.ready);
       stored = { routes: want, ready: new Set([...stored.ready, ...plan.ready.map(({ meta }) => meta)]) };
       applied = true;
-      await strip(want);
       return plan;
     },
     async activate(name: string, groupKey: string, sinceMs = START_MS - 1_000_000) {

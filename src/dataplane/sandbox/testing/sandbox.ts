@@ -1,15 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { RunReport } from '../../../api/sandbox.ts';
-import type { Layout } from '../../../config/layout.ts';
 import { sealEndpoint } from '../../../core/delivery/endpoint-config.ts';
 import { deriveSealKeys } from '../../../core/delivery/seal.ts';
 import type { Simulation } from '../../../core/delivery/simulation.ts';
+import { createSandboxStore, type SandboxLimits } from '../../../part/sandbox/sandbox-store.ts';
+import type { IngressEvent } from '../../../record/ingress-store.ts';
+import { event, QUEUE } from '../../../record/testing/tenant.ts';
 import type { RedisClient } from '../../../redis/client.ts';
-import type { IngressEvent } from '../../../redis/ingress-store.ts';
-import { integrationKeys } from '../../../redis/keys.ts';
-import { createQueueSource, type SandboxSource } from '../../../redis/sandbox-source.ts';
-import { createSandboxStore, type SandboxLimits } from '../../../redis/sandbox-store.ts';
-import { createTenant, event, QUEUE, START_MS } from '../../../redis/testing/tenant.ts';
+import { createLogger } from '../../../telemetry/log.ts';
 import { createRunDriver, type RunDriverOptions } from '../run-driver.ts';
 import { createRunReports, type PageAsked } from '../run-report.ts';
 import { runMember } from '../run-view.ts';
@@ -32,59 +30,33 @@ export function sealed(name: string, retryMs: readonly number[]): string {
 /** Creates a driver for the runs of a single process. For tests only. */
 export function driverOn(
   redis: RedisClient,
-  source: SandboxSource,
   nowMs: () => number,
-  owner: string,
   limits?: SandboxLimits,
   change: Partial<RunDriverOptions> = {},
 ) {
   return createRunDriver({
     redis,
-    source,
     nowMs,
+    log: createLogger({ level: 'silent' }),
     wallMs: nowMs,
     monotonicMs: () => performance.now(),
     keys: testKeys,
     version: '0',
     alarm: () => {},
-    owner,
     giveWay: async () => {},
     ...(limits === undefined ? {} : { limits }),
     ...change,
   });
 }
 
-/** A tenant whose gates and subscriptions lie in queues and inboxes. */
-function createQueueTenant(redis: RedisClient) {
-  const t = createTenant(redis);
-  return {
-    ...t,
-    source: createQueueSource(redis),
-    /** Disables the endpoint of an integration, as an answer of 410 does. */
-    disable: (name: string) => {
-      const { integration, sub } = t.inboxOf(name);
-      const health = `${START_MS} 1 0 0 - ${START_MS} gone`;
-      return redis.run('patch', [integrationKeys(integration).sub(sub)], [0, 'HSET', 1, 2, 'health', health]);
-    },
-  };
-}
-
 /** Creates a tenant's sandbox for tests, with a clock that only the test moves. */
-export function createSandbox(redis: RedisClient, layout: Layout, limits?: SandboxLimits) {
-  return createSandboxOf(redis, layout === 'parts' ? createPartTenant(redis) : createQueueTenant(redis), limits);
-}
-
-export function createSandboxOf<T extends ReturnType<typeof createQueueTenant> | ReturnType<typeof createPartTenant>>(
-  redis: RedisClient,
-  t: T,
-  limits?: SandboxLimits,
-) {
-  const store = createSandboxStore(redis, t.nowMs, limits);
-  const reports = createRunReports(redis, t.source, t.nowMs, limits);
-  const drivers = { made: 0 };
+export function createSandbox(redis: RedisClient, limits?: SandboxLimits) {
+  const t = createPartTenant(redis);
+  const store = createSandboxStore(t.client, t.nowMs, limits);
+  const reports = createRunReports(t.client, t.nowMs, limits);
 
   /** Creates a driver that acts like a separate process. */
-  const driver = () => driverOn(redis, t.source, t.nowMs, `driver${drivers.made++}`, limits);
+  const driver = () => driverOn(t.client, t.nowMs, limits);
 
   return {
     t,

@@ -1,13 +1,7 @@
-import type { Layout } from '../../../config/layout.ts';
 import { simulatedStatus } from '../../../core/delivery/simulation.ts';
-import { streamIdOfRef } from '../../../core/ids/refs.ts';
 import { type DispositionFacts, dispositionOf } from '../../../core/routing/event-disposition.ts';
-import { toldReason } from '../../../core/routing/told-reasons.ts';
+import { START_MS } from '../../../record/testing/tenant.ts';
 import type { RedisClient } from '../../../redis/client.ts';
-import { readProgress } from '../../../redis/inbox-reader.ts';
-import { inboxMember } from '../../../redis/inbox-store.ts';
-import { bucketOf, inboxKeys, integrationKeys, queueKeys } from '../../../redis/keys.ts';
-import { QUEUE, START_MS } from '../../../redis/testing/tenant.ts';
 import type { AttemptRequest, AttemptResult } from '../../dispatcher/endpoint-client.ts';
 import { judgeStatus } from '../../dispatcher/outcome.ts';
 import { createSandbox, type Sandbox, sealed } from './sandbox.ts';
@@ -46,48 +40,9 @@ export function orderOf(ended: readonly (readonly [id: string, ms: number])[], g
   return lane.toSorted((a, b) => a[1] - b[1]).map(([id]) => id);
 }
 
-/** The result: what became of each event per integration, and the order of deliveries. */
-export async function outcomeOf(redis: RedisClient, { t }: Sandbox, ids: ReadonlyMap<string, string>) {
-  const q = queueKeys(t.tenant, QUEUE);
-  const { cur: cursor = '0-0' } = await redis.readHash(q.meta);
-  const outcome: Record<string, unknown> = {};
-  for (const name of NAMES) {
-    const inbox = t.inboxOf(name);
-    const i = integrationKeys(inbox.integration);
-    const { state } = await redis.readHash(i.meta);
-    const active = await redis.readHash(i.act);
-    const behindAt = ((await redis.call('hget', q.behind, inboxMember(inbox))) as string | null) ?? undefined;
-    const ended: [string, number][] = [];
-    for (const [ref, id] of ids) {
-      const groupKey = groupKeyOf(id);
-      const since = active[groupKey];
-      const told = await redis.call('hget', q.why(bucketOf(START_MS)), ref);
-      const read = await readProgress(redis, inbox, ref);
-      const progress = read.answer === 'OK' ? read.progress : undefined;
-      outcome[`${name} ${id}`] = endOf({
-        id: streamIdOfRef(ref),
-        groupKey,
-        cursor,
-        integration: (state ?? 'active') as 'active',
-        subscription: { behindAt },
-        activatedSinceMs: since === undefined ? undefined : Number(since),
-        nowMs: START_MS,
-        progress,
-        noted: toldReason(`${told ?? ''}`, inbox.integration),
-      });
-      if (progress?.endedMs !== undefined) ended.push([id, progress.endedMs]);
-    }
-    for (const groupKey of ['a', 'b', 'c']) outcome[`${name} order of ${groupKey}`] = orderOf(ended, groupKey);
-    outcome[`${name} behind`] = behindAt !== undefined;
-    const x = inboxKeys(inbox.integration, inbox.sub, inbox.inc);
-    outcome[`${name} open`] = await redis.call('zcard', x.pending);
-  }
-  return outcome;
-}
-
 /** Creates a tenant with these integrations. */
-export async function prepare(redis: RedisClient, layout: Layout): Promise<Sandbox> {
-  const s = createSandbox(redis, layout);
+export async function prepare(redis: RedisClient): Promise<Sandbox> {
+  const s = createSandbox(redis);
   const { t } = s;
   const endpoint = (name: string) => sealed(name, [5_000, 300_000, 3_600_000]);
   await t.apply(

@@ -3,8 +3,8 @@ import { cloudEventHeaders } from '../../../core/events/cloudevent-headers.ts';
 import type { EventMeta } from '../../../core/events/event-meta.ts';
 import { EVENT_STATES, type EventProgress } from '../../../core/events/event-state.ts';
 import { publicEventId } from '../../../core/ids/public-event-id.ts';
-import type { PulledEvent } from '../../../redis/inbox-operations.ts';
-import type { InspectedEvent, ListedEvent } from '../../../redis/inbox-reader.ts';
+import type { PulledEvent } from '../../../plane/inbox-operations.ts';
+import type { InspectedEvent, ListedEvent } from '../../../plane/inbox-reader.ts';
 import { PATH_PARAMETERS, publicIdField } from '../../contract/fields.ts';
 
 const time = (description: string) =>

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { queryInteger } from '../../../api/query-integer.ts';
 import { EVENT_STATES, type EventState } from '../../../core/events/event-state.ts';
 import { Refusal } from '../../../http/refusal.ts';
-import type { EventList, ListedEvent } from '../../../redis/inbox-reader.ts';
+import type { EventList, ListedEvent } from '../../../plane/inbox-reader.ts';
 import { publicIdField } from '../../contract/fields.ts';
 import { longPoll } from '../../contract/long-poll.ts';
 import { PageQuery, pageOf } from '../../contract/page.ts';

@@ -1,10 +1,10 @@
 import { z } from 'zod';
+import type { Replay } from '../../../accounts/replays.ts';
 import { publicId } from '../../../core/ids/ids.ts';
 import { replayIdOf } from '../../../core/ids/replay-id.ts';
 import { Refusal } from '../../../http/refusal.ts';
-import { inboxMember } from '../../../redis/inbox-store.ts';
-import { REPLAYABLE_STATES, REPLAYED_AT_ONCE, type ReplaySelection } from '../../../redis/replay-prices.ts';
-import type { Replay } from '../../../redis/replays.ts';
+import { inboxMember } from '../../../plane/inbox-ref.ts';
+import { REPLAYABLE_STATES, REPLAYED_AT_ONCE, type ReplaySelection } from '../../../plane/replay-prices.ts';
 import { publicIdField } from '../../contract/fields.ts';
 import { type Answer, defineRoute } from '../../contract/route.ts';
 import type { Facade } from '../../objects/facade.ts';

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { groupKey } from '../../../api/group-key.ts';
 import { publicId } from '../../../core/ids/ids.ts';
 import { type GateFacts, type GateVerdict, judgeGate } from '../../../core/routing/gate-verdict.ts';
-import { HELD, type HeldReason, NOT_ROUTED, type NotRoutedReason } from '../../../core/routing/reasons.ts';
-import type { GateReading, QueueReading } from '../../../redis/routing-reader.ts';
+import { HELD, type HeldReason, NOT_ROUTED } from '../../../core/routing/reasons.ts';
+import type { GateReading, QueueReading } from '../../../plane/routing-reader.ts';
 import { publicIdField } from '../../contract/fields.ts';
 import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
 import { defineRoute } from '../../contract/route.ts';
@@ -13,9 +13,8 @@ import type { OwnedTenant } from '../../objects/ownership.ts';
 import { fromRedis } from '../../objects/redis-failures.ts';
 import { chooseIntegrations, chooseStream, StreamChoice, StreamName, streamName } from '../streams/stream-choice.ts';
 
-/** Reason code for an event that isn't routed. */
-const NotRouted = z.enum(Object.keys(NOT_ROUTED) as [NotRoutedReason, ...NotRoutedReason[]]);
-export const Reason = z.enum([...NotRouted.options, ...HELD]);
+/** Reason code for an event that isn't routed, or is waiting. */
+export const Reason = z.enum([...NOT_ROUTED, ...HELD]);
 
 /** Readable name, shown next to the id. Must not contain the invited e-mail address. */
 export const IntegrationName = z.string().meta({

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Bucket, HISTORIES, type History, RINGS } from '../../../core/events/series.ts';
-import { NOT_ROUTED, type NotRoutedReason } from '../../../core/routing/reasons.ts';
-import type { TrafficReader } from '../../../redis/traffic-reader.ts';
+import { COUNTED, type CountedReason } from '../../../core/routing/reasons.ts';
+import type { TrafficReader } from '../../../plane/traffic-reader.ts';
 import { publicIdField } from '../../contract/fields.ts';
 import { defineRoute } from '../../contract/route.ts';
 import { fromRedis } from '../../objects/redis-failures.ts';
@@ -93,22 +93,17 @@ const getMetricsSeries = defineRoute({
   },
 });
 
-const REASONS = Object.keys(NOT_ROUTED) as NotRoutedReason[];
-
-const ABOUT: Record<NotRoutedReason, string> = {
+const ABOUT: Record<CountedReason, string> = {
   missing_group_key: 'No group key was provided with the event. Only counted once per event.',
   not_activated: 'The group key had not been activated for the integration.',
-  not_subscribed: 'The subscription was either deleted or recreated before the event could be routed.',
-  integration_pending: 'The invitation had not been accepted by the partner yet.',
-  integration_closed: 'The integration had expired, or it was declined or revoked.',
   skipped_to_now: 'The event predates the subscription, or was accepted during a pause whose backlog was skipped.',
   expired: "The event's retention period ended during a pause or delay of the subscription.",
 };
 
 const ReasonCount = z
   .object({
-    reason: z.enum(REASONS).meta({
-      description: REASONS.map(reason => `${reason}: ${ABOUT[reason]}`).join(' '),
+    reason: z.enum(COUNTED).meta({
+      description: COUNTED.map(reason => `${reason}: ${ABOUT[reason]}`).join(' '),
       example: 'not_activated',
     }),
     count: count('Number of occurrences.', 1),
@@ -146,7 +141,7 @@ export function notRoutedSeries(
 ): z.output<typeof NotRoutedSeries> {
   const granularitySeconds = 3_600;
   const startMs = hours[0]?.startMs ?? 0;
-  const sum = (reason: NotRoutedReason) => hours.reduce((total, { reasons }) => total + reasons[reason], 0);
+  const sum = (reason: CountedReason) => hours.reduce((total, { reasons }) => total + reasons[reason], 0);
   return {
     producerTenantPublicId,
     stream,
@@ -154,10 +149,10 @@ export function notRoutedSeries(
     granularitySeconds,
     start: isoOf(startMs),
     end: isoOf(startMs + hours.length * granularitySeconds * 1_000),
-    reasons: REASONS.map(reason => ({ reason, count: sum(reason) })),
+    reasons: COUNTED.map(reason => ({ reason, count: sum(reason) })),
     series: hours.map(({ startMs: hourMs, reasons }) => ({
       timestamp: isoOf(hourMs),
-      reasons: REASONS.filter(reason => reasons[reason] > 0).map(reason => ({ reason, count: reasons[reason] })),
+      reasons: COUNTED.filter(reason => reasons[reason] > 0).map(reason => ({ reason, count: reasons[reason] })),
     })),
   };
 }

@@ -7,8 +7,8 @@ import { dispositionOf, type EventDisposition } from '../../../core/routing/even
 import { type GateVerdict, judgeGate } from '../../../core/routing/gate-verdict.ts';
 import type { HeldReason } from '../../../core/routing/reasons.ts';
 import { Refusal } from '../../../http/refusal.ts';
-import type { InboxRef } from '../../../redis/inbox-store.ts';
-import type { FoundEvent } from '../../../redis/routing-reader.ts';
+import type { InboxRef } from '../../../plane/inbox-ref.ts';
+import type { FoundEvent } from '../../../plane/routing-reader.ts';
 import { publicIdField } from '../../contract/fields.ts';
 import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
 import { defineRoute } from '../../contract/route.ts';

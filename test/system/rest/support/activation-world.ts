@@ -54,8 +54,8 @@ export interface ActivationWorld {
   /** Publishes one event; answers its id. */
   readonly send: (id: string, groupKey: string) => Promise<string>;
   readonly arrived: (id: string, partner?: string) => Promise<unknown>;
-  /** The router went past everything that was accepted before this: it takes a queue in order. */
-  readonly routerIsPast: () => Promise<void>;
+  /** Sends an event of another key and waits until bob has it: what was accepted before it has been claimed, too. */
+  readonly awaitMarker: () => Promise<void>;
   readonly attempted: (id: string, partner?: string) => boolean;
   /** Sends an event of the key, and says whether it went to ada. */
   readonly passes: (groupKey: string) => Promise<boolean>;
@@ -89,7 +89,7 @@ export async function openActivationWorld(): Promise<ActivationWorld> {
   const attempted = (id: string, partner = 'ada') =>
     small.receiver.attempts.some(({ subscription: at, id: attempt }) => at === partner && attempt === id);
 
-  async function routerIsPast(): Promise<void> {
+  async function awaitMarker(): Promise<void> {
     await arrived(await send(`past.${++count}`, ALWAYS), 'bob');
   }
 
@@ -112,13 +112,13 @@ export async function openActivationWorld(): Promise<ActivationWorld> {
       kubectl(cluster, ['apply', '--server-side', `--field-manager=${manager}`, '-f', '-'], JSON.stringify(manifest)),
     send,
     arrived,
-    routerIsPast,
+    awaitMarker,
     attempted,
     passes: async groupKey => {
       const id = await send(`passes.${++count}`, groupKey);
       // What was routed before this event of another key was attempted before it is: ada has room for both.
       await arrived(await send(`passed.${count}`, ALWAYS));
-      await routerIsPast();
+      await awaitMarker();
       return attempted(id);
     },
     stop: async () => {

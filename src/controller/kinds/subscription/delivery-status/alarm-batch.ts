@@ -1,6 +1,6 @@
 import type { DeliveryFields } from '../../../../core/delivery/delivery-state.ts';
-import type { ReadDeliveries } from '../../../../redis/delivery-reader.ts';
-import { type InboxRef, inboxMember } from '../../../../redis/inbox-store.ts';
+import type { ReadDeliveries } from '../../../../plane/delivery-reader.ts';
+import { type InboxRef, inboxMember } from '../../../../plane/inbox-ref.ts';
 import type { Logger } from '../../../../telemetry/log.ts';
 import type { Clock } from '../../../../time/clock.ts';
 

@@ -1,7 +1,7 @@
 import { parseDurationMs } from '../../../../api/durations.ts';
 import type { SubscriptionStatus } from '../../../../api/kinds/subscription.ts';
-import { LONGEST_RETENTION_MS } from '../../../../redis/control-plan.ts';
-import type { ReadDeliveries } from '../../../../redis/delivery-reader.ts';
+import type { ReadDeliveries } from '../../../../plane/delivery-reader.ts';
+import { LONGEST_RETENTION_MS } from '../../../../record/control-plan.ts';
 import type { Logger } from '../../../../telemetry/log.ts';
 import type { Registry } from '../../../../telemetry/metrics.ts';
 import type { Clock } from '../../../../time/clock.ts';

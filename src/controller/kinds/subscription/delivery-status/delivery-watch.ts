@@ -6,8 +6,8 @@ import {
 } from '../../../../core/delivery/delivery-state.ts';
 import { generationOf } from '../../../../core/ids/ids.ts';
 import { keyOf } from '../../../../kube/object.ts';
-import type { ReadDeliveries } from '../../../../redis/delivery-reader.ts';
-import type { InboxRef } from '../../../../redis/inbox-store.ts';
+import type { ReadDeliveries } from '../../../../plane/delivery-reader.ts';
+import type { InboxRef } from '../../../../plane/inbox-ref.ts';
 import type { Logger } from '../../../../telemetry/log.ts';
 import type { Clock } from '../../../../time/clock.ts';
 import type { Cached } from '../../../caches/caches.ts';

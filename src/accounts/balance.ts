@@ -1,0 +1,25 @@
+import type { Balance, Shortage } from '../core/events/tokens.ts';
+import type { RedisClient } from '../redis/client.ts';
+import { accountKeys } from '../redis/keys.ts';
+
+/** What an account has and has spent, and which queues wait for tokens; undefined while Redis does not know its plan. */
+export async function readBalance(
+  redis: RedisClient,
+  account: string,
+): Promise<(Balance & { readonly shortages: readonly Shortage[] }) | undefined> {
+  const a = accountKeys(account);
+  const [meta, short] = await Promise.all([redis.readHash(a.meta), redis.readHash(a.short)]);
+  if (meta.plan === undefined) return undefined;
+  const includedTokens = Number(meta.included);
+  const usedTokens = Number(meta.used ?? 0);
+  return {
+    plan: meta.plan as Balance['plan'],
+    includedTokens,
+    usedTokens,
+    ...(meta.plan === 'Free' ? { remainingTokens: Math.max(0, includedTokens - usedTokens) } : {}),
+    shortages: Object.entries(short).map(([queue, text]) => {
+      const [tokens, atMs] = text.split(' ').map(Number) as [number, number];
+      return { queue, tokens, atMs };
+    }),
+  };
+}

@@ -1,0 +1,271 @@
+import type { HintIndex } from '../hints/hints.ts';
+import { type InboxRef, inboxMember, isReplayId, parseInboxMember } from '../plane/inbox-ref.ts';
+import type { ReplayInboxes } from '../plane/replay-inboxes.ts';
+import {
+  type PricedEvent,
+  type ReplayPrice,
+  type ReplayRefusal,
+  type ReplaySelection,
+} from '../plane/replay-prices.ts';
+import type { RedisClient } from '../redis/client.ts';
+import { accountKeys } from '../redis/keys.ts';
+
+/** A replay that was charged. */
+export interface Replay {
+  readonly answer: 'OK';
+  readonly replayId: string;
+  /** What was charged for: events, and tokens. */
+  readonly events: number;
+  readonly tokens: number;
+  /** false: charged, and not all in the inbox yet; the sweep goes on with it. */
+  readonly complete: boolean;
+  /** Of those: events on their way, and tokens given back for those that retention took meanwhile. */
+  readonly taken: number;
+  readonly refunded: number;
+  /** Of a range: where the next replay goes on. */
+  readonly cursor: string | undefined;
+}
+
+/**
+ * SHORT: the account's plan does not cover it. CONFLICT: the id stands for another replay. NOTHING: no event of the
+ * range can be replayed. BAD_ID: `[A-Za-z0-9_-]`, 1 to 64.
+ */
+export type ReplayAnswer =
+  | Replay
+  | { readonly answer: ReplayRefusal | 'SHORT' | 'CONFLICT' | 'BAD_ID' }
+  | { readonly answer: 'NOTHING'; readonly cursor: string | undefined };
+
+/** Replays: paid by the account of the integration's own workspace, before anything is sent. */
+export interface Replays {
+  /** What it would bring and cost; charges nothing. */
+  readonly price: (
+    inbox: InboxRef,
+    selection: ReplaySelection,
+  ) => Promise<ReplayPrice | { readonly answer: ReplayRefusal }>;
+  /** Charges and queues. The same id again is the same replay: it is charged once, and answered as it stands. */
+  readonly start: (
+    account: string,
+    replayId: string,
+    inbox: InboxRef,
+    selection: ReplaySelection,
+  ) => Promise<ReplayAnswer>;
+  /** A replay as it stands, and of which inbox; undefined: the account has none of that id, or had it too long ago. */
+  readonly read: (
+    account: string,
+    replayId: string,
+  ) => Promise<{ readonly replay: Replay; readonly inbox: InboxRef } | undefined>;
+  /** Completes what is open for longer than 30 s; answers when to look again (ms), or null. */
+  readonly sweep: (account: string) => Promise<number | null>;
+}
+
+export interface ReplaysDeps {
+  readonly redis: RedisClient;
+  readonly nowMs: () => number;
+  /** Of the index of accounts with open replays. */
+  readonly lowerAccounts: HintIndex['lower'];
+  readonly inboxes: ReplayInboxes;
+  /** Events that one script puts into an inbox. */
+  readonly chunkEvents: number;
+}
+
+/** How long a replay can be asked for: as long as records are kept. */
+const RECORD_TTL_MS = 726 * 3_600_000;
+/** Who started it has completed it by then, or is dead. */
+const SWEEP_AFTER_MS = 30_000;
+/** An inbox that is unknown for so long is gone: what it did not take is refunded. */
+const ABANDON_AFTER_MS = 3_600_000;
+const SWEPT_AT_ONCE = 20;
+/** A ref, and its tokens in base 36. */
+const REF_CHARS = 15;
+const EVENT_CHARS = REF_CHARS + 2;
+
+interface Intent {
+  readonly open: boolean;
+  readonly inbox: InboxRef;
+  readonly selection: string;
+  readonly chargedMs: number;
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+async function readIntent(redis: RedisClient, account: string, replayId: string): Promise<Intent | undefined> {
+  const fields = await redis.readHash(accountKeys(account).replay(replayId));
+  if (fields.state === undefined) return undefined;
+  return {
+    open: fields.state === 'open',
+    inbox: parseInboxMember(fields.inbox as string),
+    selection: fields.selection as string,
+    chargedMs: Number(fields.chargedMs),
+    fields,
+  };
+}
+
+function answerOf(replayId: string, { open, fields }: Intent): Replay {
+  return {
+    answer: 'OK',
+    replayId,
+    events: Number(fields.events),
+    tokens: Number(fields.tokens),
+    complete: !open,
+    taken: Number(fields.taken ?? 0),
+    refunded: Number(fields.refunded ?? 0),
+    cursor: fields.cursor === '' ? undefined : fields.cursor,
+  };
+}
+
+type Charge = (
+  account: string,
+  replayId: string,
+  inbox: InboxRef,
+  selection: ReplaySelection,
+) => Promise<Intent | Exclude<ReplayAnswer, Replay>>;
+
+/** Charges for a replay; answers it as it stands then. */
+function createCharge({ redis, nowMs, lowerAccounts, inboxes, chunkEvents }: ReplaysDeps): Charge {
+  return async function charge(account, replayId, inbox, selection) {
+    const price = await inboxes.price(inbox, selection);
+    if (price.answer !== 'OK') return price;
+    if (price.events.length === 0) return { answer: 'NOTHING', cursor: price.cursor };
+    const chargedMs = nowMs();
+    const haveLooked = () => lowerAccounts([{ member: account, dueMs: chargedMs + SWEEP_AFTER_MS }]);
+    // Before the charge: whatever happens to this process, somebody looks.
+    await haveLooked();
+    const fields = {
+      inbox: inboxMember(inbox),
+      selection: JSON.stringify(selection),
+      chargedMs: String(chargedMs),
+      events: String(price.events.length),
+      cursor: price.cursor ?? '',
+      place: await inboxes.placeOf(inbox),
+      ...writeChunks(price.events, chunkEvents),
+    };
+    const a = accountKeys(account);
+    const answer = (await redis.run(
+      'debit',
+      [a.meta, a.hold, a.replays, a.replay(replayId)],
+      [chargedMs, replayId, price.tokens, ...Object.entries(fields).flat()],
+    )) as 'OK' | 'SAME' | 'SHORT' | 'CLOSED';
+    if (answer === 'SHORT' || answer === 'CLOSED') return { answer };
+    // And after it: who stood still in between may have been looked for already, in vain.
+    await haveLooked();
+    return (await readIntent(redis, account, replayId)) as Intent;
+  };
+}
+
+type Complete = (account: string, replayId: string, intent: Intent) => Promise<boolean>;
+
+/**
+ * Puts into the inbox what was charged, and settles it. Every step may have been done before, or be under way elsewhere: each
+ * is done once. False while the inbox's slot does not know it.
+ */
+function createComplete({ redis, nowMs, inboxes }: ReplaysDeps): Complete {
+  async function enqueue(
+    { inbox, chargedMs, fields }: Intent,
+    replayId: string,
+    number: number,
+    refs: readonly string[],
+  ) {
+    const letters = await inboxes.enqueue({ inbox, replayId, number, refs, place: fields.place ?? '' });
+    if (letters !== undefined) return letters;
+    return nowMs() - chargedMs > ABANDON_AFTER_MS ? 'g'.repeat(refs.length) : undefined;
+  }
+
+  return async function complete(account, replayId, intent) {
+    const chunks = Object.keys(intent.fields)
+      .filter(field => /^c\d+$/.test(field))
+      .toSorted(byNumber);
+    let [taken, refund] = [0, 0];
+    for (const field of chunks) {
+      const events = readChunk(intent.fields[field] as string);
+      const flags = await enqueue(
+        intent,
+        replayId,
+        Number(field.slice(1)),
+        events.map(({ ref }) => ref),
+      );
+      if (flags === undefined) return false;
+      for (const [i, { tokens }] of events.entries()) {
+        if (flags[i] === 't') taken++;
+        else refund += tokens;
+      }
+    }
+    if (taken > 0) await inboxes.wake(intent.inbox);
+    const a = accountKeys(account);
+    await redis.run(
+      'settle-replay',
+      [a.meta, a.replays, a.replay(replayId)],
+      [nowMs(), RECORD_TTL_MS, replayId, taken, refund, ...chunks],
+    );
+    return true;
+  };
+}
+
+export function createReplays(deps: ReplaysDeps): Replays {
+  const { redis, nowMs, inboxes } = deps;
+  const charge = createCharge(deps);
+  const complete = createComplete(deps);
+
+  return {
+    price: inboxes.price,
+
+    async start(account, replayId, inbox, selection) {
+      if (!isReplayId(replayId)) return { answer: 'BAD_ID' };
+      const known = await readIntent(redis, account, replayId);
+      const intent = known ?? (await charge(account, replayId, inbox, selection));
+      if ('answer' in intent) return intent;
+      if (inboxMember(intent.inbox) !== inboxMember(inbox) || intent.selection !== JSON.stringify(selection)) {
+        return { answer: 'CONFLICT' };
+      }
+      if (!intent.open) return answerOf(replayId, intent);
+      await complete(account, replayId, intent);
+      return answerOf(replayId, (await readIntent(redis, account, replayId)) ?? intent);
+    },
+
+    async read(account, replayId) {
+      const intent = isReplayId(replayId) ? await readIntent(redis, account, replayId) : undefined;
+      return intent && { replay: answerOf(replayId, intent), inbox: intent.inbox };
+    },
+
+    async sweep(account) {
+      const { replays } = accountKeys(account);
+      const untilMs = nowMs() - SWEEP_AFTER_MS;
+      const due = (await redis.call('zrangebyscore', replays, '-inf', untilMs, 'limit', 0, SWEPT_AT_ONCE)) as string[];
+      let ended = 0;
+      for (const replayId of due) {
+        const intent = await readIntent(redis, account, replayId);
+        if (intent?.open !== true) ended += Number(await redis.call('zrem', replays, replayId));
+        else if (await complete(account, replayId, intent)) ended++;
+      }
+      const [, chargedMs] = (await redis.call('zrange', replays, 0, 0, 'withscores')) as string[];
+      if (chargedMs === undefined) return null;
+      const nextMs = Number(chargedMs) + SWEEP_AFTER_MS;
+      if (nextMs > nowMs() || ended === SWEPT_AT_ONCE) return Math.max(nextMs, nowMs());
+      // What could not be completed now is not asked for all the time.
+      return nowMs() + SWEEP_AFTER_MS;
+    },
+  };
+}
+
+function byNumber(a: string, b: string): number {
+  return Number(a.slice(1)) - Number(b.slice(1));
+}
+
+/** Fields `c0`, `c1`, … with up to `size` events each. */
+function writeChunks(events: readonly PricedEvent[], size: number): Record<string, string> {
+  const fields: Record<string, string> = {};
+  for (let at = 0; at < events.length; at += size) {
+    fields[`c${at / size}`] = events
+      .slice(at, at + size)
+      .map(({ ref, tokens }) => ref + tokens.toString(36).padStart(2, '0'))
+      .join('');
+  }
+  return fields;
+}
+
+function readChunk(text: string): PricedEvent[] {
+  const events: PricedEvent[] = [];
+  for (let at = 0; at < text.length; at += EVENT_CHARS) {
+    const tokens = text.slice(at + REF_CHARS, at + EVENT_CHARS);
+    events.push({ ref: text.slice(at, at + REF_CHARS), tokens: Number.parseInt(tokens, 36) });
+  }
+  return events;
+}

@@ -1,0 +1,56 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { RunId, RunReportQuery } from '../../../api/sandbox.ts';
+import { withDeadline } from '../../../time/deadline.ts';
+import type { EventRequest } from '../admission.ts';
+import { unknownParameter } from './sandbox-query.ts';
+import type { SandboxRouteOptions } from './sandbox-route.ts';
+
+export type RunRequest = FastifyRequest<{ Params: { tenant: string; run: string } }>;
+
+/**
+ * Creates the handler for `GET /events/sandbox/{tenant}/runs/{runId}`. Checks are made in this order: path (404), query
+ * (422), key (401), run (404).
+ */
+export function createRunReportRoute(
+  options: Pick<SandboxRouteOptions, 'admission' | 'sandbox' | 'answers' | 'limits' | 'onFailure' | 'onError'>,
+): (request: RunRequest, reply: FastifyReply) => void {
+  const { admission, sandbox, answers, limits, onFailure, onError } = options;
+
+  async function answer(request: RunRequest, reply: FastifyReply, startedMs: number, page: RunPage): Promise<void> {
+    const { tenant, run } = request.params;
+    let report: Awaited<ReturnType<typeof sandbox.report>>;
+    try {
+      report = await withDeadline(limits.ingestTimeoutMs, () => sandbox.report(tenant, run, page));
+    } catch (error) {
+      onFailure('sandbox', error);
+      return answers.sendProblem(reply, startedMs, 'unavailable');
+    }
+    if (report === undefined) return answers.sendProblem(reply, startedMs, 'unknown_run');
+    answers.sendJson(reply, startedMs, 200, report);
+  }
+
+  return (request, reply) => {
+    const startedMs = performance.now();
+    // Runs don't belong to a queue, so check the path using a queue name that is always valid.
+    const { tenant, run } = request.params;
+    const ofQueue = { headers: request.headers, raw: request.raw, params: { tenant, queue: 'runs' } } as EventRequest;
+    if (!admission.checkPath(ofQueue, reply, startedMs)) return;
+    const { searchParams } = new URL(request.raw.url ?? '', 'http://h');
+    const known = Object.keys(RunReportQuery.shape);
+    const query = RunReportQuery.safeParse(Object.fromEntries(searchParams));
+    const errors = [...searchParams.keys()]
+      .filter(name => !known.includes(name))
+      .map(name => unknownParameter(name, known));
+    for (const { path, message } of query.error?.issues ?? [])
+      errors.push({ parameter: String(path[0]), detail: message });
+    if (errors.length > 0 || !query.success) {
+      return answers.sendProblem(reply, startedMs, 'invalid_request', { errors });
+    }
+    admission.admitKey(ofQueue, reply, startedMs, () => {
+      if (!RunId.safeParse(run).success) return answers.sendProblem(reply, startedMs, 'unknown_run');
+      answer(request, reply, startedMs, query.data).catch((error: unknown) => onError(reply, startedMs, error));
+    });
+  };
+}
+
+type RunPage = Parameters<SandboxRouteOptions['sandbox']['report']>[2];

@@ -1,0 +1,51 @@
+import { SandboxQuery } from '../../../api/sandbox.ts';
+import type { Simulation } from '../../../core/delivery/simulation.ts';
+import { nearestName } from '../../../core/problems/nearest-name.ts';
+import type { ProblemError } from '../../../core/problems/problem.ts';
+import { findSandboxParameter } from '../sandbox-parameters.ts';
+
+/** Query parameters of a sandbox request. */
+export interface SandboxRequest {
+  readonly simulation: Simulation;
+  /** Optional. A new run is created if unset. */
+  readonly runId: string | undefined;
+}
+
+/**
+ * Reads sandbox parameters from a request target, or returns the errors. Names must be spelled exactly, which means
+ * that variants such as `RUNID` or ` runId` are refused. So are any other parameters: if we ignored them, the event
+ * might be simulated differently from what the sender expects.
+ */
+export function readSandboxQuery(target: string): SandboxRequest | { readonly errors: readonly ProblemError[] } {
+  const start = target.search(/[?#]/);
+  const values = new Map<string, string>();
+  const errors: ProblemError[] = [];
+  for (const pair of start < 0 ? [] : target.slice(start + 1).split('&')) {
+    const parameter = findSandboxParameter(`?${pair}`);
+    const [name, value = ''] = [...new URLSearchParams(pair)][0] ?? [];
+    if (name === undefined) continue;
+    if (parameter === undefined) errors.push(unknownParameter(name, Object.keys(SandboxQuery.shape)));
+    else if (name !== parameter) errors.push({ parameter, detail: `must be spelled ${parameter}` });
+    else if (values.has(name)) errors.push({ parameter, detail: 'may be given once' });
+    else values.set(name, value);
+  }
+  const parsed = SandboxQuery.safeParse(Object.fromEntries(values));
+  for (const issue of parsed.error?.issues ?? [])
+    errors.push({ parameter: String(issue.path[0]), detail: issue.message });
+  if (errors.length > 0 || !parsed.success) return { errors };
+  const { sb_fail_code: failCode, sb_fail_count: failCount, runId } = parsed.data;
+  return {
+    simulation: { ...(failCode === undefined ? {} : { failCode }), ...(failCount === undefined ? {} : { failCount }) },
+    runId,
+  };
+}
+
+/** Returns the error for a query parameter missing from `known`. */
+export function unknownParameter(name: string, known: readonly string[]): ProblemError {
+  const meant = nearestName(name.toLowerCase(), known);
+  const hint = meant === undefined ? '' : `did you mean ${meant}? `;
+  return {
+    parameter: name.slice(0, 64),
+    detail: `is not a parameter of this route; ${hint}known: ${known.join(', ')}`,
+  };
+}

@@ -1,0 +1,180 @@
+import { request as httpRequest } from 'node:http';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { SandboxOutcome } from '../../../part/sandbox/sandbox-store.ts';
+import { startIngress } from '../testing/ingress-harness.ts';
+import { QUEUE } from '../testing/memory-store.ts';
+import type { SandboxDesk } from './sandbox-route.ts';
+
+type Published = Parameters<SandboxDesk['publish']>;
+
+let published: Published[];
+let outcome: SandboxOutcome | Error;
+let reports: unknown[];
+let run: Awaited<ReturnType<typeof startIngress>>;
+const desk: SandboxDesk = {
+  publish: async (...args) => {
+    published.push(args);
+    if (outcome instanceof Error) throw outcome;
+    return outcome;
+  },
+  report: async (...args) => {
+    reports.push(args);
+    return args[1] === 'known' ? ({ runId: 'known' } as Awaited<ReturnType<SandboxDesk['report']>>) : undefined;
+  },
+};
+beforeEach(async () => {
+  published = [];
+  reports = [];
+  outcome = { answer: 'OK', ref: 'r' };
+  run = await startIngress({}, desk);
+});
+afterEach(() => run.ingress.close());
+
+const sandbox = (query = '') => `/events/sandbox/${run.store.tenant}/orders${query}`;
+const production = (query = '') => `/events/${run.store.tenant}/orders${query}`;
+
+test('an event is stored in its run, with what it asks for, and not in production', async () => {
+  const headers = { 'webhook-id': 'e1', 'x-sluice-group-key': 'a', 'content-type': 'text/plain' };
+  const answer = await run.send({ path: sandbox('?sb_fail_code=503&sb_fail_count=2&runId=r1'), headers, body: 'x' });
+  const path = `/events/sandbox/${run.store.tenant}/runs/r1`;
+  expect([answer.status, answer.document]).toEqual([
+    202,
+    { id: 'e1', duplicate: false, groupKey: 'a', sandbox: true, runId: 'r1', run: path },
+  ]);
+  const [[tenant, queue, runId, , event] = []] = published;
+  expect([tenant, queue, runId]).toEqual([run.store.tenant, 'orders', 'r1']);
+  expect(event).toMatchObject({ id: 'e1', groupKey: 'a', simulation: { failCode: 503, failCount: 2 } });
+  expect(run.store.stored).toEqual([]);
+  const metrics = await run.registry.metrics();
+  expect(metrics).toContain('sluice_sandbox_requests_total{code="202"} 1');
+  expect(metrics).not.toMatch(/sluice_ingress_(requests|events)_total\{[^}]*\} [1-9]/);
+});
+
+test('a compressed body is 415, as in production', async () => {
+  const answer = await run.send({ path: sandbox(), headers: { 'content-encoding': 'gzip' }, body: 'x' });
+  expect(answer).toMatchObject({ status: 415, headers: { 'accept-encoding': 'identity' } });
+  expect(published).toEqual([]);
+});
+
+test('without a run id each event gets a run of its own', async () => {
+  const answers = [await run.send({ path: sandbox() }), await run.send({ path: sandbox() })];
+  const runs = answers.map(({ document }) => (document as { runId?: string }).runId ?? '');
+  for (const each of runs) expect(each).toMatch(/^run_[0-9a-hjkmnp-tv-z]{26}$/);
+  expect(new Set(runs).size).toBe(2);
+  expect(published.map(([, , runId]) => runId)).toEqual(runs);
+});
+
+describe('what is refused', () => {
+  const body = 'x'.repeat(256 * 1024 + 1);
+  test.each([
+    ['no key', { headers: { 'x-api-key': '' } }],
+    ['a wrong key', { headers: { 'x-api-key': 'sk_wrong' } }],
+    ['a body that is too large', { body }],
+    ['a group key with a control character', { headers: { 'x-sluice-group-key': 'a\tb' } }],
+    ['no JSON in structured mode', { headers: { 'content-type': 'application/cloudevents+json' }, body: '{' }],
+    ['another method', { method: 'PUT' as const }],
+  ])('%s: as production refuses it', async (_name, request) => {
+    const [ours, theirs] = [
+      await run.send({ ...request, path: sandbox() }),
+      await run.send({ ...request, path: production() }),
+    ];
+    expect(theirs.status).toBeGreaterThanOrEqual(400);
+    expect([ours.status, ours.document]).toEqual([theirs.status, theirs.document]);
+    expect(published).toEqual([]);
+  });
+
+  test.each([
+    [(path: string) => path.replace('/orders', '/unknown')],
+    [(path: string) => path.replace('/orders', '/ORDERS')],
+    [(path: string) => path.replace(/ten_\w+/, 'ten_0')],
+  ])('a path that names nothing: as production refuses it (%#)', async change => {
+    const [ours, theirs] = [
+      await run.send({ path: change(sandbox()) }),
+      await run.send({ path: change(production()) }),
+    ];
+    expect([ours.status, ours.document]).toEqual([theirs.status, theirs.document]);
+    expect([theirs.status, published]).toEqual([404, []]);
+  });
+
+  test.each(['sb_fail_code=200', 'sb_fail_count=21', 'runId=a%20b', 'RunID=a'])('%s: 422', async query => {
+    const answer = await run.send({ path: sandbox(`?${query}`) });
+    expect([answer.status, answer.document.code, published]).toEqual([422, 'invalid_request', []]);
+  });
+
+  test('production takes none of the three, and stores nothing', async () => {
+    for (const query of [
+      'sb_fail_code=500',
+      'sb_fail_count=',
+      'runId',
+      'RUNID=x',
+      '%72unId=x',
+      'a=1&runId=1&runId=2',
+    ]) {
+      const answer = await run.send({ path: production(`?${query}`) });
+      expect([query, answer.status, answer.document.code]).toEqual([query, 400, 'sandbox_parameter']);
+    }
+    expect([run.store.stored, published]).toEqual([[], []]);
+  });
+
+  test.each([
+    ['#runId=x', 400],
+    ['?#runId=x', 400],
+    ['#?sb_fail_code=500', 400],
+    [';runId=x', 404],
+    ['%3FrunId=x', 404],
+    ['%23runId=x', 404],
+    ['/runId=x', 404],
+  ])('production stores nothing for %s behind its path', async (spelled, status) => {
+    const options = { port: run.port, method: 'POST', path: `${production()}${spelled}` };
+    const answer = await new Promise<number | undefined>((resolve, reject) => {
+      const headers = { 'x-api-key': run.store.key, 'x-sluice-group-key': 'a' };
+      httpRequest({ ...options, headers }, ({ statusCode }) => resolve(statusCode))
+        .on('error', reject)
+        .end('x');
+    });
+    expect([answer, run.store.stored, published]).toEqual([status, [], []]);
+  });
+
+  test('a stream that closes, and a run or a workspace that has no room', async () => {
+    run.store.queues.set('orders', { ...QUEUE, state: 'closing' });
+    expect((await run.send({ path: sandbox() })).document.code).toBe('stream_closing');
+    run.store.queues.set('orders', QUEUE);
+    run.clock.nowMs += 10_000;
+    outcome = { answer: 'RUN_FULL' };
+    expect((await run.send({ path: sandbox('?runId=a') })).document.code).toBe('sandbox_run_full');
+    outcome = { answer: 'SPENT', untilMs: run.clock.nowMs + 61_500 };
+    const spent = await run.send({ path: sandbox() });
+    expect([spent.status, spent.document.code, spent.headers['retry-after']]).toEqual([429, 'sandbox_spent', '62']);
+    outcome = new Error('Redis is away');
+    expect((await run.send({ path: sandbox() })).document.code).toBe('unavailable');
+  });
+});
+
+describe('the report of a run', () => {
+  const path = (name: string, query = '') => `/events/sandbox/${run.store.tenant}/runs/${name}${query}`;
+  const get = (name: string, query?: string, headers: Record<string, string> = {}) =>
+    run.send({ method: 'GET', path: path(name, query), headers });
+
+  test('is read by an ingress key of the workspace', async () => {
+    const answer = await get('known', '?limit=2&cursor=000000000000000.orders');
+    expect([answer.status, answer.document, answer.headers['cache-control']]).toEqual([
+      200,
+      { runId: 'known' },
+      'no-store',
+    ]);
+    expect(reports).toEqual([[run.store.tenant, 'known', { limit: 2, cursor: '000000000000000.orders' }]]);
+    expect((await get('known', '', { 'x-api-key': 'sk_wrong' })).status).toBe(401);
+    expect((await get('known', '', { 'x-api-key': '' })).status).toBe(401);
+  });
+
+  test('of a run that is not there is not found, and bad parameters are named', async () => {
+    expect((await get('other')).document.code).toBe('unknown_run');
+    expect((await get('a%20b')).document.code).toBe('unknown_run');
+    for (const query of ['?limit=0', '?limit=251', '?limit=x', '?cursor=x']) {
+      expect([query, (await get('known', query)).status]).toEqual([query, 422]);
+    }
+    const another = await run.send({ method: 'GET', path: `/events/sandbox/ten_${'1'.repeat(20)}/runs/known` });
+    expect(another.status).toBe(401);
+    expect((await run.send({ method: 'POST', path: path('known') })).status).toBe(405);
+  });
+});

@@ -1,0 +1,156 @@
+import type { FastifyReply } from 'fastify';
+import type { RunReport } from '../../../api/sandbox.ts';
+import type { Simulation } from '../../../core/delivery/simulation.ts';
+import { extractContext } from '../../../core/events/context-headers.ts';
+import type { SandboxOutcome } from '../../../part/sandbox/sandbox-store.ts';
+import { withDeadline } from '../../../time/deadline.ts';
+import type { Admission, EventRequest } from '../admission.ts';
+import type { Answers } from '../answers.ts';
+import { createBodyReceiver } from '../body-receiver.ts';
+import { createIngestItem } from '../ingest-item.ts';
+import type { IngressLimits } from '../limits.ts';
+import type { MemoryStop } from '../memory-stop.ts';
+import type { KnownQueue, QueueCache } from '../queue-cache.ts';
+import type { ByteBudget } from '../request-body.ts';
+import type { IngestItem, QueueConfig } from '../store.ts';
+import { readSandboxQuery, type SandboxRequest } from './sandbox-query.ts';
+
+/** SandboxDesk is the part of the sandbox used by the ingress. A rejected promise counts as unavailable. */
+export interface SandboxDesk {
+  /** Stores an event in a run and ensures that the run will be processed. */
+  readonly publish: (
+    tenant: string,
+    queue: string,
+    run: string,
+    config: QueueConfig,
+    event: IngestItem & { readonly id: string; readonly simulation: Simulation },
+  ) => Promise<SandboxOutcome>;
+  /** Returns undefined if the run does not exist or has ended. */
+  readonly report: (
+    tenant: string,
+    run: string,
+    page: { readonly limit?: number | undefined; readonly cursor?: string | undefined },
+  ) => Promise<RunReport | undefined>;
+}
+
+export interface SandboxRouteOptions {
+  readonly admission: Admission;
+  readonly queues: QueueCache;
+  readonly sandbox: SandboxDesk;
+  readonly memory: Pick<MemoryStop, 'isFull'>;
+  /** Memory budget for the sandbox, kept separate so that sandbox requests can't use production memory. */
+  readonly budget: ByteBudget;
+  readonly answers: Answers;
+  readonly limits: IngressLimits;
+  readonly nextEventId: () => string;
+  readonly nowMs: () => number;
+  readonly onFailure: (operation: string, error: unknown) => void;
+  readonly onError: (reply: FastifyReply, startedMs: number, error: unknown) => void;
+}
+
+/**
+ * Creates the handler for `POST /events/sandbox/{tenant}/{queue}`. Makes the same checks as the production route, in
+ * the same order, except that sandbox parameters are read here (422) instead of refused. Answers 202 `{id, duplicate,
+ * groupKey, sandbox, runId, run}` once the event was stored in the run.
+ */
+export function createSandboxRoute(options: SandboxRouteOptions): (request: EventRequest, reply: FastifyReply) => void {
+  const { admission, queues, sandbox, memory, budget, answers, limits, nextEventId, onFailure, onError } = options;
+  const receiveBody = createBodyReceiver({ memory, budget, answers, bodyBytes: limits.bodyBytes });
+
+  function handle(request: EventRequest, reply: FastifyReply): void {
+    const startedMs = performance.now();
+    if (!admission.checkPath(request, reply, startedMs)) return;
+    const asked = readSandboxQuery(request.raw.url ?? '');
+    if ('errors' in asked) return answers.sendProblem(reply, startedMs, 'invalid_request', { errors: asked.errors });
+    admission.admit(request, reply, startedMs, (known, fresh) => {
+      receiveBody(request, reply, startedMs, (body, heldBytes) => {
+        accept(request, reply, startedMs, asked, body, fresh ? known : undefined)
+          .catch((error: unknown) => onError(reply, startedMs, error))
+          .finally(() => budget.give(heldBytes));
+      });
+    });
+  }
+
+  async function accept(
+    request: EventRequest,
+    reply: FastifyReply,
+    startedMs: number,
+    asked: SandboxRequest,
+    body: Buffer,
+    read: KnownQueue | undefined,
+  ): Promise<void> {
+    const { tenant, queue } = request.params;
+    // We don't want to use a cached configuration here. The production route reads the queue before it refuses an
+    // event, and versions are compared by the store.
+    const known = read ?? (await queues.read(tenant, queue));
+    if (known === 'unavailable') return answers.sendProblem(reply, startedMs, 'unavailable');
+    if (known === null) return answers.sendProblem(reply, startedMs, 'unknown_queue');
+    if (known.config.state === 'closing') return answers.sendProblem(reply, startedMs, 'stream_closing');
+    const { headers, rawHeaders } = request.raw;
+    const context = extractContext(known.rules, { headers, rawHeaders, body });
+    if ('code' in context) {
+      return answers.sendProblem(reply, startedMs, context.code, context);
+    }
+    const id = context.id ?? nextEventId();
+    const run = asked.runId ?? `run_${nextEventId().slice('evt_'.length)}`;
+    const event = { ...createIngestItem(id, context, headers, body), simulation: asked.simulation };
+    let outcome: SandboxOutcome;
+    try {
+      outcome = await withDeadline(limits.ingestTimeoutMs, () =>
+        sandbox.publish(tenant, queue, run, known.config, event),
+      );
+    } catch (error) {
+      onFailure('sandbox', error);
+      return answers.sendProblem(reply, startedMs, 'unavailable');
+    }
+    settle(reply, startedMs, outcome, {
+      id,
+      groupKey: context.groupKey ?? null,
+      run,
+      path: `/events/sandbox/${tenant}/runs/${run}`,
+    });
+  }
+
+  function settle(
+    reply: FastifyReply,
+    startedMs: number,
+    outcome: SandboxOutcome,
+    {
+      id,
+      groupKey,
+      run,
+      path,
+    }: { readonly id: string; readonly groupKey: string | null; readonly run: string; readonly path: string },
+  ): void {
+    switch (outcome.answer) {
+      case 'OK':
+      case 'DUP': {
+        const duplicate = outcome.answer === 'DUP';
+        return answers.sendJson(reply, startedMs, 202, {
+          id,
+          duplicate,
+          groupKey,
+          sandbox: true,
+          runId: run,
+          run: path,
+        });
+      }
+      case 'RUN_FULL':
+      case 'FULL':
+        return answers.sendProblem(reply, startedMs, 'sandbox_run_full');
+      case 'SPENT': {
+        const seconds = Math.max(1, Math.ceil((outcome.untilMs - options.nowMs()) / 1_000));
+        return answers.sendProblem(reply, startedMs, 'sandbox_spent', { headers: { 'retry-after': `${seconds}` } });
+      }
+      // The copy of the queue has changed between the two steps. It will be created again by the next attempt.
+      case 'STALE':
+      case 'CLOSED':
+      case 'GONE':
+        return answers.sendProblem(reply, startedMs, 'unavailable');
+      default:
+        outcome satisfies never;
+    }
+  }
+
+  return handle;
+}

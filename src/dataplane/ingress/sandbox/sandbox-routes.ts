@@ -1,0 +1,29 @@
+import { randomFillSync } from 'node:crypto';
+import { createAdmission } from '../admission.ts';
+import { createAnswers } from '../answers.ts';
+import { createByteBudget } from '../request-body.ts';
+import type { AddRoutes } from '../server.ts';
+import { createEventIds, createRandom40 } from './event-id.ts';
+import { createRunReportRoute } from './run-report-route.ts';
+import { createSandboxMetrics } from './sandbox-metrics.ts';
+import { createSandboxRoute, type SandboxDesk } from './sandbox-route.ts';
+
+/**
+ * Creates the routes of the sandbox. They have metrics, memory, and answers of their own, which ensures that the sandbox
+ * doesn't affect production.
+ */
+export function createSandboxRoutes(sandbox: SandboxDesk): AddRoutes {
+  return ({ app, registry, isDraining, ...shared }) => {
+    const answers = createAnswers(createSandboxMetrics(registry), isDraining);
+    const options = {
+      ...shared,
+      sandbox,
+      answers,
+      admission: createAdmission({ ...shared, answers }),
+      budget: createByteBudget(shared.limits.sandboxHeldBytes),
+      nextEventId: createEventIds(shared.nowMs, createRandom40(randomFillSync)),
+    };
+    app.post('/events/sandbox/:tenant/:queue', createSandboxRoute(options));
+    app.get('/events/sandbox/:tenant/runs/:run', createRunReportRoute(options));
+  };
+}

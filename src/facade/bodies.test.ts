@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  createFacadeServers,
+  type FacadeServers,
+  JSON_BODY,
+  problemOf,
+  type StartedFacade,
+  TENANT,
+} from '../../test/support/facade/facade-server.ts';
+import { startIssuer, type TestIssuer } from '../../test/support/facade/issuer.ts';
+import { exchange, type RawAnswer } from '../../test/support/facade/raw-exchange.ts';
+import { PATH_PARAMETERS, type PathParameter } from './contract/fields.ts';
+import { ROUTES } from './routes.ts';
+
+let issuer: TestIssuer;
+let facades: FacadeServers;
+let facade: StartedFacade;
+beforeAll(async () => {
+  issuer = await startIssuer();
+  facades = createFacadeServers(issuer);
+  facade = await facades.start({ eventLoopDelayMs: 0, requestTimeoutMs: 60_000 });
+});
+afterAll(async () => {
+  await facade.server.close();
+  await issuer.stop();
+});
+
+const send = async (line: string, headers: readonly string[], body = '') =>
+  exchange(facade.port, await facades.request(line, headers, body));
+
+const PACKAGES = `/waas/producer/${TENANT}/packages`;
+
+describe('a compressed body', () => {
+  test.each(['gzip', 'GZIP', 'br', 'zstd', 'x-made-up', 'identity, gzip', 'gzip, identity', '"identity"'])(
+    'Content-Encoding: %s is refused before the body is there, and the problem names the header',
+    async coding => {
+      const answer = await send('PUT /waas/streams', [JSON_BODY, `Content-Encoding: ${coding}`, 'Content-Length: 100']);
+      expect(problemOf(answer)).toBe('415 unsupported_media_type');
+      expect(answer.headers['accept-encoding']).toBe('identity');
+      expect((JSON.parse(answer.body) as { detail: string }).detail).toContain('Content-Encoding');
+    },
+  );
+
+  test.each(['identity', 'Identity', '', 'identity, identity'])('Content-Encoding: %j is none', async coding => {
+    const headers = [JSON_BODY, `Content-Encoding: ${coding}`, 'Content-Length: 2'];
+    expect(problemOf(await send(`POST ${PACKAGES}`, headers, '{}'))).toBe('422 invalid_request');
+  });
+
+  test('nobody learns of it without a token, nor on a path without a route', async () => {
+    const headers = ['Content-Encoding: gzip', 'Content-Length: 0'];
+    const bare = ['PUT /waas/streams HTTP/1.1', 'Host: x', ...headers].join('\r\n');
+    expect(problemOf(await exchange(facade.port, `${bare}\r\n\r\n`))).toBe('401 missing_token');
+    expect(problemOf(await send('PUT /waas/nothing', headers))).toBe('404 not_found');
+  });
+});
+
+describe('a body above the limit of its route', () => {
+  /** Routes that take a list or a schema. All others take 16 KiB. */
+  const LARGE = ['applyStream', 'subscribe', 'changeSubscription', 'acknowledgeEvents'];
+  const written = ROUTES.filter(({ method }) => method !== 'GET').map(({ method, path, operation }) => ({
+    operation,
+    line: `${method} ${path.replaceAll(/\{(\w+)\}/g, (_, name: PathParameter) => `${PATH_PARAMETERS[name].meta()?.example}`)}`,
+    most: LARGE.includes(operation) ? 1_048_576 : 16_384,
+  }));
+
+  function expectRefusal(answer: RawAnswer, most: number): void {
+    expect(problemOf(answer)).toBe('413 body_too_large');
+    const { detail } = JSON.parse(answer.body) as { detail: string };
+    expect(detail).toBe(`Send at most ${most.toLocaleString('en')} bytes to this route.`);
+  }
+
+  test('is that of 1 MiB for four routes', () => {
+    expect(written.filter(({ most }) => most === 1_048_576)).toHaveLength(LARGE.length);
+  });
+
+  test.each(written)('$operation: announced, before it is there', async ({ line, most }) => {
+    expectRefusal(await send(line, [JSON_BODY, `Content-Length: ${most + 1}`]), most);
+  });
+
+  test.each(written)('$operation: in chunks that do not end', async ({ line, most }) => {
+    const chunk = `${(most + 1).toString(16)}\r\n${' '.repeat(most + 1)}\r\n`;
+    expectRefusal(await send(line, [JSON_BODY, 'Transfer-Encoding: chunked'], chunk), most);
+  });
+
+  test.each(written)('$operation: a body of just the limit is read, announced or in chunks', async ({ line, most }) => {
+    const body = `"${'x'.repeat(most - 2)}"`;
+    const chunks = `${most.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+    expect((await send(line, [JSON_BODY, `Content-Length: ${most}`], body)).status).toBe(422);
+    expect((await send(line, [JSON_BODY, 'Transfer-Encoding: chunked'], chunks)).status).toBe(422);
+  });
+});

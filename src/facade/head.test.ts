@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { CATALOG, createFacadeServers, type StartedFacade } from '../../test/support/facade/facade-server.ts';
+import { startIssuer, type TestIssuer } from '../../test/support/facade/issuer.ts';
+import { exchange, type RawAnswer } from '../../test/support/facade/raw-exchange.ts';
+import { Refusal } from '../http/refusal.ts';
+import { PATH_PARAMETERS, type PathParameter } from './contract/fields.ts';
+import { ROUTES } from './routes.ts';
+
+let issuer: TestIssuer;
+let facades: ReturnType<typeof createFacadeServers>;
+/** Whose callers own everything. */
+let open: StartedFacade;
+/** Whose callers own nothing. */
+let closed: StartedFacade;
+beforeAll(async () => {
+  issuer = await startIssuer();
+  facades = createFacadeServers(issuer);
+  open = await facades.start({ eventLoopDelayMs: 0 });
+  closed = await facades.start({ eventLoopDelayMs: 0 }, async () => {
+    throw new Refusal('forbidden');
+  });
+});
+afterAll(async () => {
+  await open.server.close();
+  await closed.server.close();
+  await issuer.stop();
+});
+
+/** The answers to GET and HEAD, without the headers that differ from one answer to the next. */
+async function askBoth(port: number, path: string, bytesOf: (line: string) => Promise<string>) {
+  const answers: Omit<RawAnswer, 'body'>[] = [];
+  const bodies: string[] = [];
+  for (const method of ['GET', 'HEAD']) {
+    const { status, headers, body } = await exchange(port, await bytesOf(`${method} ${path}`));
+    const { date: _date, 'x-request-id': _id, ...same } = headers;
+    answers.push({ status, headers: same });
+    bodies.push(body);
+  }
+  return { get: answers[0], head: answers[1], bodies };
+}
+
+const close = 'Connection: close';
+const withToken = (line: string) => facades.request(line, [close]);
+const withoutToken = async (line: string) => `${line} HTTP/1.1\r\nHost: x\r\n${close}\r\n\r\n`;
+const withoutLimit = (answer: Omit<RawAnswer, 'body'> | undefined) => ({
+  status: answer?.status,
+  headers: Object.fromEntries(Object.entries(answer?.headers ?? {}).filter(([name]) => !name.startsWith('ratelimit'))),
+});
+
+test('HEAD answers as GET, without the body', async () => {
+  const { get, head, bodies } = await askBoth(open.port, CATALOG, withToken);
+  const empty = '{"data":[],"nextCursor":null}';
+  expect(bodies).toEqual([empty, '']);
+  expect(get).toMatchObject({ status: 200, headers: { 'content-length': `${empty.length}` } });
+  expect(withoutLimit(head)).toEqual(withoutLimit(get));
+});
+
+describe('HEAD needs the same rights as GET', () => {
+  const read = ROUTES.filter(({ method }) => method === 'GET');
+  const targetOf = (path: string) =>
+    path.replaceAll(/\{(\w+)\}/g, (_, name: PathParameter) => `${PATH_PARAMETERS[name].meta()?.example}`);
+
+  test.each(read)('a token, for $path', async ({ path }) => {
+    const { get, head, bodies } = await askBoth(open.port, targetOf(path), withoutToken);
+    expect(get?.status).toBe(401);
+    expect(head).toEqual(get);
+    expect(bodies[1]).toBe('');
+  });
+
+  test.each(read.filter(({ access }) => access !== 'caller'))('an owner, for $path', async ({ path }) => {
+    const { get, head, bodies } = await askBoth(closed.port, targetOf(path), withToken);
+    expect(get?.status).toBe(403);
+    expect(withoutLimit(head)).toEqual(withoutLimit(get));
+    expect(bodies[1]).toBe('');
+  });
+});
+
+test('HEAD counts as the GET of its route in metrics', async () => {
+  const { server, port, registry } = await facades.start({ eventLoopDelayMs: 0 });
+  for (const method of ['HEAD', 'GET', 'HEAD']) {
+    expect((await exchange(port, await withToken(`${method} ${CATALOG}`))).status).toBe(200);
+  }
+  await server.close();
+  const metrics = await registry.metrics();
+  expect(metrics).toContain(
+    'sluice_facade_request_duration_seconds_count{route="GET /waas/producer/:tenant/catalog",status="200"} 3',
+  );
+  expect(metrics).not.toContain('route="HEAD');
+});
+
+test('HEAD counts as a call in the rate limit', async () => {
+  const { server, port } = await facades.start({ eventLoopDelayMs: 0, callsPerMinute: 2 });
+  const statuses: number[] = [];
+  for (const method of ['HEAD', 'GET', 'HEAD', 'GET']) {
+    statuses.push((await exchange(port, await withToken(`${method} ${CATALOG}`))).status);
+  }
+  await server.close();
+  expect(statuses).toEqual([200, 200, 429, 429]);
+});
+
+test('HEAD of a path that is only written is 405', async () => {
+  const { status, headers } = await exchange(open.port, await withToken('HEAD /waas/streams'));
+  expect([status, headers['allow']]).toEqual([405, 'PUT']);
+});

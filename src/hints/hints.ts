@@ -1,0 +1,115 @@
+import type { RedisClient } from '../redis/client.ts';
+import { HINT_PARTITIONS, type HintKind, hintKeys, hintPartition } from '../redis/keys.ts';
+
+export interface Hint {
+  readonly member: string;
+  readonly dueMs: number;
+  /** What the partition is chosen by, the member itself when absent: members of one home are lowered in one command. */
+  readonly home?: string;
+}
+
+export interface Picked {
+  readonly members: readonly string[];
+  /** When the next hint of the partition is due; undefined when it has none. */
+  readonly nextMs: number | undefined;
+}
+
+/**
+ * The index of work that is due: accounts with replays that are not complete (`a`), and sandbox runs (`s`). Lowering is free;
+ * raising and removing is compare-and-set on the token that `pick` gave, so no wake-up is ever lost.
+ */
+export interface HintIndex {
+  readonly kind: HintKind;
+  /** Makes each member due no later than `dueMs`, and wakes those who listen. */
+  readonly lower: (hints: readonly Hint[]) => Promise<void>;
+  readonly pick: (partition: number, nowMs: number, most: number, leaseMs: number, token: string) => Promise<Picked>;
+  /**
+   * Sets the hint's next time, or removes it (`null`); false when it was lowered or picked again meanwhile: it is due at
+   * the next time at the latest then.
+   */
+  readonly settle: (partition: number, member: string, token: string, nextMs: number | null) => Promise<boolean>;
+  /**
+   * `onDue(partition, ms, members)` when hints were lowered (members are left out when they are many); every partition
+   * with ms 0 and no members when messages may have been missed.
+   */
+  readonly listen: (onDue: (partition: number, dueMs: number, members: readonly string[]) => void) => void;
+}
+
+interface Settling {
+  readonly args: readonly [member: string, token: string, next: number | ''];
+  readonly resolve: (settled: boolean) => void;
+  readonly reject: (error: Error) => void;
+}
+
+const SETTLE_AT_ONCE = 256;
+
+export function createHintIndex(redis: RedisClient, kind: HintKind): HintIndex {
+  const keys = Array.from({ length: HINT_PARTITIONS }, (_, partition) => hintKeys(kind, partition));
+  const at = (partition: number) => keys[partition] as ReturnType<typeof hintKeys>;
+  const settling: Settling[][] = keys.map(() => []);
+  const busy = new Set<number>();
+
+  /** Settles together what gathered while the last call was under way. */
+  async function flush(partition: number): Promise<void> {
+    busy.add(partition);
+    for (;;) {
+      const batch = (settling[partition] as Settling[]).splice(0, SETTLE_AT_ONCE);
+      if (batch.length === 0) break;
+      try {
+        const { due, tokens } = at(partition);
+        const words = (await redis.run(
+          'settle',
+          [due, tokens],
+          batch.flatMap(({ args }) => args),
+        )) as string[];
+        for (const [i, { resolve }] of batch.entries()) resolve(words[i] === 'OK');
+      } catch (error) {
+        for (const { reject } of batch) reject(error as Error);
+      }
+    }
+    busy.delete(partition);
+  }
+
+  return {
+    kind,
+    async lower(hints) {
+      const byPartition = new Map<number, (string | number)[]>();
+      for (const { member, dueMs, home } of hints) {
+        const partition = hintPartition(home ?? member);
+        let args = byPartition.get(partition);
+        if (args === undefined) byPartition.set(partition, (args = [at(partition).channel]));
+        args.push(member, dueMs);
+      }
+      await Promise.all(
+        [...byPartition].map(([partition, args]) =>
+          redis.run('lower', [at(partition).due, at(partition).tokens], args),
+        ),
+      );
+    },
+    async pick(partition, nowMs, most, leaseMs, token) {
+      const { due, tokens } = at(partition);
+      const [next, ...members] = (await redis.run('pick', [due, tokens], [nowMs, most, leaseMs, token])) as string[];
+      return { members, nextMs: next === '' ? undefined : Number(next) };
+    },
+    settle(partition, member, token, nextMs) {
+      return new Promise((resolve, reject) => {
+        const waiting = settling[partition] as Settling[];
+        waiting.push({ args: [member, token, nextMs ?? ''], resolve, reject });
+        if (waiting.length === 1 && !busy.has(partition)) queueMicrotask(() => void flush(partition));
+      });
+    },
+    listen(onDue) {
+      const partitions = new Map(keys.map((each, partition) => [each.channel, partition]));
+      redis.subscribe(
+        [...partitions.keys()],
+        (channel, message) => {
+          const [ms, ...members] = message.split(' ');
+          onDue(partitions.get(channel) as number, Number(ms), members);
+        },
+        () => {
+          for (let partition = 0; partition < HINT_PARTITIONS; partition++) onDue(partition, 0, []);
+        },
+      );
+    },
+  };
+}

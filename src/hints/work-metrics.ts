@@ -1,0 +1,79 @@
+import type { RedisClient } from '../redis/client.ts';
+import type { HintKind } from '../redis/keys.ts';
+import { SAMPLE_EVERY_MS, SAMPLE_PATIENCE_MS } from '../redis/redis-metrics.ts';
+import { Gauge, type Registry } from '../telemetry/metrics.ts';
+import { createSampler } from '../telemetry/sampler.ts';
+import { type IndexedWork, surveyWork } from './work-survey.ts';
+
+/** What waits is read from here. */
+export interface WorkSources {
+  readonly redis: RedisClient;
+  /** Redis's clock. */
+  readonly nowMs: () => number;
+}
+
+/** Reads what was seen last, or undefined while Redis is away. */
+type ReadIndex = () => Promise<IndexedWork | undefined>;
+
+const SAMPLED =
+  'The same value is reported by all processes, so be sure to aggregate using the maximum. Updated roughly every 15 s when the process is scraped. Will be NaN while Redis is unavailable.';
+
+/** Takes a sample of what `look` finds whenever it is asked for and the last one is old. */
+export function sampleWork<T>(look: () => Promise<T>): () => Promise<T | undefined> {
+  const { read } = createSampler({
+    look,
+    everyMs: SAMPLE_EVERY_MS,
+    patienceMs: SAMPLE_PATIENCE_MS,
+    monotonicMs: () => performance.now(),
+  });
+  return read;
+}
+
+/** Hint indexes beside the parts. */
+export function surveySharedIndexes(sources: WorkSources): Readonly<Record<string, ReadIndex>> {
+  return { replays: sampleHints(sources, 'a'), sandbox: sampleHints(sources, 's') };
+}
+
+function sampleHints({ redis, nowMs }: WorkSources, kind: HintKind): ReadIndex {
+  return sampleWork(() => surveyWork(redis, kind, nowMs()));
+}
+
+/** Registers indexes by what their label says. */
+export function registerIndexes(registry: Registry, indexes: Readonly<Record<string, ReadIndex>>): void {
+  const gauge = (name: string, help: string, of: (work: IndexedWork) => number) =>
+    new Gauge({
+      name,
+      help: `${help} ${SAMPLED}`,
+      labelNames: ['index'] as const,
+      registers: [registry],
+      async collect() {
+        for (const [index, read] of Object.entries(indexes)) {
+          const work = await read();
+          this.set({ index }, work === undefined ? Number.NaN : of(work));
+        }
+      },
+    });
+  gauge(
+    'sluice_work_waiting',
+    'Number of items with work to do, either now or later, by index: queues (queues with events to route or remove), parts (parts of queues with events to deliver or retry), replays (accounts with incomplete replays), and sandbox (runs). Up to 64 parts are looked at every 15 s.',
+    work => work.waiting,
+  );
+  gauge('sluice_work_due', 'Number of items that are due but not being processed, by index.', work => work.due);
+  gauge(
+    'sluice_work_overdue_seconds',
+    'How many seconds the oldest due item has been waiting, by index, or 0 if none are due. More than a few seconds indicate that the role is missing, stuck, or overloaded.',
+    work => work.overdueMs / 1_000,
+  );
+}
+
+/** Registers the backlog of deliveries, as `read` knows it. */
+export function registerBacklog(registry: Registry, read: () => Promise<number | undefined>): void {
+  new Gauge({
+    name: 'sluice_dispatcher_open_deliveries',
+    help: `Number of open deliveries across all subscriptions, including those without an active endpoint. It is an estimate above 64 parts. ${SAMPLED}`,
+    registers: [registry],
+    async collect() {
+      this.set((await read()) ?? Number.NaN);
+    },
+  });
+}

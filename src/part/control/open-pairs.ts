@@ -1,0 +1,59 @@
+import type { RoutesChange } from '../../record/control-store.ts';
+import type { OpenKeys } from './part-changes.ts';
+
+/** Group keys of an integration that may be open in its parts. No others are. */
+interface Known {
+  readonly fence: number;
+  readonly groupKeys: Set<string>;
+}
+
+/** What a leader knows of the group keys that are open in parts, from having read and written all of them. */
+export interface OpenPairs {
+  /** Follows a change of routes, which `write` writes to the parts. */
+  readonly follow: (change: RoutesChange, write: (openKeys: OpenKeys) => Promise<void>) => Promise<void>;
+  /** Whether a group key is certainly closed in all parts. */
+  readonly isClosed: (fence: number, integration: string, groupKey: string) => boolean;
+  /** Returns the group keys that may be open, or none if nothing is known. */
+  readonly of: (integration: string) => Iterable<string>;
+  readonly opens: (integration: string, groupKey: string) => void;
+  readonly closed: (integration: string, groupKey: string) => void;
+}
+
+export function createOpenPairs(): OpenPairs {
+  const known = new Map<string, Known>();
+  const opens = (integration: string, groupKey: string): void => {
+    known.get(integration)?.groupKeys.add(groupKey);
+  };
+  return {
+    async follow({ fence, have, want, isKnown, openKeys }, write) {
+      const isIn = ({ integrations }: typeof want, integration: string) => Object.hasOwn(integrations, integration);
+      // Parts that are read have nothing else afterwards, and an integration that is new had nothing before.
+      const learnt = Object.keys(want.integrations).filter(each => !isKnown || !isIn(have, each));
+      for (const integration of learnt) known.delete(integration);
+      let open: ReturnType<OpenKeys> | undefined;
+      await write(() => {
+        if (open !== undefined) return open;
+        open = openKeys();
+        // Before they are written: also an Activation that is deleted before its own turn must be closed.
+        for (const [integration, keys] of open) for (const { groupKey } of keys) opens(integration, groupKey);
+        return open;
+      });
+      for (const integration of Object.keys(have.integrations)) {
+        if (!isIn(want, integration)) known.delete(integration);
+      }
+      for (const integration of learnt) {
+        const groupKeys = open?.get(integration)?.map(({ groupKey }) => groupKey);
+        known.set(integration, { fence, groupKeys: new Set(groupKeys) });
+      }
+    },
+    isClosed(fence, integration, groupKey) {
+      const of = known.get(integration);
+      return of?.fence === fence && !of.groupKeys.has(groupKey);
+    },
+    of: integration => known.get(integration)?.groupKeys ?? [],
+    opens,
+    closed(integration, groupKey) {
+      known.get(integration)?.groupKeys.delete(groupKey);
+    },
+  };
+}

@@ -1,0 +1,77 @@
+import type { ControlRecord } from '../../record/control-store.ts';
+import type { RedisClient } from '../../redis/client.ts';
+import { integrationKeys } from '../../redis/keys.ts';
+import type { GateChange } from '../gate/gate.ts';
+import { type Part, partKeys } from '../keys.ts';
+import type { OpenPairs } from './open-pairs.ts';
+import { forEach, type PartWriter } from './part-writer.ts';
+
+/** A subscription's slot in a part. */
+export interface Place {
+  readonly part: Part;
+  readonly slot: string;
+}
+
+/**
+ * Creates the function that opens and closes a group key of an integration, in all of its parts and in the record.
+ *
+ * @param placesOf returns where the subscriptions of an integration are
+ */
+export function createSetActivation({
+  redis,
+  record,
+  writer,
+  placesOf,
+  pairs,
+}: {
+  readonly redis: RedisClient;
+  readonly record: Pick<ControlRecord, 'setActivation'>;
+  readonly writer: Pick<PartWriter, 'change'>;
+  readonly placesOf: (integration: string) => readonly Place[];
+  readonly pairs: OpenPairs;
+}): ControlRecord['setActivation'] {
+  /** Pairs that may have reached only some of their parts. */
+  const unfinished = new Set<string>();
+
+  /** Writes a change to the parts of an integration. Returns how many of its subscriptions it changed. */
+  async function changeAll(
+    fence: number,
+    integration: string,
+    changeOf: (slot: string) => GateChange,
+  ): Promise<number> {
+    let count = 0;
+    const byPart = Map.groupBy(placesOf(integration), ({ part }) => partKeys(part).meta);
+    await forEach(byPart.values(), async places => {
+      const changes = places.map(({ slot }) => changeOf(slot));
+      const made = await writer.change((places[0] as Place).part, fence, changes);
+      count += made;
+    });
+    return count;
+  }
+
+  return async function setActivation(fence, integration, groupKey, sinceMs) {
+    const pair = `${groupKey}\0${integration}`;
+    const again = unfinished.has(pair);
+    const isClosing = sinceMs === null;
+    if (isClosing) {
+      const isRecorded = (await redis.call('hexists', integrationKeys(integration).act, groupKey)) === 1;
+      // The record alone is not believed: it may be lost, and parts have what was opened with a new subscription before it.
+      const isClosed = placesOf(integration).length === 0 || pairs.isClosed(fence, integration, groupKey);
+      if (isClosed && !isRecorded && !again) return false;
+    } else {
+      pairs.opens(integration, groupKey);
+    }
+    // Until all of it is known to be written. A command without an answer may be carried out all the same.
+    unfinished.add(pair);
+    const opened = !isClosing && (await record.setActivation(fence, integration, groupKey, sinceMs));
+    let changes = 0;
+    if (isClosing || opened || again) {
+      const kind = isClosing ? 'off' : 'on';
+      changes = await changeAll(fence, integration, slot => ({ kind, slot, groupKey }));
+    }
+    const closed = isClosing && (await record.setActivation(fence, integration, groupKey, null));
+    if (isClosing) pairs.closed(integration, groupKey);
+    unfinished.delete(pair);
+    return opened || closed || (isClosing && changes > 0);
+  };
+}

@@ -1,0 +1,53 @@
+-- Lists of a group key, read once a call, and how many the first says there are.
+local keysRead = {}
+local function readKey(groupKey)
+  local key = keysRead[groupKey]
+  if key then return key end
+  local lists = { redis.call('HGET', KEY_KEYS, groupKey) or '' }
+  local groups = groupsOf(lists[1])
+  if groups > 1 then lists[1] = string.sub(lists[1], 1, -SUFFIX - 1) end
+  for number = 2, groups do lists[number] = redis.call('HGET', KEY_KEYS, nameOf(groupKey, number)) or '' end
+  key = { lists = lists, groups = groups }
+  keysRead[groupKey] = key
+  return key
+end
+
+local function positionIn(list, slot)
+  for at = 1, #list, ENTRY do
+    if string.sub(list, at, at + 7) == slot then return at end
+  end
+end
+
+-- Which list of a key has a slot, and where. Where many are looked for in one key an index is made, which takes a few searches.
+local function findIn(key, slot)
+  if not key.isAsked then
+    key.isAsked = true
+    for number, list in ipairs(key.lists) do
+      local at = positionIn(list, slot)
+      if at then return number, at end
+    end
+    return nil
+  end
+  if not key.numberOf then
+    key.numberOf = {}
+    for number = #key.lists, 1, -1 do
+      for at = 1, #key.lists[number], ENTRY do key.numberOf[string.sub(key.lists[number], at, at + 7)] = number end
+    end
+  end
+  local number = key.numberOf[slot]
+  return number, number and positionIn(key.lists[number], slot)
+end
+
+-- Writes one list, in which a slot is now or not any more, and the first where the number of lists changed.
+local function writeList(groupKey, key, number, slot, isIn)
+  local lists, groups = key.lists, key.groups
+  if key.numberOf then key.numberOf[slot] = isIn and number or nil end
+  while #lists > 1 and lists[#lists] == '' do lists[#lists] = nil end
+  local last = #lists
+  key.groups = last
+  for empty = last + 1, groups do redis.call('HDEL', KEY_KEYS, nameOf(groupKey, empty)) end
+  if number > 1 and number <= last then redis.call('HSET', KEY_KEYS, nameOf(groupKey, number), lists[number]) end
+  if number > 1 and last == groups then return end
+  local first = lists[1] .. (last > 1 and string.format('%03d', last) or '')
+  if first == '' then redis.call('HDEL', KEY_KEYS, groupKey) else redis.call('HSET', KEY_KEYS, groupKey, first) end
+end

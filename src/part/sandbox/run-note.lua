@@ -1,0 +1,7 @@
+#!lua flags=allow-oom
+-- Writes fields of a hash, each as HSET or HSETNX does.
+--@keys hash
+--@args command ...
+-- More: (field, value)*
+for i = FIRST, #ARGV, 2 do redis.call(ARG_COMMAND, KEY_HASH, ARGV[i], ARGV[i + 1]) end
+return { 'OK' }

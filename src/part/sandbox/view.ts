@@ -1,0 +1,77 @@
+import { parseEndpointHealth } from '../../core/delivery/endpoint-health.ts';
+import { readNamedScript } from '../../redis/named-scripts.ts';
+import { callScript, type ScriptClient } from '../call.ts';
+import type { SubscriptionRow } from '../gate/subscription-row.ts';
+import { type Part, partKeys } from '../keys.ts';
+import { healthText } from '../state/health-text.ts';
+
+const VIEW = readNamedScript(new URL('view.lua', import.meta.url));
+/** Group keys and slots of one call at most. */
+const [GROUP_KEYS, SLOTS] = [256, 500];
+export const SLOT_CHARS = 8;
+
+/** What decides in a part, of some group keys and slots. */
+export interface GateView {
+  /** Slots that each group key is active for. */
+  readonly active: ReadonlyMap<string, ReadonlySet<string>>;
+  /** Of these slots and those that were asked for. */
+  readonly slots: ReadonlyMap<string, SlotView>;
+}
+
+/** Texts of a row and of the health of its endpoint, either may be empty, whether there is an endpoint, and when the last pause ended that was skipped, or ''. */
+export interface SlotView {
+  readonly row: string;
+  readonly health: string;
+  readonly hasEndpoint: boolean;
+  readonly skipped: string;
+}
+
+export const NO_VIEW: GateView = { active: new Map(), slots: new Map() };
+
+function slotsOf(text: string): Set<string> {
+  const slots = new Set<string>();
+  for (let at = 0; at < text.length; at += SLOT_CHARS) slots.add(text.slice(at, at + SLOT_CHARS));
+  return slots;
+}
+
+/**
+ * Reads what a part says: a snapshot, unless it is so much that it takes several calls. Returns undefined where there is no
+ * such part, or its control data are missing: nothing of it is to be believed then.
+ */
+export async function readView(
+  redis: ScriptClient,
+  part: Part,
+  groupKeys: readonly string[],
+  slots: Iterable<string>,
+): Promise<GateView | undefined> {
+  const active = new Map<string, ReadonlySet<string>>();
+  const rows = new Map<string, SlotView>();
+  const open = new Set(slots);
+  do {
+    const keys = groupKeys.slice(active.size, active.size + GROUP_KEYS);
+    const [word, isWhole, count, ...rest] = await callScript(redis, VIEW, {
+      keys: partKeys(part),
+      args: { gen: part.gen, count: keys.length },
+      more: [...keys, ...[...open].slice(0, SLOTS)],
+    });
+    if (word !== 'OK' || isWhole !== 1) return undefined;
+    for (const [i, list] of rest.slice(0, count as number).entries()) {
+      const found = slotsOf(list as string);
+      active.set(keys[i] as string, found);
+      for (const slot of found) if (!rows.has(slot)) open.add(slot);
+    }
+    for (let at = count as number; at < rest.length; at += 5) {
+      const [slot, row, health, endpoint, skipped] = rest.slice(at, at + 5) as [string, string, string, number, string];
+      rows.set(slot, { row, health, hasEndpoint: endpoint === 1, skipped });
+      open.delete(slot);
+    }
+  } while (active.size < groupKeys.length || open.size > 0);
+  return { active, slots: rows };
+}
+
+/** Whether a slot's health says that its endpoint is disabled, and has not been enabled since. */
+export function isDisabled(health: string, { enabledMs = 0 }: Pick<SubscriptionRow, 'enabledMs'> = {}): boolean {
+  const disabled = parseEndpointHealth(healthText(health))?.disabled;
+  // `claims/health.lua` forgets it with the next claim.
+  return disabled !== undefined && enabledMs <= disabled.ms;
+}

@@ -1,0 +1,67 @@
+import type { EventMeta } from '../core/events/event-meta.ts';
+import type { EventProgress } from '../core/events/event-state.ts';
+import type { NotRoutedReason } from '../core/routing/reasons.ts';
+import type { InboxRef } from './inbox-ref.ts';
+
+/** A queue as routing finds it. */
+export interface QueueReading {
+  /** closing: it takes no events any more; missing: Redis has no state of it, or lost it. */
+  readonly state: 'open' | 'closing' | 'missing';
+  readonly gen: string;
+  /** How far routing has come: `ms-seq`. */
+  readonly cursor: string;
+}
+
+/** State of an integration in Redis, for a stream and a group key. Lost state looks like state that never existed. */
+export interface GateReading {
+  readonly integration: 'pending' | 'active' | 'closed' | 'missing';
+  readonly activated: boolean;
+  /** missing: the tenant's state is. */
+  readonly subscription: 'none' | 'open' | 'paused' | 'missing';
+}
+
+export interface FoundEvent {
+  readonly ref: string;
+  /** `ms-seq` */
+  readonly id: string;
+  readonly meta: EventMeta;
+  /** Of its body. */
+  readonly bytes: number;
+}
+
+/** What Redis knows about the disposition of an event for one integration. */
+export interface DispositionReading {
+  readonly subscription: { readonly id: string; readonly behindAt: string | undefined } | undefined;
+  readonly progress: EventProgress | undefined;
+  /** Since when its group key is active, ms; undefined: it is not. */
+  readonly activatedSinceMs: number | undefined;
+  readonly noted: NotRoutedReason | undefined;
+}
+
+/** Reads what decides about routing, and what was decided. Changes nothing. */
+export interface RoutingReader {
+  readonly readQueue: (tenant: string, queue: string) => Promise<QueueReading>;
+  readonly readGate: (
+    tenant: string,
+    queue: QueueReading & { readonly name: string },
+    integration: string,
+    groupKey: string,
+  ) => Promise<GateReading>;
+  /**
+   * An event of a queue by the id that the producer gave it; of several within 36 h, the youngest. Ids are remembered for
+   * 24 h at least, refs as long as the event is kept.
+   */
+  readonly findEvent: (
+    tenant: string,
+    queue: string,
+    wanted: { readonly eventId: string } | { readonly ref: string },
+  ) => Promise<FoundEvent | undefined>;
+  /** @param inbox inbox of a subscription that receives no more events; earlier results are read from it */
+  readonly readDisposition: (
+    tenant: string,
+    queue: string,
+    integration: string,
+    event: { readonly ref: string; readonly groupKey: string },
+    inbox?: InboxRef,
+  ) => Promise<DispositionReading>;
+}

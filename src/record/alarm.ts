@@ -1,0 +1,59 @@
+import { type InboxRef, inboxMember, parseInboxMember } from '../plane/inbox-ref.ts';
+import type { RedisClient } from '../redis/client.ts';
+import { CLUSTER_KEYS } from '../redis/keys.ts';
+
+/**
+ * How other roles tell the controller that control state is missing where it is needed, or that tokens are, or that an
+ * endpoint was disabled, or that deliveries go differently.
+ */
+export interface Alarm {
+  /**
+   * Says which slot (`t:ten_…`, `q:ten_…:queue`, `i:int_…`, `a:acc_…`), whose endpoint (`h:int_…/sub_….inc`), or whose
+   * deliveries (`d:int_…/sub_….inc`), at most once a second each.
+   */
+  readonly raise: (slot: string) => void;
+  readonly listen: (listener: (slot: string) => void) => void;
+}
+
+const SAME_SLOT_MS = 1_000;
+
+/** What is said of an inbox whose endpoint was disabled. */
+export function disabledEndpoint(inbox: InboxRef): string {
+  return `h:${inboxMember(inbox)}`;
+}
+
+/** The inbox whose endpoint was disabled, of what was said; undefined: something else was said. */
+export function parseDisabledEndpoint(slot: string): InboxRef | undefined {
+  return slot.startsWith('h:') ? parseInboxMember(slot.slice(2)) : undefined;
+}
+
+/** Names the inbox whose deliveries go differently now. */
+export function changedDelivery(member: string): string {
+  return `d:${member}`;
+}
+
+/** Returns the inbox whose deliveries go differently; undefined for another alarm. */
+export function parseChangedDelivery(slot: string): InboxRef | undefined {
+  return slot.startsWith('d:') ? parseInboxMember(slot.slice(2)) : undefined;
+}
+
+export function createAlarm(redis: RedisClient): Alarm {
+  const raised = new Map<string, number>();
+  return {
+    raise(slot) {
+      const now = performance.now();
+      if (now - (raised.get(slot) ?? Number.NEGATIVE_INFINITY) < SAME_SLOT_MS) return;
+      if (raised.size > 10_000) raised.clear();
+      raised.set(slot, now);
+      // Lost when Redis is away: the periodic look of the controller finds it then.
+      redis.publish(CLUSTER_KEYS.alarm, slot).catch(() => {});
+    },
+    listen(listener) {
+      redis.subscribe(
+        [CLUSTER_KEYS.alarm],
+        (_channel, slot) => listener(slot),
+        () => {},
+      );
+    },
+  };
+}

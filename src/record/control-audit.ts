@@ -1,0 +1,154 @@
+import type { DeliveryFields } from '../core/delivery/delivery-state.ts';
+import type { TenantRoutes } from '../core/routing/routes.ts';
+import type { RedisClient } from '../redis/client.ts';
+import { accountKeys, CLUSTER_KEYS, integrationKeys, tenantKeys } from '../redis/keys.ts';
+import type { Fields } from './control-plan.ts';
+import { createHashReader, partsOf, readRoutes, type TenantReading } from './control-reader.ts';
+
+/** Open group keys that are expected of an integration. */
+export interface Probe {
+  readonly integration: string;
+  readonly groupKeys: readonly string[];
+}
+
+export interface Probed {
+  /** How many group keys it holds, expected or not. */
+  readonly size: number;
+  /** Of those asked for. */
+  readonly missing: readonly string[];
+}
+
+export interface AccountPlan {
+  readonly plan: string | undefined;
+  readonly included: string | undefined;
+}
+
+/** Something that a part holds otherwise than its routes and activations say. */
+export interface PartDifference {
+  readonly queue: string;
+  readonly what: 'part' | 'part-row' | 'part-endpoint' | 'part-activation' | 'part-list';
+  /** What would have to be written; the same at each look. */
+  readonly detail: string;
+  /** Of a group key that is active and must not be (`removes`), or must be and is not; of which integration, if that is known. */
+  readonly activation?: {
+    readonly integration: string | undefined;
+    readonly groupKey: string;
+    readonly removes: boolean;
+  };
+}
+
+/** A part of a stream, as the list of all parts names it. */
+export interface ListedPart {
+  readonly tenant: string;
+  readonly queue: string;
+  readonly gen: string;
+  readonly number: number;
+}
+
+/** What a part keeps of a subscription for its status. */
+export interface SubscriptionState {
+  readonly inc: string;
+  readonly deliveries: DeliveryFields;
+  /** Undefined while the endpoint works. */
+  readonly health: string | undefined;
+}
+
+/** Looks at the parts of streams. */
+export interface PartAudit {
+  /**
+   * Compares the parts of a tenant with its routes, one after another.
+   *
+   * @param openKeys open group keys by integration (`int_…`)
+   */
+  readonly compare: (
+    routes: TenantRoutes,
+    openKeys: ReadonlyMap<string, readonly { readonly groupKey: string; readonly sinceMs: number }[]>,
+  ) => AsyncGenerator<readonly PartDifference[]>;
+  /** Reads subscriptions by id (`sub_…`). Those of which a part knows nothing are left out. */
+  readonly readStates: (routes: TenantRoutes) => Promise<ReadonlyMap<string, SubscriptionState>>;
+  /** Reads the list of all parts a page at a time. Some may come twice. */
+  readonly scan: () => AsyncGenerator<readonly ListedPart[]>;
+}
+
+/** Looks at the controller's record, and writes nothing. */
+export interface ControlAudit {
+  readonly readRoutes: (tenant: string, known: readonly TenantRoutes[]) => Promise<TenantReading>;
+  /** The names of everything that each tenant has, as its index has them. */
+  readonly readIndexes: (tenants: readonly string[]) => Promise<ReadonlyMap<string, Fields>>;
+  /** Tenants (`ten_…`) that are listed as having control state. */
+  readonly readTenants: () => Promise<ReadonlySet<string>>;
+  /** In the order of `accounts`. */
+  readonly readAccounts: (accounts: readonly string[]) => Promise<AccountPlan[]>;
+  /** In the order of `probes`; together they hold 2,000 names at most. */
+  readonly probe: (probes: readonly Probe[]) => Promise<Probed[]>;
+  /** Every open group key of an integration, some of them perhaps twice. */
+  readonly scanActivations: (integration: string) => AsyncGenerator<string[], void, undefined>;
+}
+
+/** Looks at the record and at the parts that are written with it. */
+export interface StateAudit extends ControlAudit {
+  readonly parts: PartAudit;
+}
+
+const SCAN_COUNT = 1_000;
+/** Keys of one probe. */
+const PROBES_AT_ONCE = 50;
+
+/** @param pace awaited before each command */
+export function createControlAudit(redis: RedisClient, pace: () => Promise<void>): ControlAudit {
+  const read = createHashReader(redis, pace);
+
+  async function* scanNames(key: string): AsyncGenerator<string[], void, undefined> {
+    let cursor = '0';
+    do {
+      await pace();
+      const [next, flat] = (await redis.call('hscan', key, cursor, 'COUNT', SCAN_COUNT)) as [string, string[]];
+      cursor = next;
+      const names = flat.filter((_value, i) => i % 2 === 0);
+      if (names.length > 0) yield names;
+    } while (cursor !== '0');
+  }
+
+  return {
+    readRoutes: (tenant, known) => readRoutes(read, tenant, known),
+
+    async readIndexes(tenants) {
+      const hashes = await read(tenants.map(tenant => tenantKeys(tenant).index));
+      return new Map(tenants.map(tenant => [tenant, hashes.get(tenantKeys(tenant).index) ?? {}]));
+    },
+
+    async readTenants() {
+      await pace();
+      return new Set((await redis.call('smembers', CLUSTER_KEYS.tenants)) as string[]);
+    },
+
+    async readAccounts(accounts) {
+      const keys = accounts.map(account => accountKeys(account).meta);
+      const hashes = await read(keys);
+      return keys.map(key => {
+        const { plan, included } = hashes.get(key) ?? {};
+        return { plan, included };
+      });
+    },
+
+    async probe(probes) {
+      const found = new Map<Probe, Probed>();
+      for (const part of partsOf(redis, probes, keyOf, PROBES_AT_ONCE)) {
+        await pace();
+        const args = part.flatMap(({ groupKeys }) => [groupKeys.length, ...groupKeys]);
+        const replies = (await redis.run('probe', part.map(keyOf), args)) as number[][];
+        for (const [i, probe] of part.entries()) {
+          const [size = 0, ...missing] = replies[i] as number[];
+          found.set(probe, { size, missing: missing.map(at => probe.groupKeys[at - 1] as string) });
+        }
+      }
+      return probes.map(probe => found.get(probe) as Probed);
+    },
+
+    scanActivations: integration => scanNames(integrationKeys(integration).act),
+  };
+}
+
+function keyOf({ integration }: Probe): string {
+  return integrationKeys(integration).act;
+}

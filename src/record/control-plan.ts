@@ -1,0 +1,277 @@
+import { createHash } from 'node:crypto';
+import type { IntegrationRoute, QueueRoute, SubscriptionRoute, TenantRoutes } from '../core/routing/routes.ts';
+import { integrationKeys, queueKeys, tenantKeys } from '../redis/keys.ts';
+import { indexOf, subscribersOf, withoutSame } from './tenant-index.ts';
+
+/** `UNLINK` for what may be large: Redis frees it beside its work, where `DEL` holds everybody up. */
+export type PatchCommand = 'HSET' | 'HSETNX' | 'HDEL' | 'SADD' | 'SREM' | 'DEL' | 'UNLINK';
+export interface PatchOp {
+  readonly command: PatchCommand;
+  readonly key: string;
+  readonly args: readonly (string | number)[];
+}
+
+/** One fenced, atomic write to one slot; `meta` is the hash that holds the slot's fence. */
+export interface SlotPatch {
+  readonly meta: string;
+  readonly ops: readonly PatchOp[];
+}
+
+/** What of a tenant stands in Redis: its routes, and which slots are marked ready. */
+export interface StoredRoutes {
+  readonly routes: TenantRoutes;
+  readonly ready: ReadonlySet<string>;
+  /**
+   * Key → the fields of ours that it holds, of everything that was read: where something is damaged, that is not what
+   * `routes` say. Absent once it was written.
+   */
+  readonly hashes?: ReadonlyMap<string, Fields>;
+}
+
+export interface RoutesPlan {
+  /** In the order in which they must be written: the names of what is new, queues, integrations, then the tenant. */
+  readonly patches: readonly SlotPatch[];
+  /** Markers, written after everything else (also the activations): last of all the tenant's. */
+  readonly ready: readonly SlotPatch[];
+}
+
+export type Fields = Record<string, string>;
+
+export function queueFields(route: QueueRoute): Fields {
+  const fields: Fields = {
+    gen: route.gen,
+    state: route.state,
+    retentionMs: String(route.retentionMs),
+    maxBytes: String(route.maxBytes),
+    source: route.source,
+    eventTypes: JSON.stringify(route.eventTypes),
+    contextHeaders: JSON.stringify(route.contextHeaders),
+  };
+  return { ...fields, cfgv: versionOf(fields) };
+}
+
+/** Of routes that are kept from one plan to the next: hashing 10,000 of them takes longer than a barrier may. */
+const fieldsMade = new WeakMap<SubscriptionRoute, Fields>();
+
+export function subscriptionFields(tenant: string, route: SubscriptionRoute): Fields {
+  const known = fieldsMade.get(route);
+  if (known?.tenant === tenant) return known;
+  const fields: Fields = {
+    inc: route.inc,
+    tenant,
+    queue: route.queue,
+    gen: route.gen,
+    route: route.route,
+    send: route.send,
+    cap: route.maxPerSecond === undefined ? String(route.cap) : `${route.cap} ${route.maxPerSecond}`,
+    ...(route.enabledMs === undefined ? {} : { enabled: String(route.enabledMs) }),
+    ...(route.onUnblock === undefined ? {} : { onUnblock: route.onUnblock }),
+    ...(route.unordered ? { unordered: '1' } : {}),
+    ...(route.endpoint === '' ? {} : { endpoint: route.endpoint }),
+  };
+  const whole = { ...fields, cfgv: versionOf(fields) };
+  fieldsMade.set(route, whole);
+  return whole;
+}
+
+/** Version of a configuration: of its content, so that writing the same twice is the same. */
+function versionOf(fields: Fields): string {
+  return createHash('sha256')
+    .update(JSON.stringify(Object.entries(fields).toSorted(([a], [b]) => (a < b ? -1 : 1))))
+    .digest('base64url')
+    .slice(0, 10);
+}
+
+/** Fields that say what a queue or a subscription is configured as. */
+export const QUEUE_FIELDS = [
+  'gen',
+  'state',
+  'retentionMs',
+  'maxBytes',
+  'source',
+  'eventTypes',
+  'contextHeaders',
+  'cfgv',
+];
+export const SUBSCRIPTION_FIELDS = [
+  'inc',
+  'tenant',
+  'queue',
+  'gen',
+  'route',
+  'send',
+  'onUnblock',
+  'cap',
+  'enabled',
+  'unordered',
+  'endpoint',
+  'cfgv',
+];
+
+/** Used where nobody knows a retention any more: the longest that there is, ms. */
+export const LONGEST_RETENTION_MS = 720 * 3_600_000;
+
+function hashOps(key: string, have: Fields, want: Fields): PatchOp[] {
+  const set: string[] = [];
+  for (const [field, value] of Object.entries(want)) if (have[field] !== value) set.push(field, value);
+  const drop = Object.keys(have).filter(field => !(field in want));
+  const ops: PatchOp[] = [];
+  for (let at = 0; at < set.length; at += 500) ops.push({ command: 'HSET', key, args: set.slice(at, at + 500) });
+  for (let at = 0; at < drop.length; at += 500) ops.push({ command: 'HDEL', key, args: drop.slice(at, at + 500) });
+  return ops;
+}
+
+/** Whether a configuration is as it was written: its version is of its content. */
+function isWhole({ cfgv, ...fields }: Fields): boolean {
+  return cfgv === versionOf(fields);
+}
+
+const GONE: IntegrationRoute = { state: 'closed', sinceMs: 0, subscriptions: {} };
+
+/** What stands in Redis of what the routes say. */
+interface Standing {
+  /** Redis holds what the routes say: what is the very same in both needs no look. */
+  readonly isWritten: boolean;
+  /** What a hash of ours holds: as it was read, or else as the routes say. */
+  readonly held: (key: string, said: Fields) => Fields;
+  /** Another generation is a successor's only if the hash is whole: a damaged one is mended, its progress kept. */
+  readonly isMended: (key: string) => boolean;
+}
+
+function standingOf({ hashes }: StoredRoutes): Standing {
+  const held = (key: string, said: Fields): Fields => hashes?.get(key) ?? said;
+  return { isWritten: hashes === undefined, held, isMended: key => hashes !== undefined && !isWhole(held(key, {})) };
+}
+
+function planQueue({ held, isMended }: Standing, meta: string, old: QueueRoute | undefined, route: QueueRoute) {
+  const isMade = old === undefined || (old.gen !== route.gen && !isMended(meta));
+  const ops: PatchOp[] = [];
+  // A stream that was made again is not ready before all of it is written. The fence stays, or a deposed controller could write here again.
+  if (isMade && old !== undefined) ops.push({ command: 'HDEL', key: meta, args: ['ready'] });
+  ops.push(...hashOps(meta, held(meta, old === undefined ? {} : queueFields(old)), queueFields(route)));
+  return { ops, isMade };
+}
+
+function planSubscription(
+  { held, isMended }: Standing,
+  { key, tenant }: { readonly key: string; readonly tenant: string },
+  before: SubscriptionRoute | undefined,
+  next: SubscriptionRoute,
+): PatchOp[] {
+  const ops: PatchOp[] = [];
+  const isMade = before === undefined || (before.inc !== next.inc && !isMended(key));
+  if (isMade) {
+    if (before !== undefined) ops.push({ command: 'DEL', key, args: [] });
+    ops.push({ command: 'HSETNX', key, args: ['since', next.sinceMs] });
+  }
+  const stands = before === undefined ? held(key, {}) : isMade ? {} : held(key, subscriptionFields(tenant, before));
+  return [...ops, ...hashOps(key, stands, subscriptionFields(tenant, next))];
+}
+
+function planIntegration(
+  standing: Standing,
+  { integration, tenant }: { readonly integration: string; readonly tenant: string },
+  old: IntegrationRoute,
+  route: IntegrationRoute,
+): PatchOp[] {
+  const i = integrationKeys(integration);
+  const ops: PatchOp[] = [];
+  if (old === GONE || standing.held(i.meta, { state: old.state }).state !== route.state) {
+    const since = route.state === 'active' ? ['since', route.sinceMs] : [];
+    ops.push({ command: 'HSET', key: i.meta, args: ['state', route.state, ...since] });
+  }
+  for (const [sub, next] of Object.entries(route.subscriptions)) {
+    const before = old.subscriptions[sub];
+    if (standing.isWritten && before === next && old.state === route.state) continue;
+    ops.push(...planSubscription(standing, { key: i.sub(sub), tenant }, before, next));
+  }
+  return ops;
+}
+
+/** What must be written of the tenant itself; `names`: of what is new, for its index. */
+function planTenant({ held, isWritten }: Standing, have: TenantRoutes, want: TenantRoutes) {
+  const t = tenantKeys(want.tenant);
+  const ops: PatchOp[] = [];
+  if (have.payer !== want.payer) ops.push({ command: 'HSET', key: t.meta, args: ['payer', want.payer] });
+  if (have.plan !== want.plan) ops.push({ command: 'HSET', key: t.meta, args: ['plan', want.plan] });
+  ops.push(...hashOps(t.keys, have.keys, want.keys));
+  const had = isWritten ? withoutSame(have, want) : have;
+  const has = isWritten ? withoutSame(want, have) : want;
+  const [hadSubscribers, subscribers] = [subscribersOf(had), subscribersOf(has)];
+  for (const queue of new Set([...Object.keys(hadSubscribers), ...Object.keys(subscribers)])) {
+    ops.push(...hashOps(t.subs(queue), held(t.subs(queue), hadSubscribers[queue] ?? {}), subscribers[queue] ?? {}));
+  }
+  // What the index names and nobody knows is the sweep's.
+  const index = hashOps(t.index, held(t.index, indexOf(had)), indexOf(has));
+  return { ops, names: index.filter(({ command }) => command === 'HSET') };
+}
+
+/**
+ * What must be written so that the record holds `want`, given what it holds: pure. Nothing is ever removed here; a queue or
+ * subscription that no object wants any more is closed, and kept.
+ */
+export function planRoutes(have: StoredRoutes, wanted: TenantRoutes): RoutesPlan {
+  const want = keepUnowned(have.routes, wanted);
+  const { tenant } = want;
+  const standing = standingOf(have);
+  const patches: SlotPatch[] = [];
+  const ready: SlotPatch[] = [];
+  function add(meta: string, ops: readonly PatchOp[], isMade = false): void {
+    if (ops.length > 0) patches.push({ meta, ops });
+    if (isMade || !have.ready.has(meta))
+      ready.push({ meta, ops: [{ command: 'HSET', key: meta, args: ['ready', '1'] }] });
+  }
+
+  for (const [queue, route] of Object.entries(want.queues)) {
+    const { meta } = queueKeys(tenant, queue);
+    const old = Object.hasOwn(have.routes.queues, queue) ? have.routes.queues[queue] : undefined;
+    const { ops, isMade } = planQueue(standing, meta, old, route);
+    add(meta, ops, isMade);
+  }
+  for (const [integration, route] of Object.entries(want.integrations)) {
+    const { meta } = integrationKeys(integration);
+    const old = have.routes.integrations[integration] ?? GONE;
+    if (standing.isWritten && old === route && have.ready.has(meta)) continue;
+    add(meta, planIntegration(standing, { integration, tenant }, old, route));
+  }
+  const { meta } = tenantKeys(tenant);
+  const { ops, names } = planTenant(standing, have.routes, want);
+  add(meta, ops);
+  // Named before it is made: what a controller that dies in between leaves open is found, and closed, by the next one.
+  if (names.length > 0) patches.unshift({ meta, ops: names });
+  return { patches, ready };
+}
+
+/**
+ * Adds to `want` what Redis has and no object owns, closed: only the drain, or the owner's explicit Delete, removes it.
+ * Where there is nothing to add, a part of it is what it was.
+ */
+export function keepUnowned(have: TenantRoutes, want: TenantRoutes): TenantRoutes {
+  const queues: Record<string, QueueRoute> = {};
+  for (const [queue, route] of Object.entries(have.queues)) queues[queue] = { ...route, state: 'closing' };
+  const integrations: Record<string, IntegrationRoute> = { ...want.integrations };
+  for (const [integration, old] of Object.entries(have.integrations)) {
+    const next = want.integrations[integration];
+    if (next === old) continue;
+    const unowned = Object.entries(old.subscriptions).filter(([sub]) => next?.subscriptions[sub] === undefined);
+    if (next !== undefined && unowned.length === 0) continue;
+    const closed = unowned.map(([sub, route]) => [sub, closeRoute(route)] as const);
+    const isClosed =
+      next === undefined && old.state === 'closed' && closed.every(([, route], i) => route === unowned[i]?.[1]);
+    integrations[integration] = isClosed
+      ? old
+      : {
+          state: next?.state ?? 'closed',
+          sinceMs: next?.sinceMs ?? old.sinceMs,
+          subscriptions: { ...Object.fromEntries(closed), ...next?.subscriptions },
+        };
+  }
+  return { ...want, queues: { ...queues, ...want.queues }, integrations };
+}
+
+/** The same object where it is closed. */
+function closeRoute(route: SubscriptionRoute): SubscriptionRoute {
+  const { onUnblock, ...rest } = route;
+  if (onUnblock === undefined && rest.route === 'closed' && rest.send === 'held' && rest.endpoint === '') return route;
+  return { ...rest, route: 'closed', send: 'held', endpoint: '' };
+}

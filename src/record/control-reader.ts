@@ -1,0 +1,202 @@
+import type { IntegrationRoute, QueueRoute, SubscriptionRoute, TenantRoutes } from '../core/routing/routes.ts';
+import type { RedisClient } from '../redis/client.ts';
+import { integrationKeys, queueKeys, slotTag, tenantKeys } from '../redis/keys.ts';
+import { type Fields, QUEUE_FIELDS, type StoredRoutes, SUBSCRIPTION_FIELDS } from './control-plan.ts';
+
+/** Hashes by key; an empty one where there is none. */
+export type ReadHashes = (keys: readonly string[]) => Promise<ReadonlyMap<string, Fields>>;
+
+/** Hashes that one call reads. */
+const HASHES_AT_ONCE = 50;
+
+/**
+ * Parts of at most `most` that one script may take: on a Cluster, what lies in one slot.
+ *
+ * @param keyOf the key of an item
+ */
+export function partsOf<T>(
+  redis: Pick<RedisClient, 'cluster'>,
+  items: readonly T[],
+  keyOf: (item: T) => string,
+  most: number,
+): T[][] {
+  const groups = redis.cluster ? Map.groupBy(items, item => slotTag(keyOf(item))).values() : [items];
+  const parts: T[][] = [];
+  for (const group of groups) for (let at = 0; at < group.length; at += most) parts.push(group.slice(at, at + most));
+  return parts;
+}
+
+/** @param pace awaited before each command, so that a look at everything disturbs nobody */
+export function createHashReader(redis: RedisClient, pace: () => Promise<void> = () => Promise.resolve()): ReadHashes {
+  return async keys => {
+    const hashes = new Map<string, Fields>();
+    for (const part of partsOf(redis, keys, key => key, HASHES_AT_ONCE)) {
+      await pace();
+      const replies = (await redis.run('hashes', part, [])) as string[][];
+      for (const [i, key] of part.entries()) hashes.set(key, fieldsOf(replies[i] as string[]));
+    }
+    return hashes;
+  };
+}
+
+function fieldsOf(flat: readonly string[]): Fields {
+  const fields: Fields = {};
+  for (let at = 0; at < flat.length; at += 2) fields[flat[at] as string] = flat[at + 1] as string;
+  return fields;
+}
+
+/** Everything that a tenant has in Redis, by name. */
+interface Names {
+  readonly queues: ReadonlySet<string>;
+  /** integration → its subscriptions */
+  readonly integrations: ReadonlyMap<string, ReadonlySet<string>>;
+}
+
+/** By the tenant's index, and by what was known before: the index may be lost. */
+function namesOf(index: Fields, known: readonly TenantRoutes[]): Names {
+  const queues = new Set<string>();
+  const integrations = new Map<string, Set<string>>();
+  const of = (integration: string): Set<string> => {
+    let subs = integrations.get(integration);
+    if (subs === undefined) integrations.set(integration, (subs = new Set()));
+    return subs;
+  };
+  for (const entry of Object.keys(index)) {
+    const [kind, name = '', sub = ''] = entry.split(':');
+    if (kind === 'q') queues.add(name);
+    else if (kind === 'i') of(name);
+    else if (kind === 's') of(name).add(sub);
+  }
+  for (const routes of known) {
+    for (const queue of Object.keys(routes.queues)) queues.add(queue);
+    for (const [integration, { subscriptions }] of Object.entries(routes.integrations)) {
+      const subs = of(integration);
+      for (const sub of Object.keys(subscriptions)) subs.add(sub);
+    }
+  }
+  return { queues, integrations };
+}
+
+/** What a look at a tenant found. */
+export interface TenantReading {
+  readonly stored: StoredRoutes;
+  /** Key of each slot's meta hash → the fence that it holds. */
+  readonly fences: ReadonlyMap<string, number>;
+}
+
+/**
+ * Reads the routes of a tenant. What is damaged is read as far as it can be: a queue or subscription of which something
+ * is missing counts as closed; `stored.hashes` has what is really there.
+ *
+ * @param known routes whose names are read even if the tenant's index has lost them
+ */
+export async function readRoutes(
+  read: ReadHashes,
+  tenant: string,
+  known: readonly TenantRoutes[] = [],
+): Promise<TenantReading> {
+  const t = tenantKeys(tenant);
+  const own = await read([t.meta, t.keys, t.index]);
+  const names = namesOf(own.get(t.index) ?? {}, known);
+  const rest = await read([
+    ...[...names.queues].flatMap(queue => [queueKeys(tenant, queue).meta, t.subs(queue)]),
+    ...[...names.integrations].flatMap(([integration, subs]) => {
+      const i = integrationKeys(integration);
+      return [i.meta, ...[...subs].map(i.sub)];
+    }),
+  ]);
+  const at = (key: string): Fields => own.get(key) ?? rest.get(key) ?? {};
+
+  const hashes = new Map<string, Fields>([[t.index, at(t.index)]]);
+  const fences = new Map<string, number>();
+  const ready = new Set<string>();
+  const note = (meta: string): Fields => {
+    const fields = at(meta);
+    fences.set(meta, Number(fields.fence ?? 0));
+    if (fields.ready === '1') ready.add(meta);
+    return fields;
+  };
+
+  const queues: Record<string, QueueRoute> = {};
+  for (const queue of names.queues) {
+    const { meta } = queueKeys(tenant, queue);
+    const fields = pick(note(meta), QUEUE_FIELDS);
+    hashes.set(meta, fields).set(t.subs(queue), at(t.subs(queue)));
+    const route = parseQueue(fields);
+    if (route !== undefined) queues[queue] = route;
+  }
+  const integrations: Record<string, IntegrationRoute> = {};
+  for (const [integration, subs] of names.integrations) {
+    const i = integrationKeys(integration);
+    const { state, since } = note(i.meta);
+    hashes.set(i.meta, state === undefined ? {} : { state });
+    const subscriptions: Record<string, SubscriptionRoute> = {};
+    for (const sub of subs) {
+      const found = at(i.sub(sub));
+      const fields = pick(found, SUBSCRIPTION_FIELDS);
+      hashes.set(i.sub(sub), fields);
+      const route = parseSubscription(fields, found.since);
+      if (route !== undefined) subscriptions[sub] = route;
+    }
+    if (state === undefined && Object.keys(subscriptions).length === 0) continue;
+    integrations[integration] = {
+      state: state === 'active' || state === 'pending' ? state : 'closed',
+      sinceMs: Number(since ?? 0),
+      subscriptions,
+    };
+  }
+  const { payer = '', plan = '' } = note(t.meta);
+  const routes = { tenant, payer, plan: plan as TenantRoutes['plan'], keys: at(t.keys), queues, integrations };
+  return { stored: { routes, ready, hashes }, fences };
+}
+
+function pick(fields: Fields, names: readonly string[]): Fields {
+  const picked: Fields = {};
+  for (const name of names) if (fields[name] !== undefined) picked[name] = fields[name];
+  return picked;
+}
+
+/** Used where a queue's own is lost: the longest there is, so that nothing is removed too early; ms. */
+const LONGEST_RETENTION_MS = 720 * 3_600_000;
+const NO_HEADERS: QueueRoute['contextHeaders'] = { eventType: [], groupKey: [], eventId: [], forward: [] };
+
+function parseQueue(fields: Fields): QueueRoute | undefined {
+  if (fields.gen === undefined) return undefined;
+  return {
+    gen: fields.gen,
+    state: fields.state === 'open' ? 'open' : 'closing',
+    retentionMs: Number(fields.retentionMs) || LONGEST_RETENTION_MS,
+    maxBytes: Number(fields.maxBytes) || 0,
+    source: fields.source ?? '',
+    eventTypes: parseJson(fields.eventTypes, []),
+    contextHeaders: parseJson(fields.contextHeaders, NO_HEADERS),
+  };
+}
+
+function parseJson<T>(text: string | undefined, otherwise: T): T {
+  try {
+    return text === undefined ? otherwise : (JSON.parse(text) as T);
+  } catch {
+    return otherwise;
+  }
+}
+
+function parseSubscription(fields: Fields, since: string | undefined): SubscriptionRoute | undefined {
+  const { inc, queue, gen, route, onUnblock } = fields;
+  const [cap, maxPerSecond] = (fields.cap ?? '').split(' ').map(Number);
+  if (inc === undefined || queue === undefined || gen === undefined) return undefined;
+  return {
+    inc,
+    queue,
+    gen,
+    route: route === 'open' || route === 'paused' ? route : 'closed',
+    ...(onUnblock === 'continue' || onUnblock === 'skip' ? { onUnblock } : {}),
+    send: fields.send === 'open' ? 'open' : 'held',
+    sinceMs: Number(since ?? 0),
+    unordered: fields.unordered === '1',
+    cap: cap || 1,
+    ...(maxPerSecond === undefined ? {} : { maxPerSecond }),
+    ...(fields.enabled === undefined ? {} : { enabledMs: Number(fields.enabled) }),
+    endpoint: fields.endpoint ?? '',
+  };
+}

@@ -1,0 +1,259 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { checkMarker, FORMAT, RedisFormatError, RedisInstanceError } from '../redis/format.ts';
+import { CLUSTER_KEYS, integrationKeys, queueKeys, tenantKeys } from '../redis/keys.ts';
+import { countCommand } from '../redis/testing/count-command.ts';
+import { onEachRedis } from '../redis/testing/each-redis.ts';
+import { planRoutes } from './control-plan.ts';
+import { createControlRecord, FencedError } from './control-store.ts';
+import { createTenant, QUEUE, START_MS } from './testing/tenant.ts';
+
+onEachRedis(redis => {
+  const start = () => createTenant(redis());
+
+  describe('fencing', () => {
+    test('a deposed leader writes nothing, not even where the new one has not written yet', async () => {
+      const t = start();
+      await t.apply(t.routes({ x: {} }));
+      await t.control.readTenant(t.tenant, 2);
+      await expect(t.apply(t.routes({ x: { state: 'closed' } }))).rejects.toThrow(FencedError);
+      await expect(t.activate('x', 'k')).rejects.toThrow(FencedError);
+      await expect(t.deactivate('x', 'k')).rejects.toThrow(FencedError);
+      await expect(t.control.forgetInbox(1, t.tenant, t.inboxOf('x'))).rejects.toThrow(FencedError);
+      await expect(t.control.forgetQueue(1, t.tenant, QUEUE)).rejects.toThrow(FencedError);
+      expect(await redis().call('hget', integrationKeys(t.nameOf('x')).meta, 'state')).toBe('active');
+      t.fence.epoch = 2;
+      await t.apply(t.routes({ x: { state: 'closed' } }));
+      expect(await redis().call('hget', integrationKeys(t.nameOf('x')).meta, 'state')).toBe('closed');
+    });
+
+    test('the fence outlives a stream that is made again', async () => {
+      const t = start();
+      t.fence.epoch = 5;
+      await t.apply(t.routes({}));
+      await t.apply(t.routes({}, { gen: 'gen2' }));
+      const { meta } = queueKeys(t.tenant, QUEUE);
+      expect(await redis().call('hget', meta, 'fence')).toBe('5');
+      await expect(
+        t.control.patch(4, [{ meta, ops: [{ command: 'HSET', key: meta, args: ['state', 'closing'] }] }]),
+      ).rejects.toThrow(FencedError);
+      await t.control.patch(5, [{ meta, ops: [{ command: 'DEL', key: meta, args: [] }] }]);
+      expect(await redis().call('exists', meta)).toBe(0);
+    });
+
+    test('patch does only what it knows', async () => {
+      const t = start();
+      const { meta } = tenantKeys(t.tenant);
+      const ops = [{ command: 'FLUSHALL' as 'DEL', key: meta, args: [] }];
+      await expect(t.control.patch(1, [{ meta, ops }])).rejects.toThrow('patch does not do FLUSHALL');
+    });
+
+    test('a patch of many operations is written in parts', async () => {
+      const t = start();
+      const { meta, index } = tenantKeys(t.tenant);
+      const ops = Array.from({ length: 1_001 }, (_, i) => ({
+        command: 'HSET' as const,
+        key: index,
+        args: [`k${i}`, ''],
+      }));
+      await t.control.patch(1, [{ meta, ops }]);
+      expect(await redis().call('hlen', index)).toBe(1_001);
+    });
+  });
+
+  test('lead: each epoch is above all before it; a Redis of another cluster is refused', async () => {
+    const t = start();
+    const had = await t.control.readCluster();
+    const uid = had.uid ?? randomUUID();
+    const first = (await t.control.lead(uid, 3, START_MS)) as { epoch: number };
+    expect(first.epoch).toBeGreaterThanOrEqual(Math.max(START_MS, had.epoch + 1));
+    // Also with a clock that was set back.
+    expect(await t.control.lead(uid, 3, 5)).toEqual({ epoch: first.epoch + 1 });
+    expect(await t.control.lead(uid, first.epoch + 100, 5)).toEqual({ epoch: first.epoch + 100 });
+    expect(await t.control.lead('another', 0, START_MS * 2)).toEqual({ other: uid });
+    await t.control.markClusterReady(first.epoch + 100);
+    expect(await t.control.readCluster()).toEqual({ uid, ready: true, epoch: first.epoch + 100 });
+    await t.control.enlist(first.epoch + 100, t.tenant);
+    expect(await redis().call('sismember', CLUSTER_KEYS.tenants, t.tenant)).toBe(1);
+  });
+
+  test('lead: marks the format of the data, and refuses data of a newer one without changing it', async () => {
+    const t = start();
+    const { uid = randomUUID() } = await t.control.readCluster();
+    const readMeta = () => redis().call('hgetall', CLUSTER_KEYS.meta);
+    await t.control.lead(uid, 3, START_MS);
+    expect(await redis().call('hget', CLUSTER_KEYS.meta, 'format')).toBe(String(FORMAT));
+    await checkMarker(redis(), '');
+    await redis().call('hset', CLUSTER_KEYS.meta, 'format', FORMAT + 1);
+    onTestFinished(async () => {
+      await redis().call('hset', CLUSTER_KEYS.meta, 'format', FORMAT);
+    });
+    const before = await readMeta();
+    const message = `the data has format ${FORMAT + 1}, but this version of Sluice reads format ${FORMAT}. Use the version that wrote the data, or a newer one`;
+    await expect(t.control.lead(uid, 3, START_MS)).rejects.toThrow(new RedisFormatError(FORMAT + 1));
+    await expect(checkMarker(redis(), '')).rejects.toThrow(message);
+    expect(await readMeta()).toEqual(before);
+  });
+
+  test('what is written after the data was lost is marked, too, and is not whole before a controller leads', async () => {
+    const before = (await redis().call('hgetall', CLUSTER_KEYS.meta)) as string[];
+    onTestFinished(async () => {
+      await redis().call('del', CLUSTER_KEYS.meta);
+      if (before.length > 0) await redis().call('hset', CLUSTER_KEYS.meta, ...before);
+    });
+    const blue = createControlRecord(redis(), '', 'blue');
+    await redis().call('del', CLUSTER_KEYS.meta);
+    await blue.markClusterReady(5);
+    expect(await redis().readHash(CLUSTER_KEYS.meta)).toEqual({
+      fence: '5',
+      ready: '1',
+      format: String(FORMAT),
+      instance: 'blue',
+    });
+    expect((await blue.readCluster()).ready).toBe(false);
+    await checkMarker(redis(), 'blue');
+    await expect(checkMarker(redis(), '')).rejects.toThrow(RedisInstanceError);
+    await expect(createControlRecord(redis()).lead('uid', 3, START_MS)).rejects.toThrow(RedisInstanceError);
+    await redis().call('hset', CLUSTER_KEYS.meta, 'format', FORMAT + 1);
+    await blue.markClusterReady(6);
+    await expect(checkMarker(redis(), 'blue')).rejects.toThrow(RedisFormatError);
+    await expect(blue.lead('uid', 3, START_MS)).rejects.toThrow(RedisFormatError);
+  });
+
+  test('lead: marks whose data it is, and refuses that of another installation without changing it', async () => {
+    const readMeta = () => redis().call('hgetall', CLUSTER_KEYS.meta);
+    const before = (await readMeta()) as string[];
+    onTestFinished(async () => {
+      await redis().call('del', CLUSTER_KEYS.meta);
+      if (before.length > 0) await redis().call('hset', CLUSTER_KEYS.meta, ...before);
+    });
+    const uid = randomUUID();
+    const controls = { blue: createControlRecord(redis(), '', 'blue'), default: createControlRecord(redis()) };
+    for (const [ours, theirs, own, found] of [
+      ['blue', 'default', '', 'blue'],
+      ['default', 'blue', 'blue', ''],
+    ] as const) {
+      await redis().call('del', CLUSTER_KEYS.meta);
+      await checkMarker(redis(), own);
+      await controls[ours].lead(uid, 3, START_MS);
+      await controls[ours].lead(uid, 4, START_MS);
+      const marked = await readMeta();
+      await checkMarker(redis(), found);
+      await expect(controls[theirs].lead(uid, 5, START_MS)).rejects.toThrow(new RedisInstanceError(found, own));
+      await expect(checkMarker(redis(), own)).rejects.toThrow(new RedisInstanceError(found, own));
+      expect(await readMeta()).toEqual(marked);
+    }
+    expect(new RedisInstanceError('', 'blue').message).toBe(
+      'the data belongs to the default installation, but SLUICE_INSTANCE makes this the installation blue. Set SLUICE_REDIS_URL to a separate Redis for each installation',
+    );
+  });
+
+  test('lead: data of a version that did not mark whose it is belongs to the default installation', async () => {
+    const before = (await redis().call('hgetall', CLUSTER_KEYS.meta)) as string[];
+    onTestFinished(async () => {
+      await redis().call('del', CLUSTER_KEYS.meta);
+      if (before.length > 0) await redis().call('hset', CLUSTER_KEYS.meta, ...before);
+    });
+    const uid = randomUUID();
+    await createControlRecord(redis()).lead(uid, 3, START_MS);
+    await redis().call('hdel', CLUSTER_KEYS.meta, 'instance');
+    await expect(createControlRecord(redis(), '', 'blue').lead(uid, 4, START_MS)).rejects.toThrow(
+      'default installation',
+    );
+    await expect(checkMarker(redis(), 'blue')).rejects.toThrow('default installation');
+    await checkMarker(redis(), '');
+    await createControlRecord(redis()).lead(uid, 5, START_MS);
+    expect(await redis().call('hget', CLUSTER_KEYS.meta, 'instance')).toBe('');
+  });
+
+  describe('routes', () => {
+    test('what was written is read back, and then there is nothing more to write', async () => {
+      const t = start();
+      const want = t.routes({
+        x: {},
+        y: { state: 'pending', sub: { route: 'paused', send: 'held', unordered: true, endpoint: '', cap: 3 } },
+        z: { sinceMs: 0, sub: { maxPerSecond: 20, enabledMs: 7 } },
+      });
+      await t.apply(want);
+      const stored = await t.control.readTenant(t.tenant, 1);
+      expect(stored.routes).toEqual({
+        ...want,
+        integrations: {
+          ...want.integrations,
+          [t.nameOf('y')]: { ...want.integrations[t.nameOf('y')], sinceMs: 0 },
+        },
+      });
+      expect(planRoutes(stored, want)).toEqual({ patches: [], ready: [] });
+    });
+
+    test('what no object wants any more is closed, and kept', async () => {
+      const t = start();
+      await t.apply(t.routes({ x: {} }));
+      const { subs } = tenantKeys(t.tenant);
+      expect(await redis().call('hlen', subs(QUEUE))).toBe(1);
+      await t.apply({ ...t.routes({}, null), keys: {} });
+      const { routes } = await t.control.readTenant(t.tenant, 1);
+      expect(routes.queues[QUEUE]).toMatchObject({ state: 'closing' });
+      const { integration, sub } = t.inboxOf('x');
+      expect(routes.integrations[integration]).toMatchObject({
+        state: 'closed',
+        subscriptions: { [sub]: { route: 'closed', send: 'held' } },
+      });
+      expect(await redis().call('exists', subs(QUEUE))).toBe(0);
+    });
+
+    test('a subscription that is made again under its name starts anew', async () => {
+      const t = start();
+      await t.apply(t.routes({ x: { sub: { maxPerSecond: 5, endpoint: 'of the first' } } }));
+      await t.apply(t.routes({}));
+      await t.control.forgetInbox(1, t.tenant, t.inboxOf('x'));
+      await t.apply(t.routes({ x: { sub: { inc: 'inc2', sinceMs: START_MS } } }));
+      const fields = await redis().readHash(integrationKeys(t.nameOf('x')).sub('sub_x'));
+      expect(fields).toMatchObject({ inc: 'inc2', since: String(START_MS), cap: '64', endpoint: 'sealed' });
+    });
+
+    test('forgetInbox, forgetQueue: nothing is left that they named', async () => {
+      const t = start();
+      await t.apply(t.routes({ x: {} }));
+      const inbox = t.inboxOf('x');
+      const deleted = await countCommand(redis(), 'del');
+      await t.control.forgetInbox(1, t.tenant, inbox);
+      await t.control.forgetQueue(1, t.tenant, QUEUE);
+      // However large they are: nobody waits until Redis has freed it.
+      expect(await countCommand(redis(), 'del')).toBe(deleted);
+      const { subs } = tenantKeys(t.tenant);
+      for (const key of [
+        integrationKeys(inbox.integration).sub(inbox.sub),
+        queueKeys(t.tenant, QUEUE).meta,
+        subs(QUEUE),
+      ]) {
+        expect([key, await redis().call('exists', key)]).toEqual([key, 0]);
+      }
+      const { routes } = await t.control.readTenant(t.tenant, 1);
+      expect(routes.queues).toEqual({});
+      expect(routes.integrations[inbox.integration]?.subscriptions).toEqual({});
+    });
+  });
+
+  test('what never was there is closed and forgotten without a write: objects may name anything', async () => {
+    const t = start();
+    const inbox = t.inboxOf('nobody');
+    expect(await t.control.setActivation(1, inbox.integration, 'k', null)).toBe(false);
+    await t.control.forgetInbox(1, t.tenant, inbox);
+    for (const { meta } of [integrationKeys(inbox.integration), tenantKeys(t.tenant)]) {
+      expect([meta, await redis().call('exists', meta)]).toEqual([meta, 0]);
+    }
+  });
+
+  test('an activation keeps its since, and says whether anything changed', async () => {
+    const t = start();
+    await t.apply(t.routes({ x: {} }));
+    const set = (sinceMs: number | null) => t.control.setActivation(1, t.nameOf('x'), '__proto__', sinceMs);
+    expect(await set(5)).toBe(true);
+    expect(await set(6)).toBe(false);
+    expect(await t.control.readActivations(t.nameOf('x'))).toEqual(new Map([['__proto__', 5]]));
+    expect(await set(null)).toBe(true);
+    expect(await set(null)).toBe(false);
+    expect(await t.control.readActivations(t.nameOf('x'))).toEqual(new Map());
+  });
+});

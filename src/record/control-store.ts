@@ -1,0 +1,242 @@
+import { readBalance } from '../accounts/balance.ts';
+import { DEFAULT_INSTANCE } from '../api/instance.ts';
+import type { TenantRoutes } from '../core/routing/routes.ts';
+import type { InboxRef } from '../plane/inbox-ref.ts';
+import type { Argument, RedisClient } from '../redis/client.ts';
+import { FORMAT, RedisFormatError, RedisInstanceError } from '../redis/format.ts';
+import { accountKeys, CLUSTER_KEYS, integrationKeys, queueKeys, tenantKeys } from '../redis/keys.ts';
+import type { SlotPatch, StoredRoutes } from './control-plan.ts';
+import { createHashReader, readRoutes } from './control-reader.ts';
+
+/** A newer controller leads: this one must stop at once. */
+export class FencedError extends Error {
+  override readonly name = 'FencedError';
+}
+
+export interface ClusterState {
+  readonly uid: string | undefined;
+  readonly ready: boolean;
+  readonly epoch: number;
+}
+
+export interface DrainState {
+  /** Events that were not routed to all subscriptions yet. None of a stream without events. */
+  readonly unrouted: number;
+  /** Open deliveries. None of a stream without events: there is nothing left to send. */
+  readonly open: number;
+}
+
+/** A change of a tenant's routes. */
+export interface RoutesChange {
+  readonly fence: number;
+  readonly have: TenantRoutes;
+  readonly want: TenantRoutes;
+  /** Whether Redis is known to hold what `have` says. */
+  readonly isKnown: boolean;
+  /** Returns the open group keys of each integration (`int_…`), and when each was opened in milliseconds. */
+  readonly openKeys: () => ReadonlyMap<string, readonly { readonly groupKey: string; readonly sinceMs: number }[]>;
+}
+
+/**
+ * The controller's record of what it has applied, and what is not about one stream alone: accounts, keys, the cluster's own
+ * state. Everything that writes is fenced.
+ */
+export interface ControlRecord {
+  /**
+   * Claims the fencing epoch after the lease was won; `other` names the cluster that this Redis belongs to.
+   *
+   * @throws RedisFormatError if the data has another format
+   * @throws RedisInstanceError if the data was written by another installation in the cluster
+   */
+  readonly lead: (uid: string, transitions: number, nowMs: number) => Promise<{ epoch: number } | { other: string }>;
+  readonly readCluster: () => Promise<ClusterState>;
+  readonly markClusterReady: (fence: number) => Promise<void>;
+  /**
+   * Raises the fence of everything that the tenant has, then reads it: an older leader cannot write in between. What
+   * `known` names is read even if the tenant's index has lost it.
+   */
+  readonly readTenant: (tenant: string, fence: number, known?: readonly TenantRoutes[]) => Promise<StoredRoutes>;
+  readonly patch: (fence: number, patches: readonly SlotPatch[]) => Promise<void>;
+  /** States an account's plan where its tokens are counted; true when something changed. */
+  readonly setAccount: (fence: number, account: string, plan: string, includedTokens: number) => Promise<boolean>;
+  /** undefined while Redis does not know the account's plan. */
+  readonly readBalance: (account: string) => ReturnType<typeof readBalance>;
+  /** Records that a group key is open (`sinceMs`) or closed (null) for an integration; true when something changed. */
+  readonly setActivation: (
+    fence: number,
+    integration: string,
+    groupKey: string,
+    sinceMs: number | null,
+  ) => Promise<boolean>;
+  /** group key → since, of one integration. */
+  readonly readActivations: (integration: string) => Promise<ReadonlyMap<string, number>>;
+  /** Adds the tenant to the list of those that have control state. */
+  readonly enlist: (fence: number, tenant: string) => Promise<void>;
+  readonly forgetQueue: (fence: number, tenant: string, queue: string) => Promise<void>;
+  readonly forgetInbox: (fence: number, tenant: string, inbox: InboxRef) => Promise<void>;
+}
+
+/** The controller's side of Redis: the record, and the parts of streams, which decide about events. */
+export interface ControlStore extends Omit<ControlRecord, 'forgetQueue' | 'forgetInbox'> {
+  /**
+   * Writes a change to the parts of streams. Must be done before the change is written by `patch`, and while no activation
+   * of the tenant is written.
+   */
+  readonly applyParts: (change: RoutesChange) => Promise<void>;
+  /**
+   * Closes whatever is open in parts and neither in these routes nor in `openKeys`, and writes nothing else. A controller
+   * that died, or was deposed, may have opened it without a record. It cannot write to the parts any more. Must be called
+   * while no activation of the tenant is written.
+   */
+  readonly closeParts: (fence: number, routes: TenantRoutes, openKeys: RoutesChange['openKeys']) => Promise<void>;
+  /** What the data plane keeps of an endpoint that does not simply work. */
+  readonly readHealth: (inbox: InboxRef) => Promise<string | undefined>;
+  readonly readDrain: (tenant: string, queue: string) => Promise<DrainState>;
+  /** Removes the part of a stream with all that lies in it. */
+  readonly dropQueue: (fence: number, tenant: string, queue: string, gen: string) => Promise<void>;
+  /** Removes an inbox; with `keepMs`, its records stay readable as long as the events that they are of. */
+  readonly dropInbox: (fence: number, tenant: string, inbox: InboxRef, keepMs: number) => Promise<void>;
+}
+
+/** Commands of one patch at most: keeps a script under a few milliseconds. */
+const PATCH_OPS = 400;
+
+type PatchSlot = (fence: number, meta: string, ops: SlotPatch['ops']) => Promise<void>;
+
+function createPatchSlot(redis: RedisClient, instance: string): PatchSlot {
+  // Redis may have lost its data after `lead`. What is written then must not pass for that of another version.
+  const marker: SlotPatch['ops'] = Object.entries({ format: FORMAT, instance }).map(field => ({
+    command: 'HSETNX',
+    key: CLUSTER_KEYS.meta,
+    args: field,
+  }));
+
+  return async function patchSlot(fence, meta, wanted) {
+    const ops = meta === CLUSTER_KEYS.meta ? [...marker, ...wanted] : wanted;
+    for (let from = 0; from === 0 || from < ops.length; from += PATCH_OPS) {
+      const keys = [meta];
+      const args: Argument[] = [fence];
+      for (const { command, key, args: rest } of ops.slice(from, from + PATCH_OPS)) {
+        let index = keys.indexOf(key) + 1;
+        if (index === 0) index = keys.push(key);
+        args.push(command, index, rest.length, ...rest);
+      }
+      const answer = await redis.run('patch', keys, args);
+      if (answer === 'FENCED') throw new FencedError(`a newer controller leads ${meta}`);
+    }
+  };
+}
+
+function createActivationRecord(redis: RedisClient): Pick<ControlRecord, 'setActivation' | 'readActivations'> {
+  return {
+    async setActivation(fence, integration, groupKey, sinceMs) {
+      const i = integrationKeys(integration);
+      const answer = await redis.run('act', [i.meta, i.act], [fence, groupKey, sinceMs ?? '']);
+      if (answer === 'FENCED') throw new FencedError(`a newer controller leads ${i.meta}`);
+      return answer === 'OK';
+    },
+
+    async readActivations(integration) {
+      // Not as an object: a group key may have any name.
+      const flat = (await redis.run('fields', [integrationKeys(integration).act], [])) as string[];
+      const activations = new Map<string, number>();
+      for (let at = 0; at < flat.length; at += 2) activations.set(flat[at] as string, Number(flat[at + 1]));
+      return activations;
+    },
+  };
+}
+
+function createForgetting(
+  redis: RedisClient,
+  patchSlot: PatchSlot,
+): Pick<ControlRecord, 'forgetQueue' | 'forgetInbox'> {
+  return {
+    async forgetQueue(fence, tenant, queue) {
+      const q = queueKeys(tenant, queue);
+      const t = tenantKeys(tenant);
+      await patchSlot(fence, q.meta, [{ command: 'UNLINK', key: q.meta, args: [] }]);
+      await patchSlot(fence, t.meta, [
+        { command: 'UNLINK', key: t.subs(queue), args: [] },
+        { command: 'HDEL', key: t.index, args: [`q:${queue}`] },
+      ]);
+    },
+
+    async forgetInbox(fence, tenant, { integration, sub }) {
+      const i = integrationKeys(integration);
+      const t = tenantKeys(tenant);
+      const entry = `s:${integration}:${sub}`;
+      // A Subscription may name anything: for one that was never admitted nothing is written in a slot that is not its own.
+      const [known, hash] = await Promise.all([
+        redis.call('hexists', t.index, entry),
+        redis.call('exists', i.sub(sub)),
+      ]);
+      if (known === 0 && hash === 0) return;
+      await patchSlot(fence, i.meta, [{ command: 'UNLINK', key: i.sub(sub), args: [] }]);
+      await patchSlot(fence, t.meta, [{ command: 'HDEL', key: t.index, args: [entry] }]);
+    },
+  };
+}
+
+/**
+ * @param rootKey fingerprint of the controller's root key, which the other roles compare theirs with
+ * @param instance name of the controller's installation
+ */
+export function createControlRecord(redis: RedisClient, rootKey = '', instance = DEFAULT_INSTANCE): ControlRecord {
+  const hgetall = redis.readHash;
+  const readHashes = createHashReader(redis);
+  const patchSlot = createPatchSlot(redis, instance);
+
+  return {
+    async lead(uid, transitions, nowMs) {
+      const args = [nowMs, uid, transitions, rootKey, FORMAT, instance];
+      const [answer, value] = (await redis.run('lead', [CLUSTER_KEYS.meta], args)) as string[];
+      if (answer === 'INSTANCE') throw new RedisInstanceError(value as string, instance);
+      if (answer === 'FORMAT') throw new RedisFormatError(Number(value));
+      return answer === 'OK' ? { epoch: Number(value) } : { other: value as string };
+    },
+
+    async readCluster() {
+      const { uid, ready, epoch } = await hgetall(CLUSTER_KEYS.meta);
+      // Without the cluster, the data was lost after `lead` and before it was marked as ready.
+      return { uid, ready: ready === '1' && uid !== undefined, epoch: Number(epoch ?? 0) };
+    },
+
+    async markClusterReady(fence) {
+      await patchSlot(fence, CLUSTER_KEYS.meta, [{ command: 'HSET', key: CLUSTER_KEYS.meta, args: ['ready', '1'] }]);
+    },
+
+    async readTenant(tenant, fence, known) {
+      // Again after the fences were raised: until then an older leader may have added what this one had not heard of.
+      for (;;) {
+        const { stored, fences } = await readRoutes(readHashes, tenant, known);
+        const lower = [...fences].filter(([, had]) => had !== fence);
+        if (lower.length === 0) return stored;
+        await Promise.all(lower.map(([meta]) => patchSlot(fence, meta, [])));
+      }
+    },
+
+    async patch(fence, patches) {
+      for (const { meta, ops } of patches) await patchSlot(fence, meta, ops);
+    },
+
+    async setAccount(fence, account, plan, includedTokens) {
+      const key = accountKeys(account).meta;
+      const want = { plan, included: String(includedTokens) };
+      const have = await hgetall(key);
+      const stands = have.plan === want.plan && have.included === want.included;
+      // Of a new leader also what stands already: an older one could change it otherwise.
+      if (stands && have.fence === String(fence)) return false;
+      await patchSlot(fence, key, [{ command: 'HSET', key, args: Object.entries(want).flat() }]);
+      return !stands;
+    },
+
+    readBalance: account => readBalance(redis, account),
+    ...createActivationRecord(redis),
+
+    async enlist(fence, tenant) {
+      if ((await redis.call('sismember', CLUSTER_KEYS.tenants, tenant)) === 1) return;
+      await patchSlot(fence, CLUSTER_KEYS.meta, [{ command: 'SADD', key: CLUSTER_KEYS.tenants, args: [tenant] }]);
+    },
+    ...createForgetting(redis, patchSlot),
+  };
+}

@@ -1,0 +1,120 @@
+import { hash } from 'node:crypto';
+import type { Simulation } from '../core/delivery/simulation.ts';
+import type { StoredEventMeta } from '../core/events/event-meta.ts';
+import type { QueueRoute } from '../core/routing/routes.ts';
+import type { RedisClient } from '../redis/client.ts';
+import { CLUSTER_KEYS, tenantKeys } from '../redis/keys.ts';
+
+export interface IngressQueue {
+  readonly gen: string;
+  readonly cfgv: string;
+  readonly state: 'open' | 'closing';
+  readonly eventTypes: readonly string[];
+  readonly contextHeaders: QueueRoute['contextHeaders'];
+  /** Quota of the queue, in bytes of stored events; kept by the store. */
+  readonly maxBytes: number;
+  readonly source: string;
+}
+
+export interface IngressEvent {
+  readonly id: string;
+  readonly type: string | undefined;
+  readonly groupKey: string | undefined;
+  readonly contentType: string | undefined;
+  readonly traceparent: string | undefined;
+  readonly forward: Record<string, string>;
+  /** Of a CloudEvent in binary mode: its attributes. */
+  readonly attributes?: Record<string, string>;
+  readonly body: Buffer;
+  /** Of an event of a sandbox run: what its simulated endpoints answer. */
+  readonly simulation?: Simulation;
+}
+
+export type IngestOutcome =
+  | { readonly answer: 'OK' | 'DUP'; readonly ref: string }
+  | { readonly answer: 'STALE' | 'CLOSED' | 'FULL' | 'GONE' };
+
+/** What ingress reads. Missing control state is `unavailable`, never "does not exist". */
+export interface IngressReader {
+  readonly readQueue: (tenant: string, queue: string) => Promise<IngressQueue | null | 'unavailable'>;
+  readonly checkKey: (tenant: string, sha256: string) => Promise<boolean | 'unavailable'>;
+}
+
+/** Metadata as they are stored, JSON. Those of an event without an id of its own begin with its source. */
+export function storedMeta(
+  event: Omit<IngressEvent, 'id'> & { readonly id: string | undefined },
+  source: string,
+): string {
+  const meta: StoredEventMeta = event.id === undefined ? { s: source } : { i: event.id, s: source };
+  if (event.type !== undefined) meta.t = event.type;
+  if (event.contentType !== undefined) meta.c = event.contentType;
+  if (event.traceparent !== undefined) meta.p = event.traceparent;
+  for (const _name in event.forward) {
+    meta.f = event.forward;
+    break;
+  }
+  if (event.attributes !== undefined) meta.a = event.attributes;
+  if (event.simulation !== undefined) meta.x = event.simulation;
+  return JSON.stringify(meta);
+}
+
+/** 16 bytes of SHA-256 of the event id: what dedupe compares. By way of hex, which takes a quarter of the time. */
+export function hashOfEventId(id: string): Buffer {
+  return Buffer.from(hash('sha256', id, 'hex').slice(0, 32), 'hex');
+}
+
+/** Reads what ingress is configured by. `metaOf` is the key of the hash of a queue, or of the part in its place. */
+export function createIngressReader(
+  redis: RedisClient,
+  nowMs: () => number,
+  alarm: (slot: string) => void,
+  metaOf: (tenant: string, queue: string) => string,
+): IngressReader {
+  /** A tenant without control state: unknown only if the cluster's list of tenants is there and does not name it. */
+  async function unknownTenant(tenant: string): Promise<false | 'unavailable'> {
+    const [ready, known] = await Promise.all([
+      redis.call('hget', CLUSTER_KEYS.meta, 'ready'),
+      redis.call('sismember', CLUSTER_KEYS.tenants, tenant),
+    ]);
+    if (ready === '1' && known === 0) return false;
+    alarm(`t:${tenant}`);
+    return 'unavailable';
+  }
+
+  return {
+    async readQueue(tenant, queue) {
+      const fields = ['ready', 'gen', 'cfgv', 'state', 'eventTypes', 'contextHeaders', 'maxBytes', 'source'];
+      const reply = (await redis.call('hmget', metaOf(tenant, queue), ...fields)) as (string | null)[];
+      const [ready, gen, cfgv, state, eventTypes, contextHeaders, maxBytes, source] = reply;
+      if (ready === '1') {
+        return {
+          gen: gen as string,
+          cfgv: cfgv as string,
+          state: state as IngressQueue['state'],
+          eventTypes: JSON.parse(eventTypes as string) as string[],
+          contextHeaders: JSON.parse(contextHeaders as string) as IngressQueue['contextHeaders'],
+          maxBytes: Number(maxBytes),
+          source: source as string,
+        };
+      }
+      const t = tenantKeys(tenant);
+      const [tenantReady, known] = await Promise.all([
+        redis.call('hget', t.meta, 'ready'),
+        redis.call('hexists', t.index, `q:${queue}`),
+      ]);
+      if (tenantReady === '1' && known === 0) return null;
+      alarm(`q:${tenant}:${queue}`);
+      return 'unavailable';
+    },
+
+    async checkKey(tenant, sha256) {
+      const t = tenantKeys(tenant);
+      const [ready, until] = await Promise.all([
+        redis.call('hget', t.meta, 'ready'),
+        redis.call('hget', t.keys, sha256),
+      ]);
+      if (ready !== '1') return unknownTenant(tenant);
+      return until !== null && (until === '' || Number(until) > nowMs());
+    },
+  };
+}

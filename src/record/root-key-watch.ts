@@ -1,0 +1,81 @@
+import type { HintIndex } from '../hints/hints.ts';
+import type { RedisClient } from '../redis/client.ts';
+import { CLUSTER_KEYS } from '../redis/keys.ts';
+import type { Impairment } from '../telemetry/role-health.ts';
+
+/** Compares the root key of a role with that of the controller that leads. */
+export interface RootKeyWatch {
+  /** Says whether the keys differ, as far as the last look saw. Before any controller has led there is nothing to differ from. */
+  readonly differs: () => boolean;
+  readonly impairments: () => readonly Impairment[];
+  /** Looks now. A Redis that does not answer changes nothing. */
+  readonly look: () => Promise<void>;
+  readonly stop: () => void;
+}
+
+const LOOK_EVERY_MS = 10_000;
+/** While no controller has led: the first one makes work that must not be taken with another key. */
+const LOOK_EARLY_EVERY_MS = 1_000;
+
+/**
+ * Watches `rootKey` of the cluster's hash. `onMatch` runs when the keys are the same again.
+ *
+ * @param fingerprint of this role's own key
+ */
+export async function watchRootKey(options: {
+  readonly redis: Pick<RedisClient, 'readHash'>;
+  readonly fingerprint: string;
+  readonly onMatch?: () => void;
+  readonly setTimer?: (run: () => void, ms: number) => () => void;
+}): Promise<RootKeyWatch> {
+  const { redis, fingerprint, onMatch, setTimer = timer } = options;
+  let theirs: string | undefined;
+  let cancel = () => {};
+  let stopped = false;
+  const differs = () => theirs !== undefined && theirs !== fingerprint;
+
+  async function look(): Promise<void> {
+    const before = differs();
+    try {
+      theirs = (await redis.readHash(CLUSTER_KEYS.meta)).rootKey;
+    } catch {
+      return;
+    }
+    if (before && !differs()) onMatch?.();
+  }
+
+  async function lookAgain(): Promise<void> {
+    await look();
+    if (!stopped) cancel = setTimer(() => void lookAgain(), theirs === undefined ? LOOK_EARLY_EVERY_MS : LOOK_EVERY_MS);
+  }
+
+  await lookAgain();
+  return {
+    differs,
+    impairments: () => {
+      if (!differs()) return [];
+      const message =
+        'The root key is not that of the controller: give controller, facade and dispatcher the same file (SLUICE_ROOT_KEY_FILE).';
+      return [{ reason: 'RootKeyMismatch', cause: 'settings', message }];
+    },
+    look,
+    stop: () => {
+      stopped = true;
+      cancel();
+    },
+  };
+}
+
+/** Returns hints of which nothing is picked while `isHeld` says so: no work begins, and none is lost. */
+export function holdHints(hints: HintIndex, isHeld: () => boolean): HintIndex {
+  return {
+    ...hints,
+    pick: async (...args) => (isHeld() ? { members: [], nextMs: undefined } : hints.pick(...args)),
+  };
+}
+
+function timer(run: () => void, ms: number): () => void {
+  const handle = setTimeout(run, ms);
+  handle.unref();
+  return () => clearTimeout(handle);
+}

@@ -1,0 +1,50 @@
+import type { IntegrationRoute, TenantRoutes } from '../core/routing/routes.ts';
+import type { Fields } from './control-plan.ts';
+
+type Parts = Pick<TenantRoutes, 'queues' | 'integrations'>;
+
+/** Every name that the tenant has in Redis, so that what no object owns any more can be found again. */
+export function indexOf(routes: Parts): Fields {
+  const index: Fields = {};
+  for (const [queue, route] of Object.entries(routes.queues)) index[`q:${queue}`] = route.gen;
+  for (const [integration, route] of Object.entries(routes.integrations)) {
+    index[`i:${integration}`] = '';
+    for (const [sub, { inc }] of Object.entries(route.subscriptions)) index[`s:${integration}:${sub}`] = inc;
+  }
+  return index;
+}
+
+/** Subscriptions per queue: all that are not closed, covered ones too. */
+export function subscribersOf(routes: Parts): Record<string, Fields> {
+  // Without a prototype: `constructor` is a good name for a queue.
+  const byQueue: Record<string, Fields> = Object.create(null);
+  for (const queue of Object.keys(routes.queues)) byQueue[queue] = {};
+  for (const [integration, route] of Object.entries(routes.integrations)) {
+    for (const [sub, { inc, queue, route: open }] of Object.entries(route.subscriptions)) {
+      if (open === 'closed') continue;
+      byQueue[queue] ??= {};
+      (byQueue[queue] as Fields)[integration] = `${sub}.${inc}`;
+    }
+  }
+  return byQueue;
+}
+
+/** The routes without the integrations that are the very same in `other`: what follows from these is the same, too. */
+export function withoutSame(routes: TenantRoutes, other: TenantRoutes): Parts {
+  const integrations: Record<string, IntegrationRoute> = {};
+  for (const [integration, route] of Object.entries(routes.integrations)) {
+    if (route !== other.integrations[integration]) integrations[integration] = route;
+  }
+  return { queues: routes.queues, integrations };
+}
+
+/** What is left of the routes after an inbox was dropped: a closed one has no other trace. */
+export function withoutSubscription(
+  routes: TenantRoutes,
+  { integration, sub }: { readonly integration: string; readonly sub: string },
+): TenantRoutes {
+  const of = routes.integrations[integration];
+  if (of?.subscriptions[sub] === undefined) return routes;
+  const { [sub]: _, ...subscriptions } = of.subscriptions;
+  return { ...routes, integrations: { ...routes.integrations, [integration]: { ...of, subscriptions } } };
+}

@@ -1,0 +1,196 @@
+import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import type { Logger } from '../../telemetry/log.ts';
+import { backoffMs } from '../../time/backoff.ts';
+import { createRedisAccess, type RedisAccess } from './redis-access.ts';
+import type { RedisSettings } from './redis-settings.ts';
+import { parseRedisUrl, type RedisNode, type RedisUrl } from './redis-url.ts';
+
+/** A Redis that has been reached, and how to open more connections to it. */
+export interface RedisConnections {
+  readonly cluster: boolean;
+  /** Creates a client that is not connected yet, with the same options as every other one. */
+  readonly create: () => Redis | Cluster;
+  /**
+   * Creates a client for subscriptions that is not connected yet. It is ready again after each time that messages may
+   * have been missed.
+   *
+   * @param commands a client made by `create`, which knows the nodes of a Cluster
+   */
+  readonly createSubscriber: (commands: Redis | Cluster) => Redis;
+  /** Addresses of the settings: of a Cluster some of its nodes. */
+  readonly nodes: readonly RedisNode[];
+  /** Creates a connection to one node that is made once: without a node to the only Redis, or to the master. */
+  readonly createOnce: (node?: RedisNode) => Redis;
+}
+
+/** Replies keep their shapes of RESP2. */
+type Options = Omit<RedisOptions, 'replyMapping'>;
+
+/** The minimum that every role needs: no lost reply is ever repeated behind our back (it would write twice). */
+const FAIL_FAST = {
+  maxRetriesPerRequest: 0,
+  autoResendUnfulfilledCommands: false,
+  enableOfflineQueue: false,
+  commandTimeout: 5_000,
+  connectTimeout: 5_000,
+  lazyConnect: true,
+} as const;
+
+/** Milliseconds before the n-th reconnect: 100 ms to 1 s, with jitter. */
+function reconnectDelayMs(times: number): number {
+  return backoffMs({ firstMs: 100, mostMs: 1_000 }, times, Math.random);
+}
+
+/**
+ * Reaches Redis once, which finds out whether it is a Cluster.
+ *
+ * @throws why the last address does not answer
+ */
+export async function findRedis(settings: RedisSettings, log: Logger): Promise<RedisConnections> {
+  const url = parseRedisUrl(settings.url);
+  const access = createRedisAccess(settings, log);
+  const cluster = await isCluster(url, access);
+  const createSingle = () => {
+    const options = { ...optionsOf(url, access), ...FAIL_FAST, retryStrategy: reconnectDelayMs, ...access.options() };
+    const single = new Redis(options);
+    access.keepFresh(single.options);
+    return single;
+  };
+  const createOnce = (node?: RedisNode) => {
+    const at = node ?? optionsOf(url, access);
+    const once = { retryStrategy: () => null, autoResubscribe: false, keepAlive: 10_000 };
+    return new Redis({ ...at, ...FAIL_FAST, ...once, ...access.options() });
+  };
+  return {
+    cluster,
+    create: () => (cluster ? createCluster(url, access) : createSingle()),
+    createSubscriber: commands =>
+      commands instanceof Cluster ? createClusterSubscriber(url, access, commands) : createSingle(),
+    nodes: url.nodes,
+    createOnce,
+  };
+}
+
+/** Returns the address of a Redis, or of the Sentinels that know it. */
+function optionsOf({ nodes, tls, sentinel }: RedisUrl, access: RedisAccess): Options {
+  // After a failover, the former master takes no writes: a new connection finds its successor.
+  const reconnectOnError = (error: Error) => error.message.startsWith('READONLY');
+  if (sentinel === undefined) return { ...(nodes[0] as RedisNode), reconnectOnError };
+  return {
+    sentinels: [...nodes],
+    name: sentinel.master,
+    db: sentinel.db,
+    enableTLSForSentinelMode: tls,
+    // Sentinels announce a failover: a master that hangs keeps its connections open.
+    failoverDetector: true,
+    sentinelRetryStrategy: reconnectDelayMs,
+    sentinelReconnectStrategy(this: RedisOptions, times: number) {
+      // ioredis copies these options when it connects to a Sentinel, and then calls this as a method of its copy.
+      const { sentinelUsername: username, sentinelPassword: password, sentinelTLS: tls } = access.options();
+      Object.assign(this, { username, password, tls });
+      return reconnectDelayMs(times);
+    },
+    sentinelCommandTimeout: FAIL_FAST.commandTimeout,
+    reconnectOnError,
+  };
+}
+
+function createCluster(url: RedisUrl, access: RedisAccess): Cluster {
+  const cluster = new Cluster([...url.nodes], {
+    redisOptions: { ...FAIL_FAST, ...access.options() },
+    enableOfflineQueue: false,
+    // Otherwise what was in flight when a node's connection closed is sent again.
+    retryDelayOnFailover: 0,
+    lazyConnect: true,
+    slotsRefreshTimeout: 2_000,
+    clusterRetryStrategy: reconnectDelayMs,
+    // Certificates are checked against names, which would otherwise be replaced by addresses.
+    ...(url.tls ? { dnsLookup: (name, done) => done(null, name) } : {}),
+  });
+  cluster.on('+node', (node: Redis) => access.keepFresh(node.options));
+  return cluster;
+}
+
+/**
+ * Creates a connection for subscriptions to any node of a Cluster, since each of them has the messages of all. The
+ * subscriber of ioredis would connect again without a pause for as long as access is denied or the nodes are away.
+ */
+function createClusterSubscriber(url: RedisUrl, access: RedisAccess, commands: Cluster): Redis {
+  const chooseNode = (): RedisNode => {
+    const known = commands.nodes().map(({ options: { host = '', port = 0 } }) => ({ host, port }));
+    const nodes = [...known, ...url.nodes];
+    return nodes[Math.floor(Math.random() * nodes.length)] as RedisNode;
+  };
+  const subscriber: Redis = new Redis({
+    ...chooseNode(),
+    ...FAIL_FAST,
+    ...access.options(),
+    retryStrategy: times => {
+      Object.assign(subscriber.options, chooseNode());
+      return reconnectDelayMs(times);
+    },
+  });
+  access.keepFresh(subscriber.options);
+  commands.on('-node', ({ options: { host, port } }: Redis) => {
+    if (host === subscriber.options.host && port === subscriber.options.port) subscriber.disconnect(true);
+  });
+  return subscriber;
+}
+
+/** Asks one of the addresses whether it is a member of a Cluster (`INFO cluster`), until one answers or all refused. */
+async function isCluster(url: RedisUrl, access: RedisAccess): Promise<boolean> {
+  if (url.sentinel !== undefined) {
+    await askMaster(url, url.sentinel.db, access);
+    return false;
+  }
+  let last: unknown;
+  for (const node of url.nodes) {
+    try {
+      const info = await ask({ ...node, ...access.options() }, probe => probe.info('cluster'));
+      return info.includes('cluster_enabled:1');
+    } catch (error) {
+      last = error;
+    }
+  }
+  throw last;
+}
+
+/** Asks the master for its database. ioredis does not say why a Sentinel cannot be reached, so ask them when it fails. */
+async function askMaster(url: RedisUrl, db: number, access: RedisAccess): Promise<void> {
+  try {
+    await ask({ ...optionsOf(url, access), ...access.options() }, probe => probe.select(db));
+  } catch (error) {
+    if (!(error as Error).message.includes('sentinel')) throw error;
+    const { tls, sentinelUsername: username, sentinelPassword: password } = access.options();
+    const options = Object.fromEntries(Object.entries({ tls, username, password }).filter(([, value]) => value));
+    for (const node of url.nodes) {
+      await ask({ ...node, ...options, enableReadyCheck: false }, probe => probe.ping()).catch((cause: Error) => {
+        cause.message = `Sentinel ${node.host}:${node.port}: ${cause.message}`;
+        throw cause;
+      });
+    }
+    throw error;
+  }
+}
+
+async function ask<T>(at: Options, question: (probe: Redis) => Promise<T>): Promise<T> {
+  const once = { retryStrategy: () => null, sentinelRetryStrategy: () => null, failoverDetector: false };
+  const probe = new Redis({ ...at, ...FAIL_FAST, ...once });
+  // Say why; what is rejected says only that the connection is closed.
+  let cause: Error | undefined;
+  let ofSentinel: Error | undefined;
+  probe.on('error', error => {
+    cause = error;
+  });
+  probe.on('sentinelError', (error: Error) => {
+    ofSentinel = error;
+  });
+  try {
+    await probe.connect();
+    return await question(probe);
+  } catch (error) {
+    throw (cause?.message.startsWith('All sentinels') ? ofSentinel : cause) ?? error;
+  } finally {
+    probe.disconnect();
+  }
+}

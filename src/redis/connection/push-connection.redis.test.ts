@@ -1,0 +1,83 @@
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { startRedisCluster } from '../../../test/support/redis/cluster.ts';
+import { redisCommand } from '../../../test/support/redis/server.ts';
+import { redisClusterUrl, redisUrl } from '../../../test/support/redis/shared.ts';
+import { createLogger } from '../../telemetry/log.ts';
+import { connectRedis } from '../client.ts';
+import { onEachRedis } from '../testing/each-redis.ts';
+import { findRedis } from './connections.ts';
+import { createPushConnection } from './push-connection.ts';
+
+const log = createLogger({ level: 'silent' });
+const soon = { timeout: 10_000, interval: 10 };
+
+async function start(url: string, channels: readonly string[]) {
+  const pushes = createPushConnection(await findRedis({ url }, log), log);
+  onTestFinished(() => pushes.close());
+  const heard = new Map<string, { messages: string[]; listening: number }>();
+  for (const channel of channels) {
+    const each = { messages: [] as string[], listening: 0 };
+    heard.set(channel, each);
+    pushes.listen(channel, {
+      onMessage: message => void each.messages.push(message.toString()),
+      onListening: () => void each.listening++,
+    });
+  }
+  const of = (channel: string) => heard.get(channel) as { messages: string[]; listening: number };
+  await vi.waitFor(() => expect(channels.map(channel => of(channel).listening)).not.toContain(0), soon);
+  return { pushes, of };
+}
+
+const names = (count: number) => Array.from({ length: count }, (_, i) => `{c${Math.random()}${i}}:push`);
+
+onEachRedis(redis => {
+  const url = () => (redis().cluster ? redisClusterUrl() : redisUrl());
+
+  test('channels are heard wherever they are; the fence comes behind what was published before', async () => {
+    const channels = names(9);
+    const { pushes, of } = await start(url(), channels);
+    for (const channel of channels) {
+      for (let i = 0; i < 20; i++) await redis().call('spublish', channel, `${i}`);
+      await pushes.fence(channel);
+      expect(of(channel)).toEqual({ messages: Array.from({ length: 20 }, (_, i) => `${i}`), listening: 1 });
+    }
+  });
+
+  test('a connection that is cut is made again, and said to be new; until then there is no fence', async () => {
+    const channels = names(6);
+    const { pushes, of } = await start(url(), channels);
+    await redis().callAll('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await vi.waitFor(() => expect(channels.map(channel => of(channel).listening)).toEqual(channels.map(() => 2)), soon);
+    for (const channel of channels) {
+      await redis().call('spublish', channel, 'again');
+      await pushes.fence(channel);
+      expect(of(channel).messages).toEqual(['again']);
+    }
+    const left = channels[0] as string;
+    pushes.leave(left);
+    await expect(pushes.fence(left)).rejects.toThrow('not listened to');
+  });
+});
+
+test('a channel whose slot moves to another node is followed', async () => {
+  const cluster = await startRedisCluster();
+  onTestFinished(() => cluster.stop());
+  const channels = names(6);
+  const { pushes, of } = await start(cluster.url, channels);
+  const channel = channels[0] as string;
+  const [first] = cluster.nodes;
+  const slot = Number(await redisCommand(first?.port as number, 'CLUSTER', 'KEYSLOT', channel));
+  const owner = Math.min(2, Math.floor((slot * 3) / 16_384));
+  const target = cluster.nodes[(owner + 1) % 3];
+  const id = String(await redisCommand(target?.port as number, 'CLUSTER', 'MYID'));
+  const others = [owner, (owner + 2) % 3].map(at => cluster.nodes[at]?.port as number);
+  for (const port of [target?.port as number, ...others]) {
+    await redisCommand(port, 'CLUSTER', 'SETSLOT', slot, 'NODE', id);
+  }
+  await vi.waitFor(() => expect(of(channel).listening).toBeGreaterThan(1), soon);
+  const redis = await connectRedis(cluster.url, log);
+  onTestFinished(() => redis.close());
+  await redis.call('spublish', channel, 'there');
+  await pushes.fence(channel);
+  expect(of(channel).messages).toEqual(['there']);
+});

@@ -1,0 +1,176 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import type { Logger } from '../../telemetry/log.ts';
+import { backoffMs } from '../../time/backoff.ts';
+import type { RedisConnections } from './connections.ts';
+import type { RedisNode } from './redis-url.ts';
+
+export interface PushListener {
+  readonly onMessage: (message: Buffer) => void;
+  /** It is listened from now on, for the first time or again: messages before may have been missed. */
+  readonly onListening: () => void;
+}
+
+/**
+ * Listens to sharded channels of one Redis, or of a Cluster, where each is at the node of its slot. A connection that is
+ * lost is made again, a channel that moved is followed; messages that were published meanwhile are missed.
+ */
+export interface PushConnection {
+  readonly listen: (channel: string, listener: PushListener) => void;
+  /**
+   * Resolves when its listener has been given every message that was published before this call. Rejects where that cannot
+   * be told: it is not listened to, and will be again.
+   */
+  readonly fence: (channel: string) => Promise<void>;
+  readonly leave: (channel: string) => void;
+  readonly close: () => void;
+}
+
+interface Node {
+  readonly address: string;
+  readonly redis: Redis;
+  readonly connected: Promise<void>;
+  readonly channels: Set<Channel>;
+  /** MOVED answers to our own requests, of which ioredis tells as if a channel had moved. */
+  refused: number;
+}
+
+interface Channel {
+  readonly name: string;
+  readonly listener: PushListener;
+  node: Node | undefined;
+  placing: boolean;
+}
+
+const WAIT = { firstMs: 100, mostMs: 1_000 };
+const MOVED = /^MOVED \d+ (.*):(\d+)$/;
+/** Redirections that are followed without a pause. */
+const MOST_HOPS = 3;
+
+function addressOf(node: RedisNode | undefined): string {
+  return node === undefined ? '' : `${node.host}:${node.port}`;
+}
+
+/** The node that an error names; a name that is not said is that of the node that answered (RESP of MOVED). */
+function parseMoved(error: unknown, from: string): string | undefined {
+  const [, host, port] = MOVED.exec((error as Error).message) ?? [];
+  if (port === undefined) return undefined;
+  const known = host === '' || host === '?' ? from.slice(0, from.lastIndexOf(':')) : host;
+  return `${known}:${port}`;
+}
+
+export function createPushConnection(connections: RedisConnections, log: Logger): PushConnection {
+  const nodes = new Map<string, Node>();
+  const channels = new Map<string, Channel>();
+  let closed = false;
+  let seed = 0;
+
+  function nextSeed(): string {
+    return connections.cluster ? addressOf(connections.nodes[seed++ % connections.nodes.length]) : '';
+  }
+
+  function nodeAt(address: string): Node {
+    const known = nodes.get(address);
+    if (known !== undefined) return known;
+    const at = address.lastIndexOf(':');
+    const where = address === '' ? undefined : { host: address.slice(0, at), port: Number(address.slice(at + 1)) };
+    const redis = connections.createOnce(where);
+    const node: Node = { address, redis, connected: redis.connect(), channels: new Set(), refused: 0 };
+    node.connected.catch(() => {});
+    nodes.set(address, node);
+    redis.on('error', error => log.debug({ err: error }, 'push connection error'));
+    redis.on('smessageBuffer', (name: Buffer, message: Buffer) => {
+      const channel = channels.get(name.toString());
+      if (channel?.node === node) channel.listener.onMessage(message);
+    });
+    redis.on('close', () => drop(node));
+    redis.on('moved', () => {
+      // The answers to our own requests are told in the same turn.
+      setImmediate(() => {
+        if (node.refused > 0) node.refused--;
+        else for (const channel of node.channels) replace(channel);
+      });
+    });
+    return node;
+  }
+
+  function drop(node: Node): void {
+    if (nodes.get(node.address) === node) nodes.delete(node.address);
+    node.redis.disconnect();
+    for (const channel of node.channels) replace(channel);
+  }
+
+  function replace(channel: Channel): void {
+    channel.node?.channels.delete(channel);
+    channel.node = undefined;
+    if (!channel.placing) void place(channel);
+  }
+
+  const isWanted = (channel: Channel) => !closed && channels.get(channel.name) === channel;
+
+  async function place(channel: Channel): Promise<void> {
+    channel.placing = true;
+    let address = nextSeed();
+    let failures = 0;
+    let hops = 0;
+    while (isWanted(channel) && channel.node === undefined) {
+      const node = nodeAt(address);
+      try {
+        await node.connected;
+        await node.redis.ssubscribe(channel.name);
+        if (nodes.get(node.address) !== node || !isWanted(channel)) continue;
+        channel.node = node;
+        node.channels.add(channel);
+      } catch (error) {
+        const moved = parseMoved(error, address);
+        if (moved !== undefined) node.refused++;
+        else if ((error as Error).message === 'Command timed out') drop(node);
+        address = moved ?? nextSeed();
+        if (moved !== undefined && hops++ < MOST_HOPS) continue;
+        hops = 0;
+        log.debug({ err: error, channel: channel.name }, 'channel could not be subscribed to');
+        await delay(backoffMs(WAIT, ++failures, Math.random));
+      }
+    }
+    channel.placing = false;
+    if (isWanted(channel)) channel.listener.onListening();
+  }
+
+  return {
+    listen(name, listener) {
+      const channel: Channel = { name, listener, node: undefined, placing: false };
+      channels.set(name, channel);
+      void place(channel);
+    },
+    async fence(name) {
+      const channel = channels.get(name);
+      const node = channel?.node;
+      if (channel === undefined || node === undefined) throw new Error(`${name} is not listened to`);
+      try {
+        // Its answer comes behind the messages that were sent before.
+        await node.redis.ssubscribe(name);
+      } catch (error) {
+        if (parseMoved(error, node.address) === undefined) drop(node);
+        else {
+          node.refused++;
+          replace(channel);
+        }
+        throw error;
+      }
+      if (channel.node !== node) throw new Error(`${name} was subscribed to anew`);
+    },
+    leave(name) {
+      const channel = channels.get(name);
+      if (channel === undefined) return;
+      channels.delete(name);
+      channel.node?.channels.delete(channel);
+      channel.node?.redis.sunsubscribe(name).catch(() => {});
+    },
+    close() {
+      closed = true;
+      channels.clear();
+      for (const node of nodes.values()) node.redis.disconnect();
+      nodes.clear();
+    },
+  };
+}

@@ -1,0 +1,94 @@
+import { checkKey, readCertificates, readText } from '../../tls/pem-files.ts';
+import { parseRedisUrl } from './redis-url.ts';
+
+/** How to reach Redis, each by the variable that sets it. Files are read again for each new connection. */
+export interface RedisSettings {
+  /** `SLUICE_REDIS_URL`. */
+  readonly url: string;
+  /** `SLUICE_REDIS_PASSWORD_FILE`. */
+  readonly passwordFile?: string | undefined;
+  /** `SLUICE_REDIS_SENTINEL_USERNAME`. */
+  readonly sentinelUsername?: string | undefined;
+  /** `SLUICE_REDIS_SENTINEL_PASSWORD_FILE`. */
+  readonly sentinelPasswordFile?: string | undefined;
+  /** `SLUICE_REDIS_CA_FILE`. */
+  readonly caFile?: string | undefined;
+  /** `SLUICE_REDIS_CERT_FILE`. */
+  readonly certFile?: string | undefined;
+  /** `SLUICE_REDIS_KEY_FILE`. */
+  readonly keyFile?: string | undefined;
+  /** `SLUICE_REDIS_SERVER_NAME`. */
+  readonly serverName?: string | undefined;
+}
+
+/** What the files contain now. */
+export interface RedisSecrets {
+  readonly password: string | undefined;
+  readonly sentinelPassword: string | undefined;
+  /** PEM. */
+  readonly ca: string | undefined;
+  readonly cert: string | undefined;
+  readonly key: string | undefined;
+}
+
+/** Checks which settings go together, and adds what needs to change to `problems`. */
+export function checkRedisSettings(settings: RedisSettings, problems: string[]): void {
+  const { tls, username, password, sentinel } = parseRedisUrl(settings.url);
+  if (password !== undefined && settings.passwordFile !== undefined) {
+    problems.push('SLUICE_REDIS_PASSWORD_FILE: SLUICE_REDIS_URL has a password, too. Remove one of them');
+  }
+  if (username !== undefined && password === undefined && settings.passwordFile === undefined) {
+    problems.push(
+      'SLUICE_REDIS_URL: has a user without a password. Set SLUICE_REDIS_PASSWORD_FILE, or remove the user',
+    );
+  }
+  if (settings.certFile !== undefined && settings.keyFile === undefined) {
+    problems.push('SLUICE_REDIS_KEY_FILE: required, because SLUICE_REDIS_CERT_FILE is set');
+  }
+  if (settings.keyFile !== undefined && settings.certFile === undefined) {
+    problems.push('SLUICE_REDIS_CERT_FILE: required, because SLUICE_REDIS_KEY_FILE is set');
+  }
+  const onlyTls = {
+    SLUICE_REDIS_CA_FILE: settings.caFile,
+    SLUICE_REDIS_CERT_FILE: settings.certFile,
+    SLUICE_REDIS_KEY_FILE: settings.keyFile,
+    SLUICE_REDIS_SERVER_NAME: settings.serverName,
+  };
+  for (const [name, value] of Object.entries(onlyTls)) {
+    if (tls || value === undefined) continue;
+    const scheme = sentinel === undefined ? 'rediss://' : 'rediss+sentinel://';
+    problems.push(`${name}: requires TLS. Change SLUICE_REDIS_URL to ${scheme}, or remove this variable`);
+  }
+  const onlySentinel = {
+    SLUICE_REDIS_SENTINEL_USERNAME: settings.sentinelUsername,
+    SLUICE_REDIS_SENTINEL_PASSWORD_FILE: settings.sentinelPasswordFile,
+  };
+  for (const [name, value] of Object.entries(onlySentinel)) {
+    if (sentinel !== undefined || value === undefined) continue;
+    problems.push(`${name}: requires Sentinel. Change SLUICE_REDIS_URL to redis+sentinel://, or remove this variable`);
+  }
+}
+
+/**
+ * Reads the files. Returns undefined and adds what needs to change to `problems` if one of them cannot be used. Of a
+ * password only the line break at its end is removed.
+ */
+export function readRedisSecrets(settings: RedisSettings, problems: string[]): RedisSecrets | undefined {
+  const found: string[] = [];
+  const password = readPassword('SLUICE_REDIS_PASSWORD_FILE', settings.passwordFile, found);
+  const sentinelPassword = readPassword('SLUICE_REDIS_SENTINEL_PASSWORD_FILE', settings.sentinelPasswordFile, found);
+  const ca = readCertificates({ variable: 'SLUICE_REDIS_CA_FILE', path: settings.caFile }, found);
+  const files = {
+    certificates: { variable: 'SLUICE_REDIS_CERT_FILE', path: settings.certFile },
+    key: { variable: 'SLUICE_REDIS_KEY_FILE', path: settings.keyFile },
+  };
+  const cert = readCertificates(files.certificates, found);
+  const key = readText(files.key, found);
+  if (key !== undefined) checkKey(key, cert, files, found);
+  problems.push(...found);
+  return found.length > 0 ? undefined : { password, sentinelPassword, ca, cert, key };
+}
+
+function readPassword(variable: string, path: string | undefined, problems: string[]): string | undefined {
+  return readText({ variable, path }, problems)?.replace(/[\r\n]+$/, '');
+}

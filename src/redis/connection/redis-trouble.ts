@@ -1,0 +1,80 @@
+import type { Impairment } from '../../telemetry/role-health.ts';
+import type { RedisSettings } from './redis-settings.ts';
+import { parseRedisUrl } from './redis-url.ts';
+
+/** Answers of Redis to a user or password it does not accept, or to a connection without one. */
+const DENIED = /\b(WRONGPASS|NOAUTH|NOPERM)\b/;
+
+/** What to change for errors that have these words or codes. */
+const ADVICE: readonly (readonly [RegExp, string])[] = [
+  [
+    /ERR_TLS_CERT_ALTNAME_INVALID/,
+    'Use a host that is in its certificate, or set SLUICE_REDIS_SERVER_NAME to a name that is',
+  ],
+  [/CERT_HAS_EXPIRED|CERT_NOT_YET_VALID/, 'Renew its certificate'],
+  [
+    /SELF_SIGNED_CERT|DEPTH_ZERO_SELF_SIGNED|UNABLE_TO_|CERT_SIGNATURE_FAILURE|CERT_UNTRUSTED|INVALID_CA/,
+    'Set SLUICE_REDIS_CA_FILE to the certificate of the authority that signed its certificate',
+  ],
+  [
+    /ALERT_CERTIFICATE_REQUIRED|ALERT_UNKNOWN_CA|ALERT_BAD_CERTIFICATE|ALERT_CERTIFICATE_(?:EXPIRED|UNKNOWN|REVOKED)|HANDSHAKE_FAILURE/,
+    'It does not accept the client certificate: check SLUICE_REDIS_CERT_FILE and SLUICE_REDIS_KEY_FILE',
+  ],
+  [/WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG/, 'It does not use TLS at this port: check SLUICE_REDIS_URL'],
+  [/No_such_master|invalid_reply:_null/, 'Correct the master name in SLUICE_REDIS_URL'],
+  [/DB_index_is_out_of_range/, 'Correct the database in SLUICE_REDIS_URL'],
+];
+
+/** Returns true if Redis, one node of a Cluster or a Sentinel answers, but does not accept the user or the password. */
+export function isDenied(error: Error | undefined): boolean {
+  return error !== undefined && DENIED.test(causeOf(error).message);
+}
+
+/**
+ * Says why Redis cannot be used, naming the variable to change.
+ *
+ * @param error why the last attempt to connect failed, if known
+ * @param fileProblem why a file of the settings could not be read
+ */
+export function redisImpairment(
+  settings: RedisSettings,
+  place: string,
+  error: Error | undefined,
+  fileProblem: string | undefined,
+): Impairment {
+  const also = fileProblem === undefined ? '' : ` ${fileProblem}.`;
+  if (error === undefined) {
+    const message = `Redis at ${place} does not answer any more.${also}`;
+    return { reason: 'RedisUnavailable', cause: 'dependency', message };
+  }
+  const { code, message } = causeOf(error) as NodeJS.ErrnoException;
+  if (isDenied(error)) {
+    const denied = `Redis at ${place} denies access: ${message}. ${remedyOf(settings, message)}.${also}`;
+    return { reason: 'RedisAccessDenied', cause: 'dependency', message: denied };
+  }
+  const advice = ADVICE.find(([pattern]) => pattern.test(`${code ?? ''} ${message}`.replaceAll(' ', '_')))?.[1];
+  const said = `Redis at ${place} does not answer: ${message}`;
+  const whole =
+    advice === undefined && also === '' ? said : `${said}.${advice === undefined ? '' : ` ${advice}.`}${also}`;
+  return { reason: 'RedisUnavailable', cause: 'dependency', message: whole };
+}
+
+/** Returns the error of a node, for one that says only that all nodes failed. */
+function causeOf(error: Error): Error {
+  const { lastNodeError } = error as { lastNodeError?: unknown };
+  return lastNodeError instanceof Error ? lastNodeError : error;
+}
+
+function remedyOf(settings: RedisSettings, message: string): string {
+  const { password } = parseRedisUrl(settings.url);
+  const ofSentinel = /\bsentinels?\b/i.test(message) && settings.sentinelPasswordFile !== undefined;
+  if (message.includes('NOPERM')) return 'Grant its user all commands, keys and channels';
+  if (ofSentinel)
+    return `Correct the password in SLUICE_REDIS_SENTINEL_PASSWORD_FILE (${settings.sentinelPasswordFile})`;
+  if (settings.passwordFile !== undefined) {
+    return `Correct the password in SLUICE_REDIS_PASSWORD_FILE (${settings.passwordFile})`;
+  }
+  return password === undefined
+    ? 'Set SLUICE_REDIS_PASSWORD_FILE to a file with its password'
+    : 'Correct the password in SLUICE_REDIS_URL';
+}

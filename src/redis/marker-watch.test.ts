@@ -1,0 +1,46 @@
+import { expect, test, vi } from 'vitest';
+import { FORMAT } from './format.ts';
+import { watchMarker } from './marker-watch.ts';
+
+const OURS = { uid: 'ours', format: String(FORMAT) };
+
+/** Returns a watch, whose node with the marker answers or not, and a function that reconnects. */
+function watched(cluster: boolean) {
+  const listeners: (() => void)[] = [];
+  const onUsable = vi.fn<() => void>();
+  const state: { marker: Record<string, string> | undefined } = { marker: OURS };
+  const readHash = async () => {
+    if (state.marker === undefined) throw new Error('timeout');
+    return state.marker;
+  };
+  const onReconnect = (listener: () => void) => void listeners.push(listener);
+  const watch = watchMarker({ cluster, readHash, onReconnect }, { instance: '', checkEveryMs: 20, onUsable });
+  return { watch, onUsable, state, reconnect: () => listeners.forEach(listener => listener()) };
+}
+
+test('after a reconnect, the data of a single Redis is not used before it was checked', async () => {
+  const { watch, onUsable, state, reconnect } = watched(false);
+  state.marker = undefined;
+  reconnect();
+  await new Promise(resolve => setTimeout(resolve, 50));
+  expect(watch.isUsable()).toBe(false);
+  expect(onUsable).not.toHaveBeenCalled();
+  state.marker = OURS;
+  await vi.waitFor(() => expect(watch.isUsable()).toBe(true));
+  expect(onUsable).toHaveBeenCalledOnce();
+  watch.stop();
+});
+
+test('in a Redis Cluster, a silent node with the marker keeps nobody from the others', async () => {
+  const { watch, onUsable, state, reconnect } = watched(true);
+  state.marker = undefined;
+  reconnect();
+  expect(watch.isUsable()).toBe(true);
+  expect(onUsable).toHaveBeenCalledOnce();
+  await new Promise(resolve => setTimeout(resolve, 50));
+  expect(watch.isUsable()).toBe(true);
+  state.marker = { ...OURS, format: '99' };
+  await vi.waitFor(() => expect(watch.isUsable()).toBe(false));
+  expect(watch.refusal()?.message).toContain('99');
+  watch.stop();
+});

@@ -1,0 +1,64 @@
+import type { Argument, RedisClient } from '../redis/client.ts';
+import { tenantKeys } from '../redis/keys.ts';
+
+const WEEK_MS = 7 * 86_400_000;
+
+/** Marks of the series lie in the hash of a week (`seriesMarks`). */
+export function weekOf(nowMs: number): number {
+  return Math.floor(nowMs / WEEK_MS);
+}
+
+/** The part whose counts are folded; `meta` is its hash. */
+export interface TrafficSource {
+  readonly tenant: string;
+  readonly queue: string;
+  readonly number: number;
+  readonly meta: string;
+}
+
+/** Brings what parts counted, each in its own slot, into their producers' series. */
+export interface TrafficStore {
+  /**
+   * Adds what the part counted and the series has not. May be repeated at any time, by anybody: each count is added once,
+   * to the minute in which it was counted.
+   *
+   * @param known what the last call answered: where nothing was counted since, nothing is done
+   * @returns what is in the series now, to be given to the next call
+   */
+  readonly fold: (source: TrafficSource, nowMs: number, known?: string) => Promise<string>;
+}
+
+/** Fields of a part's hash with its counts. */
+const FIELDS = ['in', 'out'] as const;
+
+/** `<begun>(;<minute> <a> <b> <c>)*` (`lib/traffic.lua`) without the minutes that are over. */
+function pruned(text: string): string {
+  const [head = '', ...minutes] = text.split(';');
+  return minutes.length === 0 ? head : `${head};${minutes.at(-1)}`;
+}
+
+export function createTrafficStore(redis: RedisClient): TrafficStore {
+  return {
+    async fold(source, nowMs, known) {
+      const { tenant, queue, number, meta } = source;
+      // What the series calls them.
+      const names = [`a:${queue}:${number}`, `o:${queue}:${number}`];
+      const texts = ((await redis.call('hmget', meta, ...FIELDS)) as (string | null)[]).map(text => text ?? '');
+      const said = texts.join('\n');
+      if (said === known || said.trim() === '') return said;
+      const t = tenantKeys(tenant);
+      const week = weekOf(nowMs);
+      const args: Argument[] = [nowMs];
+      const longer: Argument[] = [];
+      for (const [i, text] of texts.entries()) {
+        if (text === '') continue;
+        args.push(names[i] as string, text);
+        if (text !== pruned(text)) longer.push(FIELDS[i] as string, text);
+      }
+      const marks = [week, week - 1, week + 1].map(t.seriesMarks);
+      await redis.run('fold-traffic', [t.series, ...marks], args);
+      if (longer.length > 0) await redis.run('prune-traffic', [meta], longer);
+      return texts.map(pruned).join('\n');
+    },
+  };
+}

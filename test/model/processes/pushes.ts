@@ -1,0 +1,40 @@
+import { Redis } from 'ioredis';
+import { type Push, parsePush } from '../../../src/part/claims/message.ts';
+import { type Part, partKeys } from '../../../src/part/keys.ts';
+
+/** Pushes of all parts, as the dispatchers hear them. */
+export interface Pushes {
+  /** From now on what is pushed there is heard as well. */
+  readonly follow: (parts: readonly Part[]) => Promise<void>;
+  /** What came since the last call, after everything that was published before this one has come. */
+  readonly take: () => Promise<readonly { readonly part: Part; readonly push: Push }[]>;
+  readonly close: () => void;
+}
+
+export function listenToPushes(url: string): Pushes {
+  const connection = new Redis(url);
+  const followed = new Map<string, Part>();
+  let pushes: { part: Part; push: Push }[] = [];
+  connection.on('smessageBuffer', (channel: Buffer, message: Buffer) => {
+    const part = followed.get(String(channel));
+    if (part !== undefined) pushes.push({ part, push: parsePush(message) });
+  });
+  return {
+    async follow(parts) {
+      const channels = parts.map(part => [partKeys(part).channel, part] as const).filter(([key]) => !followed.has(key));
+      for (const [channel, part] of channels) {
+        followed.set(channel, part);
+        await connection.ssubscribe(channel);
+      }
+    },
+    async take() {
+      const [first] = followed.keys();
+      // Its answer comes behind the messages that were sent before.
+      if (first !== undefined) await connection.ssubscribe(first);
+      const taken = pushes;
+      pushes = [];
+      return taken;
+    },
+    close: () => connection.disconnect(),
+  };
+}

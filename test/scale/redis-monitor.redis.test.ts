@@ -1,0 +1,44 @@
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type RedisServer, startRedis } from '../support/redis/server.ts';
+import { monitorRedis } from './redis-monitor.ts';
+
+const ROUNDS = 50;
+
+let server: RedisServer;
+let client: Redis;
+
+beforeAll(async () => {
+  server = await startRedis();
+  client = new Redis(server.url);
+  await client.ping();
+});
+
+afterAll(async () => {
+  client?.disconnect();
+  await server?.stop();
+});
+
+test('hears what a busy Redis is asked for from the first command on', async () => {
+  for (let n = 0; n < ROUNDS; n++) {
+    const heard: (readonly string[])[] = [];
+    const work = client.pipeline(Array.from({ length: 2_000 }, () => ['set', 'a "quoted" key', 'b\r\nc'])).exec();
+    const close = await monitorRedis(server.url, args => heard.push(args));
+    await work;
+    await client.ping();
+    await expect.poll(() => heard.at(-1)).toEqual(['ping']);
+    close();
+    for (const args of heard.slice(0, -1))
+      expect(args).toEqual(['set', String.raw`a \"quoted\" key`, String.raw`b\r\nc`]);
+  }
+});
+
+test('tells what a script asks for from what a client asks for', async () => {
+  const heard: string[] = [];
+  const close = await monitorRedis(server.url, ([name], source) =>
+    heard.push(`${source === 'lua' ? 'lua' : 'client'} ${name}`),
+  );
+  await client.eval("return redis.call('get', KEYS[1])", 1, 'k');
+  await expect.poll(() => heard).toEqual(['client eval', 'lua get']);
+  close();
+});

@@ -1,0 +1,82 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect } from 'vitest';
+import { createFacadeMetrics } from '../../../src/facade/facade-metrics.ts';
+import type { Facade } from '../../../src/facade/objects/facade.ts';
+import { createFacadeServer, type FacadeLimits, type FacadeServer } from '../../../src/facade/server.ts';
+import { createLogger } from '../../../src/telemetry/log.ts';
+import { createRegistry, type Registry } from '../../../src/telemetry/metrics.ts';
+import { AUDIENCE, type TestIssuer } from './issuer.ts';
+import { exchange, type RawAnswer } from './raw-exchange.ts';
+
+export const TENANT = 'ten_0123456789abcdefghjk';
+export const CATALOG = `/waas/producer/${TENANT}/catalog`;
+export const JSON_BODY = 'Content-Type: application/json';
+
+export interface StartedFacade {
+  readonly server: FacadeServer;
+  readonly port: number;
+  readonly registry: Registry;
+}
+
+/** Starts facade servers without a cluster, and writes requests to them. */
+export interface FacadeServers {
+  /**
+   * A server whose callers own everything and whose lists are empty; `hold` keeps each call until it resolves,
+   * and refuses it when it throws.
+   */
+  readonly start: (limits?: Partial<FacadeLimits>, hold?: () => Promise<void>) => Promise<StartedFacade>;
+  /** The bytes of a request with the token of `subject`. */
+  readonly request: (line: string, headers?: readonly string[], body?: string, subject?: string) => Promise<string>;
+  /** Waits until the first measurement of the event loop is there: until then a server sheds calls. */
+  readonly untilAnswering: (port: number) => Promise<void>;
+}
+
+export function createFacadeServers(issuer: TestIssuer): FacadeServers {
+  const log = createLogger({ level: 'silent' });
+
+  async function request(line: string, headers: readonly string[] = [], body = '', subject = 'ada'): Promise<string> {
+    const token = await issuer.sign({ sub: subject });
+    const head = [`${line} HTTP/1.1`, 'Host: x', `Authorization: Bearer ${token}`, ...headers];
+    return `${head.join('\r\n')}\r\n\r\n${body}`;
+  }
+
+  return {
+    request,
+    async start(limits = {}, hold = async () => {}) {
+      const owned = async (_identity: unknown, publicId: string) => {
+        await hold();
+        const workspace = { metadata: { name: 'shop' } };
+        return { publicId, name: 'shop', workspace, producer: 'shop', recipient: { workspace } };
+      };
+      const facade = {
+        log,
+        caches: { assertCurrent: () => undefined, get: () => undefined, list: () => [] },
+        ownership: { tenant: owned, integration: owned, account: owned },
+      } as unknown as Facade;
+      const rules = { issuers: [issuer.url], audience: AUDIENCE, algorithms: ['RS256'], clockToleranceSeconds: 0 };
+      const registry = createRegistry();
+      const server = createFacadeServer({
+        facade,
+        authentication: { ...rules, log },
+        metrics: createFacadeMetrics(registry),
+        version: '0.0.0',
+        limits,
+      });
+      return { server, registry, port: await server.listen(0, '127.0.0.1') };
+    },
+    async untilAnswering(port) {
+      for (let tries = 0; tries < 100; tries++) {
+        if ((await exchange(port, await request(`GET ${CATALOG}`))).status === 200) return;
+        await delay(100);
+      }
+    },
+  };
+}
+
+/** The status and the code of an answer, which must be a problem document. */
+export function problemOf({ status, headers, body }: RawAnswer): string {
+  expect(headers['content-type']).toBe('application/problem+json');
+  const { code, status: said } = JSON.parse(body) as { code: string; status: number };
+  expect(said).toBe(status);
+  return `${status} ${code}`;
+}
