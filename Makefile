@@ -2,7 +2,7 @@
 # except in `packages`: npm needs the Node of the machine.
 NODE := PATH="$(CURDIR)/bin:$$PATH" bin/node
 
-TEST_ALL := $(NODE) test/support/test-all.ts
+TEST_ALL := $(NODE) test/support/suites/test-all.ts
 
 .DEFAULT_GOAL := help
 # Virtual environment of Python, for packages that are not in npm; .gitignore lists it.
@@ -26,9 +26,9 @@ setup: packages ## install what the tests need as well: Prometheus, CloudEvents 
 check: setup ## run types, lint, format and unit tests (under a minute)
 	@$(TEST_ALL) types lint format unit
 
-test: ## run all tests: check, then tests with Redis, with Kubernetes, and of the whole system; WITH=node adds a real node
+test: ## run all tests: check, then tests with Redis, with Kubernetes, and of the whole system; WITH=node adds a real node, ATTEMPTS=2 repeats failures
 	@$(MAKE) --no-print-directory setup || { echo '0 passed, 1 failed'; exit 1; }
-	@$(TEST_ALL) all $(WITH)
+	@ATTEMPTS='$(ATTEMPTS)' $(TEST_ALL) all $(WITH)
 
 test-model: setup ## run random histories against the models: STEPS=12000 SEED=1, or REPLAY=… or HISTORY=… of a failure
 	@STEPS='$(STEPS)' SEED='$(SEED)' REPLAY='$(REPLAY)' HISTORY='$(HISTORY)' $(NODE) node_modules/vitest/vitest.mjs run --project redis --project unit test/model
@@ -46,7 +46,7 @@ test-mutants: setup ## break critical code on purpose and list every break that 
 	@$(NODE) test/mutants/run.ts $(MUTANT)
 
 test-repeat: setup ## one test file many times, to find tests that are not steady: FILE=part/of/its/path N=20
-	@$(NODE) test/support/repeat.ts '$(FILE)' '$(or $(N),20)'
+	@$(NODE) test/support/suites/repeat.ts '$(FILE)' '$(or $(N),20)'
 
 test-scale: setup ## test 100,000 activations, 10,000 subscriptions, 500 draining streams, and neighbours: SCALE=1 (35 minutes) or less
 	@SCALE='$(or $(SCALE),1)' $(NODE) node_modules/vitest/vitest.mjs run --project scale --project large test/scale/tenant test/scale/turns test/scale/draining

@@ -77,6 +77,8 @@ class LongestFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     sequence: { sequencer: LongestFirst },
+    // The sum of `make test` shows the first line of each failure: what differs must be in it.
+    chaiConfig: { truncateThreshold: 400 },
     projects: [
       {
         test: {

@@ -6,17 +6,19 @@ export type Tally = {
   readonly notes: readonly string[];
 };
 
+type TestResult = {
+  readonly fullName: string;
+  readonly status: string;
+  readonly failureMessages?: readonly string[];
+};
+
 /** The used part of vitest's JSON report (reporter `json`, the format of Jest). */
 export type VitestReport = {
   readonly testResults: readonly {
     readonly name: string;
     readonly status: string;
     readonly message?: string;
-    readonly assertionResults: readonly {
-      readonly fullName: string;
-      readonly status: string;
-      readonly failureMessages?: readonly string[];
-    }[];
+    readonly assertionResults: readonly TestResult[];
   }[];
 };
 
@@ -54,7 +56,7 @@ export function tallyVitest(
       if (test.status === 'passed') passed++;
       else if (test.status === 'failed') {
         failed++;
-        notes.push(`FAILED ${suite}: ${test.fullName} (${file.name}): ${firstLine(test.failureMessages?.[0])}`);
+        notes.push(`FAILED ${suite}: ${failureOf(test, file.name)}`);
       } else {
         skipped++;
         notes.push(`SKIPPED ${suite}: ${test.fullName} (${test.status}; ${file.name})`);
@@ -72,6 +74,11 @@ export function tallyVitest(
     notes.push(`FAILED ${suite}: ${reasonOf(report, passed + skipped)}, see above`);
   }
   return { passed, failed, skipped, notes };
+}
+
+/** Returns the name of a test that failed, its file, and why. */
+export function failureOf({ fullName, failureMessages }: TestResult, file: string): string {
+  return `${fullName} (${file}): ${firstLine(failureMessages?.[0])}`;
 }
 
 function reasonOf(report: VitestReport | undefined, tests: number): string {

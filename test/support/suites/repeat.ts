@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 /** Runs the test files that contain `FILE` in their path `N` times, and prints which of the runs failed. */
 
-const ROOT = join(import.meta.dirname, '..', '..');
+const ROOT = join(import.meta.dirname, '..', '..', '..');
 const [file = '', times = '20'] = process.argv.slice(2);
 
 if (file === '' || !(Number(times) > 0)) {
