@@ -11,14 +11,17 @@ import { writeRoutes } from '../support/part/routes.ts';
 import { GROUP_KEYS, groupKey, type Target } from './wire.ts';
 
 const QUEUE = 'orders';
+/** Discard: nobody serves it on this machine. */
+export const NOBODY = 9;
 
 /** Writes what the controller would write: the bench needs no Kubernetes. */
 export interface ControlState {
   /**
    * A tenant of its own with one queue, and one integration with one subscription for each endpoint, every group key
-   * active for all. Redis is to be empty. @returns where to send events
+   * active for all; and so many integrations besides with a subscription each and no active group key. Redis is to be
+   * empty. @returns where to send events
    */
-  readonly write: (ingressPort: number, endpointPorts: readonly number[]) => Promise<Target>;
+  readonly write: (ingressPort: number, endpointPorts: readonly number[], unmatched?: number) => Promise<Target>;
   readonly close: () => Promise<void>;
 }
 
@@ -57,11 +60,16 @@ export async function connectControlState(redisUrl: string, rootKey: Uint8Array)
   }
 
   return {
-    async write(ingressPort, endpointPorts) {
+    async write(ingressPort, endpointPorts, unmatched = 0) {
       const nowMs = Date.now();
       const key = randomBytes(16).toString('hex');
       const tenant = `ten_${unique()}`;
       const receivers = endpointPorts.map(port => ({ port, int: `int_${unique()}`, sub: `sub_${unique()}` }));
+      const others = Array.from({ length: unmatched }, () => ({
+        port: NOBODY,
+        int: `int_${unique()}`,
+        sub: `sub_${unique()}`,
+      }));
       const want: TenantRoutes = {
         tenant,
         payer: `acc_${unique()}`,
@@ -78,7 +86,9 @@ export async function connectControlState(redisUrl: string, rootKey: Uint8Array)
             contextHeaders: chooseHeaders(undefined),
           },
         },
-        integrations: Object.fromEntries(receivers.map(({ port, int, sub }) => [int, integration(port, sub, nowMs)])),
+        integrations: Object.fromEntries(
+          [...receivers, ...others].map(({ port, int, sub }) => [int, integration(port, sub, nowMs)]),
+        ),
       };
       const groupKeys = Array.from({ length: GROUP_KEYS }, (_, each) => groupKey(each));
       await writeRoutes(redis, want, Object.fromEntries(receivers.map(({ int }) => [int, groupKeys])));

@@ -4,13 +4,14 @@ import { cpus, release } from 'node:os';
 import { join } from 'node:path';
 import { stopOnSignal } from '../support/stop-signal.ts';
 import { connectControlState } from './control-state.ts';
-import { figuresOf, judgeRuns, type Measured, reaches, sickNeighboursFigure } from './figures.ts';
 import { startFleet } from './fleet.ts';
 import {
   byPipe,
   type Effort,
   measureAt,
   measureIngress,
+  measureLonely,
+  measureMany,
   measureMemory,
   measureNeighbour,
   measureOverload,
@@ -19,9 +20,11 @@ import {
   searchCapacity,
   THREE_ARE_SICK,
 } from './measurements.ts';
-import { formatCorrectness, formatFigures } from './report.ts';
+import { judgeRuns, reaches } from './report/figures.ts';
+import { formatCorrectness, formatFigures } from './report/format.ts';
+import { figuresOf, type Measured, sickNeighboursFigure } from './report/results.ts';
+import { median } from './report/statistics.ts';
 import type { PipeRun } from './run.ts';
-import { median } from './statistics.ts';
 import { createBullmqPipe, createSluicePipe, emptyRedis, type Pipe } from './variants.ts';
 
 /**
@@ -38,6 +41,8 @@ const FULL: Effort = {
   latencyMs: 4_000,
   neighbourRounds: 7,
   neighbourMs: 2_500,
+  lonelyEvents: 10,
+  manyRounds: 4,
   memoryEvents: 20_000,
 };
 const QUICK: Effort = {
@@ -49,8 +54,13 @@ const QUICK: Effort = {
   latencyMs: 1_000,
   neighbourRounds: 1,
   neighbourMs: 1_000,
+  lonelyEvents: 3,
+  manyRounds: 1,
   memoryEvents: 2_000,
 };
+
+/** Events a second: 200, and 1,000 deliveries. */
+const LOW_RATE: Record<Subscriptions, number> = { 1: 200, 10: 100 };
 
 /** Events a second, where nothing was measured before that says what is a third of the most. */
 const SICK_RATE = 15;
@@ -124,8 +134,11 @@ try {
   const overload = await measureOverload(fleet, pipes, greater, effort, onRun, report);
   const lesserHalf = (k: Subscriptions) => Math.min(part('sluice', k, 0.5), part('bullmq', k, 0.5));
   const even = await measureAt(fleet, pipes, lesserHalf, effort, onRun, report);
+  const low = await measureAt(fleet, pipes, k => LOW_RATE[k], effort, onRun, report);
+  const lonely = await measureLonely(fleet, sluice, effort, onRun, report);
   const half = await measureAt(fleet, [sluice], k => part('sluice', k, 0.5), effort, onRun, report);
   const memory = await measureMemory(fleet, sluice, k => part('sluice', k, 0.7), effort, onRun, report);
+  const many = await measureMany(fleet, sluice, greater(1) * 1.2, effort, onRun, report);
   const atThird = part('sluice', 10, 0.3);
   const neighbour = await measureNeighbour(fleet, sluice, ONE_HANGS, atThird, effort, onRun, report);
   // Five times as many deliveries an event.
@@ -139,6 +152,9 @@ try {
     highest,
     overload,
     even,
+    low,
+    lonely,
+    many,
     half: half.sluice,
     memory,
     neighbour,

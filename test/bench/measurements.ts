@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { sendCommand } from './commands.ts';
 import type { Fleet } from './fleet.ts';
 import type { Sent } from './producer.ts';
@@ -18,6 +19,8 @@ export interface Effort {
   readonly neighbourRounds: number;
   readonly neighbourMs: number;
   readonly memoryEvents: number;
+  readonly lonelyEvents: number;
+  readonly manyRounds: number;
 }
 
 export const SUBSCRIPTIONS = [1, 10] as const;
@@ -191,6 +194,56 @@ export async function measureMemory(
   }
   report('memory');
   return bytes;
+}
+
+/** Commands of an event that comes alone, and those of as much time without events. */
+export interface Lonely {
+  readonly perDelivery: number;
+  readonly idlePerSecond: number;
+}
+
+/** What an event costs that comes alone: one a second, with one subscription. Heartbeats are counted apart. */
+export async function measureLonely(
+  fleet: Fleet,
+  sluice: Pipe,
+  { lonelyEvents }: Effort,
+  onRun: (run: PipeRun) => void,
+  report: Report,
+): Promise<Lonely> {
+  const startedMs = performance.now();
+  const run = await runPipe(fleet, sluice, { endpoints: 1, rate: 1, count: lonelyEvents });
+  const tookMs = performance.now() - startedMs;
+  onRun(run);
+  const before = await sluice.readCommands();
+  await delay(tookMs);
+  const idle = (await sluice.readCommands()) - before;
+  report('lonely');
+  return { perDelivery: run.commandsPerDelivery - idle / run.expected, idlePerSecond: (idle * 1_000) / tookMs };
+}
+
+/** How many subscriptions a stream has, of which one matches the events. */
+const MANY = [1, 1_000, 10_000];
+
+/** What arrives a second, faster than Sluice takes it, where most subscriptions of the stream do not match. */
+export async function measureMany(
+  fleet: Fleet,
+  sluice: Pipe,
+  rate: number,
+  { manyRounds, probeMs }: Effort,
+  onRun: (run: PipeRun) => void,
+  report: Report,
+): Promise<Record<number, PipeRun[]>> {
+  const runs: Record<number, PipeRun[]> = Object.fromEntries(MANY.map(k => [k, []]));
+  const load = { endpoints: 1, rate: Math.round(rate), count: Math.round((rate * probeMs) / 1_000) };
+  for (let round = 0; round < manyRounds; round++) {
+    for (const k of round % 2 === 0 ? MANY : MANY.toReversed()) {
+      const run = await runPipe(fleet, sluice, { ...load, unmatched: k - 1 });
+      onRun(run);
+      runs[k]?.push(run);
+    }
+    report(`many subscriptions ${round + 1} of ${manyRounds}`);
+  }
+  return runs;
 }
 
 export interface Neighbour {

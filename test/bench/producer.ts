@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { serveCommands } from './commands.ts';
 import { type Connection, openConnection } from './connection.ts';
-import { quantile } from './statistics.ts';
+import { quantile } from './report/statistics.ts';
 import { buildRequest, GROUP_KEYS, nowUs, stamp, type Target } from './wire.ts';
 
 /**

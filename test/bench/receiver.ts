@@ -2,7 +2,7 @@ import { createServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { serveCommands } from './commands.ts';
 import { contentLength } from './connection.ts';
-import { quantile } from './statistics.ts';
+import { quantile } from './report/statistics.ts';
 import { GROUP_KEYS, nowUs, readField } from './wire.ts';
 
 /**

@@ -59,12 +59,14 @@ export async function runPipe(
     observed?: number;
     /** What the last of the endpoints suffer from, one each. */
     sick?: readonly Sickness[];
+    /** Subscriptions of the stream besides, for which no group key is active; 0 when absent. Sluice only. */
+    unmatched?: number;
   },
 ): Promise<PipeRun> {
   const { endpoints, rate, count } = load;
   const run = ++lastRun;
-  const { sick = [] } = load;
-  const target = await pipe.prepare(endpoints, sick);
+  const { sick = [], unmatched = 0 } = load;
+  const target = await pipe.prepare(endpoints, sick, unmatched);
   const expectation: Expectation = {
     run,
     events: count,

@@ -11,7 +11,7 @@ import { connectRedis, type RedisClient } from '../../src/redis/client.ts';
 import { createLogger } from '../../src/telemetry/log.ts';
 import { type RedisServer, startRedis } from '../support/redis/server.ts';
 import { stopOnSignal } from '../support/stop-signal.ts';
-import { median } from './statistics.ts';
+import { median } from './report/statistics.ts';
 
 /**
  * Time that the scripts of a part take in Redis, by how many subscriptions an event goes to, and the bytes that it takes

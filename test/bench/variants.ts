@@ -1,19 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RedisServer } from '../support/redis/server.ts';
 import { sendCommand } from './commands.ts';
-import type { ControlState } from './control-state.ts';
+import { type ControlState, NOBODY } from './control-state.ts';
 import type { Fleet, Member } from './fleet.ts';
 import type { Sickness } from './receiver.ts';
 import type { Target } from './wire.ts';
 
-/** Discard: nobody serves it on this machine. */
-const NOBODY = 9;
-
 /** A pipe from a producer to endpoints, as the measurements see it. */
 export interface Pipe {
   readonly name: 'sluice' | 'bullmq';
-  /** Empties its Redis and prepares for so many endpoints, the last of which are sick. @returns where to send events */
-  readonly prepare: (endpoints: number, sick: readonly Sickness[]) => Promise<Target>;
+  /**
+   * Empties its Redis and prepares for so many endpoints, the last of which are sick, and for so many subscriptions
+   * that match no event. @returns where to send events
+   */
+  readonly prepare: (endpoints: number, sick: readonly Sickness[], unmatched: number) => Promise<Target>;
   /** Its processes, without Redis. */
   readonly pids: readonly number[];
   readonly redis: RedisServer;
@@ -42,12 +42,12 @@ async function readMetric(port: number, name: string): Promise<number> {
 export function createSluicePipe(fleet: Fleet, roles: readonly Member[], state: ControlState): Pipe {
   return {
     name: 'sluice',
-    async prepare(endpoints, sick) {
+    async prepare(endpoints, sick, unmatched) {
       await emptyRedis(fleet.redis.sluice);
       const ports = fleet.endpointPorts.slice(0, endpoints).map((port, endpoint) => {
         return sick[endpoint - (endpoints - sick.length)] === 'dead' ? NOBODY : port;
       });
-      return state.write(fleet.ingress.port, ports);
+      return state.write(fleet.ingress.port, ports, unmatched);
     },
     pids: roles.map(({ pid }) => pid),
     redis: fleet.redis.sluice,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { type Figure, judgeRuns, memoryLimit, reaches } from './figures.ts';
-import { formatFigures } from './report.ts';
-import type { PipeRun } from './run.ts';
+import type { PipeRun } from '../run.ts';
+import { type Figure, judgeRuns, reaches } from './figures.ts';
+import { formatFigures } from './format.ts';
 import { spreadOf } from './statistics.ts';
 
 function figure(values: number[], sign?: '>=' | '<='): Figure {
@@ -25,8 +25,4 @@ test('a figure that was not measured is short of its target', () => {
 test('correctness is summed over all runs', () => {
   const run = { expected: 10, missing: 1, duplicates: 2, outOfOrder: 3 } as PipeRun;
   expect(judgeRuns([run, run])).toEqual({ deliveries: 20, missing: 2, duplicates: 4, outOfOrder: 6 });
-});
-
-test('memory is allowed by subscriptions', () => {
-  expect([1, 10].map(memoryLimit)).toEqual([1_680, 3_300]);
 });
