@@ -22,7 +22,15 @@ export interface ControlState {
    * empty. @returns where to send events
    */
   readonly write: (ingressPort: number, endpointPorts: readonly number[], unmatched?: number) => Promise<Target>;
+  /** Blocks what was written last for its last endpoint, or ends that. What comes meanwhile is routed afterwards. */
+  readonly block: (isBlocked: boolean) => Promise<void>;
   readonly close: () => Promise<void>;
+}
+
+interface Receiver {
+  readonly port: number;
+  readonly int: string;
+  readonly sub: string;
 }
 
 function unique(): string {
@@ -33,7 +41,12 @@ export async function connectControlState(redisUrl: string, rootKey: Uint8Array)
   const redis = await connectRedis(redisUrl, createLogger({ level: 'warn' }));
   const sealKeys = deriveSealKeys(rootKey);
 
-  function integration(endpointPort: number, sub: string, sinceMs: number): IntegrationRoute {
+  function integration(
+    endpointPort: number,
+    sub: string,
+    sinceMs: number,
+    route: 'open' | 'paused' = 'open',
+  ): IntegrationRoute {
     return {
       state: 'active',
       sinceMs,
@@ -42,7 +55,7 @@ export async function connectControlState(redisUrl: string, rootKey: Uint8Array)
           inc: 'n1',
           queue: QUEUE,
           gen: 'g1',
-          route: 'open',
+          route,
           send: 'open',
           sinceMs,
           unordered: false,
@@ -59,12 +72,18 @@ export async function connectControlState(redisUrl: string, rootKey: Uint8Array)
     };
   }
 
+  let written: { want: TenantRoutes; openKeys: Record<string, string[]>; last: Receiver } | undefined;
+
   return {
     async write(ingressPort, endpointPorts, unmatched = 0) {
       const nowMs = Date.now();
       const key = randomBytes(16).toString('hex');
       const tenant = `ten_${unique()}`;
-      const receivers = endpointPorts.map(port => ({ port, int: `int_${unique()}`, sub: `sub_${unique()}` }));
+      const receivers: Receiver[] = endpointPorts.map(port => ({
+        port,
+        int: `int_${unique()}`,
+        sub: `sub_${unique()}`,
+      }));
       const others = Array.from({ length: unmatched }, () => ({
         port: NOBODY,
         int: `int_${unique()}`,
@@ -91,8 +110,18 @@ export async function connectControlState(redisUrl: string, rootKey: Uint8Array)
         ),
       };
       const groupKeys = Array.from({ length: GROUP_KEYS }, (_, each) => groupKey(each));
-      await writeRoutes(redis, want, Object.fromEntries(receivers.map(({ int }) => [int, groupKeys])));
+      const openKeys = Object.fromEntries(receivers.map(({ int }) => [int, groupKeys]));
+      await writeRoutes(redis, want, openKeys);
+      const last = receivers.at(-1);
+      if (last !== undefined) written = { want, openKeys, last };
       return { port: ingressPort, path: `/events/${tenant}/${QUEUE}`, headers: { 'x-api-key': key } };
+    },
+    async block(isBlocked) {
+      if (written === undefined) throw new Error('nothing was written');
+      const { want, openKeys, last } = written;
+      const route = integration(last.port, last.sub, Date.now(), isBlocked ? 'paused' : 'open');
+      written.want = { ...want, integrations: { ...want.integrations, [last.int]: route } };
+      await writeRoutes(redis, written.want, openKeys);
     },
     close: redis.close,
   };

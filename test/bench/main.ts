@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, release } from 'node:os';
 import { join } from 'node:path';
 import { stopOnSignal } from '../support/stop-signal.ts';
-import { connectControlState } from './control-state.ts';
+import { type ControlState, connectControlState } from './control-state.ts';
 import { startFleet } from './fleet.ts';
 import {
   byPipe,
@@ -20,16 +20,18 @@ import {
   searchCapacity,
   THREE_ARE_SICK,
 } from './measurements.ts';
-import { judgeRuns, reaches } from './report/figures.ts';
+import { type Figure, judgeRuns, reaches } from './report/figures.ts';
 import { formatCorrectness, formatFigures } from './report/format.ts';
 import { figuresOf, type Measured, sickNeighboursFigure } from './report/results.ts';
 import { median } from './report/statistics.ts';
-import type { PipeRun } from './run.ts';
+import { type PipeRun, runPipe } from './run.ts';
+import { measureUnblock, type Unblocking, unblockFigures } from './unblock.ts';
 import { createBullmqPipe, createSluicePipe, emptyRedis, type Pipe } from './variants.ts';
 
 /**
  * `make bench`: measures Sluice beside its baselines on this machine. `--quick` takes about a minute and proves little;
- * `--only sick` measures nothing but what sick endpoints do to the others.
+ * `--only sick` measures nothing but what sick endpoints do to the others, `--only unblock` nothing but what the end of a
+ * block does.
  */
 
 const FULL: Effort = {
@@ -65,15 +67,71 @@ const LOW_RATE: Record<Subscriptions, number> = { 1: 200, 10: 100 };
 /** Events a second, where nothing was measured before that says what is a third of the most. */
 const SICK_RATE = 15;
 
+/** Events that wait when a block ends, and how often that is measured. */
+const UNBLOCKED = [
+  [6_400, 5],
+  [100_000, 2],
+] as const;
+/** Events a second: how fast a backlog is sent, and more than Sluice takes on two cores. */
+const BACKLOG_RATE = 3_000;
+const OVERLOAD_RATE = 15_000;
+
 const ROOT = join(import.meta.dirname, '..', '..');
 const quick = process.argv.includes('--quick');
+const only = readOnly();
 const effort = quick ? QUICK : FULL;
 const report = (line: string) => console.log(`  ${line}`);
+
+function readOnly(): 'sick' | 'unblock' | undefined {
+  const at = process.argv.indexOf('--only');
+  if (at < 0) return undefined;
+  const name = process.argv[at + 1];
+  if (name === 'sick' || name === 'unblock') return name;
+  console.error('--only takes sick or unblock');
+  process.exit(2);
+}
 
 function describeMachine(): string {
   const [first] = cpus();
   const redis = execFileSync('redis-server', ['--version'], { encoding: 'utf8' }).match(/v=\S+/)?.[0] ?? '';
   return `${cpus().length} cores (${first?.model.trim() ?? 'unknown'}), Linux ${release()}, Node ${process.version}, Redis ${redis.slice(2)}`;
+}
+
+async function measureSick(pipe: Pipe) {
+  const runs: PipeRun[] = [];
+  const measure = (how: Effort) =>
+    measureNeighbour(fleet, pipe, THREE_ARE_SICK, SICK_RATE, how, run => void runs.push(run), report);
+  // The first ones warm up.
+  await measure({ ...effort, neighbourRounds: 1 });
+  const measured = await measure(effort);
+  return { figures: [sickNeighboursFigure(measured)], correctness: judgeRuns(runs) };
+}
+
+async function measureUnblocks(pipe: Pipe, state: ControlState) {
+  // What the pipe does when it is driven beyond what it can, as the measure of what an unblocked backlog should reach.
+  const runs: PipeRun[] = [];
+  for (let round = 0; round < 3; round++) {
+    runs.push(await runPipe(fleet, pipe, { endpoints: 1, rate: OVERLOAD_RATE, count: OVERLOAD_RATE * 2 }));
+  }
+  const most = median(runs.map(run => run.deliveredPerSecond));
+  const figures: Figure[] = [];
+  const got: Unblocking[] = [];
+  for (const [backlog, rounds] of UNBLOCKED) {
+    const ended: Unblocking[] = [];
+    for (let round = 0; round < (quick ? 1 : rounds); round++) {
+      ended.push(await measureUnblock(fleet, pipe, state, { backlog, rate: BACKLOG_RATE }));
+      report(`end of a block, ${backlog} events waiting, ${round + 1} of ${rounds}`);
+    }
+    figures.push(...unblockFigures(ended, most));
+    got.push(...ended);
+  }
+  return {
+    figures,
+    correctness: judgeRuns([
+      ...runs,
+      ...got.map(({ got: { unique, ...rest } }) => ({ ...rest, missing: rest.expected - unique })),
+    ]),
+  };
 }
 
 const machine = describeMachine();
@@ -91,17 +149,11 @@ stopOnSignal(fleet.stop);
 const failures: string[] = [];
 try {
   const state = await connectControlState(fleet.redis.sluice.url, fleet.rootKey);
-  if (process.argv.includes('--only') && process.argv.includes('sick')) {
+  if (only !== undefined) {
     const pipe = createSluicePipe(fleet, [fleet.ingress, ...(await fleet.startPipeline())], state);
-    const only: PipeRun[] = [];
-    const measure = (how: Effort) =>
-      measureNeighbour(fleet, pipe, THREE_ARE_SICK, SICK_RATE, how, run => void only.push(run), report);
-    // The first ones warm up.
-    await measure({ ...effort, neighbourRounds: 1 });
-    const runs = await measure(effort);
+    const { figures, correctness } = only === 'sick' ? await measureSick(pipe) : await measureUnblocks(pipe, state);
     await state.close();
-    const correctness = judgeRuns(only);
-    console.log(`\n${formatFigures([sickNeighboursFigure(runs)])}\n\n${formatCorrectness('Sluice', correctness)}`);
+    console.log(`\n${formatFigures(figures)}\n\n${formatCorrectness('Sluice', correctness)}`);
     await fleet.stop();
     process.exit(correctness.missing + correctness.duplicates + correctness.outOfOrder > 0 ? 1 : 0);
   }

@@ -23,6 +23,8 @@ export interface OpenLoop {
   /** Events per second, evenly spaced, whatever the answers do. */
   readonly rate: number;
   readonly count: number;
+  /** Number of the first event; 0 when absent. A multiple of the number of group keys. */
+  readonly first?: number;
   /** How long after the last planned time answers are waited for. */
   readonly patienceMs: number;
 }
@@ -110,7 +112,7 @@ async function runClosed({ target, run, connections, durationMs }: ClosedLoop): 
   return { accepted, refused, elapsedMs, endUs, ...percentiles(latencies) };
 }
 
-async function runOpen({ target, run, connections, rate, count, patienceMs }: OpenLoop): Promise<Sent> {
+async function runOpen({ target, run, connections, rate, count, first = 0, patienceMs }: OpenLoop): Promise<Sent> {
   const requests = requestsOf(target, connections);
   const latencies: number[] = [];
   let accepted = 0;
@@ -140,7 +142,7 @@ async function runOpen({ target, run, connections, rate, count, patienceMs }: Op
     lane.busy = true;
     underWay[index] = n;
     const request = requests[n % GROUP_KEYS] as Buffer;
-    stamp(request, run, plannedUs(n), n);
+    stamp(request, run, plannedUs(n), first + n);
     lane.connection.send(request);
   }
   startUs = nowUs() + 5_000;

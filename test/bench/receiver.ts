@@ -39,6 +39,19 @@ export interface Received {
   readonly p99Ms: number;
 }
 
+/** What came since the last look that began anew. */
+export interface Look {
+  /** Of the endpoints that count for latency. */
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly endpoints: readonly {
+    /** Since the run began. */
+    readonly unique: number;
+    /** Longest time without an arrival. */
+    readonly gapMs: number;
+  }[];
+}
+
 const NO_CONTENT = Buffer.from('HTTP/1.1 204 No Content\r\n\r\n');
 const HEAD_END = Buffer.from('\r\n\r\n');
 
@@ -51,6 +64,7 @@ let unique = 0;
 let duplicates = 0;
 let outOfOrder = 0;
 let lastUs = 0;
+let arrivals: { unique: number; lastUs: number; gapUs: number }[] = [];
 const hung = new Set<Socket>();
 
 function record(endpoint: number, bytes: Buffer, body: number): void {
@@ -70,6 +84,11 @@ function record(endpoint: number, bytes: Buffer, body: number): void {
   unique++;
   if (endpoint < expectation.observed) latencies.push(at - readField(bytes, body, 'sent'));
   lastUs = at;
+  const arrival = arrivals[endpoint];
+  if (arrival === undefined) return;
+  arrival.unique++;
+  arrival.gapUs = Math.max(arrival.gapUs, at - arrival.lastUs);
+  arrival.lastUs = at;
 }
 
 function sicknessOf(endpoint: number): Sickness | undefined {
@@ -123,6 +142,25 @@ function begin(next: Expectation): void {
   duplicates = 0;
   outOfOrder = 0;
   lastUs = 0;
+  arrivals = Array.from({ length: next.endpoints }, () => ({ unique: 0, lastUs: nowUs(), gapUs: 0 }));
+}
+
+/** Says what came; `anew`: what comes from now on is counted for itself. */
+function look({ anew }: { anew: boolean }): Look {
+  const now = nowUs();
+  const seen: Look = {
+    p50Ms: quantile(latencies, 0.5) / 1_000,
+    p99Ms: quantile(latencies, 0.99) / 1_000,
+    endpoints: arrivals.map(each => ({
+      unique: each.unique,
+      gapMs: Math.max(each.gapUs, now - each.lastUs) / 1_000,
+    })),
+  };
+  if (anew) {
+    latencies = [];
+    for (const arrival of arrivals) Object.assign(arrival, { lastUs: now, gapUs: 0 });
+  }
+  return seen;
 }
 
 function isComplete(): boolean {
@@ -147,4 +185,4 @@ async function finish({ untilUs, graceMs }: { untilUs: number; graceMs: number }
 
 const [controlPort, ...ports] = process.argv.slice(2).map(Number);
 ports.forEach((port, endpoint) => serveEndpoint(endpoint, port));
-serveCommands(controlPort as number, { begin, finish });
+serveCommands(controlPort as number, { begin, look, finish });

@@ -43,6 +43,9 @@ export interface PipeRun {
 
 let lastRun = 0;
 
+/** Returns the number of a run of its own. */
+export const nextRun = (): number => ++lastRun;
+
 async function usedMemory(pipe: Pipe): Promise<number> {
   return Number(/used_memory:(\d+)/.exec(String(await pipe.redis.command('INFO', 'memory')))?.[1]);
 }
@@ -64,7 +67,7 @@ export async function runPipe(
   },
 ): Promise<PipeRun> {
   const { endpoints, rate, count } = load;
-  const run = ++lastRun;
+  const run = nextRun();
   const { sick = [], unmatched = 0 } = load;
   const target = await pipe.prepare(endpoints, sick, unmatched);
   const expectation: Expectation = {

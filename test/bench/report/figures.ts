@@ -31,9 +31,11 @@ export function reaches({ value, target }: Figure): boolean | undefined {
   return target.sign === '>=' ? value.median >= target.limit : value.median <= target.limit;
 }
 
-/** Sums a pipe's runs: every event has to arrive once and in order of its group key. */
-export function judgeRuns(runs: readonly PipeRun[]): Correctness {
-  const sum = (of: (run: PipeRun) => number) => runs.reduce((total, run) => total + of(run), 0);
+type Judged = Pick<PipeRun, 'expected' | 'missing' | 'duplicates' | 'outOfOrder'>;
+
+/** Sums runs: every event has to arrive once and in order of its group key. */
+export function judgeRuns(runs: readonly Judged[]): Correctness {
+  const sum = (of: (run: Judged) => number) => runs.reduce((total, run) => total + of(run), 0);
   return {
     deliveries: sum(run => run.expected),
     missing: sum(run => run.missing),
