@@ -22,7 +22,7 @@
 --@include ../../redis/scripts/lib/traffic.lua
 --@include ../reasons/reasons.lua
 --@include skips.lua
-local ENTRIES, REFERENCES, OPEN, PAUSED = 256, 1000, 111, 112
+local ENTRIES, REFERENCES, OPEN, PAUSED = 256, 512, 111, 112
 local FIELDS = {
   'ready', 'gen', 'tail', 'hold', 'pos', 'slice', 'used', 'granted', 'bytes', 'version', 'in', 'need', 'out', 'live', 'why',
 }

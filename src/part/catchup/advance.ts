@@ -19,7 +19,7 @@ export type AdvanceAnswer =
   | { readonly answer: 'GONE' | 'CLOSED' };
 
 /**
- * Routes on for a part that is held back, or for subscriptions that are behind: up to 256 events or 1,000 references. Any
+ * Routes on for a part that is held back, or for subscriptions that are behind: up to 256 events or 512 references. Any
  * number of callers may do so: one is after the other.
  */
 export type Advance = (part: Part) => Promise<AdvanceAnswer>;

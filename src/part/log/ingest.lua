@@ -5,7 +5,7 @@
 --@args gen cfgv hour ...
 -- More: (id, group key, metadata, body)*; as id '', 16 bytes of the hash of a sender's id, or the ref that an id of ours names
 -- Returns {OK, now, lines, references, inactive}: lines: O ref (stored), D ref (known), R (an id of ours that no event has),
---         F (the quota is used up). Fewer lines than events: the others would pass 1,000 references, and are the next call.
+--         F (the quota is used up). Fewer lines than events: the others would pass 512 references, and are the next call.
 --         references: to which the events were routed. inactive: events whose group key is active for nobody. Or one word:
 --         GONE (no such part), STALE (another cfgv), CLOSED (takes no events), CLOCK and now: `hour` is not that of the part.
 -- Refused as a whole, before its first write, when Redis is out of memory (no allow-oom).
@@ -23,7 +23,7 @@
 --@include ../lists/packing.lua
 --@include ../lists/lists.lua
 --@include ../reasons/reasons.lua
-local REFERENCES = 1000
+local REFERENCES = 512
 local FIELDS = {
   'ready', 'gen', 'cfgv', 'state', 'tail', 'bytes', 'maxBytes', 'used', 'granted', 'hold', 'version', 'in', 'out', 'ids',
   'live', 'why', 'told',

@@ -3,8 +3,8 @@ import type { NamedCall, NamedScript } from '../../../src/redis/named-scripts.ts
 
 /** Bounds of the scripts that small histories should meet: what stands in their text, and what stands there instead. */
 const SMALL: readonly (readonly [string, string])[] = [
-  ['local REFERENCES = 1000', 'local REFERENCES = 6'],
-  ['local ENTRIES, REFERENCES, OPEN, PAUSED = 256, 1000,', 'local ENTRIES, REFERENCES, OPEN, PAUSED = 3, 6,'],
+  ['local REFERENCES = 512', 'local REFERENCES = 6'],
+  ['local ENTRIES, REFERENCES, OPEN, PAUSED = 256, 512,', 'local ENTRIES, REFERENCES, OPEN, PAUSED = 3, 6,'],
   ['local ENTRY, GROUP = 23, 128', 'local ENTRY, GROUP = 23, 2'],
   ['local MOST_UNPARKED, LONGEST_MS = 1000,', 'local MOST_UNPARKED, LONGEST_MS = 2,'],
   [
