@@ -111,6 +111,21 @@ onEachRedis(redis => {
       await expectEmpty(redis(), t);
     });
 
+    test.each([{}, { unordered: true }])('what has been lost from the waiting ones is not claimed: %o', async row => {
+      const { t, d } = await start({ a: row });
+      await t.send('k', 'l');
+      const [lost = ''] = await t.members('pending');
+      await redis().call('zrem', t.keys.pending, lost);
+      const { claims } = await d.exchange();
+      expect(claims.map(({ lane }) => lane.slice(8, 9))).toEqual(['l']);
+      d.end(claims[0] as (typeof claims)[0]);
+      await d.exchange();
+      expect([await t.members('waiting'), await t.hash('lanes')]).toEqual([[], {}]);
+      // The lane is idle: its next event is pushed.
+      await t.send('k');
+      expect(Object.keys(await t.hash('claims'))).toEqual([expect.stringMatching(/^.{8}k/)]);
+    });
+
     test('what is not sent to is not claimed, and is when it is sent to again', async () => {
       const { t, d } = await start();
       await t.send('k');
