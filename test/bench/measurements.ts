@@ -202,7 +202,13 @@ export interface Lonely {
   readonly idlePerSecond: number;
 }
 
-/** What an event costs that comes alone: one a second, with one subscription. Heartbeats are counted apart. */
+/** Events before those that count: the first ones of a stream make its readers read it. */
+const LONELY_BEFORE = 5;
+
+/**
+ * What an event costs that comes alone: one a second, with one subscription, as what a longer run takes more than a
+ * shorter one. Heartbeats are counted apart.
+ */
 export async function measureLonely(
   fleet: Fleet,
   sluice: Pipe,
@@ -210,15 +216,18 @@ export async function measureLonely(
   onRun: (run: PipeRun) => void,
   report: Report,
 ): Promise<Lonely> {
-  const startedMs = performance.now();
-  const run = await runPipe(fleet, sluice, { endpoints: 1, rate: 1, count: lonelyEvents });
-  const tookMs = performance.now() - startedMs;
-  onRun(run);
+  const commands: number[] = [];
+  for (const count of [LONELY_BEFORE, LONELY_BEFORE + lonelyEvents]) {
+    const run = await runPipe(fleet, sluice, { endpoints: 1, rate: 1, count });
+    onRun(run);
+    commands.push(run.commandsPerDelivery * run.expected);
+  }
   const before = await sluice.readCommands();
-  await delay(tookMs);
+  await delay(lonelyEvents * 1_000);
   const idle = (await sluice.readCommands()) - before;
   report('lonely');
-  return { perDelivery: run.commandsPerDelivery - idle / run.expected, idlePerSecond: (idle * 1_000) / tookMs };
+  const [shorter = 0, longer = 0] = commands;
+  return { perDelivery: (longer - shorter - idle) / lonelyEvents, idlePerSecond: idle / lonelyEvents };
 }
 
 /** How many subscriptions a stream has, of which one matches the events. */
