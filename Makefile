@@ -8,7 +8,7 @@ TEST_ALL := $(NODE) test/support/suites/test-all.ts
 # Virtual environment of Python, for packages that are not in npm; .gitignore lists it.
 SCHEMATHESIS := .cache/schemathesis
 
-.PHONY: help packages setup check test test-api test-model test-mutants test-repeat test-scale test-node test-outages test-gitops generate docs image run bench install-files
+.PHONY: help packages setup check test test-api test-chaos test-model test-mutants test-repeat test-scale test-node test-outages test-gitops generate docs image run bench install-files
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ test-model: setup ## run random histories against the models: STEPS=12000 SEED=1
 test-api: setup $(SCHEMATHESIS)/bin/schemathesis ## test /waas against its OpenAPI document: REQUESTS=20000 SEED=1, then schemathesis (half an hour)
 	@REQUESTS='$(or $(REQUESTS),20000)' SEED='$(SEED)' $(NODE) node_modules/vitest/vitest.mjs run --project system test/system/rest/generator.test.ts
 	@SEED='$(SEED)' $(NODE) test/api/schemathesis.ts '$(CURDIR)/$(SCHEMATHESIS)/bin/schemathesis'
+
+test-chaos: setup ## kill, stop, delay, and starve the data plane, and check that nothing is lost or reordered: SECONDS=120 FAULT=kill,stop SEED=1
+	@$(NODE) test/chaos/main.ts '$(or $(SECONDS),120)' '$(FAULT)' '$(SEED)'
 
 $(SCHEMATHESIS)/bin/schemathesis: test/api/requirements.txt
 	@python3 -m venv --clear $(SCHEMATHESIS)

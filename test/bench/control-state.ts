@@ -1,10 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { chooseHeaders } from '../../src/api/context-headers.ts';
 import { sealEndpoint } from '../../src/core/delivery/endpoint-config.ts';
-import { deriveSealKeys } from '../../src/core/delivery/seal.ts';
+import { deriveSealKeys, type SealKeys } from '../../src/core/delivery/seal.ts';
 import { crockford } from '../../src/core/ids/ids.ts';
 import { IN_FLIGHT_CAP } from '../../src/core/routing/compile-routes.ts';
-import type { IntegrationRoute, TenantRoutes } from '../../src/core/routing/routes.ts';
+import type { IntegrationRoute, QueueRoute, SubscriptionRoute, TenantRoutes } from '../../src/core/routing/routes.ts';
 import { connectRedis } from '../../src/redis/client.ts';
 import { createLogger } from '../../src/telemetry/log.ts';
 import { writeRoutes } from '../support/part/routes.ts';
@@ -33,44 +33,63 @@ interface Receiver {
   readonly sub: string;
 }
 
-function unique(): string {
+function receiverAt(port: number): Receiver {
+  return { port, int: `int_${unique()}`, sub: `sub_${unique()}` };
+}
+
+/** Returns a new id without its prefix. */
+export function unique(): string {
   return crockford(randomBytes(16), 20);
+}
+
+/** Returns a stream that takes everything, for an hour. */
+export function openQueue(source: string): QueueRoute {
+  return {
+    gen: 'g1',
+    state: 'open',
+    retentionMs: 3_600_000,
+    maxBytes: 4 * 1024 ** 3,
+    source,
+    eventTypes: [],
+    contextHeaders: chooseHeaders(undefined),
+  };
+}
+
+/** Returns an integration with one subscription, whose endpoint listens on a loopback port. `route`: 'open' when absent. */
+export function openIntegration(
+  sealKeys: SealKeys,
+  queue: string,
+  {
+    port,
+    sub,
+    sinceMs,
+    route = 'open',
+  }: {
+    readonly port: number;
+    readonly sub: string;
+    readonly sinceMs: number;
+    readonly route?: SubscriptionRoute['route'];
+  },
+): IntegrationRoute {
+  const url = `http://127.0.0.1:${port}/hook`;
+  const retryMs = [1_000, 2_000, 4_000, 8_000];
+  const subscription: SubscriptionRoute = {
+    inc: 'n1',
+    queue,
+    gen: 'g1',
+    route,
+    send: 'open',
+    sinceMs,
+    unordered: false,
+    cap: IN_FLIGHT_CAP,
+    endpoint: sealEndpoint(sealKeys, sub, { url, timeoutMs: 15_000, retryMs, headers: {}, secretVersion: 1 }),
+  };
+  return { state: 'active', sinceMs, subscriptions: { [sub]: subscription } };
 }
 
 export async function connectControlState(redisUrl: string, rootKey: Uint8Array): Promise<ControlState> {
   const redis = await connectRedis(redisUrl, createLogger({ level: 'warn' }));
   const sealKeys = deriveSealKeys(rootKey);
-
-  function integration(
-    endpointPort: number,
-    sub: string,
-    sinceMs: number,
-    route: 'open' | 'paused' = 'open',
-  ): IntegrationRoute {
-    return {
-      state: 'active',
-      sinceMs,
-      subscriptions: {
-        [sub]: {
-          inc: 'n1',
-          queue: QUEUE,
-          gen: 'g1',
-          route,
-          send: 'open',
-          sinceMs,
-          unordered: false,
-          cap: IN_FLIGHT_CAP,
-          endpoint: sealEndpoint(sealKeys, sub, {
-            url: `http://127.0.0.1:${endpointPort}/hook`,
-            timeoutMs: 15_000,
-            retryMs: [1_000, 2_000, 4_000, 8_000],
-            headers: {},
-            secretVersion: 1,
-          }),
-        },
-      },
-    };
-  }
 
   let written: { want: TenantRoutes; openKeys: Record<string, string[]>; last: Receiver } | undefined;
 
@@ -79,34 +98,16 @@ export async function connectControlState(redisUrl: string, rootKey: Uint8Array)
       const nowMs = Date.now();
       const key = randomBytes(16).toString('hex');
       const tenant = `ten_${unique()}`;
-      const receivers: Receiver[] = endpointPorts.map(port => ({
-        port,
-        int: `int_${unique()}`,
-        sub: `sub_${unique()}`,
-      }));
-      const others = Array.from({ length: unmatched }, () => ({
-        port: NOBODY,
-        int: `int_${unique()}`,
-        sub: `sub_${unique()}`,
-      }));
+      const receivers = endpointPorts.map(receiverAt);
+      const others = Array.from({ length: unmatched }, () => receiverAt(NOBODY));
       const want: TenantRoutes = {
         tenant,
         payer: `acc_${unique()}`,
         plan: 'Metered',
         keys: { [createHash('sha256').update(key).digest('hex')]: '' },
-        queues: {
-          [QUEUE]: {
-            gen: 'g1',
-            state: 'open',
-            retentionMs: 3_600_000,
-            maxBytes: 4 * 1024 ** 3,
-            source: '/bench',
-            eventTypes: [],
-            contextHeaders: chooseHeaders(undefined),
-          },
-        },
+        queues: { [QUEUE]: openQueue('/bench') },
         integrations: Object.fromEntries(
-          [...receivers, ...others].map(({ port, int, sub }) => [int, integration(port, sub, nowMs)]),
+          [...receivers, ...others].map(({ int, ...to }) => [int, openIntegration(sealKeys, QUEUE, { ...to, sinceMs: nowMs })]),
         ),
       };
       const groupKeys = Array.from({ length: GROUP_KEYS }, (_, each) => groupKey(each));
@@ -119,8 +120,9 @@ export async function connectControlState(redisUrl: string, rootKey: Uint8Array)
     async block(isBlocked) {
       if (written === undefined) throw new Error('nothing was written');
       const { want, openKeys, last } = written;
-      const route = integration(last.port, last.sub, Date.now(), isBlocked ? 'paused' : 'open');
-      written.want = { ...want, integrations: { ...want.integrations, [last.int]: route } };
+      const route = isBlocked ? 'paused' : 'open';
+      const integration = openIntegration(sealKeys, QUEUE, { ...last, sinceMs: Date.now(), route });
+      written.want = { ...want, integrations: { ...want.integrations, [last.int]: integration } };
       await writeRoutes(redis, written.want, openKeys);
     },
     close: redis.close,

@@ -37,6 +37,8 @@ export type RedisOptions = {
   onDisk?: boolean;
   /** Additional arguments of redis-server, such as `['--cluster-enabled', 'yes']`. */
   extra?: readonly string[];
+  /** Additional environment variables of redis-server. */
+  env?: Readonly<Record<string, string>>;
 };
 
 export type RedisServer = {
@@ -134,7 +136,12 @@ export async function startRedis(options: RedisOptions = {}): Promise<RedisServe
   const args = serverArguments(port, options.dir ?? folder.path, options);
 
   const start = async (): Promise<ChildProcess> => {
-    const started = startChild({ command: 'redis-server', args, log: `${folder.path}/redis.log` });
+    const started = startChild({
+      command: 'redis-server',
+      args,
+      log: `${folder.path}/redis.log`,
+      env: { ...process.env, ...options.env },
+    });
     // While Redis loads its file, it answers PING with an error.
     await waitUntilReady(started, async () => (await redisCommand(port, 'PING')) === 'PONG', {
       name: 'redis-server',

@@ -42,7 +42,7 @@ const SHORT_NODE = 'test/node/install.test.ts';
 const BESIDE_WAITING = ['redis', 'kube', 'chart', 'image', 'system'];
 
 const LONGER =
-  'Longer, on demand: make bench, make test-api, make test-gitops, make test-model, make test-mutants, make test-node, make test-outages, make test-scale';
+  'Longer, on demand: make bench, make test-api, make test-chaos, make test-gitops, make test-model, make test-mutants, make test-node, make test-outages, make test-scale';
 
 /** How often a file with failures may run. */
 const ATTEMPTS = Number(process.env.ATTEMPTS || '1');

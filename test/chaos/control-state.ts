@@ -1,0 +1,77 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { deriveSealKeys } from '../../src/core/delivery/seal.ts';
+import type { IntegrationRoute, SubscriptionRoute, TenantRoutes } from '../../src/core/routing/routes.ts';
+import { PART_NUMBER, type Part, slotOf } from '../../src/part/keys.ts';
+import { connectRedis } from '../../src/redis/client.ts';
+import { createLogger } from '../../src/telemetry/log.ts';
+import { openIntegration, openQueue, unique } from '../bench/control-state.ts';
+import { writeRoutes } from '../support/part/routes.ts';
+import { GROUP_KEYS, isActive, SUBSCRIPTIONS, type Subscription } from './record.ts';
+
+const QUEUE = 'orders';
+
+/** What the controller would write. */
+export interface ControlState {
+  readonly part: Part;
+  readonly payer: string;
+  readonly slots: Readonly<Record<Subscription, string>>;
+  /** Where to send events, on an ingress. */
+  readonly path: string;
+  readonly headers: Record<string, string>;
+  /** Writes all routes, with the block on one subscription or without it. */
+  readonly write: (isBlocked: boolean) => Promise<void>;
+}
+
+/** Covers all subscriptions of an integration, as a Block does. */
+function block(integration: IntegrationRoute): IntegrationRoute {
+  const covered = Object.entries(integration.subscriptions).map(([sub, row]): [string, SubscriptionRoute] => {
+    return [sub, { ...row, route: 'paused', send: 'held', onUnblock: 'continue' }];
+  });
+  return { ...integration, subscriptions: Object.fromEntries(covered) };
+}
+
+/** Creates the state of one stream and three subscriptions, which `write` writes to the Redis of `redisUrl`. */
+export function createControlState(
+  redisUrl: string,
+  rootKey: Uint8Array,
+  ports: Readonly<Record<Subscription, number>>,
+): ControlState {
+  const sealKeys = deriveSealKeys(rootKey);
+  const key = randomBytes(16).toString('hex');
+  const tenant = `ten_${unique()}`;
+  const payer = `acc_${unique()}`;
+  const sinceMs = Date.now();
+  const receivers = SUBSCRIPTIONS.map(name => ({ name, int: `int_${unique()}`, sub: `sub_${unique()}` }));
+  const openKeys = receivers.map(({ name, int }) => [int, GROUP_KEYS.filter(each => isActive(name, each))] as const);
+
+  function routes(isBlocked: boolean): TenantRoutes {
+    const integrations = receivers.map(({ name, int, sub }) => {
+      const open = openIntegration(sealKeys, QUEUE, { port: ports[name], sub, sinceMs });
+      return [int, isBlocked && name === 'blocked' ? block(open) : open] as const;
+    });
+    return {
+      tenant,
+      payer,
+      plan: 'Metered',
+      keys: { [createHash('sha256').update(key).digest('hex')]: '' },
+      queues: { [QUEUE]: openQueue('/chaos') },
+      integrations: Object.fromEntries(integrations),
+    };
+  }
+
+  return {
+    part: { tenant, queue: QUEUE, gen: 'g1', number: PART_NUMBER },
+    payer,
+    slots: Object.fromEntries(receivers.map(({ name, sub }) => [name, slotOf(sub, 'n1')])) as ControlState['slots'],
+    path: `/events/${tenant}/${QUEUE}`,
+    headers: { 'x-api-key': key },
+    async write(isBlocked) {
+      const redis = await connectRedis(redisUrl, createLogger({ level: 'warn' }));
+      try {
+        await writeRoutes(redis, routes(isBlocked), Object.fromEntries(openKeys));
+      } finally {
+        await redis.close();
+      }
+    },
+  };
+}

@@ -1,0 +1,125 @@
+import { Agent, request } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { GROUP_KEYS, type SentEvent } from './record.ts';
+
+/** An answer that has not come by then never does. Shorter than the longest stop of a role. */
+const ANSWER_MS = 8_000;
+const AGAIN_MS = 100;
+/** One event of so many is long: pushed with its body, or read by the dispatcher. */
+const LONG = { every: 16, bytes: 15_000 };
+const LONGER = { every: 64, bytes: 20_000 };
+const SHORT_BYTES = 300;
+
+/** Sends events, of each group key in order: the next one when the one before is acknowledged. */
+export interface Generator {
+  readonly events: readonly SentEvent[];
+  /** Answers by status; `none` where none came. */
+  readonly answers: ReadonlyMap<string, number>;
+  /** Adds a burst of one long event for each of so many group keys. */
+  readonly burst: (keys: number) => void;
+  /** Plans no further events, and waits until all are acknowledged. */
+  readonly finish: (withinMs: number) => Promise<void>;
+  readonly stop: () => void;
+}
+
+/**
+ * Starts sending `rate` events a second, evenly spaced, whatever the answers do. What is not acknowledged is sent again with
+ * the same `webhook-id`.
+ */
+export function startGenerator(target: { url: string; headers: Record<string, string> }, rate: number): Generator {
+  const events: SentEvent[] = [];
+  const answers = new Map<string, number>();
+  const startMs = performance.now();
+  const plannedMs = (n: number) => startMs + (n * 1_000) / rate;
+  let planned = 0;
+  let open = 0;
+  let isStopped = false;
+  const lanes = GROUP_KEYS.map(key => ({
+    key,
+    agent: new Agent({ keepAlive: true, maxSockets: 1 }),
+    waiting: [] as SentEvent[],
+    busy: false,
+  }));
+  type Lane = (typeof lanes)[number];
+
+  function post(lane: Lane, event: SentEvent): Promise<string> {
+    return new Promise(resolve => {
+      const sending = request(
+        target.url,
+        {
+          method: 'POST',
+          agent: lane.agent,
+          headers: {
+            ...target.headers,
+            'content-type': 'text/plain',
+            'content-length': String(event.bytes),
+            'webhook-id': event.id,
+            'x-sluice-group-key': event.key,
+          },
+          signal: AbortSignal.timeout(ANSWER_MS),
+        },
+        response => {
+          response.resume();
+          response.on('end', () => resolve(String(response.statusCode)));
+          response.on('error', () => resolve('none'));
+        },
+      );
+      sending.on('error', () => resolve('none'));
+      sending.end(Buffer.alloc(event.bytes, 'x'));
+    });
+  }
+
+  async function work(lane: Lane): Promise<void> {
+    lane.busy = true;
+    for (let event = lane.waiting.shift(); event !== undefined; event = lane.waiting.shift()) {
+      while (event.acknowledgedMs === undefined && !isStopped) {
+        const status = await post(lane, event);
+        answers.set(status, (answers.get(status) ?? 0) + 1);
+        if (status === '202') event.acknowledgedMs = performance.now();
+        else await delay(AGAIN_MS);
+      }
+      open--;
+    }
+    lane.busy = false;
+  }
+
+  function add(lane: Lane, bytes: number, atMs: number): void {
+    const event = { id: `e${events.length}`, key: lane.key, bytes, plannedMs: atMs, acknowledgedMs: undefined };
+    events.push(event);
+    open++;
+    lane.waiting.push(event);
+    if (!lane.busy) void work(lane);
+  }
+
+  const timer = setInterval(() => {
+    for (const nowMs = performance.now(); plannedMs(planned) <= nowMs; planned++) {
+      const bytes = [LONGER, LONG].find(({ every }) => planned % every === every - 1)?.bytes ?? SHORT_BYTES;
+      // A prime to the number of keys: each key gets events of each length.
+      add(
+        lanes[(planned * 37 + Math.floor(planned / GROUP_KEYS.length)) % GROUP_KEYS.length] as Lane,
+        bytes,
+        plannedMs(planned),
+      );
+    }
+  }, 2);
+
+  function stop(): void {
+    isStopped = true;
+    clearInterval(timer);
+    for (const { agent } of lanes) agent.destroy();
+  }
+
+  return {
+    events,
+    answers,
+    burst(keys) {
+      for (const lane of lanes.slice(0, keys)) add(lane, LONG.bytes, performance.now());
+    },
+    async finish(withinMs) {
+      clearInterval(timer);
+      const untilMs = performance.now() + withinMs;
+      while (open > 0 && performance.now() < untilMs) await delay(20);
+    },
+    stop,
+  };
+}

@@ -1,0 +1,30 @@
+import { createRandom } from '../system/support/publisher.ts';
+import { FAULTS, type Fault } from './faults.ts';
+import { formatReport, runFault } from './run.ts';
+
+/** `make test-chaos`: disturbs the data plane in one way after the other. `main.ts <seconds> <fault, or all> <seed>` */
+
+const [seconds = 120, , seed = Date.now() % 1_000_000] = process.argv.slice(2).map(each => Number(each) || undefined);
+const wanted = process.argv[3] || undefined;
+const names = Object.keys(FAULTS) as Fault[];
+const unknown = wanted?.split(',').filter(name => !Object.hasOwn(FAULTS, name)) ?? [];
+if (unknown.length > 0) {
+  console.error(`unknown fault ${unknown.join(', ')}; use ${names.join(', ')}`);
+  process.exit(2);
+}
+console.log(`SEED=${seed}`);
+let failed = 0;
+for (const fault of names) {
+  if (wanted !== undefined && !wanted.split(',').includes(fault)) continue;
+  const quietMs = Math.min(15_000, 7_000 + seconds * 100);
+  const report = await runFault({
+    faults: [fault],
+    faultMs: seconds * 1_000,
+    quietMs,
+    random: createRandom(seed),
+    onDisk: true,
+  });
+  if (report.problems.length > 0) failed++;
+  console.log(formatReport(report));
+}
+process.exitCode = failed > 0 ? 1 : 0;

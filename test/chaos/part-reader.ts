@@ -1,0 +1,120 @@
+import { Redis } from 'ioredis';
+import { partKeys } from '../../src/part/keys.ts';
+import { accountKeys } from '../../src/redis/keys.ts';
+import type { ControlState } from './control-state.ts';
+import { type Sample, SUBSCRIPTIONS, type Subscription } from './record.ts';
+
+/** Deliveries of a subscription, by state. `counted`: claims that its counters say are in flight. */
+export interface Counts {
+  readonly routed: number;
+  readonly pending: number;
+  readonly inflight: number;
+  readonly retrying: number;
+  readonly delivered: number;
+  readonly dead: number;
+  readonly skipped: number;
+  readonly expired: number;
+  readonly counted: number;
+}
+
+/** What a part holds, read in one step. */
+export interface PartState {
+  readonly counts: Readonly<Record<Subscription, Counts>>;
+  /** Tokens that the part was charged, and those that its account has heard of. */
+  readonly charged: number;
+  readonly settled: number;
+}
+
+/** Reads a part over a connection of its own, past the proxy. */
+export interface PartReader {
+  readonly read: () => Promise<PartState>;
+  /** Claims of the part, about 20 times a second as far as Redis answers. */
+  readonly samples: readonly Sample[];
+  readonly stop: () => void;
+}
+
+const SAMPLE_MS = 50;
+const READ = `#!lua flags=no-writes
+return { redis.call('HGETALL', KEYS[1]), redis.call('ZRANGE', KEYS[2], 0, -1), redis.call('HGETALL', KEYS[3]),
+  redis.call('ZRANGE', KEYS[4], 0, -1), redis.call('HGET', KEYS[5], 'used') or '0' }`;
+
+const pairsOf = (list: readonly string[]) =>
+  new Map(list.flatMap((each, at) => (at % 2 ? [] : [[each, list[at + 1] ?? '']])));
+
+export function startPartReader(redisPort: number, state: ControlState): PartReader {
+  const redis = new Redis(redisPort, '127.0.0.1', { retryStrategy: () => 50, maxRetriesPerRequest: 0 });
+  redis.on('error', () => {});
+  const keys = partKeys(state.part);
+  const samples: Sample[] = [];
+  let isSampling = false;
+
+  const timer = setInterval(() => {
+    if (isSampling) return;
+    isSampling = true;
+    redis
+      .hlen(keys.claims)
+      .then(
+        claims => samples.push({ atMs: performance.now(), claims }),
+        () => {},
+      )
+      .finally(() => {
+        isSampling = false;
+      });
+  }, SAMPLE_MS);
+
+  async function read(): Promise<PartState> {
+    const names = [keys.counts, keys.pending, keys.claims, keys.retries, keys.meta];
+    const [texts, pending, claims, retries, used] = (await redis.eval(READ, names.length, ...names)) as [
+      string[],
+      string[],
+      string[],
+      string[],
+      string,
+    ];
+    const countsBySlot = pairsOf(texts);
+    const waiting = new Set(retries);
+    const countsOf = (slot: string): Counts => {
+      const numbers = (countsBySlot.get(slot) ?? '').split(' ').map(Number);
+      const [counted = 0, routed = 0, , delivered = 0, dead = 0, expired = 0, skipped = 0] = numbers;
+      const mine = pending.filter(each => each.startsWith(slot));
+      const retrying = mine.filter(each => waiting.has(each.split('\0')[0] as string)).length;
+      const inflight = [...pairsOf(claims).keys()].filter(lane => lane.startsWith(slot)).length;
+      return {
+        routed,
+        pending: mine.length - retrying,
+        inflight,
+        retrying,
+        delivered,
+        dead,
+        skipped,
+        expired,
+        counted,
+      };
+    };
+    return {
+      counts: Object.fromEntries(SUBSCRIPTIONS.map(name => [name, countsOf(state.slots[name])])) as PartState['counts'],
+      charged: Number(used),
+      settled: Number((await redis.hget(accountKeys(state.payer).meta, 'used')) ?? '0'),
+    };
+  }
+
+  return {
+    read,
+    samples,
+    stop() {
+      clearInterval(timer);
+      redis.disconnect();
+    },
+  };
+}
+
+/** Says where a part's counts do not add up: every delivery that was routed is in one state. */
+export function checkConservation({ counts }: PartState): string[] {
+  return Object.entries(counts).flatMap(([name, { routed, counted, ...states }]) => {
+    const sum = Object.values(states).reduce((total, count) => total + count, 0);
+    return [
+      ...(sum === routed ? [] : [`${name}: routed ${routed}, and ${sum} in ${JSON.stringify(states)}`]),
+      ...(counted === states.inflight ? [] : [`${name}: ${states.inflight} claims, and ${counted} counted`]),
+    ];
+  });
+}

@@ -1,0 +1,48 @@
+/** Subscriptions: two that events are sent to, and one that a block covers until the end. */
+export const SUBSCRIPTIONS = ['ada', 'bob', 'blocked'] as const;
+export type Subscription = (typeof SUBSCRIPTIONS)[number];
+
+export const GROUP_KEYS = Array.from({ length: 64 }, (_, key) => `key-${key}`);
+/** Activated for nobody. */
+const CLOSED_KEY = 'key-63';
+/** Activated for ada, and not for bob. */
+const ADAS_KEY = 'key-62';
+
+/** Returns whether a group key is activated for a subscription. */
+export function isActive(subscription: Subscription, key: string): boolean {
+  return key !== CLOSED_KEY && (key !== ADAS_KEY || subscription !== 'bob');
+}
+
+/** An event of the generator. Times are those of `performance.now()`, in ms. */
+export interface SentEvent {
+  /** `webhook-id`; the same each time that it is sent. */
+  readonly id: string;
+  readonly key: string;
+  readonly bytes: number;
+  readonly plannedMs: number;
+  /** When ingress said 202; undefined: nobody knows whether it is stored. */
+  acknowledgedMs: number | undefined;
+}
+
+/** What came to an endpoint. */
+export interface Arrival {
+  readonly subscription: Subscription;
+  readonly id: string;
+  readonly key: string;
+  readonly atMs: number;
+}
+
+/** A disturbance, from its beginning until everything that it hit is back. */
+export interface Hit {
+  readonly name: string;
+  /** Whether it can keep the result of an attempt from Redis, so that the attempt is made again. */
+  readonly losesResults: boolean;
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** How many claims the part had at a time. */
+export interface Sample {
+  readonly atMs: number;
+  readonly claims: number;
+}

@@ -1,0 +1,166 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { FAULTS, type Fault } from './faults.ts';
+import { type Figures, figuresOf } from './figures.ts';
+import { type Judgement, judge } from './judge.ts';
+import { checkConservation, type PartState } from './part-reader.ts';
+import { isActive, SUBSCRIPTIONS } from './record.ts';
+import { startWorld, until, type World } from './world.ts';
+
+export interface RunOptions {
+  /** One after the other. */
+  readonly faults: readonly Fault[];
+  /** How long each fault lasts. */
+  readonly faultMs: number;
+  /** How long events flow before it, and after it. */
+  readonly quietMs: number;
+  /** From 0 to 1. */
+  readonly random: () => number;
+  /** Whether the data of Redis is on a disk. */
+  readonly onDisk: boolean;
+}
+
+export interface RunReport extends Judgement {
+  readonly name: string;
+  readonly figures: Figures;
+  readonly events: number;
+  readonly arrivals: number;
+  readonly hits: number;
+  /** Answers of ingress by status; `none`: none came. */
+  readonly answers: ReadonlyMap<string, number>;
+  /** How often the part was read while events flowed. */
+  readonly reads: number;
+}
+
+/** What runs for the first time takes longer. */
+const WARM_UP_MS = 2_000;
+const ARRIVE_MS = 60_000;
+/** Charges are told to the account every five seconds. */
+const SETTLE_MS = 20_000;
+/** What must not come may still come so long after the last arrival. */
+const GRACE_MS = 1_500;
+/** The producer may be told these, and no answer at all. Any other status would say that its event is refused. */
+const MAY_ANSWER = ['202', '503', '429', 'none'];
+
+/** Reads the part again and again, as long as events flow: its counts add up at each moment. */
+function watchConservation({ reader }: World) {
+  const problems = new Set<string>();
+  let reads = 0;
+  let isReading = false;
+  const timer = setInterval(() => {
+    if (isReading) return;
+    isReading = true;
+    reader
+      .read()
+      .then(
+        state => {
+          reads++;
+          for (const problem of checkConservation(state)) problems.add(`while events flowed: ${problem}`);
+        },
+        // Redis is away.
+        () => {},
+      )
+      .finally(() => {
+        isReading = false;
+      });
+  }, 500);
+  return {
+    end() {
+      clearInterval(timer);
+      return { problems: [...problems].slice(0, 4), reads };
+    },
+  };
+}
+
+/** Waits until all that was acknowledged has arrived, and nothing more comes. */
+async function waitForArrivals({ generator, sink }: World, names: readonly string[]): Promise<void> {
+  const wanted = names.flatMap(name => {
+    const subscription = SUBSCRIPTIONS.find(each => each === name) as (typeof SUBSCRIPTIONS)[number];
+    return generator.events.filter(({ key }) => isActive(subscription, key)).map(({ id }) => `${name} ${id}`);
+  });
+  const missing = new Set(wanted);
+  let seen = 0;
+  await until(ARRIVE_MS, () => {
+    for (; seen < sink.arrivals.length; seen++) {
+      const arrival = sink.arrivals[seen];
+      missing.delete(`${arrival?.subscription} ${arrival?.id}`);
+    }
+    return missing.size === 0;
+  });
+  await until(ARRIVE_MS, () => performance.now() - (sink.arrivals.at(-1)?.atMs ?? 0) > GRACE_MS);
+}
+
+const isSettled = ({ counts, charged, settled }: PartState) =>
+  charged === settled &&
+  Object.values(counts).every(({ pending, inflight, retrying }) => pending + inflight + retrying === 0);
+
+async function disturb(world: World, { faults, faultMs }: RunOptions): Promise<{ fromMs: number; toMs: number }> {
+  const fromMs = performance.now();
+  for (const fault of faults) {
+    const untilMs = performance.now() + faultMs;
+    while (performance.now() < untilMs) await FAULTS[fault](world);
+  }
+  return { fromMs, toMs: world.hits.at(-1)?.toMs ?? fromMs };
+}
+
+async function play(world: World, options: RunOptions): Promise<RunReport> {
+  const { generator, sink, reader, hits, state } = world;
+  const watch = watchConservation(world);
+  await delay(WARM_UP_MS);
+  const quietFromMs = performance.now();
+  await delay(options.quietMs);
+  const faultTime = await disturb(world, options);
+  await delay(options.quietMs);
+  await generator.finish(ARRIVE_MS);
+  await waitForArrivals(world, ['ada', 'bob']);
+  const liftedMs = performance.now();
+  await state.write(false);
+  await waitForArrivals(world, SUBSCRIPTIONS);
+  await until(SETTLE_MS, async () => isSettled(await reader.read()));
+  const { problems, reads } = watch.end();
+  const { events, answers } = generator;
+  const { arrivals } = sink;
+  const judgement = judge({ events, arrivals, hits, samples: reader.samples, liftedMs, state: await reader.read() });
+  const refusals = [...answers].filter(([status]) => !MAY_ANSWER.includes(status));
+  return {
+    ...judgement,
+    problems: [
+      ...judgement.problems,
+      ...problems,
+      ...refusals.map(([status, times]) => `ingress answered ${status} ${times} times`),
+      ...(hits.length > 0 && reads > 0 ? [] : [`${hits.length} faults, ${reads} times read: nothing was tested`]),
+    ],
+    name: options.faults.join(', '),
+    figures: figuresOf(events, arrivals, { quietFromMs, ...faultTime }),
+    events: events.length,
+    arrivals: arrivals.length,
+    hits: hits.length,
+    answers,
+    reads,
+  };
+}
+
+/** Lets events flow through a data plane of its own, disturbs it, and says what does not hold. */
+export async function runFault(options: RunOptions): Promise<RunReport> {
+  const world = await startWorld(options.random, { onDisk: options.onDisk });
+  try {
+    return await play(world, options);
+  } finally {
+    await world.stop();
+  }
+}
+
+/** Formats a report in lines; the last ones are what does not hold. */
+export function formatReport(report: RunReport): string {
+  const { figures, answers, problems } = report;
+  const ms = (value: number) => `${value.toFixed(value < 10 ? 1 : 0)} ms`;
+  const isKnown = !Number.isNaN(figures.recoveredP99);
+  const ratio = (figures.recoveredP99 / figures.quietP99).toFixed(1);
+  const told = [...answers].map(([status, times]) => `${status}: ${times}`).join(', ');
+  return [
+    `${report.name}: ${problems.length === 0 ? 'ok' : 'FAILED'}. ${report.events} events, ${report.arrivals} arrivals, ` +
+      `${report.hits} faults; repeated ${report.repeats} of at most ${report.bound}; answers ${told}`,
+    `  quiet p50 ${ms(figures.quietP50)}, p99 ${ms(figures.quietP99)}; longest silence ${ms(figures.silence)}; ` +
+      `p99 from 5 s after the last fault ${isKnown ? `${ms(figures.recoveredP99)} (${ratio} of quiet)` : 'not measured'}`,
+    ...problems.map(problem => `  - ${problem}`),
+  ].join('\n');
+}

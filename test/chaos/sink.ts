@@ -1,0 +1,48 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type Arrival, SUBSCRIPTIONS, type Subscription } from './record.ts';
+
+/** An answer takes at most this long, so that something is always under way. */
+const LONGEST_ANSWER_MS = 10;
+
+/** The endpoints of all subscriptions. */
+export interface Sink {
+  readonly ports: Readonly<Record<Subscription, number>>;
+  /** Every request, in the order in which they came. */
+  readonly arrivals: readonly Arrival[];
+  readonly stop: () => void;
+}
+
+/** Starts endpoints that note every delivery and answer 204 some milliseconds later. `random`: from 0 to 1. */
+export async function startSink(random: () => number): Promise<Sink> {
+  const arrivals: Arrival[] = [];
+
+  async function start(subscription: Subscription): Promise<Server> {
+    const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
+      request.resume();
+      request.on('end', () => {
+        const text = (name: string) => String(request.headers[name]);
+        const atMs = performance.now();
+        arrivals.push({ subscription, id: text('webhook-id'), key: text('x-sluice-group-key'), atMs });
+        setTimeout(() => response.writeHead(204).end(), random() * LONGEST_ANSWER_MS);
+      });
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return server;
+  }
+
+  const servers = await Promise.all(SUBSCRIPTIONS.map(start));
+  const ports = servers.map(server => (server.address() as AddressInfo).port);
+  return {
+    ports: Object.fromEntries(SUBSCRIPTIONS.map((name, at) => [name, ports[at]])) as Record<Subscription, number>,
+    arrivals,
+    stop() {
+      for (const server of servers) {
+        server.close();
+        server.closeAllConnections();
+      }
+    },
+  };
+}
