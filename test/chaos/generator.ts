@@ -13,7 +13,7 @@ const SHORT_BYTES = 300;
 /** Sends events, of each group key in order: the next one when the one before is acknowledged. */
 export interface Generator {
   readonly events: readonly SentEvent[];
-  /** Answers by status; `none` where none came. */
+  /** Answers by status; the code of an error where none came. */
   readonly answers: ReadonlyMap<string, number>;
   /** Adds a burst of one long event for each of so many group keys. */
   readonly burst: (keys: number) => void;
@@ -61,10 +61,10 @@ export function startGenerator(target: { url: string; headers: Record<string, st
         response => {
           response.resume();
           response.on('end', () => resolve(String(response.statusCode)));
-          response.on('error', () => resolve('none'));
+          response.on('error', () => resolve('aborted'));
         },
       );
-      sending.on('error', () => resolve('none'));
+      sending.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.name));
       sending.end(Buffer.alloc(event.bytes, 'x'));
     });
   }

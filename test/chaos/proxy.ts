@@ -16,8 +16,17 @@ export async function startProxy(redisPort: number): Promise<Proxy> {
 
   function join(client: Socket): void {
     const upstream = connect({ port: redisPort, host: '127.0.0.1', noDelay: true });
-    let dueMs = 0;
+    const late: { readonly data: Buffer; readonly dueMs: number }[] = [];
+    let timer: NodeJS.Timeout | undefined;
+    /** Passes on what is due, in order: timers of several durations are not. */
+    const pass = () => {
+      timer = undefined;
+      const nowMs = performance.now();
+      while (late[0] !== undefined && late[0].dueMs <= nowMs) client.write((late.shift() as { data: Buffer }).data);
+      if (late[0] !== undefined) timer = setTimeout(pass, Math.max(1, late[0].dueMs - nowMs));
+    };
     const end = () => {
+      clearTimeout(timer);
       for (const socket of [client, upstream]) {
         open.delete(socket);
         socket.destroy();
@@ -29,10 +38,8 @@ export async function startProxy(redisPort: number): Promise<Proxy> {
     }
     client.on('data', data => upstream.write(data));
     upstream.on('data', data => {
-      const nowMs = performance.now();
-      dueMs = Math.max(dueMs, nowMs + delayMs);
-      if (dueMs <= nowMs) client.write(data);
-      else setTimeout(() => client.destroyed || client.write(data), Math.ceil(dueMs - nowMs));
+      late.push({ data, dueMs: Math.max(late.at(-1)?.dueMs ?? 0, performance.now() + delayMs) });
+      if (timer === undefined) pass();
     });
   }
 
