@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Sluice } from '../support/sluice.ts';
 import type { Hit } from './record.ts';
+import { hasFaketime } from './redis-clock.ts';
 import type { World } from './world.ts';
 
 /** Disturbs once, then pauses; repeated while the fault lasts. */
@@ -94,7 +95,56 @@ async function cutPushes({ hit, redis, random, generator }: World): Promise<void
   await delay(1_000 * random());
 }
 
-export const FAULTS = {
+/** Ids of the connections that pushes go through. */
+async function pushClients({ redis }: World): Promise<string> {
+  const list = String(await redis.command('CLIENT', 'LIST', 'TYPE', 'pubsub'));
+  return [...list.matchAll(/^id=(\d+)/gm)].map(([, id]) => id).join(' ');
+}
+
+/**
+ * Lets Redis close connections with answers or pushes in a buffer of their own, which are those of more than 16 KiB, and
+ * sends many long events at once until it has.
+ */
+async function limitBuffers(world: World): Promise<void> {
+  const { hit, redis, generator, random } = world;
+  const setLimits = (normal: string, pubsub: string) =>
+    redis.command('CONFIG', 'SET', 'client-output-buffer-limit', `normal ${normal} pubsub ${pubsub}`);
+  const before = await pushClients(world);
+  let closed = false;
+  await hit({ name: 'client-output-buffer-limit', losesResults: true }, async () => {
+    await (random() < 0.5 ? setLimits('1 0 0', '1 0 0') : setLimits('0 0 0', '1 0 0'));
+    const untilMs = performance.now() + 3_000;
+    while (performance.now() < untilMs && !closed) {
+      generator.burst(30);
+      await delay(200);
+      closed = (await pushClients(world)) !== before;
+    }
+    await setLimits('0 0 0', '33554432 8388608 60');
+  });
+  if (!closed) throw new Error('no connection had more in its buffer than the limit');
+  await delay(2_000);
+}
+
+/** Events are refused, and what is stored goes on. */
+async function fillMemory({ hit, redis, random, generator }: World): Promise<void> {
+  const before = generator.answers.get('503') ?? 0;
+  await hit({ name: 'maxmemory', losesResults: false }, async () => {
+    await redis.command('CONFIG', 'SET', 'maxmemory', '1mb');
+    await delay(1_000 + 2_000 * random());
+    await redis.command('CONFIG', 'SET', 'maxmemory', '0');
+  });
+  await delay(1_000);
+  if ((generator.answers.get('503') ?? 0) === before) throw new Error('ingress refused nothing while Redis was full');
+}
+
+/** Sets the clock of Redis a step forward or back, up to a minute from the right time. */
+async function setClock({ hit, random, setRedisClock }: World): Promise<void> {
+  const offsetSeconds = Math.round(120 * random() - 60);
+  await hit({ name: `clock ${offsetSeconds} s off`, losesResults: true }, () => setRedisClock(offsetSeconds));
+  await delay(3_000);
+}
+
+const SINGLE = {
   kill: world => kill(world, world.roles),
   'kill-dispatcher': world => kill(world, world.roles.slice(1)),
   'kill-redis': killRedis,
@@ -106,5 +156,20 @@ export const FAULTS = {
   pause: pauseClients,
   'script-flush': flushScripts,
   'cut-pushes': cutPushes,
+  buffers: limitBuffers,
+  memory: fillMemory,
+  clock: setClock,
 } as const satisfies Record<string, Step>;
+
+/** Needs a library that not every machine has. */
+const isPossible = (name: string) => name !== 'clock' || hasFaketime();
+
+/** One of all others at a time. */
+const mixed: Step = world =>
+  choose(
+    world,
+    Object.entries(SINGLE).filter(([name]) => isPossible(name)),
+  )[1](world);
+
+export const FAULTS = { ...SINGLE, mixed } as const satisfies Record<string, Step>;
 export type Fault = keyof typeof FAULTS;

@@ -1,5 +1,6 @@
 import { createRandom } from '../system/support/publisher.ts';
 import { FAULTS, type Fault } from './faults.ts';
+import { FAKETIME_PACKAGE, hasFaketime } from './redis-clock.ts';
 import { formatReport, runFault } from './run.ts';
 
 /** `make test-chaos`: disturbs the data plane in one way after the other. `main.ts <seconds> <fault, or all> <seed>` */
@@ -16,6 +17,10 @@ console.log(`SEED=${seed}`);
 let failed = 0;
 for (const fault of names) {
   if (wanted !== undefined && !wanted.split(',').includes(fault)) continue;
+  if (fault === 'clock' && !hasFaketime()) {
+    console.log(`clock: SKIPPED. The clock of Redis cannot be set: install Debian's package ${FAKETIME_PACKAGE}`);
+    continue;
+  }
   const quietMs = Math.min(15_000, 7_000 + seconds * 100);
   const report = await runFault({
     faults: [fault],

@@ -10,6 +10,7 @@ import { type Generator, startGenerator } from './generator.ts';
 import { type PartReader, startPartReader } from './part-reader.ts';
 import { type Proxy, startProxy } from './proxy.ts';
 import type { Hit } from './record.ts';
+import { createRedisClock } from './redis-clock.ts';
 import { type Sink, startSink } from './sink.ts';
 
 /** Events a second. */
@@ -26,6 +27,8 @@ export interface World {
   readonly sink: Sink;
   readonly generator: Generator;
   readonly hits: readonly Hit[];
+  /** Sets the clock of Redis so many seconds forward; works where `hasFaketime`. */
+  readonly setRedisClock: (offsetSeconds: number) => Promise<void>;
   /** From 0 to 1. */
   readonly random: () => number;
   /** Makes a disturbance, which is over when the promise resolves. */
@@ -34,10 +37,7 @@ export interface World {
 }
 
 /** Starts a world in which events flow. Its Redis syncs its file with each write. `onDisk`: on a disk, not in memory. */
-export async function startWorld(
-  random: () => number,
-  options: Pick<RedisOptions, 'onDisk' | 'env'> = {},
-): Promise<World> {
+export async function startWorld(random: () => number, options: Pick<RedisOptions, 'onDisk'> = {}): Promise<World> {
   const folder = await temporaryFolder('chaos');
   const ends: (() => unknown)[] = [folder.remove];
   async function stop(): Promise<void> {
@@ -48,7 +48,8 @@ export async function startWorld(
     const rootKey = randomBytes(32);
     const rootKeyFile = join(folder.path, 'root.key');
     await writeFile(rootKeyFile, rootKey);
-    const redis = await startRedis({ ...options, appendonly: true, appendfsync: 'always' });
+    const clock = await createRedisClock(folder.path);
+    const redis = await startRedis({ ...options, env: clock.env, appendonly: true, appendfsync: 'always' });
     ends.push(redis.stop);
     const proxy = await startProxy(redis.port);
     ends.push(proxy.stop);
@@ -75,7 +76,7 @@ export async function startWorld(
       await disturb();
       hits.push({ ...fault, fromMs, toMs: performance.now() });
     };
-    return { redis, proxy, roles, state, reader, sink, generator, hits, random, hit, stop };
+    return { redis, proxy, roles, state, reader, sink, generator, hits, setRedisClock: clock.set, random, hit, stop };
   }
 
   return start().catch(async (error: unknown) => {

@@ -1,0 +1,40 @@
+import { existsSync } from 'node:fs';
+import { rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** Debian's package of the library that changes the time that a process reads. */
+export const FAKETIME_PACKAGE = 'libfaketime';
+const LIBRARY = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1';
+
+export const hasFaketime = () => existsSync(LIBRARY);
+
+/** The clock of a Redis, which reads how far off it is from a file. */
+export interface RedisClock {
+  /** Environment of redis-server; empty without the library. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Sets the clock so many seconds forward, or back. */
+  readonly set: (offsetSeconds: number) => Promise<void>;
+}
+
+/** Creates a clock that is right, with its file in an existing folder. */
+export async function createRedisClock(folder: string): Promise<RedisClock> {
+  const file = join(folder, 'clock');
+
+  async function set(offsetSeconds: number): Promise<void> {
+    await writeFile(`${file}.new`, `${offsetSeconds < 0 ? '' : '+'}${offsetSeconds}`);
+    await rename(`${file}.new`, file);
+  }
+
+  await set(0);
+  if (!hasFaketime()) return { env: {}, set };
+  return {
+    env: {
+      LD_PRELOAD: LIBRARY,
+      FAKETIME_TIMESTAMP_FILE: file,
+      FAKETIME_NO_CACHE: '1',
+      // Timeouts go by this one.
+      FAKETIME_DONT_FAKE_MONOTONIC: '1',
+    },
+    set,
+  };
+}
