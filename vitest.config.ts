@@ -28,6 +28,7 @@ const LONGEST = [
   'fence.redis',
   'gate.redis',
   'idle.redis',
+  'short.redis',
   'manifests-samples.kube',
   'runtime.kube',
   'cluster.kube',

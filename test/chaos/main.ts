@@ -22,14 +22,15 @@ for (const fault of names) {
     continue;
   }
   const quietMs = Math.min(15_000, 7_000 + seconds * 100);
-  const report = await runFault({
-    faults: [fault],
-    faultMs: seconds * 1_000,
-    quietMs,
-    random: createRandom(seed),
-    onDisk: true,
-  });
-  if (report.problems.length > 0) failed++;
-  console.log(formatReport(report));
+  const options = { faults: [fault], faultMs: seconds * 1_000, quietMs, random: createRandom(seed), onDisk: true };
+  try {
+    const report = await runFault(options);
+    if (report.problems.length > 0) failed++;
+    console.log(formatReport(report));
+  } catch (error) {
+    failed++;
+    console.log(`${fault}: FAILED`, error);
+  }
 }
+console.log(failed === 0 ? 'ok' : `${failed} FAILED; again with SEED=${seed}`);
 process.exitCode = failed > 0 ? 1 : 0;
