@@ -3,16 +3,20 @@ import { PROBLEMS } from '../core/problems/problems.ts';
 import { faultOfContentCoding } from '../http/content-coding.ts';
 import { Refusal } from '../http/refusal.ts';
 import { traceIdOf, writeAuditLine } from './audit-line.ts';
-import { identityOf } from './auth/identity.ts';
+import { callerKey, type Identity, identityOf } from './auth/identity.ts';
+import { longPoll } from './contract/long-poll.ts';
 import { type Access, type Answer, bodyLimitOf, type Call, type Route } from './contract/route.ts';
 import { isPathParameter, validate, validatePath } from './contract/validate.ts';
 import { messageOfUnknown } from './contract/validation-messages.ts';
+import { createWaitingCalls, type WaitingCalls } from './contract/waiting-calls.ts';
 import type { Facade } from './objects/facade.ts';
 import { assertNotPaused } from './objects/paused.ts';
 
 const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
 /** Fastify request for a route. */
 type Incoming = FastifyRequest<{ Params: Record<string, string>; Querystring: Record<string, unknown> }>;
+
+type AnyCall = Call<Access, string, unknown, unknown>;
 
 /** Prefix of all paths. Added by the scope. */
 const PREFIX = '/waas';
@@ -61,7 +65,7 @@ function namedTenant(...places: unknown[]): string | undefined {
  * Returns the resources that the caller may access according to the route. The path is validated before anything else
  * is read.
  */
-async function reach(facade: Facade, route: Route, call: Call<Access, string, unknown, unknown>) {
+async function reach(facade: Facade, route: Route, call: AnyCall) {
   const { identity } = call;
   const params = call.params as Readonly<Record<string, string>>;
   const pausable = route.method !== 'GET' && route.dataPlane !== true && route.closes !== true;
@@ -88,17 +92,33 @@ async function reach(facade: Facade, route: Route, call: Call<Access, string, un
   return {};
 }
 
-async function perform(facade: Facade, route: Route, request: Incoming, signal: AbortSignal): Promise<Answer> {
+/** Returns the function that a call waits with. Calls that don't wait aren't limited. */
+function waiter({ clock }: Facade, waiting: WaitingCalls, identity: Identity, signal: AbortSignal): AnyCall['waitFor'] {
+  return (waitSeconds, ask, isEnough) => {
+    const poll = () => longPoll({ clock, signal, waitMs: waitSeconds * 1_000 }, ask, isEnough);
+    return waitSeconds === 0 ? poll() : waiting.run(callerKey(identity), poll);
+  };
+}
+
+async function perform(
+  facade: Facade,
+  route: Route,
+  request: Incoming,
+  signal: AbortSignal,
+  waiting: WaitingCalls,
+): Promise<Answer> {
   validatePath(request.params);
   facade.caches.assertCurrent();
+  const identity = identityOf(request);
   const named = {
-    identity: identityOf(request),
+    identity,
     params: request.params,
     query: undefined,
     body: undefined,
     idempotencyKey: idempotencyKeyOf(request),
     signal,
-  } as Call<Access, string, unknown, unknown>;
+    waitFor: waiter(facade, waiting, identity, signal),
+  } as AnyCall;
   const byPath = 'tenant' in request.params || route.access !== 'producer';
   const reached = byPath ? await reach(facade, route, named) : undefined;
   const query =
@@ -129,6 +149,7 @@ async function refuseCompressedBody({ headers }: FastifyRequest): Promise<void> 
 
 /** Registers `routes` in a scope where every request has an identity. */
 export function registerRoutes(scope: FastifyInstance, routes: readonly Route[], facade: Facade): void {
+  const waiting = createWaitingCalls();
   for (const route of routes) {
     scope.route({
       method: route.method,
@@ -152,7 +173,7 @@ export function registerRoutes(scope: FastifyInstance, routes: readonly Route[],
           });
         };
         try {
-          const answer = await perform(facade, route, request as Incoming, gone.signal);
+          const answer = await perform(facade, route, request as Incoming, gone.signal, waiting);
           write({ status: answer.status, ...(answer.about === undefined ? {} : { about: answer.about }) });
           return send(reply, answer);
         } catch (error) {

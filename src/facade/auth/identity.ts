@@ -33,6 +33,11 @@ function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
 }
 
+/** Returns the key of a caller, which no other caller has. */
+export function callerKey({ issuer, subject }: Identity): string {
+  return JSON.stringify([issuer, subject]);
+}
+
 const IDENTITY = Symbol('identity');
 
 /** Adds the identity property to requests in the scope. */

@@ -1,7 +1,7 @@
 import rateLimit from '@fastify/rate-limit';
 import type { FastifyInstance } from 'fastify';
 import { Refusal } from '../../http/refusal.ts';
-import { identityOf } from '../auth/identity.ts';
+import { callerKey, identityOf } from '../auth/identity.ts';
 
 const WINDOW_SECONDS = 60;
 
@@ -18,8 +18,7 @@ export async function registerRateLimit(scope: FastifyInstance, callsPerMinute: 
     max: callsPerMinute,
     timeWindow: WINDOW_SECONDS * 1_000,
     keyGenerator: request => {
-      const { issuer, subject } = identityOf(request);
-      return JSON.stringify([issuer, subject]);
+      return callerKey(identityOf(request));
     },
   });
   const policy = `"caller";q=${callsPerMinute};w=${WINDOW_SECONDS}`;

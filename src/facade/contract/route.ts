@@ -33,6 +33,11 @@ export type Call<A extends Access, Path extends string, Q, B> = Reached[A] & {
   readonly idempotencyKey: string | undefined;
   /** Signal that is aborted when the caller disconnects. */
   readonly signal: AbortSignal;
+  /**
+   * Waits for up to `waitSeconds` until the answer of `ask` is enough, and returns the last answer. Every call that is
+   * held open on request must wait with this function, because the number of waiting calls is limited for each caller.
+   */
+  readonly waitFor: <T>(waitSeconds: number, ask: () => Promise<T>, isEnough: (answer: T) => boolean) => Promise<T>;
 };
 
 /** Answer to a successful request. `about` is the written object, for use in the audit line. */

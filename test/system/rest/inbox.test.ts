@@ -70,6 +70,21 @@ test('a long poll answers as soon as something comes, or says that nothing came'
   expect(performance.now() - publishedMs).toBeLessThan(5_000);
 });
 
+test('of the long polls of a caller 16 wait, and its other calls are not affected', async () => {
+  const { resumeCursor } = (await list('limit=250')).body;
+  const polls = Array.from({ length: 20 }, () => list(`wait=3&cursor=${resumeCursor}`));
+  expect((await list(`wait=0&cursor=${resumeCursor}`)).status).toBe(200);
+  const answers = (await Promise.all(polls)) as unknown as Problem[];
+  const statuses = [...Array<number>(16).fill(200), ...Array<number>(4).fill(429)];
+  expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual(statuses);
+  for (const { headers, body } of answers.filter(({ status }) => status === 429)) {
+    expect(body.code).toBe('rate_limited');
+    expect(body.detail).toContain('and the limit is 16.');
+    expect(headers.get('retry-after')).toBe('1');
+  }
+  expect((await list(`wait=1&cursor=${resumeCursor}`)).status).toBe(200);
+});
+
 test('what waits for a retry is skipped, and the next of its key goes on; twice is once', async () => {
   receiver.behave(({ id }) => (id === 'stuck' ? 500 : 204));
   await publisher.publish(makeSample('stuck', 'red', 'x'));

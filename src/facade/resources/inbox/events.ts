@@ -4,7 +4,6 @@ import { EVENT_STATES, type EventState } from '../../../core/events/event-state.
 import { Refusal } from '../../../http/refusal.ts';
 import type { EventList, ListedEvent } from '../../../plane/inbox-reader.ts';
 import { publicIdField } from '../../contract/fields.ts';
-import { longPoll } from '../../contract/long-poll.ts';
 import { PageQuery, pageOf } from '../../contract/page.ts';
 import { defineRoute } from '../../contract/route.ts';
 import type { Facade } from '../../objects/facade.ts';
@@ -52,7 +51,8 @@ const EventQuery = PageQuery.extend({
   wait: queryInteger(/^([12]?\d|30)$/, 'must be a number of seconds from 0 to 30', {
     minimum: 0,
     maximum: 30,
-    description: 'Number of seconds to wait for events when there are none. Must be between 0 and 30. Defaults to 0.',
+    description:
+      'Number of seconds to wait for events when there are none. Must be between 0 and 30. Defaults to 0. At most 16 calls of a caller can wait at the same time.',
     example: 20,
   }),
 });
@@ -117,12 +117,12 @@ const listEvents = defineRoute({
     },
   },
   problems: ['unknown_resource', 'malformed_cursor'],
-  async handle(facade, { integration, query, signal }) {
+  async handle(facade, { integration, query, waitFor }) {
     const opened = await openInbox(facade, integration, query.subscription);
     // Continue from the last position, so no page is scanned twice.
     let from = query.cursor;
-    const page = await longPoll(
-      { clock: facade.clock, signal, waitMs: (query.wait ?? 0) * 1_000 },
+    const page = await waitFor(
+      query.wait ?? 0,
       async () => {
         const found = await readPage(facade, opened, query, from);
         from = found.cursor ?? from;

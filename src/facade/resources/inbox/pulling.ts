@@ -3,7 +3,6 @@ import { parsePublicEventId } from '../../../core/ids/public-event-id.ts';
 import type { ProblemError } from '../../../core/problems/problem.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import { PATH_PARAMETERS, publicIdField } from '../../contract/fields.ts';
-import { longPoll } from '../../contract/long-poll.ts';
 import { defineRoute } from '../../contract/route.ts';
 import { fromRedis } from '../../objects/redis-failures.ts';
 import { PulledEntry, pulledEntry } from './event-views.ts';
@@ -26,7 +25,8 @@ const Pull = z
         'Whether to include more than the first event for each group key. When set to true, later events are returned in order and must also be acknowledged in this order. Defaults to false.',
     }),
     waitSeconds: z.int().min(0).max(30).optional().meta({
-      description: 'Number of seconds to wait for events when there are none. Must be between 0 and 30. Defaults to 0.',
+      description:
+        'Number of seconds to wait for events when there are none. Must be between 0 and 30. Defaults to 0. At most 16 calls of a caller can wait at the same time.',
     }),
   })
   .meta({ id: 'Pull' });
@@ -76,11 +76,11 @@ const pull = defineRoute({
   dataPlane: true,
   answers: { 200: { description: 'List of events, including their bodies.', schema: Pulled } },
   problems: ['unknown_resource', 'has_endpoint', 'stream_blocked', 'subscription_not_live', 'integration_not_active'],
-  async handle(facade, { integration, body, signal }) {
+  async handle(facade, { integration, body, waitFor }) {
     const { limit = DEFAULT, all = false, waitSeconds = 0 } = body;
     const opened = await openInbox(facade, integration, body.subscription);
-    const pulled = await longPoll(
-      { clock: facade.clock, signal, waitMs: waitSeconds * 1_000 },
+    const pulled = await waitFor(
+      waitSeconds,
       async () => {
         const answer = await fromRedis(facade.operations.pull(opened.inbox, { limit, all }));
         if (answer.answer === 'PUSHED') throw new Refusal('has_endpoint');

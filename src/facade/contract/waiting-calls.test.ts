@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest';
+import { Refusal } from '../../http/refusal.ts';
+import { createWaitingCalls, MOST_WAITING } from './waiting-calls.ts';
+
+const refusalOf = async (call: Promise<unknown>) => {
+  const refusal = await call.catch((error: unknown) => error);
+  expect(refusal).toBeInstanceOf(Refusal);
+  const { code, facts } = refusal as Refusal;
+  return { code, ...facts };
+};
+
+function fill(calls: ReturnType<typeof createWaitingCalls>, caller: string, count: number) {
+  const events = Promise.withResolvers<string>();
+  const waiting = Array.from({ length: count }, () => calls.run(caller, () => events.promise));
+  return { events, waiting };
+}
+
+test('the call beyond the limit is refused without waiting, and names limit and use', async () => {
+  const calls = createWaitingCalls();
+  const { events, waiting } = fill(calls, 'ada', MOST_WAITING);
+  const ran: string[] = [];
+  const refused = await refusalOf(calls.run('ada', async () => ran.push('ada')));
+  expect(refused).toMatchObject({ code: 'rate_limited', headers: { 'retry-after': '1' } });
+  expect(refused.detail).toContain('You have 16 calls that wait for events, and the limit is 16.');
+  expect(ran).toEqual([]);
+  expect(await calls.run('eve', async () => 'others are not affected')).toBe('others are not affected');
+  events.resolve('event');
+  expect(await Promise.all(waiting)).toEqual(Array.from({ length: MOST_WAITING }, () => 'event'));
+});
+
+test.each(['resolve', 'reject'] as const)('calls that %s make room for as many others', async settle => {
+  const calls = createWaitingCalls(2);
+  for (let rounds = 0; rounds < 3; rounds++) {
+    const { events, waiting } = fill(calls, 'ada', 2);
+    expect((await refusalOf(calls.run('ada', async () => 'ran'))).code).toBe('rate_limited');
+    events[settle]('end');
+    await Promise.allSettled(waiting);
+  }
+  expect(await calls.run('ada', async () => 'ran')).toBe('ran');
+});
+
+test('a wait that throws before it waits makes room, too', async () => {
+  const calls = createWaitingCalls(1);
+  const failing = () => {
+    throw new Error('failed');
+  };
+  await expect(calls.run('ada', failing)).rejects.toThrow('failed');
+  expect(await calls.run('ada', async () => 'ran')).toBe('ran');
+});
