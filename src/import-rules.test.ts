@@ -125,7 +125,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
   'facade/contract': {
     rooms: 'api core/ids core/problems time telemetry http facade/auth facade/objects',
-    packages: 'zod fastify @fastify/rate-limit',
+    packages: 'zod fastify',
   },
   'facade/resources': {
     rooms: 'api api/kinds core/* time http kube plane accounts facade/*',

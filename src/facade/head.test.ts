@@ -89,7 +89,7 @@ test('HEAD counts as the GET of its route in metrics', async () => {
 });
 
 test('HEAD counts as a call in the rate limit', async () => {
-  const { server, port } = await facades.start({ eventLoopDelayMs: 0, callsPerMinute: 2 });
+  const { server, port } = await facades.start({ eventLoopDelayMs: 0, pointsPerMinute: 2 });
   const statuses: number[] = [];
   for (const method of ['HEAD', 'GET', 'HEAD', 'GET']) {
     statuses.push((await exchange(port, await withToken(`${method} ${CATALOG}`))).status);

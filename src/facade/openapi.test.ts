@@ -27,6 +27,7 @@ function undescribed(given: Schema, path = ''): string[] {
 }
 
 const document = describeRoutes(ROUTES, '0.1.0');
+const operations = Object.values(document.paths).flatMap(item => Object.values(item));
 
 test('it is an OpenAPI 3.1 document, says an independent validator', async () => {
   const validator = new Validator();
@@ -35,7 +36,6 @@ test('it is an OpenAPI 3.1 document, says an independent validator', async () =>
 });
 
 test('it has every route once, under a name of its own', () => {
-  const operations = Object.values(document.paths).flatMap(item => Object.values(item));
   expect(operations.map(({ operationId }) => operationId).toSorted()).toEqual(
     ROUTES.map(({ operation }) => operation).toSorted(),
   );
@@ -48,9 +48,28 @@ test('each status has one shared response', () => {
   expect(names.length).toBe(new Set(ROUTES.flatMap(problemsOf).map(code => PROBLEMS[code].status)).size);
 });
 
-test('429 has the headers that tell of the rate limit', () => {
-  const { headers = {} } = document.components.responses['TooManyRequests'] ?? {};
-  expect(Object.keys(headers)).toEqual(['Retry-After', 'RateLimit-Policy', 'RateLimit']);
+test('answers sent after the token was checked have the headers that tell of the rate limit', () => {
+  const namesOf = ({ headers = {} }: { headers?: object } = {}) => Object.keys(headers);
+  expect(namesOf(document.components.responses['TooManyRequests'])).toEqual([
+    'Retry-After',
+    'RateLimit-Policy',
+    'RateLimit',
+  ]);
+  expect(namesOf(document.components.responses['Forbidden'])).toEqual(['RateLimit-Policy', 'RateLimit']);
+  expect(namesOf(document.components.responses['Unauthorized'])).toEqual(['WWW-Authenticate']);
+  for (const { operationId, responses } of operations) {
+    const successes = Object.entries(responses).filter(([status]) => status < '300');
+    for (const [, response] of successes) {
+      expect(namesOf(response), operationId).toEqual(expect.arrayContaining(['RateLimit-Policy', 'RateLimit']));
+    }
+  }
+});
+
+test('a call says what it costs when it costs more than others', () => {
+  const description = (id: string) => operations.find(({ operationId }) => operationId === id)?.description;
+  expect(description('skipEvents')).toMatch(/ Costs 10 points of the rate limit\.$/);
+  expect(description('listEvents')).toMatch(/ Costs 5 points of the rate limit\.$/);
+  expect(description('getEvent')).not.toContain('points');
 });
 
 test('nothing in it is for Kubernetes only', () => {

@@ -10,7 +10,13 @@ import { type ExampleSchema, exampleOf } from './contract/body-example.ts';
 import { PATH_PARAMETERS, type PathParameter } from './contract/fields.ts';
 import { problemsOf } from './contract/problem-codes.ts';
 import { bodyLimitOf, type Route } from './contract/route.ts';
-import { createProblemResponses, type ProblemResponses, textHeader } from './problem-responses.ts';
+import {
+  createProblemResponses,
+  type ProblemResponses,
+  RATE_LIMIT_HEADERS,
+  RATE_LIMIT_REFERENCES,
+  textHeader,
+} from './problem-responses.ts';
 
 /** Strips Kubernetes keywords from a schema and replaces `example` with `examples` (OpenAPI 3.1). */
 export const tidySchema: ZodOpenApiOverride = ({ jsonSchema, zodSchema }) => {
@@ -37,11 +43,10 @@ function answersOf(route: Route, problems: ProblemResponses): ZodOpenApiOperatio
     {
       description,
       ...(schema === undefined ? {} : { content: { 'application/json': { schema } } }),
-      ...(Object.keys(headers).length === 0
-        ? {}
-        : {
-            headers: Object.fromEntries(Object.entries(headers).map(([name, meaning]) => [name, textHeader(meaning)])),
-          }),
+      headers: {
+        ...Object.fromEntries(Object.entries(headers).map(([name, meaning]) => [name, textHeader(meaning)])),
+        ...RATE_LIMIT_REFERENCES,
+      },
     },
   ]);
   return { ...Object.fromEntries(successes), ...problems.of(problemsOf(route)) };
@@ -61,6 +66,13 @@ export function parametersOf(path: string): PathParameter[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as PathParameter);
 }
 
+/** Adds what the call costs to its description, unless it costs as much as most calls. */
+function describe({ description, cost = 1 }: Route): { description?: string } {
+  const price = cost === 1 ? undefined : `Costs ${cost} points of the rate limit.`;
+  const words = [description, price].filter(text => text !== undefined).join(' ');
+  return words === '' ? {} : { description: words };
+}
+
 function operationOf(route: Route, problems: ProblemResponses): ZodOpenApiOperationObject {
   const names = parametersOf(route.path);
   const path = z.object(Object.fromEntries(names.map(name => [name, PATH_PARAMETERS[name]])));
@@ -68,7 +80,7 @@ function operationOf(route: Route, problems: ProblemResponses): ZodOpenApiOperat
     operationId: route.operation,
     tags: [route.tag],
     summary: route.summary,
-    ...(route.description === undefined ? {} : { description: route.description }),
+    ...describe(route),
     requestParams: {
       ...(names.length === 0 ? {} : { path }),
       ...(route.query === undefined ? {} : { query: route.query as z.ZodObject }),
@@ -110,7 +122,7 @@ export interface OpenApiParameter {
 export interface OpenApiResponse {
   readonly $ref?: string;
   readonly description?: string;
-  readonly headers?: Readonly<Record<string, { readonly description: string }>>;
+  readonly headers?: Readonly<Record<string, { readonly description: string } | { readonly $ref: string }>>;
   readonly content?: Readonly<Record<string, { readonly schema: object }>>;
 }
 
@@ -166,6 +178,7 @@ export function describeRoutes(routes: readonly Route[], version: string): OpenA
       security: [{ bearer: [] }],
       tags: [...new Set(routes.map(({ tag }) => tag))].map(name => ({ name })),
       components: {
+        headers: RATE_LIMIT_HEADERS,
         responses: problems.components,
         securitySchemes: {
           bearer: {

@@ -62,14 +62,29 @@ const HEADERS: Readonly<Record<number, ZodOpenApiResponseObject['headers']>> = {
   },
 };
 
-/** Headers of the answers that tell callers about their rate limit. Ingress has none, its 429 are about quotas. */
-const RATE_LIMIT_HEADERS: ZodOpenApiResponseObject['headers'] = {
-  'RateLimit-Policy': textHeader('Calls allowed (q) in a window of w seconds, e.g. "caller";q=6000;w=60.'),
-  RateLimit: textHeader('Calls left (r) and seconds until the next window (t), e.g. "caller";r=0;t=42.'),
+const SENT_AFTER_TOKEN = 'Absent if the answer was sent before the token has been checked.';
+
+/** Definitions of the headers that tell callers about their rate limits. */
+export const RATE_LIMIT_HEADERS = {
+  'RateLimit-Policy': textHeader(
+    `Points (q) that the caller, and the account that is called, have in w seconds, e.g. "caller";q=6000;w=60, "account";q=30000;w=60. ${SENT_AFTER_TOKEN}`,
+  ),
+  RateLimit: textHeader(
+    `Points left (r) and seconds until all of them are back (t), e.g. "caller";r=5990;t=1, "account";r=29990;t=1. ${SENT_AFTER_TOKEN}`,
+  ),
 };
 
-function headersOf(status: number, codes: readonly ProblemCode[]): ZodOpenApiResponseObject['headers'] {
-  return codes.includes('rate_limited') ? { ...HEADERS[status], ...RATE_LIMIT_HEADERS } : HEADERS[status];
+/** References to the shared definitions. */
+export const RATE_LIMIT_REFERENCES = Object.fromEntries(
+  Object.keys(RATE_LIMIT_HEADERS).map(name => [name, { $ref: `#/components/headers/${name}` as const }]),
+);
+
+/** Statuses that are only sent before the token has been checked. */
+const BEFORE_TOKEN: readonly number[] = [401, 408, 414, 417, 431];
+
+/** Ingress has no limits of this sort, its 429 are about quotas. */
+function headersOf(status: number, limited: boolean): ZodOpenApiResponseObject['headers'] {
+  return limited && !BEFORE_TOKEN.includes(status) ? { ...HEADERS[status], ...RATE_LIMIT_REFERENCES } : HEADERS[status];
 }
 
 function byStatus(problems: readonly ProblemCode[]): [number, ProblemCode[]][] {
@@ -91,9 +106,10 @@ export interface ProblemResponses {
 
 /** Creates shared responses for all `problems` in a document. */
 export function createProblemResponses(problems: Iterable<ProblemCode>): ProblemResponses {
-  const all = new Map(byStatus([...new Set(problems)]));
+  const codesOfAll = new Set(problems);
+  const all = new Map(byStatus([...codesOfAll]));
   const shared = [...all].map(([status, codes]) => {
-    const headers = headersOf(status, codes);
+    const headers = headersOf(status, codesOfAll.has('rate_limited'));
     const content = { [PROBLEM_CONTENT_TYPE]: { schema: ProblemSchema } };
     return [
       NAMES[status] as string,

@@ -5,11 +5,13 @@ import { Refusal } from '../http/refusal.ts';
 import { traceIdOf, writeAuditLine } from './audit-line.ts';
 import { callerKey, type Identity, identityOf } from './auth/identity.ts';
 import { longPoll } from './contract/long-poll.ts';
+import type { RateLimit } from './contract/rate-limit.ts';
 import { type Access, type Answer, bodyLimitOf, type Call, type Route } from './contract/route.ts';
 import { isPathParameter, validate, validatePath } from './contract/validate.ts';
 import { messageOfUnknown } from './contract/validation-messages.ts';
 import { createWaitingCalls, type WaitingCalls } from './contract/waiting-calls.ts';
 import type { Facade } from './objects/facade.ts';
+import type { OwnedAccount, OwnedIntegration, OwnedTenant } from './objects/ownership.ts';
 import { assertNotPaused } from './objects/paused.ts';
 
 const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
@@ -65,7 +67,11 @@ function namedTenant(...places: unknown[]): string | undefined {
  * Returns the resources that the caller may access according to the route. The path is validated before anything else
  * is read.
  */
-async function reach(facade: Facade, route: Route, call: AnyCall) {
+async function reach(
+  facade: Facade,
+  route: Route,
+  call: AnyCall,
+): Promise<{ tenant?: OwnedTenant; integration?: OwnedIntegration; account?: OwnedAccount }> {
   const { identity } = call;
   const params = call.params as Readonly<Record<string, string>>;
   const pausable = route.method !== 'GET' && route.dataPlane !== true && route.closes !== true;
@@ -92,6 +98,22 @@ async function reach(facade: Facade, route: Route, call: AnyCall) {
   return {};
 }
 
+type Inside = Awaited<ReturnType<typeof reach>>;
+
+/** Limits of a single call. */
+interface CallerLimits {
+  readonly waiting: WaitingCalls;
+  /** Takes the points of the call from an account. */
+  readonly charge: (account: string) => void;
+}
+
+/** Charges the account of what the caller has access to, if that belongs to an account. */
+function chargeFor({ tenant, integration, account }: Inside, charge: CallerLimits['charge']): void {
+  const { workspace } = tenant ?? integration?.recipient ?? {};
+  const name = workspace === undefined ? account?.name : workspace.spec.account;
+  if (name !== undefined) charge(name);
+}
+
 /** Returns the function that a call waits with. Calls that don't wait aren't limited. */
 function waiter({ clock }: Facade, waiting: WaitingCalls, identity: Identity, signal: AbortSignal): AnyCall['waitFor'] {
   return (waitSeconds, ask, isEnough) => {
@@ -105,7 +127,7 @@ async function perform(
   route: Route,
   request: Incoming,
   signal: AbortSignal,
-  waiting: WaitingCalls,
+  { waiting, charge }: CallerLimits,
 ): Promise<Answer> {
   validatePath(request.params);
   facade.caches.assertCurrent();
@@ -121,11 +143,14 @@ async function perform(
   } as AnyCall;
   const byPath = 'tenant' in request.params || route.access !== 'producer';
   const reached = byPath ? await reach(facade, route, named) : undefined;
+  if (reached !== undefined) chargeFor(reached, charge);
   const query =
     route.query === undefined ? validateNoQuery(request.query) : validate('query', route.query, request.query);
   const body = bodyOf(route, request);
   const call = { ...named, query, body };
-  return route.handle(facade, { ...call, ...(reached ?? (await reach(facade, route, call))) } as typeof call);
+  const inside = reached ?? (await reach(facade, route, call));
+  if (reached === undefined) chargeFor(inside, charge);
+  return route.handle(facade, { ...call, ...inside } as typeof call);
 }
 
 function validateNoQuery(query: Readonly<Record<string, unknown>>): undefined {
@@ -148,13 +173,19 @@ async function refuseCompressedBody({ headers }: FastifyRequest): Promise<void> 
 }
 
 /** Registers `routes` in a scope where every request has an identity. */
-export function registerRoutes(scope: FastifyInstance, routes: readonly Route[], facade: Facade): void {
+export function registerRoutes(
+  scope: FastifyInstance,
+  routes: readonly Route[],
+  facade: Facade,
+  rateLimit: RateLimit,
+): void {
   const waiting = createWaitingCalls();
   for (const route of routes) {
     scope.route({
       method: route.method,
       url: fastifyPath(route.path),
       bodyLimit: bodyLimitOf(route),
+      config: { cost: route.cost ?? 1 },
       // Fastify adds a HEAD route to each GET route. Neither of them reads a body.
       ...(route.method === 'GET' ? {} : { preParsing: refuseCompressedBody }),
       handler: async (request, reply) => {
@@ -173,7 +204,10 @@ export function registerRoutes(scope: FastifyInstance, routes: readonly Route[],
           });
         };
         try {
-          const answer = await perform(facade, route, request as Incoming, gone.signal, waiting);
+          const answer = await perform(facade, route, request as Incoming, gone.signal, {
+            waiting,
+            charge: account => rateLimit.chargeAccount(request, reply, account),
+          });
           write({ status: answer.status, ...(answer.about === undefined ? {} : { about: answer.about }) });
           return send(reply, answer);
         } catch (error) {

@@ -189,14 +189,14 @@ describe('methods and headers', () => {
 
 describe('too many calls', () => {
   test('one caller is limited, with Retry-After, and does not limit others', async () => {
-    const { port } = await start({ callsPerMinute: 3 });
+    const { port } = await start({ pointsPerMinute: 3 });
     const call = async (subject: string) => exchange(port, await request(`GET ${CATALOG}`, [], '', subject));
     for (const left of [2, 1, 0]) {
       const { status, headers } = await call('ada');
       expect({ status, policy: headers['ratelimit-policy'], limit: headers['ratelimit'] }).toEqual({
         status: 200,
-        policy: '"caller";q=3;w=60',
-        limit: expect.stringMatching(`^"caller";r=${left};t=\\d+$`),
+        policy: '"caller";q=3;w=60, "account";q=30000;w=60',
+        limit: expect.stringMatching(`^"caller";r=${left};t=\\d+, "account";r=\\d+;t=\\d+$`),
       });
     }
     const refused = await call('ada');
@@ -208,7 +208,7 @@ describe('too many calls', () => {
   });
 
   test('a call beyond the limit is refused before its body is there', async () => {
-    const { port } = await start({ callsPerMinute: 1, requestTimeoutMs: 60_000 });
+    const { port } = await start({ pointsPerMinute: 1, requestTimeoutMs: 60_000 });
     expect((await exchange(port, await request(`GET ${CATALOG}`))).status).toBe(200);
     const never = await request('PUT /waas/streams', [json, `Content-Length: ${MIB}`]);
     expect(problemOf(await exchange(port, never))).toBe('429 rate_limited');

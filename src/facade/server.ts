@@ -20,8 +20,10 @@ import { ROUTES } from './routes.ts';
 
 /** Limits for the facade's HTTP server. */
 export interface FacadeLimits extends HttpLimits {
-  /** Maximum number of calls per minute that a caller can make on this replica. */
-  readonly callsPerMinute: number;
+  /** Points per minute that a caller can use on this replica. Most calls cost 1 point. */
+  readonly pointsPerMinute: number;
+  /** Points per minute that all callers of an account can use together on this replica. */
+  readonly accountPointsPerMinute: number;
   /** Event loop delay in milliseconds above which calls are answered with 503. */
   readonly eventLoopDelayMs: number;
 }
@@ -33,7 +35,8 @@ const FACADE_LIMITS: FacadeLimits = {
   connectionTimeoutMs: 60_000,
   keepAliveTimeoutMs: 65_000,
   drainTimeoutMs: 10_000,
-  callsPerMinute: 6_000,
+  pointsPerMinute: 6_000,
+  accountPointsPerMinute: 30_000,
   eventLoopDelayMs: 1_000,
 };
 
@@ -102,9 +105,10 @@ export function createFacadeServer(options: {
   /** Authentication and the rate limit run in this order for every `/waas` request, before the body is read. */
   async function registerScope(scope: FastifyInstance): Promise<void> {
     await registerAuthentication(scope, { onRefused: metrics.refused, ...options.authentication });
-    await registerRateLimit(scope, limits.callsPerMinute);
+    const { pointsPerMinute: perCaller, accountPointsPerMinute: perAccount } = limits;
+    const rateLimit = registerRateLimit(scope, { perCaller, perAccount });
     scope.setNotFoundHandler(server.answerUnrouted);
-    registerRoutes(scope, ROUTES, facade);
+    registerRoutes(scope, ROUTES, facade, rateLimit);
   }
 
   return {

@@ -1,14 +1,18 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import {
+  ACCOUNT,
   CATALOG,
   createFacadeServers,
   type FacadeServers,
+  INTEGRATION,
   JSON_BODY,
   problemOf,
   type StartedFacade,
+  TENANT,
 } from '../../../test/support/facade/facade-server.ts';
 import { startIssuer, type TestIssuer } from '../../../test/support/facade/issuer.ts';
 import { exchange, type RawAnswer } from '../../../test/support/facade/raw-exchange.ts';
+import { Refusal } from '../../http/refusal.ts';
 
 let issuer: TestIssuer;
 let facades: FacadeServers;
@@ -20,19 +24,24 @@ beforeAll(async () => {
 afterEach(() => facade.server.close());
 afterAll(() => issuer.stop());
 
-const start = async (callsPerMinute: number) => {
-  facade = await facades.start({ eventLoopDelayMs: 0, callsPerMinute });
+const start = async (pointsPerMinute: number, accountPointsPerMinute = 1_000) => {
+  facade = await facades.start({ eventLoopDelayMs: 0, pointsPerMinute, accountPointsPerMinute });
 };
 const call = async (line: string, headers: readonly string[] = [], body = '', subject = 'ada') =>
   exchange(facade.port, await facades.request(line, headers, body, subject));
 
-/** How many calls an answer says are left, when the fields are well formed and agree with each other. */
-function leftOf({ headers }: RawAnswer, calls: number): number {
-  expect(headers['ratelimit-policy']).toBe(`"caller";q=${calls};w=60`);
-  const [, left, seconds] = /^"caller";r=(\d+);t=(\d+)$/.exec(headers['ratelimit'] ?? '') ?? [];
-  expect(Number(seconds)).toBeGreaterThan(0);
-  expect(Number(seconds)).toBeLessThanOrEqual(60);
-  return Number(left);
+/** The points that an answer says are left, by limit, when the fields are well formed and agree with each other. */
+function leftOf({ headers }: RawAnswer): Record<string, string> {
+  const policies = [...(headers['ratelimit-policy'] ?? '').matchAll(/"(\w+)";q=(\d+);w=60(?:, |$)/g)];
+  const limits = [...(headers['ratelimit'] ?? '').matchAll(/"(\w+)";r=(\d+);t=(\d+)(?:, |$)/g)];
+  expect(limits.map(([, name]) => name)).toEqual(policies.map(([, name]) => name));
+  expect(policies.map(([item]) => item).join('')).toBe(headers['ratelimit-policy']);
+  expect(limits.map(([item]) => item).join('')).toBe(headers['ratelimit']);
+  for (const [, , , seconds] of limits) {
+    expect(Number(seconds)).toBeGreaterThan(0);
+    expect(Number(seconds)).toBeLessThanOrEqual(60);
+  }
+  return Object.fromEntries(limits.map(([, name, left], i) => [name, `${left}/${policies[i]?.[2]}`]));
 }
 
 test('every answer to a caller says how many calls are left, whatever its status', async () => {
@@ -47,7 +56,7 @@ test('every answer to a caller says how many calls are left, whatever its status
     await call(`GET ${CATALOG}`),
   ];
   expect(answers.map(({ status }) => status)).toEqual([200, 422, 415, 400, 404, 405, 200]);
-  expect(answers.map(answer => leftOf(answer, 7))).toEqual([6, 5, 4, 3, 2, 1, 0]);
+  expect(answers.map(answer => leftOf(answer)['caller'])).toEqual([6, 5, 4, 3, 2, 1, 0].map(left => `${left}/7`));
 });
 
 test('429 says when to come again, and keeps Retry-After', async () => {
@@ -55,9 +64,9 @@ test('429 says when to come again, and keeps Retry-After', async () => {
   await call(`GET ${CATALOG}`);
   const refused = await call(`GET ${CATALOG}`);
   expect(problemOf(refused)).toBe('429 rate_limited');
-  expect(leftOf(refused, 1)).toBe(0);
+  expect(leftOf(refused)).toEqual({ caller: '0/1' });
   expect(refused.headers['ratelimit']).toBe(`"caller";r=0;t=${refused.headers['retry-after']}`);
-  expect(leftOf(await call(`GET ${CATALOG}`, [], '', 'eve'), 1)).toBe(0);
+  expect(leftOf(await call(`GET ${CATALOG}`, [], '', 'eve'))).toMatchObject({ caller: '0/1' });
 });
 
 test('the fields of older drafts are gone, and answers to nobody have none', async () => {
@@ -66,4 +75,49 @@ test('the fields of older drafts are gone, and answers to nobody have none', asy
   expect(names(await call(`GET ${CATALOG}`)).toSorted()).toEqual(['ratelimit', 'ratelimit-policy']);
   expect(names(await exchange(facade.port, `GET ${CATALOG} HTTP/1.1\r\nHost: x\r\n\r\n`))).toEqual([]);
   expect(names(await exchange(facade.port, 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'))).toEqual([]);
+});
+
+const EXPLAIN = `/waas/producer/${TENANT}/explain`;
+const SKIP = `/waas/integrations/${INTEGRATION}/skip`;
+const EVENTS = `/waas/integrations/${INTEGRATION}/events`;
+
+test('a call costs what its route costs, before anything is read', async () => {
+  await start(24);
+  const left: (string | undefined)[] = [];
+  for (const line of [`GET ${CATALOG}`, `GET ${EVENTS}`, `HEAD ${EVENTS}`, `GET ${EXPLAIN}`, 'GET /waas/nothing']) {
+    left.push(leftOf(await call(line, ['Connection: close']))['caller']);
+  }
+  expect(left).toEqual(['23/24', '18/24', '13/24', '3/24', '2/24']);
+  const refused = await call(`POST ${SKIP}`);
+  expect(problemOf(refused)).toBe('429 rate_limited');
+  expect(refused.body).toContain('The call costs 10 of the 24 points that the caller has in 60 s, and 2 are left.');
+  expect(Number(refused.headers['retry-after'])).toBeGreaterThan(16);
+  expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(20);
+  expect((await call(`GET ${CATALOG}`)).status).toBe(200);
+});
+
+test('callers of one account share its points, and cannot use up those of others', async () => {
+  await start(1_000, 3);
+  const as = async (subject: string, line = `GET ${CATALOG}`) => call(line, [], '', subject);
+  expect(leftOf(await as('ada'))).toEqual({ caller: '999/1000', account: '2/3' });
+  expect(leftOf(await as('eve'))).toEqual({ caller: '999/1000', account: '1/3' });
+  expect(leftOf(await as('bob', `GET /waas/accounts/${ACCOUNT}`))).toMatchObject({ account: '0/3' });
+  const refused = await as('dan');
+  expect(problemOf(refused)).toBe('429 rate_limited');
+  expect(leftOf(refused)).toEqual({ caller: '999/1000', account: '0/3' });
+  expect(refused.body).toContain('The call costs 1 of the 3 points that the account has in 60 s, and 0 are left.');
+  expect(Number(refused.headers['retry-after'])).toBeGreaterThan(15);
+  expect(leftOf(await as('ada', 'GET /waas/nothing'))).toEqual({ caller: '998/1000' });
+});
+
+test('a caller without access takes no points of the account', async () => {
+  const refusing = { eventLoopDelayMs: 0, pointsPerMinute: 1_000, accountPointsPerMinute: 3 };
+  facade = await facades.start(refusing, async () => {
+    throw new Refusal('forbidden');
+  });
+  for (let calls = 1; calls <= 5; calls++) {
+    const refused = await call(`GET ${CATALOG}`);
+    expect(problemOf(refused)).toBe('403 forbidden');
+    expect(leftOf(refused)).toEqual({ caller: `${1_000 - calls}/1000` });
+  }
 });

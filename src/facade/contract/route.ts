@@ -23,6 +23,12 @@ interface Reached {
   readonly caller: unknown;
 }
 
+/**
+ * Points that a call costs of the rate limit: 1 for most calls, 5 for those that read or change many objects or events
+ * at once, 10 for those that may look at thousands of them.
+ */
+export type CallCost = 1 | 5 | 10;
+
 /** Validated request. */
 export type Call<A extends Access, Path extends string, Q, B> = Reached[A] & {
   readonly identity: Identity;
@@ -83,6 +89,8 @@ interface RouteSource<A extends Access, Path extends string, Q extends z.ZodType
   readonly dataPlane?: boolean;
   /** Set to true if the route does nothing but close an open resource. Makes it available in paused workspaces. */
   readonly closes?: boolean;
+  /** Defaults to 1. */
+  readonly cost?: CallCost;
   /** Problems specific to this route, on top of those for all routes. */
   readonly problems?: readonly ProblemCode[];
   readonly handle: (facade: Facade, call: Call<A, Path, z.output<Q>, z.output<B>>) => Promise<Answer>;

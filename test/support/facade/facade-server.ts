@@ -9,6 +9,8 @@ import { AUDIENCE, type TestIssuer } from './issuer.ts';
 import { exchange, type RawAnswer } from './raw-exchange.ts';
 
 export const TENANT = 'ten_0123456789abcdefghjk';
+export const INTEGRATION = 'int_0123456789abcdefghjk';
+export const ACCOUNT = 'acc_0123456789abcdefghjk';
 export const CATALOG = `/waas/producer/${TENANT}/catalog`;
 export const JSON_BODY = 'Content-Type: application/json';
 
@@ -45,7 +47,7 @@ export function createFacadeServers(issuer: TestIssuer): FacadeServers {
     async start(limits = {}, hold = async () => {}) {
       const owned = async (_identity: unknown, publicId: string) => {
         await hold();
-        const workspace = { metadata: { name: 'shop' } };
+        const workspace = { metadata: { name: 'shop' }, spec: { account: 'shop' } };
         return { publicId, name: 'shop', workspace, producer: 'shop', recipient: { workspace } };
       };
       const facade = {

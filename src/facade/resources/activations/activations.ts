@@ -89,6 +89,7 @@ const listActivations = defineRoute({
   tag: 'Activations',
   summary: 'List all activations',
   query: ActivationsQuery,
+  cost: 5,
   answers: {
     200: {
       description: 'List of activations, sorted by integration and group key.',

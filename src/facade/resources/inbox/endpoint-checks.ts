@@ -86,6 +86,7 @@ const recover = defineRoute({
     'Useful for recovering after an outage of your endpoint. Any deliveries that are waiting for a retry become due immediately, while dead letters are opened again with a full retry schedule, keeping their place within the order of their group key. These count as retries rather than replays, so there is no charge.',
   body: Recover,
   dataPlane: true,
+  cost: 10,
   answers: { 202: { description: 'The deliveries are now due.', schema: Recovered } },
   problems: [
     'unknown_resource',

@@ -109,6 +109,7 @@ const listEvents = defineRoute({
   description:
     'Returns a list of events, sorted by the order in which they were accepted. There is no charge for this. When `wait` is specified, the request returns as soon as there is an event or the given time has passed; to follow the inbox, keep requesting the next page using `resumeCursor`. Replays are only included if `state` is limited to open states, or to dead, skipped, and expired. Although test events are never listed, they can be retrieved by id.',
   query: EventQuery,
+  cost: 5,
   answers: {
     200: {
       description:

@@ -74,6 +74,7 @@ const pull = defineRoute({
     "Returns events for a subscription that has no endpoint configured. Pulling alone does not remove anything from the inbox, which means that you'll keep getting the same events until they have been acknowledged. Free of charge.",
   body: Pull,
   dataPlane: true,
+  cost: 5,
   answers: { 200: { description: 'List of events, including their bodies.', schema: Pulled } },
   problems: ['unknown_resource', 'has_endpoint', 'stream_blocked', 'subscription_not_live', 'integration_not_active'],
   async handle(facade, { integration, body, waitFor }) {
@@ -106,6 +107,7 @@ const acknowledge = defineRoute({
   body: Acknowledge,
   largeBody: true,
   dataPlane: true,
+  cost: 5,
   answers: { 204: { description: 'All events have been marked as delivered.' } },
   problems: ['unknown_resource', 'has_endpoint', 'unknown_event', 'event_ended', 'subscription_not_live'],
   async handle(facade, { integration, body }) {

@@ -163,6 +163,7 @@ const replayEvents = defineRoute({
   description: `Replays events in order, leaving out any whose group key isn't active. ${CHARGED}`,
   body: ReplayRange,
   dataPlane: true,
+  cost: 10,
   answers: {
     202: { description: 'The replay has been charged and started.', schema: ReplayEntry, headers: LOCATION },
     200: { description: 'Price and number of events, as calculated by the dry run.', schema: ReplayPrice },

@@ -68,6 +68,7 @@ const skipEvents = defineRoute({
     "Skips all of the subscription's open events up to and including the given event, optionally restricted to a single group key. Free of charge. Replays are unaffected.",
   body: SkipMany,
   dataPlane: true,
+  cost: 10,
   answers: { 200: { description: 'The events have been skipped.', schema: Skipped } },
   problems: ['unknown_event', 'malformed_cursor'],
   async handle(facade, { integration, body }) {

@@ -135,6 +135,7 @@ const explainRouting = defineRoute({
       .optional()
       .meta({ description: 'Only return this integration. Defaults to all integrations.' }),
   }),
+  cost: 10,
   answers: { 200: { description: 'List of decisions, sorted by integration.', schema: Explanation } },
   problems: ['unknown_resource', 'malformed_cursor'],
   async handle(facade, { tenant, query }) {

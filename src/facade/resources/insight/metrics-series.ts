@@ -85,6 +85,7 @@ const getMetricsSeries = defineRoute({
   description:
     "Returns traffic across all of the producer's streams and integrations, divided into buckets aligned to UTC. Events are counted when accepted, deliveries and failed attempts when they end, and tokens and `notRouted` at the time of routing. Although exact, counts may lag behind by a few seconds, or by more following a crash. This never affects which bucket they end up in. Replays, test events, and sandbox events are excluded.",
   query: z.strictObject({ history: HistoryChoice }),
+  cost: 5,
   answers: { 200: { description: 'The requested time series.', schema: MetricsSeries } },
   async handle(facade, { tenant, query }) {
     const { history = '24h' } = query;
@@ -167,6 +168,7 @@ const getNotRouted = defineRoute({
   description:
     'Returns the number of times that events from a stream were not received by a subscribed integration, grouped by reason and UTC hour of routing. This means that an event missed by three integrations is counted three times. Events that are still waiting are excluded. For the outcome of a single event, see `GET …/events/{eventId}` or, to predict one, `GET …/explain`.',
   query: z.strictObject({ stream: StreamChoice, history: HistoryChoice }),
+  cost: 5,
   answers: { 200: { description: 'Counts for each reason.', schema: NotRoutedSeries } },
   problems: ['unknown_resource'],
   async handle(facade, { tenant, query }) {

@@ -162,6 +162,7 @@ const getProducedEvent = defineRoute({
       .optional()
       .meta({ description: 'Only return this integration. Defaults to all integrations.' }),
   }),
+  cost: 5,
   answers: {
     200: {
       description: 'The event, along with a list of its dispositions sorted by integration.',

@@ -1,0 +1,77 @@
+/** Remaining points of a key. Times are whole seconds, rounded up. */
+export interface BucketState {
+  /** Points left, rounded down. */
+  readonly left: number;
+  /** Time until all points are back. At least 1. */
+  readonly fullInSeconds: number;
+  /** Time until the cost could be taken. At least 1. */
+  readonly retryInSeconds: number;
+}
+
+/** TokenBuckets holds a bucket of points for each key. Points come back evenly over time. */
+export interface TokenBuckets {
+  /** Takes `cost` points, or returns false without taking any. Does not allocate for keys that are in memory. */
+  readonly take: (key: string, cost: number) => boolean;
+  readonly stateOf: (key: string, cost: number) => BucketState;
+}
+
+interface Bucket {
+  points: number;
+  atMs: number;
+}
+
+/**
+ * Creates buckets of `capacity` points, which are full at first. An empty bucket is full again after `refillMs`. Costs
+ * above `capacity` count as `capacity`. Of the keys used, between `entries` and twice as many of the most recent ones
+ * are kept in memory; buckets of any others are full. There are no timers.
+ */
+export function createTokenBuckets(options: {
+  readonly capacity: number;
+  readonly refillMs: number;
+  readonly entries: number;
+  /** Monotonic clock in milliseconds. */
+  readonly nowMs: () => number;
+}): TokenBuckets {
+  const { capacity, refillMs, entries, nowMs } = options;
+  const perMs = capacity / refillMs;
+  // Two generations rather than an exact order, since moving a key to the end of a map on each use would cost more.
+  let recent = new Map<string, Bucket>();
+  let older = new Map<string, Bucket>();
+
+  function keep(key: string, bucket: Bucket): Bucket {
+    if (recent.size >= entries) {
+      older = recent;
+      recent = new Map();
+    }
+    recent.set(key, bucket);
+    return bucket;
+  }
+
+  function refilled(key: string): Bucket {
+    const now = nowMs();
+    const bucket = recent.get(key) ?? keep(key, older.get(key) ?? { points: capacity, atMs: now });
+    bucket.points = Math.min(capacity, bucket.points + (now - bucket.atMs) * perMs);
+    bucket.atMs = now;
+    return bucket;
+  }
+
+  const secondsFor = (points: number) => Math.max(1, Math.ceil(points / perMs / 1_000));
+
+  return {
+    take(key, cost) {
+      const bucket = refilled(key);
+      const price = Math.min(cost, capacity);
+      if (bucket.points < price) return false;
+      bucket.points -= price;
+      return true;
+    },
+    stateOf(key, cost) {
+      const { points } = refilled(key);
+      return {
+        left: Math.floor(points),
+        fullInSeconds: secondsFor(capacity - points),
+        retryInSeconds: secondsFor(Math.min(cost, capacity) - points),
+      };
+    },
+  };
+}
