@@ -107,7 +107,10 @@ export async function connectControlState(redisUrl: string, rootKey: Uint8Array)
         keys: { [createHash('sha256').update(key).digest('hex')]: '' },
         queues: { [QUEUE]: openQueue('/bench') },
         integrations: Object.fromEntries(
-          [...receivers, ...others].map(({ int, ...to }) => [int, openIntegration(sealKeys, QUEUE, { ...to, sinceMs: nowMs })]),
+          [...receivers, ...others].map(({ int, ...to }) => [
+            int,
+            openIntegration(sealKeys, QUEUE, { ...to, sinceMs: nowMs }),
+          ]),
         ),
       };
       const groupKeys = Array.from({ length: GROUP_KEYS }, (_, each) => groupKey(each));

@@ -1,4 +1,4 @@
-import { quantile } from '../bench/statistics.ts';
+import { quantile } from '../bench/report/statistics.ts';
 import type { Arrival, SentEvent } from './record.ts';
 
 /** From here on after the last fault, everything should be as before. */
