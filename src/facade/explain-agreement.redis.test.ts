@@ -32,7 +32,8 @@ import type { Cached } from './objects/cached.ts';
 import { gateOfObjects, integrationRoute } from './objects/gate-of-objects.ts';
 import { factsInForce, factsWanted, shortageOf } from './resources/insight/explain.ts';
 
-const STATES = 1_000;
+/** So many that the rarest reason comes about 50 times: of 1,000 one run in ten had no more than 20. */
+const STATES = 2_000;
 const AT_ONCE = 50;
 const RETENTION_MS = 3_600_000;
 const KEYS = ['a', 'b', ''] as const;
@@ -225,9 +226,8 @@ test(`of ${STATES} random states: what is explained, what is recorded, and what 
       ),
     );
   }
-  // States are random: a bound near the mean of the rarest reason would fail by chance.
   const reasons = ['routed', 'missing_group_key', 'integration_closed', 'integration_pending', 'not_subscribed'];
   const held = ['not_activated', 'blocked_stream', 'blocked_package', 'suspended', 'insufficient_tokens', 'expired'];
   for (const what of [...reasons, ...held, 'unpaid behind others'])
-    expect([what, (seen.get(what) ?? 0) > 5]).toEqual([what, true]);
+    expect([what, (seen.get(what) ?? 0) > 20]).toEqual([what, true]);
 }, 120_000);
