@@ -26,9 +26,9 @@ setup: packages ## install what the tests need as well: Prometheus, CloudEvents 
 check: setup ## run types, lint, format and unit tests (under a minute)
 	@$(TEST_ALL) types lint format unit
 
-test: ## run all tests: check, then tests with Redis, with Kubernetes, and of the whole system; WITH=node adds a real node, ATTEMPTS=2 repeats failures
+test: ## run all tests: check, then tests with Redis, with Kubernetes, and of the whole system; WITH=node adds a real node
 	@$(MAKE) --no-print-directory setup || { echo '0 passed, 1 failed'; exit 1; }
-	@ATTEMPTS='$(ATTEMPTS)' $(TEST_ALL) all $(WITH)
+	@$(TEST_ALL) all $(WITH)
 
 test-model: setup ## run random histories against the models: STEPS=12000 SEED=1, or REPLAY=… or HISTORY=… of a failure
 	@STEPS='$(or $(STEPS),12000)' SEED='$(SEED)' REPLAY='$(REPLAY)' HISTORY='$(HISTORY)' $(NODE) node_modules/vitest/vitest.mjs run --project redis --project unit test/model

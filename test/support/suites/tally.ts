@@ -77,7 +77,7 @@ export function tallyVitest(
 }
 
 /** Returns the name of a test that failed, its file, and why. */
-export function failureOf({ fullName, failureMessages }: TestResult, file: string): string {
+function failureOf({ fullName, failureMessages }: TestResult, file: string): string {
   return `${fullName} (${file}): ${firstLine(failureMessages?.[0])}`;
 }
 

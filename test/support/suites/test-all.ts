@@ -1,10 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { open, readFile, rm } from 'node:fs/promises';
+import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { nodeRefusal } from '../node-cluster/requirements.ts';
 import { stopOnSignal } from '../stop-signal.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { filesToRepeat, flakyNotes, withSecondRun } from './attempts.ts';
 import {
   addTallies,
   formatTally,
@@ -20,8 +19,6 @@ import { UNHANDLED_FILE } from './unhandled-errors.ts';
  * Runs the suites of the arguments, or all, one after the other; `waiting` runs beside `redis`, `kube`, and `system`.
  * `all` stands for all of them but `node`, the short form of `make test-node`. It runs if nothing has failed, and the
  * machine can run a node.
- * With `ATTEMPTS=2` in the environment, a few files with failures run once more, and what passes then is named as
- * flaky: on a machine that others use, one of thousands of tests that wait for real processes may fail by chance.
  * The last line is the sum: `N passed, N failed`. The exit code is 0 only if nothing failed.
  */
 
@@ -43,9 +40,6 @@ const BESIDE_WAITING = ['redis', 'kube', 'chart', 'image', 'system'];
 
 const LONGER =
   'Longer, on demand: make bench, make test-api, make test-chaos, make test-gitops, make test-model, make test-mutants, make test-node, make test-outages, make test-scale';
-
-/** How often a file with failures may run. */
-const ATTEMPTS = Number(process.env.ATTEMPTS || '1');
 
 const running = new Set<ChildProcess>();
 
@@ -78,11 +72,9 @@ function run(
   });
 }
 
-/** Runs a project, or files of it. */
-async function runVitest(project: string, output: number | undefined, files: readonly string[]) {
+async function runProject(project: string, output?: number, files: readonly string[] = []): Promise<Tally> {
   const file = join(folder.path, `${project}.json`);
   const unhandled = join(folder.path, `${project}.errors`);
-  await Promise.all([file, unhandled].map(left => rm(left, { force: true })));
   const reporters = ['default', 'json', join(import.meta.dirname, 'unhandled-errors.ts')];
   const vitest = join(ROOT, 'node_modules', 'vitest', 'vitest.mjs');
   const options = [...reporters.map(each => `--reporter=${each}`), `--outputFile.json=${file}`];
@@ -91,18 +83,8 @@ async function runVitest(project: string, output: number | undefined, files: rea
     env: { [UNHANDLED_FILE]: unhandled },
   });
   const report: VitestReport | undefined = await readFile(file, 'utf8').then(JSON.parse, () => undefined);
-  const errors = (await readFile(unhandled, 'utf8').catch(() => '')).split('\n').filter(Boolean);
-  return { report, run: { exitCode, errors } };
-}
-
-async function runProject(project: string, output?: number, files: readonly string[] = []): Promise<Tally> {
-  const { report, run } = await runVitest(project, output, files);
-  const again = ATTEMPTS > 1 ? filesToRepeat(report, run.errors) : [];
-  if (report === undefined || again.length === 0) return tallyVitest(project, report, run);
-  const second = await runVitest(project, output, again);
-  if (second.report === undefined) return tallyVitest(project, report, run);
-  const tally = tallyVitest(project, withSecondRun(report, second.report), second.run);
-  return { ...tally, notes: [...tally.notes, ...flakyNotes(project, report, second.report)] };
+  const errors = await readFile(unhandled, 'utf8').catch(() => '');
+  return tallyVitest(project, report, { exitCode, errors: errors.split('\n').filter(Boolean) });
 }
 
 /** Begins a suite whose output is printed when it ends. */
