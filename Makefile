@@ -38,6 +38,7 @@ test-api: setup $(SCHEMATHESIS)/bin/schemathesis ## test /waas against its OpenA
 	@SEED='$(SEED)' $(NODE) test/api/schemathesis.ts '$(CURDIR)/$(SCHEMATHESIS)/bin/schemathesis'
 
 test-chaos: setup ## kill, stop, delay, and starve the data plane, and check that nothing is lost or reordered: SECONDS=120 FAULT=kill,stop SEED=1
+	@test/chaos/install.sh
 	@$(NODE) test/chaos/main.ts '$(or $(SECONDS),120)' '$(FAULT)' '$(SEED)'
 
 $(SCHEMATHESIS)/bin/schemathesis: test/api/requirements.txt

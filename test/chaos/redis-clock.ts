@@ -5,6 +5,8 @@ import { join } from 'node:path';
 /** Debian's package of the library that changes the time that a process reads. */
 export const FAKETIME_PACKAGE = 'libfaketime';
 const LIBRARY = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1';
+/** Comes before jemalloc, which asks for the time while it starts, when the other library cannot answer yet. */
+const ALLOCATOR = '/lib/x86_64-linux-gnu/libc.so.6';
 
 export const hasFaketime = () => existsSync(LIBRARY);
 
@@ -29,7 +31,7 @@ export async function createRedisClock(folder: string): Promise<RedisClock> {
   if (!hasFaketime()) return { env: {}, set };
   return {
     env: {
-      LD_PRELOAD: LIBRARY,
+      LD_PRELOAD: `${LIBRARY} ${ALLOCATOR}`,
       FAKETIME_TIMESTAMP_FILE: file,
       FAKETIME_NO_CACHE: '1',
       // Timeouts go by this one.
