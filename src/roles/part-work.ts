@@ -6,15 +6,11 @@ import type { EndpointClient } from '../dataplane/dispatcher/endpoint-client.ts'
 import type { PartWork } from '../dataplane/parts/part-dispatcher.ts';
 import type { PartMetrics } from '../dataplane/parts/part-metrics.ts';
 import { createPartWorker } from '../dataplane/parts/part-worker.ts';
+import { createPartCalls } from '../dataplane/parts/part-worker-deps.ts';
 import type { Room } from '../dataplane/parts/room.ts';
 import { createUpkeep, type Upkeep } from '../dataplane/parts/upkeep.ts';
-import { createAdvance } from '../part/catchup/advance.ts';
-import { createExchange } from '../part/claims/exchange.ts';
-import { createEvict, createReadOwnClaims } from '../part/claims/held-claims.ts';
-import { createLookAtPart } from '../part/claims/look.ts';
 import { readSlotOwner } from '../part/gate/slot-owner.ts';
 import type { Part } from '../part/keys.ts';
-import { createReadBodies } from '../part/log/read-bodies.ts';
 import { createSweep } from '../part/sweep/sweep.ts';
 import { createTokens } from '../part/tokens/tokens.ts';
 import type { DeliveryNews } from '../plane/delivery-news.ts';
@@ -88,12 +84,7 @@ function workerDeps({ config, log, tracing, redis, alarm }: Parts, shared: Share
   return {
     redis,
     pushes,
-    exchange: createExchange(redis),
-    readOwnClaims: createReadOwnClaims(redis),
-    evict: createEvict(redis),
-    advance: createAdvance(redis),
-    look: createLookAtPart(redis),
-    readBodies: createReadBodies(redis),
+    ...createPartCalls(redis),
     keys: { rootKey, sealKeys: deriveSealKeys(rootKey) },
     version: VERSION,
     room,

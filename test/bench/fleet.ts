@@ -10,10 +10,10 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 const ROOT = join(import.meta.dirname, '..', '..');
 const START_DEADLINE_MS = 60_000;
 
-/** A process of the bench and the loopback ports that it was given. */
 /** This process's environment without what steers Sluice. */
 const OWN_ENVIRONMENT = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SLUICE_')));
 
+/** A process of the bench and the loopback ports that it was given. */
 export interface Member {
   readonly pid: number;
   readonly port: number;

@@ -142,7 +142,11 @@ const OF_PARTS: readonly Mutant[] = [
     ['what is given back may be spent', "  redis.call('HSET', KEY_META, 'granted', meta[3] or '0')\n", ''],
   ]),
   ...mutantsOf(`${PART}tokens/ledger.lua`, [
-    ['who does not pay any more owes nothing', "    redis.call('HSET', KEY_META, 'owed', (m[5] or '') .. text)\n", ''],
+    [
+      'an account that is no longer the payer owes nothing',
+      "    redis.call('HSET', KEY_META, 'owed', (m[5] or '') .. text)\n",
+      '',
+    ],
   ]),
   ...mutantsOf(`${PART}sweep/expire.lua`, [
     [
@@ -271,7 +275,11 @@ const OF_PROCESSES: readonly Mutant[] = [
     ],
     ['who died keeps its claims', '    for (const lapsed of answer.lapsed) evict(lapsed);\n', ''],
     ['nobody wakes for a retry', '    if (answer.dueMs !== undefined) wakeAt(answer.dueMs);\n', ''],
-    ['who is behind stays behind', 'if (advancedVersion !== version || answer.hold !== undefined) advance();', ''],
+    [
+      'a subscription that is behind is never advanced',
+      'if (advancedVersion !== version || answer.hold !== undefined) advance();',
+      '',
+    ],
     ['what is behind an attempt waits', 'if (book.markBehind(lane)) loop.completed();', 'book.markBehind(lane);'],
   ]),
   ...mutantsOf('src/dataplane/parts/upkeep.ts', [

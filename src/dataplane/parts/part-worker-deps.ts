@@ -1,9 +1,10 @@
-import type { Advance } from '../../part/catchup/advance.ts';
-import type { Exchange } from '../../part/claims/exchange.ts';
-import type { Evict, ReadOwnClaims } from '../../part/claims/held-claims.ts';
-import type { LookAtPart } from '../../part/claims/look.ts';
+import type { ScriptClient } from '../../part/call.ts';
+import { type Advance, createAdvance } from '../../part/catchup/advance.ts';
+import { createExchange, type Exchange } from '../../part/claims/exchange.ts';
+import { createEvict, createReadOwnClaims, type Evict, type ReadOwnClaims } from '../../part/claims/held-claims.ts';
+import { createLookAtPart, type LookAtPart } from '../../part/claims/look.ts';
 import type { Part } from '../../part/keys.ts';
-import type { ReadBodies } from '../../part/log/read-bodies.ts';
+import { createReadBodies, type ReadBodies } from '../../part/log/read-bodies.ts';
 import type { DeliveryNews } from '../../plane/delivery-news.ts';
 import type { PushConnection } from '../../redis/connection/push-connection.ts';
 import type { DeliverDeps } from '../dispatcher/deliver.ts';
@@ -11,17 +12,33 @@ import type { SlotOpening } from './opened-slots.ts';
 import type { PartTally } from './part-metrics.ts';
 import type { Room } from './room.ts';
 
-/** What the workers of all parts of a process share. */
-export interface PartWorkerDeps extends SlotOpening, Omit<DeliverDeps, 'nowMs'> {
-  /** Of this process, never used by another: claims are held by it. No blanks. */
-  readonly name: string;
-  readonly pushes: Pick<PushConnection, 'listen' | 'fence' | 'leave'>;
+/** Scripts of a part that its worker calls. */
+interface PartCalls {
   readonly exchange: Exchange;
   readonly readOwnClaims: ReadOwnClaims;
   readonly evict: Evict;
   readonly advance: Advance;
   readonly look: LookAtPart;
   readonly readBodies: ReadBodies;
+}
+
+/** Creates the calls of a worker on a connection. */
+export function createPartCalls(redis: ScriptClient): PartCalls {
+  return {
+    exchange: createExchange(redis),
+    readOwnClaims: createReadOwnClaims(redis),
+    evict: createEvict(redis),
+    advance: createAdvance(redis),
+    look: createLookAtPart(redis),
+    readBodies: createReadBodies(redis),
+  };
+}
+
+/** What the workers of all parts of a process share. */
+export interface PartWorkerDeps extends SlotOpening, PartCalls, Omit<DeliverDeps, 'nowMs'> {
+  /** Of this process, never used by another: claims are held by it. No blanks. */
+  readonly name: string;
+  readonly pushes: Pick<PushConnection, 'listen' | 'fence' | 'leave'>;
   readonly room: Room;
   /** Something happened in the part. `hold`: why it is held back, as an exchange answered. */
   readonly onActivity?: (hold: string | undefined) => void;

@@ -2,7 +2,8 @@
 -- Ends attempts of any slots of a part, goes on with their lanes, and claims lanes that wait: all for one dispatcher.
 --@keys meta log body subs claims lanes pending waiting turns retries tries off counts health final answers deadLetters ready records*
 --@args gen dispatcher number readyMs limit held lapsed seen seenBytes roomBytes most count ...
--- number: grows with each call of a dispatcher. limit, held: claims that it may hold here, and that it holds, with those that it ends here; lapsed: 1 if one of them
+-- number: grows with each call of a dispatcher. limit, held: claims that it may hold here, and that it holds, with those
+-- that it ends here; lapsed: 1 if one of them
 -- lapsed twice or more. seen, seenBytes: of the pushes that it has read. roomBytes: of pushes that it may not have read yet.
 -- most: claims that it asks for. count: attempts that it ends, as lib completing says, with bodies of answers behind them.
 -- Returns {word, now, claims and bytes ever pushed to it, letters (completing), due (ms of the next retry or '', what

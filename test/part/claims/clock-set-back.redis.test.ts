@@ -60,7 +60,7 @@ onEachRedis(redis => {
     const answer = await d.exchange(64, NOT_PUSHED);
     expect(answer.claims.map(({ lane }) => keyOf(lane))).toEqual(['l']);
     expect(answer.dueMs).toBe(dueMs);
-    // The answer says so, and the attempt is kept.
+    // The attempt stays recorded, with the new time.
     expect((await t.hash('tries'))[`${t.slot('a')}k\0${ref}`]).toBe(`1 0 ${dueMs},0 200 5`);
     t.clock.ms = dueMs - 1;
     expect(await claim()).toEqual([]);

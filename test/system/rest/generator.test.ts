@@ -134,6 +134,10 @@ test('every answer is one that the document has, and none is a fault of the serv
   expect(faulty.length, `SEED=${SEED}, ${faulty.length} of ${records.length}:\n${told}`).toBe(0);
 });
 
+test('no call is limited: an answer about the limit would say nothing about its route', () => {
+  expect(records.filter(({ received }) => received.status === 429).map(describeRecord)).toEqual([]);
+});
+
 test('every operation succeeds at least once, and is refused at least once', () => {
   const of = (wanted: (record: Record) => boolean) =>
     new Set(records.filter(wanted).map(({ plan }) => plan.operation.operationId));

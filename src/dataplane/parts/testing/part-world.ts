@@ -3,22 +3,17 @@ import { onTestFinished } from 'vitest';
 import { row } from '../../../../test/support/part/part.ts';
 import { deriveSealKeys } from '../../../core/delivery/seal.ts';
 import { sealSlotEndpoint } from '../../../core/delivery/slot-endpoint.ts';
-import { createAdvance } from '../../../part/catchup/advance.ts';
-import { createExchange } from '../../../part/claims/exchange.ts';
-import { createEvict, createReadOwnClaims } from '../../../part/claims/held-claims.ts';
-import { createLookAtPart } from '../../../part/claims/look.ts';
 import { createGate, type GateChange } from '../../../part/gate/gate.ts';
 import type { SubscriptionRow } from '../../../part/gate/subscription-row.ts';
 import { type Part, partKeys, slotOf } from '../../../part/keys.ts';
 import { createIngest, type PartEvent } from '../../../part/log/ingest.ts';
-import { createReadBodies } from '../../../part/log/read-bodies.ts';
 import { connectRedis, type RedisClient } from '../../../redis/client.ts';
 import { findRedis } from '../../../redis/connection/connections.ts';
 import { createPushConnection } from '../../../redis/connection/push-connection.ts';
 import { createLogger } from '../../../telemetry/log.ts';
 import { createEndpointClient } from '../../dispatcher/endpoint-client.ts';
 import { createPartWorker } from '../part-worker.ts';
-import type { PartWorkerDeps } from '../part-worker-deps.ts';
+import { createPartCalls, type PartWorkerDeps } from '../part-worker-deps.ts';
 import { createRoom } from '../room.ts';
 
 const log = createLogger({ level: 'silent' });
@@ -41,12 +36,7 @@ export async function connectWorker(name: string, url: string) {
     name,
     redis,
     pushes,
-    exchange: createExchange(redis),
-    readOwnClaims: createReadOwnClaims(redis),
-    evict: createEvict(redis),
-    advance: createAdvance(redis),
-    look: createLookAtPart(redis),
-    readBodies: createReadBodies(redis),
+    ...createPartCalls(redis),
     keys: { rootKey, sealKeys },
     version: '0',
     room: createRoom(1_000),
