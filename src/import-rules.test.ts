@@ -148,9 +148,9 @@ const RULES: Readonly<Record<string, Rule>> = {
     `,
     packages: 'fastify',
   },
+  'dataplane/dispatcher/http': { rooms: 'core/delivery time' },
   'dataplane/dispatcher': {
-    rooms: 'api core/delivery core/events time telemetry plane hints accounts dataplane',
-    packages: 'undici',
+    rooms: 'api core/delivery core/events telemetry plane hints accounts dataplane dataplane/dispatcher/http',
   },
   'dataplane/parts': {
     rooms: `

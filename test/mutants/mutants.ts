@@ -360,4 +360,20 @@ export const MUTANTS: readonly Mutant[] = [
     ],
     ['deletions come last', "['deletion', 'change', 'background']", "['change', 'background', 'deletion']"],
   ]),
+  ...mutantsOf('src/dataplane/dispatcher/http/answer-reader.ts', [
+    ['an answer may have two lengths', 'head.length !== undefined || ', ''],
+    ['100 announces an answer', 'if (status < 102)', 'if (status < 101)'],
+    ['a connection with bytes of nobody is used again', 'hasSurplus = at < bytes.length;', 'hasSurplus = false;'],
+    ['a header may have any name', 'if (match === null) return false;', 'if (match === null) return true;'],
+    ['an answer has no end', 'if (wireBytes > WIRE_MAX)', 'if (wireBytes < 0)'],
+  ]),
+  ...mutantsOf('src/dataplane/dispatcher/http/connection.ts', [
+    ['a connection that ended with an answer is used again', 'setImmediate(end);', 'end();'],
+    [
+      'what nobody asked for is let in',
+      "if (current === undefined) return fail('invalid_response');",
+      'if (!current) return;',
+    ],
+    ['an early answer leaves half a request behind', '(socket?.writableLength ?? 0) === 0', 'true'],
+  ]),
 ];

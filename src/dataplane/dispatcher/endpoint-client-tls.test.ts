@@ -3,7 +3,7 @@ import { createServer as createPlainServer, type Socket } from 'node:net';
 import { createServer, type TLSSocket } from 'node:tls';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createEndpointClient } from './endpoint-client.ts';
-import type { ResolveName } from './name-lookup.ts';
+import type { ResolveName } from './http/name-lookup.ts';
 import { createCertificate } from './testing/certificate.ts';
 import { answer } from './testing/scripted-endpoint.ts';
 

@@ -1,17 +1,15 @@
 import { createSecureContext } from 'node:tls';
-import type { Dispatcher } from 'undici';
 import { createNetworkPolicy, judgeEndpoint } from '../../core/delivery/network.ts';
 import { parseRetryAfter } from '../../core/delivery/retry-after.ts';
-import { createConnectionPool, createOrigin, type Origin } from './connection-pool.ts';
-import type { ResolveName } from './name-lookup.ts';
-import { type AttemptReason, judgeError, judgeStatus, type Outcome, outcomeOf } from './outcome.ts';
+import type { Exchange } from './http/connection.ts';
+import { createConnectionPool, createOrigin, type Origin } from './http/connection-pool.ts';
+import type { ResolveName } from './http/name-lookup.ts';
+import { requestHead, requestStart } from './http/request-head.ts';
+import { type AttemptReason, judgeStatus, type Outcome, outcomeOf } from './outcome.ts';
 
 /** Maximum number of response body bytes to read and store. */
 export const RESPONSE_BODY_MAX = 16 * 1024;
 
-const RESPONSE_HEADERS_MAX = 16 * 1024;
-/** Maximum number of bytes to read from the connection for an answer, headers included. */
-const RESPONSE_WIRE_MAX = 128 * 1024;
 const DEFAULT_TIMEOUT_MS = 15_000;
 const TARGETS_MAX = 20_000;
 const NO_BODY = Buffer.alloc(0);
@@ -53,7 +51,7 @@ const unanswered = (reason: AttemptReason): { outcome: Outcome; reason: AttemptR
   reason,
 });
 
-type Target = { origin: Origin; path: string } | 'endpoint_refused' | 'address_refused';
+type Target = { origin: Origin; start: string } | 'endpoint_refused' | 'address_refused';
 
 /**
  * Creates a client for sending attempts to many endpoints. It is up to the caller to limit how many attempts run
@@ -82,7 +80,6 @@ export function createEndpointClient(options: {
     policy,
     connectTimeoutMs: options.connectTimeoutMs ?? 5000,
     idleTimeoutMs: options.idleTimeoutMs ?? 4000,
-    maxHeaderBytes: RESPONSE_HEADERS_MAX,
     secureContext: createSecureContext(options.ca === undefined ? {} : { ca: options.ca }),
     ...(options.resolveName === undefined ? {} : { resolveName: options.resolveName }),
   });
@@ -111,7 +108,7 @@ export function createEndpointClient(options: {
     const parsed = new URL(url);
     const origin = origins.get(parsed.origin) ?? createOrigin(parsed);
     origins.set(parsed.origin, origin);
-    return { origin, path: parsed.pathname + parsed.search };
+    return { origin, start: requestStart(parsed) };
   };
 
   const attempt = (request: AttemptRequest, signal?: AbortSignal) =>
@@ -139,10 +136,12 @@ export function createEndpointClient(options: {
 
       let timer: NodeJS.Timeout | undefined;
       const onAbort = () => cutOff('aborted');
-      const onOverrun = () => cutOff('headers_too_large');
       const target = targetOf(request.url);
       if (typeof target === 'string') return settle(target, false);
       if (closed || signal?.aborted) return settle('aborted', false);
+
+      const head = requestHead(target.start, request.headers, request.body.length);
+      if (head === undefined) return settle('invalid_request', false);
 
       const connection = pool.take(target.origin);
       const cutOff = (reason: AttemptReason) => {
@@ -153,50 +152,40 @@ export function createEndpointClient(options: {
       timer = setTimeout(() => cutOff(sent ? 'timeout' : 'connect_timeout'), request.timeoutMs ?? DEFAULT_TIMEOUT_MS);
       signal?.addEventListener('abort', onAbort, { once: true });
 
-      const handler: Dispatcher.DispatchHandler = {
-        onRequestStart() {
+      const exchange: Exchange = {
+        head,
+        body: request.body,
+        onSent() {
           sent = true;
-          connection.readUntil = (connection.socket?.bytesRead ?? 0) + RESPONSE_WIRE_MAX;
-          connection.onOverrun = onOverrun;
         },
-        onResponseStart(_controller, statusCode, headers) {
-          // All 1xx statuses except 101 are informational, so the actual answer is still to come (RFC 9110, 15.2).
-          if (settled || statusCode < 200) return;
+        onHead(statusCode, retryAfter) {
           status = statusCode;
-          const retryAfter = statusCode < 300 ? undefined : headers['retry-after'];
-          if (retryAfter !== undefined) {
-            retryAfterMs = parseRetryAfter(typeof retryAfter === 'string' ? retryAfter : retryAfter[0], nowMs());
-          }
+          if (statusCode >= 300 && retryAfter !== undefined) retryAfterMs = parseRetryAfter(retryAfter, nowMs());
         },
-        onResponseData(_controller, chunk) {
+        onBody(bytes) {
           if (settled) return;
           const room = RESPONSE_BODY_MAX - keptBytes;
-          const part = chunk.length > room ? chunk.subarray(0, room) : chunk;
-          // Chunks are views of a 64 KiB read buffer. Copy them so we don't keep the whole buffer in memory.
+          const part = bytes.length > room ? bytes.subarray(0, room) : bytes;
+          // Parts are views of a 64 KiB read buffer. Copy them so we don't keep the whole buffer in memory.
           if (part.length > 0) kept.push(Buffer.from(part));
           keptBytes += part.length;
-          if (chunk.length > room) cutOff('http_2xx');
+          if (bytes.length > room) cutOff('http_2xx');
         },
-        onResponseEnd() {
+        onEnd() {
           if (settled) return;
           pool.give(connection);
           settle('http_2xx', false);
         },
-        onResponseError(_controller, error) {
-          cutOff(judgeError(error));
-        },
+        onFailure: cutOff,
       };
-      connection.client.dispatch(
-        { path: target.path, method: 'POST', headers: request.headers, body: request.body },
-        handler,
-      );
+      connection.send(exchange);
     });
 
   return {
     attempt,
-    close() {
+    async close() {
       closed = true;
-      return pool.close();
+      pool.close();
     },
   };
 }

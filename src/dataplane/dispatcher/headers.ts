@@ -21,7 +21,7 @@ function latin1OfUtf8(text: string): string {
   return ASCII.test(text) ? text : Buffer.from(text, 'utf8').toString('latin1');
 }
 
-/** Returns the attempt headers as a flat list of names and values for undici. */
+/** Returns the attempt headers as a flat list of names and values. */
 export type BuildHeaders = (meta: EventMeta, body: Uint8Array, timestampMs: number, replayId?: string) => string[];
 
 /**

@@ -1,5 +1,5 @@
 import type { AttemptOutcome } from '../../api/delivery-status.ts';
-import { ConnectError, type ConnectFailure } from './connector.ts';
+import type { ExchangeFailure } from './http/connection.ts';
 
 /** Outcome of an attempt. Events are either delivered, retried, or (after a 410) no longer sent to this endpoint. */
 export type Outcome = 'delivered' | 'failed' | 'disabled';
@@ -33,7 +33,7 @@ export const ATTEMPT_REASONS = {
   invalid_request: 'Sluice could not create the request because a header contains characters that HTTP does not allow.',
   aborted: 'The dispatcher stopped during the attempt.',
   network_error: 'Another network error occurred.',
-} as const satisfies Readonly<Record<ConnectFailure, string>> & Readonly<Record<string, string>>;
+} as const satisfies Readonly<Record<ExchangeFailure, string>> & Readonly<Record<string, string>>;
 
 export type AttemptReason = keyof typeof ATTEMPT_REASONS;
 
@@ -82,31 +82,4 @@ function reasonOfStatus(status: number): AttemptReason {
   if (status >= 400 && status < 500) return 'http_4xx';
   if (status >= 500 && status < 600) return 'http_5xx';
   return 'invalid_response';
-}
-
-const REASON_BY_CODE: Readonly<Record<string, AttemptReason>> = {
-  ECONNRESET: 'connection_reset',
-  EPIPE: 'connection_reset',
-  ETIMEDOUT: 'connection_reset',
-  UND_ERR_HEADERS_OVERFLOW: 'headers_too_large',
-  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'invalid_response',
-  UND_ERR_DESTROYED: 'aborted',
-  UND_ERR_CLOSED: 'aborted',
-  UND_ERR_INVALID_ARG: 'invalid_request',
-  UND_ERR_NOT_SUPPORTED: 'invalid_request',
-  UND_ERR_REQ_CONTENT_LENGTH_MISMATCH: 'invalid_request',
-};
-
-/** For these errors, the message is the only way to tell them apart from a closed connection in undici. */
-const ODD_RESPONSES = new Set(['bad response', 'bad upgrade']);
-
-/** Returns the reason for an HTTP client error. */
-export function judgeError(error: unknown): AttemptReason {
-  if (error instanceof ConnectError) return error.reason;
-  // undici's class is not imported: ingress uses this file as well, and has no need for the client.
-  if (error instanceof Error && error.name === 'HTTPParserError') return 'invalid_response';
-  if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return 'network_error';
-  const { code } = error;
-  if (code === 'UND_ERR_SOCKET') return ODD_RESPONSES.has(error.message) ? 'invalid_response' : 'connection_reset';
-  return REASON_BY_CODE[code] ?? 'network_error';
 }

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Server } from 'node:net';
 import * as fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createEndpointClient } from './endpoint-client.ts';
-import { createNameResolver } from './name-lookup.ts';
+import { createNameResolver } from './http/name-lookup.ts';
 import { type NameAnswer, type Question, startNameServer } from './testing/name-server.ts';
 
 /** Stands for a public address: the only one that may be called here. */

@@ -4,10 +4,10 @@ import { createSecureContext } from 'node:tls';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { endpointUrl } from '../../api/endpoint-url.ts';
 import { createNetworkPolicy } from '../../core/delivery/network.ts';
-import { createConnector } from './connector.ts';
 import { createEndpointClient } from './endpoint-client.ts';
-import { createNameResolver, type ResolveName } from './name-lookup.ts';
-import { readResolverConfig } from './resolver-config.ts';
+import { createConnector } from './http/connector.ts';
+import { createNameResolver, type ResolveName } from './http/name-lookup.ts';
+import { readResolverConfig } from './http/resolver-config.ts';
 import { startNameServer } from './testing/name-server.ts';
 
 /** Hears every connection to any address of this machine on its port. */

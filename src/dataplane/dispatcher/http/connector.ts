@@ -1,6 +1,6 @@
 import { isIP, connect as netConnect, type Socket } from 'node:net';
 import { type SecureContext, connect as tlsConnect } from 'node:tls';
-import type { NetworkPolicy } from '../../core/delivery/network.ts';
+import type { NetworkPolicy } from '../../../core/delivery/network.ts';
 import { createNameLookup, type ResolveName } from './name-lookup.ts';
 
 /** Reason for a connection failure. These values also appear in attempt results. */

@@ -1,8 +1,8 @@
 import { promises as dns, type LookupAddress, type LookupOptions } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { callbackify } from 'node:util';
-import { type NetworkPolicy, permitsAddress } from '../../core/delivery/network.ts';
-import { createExpiringMap } from '../../time/expiring-map.ts';
+import { type NetworkPolicy, permitsAddress } from '../../../core/delivery/network.ts';
+import { createExpiringMap } from '../../../time/expiring-map.ts';
 import { type ResolverConfig, readResolverConfig } from './resolver-config.ts';
 
 /**

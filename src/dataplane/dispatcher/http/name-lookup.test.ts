@@ -1,9 +1,9 @@
 import type { LookupAddress } from 'node:dns';
 import { afterEach, describe, expect, test } from 'vitest';
-import { createNetworkPolicy } from '../../core/delivery/network.ts';
+import { createNetworkPolicy } from '../../../core/delivery/network.ts';
+import { type NameAnswer, type Question, startNameServer } from '../testing/name-server.ts';
 import { createNameLookup, createNameResolver, type ResolveName } from './name-lookup.ts';
 import { parseHosts, type ResolverConfig, readResolverConfig } from './resolver-config.ts';
-import { type NameAnswer, type Question, startNameServer } from './testing/name-server.ts';
 
 const policy = createNetworkPolicy(['127.0.0.2']);
 

@@ -1,9 +1,8 @@
-import { once } from 'node:events';
 import { createSecureContext } from 'node:tls';
 import { afterEach, expect, test } from 'vitest';
-import { createNetworkPolicy } from '../../core/delivery/network.ts';
-import { type Connection, createConnectionPool, createOrigin } from './connection-pool.ts';
-import { answer, startScriptedEndpoint } from './testing/scripted-endpoint.ts';
+import { createNetworkPolicy } from '../../../core/delivery/network.ts';
+import { answer, startScriptedEndpoint } from '../testing/scripted-endpoint.ts';
+import { createConnectionPool, createOrigin, type PooledConnection } from './connection-pool.ts';
 
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -16,22 +15,31 @@ async function setUp({ headers = [] as string[], idleTimeoutMs = 30 } = {}) {
     policy: createNetworkPolicy(['127.0.0.1']),
     connectTimeoutMs: 1000,
     idleTimeoutMs,
-    maxHeaderBytes: 16_384,
     secureContext: createSecureContext(),
   });
-  closing.push(endpoint.close, pool.close);
+  closing.push(endpoint.close, async () => pool.close());
   return { endpoint, pool, origin: createOrigin(new URL(endpoint.url)) };
 }
 
-async function use(connection: Connection): Promise<void> {
-  const { body } = await connection.client.request({ path: '/', method: 'POST', body: 'x' });
-  await body.dump();
+function use(connection: PooledConnection): Promise<void> {
+  return new Promise((resolve, reject) =>
+    connection.send({
+      head: 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\n\r\n',
+      body: Buffer.from('x'),
+      onSent() {},
+      onHead() {},
+      onBody() {},
+      onEnd: resolve,
+      onFailure: reject,
+    }),
+  );
 }
 
 test('the connection that was used last is used first', async () => {
   const { pool, origin } = await setUp();
   const [first, second] = [pool.take(origin), pool.take(origin)];
   expect(first).not.toBe(second);
+  await Promise.all([use(first), use(second)]);
   pool.give(first);
   pool.give(second);
   expect(pool.take(origin)).toBe(second);
@@ -44,19 +52,33 @@ test('an idle connection ends after its time and is forgotten', async () => {
   await use(connection);
   pool.give(connection);
   expect(origin.idle).toEqual([connection]);
-  await once(connection.client, 'disconnect');
   await endpoint.lastConnectionEnded();
   expect(origin.idle).toEqual([]);
-  expect(connection.client.destroyed).toBe(true);
+  expect(pool.take(origin)).not.toBe(connection);
 });
 
 test('a server that says it closes soon is not used again', async () => {
   const { endpoint, pool, origin } = await setUp({ headers: ['keep-alive: timeout=2'], idleTimeoutMs: 60_000 });
   const connection = pool.take(origin);
   await use(connection);
+  pool.give(connection);
   await endpoint.lastConnectionEnded();
+  expect(origin.idle).toEqual([]);
+  expect(endpoint.connections()).toBe(1);
+});
+
+test('a server that says it closes later is used again until 2 s before that', async () => {
+  const { endpoint, pool, origin } = await setUp({ headers: ['keep-alive: timeout=3, max=9'], idleTimeoutMs: 60_000 });
+  const connection = pool.take(origin);
   await use(connection);
-  expect(endpoint.connections()).toBe(2);
+  pool.give(connection);
+  expect(pool.take(origin)).toBe(connection);
+  await use(connection);
+  pool.give(connection);
+  const startedMs = performance.now();
+  await endpoint.lastConnectionEnded();
+  expect(performance.now() - startedMs).toBeGreaterThan(900);
+  expect(origin.idle).toEqual([]);
 });
 
 test('what was dropped is not taken back', async () => {

@@ -1,0 +1,243 @@
+/** Maximum size of a status line with its headers, of the trailers, and of a chunk size with its extensions. */
+const LINES_MAX = 16 * 1024;
+/** Maximum size of an answer on the wire, including informational responses and chunk sizes. */
+const WIRE_MAX = 128 * 1024;
+
+const START = 'HTTP/1.';
+const STATUS_LINE = /^HTTP\/1\.([01]) (\d{3})(?: [^\r]*)?$/;
+const FIELD = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t ]*([\t\x20-\x7e\x80-\xff]*)$/;
+const LENGTH = /^\d{1,19}[\t ]*$/;
+/** Up to 48 bits, followed by extensions. */
+const CHUNK_SIZE =
+  /^([0-9A-Fa-f]{1,12})(?:;(?=[^;])[!#$%&'*+.^_`|~0-9A-Za-z-]*(?:=(?:[!#$%&'*+.^_`|~0-9A-Za-z-]*|"(?:[\t\x20\x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*"))?)*$/;
+const LAST_CODING_IS_CHUNKED = /(?:^|,)[\t ]*chunked[\t ]*$/i;
+const KEEP_ALIVE_TIMEOUT = /timeout=(\d{1,9})/;
+
+/** Lengths of the names of the headers that are read, see `noteField`. */
+const NOTED_LENGTHS = new Set(['connection', 'retry-after', 'content-length', 'transfer-encoding'].map(n => n.length));
+
+/** Time that a server needs to close an idle connection before it says so, in milliseconds. */
+const CLOSING_MARGIN_MS = 2_000;
+/** Maximum time a connection stays idle, whatever the server says. */
+const IDLE_MAX_MS = 60_000;
+
+export interface AnswerEvents {
+  /** Called when the headers are complete, except for informational responses (102 to 199). */
+  readonly onHead: (status: number, retryAfter: string | undefined) => void;
+  /** Called with parts of the body. They are views of a buffer that is reused. */
+  readonly onBody: (part: Buffer) => void;
+}
+
+/** `more`: the answer goes on. `end`: it is complete. Otherwise, the reason why it can't be read any further. */
+export type Progress = 'more' | 'end' | 'invalid_response' | 'headers_too_large';
+
+export interface AnswerReader {
+  /** Starts the next answer. */
+  readonly begin: (events: AnswerEvents) => void;
+  /** Reads bytes as they arrive. Must not be called again once it has returned anything other than `more`. */
+  readonly read: (bytes: Buffer) => Progress;
+  /** Returns whether the answer is complete now that the server has closed the connection. */
+  readonly finish: () => boolean;
+  /**
+   * Returns how long the connection may stay idle after an answer that has ended, in milliseconds. 0 if it can't be used
+   * again, `undefined` if the server doesn't say.
+   */
+  readonly idleMs: () => number | undefined;
+}
+
+/** `line` states read up to the next CRLF; the others read `left` bytes, or everything until the connection is closed. */
+type State = 'status' | 'fields' | 'size' | 'dataEnd' | 'trailers' | 'body' | 'data' | 'untilClosed' | 'ended';
+
+interface Head {
+  minor: string;
+  status: number;
+  length: string | undefined;
+  coding: string | undefined;
+  connection: string;
+  keepAlive: string | undefined;
+  retryAfter: string | undefined;
+}
+
+const emptyHead = (): Head => ({
+  minor: '1',
+  status: 0,
+  length: undefined,
+  coding: undefined,
+  connection: '',
+  keepAlive: undefined,
+  retryAfter: undefined,
+});
+
+/**
+ * Notes a header if it matters. @returns false if the line isn't a header, or if the length is given twice: then nobody
+ * knows where the answer ends (RFC 9112, 6.3).
+ */
+function noteField(head: Head, line: string): boolean {
+  const match = FIELD.exec(line);
+  if (match === null) return false;
+  const [, name, value] = match as unknown as [string, string, string];
+  if (!NOTED_LENGTHS.has(name.length)) return true;
+  switch (name.toLowerCase()) {
+    case 'content-length':
+      if (head.length !== undefined || !LENGTH.test(value)) return false;
+      head.length = value;
+      return true;
+    case 'transfer-encoding':
+      head.coding = head.coding === undefined ? value : `${head.coding},${value}`;
+      return true;
+    case 'connection':
+      head.connection += `,${value.toLowerCase()}`;
+      return true;
+    case 'keep-alive':
+      head.keepAlive ??= value;
+      return true;
+    case 'retry-after':
+      head.retryAfter ??= value.trimEnd();
+      return true;
+    default:
+      return true;
+  }
+}
+
+/** Returns how long a connection may stay idle according to the headers, see `AnswerReader.idleMs`. */
+function idleMsOf({ minor, connection, keepAlive }: Head): number | undefined {
+  const options = connection.split(',').map(option => option.trim());
+  const isKept = minor === '1' ? !options.includes('close') : options.includes('keep-alive');
+  if (!isKept) return 0;
+  const seconds = keepAlive === undefined ? undefined : KEEP_ALIVE_TIMEOUT.exec(keepAlive)?.[1];
+  if (seconds === undefined) return undefined;
+  return Math.min(IDLE_MAX_MS, Math.max(0, Number(seconds) * 1_000 - CLOSING_MARGIN_MS));
+}
+
+/**
+ * Creates a reader for the answers on a connection (RFC 9112), one after the other. It is stricter than the RFC asks for:
+ * what a proxy and a client could understand in two ways is an invalid response. Bytes behind the end of an answer belong
+ * to no request, so the connection isn't used again.
+ */
+export function createAnswerReader(): AnswerReader {
+  let events: AnswerEvents;
+  let state: State = 'ended';
+  let head = emptyHead();
+  /** Beginning of a line whose end hasn't arrived. */
+  let partial = '';
+  let lineBytes = 0;
+  let wireBytes = 0;
+  let left = 0;
+  let hasSurplus = false;
+
+  const endHead = (): Progress => {
+    const { status, length, coding } = head;
+    if (status < 102) return 'invalid_response';
+    if (status < 200) {
+      state = 'status';
+      lineBytes = 0;
+      return 'more';
+    }
+    if (coding !== undefined && length !== undefined) return 'invalid_response';
+    if (status === 204 || status === 304) state = 'ended';
+    else if (coding !== undefined) state = LAST_CODING_IS_CHUNKED.test(coding) ? 'size' : 'untilClosed';
+    else if (length === undefined) state = 'untilClosed';
+    else {
+      left = Number(length);
+      state = left > 0 ? 'body' : 'ended';
+    }
+    lineBytes = 0;
+    events.onHead(status, head.retryAfter);
+    return 'more';
+  };
+
+  const readStatus = (line: string): Progress => {
+    // Some servers end the body of the answer before with a line more than it has.
+    if (line === '') return 'more';
+    const match = STATUS_LINE.exec(line);
+    if (match === null) return 'invalid_response';
+    head = emptyHead();
+    head.minor = match[1] as string;
+    head.status = Number(match[2]);
+    state = 'fields';
+    return 'more';
+  };
+
+  const readField = (line: string): Progress => {
+    if (line === '') return endHead();
+    return noteField(head, line) ? 'more' : 'invalid_response';
+  };
+
+  const readSize = (line: string): Progress => {
+    const size = CHUNK_SIZE.exec(line)?.[1];
+    if (size === undefined) return 'invalid_response';
+    left = Number.parseInt(size, 16);
+    state = left > 0 ? 'data' : 'trailers';
+    lineBytes = 0;
+    return 'more';
+  };
+
+  const readLine = (line: string): Progress => {
+    if (state === 'fields') return readField(line);
+    if (state === 'status') return readStatus(line);
+    if (state === 'size') return readSize(line);
+    if (state === 'dataEnd') {
+      state = 'size';
+      return line === '' ? 'more' : 'invalid_response';
+    }
+    if (line === '') state = 'ended';
+    else if (!FIELD.test(line)) return 'invalid_response';
+    return 'more';
+  };
+
+  /** Reads data from `at`. @returns where it ends */
+  const readData = (bytes: Buffer, at: number): number => {
+    const end = state === 'untilClosed' ? bytes.length : Math.min(bytes.length, at + left);
+    events.onBody(at === 0 && end === bytes.length ? bytes : bytes.subarray(at, end));
+    left -= end - at;
+    if (left === 0) state = state === 'body' ? 'ended' : state === 'data' ? 'dataEnd' : state;
+    return end;
+  };
+
+  const readLines = (bytes: Buffer, from: number): Progress | number => {
+    const end = bytes.indexOf(0x0a, from);
+    const till = end < 0 ? bytes.length : end + 1;
+    lineBytes += till - from;
+    if (lineBytes > LINES_MAX) return 'headers_too_large';
+    const line = partial + bytes.toString('latin1', from, till);
+    if (end < 0) {
+      partial = line;
+      const isStart = state !== 'status' || START.startsWith(line.slice(0, START.length)) || line === '\r';
+      return isStart ? till : 'invalid_response';
+    }
+    partial = '';
+    if (line.charCodeAt(line.length - 2) !== 0x0d) return 'invalid_response';
+    const progress = readLine(line.slice(0, -2));
+    return progress === 'more' ? till : progress;
+  };
+
+  return {
+    begin(next) {
+      events = next;
+      state = 'status';
+      partial = '';
+      lineBytes = 0;
+      wireBytes = 0;
+      left = 0;
+      hasSurplus = false;
+    },
+    read(bytes) {
+      wireBytes += bytes.length;
+      if (wireBytes > WIRE_MAX) return 'headers_too_large';
+      let at = 0;
+      while (at < bytes.length && state !== 'ended') {
+        if (state === 'body' || state === 'data' || state === 'untilClosed') {
+          at = readData(bytes, at);
+        } else {
+          const progress = readLines(bytes, at);
+          if (typeof progress === 'string') return progress;
+          at = progress;
+        }
+      }
+      hasSurplus = at < bytes.length;
+      return state === 'ended' ? 'end' : 'more';
+    },
+    finish: () => state === 'untilClosed',
+    idleMs: () => (hasSurplus || state !== 'ended' ? 0 : idleMsOf(head)),
+  };
+}

@@ -1,0 +1,150 @@
+import type { SecureContext } from 'node:tls';
+import type { NetworkPolicy } from '../../../core/delivery/network.ts';
+import { type Connection, createConnection, type Exchange } from './connection.ts';
+import { type ConnectTarget, createConnector, type TlsSession } from './connector.ts';
+import type { ResolveName } from './name-lookup.ts';
+
+export interface Origin {
+  readonly target: ConnectTarget;
+  readonly session: TlsSession;
+  readonly idle: PooledConnection[];
+}
+
+export interface PooledConnection extends Pick<Connection, 'send'> {
+  readonly origin: Origin;
+}
+
+/**
+ * Creates the origin for a URL that has already been checked. Callers should hold on to the returned object: its state
+ * is shared between connections.
+ */
+export function createOrigin(url: URL): Origin {
+  const tls = url.protocol === 'https:';
+  const hostname = url.hostname.startsWith('[') ? url.hostname.slice(1, -1) : url.hostname;
+  const port = url.port === '' ? (tls ? 443 : 80) : Number(url.port);
+  return { target: { hostname, port, tls }, session: {}, idle: [] };
+}
+
+export interface ConnectionPool {
+  /**
+   * Returns the most recently used connection, or creates a new one. Never waits; limiting the number of connections is
+   * up to the caller.
+   */
+  readonly take: (origin: Origin) => PooledConnection;
+  /**
+   * Returns a connection to the pool after its answer has ended normally. Closes it instead if it can't be used again.
+   */
+  readonly give: (connection: PooledConnection) => void;
+  /** Closes a connection. Data arriving after this point does not belong to any request. */
+  readonly drop: (connection: PooledConnection) => void;
+  /** Closes all connections. Current requests end as `aborted`. */
+  readonly close: () => void;
+}
+
+interface Entry extends PooledConnection {
+  readonly connection: Connection;
+  /** Request that is running. */
+  exchange: Exchange | undefined;
+  /** When the connection is closed, on the monotonic clock. Only set while it is idle. */
+  idleUntilMs: number | undefined;
+}
+
+/**
+ * Creates a pool of connections grouped by origin. We always pick the most recently used connection so that surplus ones
+ * go idle and can be closed. That happens after `idleTimeoutMs`, or 2 s ahead of the server's `Keep-Alive` hint, which is
+ * shorter than most server timeouts. Requests sent on a connection that is closing count as failed attempts, since they
+ * aren't repeated automatically.
+ */
+export function createConnectionPool(options: {
+  policy: NetworkPolicy;
+  connectTimeoutMs: number;
+  idleTimeoutMs: number;
+  secureContext: SecureContext;
+  resolveName?: ResolveName;
+}): ConnectionPool {
+  const connect = createConnector(options);
+  const entries = new Set<Entry>();
+  let closing: NodeJS.Timeout | undefined;
+  let closingAtMs = Number.POSITIVE_INFINITY;
+
+  const forget = (entry: Entry) => {
+    entries.delete(entry);
+    entry.exchange = undefined;
+    if (entry.idleUntilMs === undefined) return;
+    entry.idleUntilMs = undefined;
+    const at = entry.origin.idle.indexOf(entry);
+    if (at >= 0) entry.origin.idle.splice(at, 1);
+  };
+  const drop = (dropped: PooledConnection) => {
+    const entry = dropped as Entry;
+    forget(entry);
+    entry.connection.destroy();
+  };
+
+  /** Arms one timer for all connections: most of them are used again long before it fires. */
+  const closeAt = (ms: number) => {
+    if (ms >= closingAtMs) return;
+    clearTimeout(closing);
+    closingAtMs = ms;
+    closing = setTimeout(closeIdle, Math.max(1, Math.ceil(ms - performance.now()))).unref();
+  };
+  const closeIdle = () => {
+    closingAtMs = Number.POSITIVE_INFINITY;
+    const nowMs = performance.now();
+    let nextMs = Number.POSITIVE_INFINITY;
+    for (const entry of entries) {
+      if (entry.idleUntilMs === undefined) continue;
+      if (entry.idleUntilMs <= nowMs) drop(entry);
+      else nextMs = Math.min(nextMs, entry.idleUntilMs);
+    }
+    if (nextMs < Number.POSITIVE_INFINITY) closeAt(nextMs);
+  };
+
+  const add = (origin: Origin): Entry => {
+    const connection = createConnection(connect, origin, () => forget(entry));
+    const entry: Entry = {
+      connection,
+      origin,
+      exchange: undefined,
+      idleUntilMs: undefined,
+      send(exchange) {
+        entry.exchange = exchange;
+        connection.send(exchange);
+      },
+    };
+    entries.add(entry);
+    return entry;
+  };
+
+  return {
+    take(origin) {
+      for (;;) {
+        const entry = origin.idle.pop() as Entry | undefined;
+        if (entry === undefined) return add(origin);
+        const isUsable = (entry.idleUntilMs as number) > performance.now();
+        entry.idleUntilMs = undefined;
+        if (isUsable) return entry;
+        drop(entry);
+      }
+    },
+    give(given) {
+      const entry = given as Entry;
+      if (!entries.has(entry)) return;
+      entry.exchange = undefined;
+      const idleMs = entry.connection.idleMs() ?? options.idleTimeoutMs;
+      if (idleMs <= 0) return drop(entry);
+      entry.idleUntilMs = performance.now() + idleMs;
+      entry.origin.idle.push(entry);
+      closeAt(entry.idleUntilMs);
+    },
+    drop,
+    close() {
+      clearTimeout(closing);
+      for (const entry of entries) {
+        const { exchange } = entry;
+        drop(entry);
+        exchange?.onFailure('aborted');
+      }
+    },
+  };
+}

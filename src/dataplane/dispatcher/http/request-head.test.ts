@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import { RESERVED_HEADERS } from '../../../api/header-names.ts';
+import { requestHead, requestStart } from './request-head.ts';
+
+const START = requestStart(new URL('https://partner.test:8443/a b?c=ä#d'));
+
+test('a head has the host with its port, the path without its fragment, and the length', () => {
+  expect(requestHead(START, ['x-a', 'b', 'X-C', 'd\xe4'], 7)).toBe(
+    'POST /a%20b?c=%C3%A4 HTTP/1.1\r\nhost: partner.test:8443\r\nconnection: keep-alive\r\nx-a: b\r\nX-C: d\xe4\r\ncontent-length: 7\r\n\r\n',
+  );
+});
+
+test.each([
+  ['a line break', 'x', 'a\r\nhost: other'],
+  ['a lone LF', 'x', 'a\nb'],
+  ['NUL', 'x', 'a\0b'],
+  ['a character of two bytes', 'x', 'a\u0100'],
+  ['no name', '', 'a'],
+  ['a colon in the name', 'x:', 'a'],
+  ['a line break in the name', 'x\r\ny', 'a'],
+])('a header with %s makes no head', (_what, name, value) => {
+  expect(requestHead(START, [name, value], 0)).toBeUndefined();
+});
+
+test('a header that says where a request ends makes no head', () => {
+  const framing = RESERVED_HEADERS.slice(0, RESERVED_HEADERS.indexOf('content-type')).filter(
+    name => !name.startsWith('proxy-auth'),
+  );
+  expect(framing).toContain('transfer-encoding');
+  for (const name of [...framing, 'Content-Length']) {
+    expect([name, requestHead(START, [name, '1'], 0)]).toEqual([name, undefined]);
+  }
+});

@@ -1,0 +1,29 @@
+import { isHeaderValue } from '../../../core/delivery/header-value.ts';
+
+const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** Headers that say where a request ends, or what happens to the connection. They aren't for callers to set. */
+const OWN =
+  /^(?:connection|content-length|expect|host|http2-settings|keep-alive|proxy-connection|te|trailer|transfer-encoding|upgrade)$/i;
+
+/**
+ * Returns the beginning of a POST request for a URL that has already been checked. The rest is added by `requestHead`.
+ */
+export function requestStart(url: URL): string {
+  return `POST ${url.pathname}${url.search} HTTP/1.1\r\nhost: ${url.host}\r\nconnection: keep-alive\r\n`;
+}
+
+/**
+ * Returns a complete request head, one character per byte, or `undefined` if HTTP can't carry one of the headers.
+ *
+ * @param headers flat list of names and values
+ */
+export function requestHead(start: string, headers: readonly string[], bodyBytes: number): string | undefined {
+  let head = start;
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const name = headers[i] as string;
+    const value = headers[i + 1] as string;
+    if (!NAME.test(name) || OWN.test(name) || !isHeaderValue(value)) return undefined;
+    head += `${name}: ${value}\r\n`;
+  }
+  return `${head}content-length: ${bodyBytes}\r\n\r\n`;
+}
