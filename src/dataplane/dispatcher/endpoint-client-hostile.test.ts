@@ -127,6 +127,16 @@ describe('connections that end too early', () => {
     expect(await attempt()).toMatchObject({ status: 500 });
     expect(endpoint.connections()).toBe(2);
   });
+
+  test('a second answer that comes later ends the connection', async () => {
+    const { endpoint, attempt } = await serve(
+      socket => socket.write(answer(500), () => setTimeout(() => socket.write(answer(200)), 5)),
+      { idleTimeoutMs: 60_000 },
+    );
+    expect(await attempt()).toMatchObject({ status: 500 });
+    await endpoint.lastConnectionEnded();
+    expect(await attempt()).toMatchObject({ status: 500 });
+  });
 });
 
 describe('slow endpoints', () => {
