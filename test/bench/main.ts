@@ -186,7 +186,8 @@ try {
   const overload = await measureOverload(fleet, pipes, greater, effort, onRun, report);
   const lesserHalf = (k: Subscriptions) => Math.min(part('sluice', k, 0.5), part('bullmq', k, 0.5));
   const even = await measureAt(fleet, pipes, lesserHalf, effort, onRun, report);
-  const low = await measureAt(fleet, pipes, k => LOW_RATE[k], effort, onRun, report);
+  const often = { ...effort, rounds: effort.overloadRounds };
+  const low = await measureAt(fleet, pipes, k => LOW_RATE[k], often, onRun, report);
   const lonely = await measureLonely(fleet, sluice, effort, onRun, report);
   const half = await measureAt(fleet, [sluice], k => part('sluice', k, 0.5), effort, onRun, report);
   const memory = await measureMemory(fleet, sluice, k => part('sluice', k, 0.7), effort, onRun, report);

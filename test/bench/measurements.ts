@@ -166,7 +166,8 @@ export async function measureAt(
     for (const endpoints of SUBSCRIPTIONS) {
       for (const pipe of pipes) {
         const rate = Math.max(1, Math.round(rates(endpoints)));
-        const run = await runPipe(fleet, pipe, { endpoints, rate, count: Math.round((rate * latencyMs) / 1_000) });
+        const count = Math.round((rate * latencyMs) / 1_000);
+        const run = await runPipe(fleet, pipe, { endpoints, rate, count, timed: true });
         onRun(run);
         runs[pipe.name][endpoints].push(run);
       }

@@ -27,6 +27,8 @@ export interface OpenLoop {
   readonly first?: number;
   /** How long after the last planned time answers are waited for. */
   readonly patienceMs: number;
+  /** Whether the time of each answer is returned. */
+  readonly timed?: boolean;
 }
 
 export interface Sent {
@@ -37,6 +39,8 @@ export interface Sent {
   readonly endUs: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
+  /** Monotonic µs of the answer to each event, by its number in this loop. Set if asked for. */
+  readonly answeredUs?: number[];
 }
 
 interface Lane {
@@ -112,11 +116,21 @@ async function runClosed({ target, run, connections, durationMs }: ClosedLoop): 
   return { accepted, refused, elapsedMs, endUs, ...percentiles(latencies) };
 }
 
-async function runOpen({ target, run, connections, rate, count, first = 0, patienceMs }: OpenLoop): Promise<Sent> {
+async function runOpen({
+  target,
+  run,
+  connections,
+  rate,
+  count,
+  first = 0,
+  patienceMs,
+  timed,
+}: OpenLoop): Promise<Sent> {
   const requests = requestsOf(target, connections);
   const latencies: number[] = [];
   let accepted = 0;
   let refused = 0;
+  const answeredUs: number[] = [];
   const underWay = Array.from({ length: connections }, () => 0);
   const { promise: finished, resolve: finish, reject: fail } = Promise.withResolvers<void>();
   let startUs = 0;
@@ -126,7 +140,10 @@ async function runOpen({ target, run, connections, rate, count, first = 0, patie
     connections,
     (index, status) => {
       const lane = lanes[index] as Lane;
-      latencies.push(nowUs() - plannedUs(underWay[index] as number));
+      const n = underWay[index] as number;
+      const now = nowUs();
+      latencies.push(now - plannedUs(n));
+      answeredUs[n] = now;
       if (status >= 200 && status < 300) accepted++;
       else refused++;
       lane.busy = false;
@@ -160,7 +177,7 @@ async function runOpen({ target, run, connections, rate, count, first = 0, patie
   await Promise.race([finished, delay(patienceMs)]);
   const elapsedMs = (nowUs() - startUs) / 1_000;
   for (const lane of lanes) lane.connection.close();
-  return { accepted, refused, elapsedMs, endUs, ...percentiles(latencies) };
+  return { accepted, refused, elapsedMs, endUs, ...percentiles(latencies), ...(timed ? { answeredUs } : {}) };
 }
 
 function percentiles(latenciesUs: number[]): { p50Ms: number; p99Ms: number } {

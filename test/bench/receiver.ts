@@ -23,6 +23,8 @@ export interface Expectation {
   readonly observed: number;
   /** What the last of the endpoints suffer from, one each. */
   readonly sick: readonly Sickness[];
+  /** Whether the time of each arrival is returned. */
+  readonly timed?: boolean;
 }
 
 /** What arrived; sick endpoints do not count. */
@@ -37,6 +39,8 @@ export interface Received {
   readonly lastUs: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
+  /** Monotonic µs of each arrival, by endpoint and number of the event. Set if asked for. */
+  readonly arrivedUs?: number[][];
 }
 
 /** What came since the last look that began anew. */
@@ -60,6 +64,7 @@ let expected = 0;
 let seen: Uint8Array[] = [];
 let newest: Int32Array[] = [];
 let latencies: number[] = [];
+let arrivedUs: number[][] = [];
 let unique = 0;
 let duplicates = 0;
 let outOfOrder = 0;
@@ -84,6 +89,7 @@ function record(endpoint: number, bytes: Buffer, body: number): void {
   unique++;
   if (endpoint < expectation.observed) latencies.push(at - readField(bytes, body, 'sent'));
   lastUs = at;
+  if (expectation.timed) (arrivedUs[endpoint] as number[])[n] = at;
   const arrival = arrivals[endpoint];
   if (arrival === undefined) return;
   arrival.unique++;
@@ -138,6 +144,7 @@ function begin(next: Expectation): void {
   seen = Array.from({ length: next.endpoints }, () => new Uint8Array(next.events));
   newest = Array.from({ length: next.endpoints }, () => new Int32Array(GROUP_KEYS).fill(-1));
   latencies = [];
+  arrivedUs = Array.from({ length: next.endpoints }, () => []);
   unique = 0;
   duplicates = 0;
   outOfOrder = 0;
@@ -180,6 +187,7 @@ async function finish({ untilUs, graceMs }: { untilUs: number; graceMs: number }
     lastUs,
     p50Ms: quantile(latencies, 0.5) / 1_000,
     p99Ms: quantile(latencies, 0.99) / 1_000,
+    ...(expectation.timed ? { arrivedUs } : {}),
   };
 }
 

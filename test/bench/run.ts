@@ -3,6 +3,7 @@ import type { Fleet } from './fleet.ts';
 import { readCpuSeconds } from './process-cpu.ts';
 import type { OpenLoop, Sent } from './producer.ts';
 import type { Expectation, Received, Sickness } from './receiver.ts';
+import { quantile } from './report/statistics.ts';
 import type { Pipe } from './variants.ts';
 
 /** Connections of the generator; it divides the number of group keys. */
@@ -33,6 +34,8 @@ export interface PipeRun {
   readonly p99Ms: number;
   readonly acceptP50Ms: number;
   readonly acceptP99Ms: number;
+  /** From the 202 to the arrival, 0 where the event arrived first. Set if asked for. */
+  readonly afterAccept?: { readonly p50Ms: number; readonly p99Ms: number };
   /** CPU seconds of the pipe's processes, and of its Redis, per 1,000 deliveries. */
   readonly cpuPerThousand: number;
   readonly redisCpuPerThousand: number;
@@ -50,6 +53,11 @@ async function usedMemory(pipe: Pipe): Promise<number> {
   return Number(/used_memory:(\d+)/.exec(String(await pipe.redis.command('INFO', 'memory')))?.[1]);
 }
 
+function afterAccept({ answeredUs = [] }: Sent, { arrivedUs = [] }: Received) {
+  const times = arrivedUs.flatMap(arrivals => arrivals.map((at, n) => Math.max(0, at - (answeredUs[n] ?? at))));
+  return { p50Ms: quantile(times, 0.5) / 1_000, p99Ms: quantile(times, 0.99) / 1_000 };
+}
+
 /** Sends `count` events at `rate` a second (evenly spaced) to `endpoints` endpoints each, and waits for all of them. */
 export async function runPipe(
   fleet: Fleet,
@@ -64,11 +72,13 @@ export async function runPipe(
     sick?: readonly Sickness[];
     /** Subscriptions of the stream besides, for which no group key is active; 0 when absent. Sluice only. */
     unmatched?: number;
+    /** Whether to measure the time from the 202 to the arrival. */
+    timed?: boolean;
   },
 ): Promise<PipeRun> {
   const { endpoints, rate, count } = load;
   const run = nextRun();
-  const { sick = [], unmatched = 0 } = load;
+  const { sick = [], unmatched = 0, timed = false } = load;
   const target = await pipe.prepare(endpoints, sick, unmatched);
   const expectation: Expectation = {
     run,
@@ -76,6 +86,7 @@ export async function runPipe(
     endpoints,
     observed: load.observed ?? endpoints,
     sick,
+    timed,
   };
   await sendCommand(fleet.receiver.controlPort, 'begin', expectation);
   const before = await Promise.all([
@@ -84,7 +95,7 @@ export async function runPipe(
     pipe.readCommands(),
     usedMemory(pipe),
   ]);
-  const order: OpenLoop = { target, run, connections: CONNECTIONS, rate, count, patienceMs: PATIENCE_MS };
+  const order: OpenLoop = { target, run, connections: CONNECTIONS, rate, count, patienceMs: PATIENCE_MS, timed };
   const sent = await sendCommand<Sent>(fleet.producer.controlPort, 'open', order);
   const untilUs = sent.endUs + PATIENCE_MS * 1_000;
   const got = await sendCommand<Received>(fleet.receiver.controlPort, 'finish', { untilUs, graceMs: GRACE_MS });
@@ -117,6 +128,7 @@ export async function runPipe(
     p99Ms: got.p99Ms,
     acceptP50Ms: sent.p50Ms,
     acceptP99Ms: sent.p99Ms,
+    ...(timed ? { afterAccept: afterAccept(sent, got) } : {}),
     cpuPerThousand: (cpu * 1_000) / got.unique,
     redisCpuPerThousand: (redisCpu * 1_000) / got.unique,
     commandsPerDelivery: commands / got.unique,
