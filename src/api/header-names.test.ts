@@ -17,6 +17,15 @@ describe('header names', () => {
     },
   );
 
+  test.each(['Content-Encoding', 'content-range'])(
+    '%s is reserved, since it would say something about the body that is not true',
+    name => {
+      expect(mayEndpointSet(name)).toBe(false);
+      expect(mayForward(name)).toBe(false);
+      expect(endpointHeaderName().safeParse(name).success).toBe(false);
+    },
+  );
+
   test.each(['', 'a b', 'a:b', 'a\r\nb', 'ä', 'x\0'])('%j is no name', name => {
     expect(mayEndpointSet(name)).toBe(false);
   });

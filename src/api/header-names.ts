@@ -17,6 +17,9 @@ export const RESERVED_HEADERS: readonly string[] = [
   'trailer',
   'transfer-encoding',
   'upgrade',
+  // Would tell the receiver to decode the body, or to take it for a part of another one. It is sent as it is.
+  'content-encoding',
+  'content-range',
   // Set by the dispatcher on each delivery.
   'content-type',
   'date',
@@ -74,7 +77,7 @@ export function forwardedHeaderName(): z.ZodString {
   return nameOutside(
     [...RESERVED_HEADERS, ...CREDENTIAL_HEADERS],
     mayForward,
-    'must not name credentials or a header that Sluice sets: headers of the connection, content-type, date, traceparent, user-agent, webhook-*, ce-* and x-sluice-*',
+    'must not name credentials or a header that Sluice sets: headers of the connection, content-encoding, content-range, content-type, date, traceparent, user-agent, webhook-*, ce-* and x-sluice-*',
   );
 }
 
@@ -86,6 +89,6 @@ export function endpointHeaderName(): z.ZodString {
   return nameOutside(
     RESERVED_HEADERS,
     mayEndpointSet,
-    'must not name a header that Sluice sets: headers of the connection, content-type, date, traceparent, user-agent, webhook-*, ce-* and x-sluice-*',
+    'must not name a header that Sluice sets: headers of the connection, content-encoding, content-range, content-type, date, traceparent, user-agent, webhook-*, ce-* and x-sluice-*',
   );
 }

@@ -54,6 +54,17 @@ describe('a compressed body', () => {
   });
 });
 
+test.each([
+  ['gzip, chunked', '415 unsupported_media_type'],
+  ['identity, chunked', '415 unsupported_media_type'],
+  ['chunked, gzip', '400 malformed_request'],
+  ['gzip', '400 malformed_request'],
+])('a body with Transfer-Encoding: %s is refused', async (coding, expected) => {
+  const headers = [JSON_BODY, 'Connection: close', `Transfer-Encoding: ${coding}`];
+  const answer = await send(`POST ${PACKAGES}`, headers, '2\r\n{}\r\n0\r\n\r\n');
+  expect(problemOf(answer)).toBe(expected);
+});
+
 describe('a body above the limit of its route', () => {
   /** Routes that take a list or a schema. All others take 16 KiB. */
   const LARGE = ['applyStream', 'subscribe', 'changeSubscription', 'acknowledgeEvents'];

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PROBLEMS } from '../core/problems/problems.ts';
-import { faultOfContentCoding } from '../http/content-coding.ts';
+import { faultOfCodings } from '../http/codings.ts';
 import { Refusal } from '../http/refusal.ts';
 import { traceIdOf, writeAuditLine } from './audit-line.ts';
 import { callerKey, type Identity, identityOf } from './auth/identity.ts';
@@ -167,8 +167,8 @@ function wellFormed(params: Readonly<Record<string, string>>): Record<string, st
 }
 
 /** Runs after authentication and the rate limit, and before the body is read. */
-async function refuseCompressedBody({ headers }: FastifyRequest): Promise<void> {
-  const fault = faultOfContentCoding(headers['content-encoding']);
+async function refuseCodedBody({ headers }: FastifyRequest): Promise<void> {
+  const fault = faultOfCodings(headers);
   if (fault !== undefined) throw new Refusal('unsupported_media_type', fault);
 }
 
@@ -187,7 +187,7 @@ export function registerRoutes(
       bodyLimit: bodyLimitOf(route),
       config: { cost: route.cost ?? 1 },
       // Fastify adds a HEAD route to each GET route. Neither of them reads a body.
-      ...(route.method === 'GET' ? {} : { preParsing: refuseCompressedBody }),
+      ...(route.method === 'GET' ? {} : { preParsing: refuseCodedBody }),
       handler: async (request, reply) => {
         const startedMs = performance.now();
         const gone = new AbortController();

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import { faultOfContentType } from '../../core/events/context-headers-cloudevent.ts';
-import { faultOfContentCoding } from '../../http/content-coding.ts';
+import { faultOfCodings } from '../../http/codings.ts';
 import type { EventRequest } from './admission.ts';
 import type { Answers } from './answers.ts';
 import { ITEM_OVERHEAD_BYTES } from './batches.ts';
@@ -16,8 +16,8 @@ const NEARLY_FULL = {
 };
 
 /**
- * Reads the body of an admitted request. Answers 413 or 503 if that fails, and 415 for unsupported content types and
- * compressed bodies.
+ * Reads the body of an admitted request. Answers 413 or 503 if that fails, and 415 for unsupported content types,
+ * compressed bodies, and transfer codings other than `chunked`.
  *
  * @param onBody called with the body and the number of budget bytes it must give back
  */
@@ -38,7 +38,7 @@ export function createBodyReceiver(options: {
   return (request, reply, startedMs, onBody) => {
     const { headers } = request;
     const detail = faultOfContentType(headers['content-type']);
-    const fault = detail === undefined ? faultOfContentCoding(headers['content-encoding']) : { detail };
+    const fault = detail === undefined ? faultOfCodings(headers) : { detail };
     if (fault !== undefined) return answers.sendProblem(reply, startedMs, 'unsupported_media_type', fault);
     if (memory.isFull()) return answers.sendProblem(reply, startedMs, 'overloaded', NEARLY_FULL);
     if (!budget.take(ITEM_OVERHEAD_BYTES)) return answers.sendProblem(reply, startedMs, 'overloaded');

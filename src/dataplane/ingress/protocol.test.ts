@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createLogger } from '../../telemetry/log.ts';
 import { createRegistry } from '../../telemetry/metrics.ts';
@@ -35,6 +36,9 @@ function exchange(bytes: string | Buffer, half = true): Promise<string> {
 const target = `/events/${store.tenant}/orders`;
 const key = `x-api-key: ${store.key}\r\n`;
 const statusOf = (answer: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 0);
+
+const eventBytes = (id: string, more = '') =>
+  `POST ${target} HTTP/1.1\r\nHost: x\r\n${key}webhook-id: ${id}\r\n${more}Content-Length: 2\r\n\r\nok`;
 
 describe('what is no proper HTTP', () => {
   test.each([
@@ -86,6 +90,39 @@ describe('what is no proper HTTP', () => {
     expect(store.stored).toEqual([]);
   });
 
+  test.each([
+    ['gzip, chunked', 415],
+    ['chunked, gzip', 400],
+    ['gzip\r\nTransfer-Encoding: chunked', 415],
+    ['identity, chunked', 415],
+  ])('Transfer-Encoding: %s is %i, and nothing is stored', async (coding, status) => {
+    const zipped = gzipSync('{}');
+    const head = `POST ${target} HTTP/1.1\r\nHost: x\r\n${key}Connection: close\r\nTransfer-Encoding: ${coding}\r\n\r\n`;
+    const chunk = [`${zipped.length.toString(16)}\r\n`, zipped, '\r\n0\r\n\r\n'].map(part => Buffer.from(part));
+    const answer = await exchange(Buffer.concat([Buffer.from(head), ...chunk]), false);
+    expect(statusOf(answer)).toBe(status);
+    expect(answer.toLowerCase()).toContain('content-type: application/problem+json');
+    expect(store.stored).toEqual([]);
+  });
+
+  test('a body whose end nobody could find is refused, and so is what follows', async () => {
+    const after = eventBytes('after');
+    const answer = await exchange(
+      `POST ${target} HTTP/1.1\r\nHost: x\r\n${key}Transfer-Encoding: gzip\r\n\r\n${after}`,
+      false,
+    );
+    // The parser notices with the first byte of the body. If the key is known, we have already answered by then.
+    expect([400, 415]).toContain(statusOf(answer));
+    expect(answer).not.toContain('after');
+    expect(store.stored).toEqual([]);
+  });
+
+  test('Transfer-Encoding: Chunked is taken in any case', async () => {
+    const chunked = `webhook-id: any-case\r\nConnection: close\r\nTransfer-Encoding: Chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n`;
+    expect(statusOf(await exchange(`POST ${target} HTTP/1.1\r\nHost: x\r\n${key}${chunked}`, false))).toBe(202);
+    expect(store.stored.splice(0).map(({ id }) => id)).toEqual(['any-case']);
+  });
+
   test('a sender that goes away in the middle of a body leaves nothing', async () => {
     await exchange(`POST ${target} HTTP/1.1\r\nHost: x\r\n${key}Content-Length: 9\r\n\r\nabc`);
     expect(store.stored).toEqual([]);
@@ -101,9 +138,6 @@ test('garbage behind a good request never takes the place of its answer', async 
   expect([0, 202]).toContain(statusOf(await answer));
   store.hold = undefined;
 });
-
-const eventBytes = (id: string, more = '') =>
-  `POST ${target} HTTP/1.1\r\nHost: x\r\n${key}webhook-id: ${id}\r\n${more}Content-Length: 2\r\n\r\nok`;
 
 test('100-continue and pipelining work', async () => {
   expect(await exchange(eventBytes('c', 'Expect: 100-continue\r\nConnection: close\r\n'))).toMatch(

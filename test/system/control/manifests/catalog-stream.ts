@@ -45,12 +45,12 @@ export const catalogStreamCases = [
   refuses(
     'forwarding the ingress key to partners',
     { contextHeaders: { forward: ['X-Api-Key'] } },
-    'must not name credentials or a header that Sluice sets: headers of the connection, content-type, date, traceparent, user-agent, webhook-*, ce-* and x-sluice-*',
+    'must not name credentials or a header that Sluice sets: headers of the connection, content-encoding, content-range, content-type, date, traceparent, user-agent, webhook-*, ce-* and x-sluice-*',
   ),
   refuses(
     'forwarding a signature',
     { contextHeaders: { forward: ['Webhook-Signature'] } },
-    'must not name credentials or a header that Sluice sets: headers of the connection, content-type, date, traceparent, user-agent, webhook-*, ce-* and x-sluice-*',
+    'must not name credentials or a header that Sluice sets: headers of the connection, content-encoding, content-range, content-type, date, traceparent, user-agent, webhook-*, ce-* and x-sluice-*',
   ),
   refuses(
     'a header name with a line break',
