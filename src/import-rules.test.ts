@@ -33,7 +33,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     `,
   },
   tls: { rooms: 'telemetry' },
-  http: { rooms: 'core/problems telemetry tls', packages: 'fastify' },
+  http: { rooms: 'core/delivery core/problems time telemetry tls', packages: 'fastify' },
   mail: { rooms: 'api core/ids', packages: 'nodemailer' },
   'kube/credentials': { rooms: '', packages: '@kubernetes/client-node js-yaml undici' },
   kube: { rooms: 'api api/kinds time telemetry kube/credentials', packages: 'undici' },
@@ -176,7 +176,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
   roles: {
     rooms: `
-      core/ids core/delivery time telemetry tls mail kube redis/connection redis plane hints accounts series
+      core/ids core/delivery time telemetry tls http mail kube redis/connection redis plane hints accounts series
       record part part/* config controller facade/objects facade dataplane/* dataplane
     `,
   },

@@ -72,6 +72,7 @@ async function main(config: Config): Promise<void> {
   );
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => shutdown.onSignal(signal));
   log.info({ roles: config.roles, opsPort: ops.port, version: VERSION }, 'sluice runs');
+  noteAddresses(config, log);
   await startRoles();
 
   async function startRoles(): Promise<void> {
@@ -96,6 +97,14 @@ async function main(config: Config): Promise<void> {
     log.info('stopped');
     process.exit(0);
   }
+}
+
+/** Logs that there are no limits by address, if a role could have them. */
+function noteAddresses({ roles, trustedProxies }: Config, log: Logger): void {
+  if (trustedProxies !== undefined || !roles.some(role => role === 'ingress' || role === 'facade')) return;
+  log.info(
+    'there are no limits by address, because SLUICE_TRUSTED_PROXIES is not set; set it to the networks of your proxies, or to none if clients connect directly',
+  );
 }
 
 function openRegistry(): Registry {

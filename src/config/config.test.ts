@@ -33,6 +33,8 @@ describe('configuration', () => {
       allowedNetworks: [],
       logLevel: 'info',
       queueMaxBytes: 1_073_741_824,
+      trustedProxies: undefined,
+      ingressRates: { perAddress: 50_000, perKey: 0, perWorkspace: 0 },
       namespace: undefined,
     });
     expect(config.rootKey).toHaveLength(32);
@@ -51,6 +53,14 @@ describe('configuration', () => {
       ingressPort: 0,
       rootKey: undefined,
     });
+  });
+
+  test.each([
+    ['', undefined],
+    ['none', []],
+    ['10.0.0.0/8, fd00::/8,192.0.2.7', ['10.0.0.0/8', 'fd00::/8', '192.0.2.7']],
+  ])('reads the trusted proxies %j', (text, proxies) => {
+    expect(readConfig(['ingress'], { SLUICE_TRUSTED_PROXIES: text }).trustedProxies).toEqual(proxies);
   });
 
   test('ignores the variables that Kubernetes sets for the Services of a namespace', () => {
@@ -121,6 +131,17 @@ describe('configuration', () => {
     [['ingress'], { SLUICE_OPS_PORT: 'x' }, 'SLUICE_OPS_PORT: '],
     [['ingress'], { SLUICE_LOG_LEVEL: 'loud' }, 'SLUICE_LOG_LEVEL: '],
     [['ingress'], { SLUICE_ALLOWED_NETWORKS: '10.0.0.0/33' }, 'SLUICE_ALLOWED_NETWORKS: must be CIDR networks'],
+    ...['10.0.0.0/33', 'proxy.example', 'none, 10.0.0.0/8', '10.0.0.0/8, 0.0.0.0/0', '::/0', 'true', '*'].map(
+      proxies =>
+        [
+          ['ingress'],
+          { SLUICE_TRUSTED_PROXIES: proxies },
+          'SLUICE_TRUSTED_PROXIES: must be the CIDR networks of your proxies separated by commas, such as 10.0.0.0/8',
+        ] as [string[], Record<string, string>, string],
+    ),
+    [['ingress'], { SLUICE_INGRESS_ADDRESS_LIMIT: '-1' }, 'SLUICE_INGRESS_ADDRESS_LIMIT: must be at least 0'],
+    [['ingress'], { SLUICE_INGRESS_KEY_LIMIT: 'many' }, 'SLUICE_INGRESS_KEY_LIMIT: must be a number'],
+    [['ingress'], { SLUICE_INGRESS_WORKSPACE_LIMIT: '0.5' }, 'SLUICE_INGRESS_WORKSPACE_LIMIT: must be a whole number'],
     [
       ['dispatcher'],
       { SLUICE_ROOT_KEY_FILE: join(folder, 'short.key') },

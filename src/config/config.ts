@@ -46,6 +46,14 @@ export interface Config {
   /** Undefined if no role requires it. */
   readonly oidc: OidcConfig | undefined;
   readonly allowedNetworks: readonly string[];
+  /** Networks of proxies whose X-Forwarded-For counts. Undefined if addresses aren't used at all. */
+  readonly trustedProxies: readonly string[] | undefined;
+  /** Events per second and replica of ingress. 0 means no limit. */
+  readonly ingressRates: {
+    readonly perAddress: number;
+    readonly perKey: number;
+    readonly perWorkspace: number;
+  };
   /** Undefined if there is no mail server. */
   readonly mail: MailConfig | undefined;
   readonly logLevel: (typeof LOG_LEVELS)[number];
@@ -117,6 +125,12 @@ export function readConfig(argv: readonly string[], env: Env): Config {
     rootKey,
     oidc,
     allowedNetworks: data.SLUICE_ALLOWED_NETWORKS,
+    trustedProxies: data.SLUICE_TRUSTED_PROXIES,
+    ingressRates: {
+      perAddress: data.SLUICE_INGRESS_ADDRESS_LIMIT,
+      perKey: data.SLUICE_INGRESS_KEY_LIMIT,
+      perWorkspace: data.SLUICE_INGRESS_WORKSPACE_LIMIT,
+    },
     mail: readMail(data),
     logLevel: data.SLUICE_LOG_LEVEL,
     queueMaxBytes: data.SLUICE_QUEUE_MAX_BYTES,

@@ -65,6 +65,14 @@ const list = z.string().transform(text =>
     .filter(each => each !== ''),
 );
 
+/** Events per second on a replica of ingress. */
+const eventRate = (fallback: number) => z.coerce.number().int().min(0).max(1_000_000).default(fallback);
+
+/** Checks a list of proxies. A network of all addresses would let clients choose their address. */
+function areProxies(networks: readonly string[]): boolean {
+  return networks.every(network => isNetwork(network) && !/\/0+$/.test(network));
+}
+
 /** Limits by resource. Numbers are accepted because YAML turns a quantity without a unit into one. */
 const QUOTA = z.record(
   z.string().min(1),
@@ -158,6 +166,25 @@ export const ENVIRONMENT = {
     .describe(
       'Comma-separated list of CIDR networks in which endpoints are allowed, in addition to public addresses. By default, endpoints can only use public addresses.',
     ),
+  SLUICE_TRUSTED_PROXIES: list
+    .transform(networks => (networks.length === 0 ? undefined : networks.join() === 'none' ? [] : networks))
+    .refine(networks => networks === undefined || areProxies(networks), {
+      message:
+        'must be the CIDR networks of your proxies separated by commas, such as 10.0.0.0/8 (but not /0, which is all addresses), or none if clients connect directly',
+    })
+    .optional()
+    .describe(
+      'Comma-separated list of CIDR networks of the proxies and load balancers in front of ingress and the facade. For connections from one of these, the address of the client is the rightmost one in X-Forwarded-For that is not in the list. Set to none if clients connect directly. If omitted, addresses are not used, and there are no limits by address.',
+    ),
+  SLUICE_INGRESS_ADDRESS_LIMIT: eventRate(50_000).describe(
+    'Number of events per second that a replica of ingress accepts from an address (or from a /64 network of IPv6). Looking up a key that is not known to be valid counts as 100 events unless the key is valid. Any more are rejected with 429. Requires SLUICE_TRUSTED_PROXIES. Set to 0 for no limit. Defaults to 50,000, which is more than a replica can store.',
+  ),
+  SLUICE_INGRESS_KEY_LIMIT: eventRate(0).describe(
+    'Number of events per second that a replica of ingress accepts with the same ingress key. Any more are rejected with 429. Sandbox requests are counted separately. Defaults to 0, which means no limit.',
+  ),
+  SLUICE_INGRESS_WORKSPACE_LIMIT: eventRate(0).describe(
+    'Number of events per second that a replica of ingress accepts for a workspace, across all of its keys and streams. Any more are rejected with 429. Sandbox requests are counted separately. Defaults to 0, which means no limit.',
+  ),
   SLUICE_SMTP_URL: z
     .string()
     .refine(isSmtpUrl, {

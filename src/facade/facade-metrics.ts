@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from '../telemetry/metrics.ts';
 import { TOKEN_REFUSALS, type TokenRefusal } from './auth/token-refusal.ts';
+import { CALL_LIMITS, type CallLimit } from './contract/rate-limit.ts';
 
 /** Event operations available to partners over REST. */
 const INBOX_OPERATIONS = ['skipped', 'acknowledged', 'pulled', 'replayed', 'recovered', 'tested'] as const;
@@ -16,6 +17,8 @@ export interface FacadeMetrics {
   /** Counts an answered call. @param route is the method and the path template, or `none` if no route matched */
   readonly answered: (route: string, status: number, seconds: number) => void;
   readonly refused: (reason: TokenRefusal) => void;
+  /** Counts a call refused because a limit has been reached. */
+  readonly limited: (limit: CallLimit) => void;
   readonly did: (operation: InboxOperation, events: number) => void;
 }
 
@@ -39,6 +42,12 @@ export function createFacadeMetrics(registry: Registry): FacadeMetrics {
     labelNames: ['reason'] as const,
     registers,
   });
+  const limited = new Counter({
+    name: 'sluice_facade_limited_total',
+    help: 'Number of requests rejected because all points were used up, by limit: address (of the client), caller, or account.',
+    labelNames: ['limit'] as const,
+    registers,
+  });
   const operations = new Counter({
     name: 'sluice_facade_inbox_events_total',
     help: 'Number of inbox events skipped, acknowledged, pulled, replayed, recovered, or sent as tests by partners.',
@@ -46,12 +55,14 @@ export function createFacadeMetrics(registry: Registry): FacadeMetrics {
     registers,
   });
   for (const reason of TOKEN_REFUSALS) refused.inc({ reason }, 0);
+  for (const limit of CALL_LIMITS) limited.inc({ limit }, 0);
   for (const operation of INBOX_OPERATIONS) operations.inc({ operation }, 0);
   return {
     enter: () => inFlight.inc(),
     leave: () => inFlight.dec(),
     answered: (route, status, seconds) => requestSeconds.observe({ route, status }, seconds),
     refused: reason => refused.inc({ reason }),
+    limited: limit => limited.inc({ limit }),
     did: (operation, events) => operations.inc({ operation }, events),
   };
 }

@@ -62,7 +62,8 @@ const HEADERS: Readonly<Record<number, ZodOpenApiResponseObject['headers']>> = {
   },
 };
 
-const SENT_AFTER_TOKEN = 'Absent if the answer was sent before the token has been checked.';
+const SENT_AFTER_TOKEN =
+  'Before the token has been checked, there is at most the item "address", which is the first one if calls are limited by address.';
 
 /** Definitions of the headers that tell callers about their rate limits. */
 export const RATE_LIMIT_HEADERS = {
@@ -82,8 +83,22 @@ export const RATE_LIMIT_REFERENCES = Object.fromEntries(
 /** Statuses that are only sent before the token has been checked. */
 const BEFORE_TOKEN: readonly number[] = [401, 408, 414, 417, 431];
 
-/** Ingress has no limits of this sort, its 429 are about quotas. */
-function headersOf(status: number, limited: boolean): ZodOpenApiResponseObject['headers'] {
+/** Headers of a 429 `rate_limited` of ingress, whose other answers don't have them. */
+export const REFUSED_LIMIT_HEADERS = {
+  'RateLimit-Policy': textHeader(
+    'Number of events (q) in w seconds of the limit that was reached, which is that of the address, key, or workspace, e.g. "key";q=500;w=1. Only sent with `rate_limited`.',
+  ),
+  RateLimit: textHeader(
+    'Events left (r) and seconds until all of them are back (t), e.g. "key";r=0;t=1. Only sent with `rate_limited`.',
+  ),
+};
+
+function headersOf(
+  status: number,
+  limited: boolean,
+  ofRefusal: ZodOpenApiResponseObject['headers'],
+): ZodOpenApiResponseObject['headers'] {
+  if (ofRefusal !== undefined) return status === 429 ? { ...HEADERS[status], ...ofRefusal } : HEADERS[status];
   return limited && !BEFORE_TOKEN.includes(status) ? { ...HEADERS[status], ...RATE_LIMIT_REFERENCES } : HEADERS[status];
 }
 
@@ -104,12 +119,18 @@ export interface ProblemResponses {
   readonly of: (problems: readonly ProblemCode[]) => NonNullable<ZodOpenApiOperationObject['responses']>;
 }
 
-/** Creates shared responses for all `problems` in a document. */
-export function createProblemResponses(problems: Iterable<ProblemCode>): ProblemResponses {
+/**
+ * Creates shared responses for all `problems` in a document. By default, answers have the headers of the facade that
+ * tell callers about their limits. With `ofRefusal`, only a 429 has headers of this sort, namely these.
+ */
+export function createProblemResponses(
+  problems: Iterable<ProblemCode>,
+  ofRefusal?: ZodOpenApiResponseObject['headers'],
+): ProblemResponses {
   const codesOfAll = new Set(problems);
   const all = new Map(byStatus([...codesOfAll]));
   const shared = [...all].map(([status, codes]) => {
-    const headers = headersOf(status, codesOfAll.has('rate_limited'));
+    const headers = headersOf(status, codesOfAll.has('rate_limited'), ofRefusal);
     const content = { [PROBLEM_CONTENT_TYPE]: { schema: ProblemSchema } };
     return [
       NAMES[status] as string,

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import helmet from '@fastify/helmet';
 import underPressure from '@fastify/under-pressure';
 import type { FastifyInstance } from 'fastify';
+import type { ClientAddress } from '../http/client-address.ts';
 import { sendProblem } from '../http/problem-answers.ts';
 import { Refusal, type RefusalFacts } from '../http/refusal.ts';
 import { createHttpServer, type HttpLimits, type HttpServer } from '../http/server.ts';
@@ -10,7 +11,7 @@ import type { Certificate } from '../tls/served-certificate.ts';
 import { type AuthenticationOptions, registerAuthentication } from './auth/authentication.ts';
 import { createErrorHandler } from './contract/error-handler.ts';
 import { parseJsonBody } from './contract/json-body.ts';
-import { registerRateLimit } from './contract/rate-limit.ts';
+import { registerAddressLimit, registerRateLimit } from './contract/rate-limit.ts';
 import { BODY_BYTES } from './contract/route.ts';
 import type { FacadeMetrics } from './facade-metrics.ts';
 import type { Facade } from './objects/facade.ts';
@@ -24,6 +25,8 @@ export interface FacadeLimits extends HttpLimits {
   readonly pointsPerMinute: number;
   /** Points per minute that all callers of an account can use together on this replica. */
   readonly accountPointsPerMinute: number;
+  /** Points per minute that an address can use on this replica. Each call costs 1 point. */
+  readonly addressPointsPerMinute: number;
   /** Event loop delay in milliseconds above which calls are answered with 503. */
   readonly eventLoopDelayMs: number;
 }
@@ -37,6 +40,7 @@ const FACADE_LIMITS: FacadeLimits = {
   drainTimeoutMs: 10_000,
   pointsPerMinute: 6_000,
   accountPointsPerMinute: 30_000,
+  addressPointsPerMinute: 60_000,
   eventLoopDelayMs: 1_000,
 };
 
@@ -60,12 +64,22 @@ export function createFacadeServer(options: {
   tracing?: Tracing | undefined;
   /** Serves HTTPS instead of HTTP. */
   certificate?: Certificate | undefined;
+  /** Limits the calls of each address. If omitted, there is no such limit. */
+  addressOf?: ClientAddress | undefined;
   /** Program version, shown in the reference. */
   version: string;
   limits?: Partial<FacadeLimits>;
 }): FacadeServer {
-  const { facade, metrics, tracing } = options;
+  const { facade, metrics, tracing, addressOf } = options;
   const limits = { ...FACADE_LIMITS, ...options.limits };
+  const rates = {
+    limits: {
+      perAddress: limits.addressPointsPerMinute,
+      perCaller: limits.pointsPerMinute,
+      perAccount: limits.accountPointsPerMinute,
+    },
+    onRefused: metrics.limited,
+  };
   const server = createHttpServer({
     limits,
     tracing,
@@ -84,6 +98,7 @@ export function createFacadeServer(options: {
   });
   const { app } = server;
   observe(server, metrics);
+  if (addressOf !== undefined) registerAddressLimit(app, { ...rates, addressOf });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_request: unknown, bytes: Buffer) =>
     parseJsonBody(bytes),
@@ -105,8 +120,7 @@ export function createFacadeServer(options: {
   /** Authentication and the rate limit run in this order for every `/waas` request, before the body is read. */
   async function registerScope(scope: FastifyInstance): Promise<void> {
     await registerAuthentication(scope, { onRefused: metrics.refused, ...options.authentication });
-    const { pointsPerMinute: perCaller, accountPointsPerMinute: perAccount } = limits;
-    const rateLimit = registerRateLimit(scope, { perCaller, perAccount });
+    const rateLimit = registerRateLimit(scope, rates);
     scope.setNotFoundHandler(server.answerUnrouted);
     registerRoutes(scope, ROUTES, facade, rateLimit);
   }

@@ -6,6 +6,7 @@ import { countOperations } from '../facade/counted-operations.ts';
 import { createFacadeMetrics } from '../facade/facade-metrics.ts';
 import { createFacade } from '../facade/objects/facade.ts';
 import { createFacadeServer } from '../facade/server.ts';
+import { createClientAddress } from '../http/client-address.ts';
 import { facadeProbe } from '../kube/access/policy-probes.ts';
 import { FACADE_RULES } from '../kube/access/rights.ts';
 import { connect } from '../kube/client.ts';
@@ -49,6 +50,7 @@ export async function startFacade(parts: Parts): Promise<Running> {
     metrics,
     tracing,
     certificate: config.facadeCertificate?.first,
+    addressOf: config.trustedProxies && createClientAddress(config.trustedProxies),
     version: VERSION,
   });
   const host = await anyAddress();

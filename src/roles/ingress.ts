@@ -4,6 +4,7 @@ import { createIngress } from '../dataplane/ingress/server.ts';
 import { createPartIngestion } from '../dataplane/part-ingestion.ts';
 import { createSandboxDesk } from '../dataplane/sandbox/desk.ts';
 import { createHintIndex } from '../hints/hints.ts';
+import { createClientAddress } from '../http/client-address.ts';
 import { anyAddress, listenAt } from './listening.ts';
 import { type Parts, type Running } from './parts.ts';
 import { followServedCertificate } from './served-tls.ts';
@@ -18,6 +19,8 @@ export async function startIngress(parts: Parts): Promise<Running> {
   const ingress = createIngress({
     store: createPartIngestion({ redis, nowMs, alarm, onRouted: createPartIngressMetrics(registry) }),
     addRoutes: createSandboxRoutes(sandbox),
+    addressOf: config.trustedProxies && createClientAddress(config.trustedProxies),
+    rates: config.ingressRates,
     askMasters: redis.callAll,
     registry,
     tracing,

@@ -48,3 +48,14 @@ test('keys in use stay in memory, and others are forgotten', () => {
   }
   expect(stateOf('old', 1).left).toBe(60);
 });
+
+test('points can be given back, up to the capacity', () => {
+  const { take, give, stateOf } = create(60);
+  expect(take('ada', 50)).toBe(true);
+  give('ada', 20);
+  expect(stateOf('ada', 1).left).toBe(30);
+  give('ada', 1_000);
+  expect(stateOf('ada', 1).left).toBe(60);
+  give('eve', 1_000);
+  expect(stateOf('eve', 1).left).toBe(60);
+});

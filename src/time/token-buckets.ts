@@ -1,3 +1,5 @@
+import { createRecentMap } from './recent-map.ts';
+
 /** Remaining points of a key. Times are whole seconds, rounded up. */
 export interface BucketState {
   /** Points left, rounded down. */
@@ -12,6 +14,8 @@ export interface BucketState {
 export interface TokenBuckets {
   /** Takes `cost` points, or returns false without taking any. Does not allocate for keys that are in memory. */
   readonly take: (key: string, cost: number) => boolean;
+  /** Returns points that were taken. Does nothing for keys that are no longer in memory. */
+  readonly give: (key: string, points: number) => void;
   readonly stateOf: (key: string, cost: number) => BucketState;
 }
 
@@ -34,22 +38,17 @@ export function createTokenBuckets(options: {
 }): TokenBuckets {
   const { capacity, refillMs, entries, nowMs } = options;
   const perMs = capacity / refillMs;
-  // Two generations rather than an exact order, since moving a key to the end of a map on each use would cost more.
-  let recent = new Map<string, Bucket>();
-  let older = new Map<string, Bucket>();
+  const buckets = createRecentMap<Bucket>(entries);
 
-  function keep(key: string, bucket: Bucket): Bucket {
-    if (recent.size >= entries) {
-      older = recent;
-      recent = new Map();
-    }
-    recent.set(key, bucket);
+  function start(key: string, now: number): Bucket {
+    const bucket = { points: capacity, atMs: now };
+    buckets.set(key, bucket);
     return bucket;
   }
 
   function refilled(key: string): Bucket {
     const now = nowMs();
-    const bucket = recent.get(key) ?? keep(key, older.get(key) ?? { points: capacity, atMs: now });
+    const bucket = buckets.get(key) ?? start(key, now);
     bucket.points = Math.min(capacity, bucket.points + (now - bucket.atMs) * perMs);
     bucket.atMs = now;
     return bucket;
@@ -64,6 +63,10 @@ export function createTokenBuckets(options: {
       if (bucket.points < price) return false;
       bucket.points -= price;
       return true;
+    },
+    give(key, points) {
+      const bucket = buckets.get(key);
+      if (bucket !== undefined) bucket.points = Math.min(capacity, bucket.points + points);
     },
     stateOf(key, cost) {
       const { points } = refilled(key);

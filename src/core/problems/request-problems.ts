@@ -129,6 +129,6 @@ export const REQUEST_PROBLEMS = {
     status: 429,
     title: 'Too many requests',
     remedy:
-      'Wait for the number of seconds in Retry-After, and then retry. The headers RateLimit and RateLimit-Policy contain your remaining points and the limits.',
+      'Wait for the number of seconds in Retry-After, and then retry. The headers RateLimit and RateLimit-Policy contain your remaining points and the limits. You can safely send an event again with the same id.',
   },
 } as const satisfies Readonly<Record<string, ProblemKind>>;

@@ -1,7 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { hashIngressKey } from '../../core/ids/ingress-key.ts';
 import { MOST_PARAMETERS, queryPieces } from '../../http/query-pieces.ts';
+import type { RefusalFacts } from '../../http/refusal.ts';
 import type { Answers } from './answers.ts';
+import type { Doors } from './doors.ts';
 import { readIngressKey } from './ingress-key.ts';
 import type { KeyChecks } from './key-checks.ts';
 import type { KnownQueue, QueueCache } from './queue-cache.ts';
@@ -16,6 +18,9 @@ export interface EventParams {
 
 export type EventRequest = FastifyRequest<{ Params: EventParams }>;
 
+/** Request of any route that requires a key. */
+type KeyedRequest = FastifyRequest<{ Params: { tenant: string } }>;
+
 const TENANT_ID = /^ten_[0-9a-hjkmnp-tv-z]{20}$/;
 const QUEUE_NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 
@@ -27,8 +32,8 @@ export interface Admission {
    */
   readonly checkPath: (request: EventRequest, reply: FastifyReply, startedMs: number) => boolean;
   /**
-   * Checks the key and then the queue, answering 401, 503, 404, or 409 in this order. The key comes first so that
-   * callers without one can't find out which queues exist. Once both checks have passed, `proceed` is called with the
+   * Checks the address, the key, and then the queue, answering 429, 401, 503, 429, 404, or 409 in this order. The key
+   * comes before the queue so that callers without one can't find out which queues exist. Once both checks have passed, `proceed` is called with the
    * queue and whether it was read for this request.
    */
   readonly admit: (
@@ -37,28 +42,58 @@ export interface Admission {
     startedMs: number,
     proceed: (known: KnownQueue, fresh: boolean) => void,
   ) => void;
-  /** Only checks the key. Used by routes without a queue. Answers 401 or 503 on failure. */
+  /** Only checks the key. Used by routes without a queue. Answers 429, 401, or 503 on failure. */
   readonly admitKey: (request: EventRequest, reply: FastifyReply, startedMs: number, proceed: () => void) => void;
 }
 
 export function createAdmission(options: {
+  doors: Doors;
   keys: KeyChecks;
   queues: QueueCache;
   answers: Answers;
   /** Answers a request after its handler has thrown an error. */
   onError: (reply: FastifyReply, startedMs: number, error: unknown) => void;
 }): Admission {
-  const { keys, queues, answers, onError } = options;
+  const { doors, keys, queues, answers, onError } = options;
+
+  /**
+   * Returns the name of the key in the cache. Answers 429 if the address has no points left, and 401 if there is no
+   * key or a wrong one, and then returns undefined.
+   */
+  function identify(request: KeyedRequest, reply: FastifyReply, startedMs: number): string | undefined {
+    const key = readIngressKey(request.headers);
+    const name = key === undefined ? undefined : request.params.tenant + hashIngressKey(key);
+    const standing = name === undefined ? undefined : keys.standingOf(name);
+    const pass = standing === 'unknown' ? doors.passLookup : doors.passAddress;
+    if (!letIn(reply, startedMs, pass(request.raw))) return undefined;
+    if (name !== undefined && standing !== 'wrong') return name;
+    refuseKey(reply, startedMs, name === undefined ? undefined : 'invalid_token');
+    return undefined;
+  }
+
+  /** Returns true unless there are facts of a refusal, and sends these otherwise. */
+  function letIn(reply: FastifyReply, startedMs: number, refused: RefusalFacts | undefined): boolean {
+    if (refused !== undefined) answers.sendProblem(reply, startedMs, 'rate_limited', refused);
+    return refused === undefined;
+  }
 
   async function ask(
     request: EventRequest,
     reply: FastifyReply,
     startedMs: number,
-    sha256: string,
+    name: string,
+    proceed: (known: KnownQueue, fresh: boolean) => void,
+  ): Promise<void> {
+    if (await checkKey(request, reply, startedMs, name)) await askForQueue(request, reply, startedMs, proceed);
+  }
+
+  async function askForQueue(
+    request: EventRequest,
+    reply: FastifyReply,
+    startedMs: number,
     proceed: (known: KnownQueue, fresh: boolean) => void,
   ): Promise<void> {
     const { tenant, queue } = request.params;
-    if (!(await checkKey(tenant, reply, startedMs, sha256))) return;
     const known = await queues.read(tenant, queue);
     if (known === 'unavailable') return answers.sendProblem(reply, startedMs, 'unavailable');
     if (known === null) return answers.sendProblem(reply, startedMs, 'unknown_queue');
@@ -66,12 +101,24 @@ export function createAdmission(options: {
     proceed(known, true);
   }
 
-  /** Returns true if the key is valid, and sends the answer otherwise. */
-  async function checkKey(tenant: string, reply: FastifyReply, startedMs: number, sha256: string): Promise<boolean> {
-    const valid = keys.isKnown(tenant, sha256) || (await keys.check(tenant, sha256));
-    if (valid === 'unavailable') answers.sendProblem(reply, startedMs, 'unavailable');
-    else if (!valid) refuseKey(reply, startedMs, 'invalid_token');
-    return valid === true;
+  /** Returns true if the key is valid and has points left, and sends the answer otherwise. */
+  async function checkKey(
+    request: KeyedRequest,
+    reply: FastifyReply,
+    startedMs: number,
+    name: string,
+  ): Promise<boolean> {
+    const { tenant } = request.params;
+    const standing = keys.standingOf(name);
+    const valid = standing === 'valid' || (await keys.check(tenant, name));
+    if (valid === false) {
+      refuseKey(reply, startedMs, 'invalid_token');
+      return false;
+    }
+    if (standing === 'unknown') doors.giveBackLookup(request.raw);
+    if (valid === true) return letIn(reply, startedMs, doors.passSender(name, tenant));
+    answers.sendProblem(reply, startedMs, 'unavailable');
+    return false;
   }
 
   function refuseKey(reply: FastifyReply, startedMs: number, error?: 'invalid_token'): void {
@@ -107,20 +154,22 @@ export function createAdmission(options: {
       return true;
     },
     admit(request, reply, startedMs, proceed) {
-      const key = readIngressKey(request.headers);
-      if (key === undefined) return refuseKey(reply, startedMs);
-      const { tenant, queue } = request.params;
-      const sha256 = hashIngressKey(key);
-      if (keys.isKnown(tenant, sha256)) {
-        const known = queues.peek(tenant, queue);
-        if (known !== undefined) return proceed(known, false);
+      const name = identify(request, reply, startedMs);
+      if (name === undefined) return;
+      if (keys.standingOf(name) !== 'valid') {
+        ask(request, reply, startedMs, name, proceed).catch((error: unknown) => onError(reply, startedMs, error));
+        return;
       }
-      ask(request, reply, startedMs, sha256, proceed).catch((error: unknown) => onError(reply, startedMs, error));
+      const { tenant, queue } = request.params;
+      if (!letIn(reply, startedMs, doors.passSender(name, tenant))) return;
+      const known = queues.peek(tenant, queue);
+      if (known !== undefined) proceed(known, false);
+      else askForQueue(request, reply, startedMs, proceed).catch((error: unknown) => onError(reply, startedMs, error));
     },
     admitKey(request, reply, startedMs, proceed) {
-      const key = readIngressKey(request.headers);
-      if (key === undefined) return refuseKey(reply, startedMs);
-      checkKey(request.params.tenant, reply, startedMs, hashIngressKey(key)).then(
+      const name = identify(request, reply, startedMs);
+      if (name === undefined) return;
+      checkKey(request, reply, startedMs, name).then(
         valid => {
           if (valid) proceed();
         },

@@ -1,6 +1,7 @@
 import { Counter, Gauge, type Registry } from '../../telemetry/metrics.ts';
 import { createPlainHistogram } from '../../telemetry/plain-histogram.ts';
 import { createTally } from '../../telemetry/tally.ts';
+import { DOOR_LIMITS, type DoorLimit } from './doors.ts';
 
 /** Possible results of storing an event. */
 export const EVENT_RESULTS = [
@@ -23,6 +24,8 @@ export interface IngressMetrics {
    * the answer was sent.
    */
   readonly countRequest: (status: number, durationMs: number) => void;
+  /** Counts a request refused by a limit, also one of the sandbox. */
+  readonly countLimited: (limit: DoorLimit) => void;
   readonly countEvent: (result: EventResult) => void;
   /** Registers the number of bytes held in memory, along with the limit. The function will be called at each scrape. */
   readonly observeHeld: (heldBytes: () => number, limitBytes: number) => void;
@@ -51,6 +54,13 @@ export function createIngressMetrics(registry: Registry): IngressMetrics {
     },
   });
   for (const result of EVENT_RESULTS) stored.inc({ result }, 0);
+  const limited = new Counter({
+    name: 'sluice_ingress_limited_total',
+    help: 'Number of requests rejected because a limit of events per second was reached, including those of the sandbox, by limit: address (of the client), key, or workspace.',
+    labelNames: ['limit'] as const,
+    registers: [registry],
+  });
+  for (const limit of DOOR_LIMITS) limited.inc({ limit }, 0);
   const duration = createPlainHistogram({
     name: 'sluice_ingress_request_duration_seconds',
     help: 'Request duration in seconds, from reading the headers until the response has been written.',
@@ -83,6 +93,7 @@ export function createIngressMetrics(registry: Registry): IngressMetrics {
       requests.add(status);
       duration.observe(durationMs / 1_000);
     },
+    countLimited: limit => limited.inc({ limit }),
     countEvent: events.add,
     observeHeld(heldBytes, limitBytes) {
       held = heldBytes;

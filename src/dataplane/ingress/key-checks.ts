@@ -4,38 +4,67 @@ import { createSingleFlight } from '../../time/single-flight.ts';
 import type { IngressLimits } from './limits.ts';
 import type { IngressStore } from './store.ts';
 
-/** KeyChecks is a cache of valid ingress keys. Entries are identified by workspace and the hex SHA-256 of the key. */
+/**
+ * What is known of a key: that it was valid within the last `keyTtlMs` or wrong within the last `wrongKeyTtlMs`, that
+ * the store is being asked, or nothing.
+ */
+export type KeyStanding = 'valid' | 'wrong' | 'asked' | 'unknown';
+
+/** KeyChecks is a cache of ingress keys, which are identified by their workspace and the hex SHA-256 of the key. */
 export interface KeyChecks {
-  /** Returns true if the key was found valid within the last `keyTtlMs`. If not, it must be checked in the store. */
-  readonly isKnown: (tenant: string, sha256: string) => boolean;
-  readonly check: (tenant: string, sha256: string) => Promise<boolean | 'unavailable'>;
+  /** @param name workspace followed by the SHA-256 */
+  readonly standingOf: (name: string) => KeyStanding;
+  readonly check: (tenant: string, name: string) => Promise<boolean | 'unavailable'>;
 }
 
 /**
- * Creates a cache of valid keys. Invalid ones are never cached, so a new key works immediately. Removed keys may still
- * be accepted for up to `keyTtlMs`.
+ * Creates the cache. Removed keys may still be accepted for up to `keyTtlMs`. A key that was used before it existed may
+ * still be refused for up to `wrongKeyTtlMs`, while one that wasn't works immediately.
  */
 export function createKeyChecks(options: {
   checkKey: IngressStore['checkKey'];
   limits: IngressLimits;
   nowMs: () => number;
+  /** Monotonic clock in milliseconds, so that a wrong key isn't remembered for longer if the clock is set. */
+  monotonicMs: () => number;
   onFailure: (operation: string, error: unknown) => void;
 }): KeyChecks {
-  const { checkKey, limits, nowMs, onFailure } = options;
-  const valid = createExpiringMap<true>({ ttlMs: limits.keyTtlMs, entries: limits.cacheEntries, nowMs });
+  const { checkKey, limits, nowMs, monotonicMs, onFailure } = options;
+  const { cacheEntries: entries, keyTtlMs, wrongKeyTtlMs } = limits;
+  const valid = createExpiringMap<true>({ ttlMs: keyTtlMs, entries, nowMs });
+  const wrong = createExpiringMap<true>({ ttlMs: wrongKeyTtlMs, entries, nowMs: monotonicMs });
+  const asked = new Map<string, number>();
   const readFresh = createSingleFlight<boolean | 'unavailable'>();
 
+  function count(name: string, change: 1 | -1): void {
+    const running = (asked.get(name) ?? 0) + change;
+    if (running === 0) asked.delete(name);
+    else asked.set(name, running);
+  }
+
   return {
-    isKnown: (tenant, sha256) => valid.get(tenant + sha256) === true,
-    async check(tenant, sha256) {
-      const key = tenant + sha256;
+    standingOf(name) {
+      if (valid.get(name) === true) return 'valid';
+      if (wrong.get(name) === true) return 'wrong';
+      return asked.has(name) ? 'asked' : 'unknown';
+    },
+    async check(tenant, name) {
+      const sha256 = name.slice(tenant.length);
+      count(name, 1);
       try {
-        const answer = await readFresh(key, () => withDeadline(limits.ingestTimeoutMs, () => checkKey(tenant, sha256)));
-        if (answer === true) valid.set(key, true);
+        const answer = await readFresh(name, () =>
+          withDeadline(limits.ingestTimeoutMs, () => checkKey(tenant, sha256)),
+        );
+        if (answer === true) {
+          valid.set(name, true);
+          wrong.delete(name);
+        } else if (answer === false) wrong.set(name, true);
         return answer;
       } catch (error) {
         onFailure('checkKey', error);
         return 'unavailable';
+      } finally {
+        count(name, -1);
       }
     },
   };

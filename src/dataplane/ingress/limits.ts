@@ -26,9 +26,11 @@ export interface IngressLimits extends HttpLimits {
   readonly memoryGoOnRatio: number;
   /** How long a valid key is cached. */
   readonly keyTtlMs: number;
+  /** How long a wrong key is remembered, and refused without asking the store. */
+  readonly wrongKeyTtlMs: number;
   /** How long a queue configuration is cached. See queue-cache.ts. */
   readonly queueTtlMs: number;
-  /** Maximum number of cached keys. The same limit applies to queues. */
+  /** Maximum number of cached keys. The same limit applies to wrong keys, and to queues. */
   readonly cacheEntries: number;
 }
 
@@ -44,6 +46,7 @@ export const INGRESS_LIMITS: IngressLimits = {
   memoryStopRatio: 0.85,
   memoryGoOnRatio: 0.8,
   keyTtlMs: 5_000,
+  wrongKeyTtlMs: 1_000,
   queueTtlMs: 1_000,
   cacheEntries: 10_000,
   headerBytes: 16 * 1024,

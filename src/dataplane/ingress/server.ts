@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify';
+import type { ClientAddress } from '../../http/client-address.ts';
 import { serveOpenApi } from '../../http/openapi-document.ts';
 import type { RefusalFacts } from '../../http/refusal.ts';
 import { createHttpServer, type HttpServer } from '../../http/server.ts';
@@ -10,6 +11,7 @@ import type { Certificate } from '../../tls/served-certificate.ts';
 import { createAdmission } from './admission.ts';
 import { createAnswers } from './answers.ts';
 import { createBatches } from './batches.ts';
+import { createDoors, type DoorRates, type Doors } from './doors.ts';
 import { createEventRoute } from './event-route.ts';
 import { createFailureLog } from './failures.ts';
 import { createIngressMetrics } from './ingress-metrics.ts';
@@ -30,6 +32,7 @@ export interface SharedByRoutes {
   readonly registry: Registry;
   readonly limits: IngressLimits;
   readonly keys: KeyChecks;
+  readonly doors: Doors;
   readonly queues: QueueCache;
   readonly memory: MemoryStop;
   readonly nowMs: () => number;
@@ -53,9 +56,17 @@ interface IngressOptions {
   /** Optional. Adds more routes, such as those of the sandbox. */
   readonly addRoutes?: AddRoutes;
   readonly limits?: Partial<IngressLimits>;
+  /** Returns the client's address. If omitted, there is no limit by address. */
+  readonly addressOf?: ClientAddress | undefined;
+  /** Events per second. By default, there are no limits. */
+  readonly rates?: DoorRates;
   /** Wall clock in milliseconds, used to expire cache entries. */
   readonly nowMs?: () => number;
+  /** Monotonic clock in milliseconds, used for limits. */
+  readonly monotonicMs?: () => number;
 }
+
+const UNLIMITED: DoorRates = { perAddress: 0, perKey: 0, perWorkspace: 0 };
 
 /** Answer for browsers visiting the root path. */
 const AT_THE_ROOT =
@@ -63,7 +74,7 @@ const AT_THE_ROOT =
 
 /** Creates the HTTP server with the route `POST /events/{tenant}/{queue}` and those that are added. */
 export function createIngress(options: IngressOptions): Ingress {
-  const { log, registry, tracing, nowMs = Date.now } = options;
+  const { log, registry, tracing, addressOf, nowMs = Date.now, monotonicMs = () => performance.now() } = options;
   const limits: IngressLimits = { ...INGRESS_LIMITS, ...options.limits };
   const metrics = createIngressMetrics(registry);
   const answers = createAnswers(metrics, () => server.isDraining());
@@ -93,8 +104,10 @@ export function createIngress(options: IngressOptions): Ingress {
   for (const method of app.supportedMethods) app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
 
   const memory = createMemoryStop({ askMasters: options.askMasters, limits, log, onFailure });
-  const { batches, ...production } = createIntake(options.store, { limits, nowMs, onFailure });
-  const shared = { ...production, memory, limits, onError };
+  const { batches, ...production } = createIntake(options.store, { limits, nowMs, monotonicMs, onFailure });
+  const { rates = UNLIMITED } = options;
+  const doors = createDoors({ rates, addressOf, nowMs: monotonicMs, onRefused: metrics.countLimited });
+  const shared = { ...production, doors, memory, limits, onError };
   const budget = createByteBudget(limits.heldBytes);
   metrics.observeHeld(budget.held, limits.heldBytes);
   const admission = createAdmission({ ...shared, answers });
@@ -119,7 +132,12 @@ export function createIngress(options: IngressOptions): Ingress {
 /** Creates the key and queue caches as well as the batches, all backed by the same store. */
 function createIntake(
   store: IngressStore,
-  options: { limits: IngressLimits; nowMs: () => number; onFailure: ReturnType<typeof createFailureLog> },
+  options: {
+    limits: IngressLimits;
+    nowMs: () => number;
+    monotonicMs: () => number;
+    onFailure: ReturnType<typeof createFailureLog>;
+  },
 ) {
   return {
     keys: createKeyChecks({ ...options, checkKey: (tenant, sha256) => store.checkKey(tenant, sha256) }),

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import {
   ACCOUNT,
   CATALOG,
@@ -66,6 +66,7 @@ test('429 says when to come again, and keeps Retry-After', async () => {
   expect(problemOf(refused)).toBe('429 rate_limited');
   expect(leftOf(refused)).toEqual({ caller: '0/1' });
   expect(refused.headers['ratelimit']).toBe(`"caller";r=0;t=${refused.headers['retry-after']}`);
+  expect(await facade.registry.metrics()).toContain('sluice_facade_limited_total{limit="caller"} 1');
   expect(leftOf(await call(`GET ${CATALOG}`, [], '', 'eve'))).toMatchObject({ caller: '0/1' });
 });
 
@@ -120,4 +121,40 @@ test('a caller without access takes no points of the account', async () => {
     expect(problemOf(refused)).toBe('403 forbidden');
     expect(leftOf(refused)).toEqual({ caller: `${1_000 - calls}/1000` });
   }
+});
+
+describe('with trusted proxies', () => {
+  const from = (address: string) => `X-Forwarded-For: 198.51.100.1, ${address}`;
+  const bare = async (line: string, address: string) =>
+    exchange(facade.port, [`${line} HTTP/1.1`, 'Host: x', from(address), '', ''].join('\r\n'));
+
+  test('an address without points is refused before its token is looked at, and others are not', async () => {
+    facade = await facades.start({ eventLoopDelayMs: 0, addressPointsPerMinute: 4 }, undefined, ['127.0.0.1']);
+    for (const [line, expected] of [
+      [`GET ${CATALOG}`, '401 missing_token'],
+      ['GET /waas/nothing', '401 missing_token'],
+      ['GET /nothing', '404 not_found'],
+    ] as const) {
+      expect(problemOf(await bare(line, '203.0.113.9'))).toBe(expected);
+    }
+    expect((await bare('GET /openapi.json', '203.0.113.9')).status).toBe(200);
+    const valid = await call(`GET ${CATALOG}`, [from('203.0.113.9')]);
+    for (const refused of [valid, await bare('GET /docs', '203.0.113.9'), await bare('GET /', '203.0.113.9')]) {
+      expect(problemOf(refused)).toBe('429 rate_limited');
+      expect(leftOf(refused)).toEqual({ address: '0/4' });
+      expect(refused.body).toContain('The call costs 1 of the 4 points that the address has in 60 s, and 0 are left.');
+      expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+      expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(15);
+    }
+    const other = await call(`GET ${CATALOG}`, [from('203.0.113.10')]);
+    expect(other.status).toBe(200);
+    expect(leftOf(other)).toEqual({ address: '3/4', caller: '5999/6000', account: '29999/30000' });
+    expect(await facade.registry.metrics()).toContain('sluice_facade_limited_total{limit="address"} 3');
+  });
+
+  test('the header of a connection that is not from a proxy does not count', async () => {
+    facade = await facades.start({ eventLoopDelayMs: 0, addressPointsPerMinute: 1 }, undefined, []);
+    expect(problemOf(await bare(`GET ${CATALOG}`, '203.0.113.9'))).toBe('401 missing_token');
+    expect(problemOf(await bare(`GET ${CATALOG}`, '203.0.113.10'))).toBe('429 rate_limited');
+  });
 });

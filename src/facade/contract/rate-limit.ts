@@ -1,12 +1,18 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { ClientAddress } from '../../http/client-address.ts';
+import { detailOfLimit, limitItem, policyItem, type Quota } from '../../http/rate-limit-fields.ts';
 import { Refusal } from '../../http/refusal.ts';
 import { createTokenBuckets } from '../../time/token-buckets.ts';
 import { callerKey, identityOf } from '../auth/identity.ts';
 import type { CallCost } from './route.ts';
 
 const WINDOW_SECONDS = 60;
-/** Number of callers, and of accounts, whose buckets are kept in memory. */
+/** Number of callers, of accounts, and of addresses, whose buckets are kept in memory. */
 const ENTRIES = 10_000;
+
+/** Limits of the facade. Refused calls are counted by limit. */
+export const CALL_LIMITS = ['address', 'caller', 'account'] as const;
+export type CallLimit = (typeof CALL_LIMITS)[number];
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -17,6 +23,8 @@ declare module 'fastify' {
 
 /** Points per minute on this replica. */
 export interface PointLimits {
+  /** Each call costs 1 of these, since they only pay for what happens before the caller is known. */
+  readonly perAddress: number;
   readonly perCaller: number;
   /** Shared by all callers of an account, whichever of its workspaces they call. */
   readonly perAccount: number;
@@ -33,32 +41,51 @@ export interface RateLimit {
 }
 
 /**
+ * Limits the calls of each address, whatever their path. Must be called before anything else, so that these calls are
+ * refused before their token is checked. Answers have the same fields as those of `registerRateLimit`, which begin with
+ * `"address"`.
+ */
+export function registerAddressLimit(app: FastifyInstance, options: Options & { addressOf: ClientAddress }): void {
+  const { addressOf, limits, onRefused } = options;
+  const charge = createCharge('address', limits.perAddress, onRefused);
+  app.addHook('onRequest', async (request, reply) => charge(reply, addressOf(request.raw), 1));
+}
+
+/**
  * Limits the calls of each caller in a scope, including those without a route. Must be called after authentication has
  * been registered. Points come back evenly. Answers have the fields `RateLimit-Policy`
  * (`"caller";q=<points>;w=<seconds>`) and `RateLimit` (`"caller";r=<points left>;t=<seconds until all are back>`) of
  * draft-ietf-httpapi-ratelimit-headers, followed by the same for `"account"` once an account has been charged. Calls
  * beyond a limit cause a Refusal 429 `rate_limited` with Retry-After.
  */
-export function registerRateLimit(scope: FastifyInstance, limits: PointLimits): RateLimit {
-  const chargeCaller = createCharge('caller', limits.perCaller);
-  const chargeAccount = createCharge('account', limits.perAccount);
-  scope.addHook('onRequest', async (request, reply) => chargeCaller(request, reply, callerKey(identityOf(request))));
-  return { chargeAccount };
+export function registerRateLimit(scope: FastifyInstance, { limits, onRefused }: Options): RateLimit {
+  const chargeCaller = createCharge('caller', limits.perCaller, onRefused);
+  const chargeAccount = createCharge('account', limits.perAccount, onRefused);
+  const costOf = ({ routeOptions }: FastifyRequest) => routeOptions.config.cost ?? 1;
+  scope.addHook('onRequest', async (request, reply) =>
+    chargeCaller(reply, callerKey(identityOf(request)), costOf(request)),
+  );
+  return { chargeAccount: (request, reply, account) => chargeAccount(reply, account, costOf(request)) };
 }
 
-function createCharge(name: 'caller' | 'account', capacity: number): RateLimit['chargeAccount'] {
+interface Options {
+  readonly limits: PointLimits;
+  readonly onRefused: (limit: CallLimit) => void;
+}
+
+function createCharge(name: CallLimit, capacity: number, onRefused: Options['onRefused']) {
   const options = { capacity, refillMs: WINDOW_SECONDS * 1_000, entries: ENTRIES, nowMs: () => performance.now() };
   const buckets = createTokenBuckets(options);
-  const policy = `"${name}";q=${capacity};w=${WINDOW_SECONDS}`;
-  return (request, reply, key) => {
-    const { cost = 1 } = request.routeOptions.config;
+  const quota: Quota = { name, points: capacity, windowSeconds: WINDOW_SECONDS };
+  return (reply: FastifyReply, key: string, cost: number) => {
     const taken = buckets.take(key, cost);
-    const { left, fullInSeconds, retryInSeconds } = buckets.stateOf(key, cost);
-    append(reply, 'ratelimit-policy', policy);
-    append(reply, 'ratelimit', `"${name}";r=${left};t=${fullInSeconds}`);
+    const state = buckets.stateOf(key, cost);
+    append(reply, 'ratelimit-policy', policyItem(quota));
+    append(reply, 'ratelimit', limitItem(quota, state));
     if (taken) return;
-    const detail = `The call costs ${cost} of the ${capacity} points that the ${name} has in ${WINDOW_SECONDS} s, and ${left} are left. Wait for the number of seconds in Retry-After, and then retry.`;
-    throw new Refusal('rate_limited', { detail, headers: { 'retry-after': `${retryInSeconds}` } });
+    onRefused(name);
+    const detail = detailOfLimit('call', cost, quota, state);
+    throw new Refusal('rate_limited', { detail, headers: { 'retry-after': `${state.retryInSeconds}` } });
   };
 }
 

@@ -28,7 +28,8 @@ export const VALUE_SETS: Readonly<Record<string, ValueSet>> = {
     smtp: { existingSecret: 'mail', from: 'Sluice <sluice@example.com>', invitationUrl: 'https://app.example.com/i' },
     allowedNetworks: ['10.8.0.0/16'],
     instance: 'blue',
-    limits: { queueMaxBytes: 1_073_741_824_000 },
+    trustedProxies: ['10.9.0.0/16', 'fd00::/8'],
+    limits: { queueMaxBytes: 1_073_741_824_000, ingressPerAddress: 900, ingressPerKey: 500, ingressPerWorkspace: 800 },
     workspaces: { defaultQuota: { 'count/activations.sluice.dev': '10000', 'count/packages.sluice.dev': 100 } },
     shutdownDelaySeconds: 20,
     networkPolicy: { enabled: true },
@@ -182,6 +183,7 @@ export const REFUSALS: readonly (readonly [name: string, values: ValueSet, sente
     { ...REQUIRED, allowedNetworks: ['10.0.0.1'] },
     /at '\/allowedNetworks\/0'.*does not match/,
   ],
+  ['an address as a proxy', { ...REQUIRED, trustedProxies: ['10.0.0.1'] }, /at '\/trustedProxies\/0'.*does not match/s],
   ['a mail server by http', { ...REQUIRED, smtp: { url: 'http://mail' } }, /at '\/smtp\/url'.*does not match/],
   ['no ports for Redis', { ...REQUIRED, networkPolicy: { redisPorts: [] } }, /redisPorts': minItems/],
 ];

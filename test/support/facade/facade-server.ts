@@ -3,6 +3,7 @@ import { expect } from 'vitest';
 import { createFacadeMetrics } from '../../../src/facade/facade-metrics.ts';
 import type { Facade } from '../../../src/facade/objects/facade.ts';
 import { createFacadeServer, type FacadeLimits, type FacadeServer } from '../../../src/facade/server.ts';
+import { createClientAddress } from '../../../src/http/client-address.ts';
 import { createLogger } from '../../../src/telemetry/log.ts';
 import { createRegistry, type Registry } from '../../../src/telemetry/metrics.ts';
 import { AUDIENCE, type TestIssuer } from './issuer.ts';
@@ -24,9 +25,13 @@ export interface StartedFacade {
 export interface FacadeServers {
   /**
    * A server whose callers own everything and whose lists are empty; `hold` keeps each call until it resolves,
-   * and refuses it when it throws.
+   * and refuses it when it throws. With `trustedProxies`, calls are limited by address.
    */
-  readonly start: (limits?: Partial<FacadeLimits>, hold?: () => Promise<void>) => Promise<StartedFacade>;
+  readonly start: (
+    limits?: Partial<FacadeLimits>,
+    hold?: () => Promise<void>,
+    trustedProxies?: readonly string[],
+  ) => Promise<StartedFacade>;
   /** The bytes of a request with the token of `subject`. */
   readonly request: (line: string, headers?: readonly string[], body?: string, subject?: string) => Promise<string>;
   /** Waits until the first measurement of the event loop is there: until then a server sheds calls. */
@@ -44,7 +49,7 @@ export function createFacadeServers(issuer: TestIssuer): FacadeServers {
 
   return {
     request,
-    async start(limits = {}, hold = async () => {}) {
+    async start(limits = {}, hold = async () => {}, trustedProxies?) {
       const owned = async (_identity: unknown, publicId: string) => {
         await hold();
         const workspace = { metadata: { name: 'shop' }, spec: { account: 'shop' } };
@@ -63,6 +68,7 @@ export function createFacadeServers(issuer: TestIssuer): FacadeServers {
         metrics: createFacadeMetrics(registry),
         version: '0.0.0',
         limits,
+        addressOf: trustedProxies && createClientAddress(trustedProxies),
       });
       return { server, registry, port: await server.listen(0, '127.0.0.1') };
     },

@@ -8,6 +8,9 @@ import { list, openList, openObject, ports, section, text } from './value-types.
 const meaningOf = (variable: keyof typeof ENVIRONMENT) => ENVIRONMENT[variable].description ?? '';
 const tracingMeaning = (variable: string) => TRACING_ENVIRONMENT[variable]?.meaning ?? '';
 
+const eventRate = (fallback: number, variable: keyof typeof ENVIRONMENT) =>
+  z.int().min(0).max(1_000_000).default(fallback).describe(meaningOf(variable));
+
 /** A network in CIDR notation, e.g. 10.0.0.0/8. The roles check the numbers. */
 const NETWORK = /^[0-9a-fA-F.:]+\/[0-9]{1,3}$/;
 
@@ -252,12 +255,16 @@ export const Values = z.strictObject({
     invitationUrl: text(meaningOf('SLUICE_INVITATION_URL')),
   }),
   allowedNetworks: list(z.string().regex(NETWORK), meaningOf('SLUICE_ALLOWED_NETWORKS')),
+  trustedProxies: list(z.union([z.string().regex(NETWORK), z.literal('none')]), meaningOf('SLUICE_TRUSTED_PROXIES')),
   instance: text(meaningOf('SLUICE_INSTANCE'), DEFAULT_INSTANCE, {
     regex: INSTANCE_OR_DEFAULT,
     rule: 'must be empty, or up to 32 lowercase letters, digits and hyphens',
   }),
   limits: section('Limits.', {
     queueMaxBytes: z.int().min(1_048_576).default(1_073_741_824).describe(meaningOf('SLUICE_QUEUE_MAX_BYTES')),
+    ingressPerAddress: eventRate(50_000, 'SLUICE_INGRESS_ADDRESS_LIMIT'),
+    ingressPerKey: eventRate(0, 'SLUICE_INGRESS_KEY_LIMIT'),
+    ingressPerWorkspace: eventRate(0, 'SLUICE_INGRESS_WORKSPACE_LIMIT'),
   }),
   workspaces: section('Workspaces.', {
     defaultQuota: openObject(

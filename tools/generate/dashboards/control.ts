@@ -54,9 +54,12 @@ export const CONTROL_ROWS: readonly PanelRow[] = [
     panels: [
       {
         title: 'Calls',
-        description: 'Grouped by status.',
+        description: 'Grouped by status, and by the limit that rejected them.',
         unit: 'reqps',
-        queries: { [rate('sluice_facade_request_duration_seconds_count', 'status')]: '{{status}}' },
+        queries: {
+          [rate('sluice_facade_request_duration_seconds_count', 'status')]: '{{status}}',
+          [rate('sluice_facade_limited_total', 'limit')]: 'limit: {{limit}}',
+        },
       },
       {
         title: 'Duration of calls',

@@ -78,9 +78,12 @@ export const EVENT_ROWS: readonly PanelRow[] = [
     panels: [
       {
         title: 'Requests',
-        description: 'Grouped by HTTP status code.',
+        description: 'Grouped by HTTP status code, and by the limit that rejected them.',
         unit: 'reqps',
-        queries: { [rate('sluice_ingress_requests_total', 'code')]: '{{code}}' },
+        queries: {
+          [rate('sluice_ingress_requests_total', 'code')]: '{{code}}',
+          [rate('sluice_ingress_limited_total', 'limit')]: 'limit: {{limit}}',
+        },
       },
       {
         title: 'Time to acceptance',

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi';
 import { VERSION } from '../../../src/config/version.ts';
 import { type OpenApiDocument, tidySchema } from '../../../src/facade/openapi.ts';
-import { createProblemResponses } from '../../../src/facade/problem-responses.ts';
+import { createProblemResponses, REFUSED_LIMIT_HEADERS } from '../../../src/facade/problem-responses.ts';
 import { SANDBOX_LIMITS } from '../../../src/part/sandbox/sandbox-store.ts';
 import { table } from '../markdown.ts';
 import { EVENT_ROUTES, type EventRoute } from './event-routes.ts';
@@ -33,7 +33,10 @@ const EVENT_BODY = {
   },
 };
 
-const PROBLEM_RESPONSES = createProblemResponses(EVENT_ROUTES.flatMap(({ problems }) => problems));
+const PROBLEM_RESPONSES = createProblemResponses(
+  EVENT_ROUTES.flatMap(({ problems }) => problems),
+  REFUSED_LIMIT_HEADERS,
+);
 
 function operationOf(route: EventRoute): ZodOpenApiOperationObject {
   const { status, description, schema } = route.answer;
@@ -102,6 +105,7 @@ export function renderEvents(): string {
     '# Publishing events',
     "These routes are served by the `ingress` role on `SLUICE_INGRESS_PORT`. You can find the OpenAPI 3.1 document in [events-openapi.json](events-openapi.json), or at `GET /openapi.json`, which does not require a key. All other requests must be authenticated using one of the workspace's ingress keys, passed as either `Authorization: Bearer <key>` or `x-api-key`. The same key also works for the workspace's sandbox but not for `/waas`. Create one as a [Secret](quickstart.md#4-publish-an-event) or through the [REST API](rest.md#create-an-ingress-key).",
     'Both binary and structured mode [CloudEvents](cloudevents.md) are supported, and will be delivered as is. Events with any other content type are treated as plain bytes and delivered using the content type you provide. Note that `curl -d` uses `application/x-www-form-urlencoded` by default, so be sure to specify `application/json` when sending JSON.',
+    'The operator can limit the events per second from an address, with a key, and of a workspace ([Limits](limits.md#publishing)). Any more are rejected with a 429 `rate_limited`. Its headers `RateLimit-Policy`, such as `"key";q=500;w=1` (500 events in 1 s), and `RateLimit`, such as `"key";r=0;t=1` (none left, all of them back in 1 s), describe the limit that was reached. Wait for the number of seconds in `Retry-After`, and then send the event again with the same id.',
     'Errors are returned in the form of [problem documents](problems.md).',
     table(
       ['Request header', 'Description'],

@@ -12,12 +12,16 @@ const SETTINGS: Readonly<Partial<Record<Variable, readonly [path: string, as: Fo
   SLUICE_LOG_LEVEL: ['logLevel', undefined],
   SLUICE_SHUTDOWN_DELAY_SECONDS: ['shutdownDelaySeconds', 'text'],
   SLUICE_QUEUE_MAX_BYTES: ['limits.queueMaxBytes', 'text'],
+  SLUICE_INGRESS_ADDRESS_LIMIT: ['limits.ingressPerAddress', 'text'],
+  SLUICE_INGRESS_KEY_LIMIT: ['limits.ingressPerKey', 'text'],
+  SLUICE_INGRESS_WORKSPACE_LIMIT: ['limits.ingressPerWorkspace', 'text'],
 };
 
 /** Variables that are only set if they are not empty, each with its group. */
 const OPTIONAL: typeof SETTINGS = {
   SLUICE_INSTANCE: ['instance', 'text'],
   SLUICE_ALLOWED_NETWORKS: ['allowedNetworks', 'joined'],
+  SLUICE_TRUSTED_PROXIES: ['trustedProxies', 'joined'],
   SLUICE_WORKSPACE_QUOTA: ['workspaces.defaultQuota', 'text'],
   SLUICE_REDIS_SERVER_NAME: ['redis.tls.serverName', 'text'],
   SLUICE_REDIS_SENTINEL_USERNAME: ['redis.sentinel.username', 'text'],

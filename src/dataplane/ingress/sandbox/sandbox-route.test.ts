@@ -178,3 +178,32 @@ describe('the report of a run', () => {
     expect((await run.send({ method: 'POST', path: path('known') })).status).toBe(405);
   });
 });
+
+test('requests take points of the key beside those of production', async () => {
+  const limited = await startIngress({}, desk, { perKey: 2 });
+  try {
+    const report = { path: sandbox('').replace('/orders', '/runs/known'), method: 'GET' } as const;
+    const ask = async (given: Parameters<typeof limited.send>[0]) => (await limited.send(given)).status;
+    expect([await ask({}), await ask({}), await ask({})]).toEqual([202, 202, 429]);
+    expect([await ask({ path: sandbox() }), await ask(report), await ask(report)]).toEqual([202, 200, 429]);
+    expect([published.length, reports.length]).toEqual([1, 1]);
+    const metrics = await limited.registry.metrics();
+    expect(metrics).toContain('sluice_ingress_limited_total{limit="key"} 2');
+    expect(metrics).toContain('sluice_sandbox_requests_total{code="429"} 1');
+  } finally {
+    await limited.ingress.close();
+  }
+});
+
+test('production and the sandbox share the points of an address', async () => {
+  const limited = await startIngress({}, desk, { perAddress: 3 });
+  try {
+    const statuses: number[] = [];
+    for (const path of [sandbox(), production(), sandbox(), production(), sandbox()]) {
+      statuses.push((await limited.send({ path })).status);
+    }
+    expect(statuses).toEqual([202, 202, 202, 429, 429]);
+  } finally {
+    await limited.ingress.close();
+  }
+});

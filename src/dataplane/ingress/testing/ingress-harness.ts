@@ -1,7 +1,9 @@
 import { request } from 'undici';
 import { expect } from 'vitest';
+import { createClientAddress } from '../../../http/client-address.ts';
 import { createLogger } from '../../../telemetry/log.ts';
 import { createRegistry } from '../../../telemetry/metrics.ts';
+import type { DoorRates } from '../doors.ts';
 import type { IngressLimits } from '../limits.ts';
 import type { SandboxDesk } from '../sandbox/sandbox-route.ts';
 import { createSandboxRoutes } from '../sandbox/sandbox-routes.ts';
@@ -18,9 +20,13 @@ interface Answer {
 
 /**
  * Starts an ingress for tests, with its own port, an in-memory store, and a clock that only moves when the test moves
- * it.
+ * it. With `rates`, requests are limited, and those with X-Forwarded-For come from that address.
  */
-export async function startIngress(limits: Partial<IngressLimits> = {}, sandbox?: SandboxDesk) {
+export async function startIngress(
+  limits: Partial<IngressLimits> = {},
+  sandbox?: SandboxDesk,
+  rates?: Partial<DoorRates>,
+) {
   const store = createMemoryStore();
   const registry = createRegistry();
   const clock = { nowMs: 1_000_000 };
@@ -32,6 +38,13 @@ export async function startIngress(limits: Partial<IngressLimits> = {}, sandbox?
     log,
     limits,
     nowMs: () => clock.nowMs,
+    monotonicMs: () => clock.nowMs,
+    ...(rates === undefined
+      ? {}
+      : {
+          rates: { perAddress: 0, perKey: 0, perWorkspace: 0, ...rates },
+          addressOf: createClientAddress(['127.0.0.1']),
+        }),
     ...(sandbox === undefined ? {} : { addRoutes: createSandboxRoutes(sandbox) }),
   });
   const port = await ingress.listen(0, '127.0.0.1');

@@ -11,10 +11,16 @@ import type { IngestAnswer, IngestItem, IngressStore, QueueConfig } from '../sto
 export interface MemoryStore extends IngressStore {
   readonly tenant: string;
   readonly key: string;
+  /** Valid keys, of which `key` is the first. */
+  readonly keys: Set<string>;
+  /** Number of keys that were looked up so far. */
+  lookups: number;
   readonly queues: Map<string, QueueConfig>;
   readonly stored: IngestItem[];
   /** Number of events in each ingest call so far. */
   readonly calls: number[];
+  /** If set, lookups of keys wait for it. */
+  holdLookups: Promise<void> | undefined;
   /** If set, ingest waits for it. */
   hold: Promise<void> | undefined;
   /** If set, ingest will answer with this value or throw it. */
@@ -36,16 +42,18 @@ export const QUEUE: QueueConfig = {
 
 export function createMemoryStore(): MemoryStore {
   const key = 'sk_0123456789abcdef';
-  const sha256 = hash('sha256', key);
   const known = new Set<string>();
   const nextEventId = createEventIds(Date.now, createRandom40(randomFillSync));
   const store: MemoryStore = {
     tenant: `ten_${'0123456789'.repeat(2)}`,
     key,
+    keys: new Set([key]),
+    lookups: 0,
     queues: new Map([['orders', QUEUE]]),
     stored: [],
     calls: [],
     askMasters: async () => ['used_memory:1\r\nmaxmemory:0\r\n'],
+    holdLookups: undefined,
     hold: undefined,
     answer: undefined,
     lost: false,
@@ -53,7 +61,12 @@ export function createMemoryStore(): MemoryStore {
       if (store.lost) return 'unavailable';
       return tenant === store.tenant ? (store.queues.get(queue) ?? null) : null;
     },
-    checkKey: async (tenant, given) => (store.lost ? 'unavailable' : tenant === store.tenant && given === sha256),
+    async checkKey(tenant, sha256) {
+      store.lookups += 1;
+      await store.holdLookups;
+      if (store.lost) return 'unavailable';
+      return tenant === store.tenant && [...store.keys].some(each => hash('sha256', each) === sha256);
+    },
     ingest: async (_tenant, queue, config, items) => {
       store.calls.push(items.length);
       await store.hold;

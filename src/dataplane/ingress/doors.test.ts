@@ -1,0 +1,164 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import type { DoorRates } from './doors.ts';
+import { startIngress } from './testing/ingress-harness.ts';
+
+let role: Awaited<ReturnType<typeof startIngress>>;
+afterEach(() => role.ingress.close());
+
+/** Starts an ingress with two keys, `role.store.key` and `other`. */
+async function start(rates: Partial<DoorRates>): Promise<void> {
+  role = await startIngress({}, undefined, rates);
+  role.store.keys.add(OTHER);
+}
+
+const OTHER = 'sk_other';
+const HERE = '203.0.113.9';
+const THERE = '203.0.113.10';
+
+const send = (key = role.store.key, address = HERE) =>
+  role.send({ headers: { 'x-api-key': key, 'x-forwarded-for': `198.51.100.1, ${address}` } });
+const statusOf = async (key?: string, address?: string) => (await send(key, address)).status;
+
+/** Statuses of `count` requests one after the other. */
+async function statuses(count: number, key: (n: number) => string, address?: string): Promise<number[]> {
+  const got: number[] = [];
+  for (let n = 0; n < count; n++) got.push(await statusOf(key(n), address));
+  return got;
+}
+const repeated = (status: number, count: number) => Array.from({ length: count }, () => status);
+
+describe('a limit of events per second', () => {
+  test('of a key refuses more of its events, and not those of others', async () => {
+    await start({ perKey: 3 });
+    expect(await statuses(3, () => role.store.key)).toEqual([202, 202, 202]);
+    const refused = await send();
+    expect(refused).toMatchObject({
+      status: 429,
+      document: {
+        code: 'rate_limited',
+        detail: expect.stringContaining('The request costs 1 of the 3 points that the key has in 1 s, and 0 are left.'),
+      },
+      headers: { 'ratelimit-policy': '"key";q=3;w=1', ratelimit: '"key";r=0;t=1', 'retry-after': '1' },
+    });
+    expect(await statusOf(OTHER)).toBe(202);
+    expect(role.store.stored).toHaveLength(4);
+    role.clock.nowMs += 333;
+    expect(await statusOf()).toBe(429);
+    role.clock.nowMs += 1;
+    expect(await statuses(2, () => role.store.key)).toEqual([202, 429]);
+    expect(await role.registry.metrics()).toContain('sluice_ingress_limited_total{limit="key"} 3');
+  });
+
+  test('of a key refuses without looking it up again', async () => {
+    await start({ perKey: 1 });
+    expect(await statuses(50, () => role.store.key)).toEqual([202, ...repeated(429, 49)]);
+    expect(role.store.lookups).toBe(1);
+  });
+
+  test('of a workspace is shared by its keys', async () => {
+    await start({ perWorkspace: 3 });
+    expect(await statuses(4, n => (n % 2 === 0 ? role.store.key : OTHER))).toEqual([202, 202, 202, 429]);
+    expect((await send()).headers).toMatchObject({ 'ratelimit-policy': '"workspace";q=3;w=1', 'retry-after': '1' });
+    expect(await statuses(9, n => `wrong-${n}`)).toEqual(repeated(401, 9));
+    role.clock.nowMs += 1_000;
+    expect(await statuses(4, n => (n % 2 === 0 ? role.store.key : OTHER))).toEqual([202, 202, 202, 429]);
+  });
+
+  test('of an address refuses more of its events, and not those of others', async () => {
+    await start({ perAddress: 3 });
+    expect(await statuses(4, () => role.store.key)).toEqual([202, 202, 202, 429]);
+    expect((await send(OTHER)).headers).toMatchObject({ 'ratelimit-policy': '"address";q=3;w=1', 'retry-after': '1' });
+    expect(await statuses(3, () => role.store.key, THERE)).toEqual([202, 202, 202]);
+    expect(await role.registry.metrics()).toContain('sluice_ingress_limited_total{limit="address"} 2');
+  });
+
+  test('of an address includes requests without a key', async () => {
+    await start({ perAddress: 3 });
+    expect(await statuses(4, () => '')).toEqual([401, 401, 401, 429]);
+  });
+});
+
+describe('a wrong key', () => {
+  test('is looked up once a second, whoever sends it how often', async () => {
+    await start({});
+    expect(await statuses(50, () => 'wrong')).toEqual(repeated(401, 50));
+    expect(await statuses(50, () => 'wrong', THERE)).toEqual(repeated(401, 50));
+    expect(role.store.lookups).toBe(1);
+    role.clock.nowMs += 999;
+    expect(await statusOf('wrong')).toBe(401);
+    expect(role.store.lookups).toBe(1);
+    role.clock.nowMs += 1;
+    expect(await statusOf('wrong')).toBe(401);
+    expect(role.store.lookups).toBe(2);
+  });
+
+  test('that becomes valid works after a second, and one that nobody has used works at once', async () => {
+    await start({});
+    expect(await statusOf('early')).toBe(401);
+    role.store.keys.add('early').add('late');
+    expect(await statusOf('late')).toBe(202);
+    expect(await statusOf('early')).toBe(401);
+    role.clock.nowMs += 1_000;
+    expect(await statusOf('early')).toBe(202);
+  });
+
+  test('is not remembered if the store cannot tell', async () => {
+    await start({});
+    role.store.lost = true;
+    expect(await statusOf()).toBe(503);
+    role.store.lost = false;
+    expect(await statusOf()).toBe(202);
+  });
+});
+
+describe('many wrong keys from an address', () => {
+  test('are looked up for 1 % of its limit, while those behind the same address with known keys go on', async () => {
+    await start({ perAddress: 1_000 });
+    expect(await statusOf()).toBe(202);
+    const got = await statuses(50, n => `wrong-${n}`);
+    expect(got).toEqual([...repeated(401, 9), ...repeated(429, 41)]);
+    expect(role.store.lookups).toBe(1 + 9);
+    expect(await statuses(50, () => role.store.key)).toEqual(repeated(202, 50));
+    expect(await statusOf(OTHER)).toBe(429);
+    expect((await send('wrong-99')).headers).toMatchObject({ 'ratelimit-policy': '"address";q=1000;w=1' });
+    expect(await statusOf(OTHER, THERE)).toBe(202);
+    role.clock.nowMs += 100;
+    expect(await statusOf(OTHER)).toBe(202);
+  });
+
+  test('at the same time are no more', async () => {
+    await start({ perAddress: 1_000 });
+    const got = await Promise.all(Array.from({ length: 200 }, (_, n) => statusOf(`wrong-${n}`)));
+    expect(got.filter(status => status === 401)).toHaveLength(10);
+    expect(role.store.lookups).toBe(10);
+  });
+});
+
+describe('lookups are free', () => {
+  test('for valid keys, one after the other and at the same time', async () => {
+    await start({ perAddress: 200 });
+    const keys = Array.from({ length: 50 }, (_, n) => `valid-${n}`);
+    for (const key of keys) role.store.keys.add(key);
+    expect(await statuses(50, n => keys[n] ?? '')).toEqual(repeated(202, 50));
+    expect(await statuses(151, () => OTHER)).toEqual([...repeated(202, 150), 429]);
+  });
+
+  test('for all that wait for the same one', async () => {
+    await start({ perAddress: 200 });
+    const gate = Promise.withResolvers<void>();
+    role.store.holdLookups = gate.promise;
+    let arrived = 0;
+    role.ingress.app.server.on('request', () => {
+      arrived += 1;
+      if (arrived === 100) setImmediate(gate.resolve);
+    });
+    expect(await Promise.all(Array.from({ length: 100 }, () => statusOf()))).toEqual(repeated(202, 100));
+    expect(await statuses(101, () => role.store.key)).toEqual([...repeated(202, 100), 429]);
+  });
+
+  test('if the store cannot tell', async () => {
+    await start({ perAddress: 200 });
+    role.store.lost = true;
+    expect(await statuses(50, n => `key-${n}`)).toEqual(repeated(503, 50));
+  });
+});

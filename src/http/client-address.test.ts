@@ -1,0 +1,82 @@
+import type { IncomingMessage } from 'node:http';
+import { describe, expect, test } from 'vitest';
+import { createClientAddress } from './client-address.ts';
+
+const from = (remoteAddress: string | undefined, forwarded?: string) =>
+  ({
+    socket: { remoteAddress },
+    headers: forwarded === undefined ? {} : { 'x-forwarded-for': forwarded },
+  }) as unknown as IncomingMessage;
+
+const addressOf = createClientAddress(['10.0.0.0/8', '2001:db8:1::/48', '192.0.2.7']);
+/** The key of an address that connects by itself. */
+const direct = (address: string) => addressOf(from(address));
+
+describe('the address of a connection', () => {
+  test('counts if it is not trusted, whatever the header says', () => {
+    for (const forwarded of ['203.0.113.9', '10.1.1.1', '198.51.100.1, 203.0.113.9', 'nonsense']) {
+      expect(addressOf(from('198.51.100.1', forwarded))).toBe(direct('198.51.100.1'));
+    }
+    expect(direct('198.51.100.1')).not.toBe(direct('198.51.100.2'));
+  });
+
+  test('counts if it is trusted and there is no header', () => {
+    expect(direct('10.0.0.1')).not.toBe(direct('10.0.0.2'));
+    expect(addressOf(from('10.0.0.1', ''))).toBe(direct('10.0.0.1'));
+  });
+
+  test('is nobody once it is closed', () => {
+    expect(addressOf(from(undefined, '203.0.113.9'))).toBe('');
+  });
+
+  test('is that of IPv4 if it is mapped to IPv6', () => {
+    expect(direct('::ffff:198.51.100.1')).toBe(direct('198.51.100.1'));
+    expect(direct('::ffff:c633:6401')).toBe(direct('198.51.100.1'));
+    expect(addressOf(from('::ffff:10.0.0.1', '203.0.113.9'))).toBe(direct('203.0.113.9'));
+  });
+
+  test('counts by /64 of IPv6', () => {
+    expect(direct('2001:db8:9:1::1')).toBe(direct('2001:db8:9:1:ffff:ffff:ffff:ffff'));
+    expect(direct('2001:db8:9:1::1')).not.toBe(direct('2001:db8:9:2::1'));
+    expect(direct('fe80::1%eth0')).toBe(direct('fe80::2'));
+  });
+});
+
+describe('the header of a trusted proxy', () => {
+  test.each([
+    ['203.0.113.9', '203.0.113.9'],
+    ['1.1.1.1, 203.0.113.9', '203.0.113.9'],
+    ['1.1.1.1,203.0.113.9 , 10.2.2.2,192.0.2.7', '203.0.113.9'],
+    ['10.3.3.3, 10.2.2.2', '10.3.3.3'],
+    ['1.1.1.1, 203.0.113.9:51234', '203.0.113.9'],
+    ['1.1.1.1, [2001:db8:9:1::5]:51234', '2001:db8:9:1::1'],
+    ['1.1.1.1, [2001:db8:9:1::5]', '2001:db8:9:1::1'],
+    ['203.0.113.9, 2001:db8:1:5::9', '203.0.113.9'],
+  ])('%s: %s', (forwarded, client) => {
+    expect(addressOf(from('10.0.0.1', forwarded))).toBe(direct(client));
+  });
+
+  test.each([
+    'nonsense',
+    '203.0.113.9, unknown',
+    '203.0.113.9, ',
+    ',',
+    '203.0.113.9/32',
+    '::/0',
+    '300.1.1.1',
+    'a'.repeat(9_000),
+  ])('%s is not read any further, and the proxy counts', forwarded => {
+    expect(addressOf(from('10.0.0.1', forwarded))).toBe(direct('10.0.0.1'));
+  });
+
+  test('is read for 16 items', () => {
+    const proxies = Array.from({ length: 100_000 }, (_, n) => `10.7.${(n >> 8) & 255}.${n & 255}`);
+    expect(addressOf(from('10.0.0.1', `203.0.113.9, ${proxies.slice(0, 15).join(', ')}`))).toBe(direct('203.0.113.9'));
+    expect(addressOf(from('10.0.0.1', `203.0.113.9, ${proxies.slice(0, 16).join(', ')}`))).toBe(direct('10.7.0.0'));
+  });
+});
+
+test('without proxies, the connection counts', () => {
+  const none = createClientAddress([]);
+  expect(none(from('10.0.0.1', '203.0.113.9'))).toBe(direct('10.0.0.1'));
+});

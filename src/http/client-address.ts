@@ -1,0 +1,86 @@
+import type { IncomingMessage } from 'node:http';
+import { parseNetwork } from '../core/delivery/network.ts';
+import { createRecentMap } from '../time/recent-map.ts';
+
+/**
+ * Returns whom a request comes from, as a key for limits: the IPv4 address, or the /64 of the IPv6 address. An IPv4
+ * address that is mapped to IPv6 has the key of the former.
+ */
+export type ClientAddress = (request: Pick<IncomingMessage, 'socket' | 'headers'>) => string;
+
+/** An address on the way of a request. */
+interface Hop {
+  readonly key: string;
+  readonly isTrusted: boolean;
+}
+
+/** Number of addresses whose keys are kept in memory. */
+const ENTRIES = 10_000;
+/** Most items of X-Forwarded-For that are read, from the right. */
+const MOST_HOPS = 16;
+/** Longer than any address with a port and a zone. */
+const LONGEST = 80;
+/** Stands for a socket that is no longer connected. */
+const NOWHERE: Hop = { key: '', isTrusted: false };
+
+/**
+ * Creates the function that finds the client of a request. The address of the connection counts, unless it is in one
+ * of the `trusted` networks (CIDR). Then, the rightmost address in X-Forwarded-For that isn't trusted either counts.
+ * What is left of it could have been written by anybody.
+ * @throws RangeError if a network is not in CIDR notation
+ */
+export function createClientAddress(trusted: readonly string[]): ClientAddress {
+  const networks = trusted.map(parseNetwork);
+  const hops = createRecentMap<Hop>(ENTRIES);
+
+  function parse(text: string): Hop | undefined {
+    const address = addressIn(text);
+    if (address === undefined) return undefined;
+    const { family, value } = address;
+    const isTrusted = networks.some(
+      network => network.family === family && value >= network.first && value <= network.last,
+    );
+    return { key: family === 4 ? value.toString(16) : `${(value >> 64n).toString(16)}/64`, isTrusted };
+  }
+
+  function hopOf(text: string): Hop | undefined {
+    const known = hops.get(text);
+    if (known !== undefined || text.length > LONGEST) return known;
+    const hop = parse(text);
+    // Store a copy of the text. It is a slice, which would keep the whole header in memory.
+    if (hop !== undefined) hops.set(Buffer.from(text, 'latin1').toString('latin1'), hop);
+    return hop;
+  }
+
+  return ({ socket, headers }) => {
+    let client = hopOf(socket.remoteAddress ?? '') ?? NOWHERE;
+    const forwarded = headers['x-forwarded-for'];
+    if (!client.isTrusted || typeof forwarded !== 'string') return client.key;
+    let end = forwarded.length;
+    for (let count = 0; client.isTrusted && end > 0 && count < MOST_HOPS; count++) {
+      const comma = forwarded.lastIndexOf(',', end - 1);
+      const hop = hopOf(forwarded.slice(comma + 1, end).trim());
+      if (hop === undefined) break;
+      client = hop;
+      end = comma;
+    }
+    return client.key;
+  };
+}
+
+/** Returns the address in an item of X-Forwarded-For, to which some proxies add a port. Mapped IPv4 counts as IPv4. */
+function addressIn(text: string): { readonly family: 4 | 6; readonly value: bigint } | undefined {
+  const bare = text.replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1').replace(/^\[([^\]]*)\](?::\d+)?$/, '$1');
+  try {
+    const { family, first } = parseNetwork(withoutZone(bare));
+    const isMapped = family === 6 && first >> 32n === 0xffffn;
+    return isMapped ? { family: 4, value: first & 0xffff_ffffn } : { family, value: first };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Removes the zone of a link-local address, e.g. `%eth0`, and everything that would make it a network. */
+function withoutZone(address: string): string {
+  return address.includes('/') ? '' : address.replace(/%.*$/s, '');
+}

@@ -1,0 +1,35 @@
+/** RecentMap is a map that forgets keys that haven't been used for some time. */
+export interface RecentMap<V> {
+  /** Counts as a use of the key. */
+  readonly get: (key: string) => V | undefined;
+  readonly set: (key: string, value: V) => void;
+  /** Number of keys in memory. */
+  readonly size: () => number;
+}
+
+/** Creates a map that keeps at least the `entries` keys that were used last, and at most twice as many. */
+export function createRecentMap<V>(entries: number): RecentMap<V> {
+  // Two generations rather than an exact order, since moving a key to the end of a map on each use would cost more.
+  let recent = new Map<string, V>();
+  let older = new Map<string, V>();
+
+  function set(key: string, value: V): void {
+    if (recent.size >= entries) {
+      older = recent;
+      recent = new Map();
+    }
+    recent.set(key, value);
+  }
+
+  return {
+    get(key) {
+      const value = recent.get(key);
+      if (value !== undefined) return value;
+      const kept = older.get(key);
+      if (kept !== undefined) set(key, kept);
+      return kept;
+    },
+    set,
+    size: () => recent.size + older.size,
+  };
+}
