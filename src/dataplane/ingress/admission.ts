@@ -5,7 +5,7 @@ import type { RefusalFacts } from '../../http/refusal.ts';
 import type { Answers } from './answers.ts';
 import type { Doors } from './doors.ts';
 import { readIngressKey } from './ingress-key.ts';
-import type { KeyChecks } from './key-checks.ts';
+import type { KeyChecks, KeyStanding } from './key-checks.ts';
 import type { KnownQueue, QueueCache } from './queue-cache.ts';
 
 /**
@@ -57,18 +57,17 @@ export function createAdmission(options: {
   const { doors, keys, queues, answers, onError } = options;
 
   /**
-   * Returns the name of the key in the cache. Answers 429 if the address has no points left, and 401 if there is no
-   * key or a wrong one, and then returns undefined.
+   * Returns true if the key may be valid. Answers 429 if the address has no points left, and 401 if there is no key or
+   * a wrong one.
+   *
+   * @param standing undefined without a key
    */
-  function identify(request: KeyedRequest, reply: FastifyReply, startedMs: number): string | undefined {
-    const key = readIngressKey(request.headers);
-    const name = key === undefined ? undefined : request.params.tenant + hashIngressKey(key);
-    const standing = name === undefined ? undefined : keys.standingOf(name);
+  function enter(request: KeyedRequest, reply: FastifyReply, startedMs: number, standing?: KeyStanding): boolean {
     const pass = standing === 'unknown' ? doors.passLookup : doors.passAddress;
-    if (!letIn(reply, startedMs, pass(request.raw))) return undefined;
-    if (name !== undefined && standing !== 'wrong') return name;
-    refuseKey(reply, startedMs, name === undefined ? undefined : 'invalid_token');
-    return undefined;
+    if (!letIn(reply, startedMs, pass(request.raw))) return false;
+    if (standing !== undefined && standing !== 'wrong') return true;
+    refuseKey(reply, startedMs, standing === undefined ? undefined : 'invalid_token');
+    return false;
   }
 
   /** Returns true unless there are facts of a refusal, and sends these otherwise. */
@@ -82,9 +81,11 @@ export function createAdmission(options: {
     reply: FastifyReply,
     startedMs: number,
     name: string,
+    standing: KeyStanding,
     proceed: (known: KnownQueue, fresh: boolean) => void,
   ): Promise<void> {
-    if (await checkKey(request, reply, startedMs, name)) await askForQueue(request, reply, startedMs, proceed);
+    if (await checkKey(request, reply, startedMs, name, standing))
+      await askForQueue(request, reply, startedMs, proceed);
   }
 
   async function askForQueue(
@@ -107,9 +108,9 @@ export function createAdmission(options: {
     reply: FastifyReply,
     startedMs: number,
     name: string,
+    standing: KeyStanding,
   ): Promise<boolean> {
     const { tenant } = request.params;
-    const standing = keys.standingOf(name);
     const valid = standing === 'valid' || (await keys.check(tenant, name));
     if (valid === false) {
       refuseKey(reply, startedMs, 'invalid_token');
@@ -154,10 +155,13 @@ export function createAdmission(options: {
       return true;
     },
     admit(request, reply, startedMs, proceed) {
-      const name = identify(request, reply, startedMs);
-      if (name === undefined) return;
-      if (keys.standingOf(name) !== 'valid') {
-        ask(request, reply, startedMs, name, proceed).catch((error: unknown) => onError(reply, startedMs, error));
+      const name = nameOf(request);
+      const standing = name === undefined ? undefined : keys.standingOf(name);
+      if (!enter(request, reply, startedMs, standing) || name === undefined || standing === undefined) return;
+      if (standing !== 'valid') {
+        ask(request, reply, startedMs, name, standing, proceed).catch((error: unknown) =>
+          onError(reply, startedMs, error),
+        );
         return;
       }
       const { tenant, queue } = request.params;
@@ -167,9 +171,10 @@ export function createAdmission(options: {
       else askForQueue(request, reply, startedMs, proceed).catch((error: unknown) => onError(reply, startedMs, error));
     },
     admitKey(request, reply, startedMs, proceed) {
-      const name = identify(request, reply, startedMs);
-      if (name === undefined) return;
-      checkKey(request, reply, startedMs, name).then(
+      const name = nameOf(request);
+      const standing = name === undefined ? undefined : keys.standingOf(name);
+      if (!enter(request, reply, startedMs, standing) || name === undefined || standing === undefined) return;
+      checkKey(request, reply, startedMs, name, standing).then(
         valid => {
           if (valid) proceed();
         },
@@ -177,4 +182,10 @@ export function createAdmission(options: {
       );
     },
   };
+}
+
+/** Returns the name of a request's key in the cache of keys, or undefined if there is no key. */
+function nameOf({ headers, params }: KeyedRequest): string | undefined {
+  const key = readIngressKey(headers);
+  return key === undefined ? undefined : params.tenant + hashIngressKey(key);
 }

@@ -33,7 +33,7 @@ export interface Doors {
   readonly passAddress: (request: IncomingMessage) => RefusalFacts | undefined;
   /** Same as `passAddress`, but takes the points for looking up a key. */
   readonly passLookup: (request: IncomingMessage) => RefusalFacts | undefined;
-  /** Returns the points of a lookup except for one. Must be called before the connection is closed. */
+  /** Returns the points of a lookup except for one. */
   readonly giveBackLookup: (request: IncomingMessage) => void;
   /** Takes a point of a valid key, and one of its workspace. `key` identifies the key in all workspaces. */
   readonly passSender: (key: string, workspace: string) => RefusalFacts | undefined;
