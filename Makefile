@@ -30,8 +30,8 @@ test: ## run all tests: check, then tests with Redis, with Kubernetes, and of th
 	@$(MAKE) --no-print-directory setup || { echo '0 passed, 1 failed'; exit 1; }
 	@$(TEST_ALL) all $(WITH)
 
-test-model: setup ## run random histories against the models: STEPS=12000 SEED=1, or REPLAY=… or HISTORY=… of a failure
-	@STEPS='$(or $(STEPS),12000)' SEED='$(SEED)' REPLAY='$(REPLAY)' HISTORY='$(HISTORY)' $(NODE) node_modules/vitest/vitest.mjs run --project redis --project unit test/model
+test-model: setup ## run random histories against the models, and every schedule of two leaders: STEPS=12000 SEED=1, or REPLAY=… or HISTORY=… of a failure
+	@STEPS='$(or $(STEPS),12000)' SEED='$(SEED)' REPLAY='$(REPLAY)' HISTORY='$(HISTORY)' SCHEDULES=all $(NODE) node_modules/vitest/vitest.mjs run --project redis --project unit test/model src/controller/fence
 
 test-api: setup $(SCHEMATHESIS)/bin/schemathesis ## test /waas against its OpenAPI document: REQUESTS=20000 SEED=1, then schemathesis (half an hour)
 	@REQUESTS='$(or $(REQUESTS),20000)' SEED='$(SEED)' $(NODE) node_modules/vitest/vitest.mjs run --project system test/system/rest/generator.test.ts

@@ -156,28 +156,54 @@ export async function interleave(actors: readonly (Actor | Service)[], choose: C
   return trace;
 }
 
+export interface Bounds {
+  readonly preemptions: number;
+  readonly faults: number;
+  /**
+   * Of the schedules with as many pre-emptions and faults as allowed, only so many that each place to leave an actor
+   * still meets each call that fails, in one way of failing instead of all. Default: false, all of them.
+   */
+  readonly pairwise?: boolean;
+}
+
 /**
  * Every schedule with at most so many pre-emptions (an actor is left that could go on) and faults, each once: few of
  * either find what is wrong, and all of them together cannot be run.
  */
 export async function everySchedule(
-  bounds: { readonly preemptions: number; readonly faults: number },
+  { pairwise = false, ...bounds }: Bounds,
   run: (choose: Choose) => Promise<void>,
 ): Promise<number> {
   const path: { at: number; of: number }[] = [];
   for (let runs = 1; ; runs++) {
     let depth = 0;
     let { preemptions, faults } = bounds;
+    /** Of the places of the pre-emptions and the faults, and the kinds of these. */
+    let sum = 0;
     await run((options, last) => {
       const canGoOn = options.some(({ actor }) => actor === last);
-      const allowed = options.filter(
-        ({ actor, fate }) => (!canGoOn || actor === last || preemptions > 0) && (fate === 'done' || faults > 0),
-      );
+      const kinds = [...new Set(options.map(({ fate }) => fate))];
+      const after = ({ actor, fate }: Choice) => {
+        const [preempts, fails] = [canGoOn && actor !== last, fate !== 'done'].map(Number) as [number, number];
+        return {
+          preemptions: preemptions - preempts,
+          faults: faults - fails,
+          sum: sum + preempts * depth + fails * (depth + kinds.indexOf(fate)),
+          isPlain: preempts + fails === 0,
+          // Who has crashed cannot be left any more.
+          ways: kinds.filter(kind => kind !== 'done' && (fails === 1 || kind !== 'crash')).length,
+        };
+      };
+      const allowed = options.filter(option => {
+        const next = after(option);
+        if (next.isPlain) return true;
+        if (next.preemptions < 0 || next.faults < 0) return false;
+        return !pairwise || next.preemptions + next.faults > 0 || next.sum % next.ways === 0;
+      });
       const here = (path[depth] ??= { at: 0, of: allowed.length });
-      depth++;
       const choice = allowed[here.at] as Choice;
-      if (canGoOn && choice.actor !== last) preemptions--;
-      if (choice.fate !== 'done') faults--;
+      ({ preemptions, faults, sum } = after(choice));
+      depth++;
       return choice;
     });
     path.length = depth;
