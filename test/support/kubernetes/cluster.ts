@@ -18,6 +18,8 @@ import { type Kubectl, kubectlFor } from './kubectl.ts';
 import { httpsStatus } from './readiness.ts';
 
 const START_DEADLINE_MS = 60_000;
+/** Percent of its heap that a program may allocate until it collects garbage: less often than by default (100). */
+const GOGC = '400';
 
 export type Cluster = {
   /** Path of the administrator's kubeconfig (group `system:masters`). */
@@ -73,7 +75,7 @@ function createProcesses({ files, folder }: Components): { readonly start: Start
   const children: ChildProcess[] = [];
   return {
     start: (component, command, args) => {
-      const child = startChild({ command, args, log: files.log(component) });
+      const child = startChild({ command, args, log: files.log(component), env: { GOGC, ...process.env } });
       children.push(child);
       return child;
     },
