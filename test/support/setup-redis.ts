@@ -16,14 +16,13 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const stop = async () => {
     await Promise.all(started.map(server => server.stop()));
   };
+  /** All at once: a Cluster takes seconds to form. */
   const provideEach = async (provide: () => Promise<Provided>) => {
-    const urls: string[] = [];
-    while (urls.length < project.config.maxWorkers) {
-      const provided = await provide();
-      started.push(provided);
-      urls.push(provided.url);
-    }
-    return urls;
+    const results = await Promise.allSettled(Array.from({ length: project.config.maxWorkers }, provide));
+    const servers = results.flatMap(result => (result.status === 'fulfilled' ? [result.value] : []));
+    started.push(...servers);
+    for (const result of results) if (result.status === 'rejected') throw result.reason;
+    return servers.map(({ url }) => url);
   };
   try {
     project.provide('redisUrls', await provideEach(provideRedis));
