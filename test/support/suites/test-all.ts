@@ -16,7 +16,7 @@ import {
 import { UNHANDLED_FILE } from './unhandled-errors.ts';
 
 /**
- * Runs the suites of the arguments, or all, one after the other; `waiting` runs beside `redis`, `kube`, and `system`.
+ * Runs the suites of the arguments, or all, one after the other, but for those that run beside others: see `BESIDE`.
  * `all` stands for all of them but `node`, the short form of `make test-node`. It runs if nothing has failed, and the
  * machine can run a node.
  * The last line is the sum: `N passed, N failed`. The exit code is 0 only if nothing failed.
@@ -35,8 +35,14 @@ const PROJECTS = ['unit', 'redis', 'kube', 'chart', 'image', 'system', 'waiting'
 /** The file of the short form of `make test-node`. */
 const SHORT_NODE = 'test/node/install.test.ts';
 
-/** The suites that leave enough of the machine to `waiting`. `scale` needs all of it. */
-const BESIDE_WAITING = ['redis', 'kube', 'chart', 'image', 'system'];
+/**
+ * Suites that begin with the first of these others, and are printed in their own turn. `waiting` leaves most of the
+ * machine to others; `image` uses it while `chart` waits for its API servers. `scale` needs all of it.
+ */
+const BESIDE: Readonly<Record<string, readonly string[]>> = {
+  waiting: ['redis', 'kube', 'chart', 'image', 'system'],
+  image: ['chart'],
+};
 
 const LONGER =
   'Longer, on demand: make bench, make test-api, make test-chaos, make test-gitops, make test-model, make test-mutants, make test-node, make test-outages, make test-scale';
@@ -113,7 +119,7 @@ async function runSuite(name: string): Promise<Tally> {
   const [program, ...args] = CHECKS[name] ?? [];
   let tally: Tally;
   if (program !== undefined) tally = tallyCommand(name, await run(join(ROOT, 'node_modules', '.bin', program), args));
-  else if (name === 'waiting' && waiting !== undefined) tally = await waiting();
+  else if (begun.has(name)) tally = await (begun.get(name) as () => Promise<Tally>)();
   else tally = name === 'node' ? await runNode() : await runProject(name);
   console.log(`== ${name}: ${formatTally(tally)} (${((performance.now() - started) / 1_000).toFixed(1)} s)`);
   return tally;
@@ -134,10 +140,14 @@ stopOnSignal(async () => {
   for (const child of running) child.kill('SIGTERM');
   await folder.remove();
 });
-let waiting: (() => Promise<Tally>) | undefined;
+/** Suites that run beside others: how to wait for them. */
+const begun = new Map<string, () => Promise<Tally>>();
 const tallies: Tally[] = [];
-for (const name of wanted) {
-  if (wanted.includes('waiting') && BESIDE_WAITING.includes(name)) waiting ??= await runUnseen('waiting');
+for (const [i, name] of wanted.entries()) {
+  for (const [suite, others] of Object.entries(BESIDE)) {
+    if (!others.includes(name) || begun.has(suite) || wanted.indexOf(suite) < i) continue;
+    begun.set(suite, await runUnseen(suite));
+  }
   tallies.push(await runSuite(name));
 }
 await folder.remove();
