@@ -1,3 +1,4 @@
+import { logOfRole } from '../telemetry/log.ts';
 import { endOf } from '../tls/pem-files.ts';
 import { type Certificate, followCertificate, type ServedCertificate } from '../tls/served-certificate.ts';
 import type { Parts } from './parts.ts';
@@ -10,7 +11,7 @@ export function followServedCertificate(
   server: { readonly useCertificate: (certificate: Certificate) => void },
 ): () => void {
   if (served === undefined) return () => {};
-  const following = followCertificate({ served, onChange: server.useCertificate, log: log.child({ role }) });
+  const following = followCertificate({ served, onChange: server.useCertificate, log: logOfRole(log, role) });
   certificates.watch(role, {
     endMs: () => endOf(following.current().cert),
     rejected: () => following.problem() !== undefined,

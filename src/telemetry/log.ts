@@ -31,3 +31,8 @@ export function createLogger(options: { level: (typeof LOG_LEVELS)[number]; role
     },
   });
 }
+
+/** Returns a logger whose lines contain `role` once, whether `log` already has this field or not. */
+export function logOfRole(log: Logger, role: string): Logger {
+  return log.bindings().role === undefined ? log.child({ role }) : log;
+}

@@ -6,19 +6,21 @@ import { type Impairment, watchRoleHealth } from './role-health.ts';
 const REDIS: Impairment = { reason: 'RedisUnavailable', cause: 'dependency', message: 'SLUICE_REDIS_URL: no answer' };
 const KEY: Impairment = { reason: 'RootKeyMismatch', cause: 'settings', message: 'SLUICE_ROOT_KEY_FILE: another key' };
 
-function start() {
+function start(base: { readonly role: string } | null = null) {
+  const raw: string[] = [];
   const lines: { level: number; msg: string; reason: string }[] = [];
   const output = new Writable({
     write(chunk, _encoding, done) {
+      raw.push(String(chunk));
       lines.push(JSON.parse(String(chunk)));
       done();
     },
   });
-  const test = { impairments: [] as Impairment[], nowMs: 0, tick: () => {}, lines };
+  const test = { impairments: [] as Impairment[], nowMs: 0, tick: () => {}, lines, raw };
   const health = watchRoleHealth({
     role: 'dispatcher',
     check: () => test.impairments,
-    log: pino(output),
+    log: pino({ base }, output),
     nowMs: () => test.nowMs,
     repeat: run => {
       test.tick = run;
@@ -72,6 +74,15 @@ describe('the log', () => {
       [50, 'role cannot work', 'RedisUnavailable'],
       [30, 'role can work again', 'RedisUnavailable'],
     ]);
+  });
+
+  test.each([[null], [{ role: 'dispatcher' }]])('names the role once in each line (base %j)', base => {
+    const role = start(base);
+    role.impairments = [REDIS];
+    pass(role, 8);
+    role.impairments = [];
+    pass(role, 1);
+    expect(role.raw.map(line => line.match(/"role":"dispatcher"/g)?.length)).toEqual([1, 1]);
   });
 
   test('has none of an ordinary start', () => {

@@ -1,4 +1,4 @@
-import type { Logger } from './log.ts';
+import { type Logger, logOfRole } from './log.ts';
 
 /** Why a role can't do its work, as in the `reason` label of `sluice_role_impaired`, with descriptions. */
 export const IMPAIRMENTS = {
@@ -67,7 +67,8 @@ export function watchRoleHealth(options: {
   readonly nowMs?: () => number;
   readonly repeat?: Repeat;
 }): RoleHealth {
-  const { role, check, log, nowMs = () => performance.now(), repeat = every } = options;
+  const { role, check, nowMs = () => performance.now(), repeat = every } = options;
+  const log = logOfRole(options.log, role);
   const lasting = new Map<ImpairmentReason, { readonly sinceMs: number; loggedMs?: number }>();
   let worked = false;
 
@@ -86,12 +87,12 @@ export function watchRoleHealth(options: {
       const dueMs = entry.loggedMs === undefined ? entry.sinceMs + LOG_AFTER_MS : entry.loggedMs + LOG_EVERY_MS;
       if (now < dueMs) continue;
       entry.loggedMs = now;
-      log.error({ role, reason, detail: message }, 'role cannot work');
+      log.error({ reason, detail: message }, 'role cannot work');
     }
     for (const [reason, { loggedMs }] of lasting) {
       if (impairments.some(each => each.reason === reason)) continue;
       lasting.delete(reason);
-      if (loggedMs !== undefined) log.info({ role, reason }, 'role can work again');
+      if (loggedMs !== undefined) log.info({ reason }, 'role can work again');
     }
   }
 
