@@ -42,10 +42,12 @@ const WRONG_NAMESPACE =
   '. Check the namespace, because a Subscription must be in the namespace of the receiving workspace';
 
 const WAITING_MESSAGE = {
-  WaitingForWorkspace: (facts: SubscriptionFacts) => `the producer's workspace ${facts.producer} does not exist yet`,
+  WaitingForWorkspace: (facts: SubscriptionFacts) =>
+    `the producer's workspace ${facts.producer} does not exist yet. Check the name in spec.producer`,
   WaitingForGrant: (facts: SubscriptionFacts) =>
     `${facts.producer} has not granted this workspace an integration with that name. Ask the producer to set spec.workspace of its Integration to ${facts.namespace}${facts.namespace === facts.producer ? WRONG_NAMESPACE : ''}`,
-  WaitingForStream: (facts: SubscriptionFacts) => `stream ${facts.stream} does not exist yet`,
+  WaitingForStream: (facts: SubscriptionFacts) =>
+    `stream ${facts.stream} does not exist yet. Check the name in spec.stream, or ask the producer to create the stream`,
 } as const;
 
 const REFUSED_MESSAGE = {
