@@ -103,7 +103,7 @@ export const ENVIRONMENT = {
     .min(1)
     .optional()
     .describe(
-      'Path to a file containing the root key, which must be at least 32 bytes long. The same key has to be provided to the controller, facade, and dispatcher, none of which will start without it.',
+      'Path to a file containing the root key, which must be at least 32 bytes long. The controller, facade, and dispatcher need the same key, and do not start without it.',
     ),
   SLUICE_SECRETS_ROLE: z
     .string()
@@ -199,7 +199,7 @@ export const ENVIRONMENT = {
     .enum(['true', 'false'])
     .default('false')
     .describe(
-      'Set to true to fall back to unencrypted connections for smtp:// servers without STARTTLS support. Note that this exposes both the invitations and the password in SLUICE_SMTP_URL to attackers on the network, who are also able to disable STARTTLS.',
+      'Set to true to fall back to unencrypted connections for smtp:// servers without STARTTLS support. Note that this exposes the invitations and the password in SLUICE_SMTP_URL to attackers on the network, because they can disable STARTTLS.',
     ),
   SLUICE_SMTP_FROM: z
     .string()

@@ -67,7 +67,7 @@ export function createDispatcherMetrics(
   });
   const failures = new Counter({
     name: 'sluice_dispatcher_failures_total',
-    help: 'Number of times work on a subscription, or on a part, failed and had to be retried, e.g. due to Redis being unavailable.',
+    help: 'Number of failed operations on subscriptions or parts that had to be retried, e.g. because Redis was unavailable.',
     registers,
   });
   const latency = createPlainHistogram({

@@ -145,7 +145,7 @@ function registerGauges(registry: Registry, parts: ReadonlySet<Seen>, claims: ()
   });
   new Gauge({
     name: 'sluice_dispatcher_parts',
-    help: 'Number of parts that this process works on, by duty: home (also routes on, gets tokens, and removes expired events) or work (only sends). Each part has one home across all dispatchers.',
+    help: 'Number of parts assigned to this process, by duty: home (also routes waiting events, requests tokens, and removes expired events) or work (only sends). Each part has one home across all dispatchers.',
     labelNames: ['duty'] as const,
     registers,
     collect() {

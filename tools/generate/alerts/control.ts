@@ -37,7 +37,7 @@ export const control: AlertGroup = {
       severity: 'warning',
       summary: 'The admission policies do not limit the role {{ $labels.role }}.',
       impact:
-        'Everything works, but whoever takes over the service account of this role can write more than the role needs, such as Secrets of any type.',
+        'Everything works, but an attacker with access to the service account of this role can write more than the role needs, such as Secrets of any type.',
       steps: [
         'Run `kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings`, and apply `config/rbac` if the policies are missing.',
         'Compare the user in the log message `the admission policies do not apply to this service account` with the user name in the `matchConditions` of the policies. They must be the same.',

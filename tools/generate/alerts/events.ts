@@ -123,7 +123,7 @@ export const delivery: AlertGroup = {
       expr: `max ${by()} (sluice_dispatcher_claims) > 3900`,
       for: '5m',
       severity: 'warning',
-      summary: 'A dispatcher has claimed almost as many events as it may claim, which is 4,096.',
+      summary: 'A dispatcher has claimed almost 4,096 events, which is the limit.',
       impact: 'Events of its streams wait until other attempts have ended, unless another dispatcher sends them.',
       steps: [
         'Run the query `sum by (instance) (sluice_dispatcher_attempts_in_flight)`. If the value is high, slow endpoints are using the claims. To resolve this, add dispatchers.',

@@ -90,7 +90,7 @@ export const processes: AlertGroup = {
         'The files of the certificate for {{ $labels.use }} cannot be used, so the previous certificate still is.',
       impact: 'There is no impact until the previous certificate expires, or the process restarts, which then fails.',
       steps: [
-        'Run `kubectl -n sluice-system get secrets --field-selector type=kubernetes.io/tls` to find the Secret, and check `tls.crt` and `tls.key` in it. The key must be the one of the first certificate.',
+        'Run `kubectl -n sluice-system get secrets --field-selector type=kubernetes.io/tls` to find the Secret, and check `tls.crt` and `tls.key` in it. The key must belong to the first certificate.',
         'Check the log for the messages `the new certificate cannot be used; still serving the last one` and `redis files cannot be used; the last ones are`. They contain the reason.',
       ],
     },

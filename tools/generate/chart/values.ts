@@ -147,7 +147,7 @@ const monitoring = section('Objects for Prometheus and Grafana. They are only cr
   podMonitor: section('PodMonitor of the Prometheus Operator.', {
     enabled: z.boolean().default(false).describe('Whether to create a PodMonitor.'),
     interval: text('Time between two scrapes.', '30s'),
-    labels: openObject('Labels by which Prometheus selects the PodMonitor.'),
+    labels: openObject('Labels for the PodMonitor. Prometheus uses them to select it.'),
   }),
   prometheusRule: section('Alerts.', {
     enabled: z.boolean().default(false).describe('Whether to create a PrometheusRule.'),
@@ -159,7 +159,7 @@ const monitoring = section('Objects for Prometheus and Grafana. They are only cr
       'Address of the runbooks, to which # and the alert are added. The page is also in files/runbooks.md of this chart.',
       'https://sluice.dev/runbooks',
     ),
-    labels: openObject('Labels by which Prometheus selects the PrometheusRule.'),
+    labels: openObject('Labels for the PrometheusRule. Prometheus uses them to select it.'),
   }),
   kubeStateMetrics: section('Configuration for kube-state-metrics, with metrics about every object of Sluice.', {
     enabled: z
@@ -180,7 +180,9 @@ const monitoring = section('Objects for Prometheus and Grafana. They are only cr
       .describe(
         'Whether to create a ConfigMap with the dashboard. It shows any installation, so one per Grafana is enough.',
       ),
-    labels: openObject('Labels by which the sidecar of Grafana finds the ConfigMap.', { grafana_dashboard: '1' }),
+    labels: openObject('Labels for the ConfigMap. The Grafana sidecar uses them to find it.', {
+      grafana_dashboard: '1',
+    }),
   }),
 });
 
@@ -219,7 +221,7 @@ export const Values = z.strictObject({
       .enum(['cluster', 'namespaced'])
       .default('cluster')
       .describe(
-        'cluster lets the controller read the Secrets of all namespaces. namespaced only lets it read those of workspaces, by a RoleBinding that it creates in each of their namespaces. This is meant for up to 200 workspaces.',
+        'With cluster, the controller can read Secrets in all namespaces. With namespaced, it can only read Secrets in the namespaces of workspaces, and creates a RoleBinding in each of them. This is meant for up to 200 workspaces.',
       ),
   }),
   redis,

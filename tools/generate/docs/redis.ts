@@ -8,7 +8,7 @@ const SETTINGS: Row[] = [
   ['`appendonly yes`, `appendfsync always`', 'Required for acknowledged events to survive a restart or power failure.'],
   [
     '`lazyfree-lazy-expire yes`, `lazyfree-lazy-server-del yes`',
-    'Without these, Redis may block for several seconds when freeing expired keys, some of which have millions of fields.',
+    'Without these, Redis may block for several seconds when it frees expired keys, because some keys have millions of fields.',
   ],
   ['`maxmemory <bytes>`', 'Optional. If set, ingress will respond with `503` before Redis runs out of memory.'],
 ];

@@ -31,7 +31,8 @@ export function rolesOfUninstall(installation: Installation): readonly ShippedRo
     {
       ...bound,
       namespace,
-      description: 'The permission to take the Lease away from the controller, which would add the finalizers again.',
+      description:
+        'Permission to take over the Lease of the controller. Otherwise, the controller would add the finalizers again.',
       rules: LEASE_RULES,
     },
   ];
