@@ -2,19 +2,20 @@ import type { RedisClient, Reply } from '../redis/client.ts';
 import type { NamedCall, NamedScript } from '../redis/named-scripts.ts';
 
 /**
- * What the scripts of a part answer: always an array whose first element is a word. With OK the rest follows, as the script
- * says in its first lines; with any other word nothing was written, unless the script says otherwise.
+ * Replies of the scripts of a part. A reply is an array that starts with a word. After OK, the array contains the
+ * values documented at the top of the script. For any other word, the script has not written anything unless documented
+ * otherwise.
  *
  * - OK
- * - GONE: there is no such part, or it is of another generation
- * - STALE: the caller's configuration is not that of the part
- * - CLOSED: the part takes no events; of an exchange or an advance: control data are missing
+ * - GONE: the part does not exist, or has another generation
+ * - STALE: the caller has another version of the configuration
+ * - CLOSED: the part does not accept events, or (for exchange and advance) control data is missing
  * - FENCED: a newer controller leads
- * - HELD: somebody else is at work
- * - LATE: the caller has made a later call before this one
- * - CLOCK: the caller's clock is an hour or more from that of the part
+ * - HELD: another process works on the part
+ * - LATE: Redis has already processed a later call of this caller
+ * - CLOCK: the caller's clock differs from the part's clock by an hour or more
  *
- * Every script takes the time itself, from TIME.
+ * Every script reads the time itself, using TIME.
  */
 export type Word = 'OK' | 'GONE' | 'STALE' | 'CLOSED' | 'FENCED' | 'HELD' | 'LATE' | 'CLOCK';
 

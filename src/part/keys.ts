@@ -13,25 +13,25 @@ export interface Part {
 
 /** Number of the part of a stream, which has one. */
 export const PART_NUMBER = 0;
-/** Generation in what is left of a part that was removed. */
+/** Generation of the remains of a removed part. */
 export const REMOVED = '-';
 export const HOUR_MS = 3_600_000;
 /** Width of the buckets of records. */
 export const RECORDS_MS = 6 * HOUR_MS;
 
 /**
- * Every key of a part. All are in one slot and are declared by the scripts that use them; all but `meta` carry the
- * generation of the stream, so that a stream that is made again meets nothing of the old one.
+ * Every key of a part. All of them are in one slot and are declared by the scripts that use them. All except `meta`
+ * contain the generation of the stream, so a recreated stream doesn't see any old data.
  */
 export function partKeys({ tenant, queue, gen, number }: Part) {
   const tag = `{q:${tenant}:${queue}:${number}}`;
   const key = (name: string) => `${tag}:${name}:${gen}`;
   return {
-    /** HASH, `log/meta.ts`: what the controller wants, and how far the part is. */
+    /** HASH, `log/meta.ts`: settings from the controller, and the progress of the part. */
     meta: `${tag}:meta`,
     /** STREAM: g(roup key), m(etadata), s(ize of the body), c(ost in the quota), r(outed to: 5 bytes a slot). */
     log: key('log'),
-    /** HASH: ref → body. One that is deleted is gone, which an entry of a stream is not. */
+    /** HASH: ref → body. Deleting a field frees its memory, unlike an entry of a Redis stream. */
     body: key('body'),
     /** HASH: '' (marker), group key → slots that it is active for, `gate/activations.lua`. */
     keys: key('keys'),
@@ -39,7 +39,7 @@ export function partKeys({ tenant, queue, gen, number }: Part) {
     subs: key('subs'),
     /** HASH: slot → endpoint of a subscription, sealed. Written by the controller alone. */
     endpoints: key('ends'),
-    /** HASH: slot → ref up to which it was routed, of those that are behind. */
+    /** HASH: slot → last routed ref, for slots that are behind. */
     positions: key('pos'),
     /** HASH: ref → slots that it was routed to later, 5 bytes each. */
     late: key('late'),
@@ -47,7 +47,7 @@ export function partKeys({ tenant, queue, gen, number }: Part) {
     claims: key('cl'),
     /** HASH: lane → state, `lanes/lanes.lua`. */
     lanes: key('lane'),
-    /** ZSET by lex: key of a lane, NUL, ref, of what waits; not of claimed events. */
+    /** ZSET by lex: lane key, NUL, ref. Waiting events only, without claimed ones. */
     pending: key('pend'),
     /** ZSET by lex: slot, class, due, rest of the lane, of lanes that may be claimed. */
     waiting: key('wait'),
@@ -71,15 +71,15 @@ export function partKeys({ tenant, queue, gen, number }: Part) {
     deadLetters: key('dead'),
     /** ZSET by lex: slot, ref (and `:replay`) of dead, skipped and expired ones. */
     final: key('fin'),
-    /** HASH: what failed attempts were answered with, `claims/answers.lua`. */
+    /** HASH: responses to failed attempts, `claims/answers.lua`. */
     answers: key('answers'),
     /** HASH: hour → why events went nowhere in it, `reasons/reasons.lua`. */
     reasons: key('why'),
-    /** HASH: slot and ref up to which it was routed when it skipped what came after → ref of the last event it skipped. */
+    /** HASH: slot and last routed ref before a skip → ref of the last skipped event. */
     skips: key('skip'),
-    /** HASH: slot → when its last pause ended that skipped what had waited, ms; later than the one before it. */
+    /** HASH: slot → end of its last pause that skipped waiting events, in ms. Always later than the previous value. */
     skipped: key('skipped'),
-    /** ZSET: slot of a deleted subscription → when what it left is removed, ms. */
+    /** ZSET: slot of a deleted subscription → time at which its remains are removed, in ms. */
     dropped: key('drop'),
     /** HASH: dispatcher → until, limit, held, pushed, room in bytes, bytes pushed. */
     ready: key('ready'),
@@ -87,7 +87,7 @@ export function partKeys({ tenant, queue, gen, number }: Part) {
     channel: key('push'),
     /** HASH: hash of a sender's event id → ref, by the hour of the ref. */
     ids: (hour: number) => key(`id:${hour}`),
-    /** HASH: number of a chunk of a replay → what was answered to who put it. Expires. */
+    /** HASH: chunk number of a replay → reply to the caller. Expires. */
     chunks: (slot: string, replay: string) => key(`rpl:${slot}:${replay}`),
     /** HASH: ref → records, by six hours of the ref. */
     records: (bucket: number) => key(`rec:${bucket}`),

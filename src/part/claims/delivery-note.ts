@@ -1,7 +1,7 @@
 import type { AttemptOutcome } from '../../api/delivery-status.ts';
 import type { DeliveryNews, DeliveryNote } from '../../plane/delivery-news.ts';
 
-/** Letters of how attempts ended, as scripts have them. Of a delivery it is left out. */
+/** Maps the letters used by scripts to results of attempts. Deliveries have no letter. */
 export const ATTEMPT_LETTERS = {
   Succeeded: 's',
   HttpError: 'h',

@@ -14,9 +14,11 @@ const EXCHANGE = readNamedScript(new URL('exchange.lua', import.meta.url));
 export interface Completion extends AttemptNote {
   readonly lane: string;
   readonly ref: string;
-  /** gone: answered with 410, which disables the endpoint; the event stays open. released: it was not sent. */
+  /**
+   * gone: the response was 410, which disables the endpoint and keeps the event open. released: no attempt was made.
+   */
   readonly outcome: 'delivered' | 'dead' | 'expired' | 'failed' | 'gone' | 'released';
-  /** How the attempt ended, for the status of the subscription; absent where none was made. A delivery has succeeded. */
+  /** Result of the attempt, for the status of the subscription. Absent without an attempt. A delivery has succeeded. */
   readonly attempted?: AttemptOutcome;
   /** When a failed one is repeated. */
   readonly dueMs?: number;
@@ -25,19 +27,19 @@ export interface Completion extends AttemptNote {
   readonly responseTruncated?: true;
 }
 
-/** done; ended: it was ended before; stale: another claim holds the event, or none. */
+/** done, ended (had already ended), or stale (the event has another claim or no claim). */
 export type CompletionAnswer = 'done' | 'ended' | 'stale';
 
-/** What a dispatcher says of itself. */
+/** Describes the calling dispatcher. */
 export interface Holding {
   readonly dispatcher: string;
-  /** Grows with each call of this name. One that Redis makes after a later one does nothing. */
+  /** Increases with each call under this name. Redis ignores calls that arrive out of order. */
   readonly number: number;
-  /** How long it counts as at work without another exchange. */
+  /** Time in ms until the dispatcher is considered inactive without another exchange. */
   readonly readyMs: number;
   /** Claims that it may hold in this part. */
   readonly limit: number;
-  /** Claims that it holds, with those that it ends in this call, and whether one of them is `isAlone`. */
+  /** Number of its claims, including the ones that end in this call, and whether any of them is `isAlone`. */
   readonly held: number;
   readonly holdsLapsed: boolean;
   /** Claims and bytes of the pushes that it has read. */
@@ -49,7 +51,7 @@ export interface Holding {
 
 export type ExchangeAnswer =
   | {
-      /** CLOSED: control data are missing. HELD: four other dispatchers are at work. Nothing is claimed with either. */
+      /** CLOSED: control data is missing. HELD: four other dispatchers work on the part. Neither claims any events. */
       readonly answer: 'OK' | 'CLOSED' | 'HELD';
       /** When this was done, ms of the part's clock: the age of the claims runs from here. */
       readonly nowMs: number;
@@ -58,14 +60,14 @@ export type ExchangeAnswer =
       readonly bytes: number;
       /** One for each completion. */
       readonly answers: readonly CompletionAnswer[];
-      /** When the next lane is due; undefined where none waits for its time. */
+      /** Time at which the next lane is due, or undefined if no lane has a due time. */
       readonly dueMs: number | undefined;
       /** More can be claimed at once. */
       readonly more: boolean;
       readonly version: string;
       /** Slots whose endpoint this call disabled. */
       readonly disabled: readonly string[];
-      /** Dispatchers that were not heard of for too long: their claims are to be taken from them. */
+      /** Dispatchers that stopped responding. The caller takes over their claims. */
       readonly lapsed: readonly string[];
       /** Why the part is held back: there is something to advance. */
       readonly hold: string | undefined;
@@ -75,7 +77,9 @@ export type ExchangeAnswer =
     }
   | { readonly answer: 'GONE' };
 
-/** Ends up to 256 attempts, then claims up to `most`, in one step; either may be none. Throws where it came too late. */
+/**
+ * Ends up to 256 attempts and claims up to `most` events in one step. Both may be 0. Throws if the call was too late.
+ */
 export type Exchange = (
   part: Part,
   holding: Holding,
@@ -96,7 +100,7 @@ const ANSWERS: Readonly<Record<string, CompletionAnswer>> = { o: 'done', g: 'end
 /** Bodies of answers that one call brings. */
 const ANSWER_BYTES = 256 * 1024;
 
-/** (number of the item, + if it was longer, body)*: the last ones, where they are too many. */
+/** (item number, + if truncated, body)*. Limited to the most recent ones. */
 function bodiesOf(completions: readonly Completion[]): Argument[] {
   const bodies: Argument[][] = [];
   let bytes = 0;

@@ -5,13 +5,15 @@ import { type Part, partKeys } from '../keys.ts';
 const EVICT = readNamedScript(new URL('evict.lua', import.meta.url));
 const MINE = readNamedScript(new URL('mine.lua', import.meta.url));
 
-/** Takes all claims of a dispatcher that was not heard of for too long. HELD: it is at work (again); GONE: the part is. */
+/**
+ * Takes over all claims of a dispatcher that stopped responding. HELD: it is active again. GONE: the part was removed.
+ */
 export type Evict = (
   part: Part,
   dispatcher: string,
 ) => Promise<{ answer: 'OK'; claims: number } | { answer: 'HELD' | 'GONE' }>;
 
-/** Claims that a dispatcher holds: for one that missed a push or an answer. None, of a part that is gone. */
+/** Returns the claims of a dispatcher after it missed a push or a reply. Empty if the part was removed. */
 export type ReadOwnClaims = (
   part: Part,
   dispatcher: string,

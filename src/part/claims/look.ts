@@ -4,16 +4,16 @@ import { type Part, partKeys } from '../keys.ts';
 
 const LOOK = readNamedScript(new URL('look.lua', import.meta.url));
 
-/** A dispatcher as a part knows it; `lanes/ready.lua` says what stands where. */
+/** The entry of a dispatcher in a part. See `lanes/ready.lua` for the format. */
 export interface KnownDispatcher {
   readonly name: string;
-  /** Until when it counts as at work, ms of the part's clock. */
+  /** End of its activity period, in ms of the part's clock. */
   readonly untilMs: number;
   /** Claims that it holds. */
   readonly held: number;
 }
 
-/** Reads which dispatchers work on a part, and when its next retry is due (ms of the part's clock). */
+/** Reads the dispatchers that work on a part, and the time of its next retry (ms of the part's clock). */
 export type LookAtPart = (
   part: Part,
 ) => Promise<{ readonly dispatchers: readonly KnownDispatcher[]; readonly dueMs: number | undefined }>;

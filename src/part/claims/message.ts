@@ -1,14 +1,14 @@
 /** A claim: an attempt that its dispatcher may make. */
 export interface Claim {
   readonly slot: string;
-  /** What it holds, as `exchange` is told of its end. */
+  /** Identifies the claim when `exchange` reports its result. */
   readonly lane: string;
   readonly ref: string;
   /** More waits behind it in its lane. */
   readonly behind: boolean;
   /** Attempts that were made and failed. */
   readonly attempts: number;
-  /** Claims of this event that lapsed: their dispatcher died, or was away for too long. */
+  /** Number of earlier claims of this event that expired because their dispatcher crashed or stalled. */
   readonly lapses: number;
   readonly replay: string | undefined;
 }
@@ -23,21 +23,21 @@ export interface ClaimedEvent {
   readonly ref: string;
   readonly groupKey: string;
   readonly meta: string;
-  /** Bytes of the body; undefined where the event is not in the log: it is a test event, or retention removed it. */
+  /** Body size in bytes. Undefined if the event is not in the log, i.e. for test events and expired events. */
   readonly size: number | undefined;
-  /** Absent where it is too large to be sent along, and has to be read. */
+  /** Absent if the body is too large for the message. Read it separately. */
   readonly body: Buffer | undefined;
   readonly claims: readonly Claim[];
 }
 
 /** What is pushed to the dispatchers of a part. */
 export interface Push {
-  /** Whose the claims are; undefined where there are none. */
+  /** Owner of the claims. Undefined without claims. */
   readonly dispatcher: string | undefined;
-  /** Claims and bytes that were ever pushed to it, with these: a difference says that a message was lost. */
+  /** Total claims and bytes pushed to this dispatcher, including these. A difference indicates a lost message. */
   readonly pushed: number;
   readonly bytes: number;
-  /** Something waits that nobody has claimed. */
+  /** Whether unclaimed events are waiting. */
   readonly waiting: boolean;
   /** Claimed lanes, of any dispatcher, that have more behind them now. */
   readonly behind: readonly string[];

@@ -11,7 +11,7 @@ export interface ActivationLists {
 export interface ReadActivations {
   /** Slot followed by group key. */
   readonly activations: Set<string>;
-  /** Fields of group keys of which a field cannot be read or is missing. Their activations are left out. */
+  /** Fields of group keys with a missing or unreadable field. Their activations are left out. */
   readonly damaged: readonly string[];
 }
 
@@ -24,7 +24,7 @@ const COUNT = /^(?!00[01])\d{3}$/;
 interface Fields {
   readonly fields: Set<string>;
   readonly numbers: Set<number>;
-  /** Number of the last one, as the first says. */
+  /** Number of the last field, according to the first field. */
   last: number;
   isDamaged: boolean;
 }

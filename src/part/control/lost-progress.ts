@@ -36,7 +36,7 @@ async function lastRouted(redis: Pick<RedisClient, 'call'>, part: Part): Promise
   return oldest;
 }
 
-/** Returns the hours in which the part has ids of senders. */
+/** Returns the hours for which the part stores ids of producers. */
 async function hoursOfIds(redis: Pick<RedisClient, 'call'>, part: Part, nowMs: number): Promise<number[]> {
   const { ids } = partKeys(part);
   const hour = Math.floor(nowMs / HOUR_MS);
@@ -46,9 +46,9 @@ async function hoursOfIds(redis: Pick<RedisClient, 'call'>, part: Part, nowMs: n
 }
 
 /**
- * Returns changes that begin a part whose `meta` is gone, with the progress that the rest of the part still tells of: what had
- * been accepted and not routed is routed, and an id that a sender repeats is known. Events that nobody was to get look as if
- * they had not been routed, so they are looked at once more. The quota begins at 0.
+ * Returns changes that restore the `meta` of a part. The progress is derived from the remaining keys, so that accepted
+ * events are still routed and repeated ids are still detected. Events without any receiver look unrouted and are
+ * evaluated again. The quota restarts at 0.
  */
 export async function beginAgain(
   redis: Pick<RedisClient, 'call'>,

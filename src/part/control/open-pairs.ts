@@ -7,13 +7,13 @@ interface Known {
   readonly groupKeys: Set<string>;
 }
 
-/** What a leader knows of the group keys that are open in parts, from having read and written all of them. */
+/** Group keys that are open in parts, as known to a leader that has read and written all of them. */
 export interface OpenPairs {
   /** Follows a change of routes, which `write` writes to the parts. */
   readonly follow: (change: RoutesChange, write: (openKeys: OpenKeys) => Promise<void>) => Promise<void>;
   /** Whether a group key is certainly closed in all parts. */
   readonly isClosed: (fence: number, integration: string, groupKey: string) => boolean;
-  /** Returns the group keys that may be open, or none if nothing is known. */
+  /** Returns the group keys that may be open. Empty if unknown. */
   readonly of: (integration: string) => Iterable<string>;
   readonly opens: (integration: string, groupKey: string) => void;
   readonly closed: (integration: string, groupKey: string) => void;

@@ -62,8 +62,8 @@ function subscriptionsByQueue({ queues, integrations }: TenantRoutes) {
 }
 
 /**
- * Creates an audit that compares what is in parts with what would be written to them, so that it finds exactly what a sync that
- * reads them repairs. It holds one part at a time.
+ * Creates an audit that compares the stored parts with the desired ones. It finds the same differences that a full sync
+ * would repair. Keeps one part in memory at a time.
  *
  * @param pace awaited before each command
  */

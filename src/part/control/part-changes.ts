@@ -11,7 +11,7 @@ export interface OpenKey {
   readonly sinceMs: number;
 }
 
-/** Returns the open group keys by integration (`int_…`). Only called where they are needed. */
+/** Returns the open group keys by integration (`int_…`). Only called if needed. */
 export type OpenKeys = () => ReadonlyMap<string, readonly OpenKey[]>;
 
 /** Slots whose backlog was to be skipped after their pause. */
@@ -44,11 +44,11 @@ function rowChange(
   return { kind: 'row', slot, row, ...(skips ? { how: 'skip' as const } : {}) };
 }
 
-/** Changes of a part, in the order in which they must be written. */
+/** Changes to a part, in the order they must be written. */
 export interface PartChanges {
   /**
-   * Changes of the part itself and of rows. A subscription that is added to a part in use is paused at first: its events
-   * are kept from here on, and routed once its activations are complete.
+   * Changes to the part itself and to its rows. A subscription added to an existing part starts out paused. Its events
+   * are kept from this point and routed once its activations are complete.
    */
   readonly before: readonly GateChange[];
   /** Slots that are added. Their activations count from the tail that `before` was answered with. */
@@ -76,7 +76,7 @@ function slotChanges(
   return { before: [...endpoint, { kind: 'row', slot, row: { ...wanted.row, route: 'paused' } }], after: [change] };
 }
 
-/** If the stored activations are unknown, only those of new slots are written. */
+/** If the stored activations are unknown, only writes activations of new slots. */
 function activationChanges(
   { activations: known, rows }: StoredPart,
   { slots }: WantedPart,
@@ -99,7 +99,7 @@ function activationChanges(
   return changes;
 }
 
-/** Returns what is stored in a part to which `wanted` was written. Its activations are left out. */
+/** Returns the stored state of a part after `wanted` was written, without activations. */
 export function storedAs({ part, meta, slots }: WantedPart): StoredPart {
   return {
     meta: { ...meta, gen: part.gen, ready: '1' },
@@ -111,7 +111,7 @@ export function storedAs({ part, meta, slots }: WantedPart): StoredPart {
   };
 }
 
-/** Returns what to change in a part so that it is as wanted. Empty if it is. */
+/** Returns the changes that bring a part to the desired state. Empty if there are none. */
 export function planPart(
   stored: StoredPart | undefined,
   wanted: WantedPart,

@@ -13,7 +13,7 @@ import { type OpenKeys, type PartChanges, planPart, storedAs } from './part-chan
 import { formerGenerations, readPart, type StoredPart } from './stored-part.ts';
 import { type WantedPart, wantedParts } from './wanted-part.ts';
 
-/** Changes of one call of the gate, which holds up everything else in the part. */
+/** Maximum number of changes in one call of the gate. The call delays all other calls to the part. */
 const CHANGES_AT_ONCE = 200;
 /** Parts that are written at the same time. */
 const PARTS_AT_ONCE = 8;
@@ -21,9 +21,9 @@ const PARTS_AT_ONCE = 8;
 /** Writes routes to the parts of a tenant. */
 export interface PartWriter {
   /**
-   * Writes the changes from `have` to `want`. A part that cannot be written does not keep the others from being written.
+   * Writes the changes from `have` to `want`. Continues with the other parts if one of them fails.
    *
-   * @param isKnown whether the parts are as `have` says. Otherwise they are read first.
+   * @param isKnown whether `have` is the stored state. If not, reads the parts first.
    * @throws FencedError if a newer controller leads
    */
   readonly write: (application: {
@@ -34,10 +34,10 @@ export interface PartWriter {
     readonly openKeys: OpenKeys;
     readonly nowMs: number;
   }) => Promise<void>;
-  /** Closes what is open in parts and neither in the routes nor in `openKeys`, and writes nothing else. */
+  /** Closes everything that is open in parts but not in the routes or `openKeys`. Doesn't write anything else. */
   readonly close: (fence: number, routes: TenantRoutes, openKeys: OpenKeys) => Promise<void>;
   /**
-   * Writes changes to one part. Returns how many it did not have. A part that is gone has nothing to close.
+   * Writes changes to one part. Returns the number of changes that had an effect. A removed part has nothing to close.
    *
    * @throws FencedError if a newer controller leads
    */
@@ -46,7 +46,7 @@ export interface PartWriter {
   readonly remove: (part: Part, fence: number, nowMs: number) => Promise<void>;
 }
 
-/** Returns the slots whose Blocks have ended and said that the backlog is skipped. */
+/** Returns the slots whose Blocks have ended with the backlog skipped. */
 function skippingSlots(had: WantedPart | undefined, has: WantedPart): Set<string> {
   const slots = [...has.slots].filter(([slot, { onUnblock, row }]) => {
     return had?.slots.get(slot)?.onUnblock === 'skip' && onUnblock === undefined && row.route !== 'closed';
@@ -56,7 +56,7 @@ function skippingSlots(had: WantedPart | undefined, has: WantedPart): Set<string
 
 const ROUTES: readonly SubscriptionRow['route'][] = ['open', 'paused', 'closed'];
 
-/** Returns changes that close the rows of a part which are more open than is wanted, and the activations that are not. */
+/** Returns changes that close rows and activations of a part which should not be open. */
 function closingChanges({ rows, activations }: StoredPart, { slots }: WantedPart, openKeys: OpenKeys): GateChange[] {
   const wanted = new Set<string>();
   for (const [slot, { integration }] of slots) {
@@ -88,7 +88,7 @@ type Apply = (
 const isClosing = ({ kind }: GateChange): boolean => kind === 'off' || kind === 'drop';
 
 /**
- * Returns true if nothing can be open in a part because it was removed. Its record may still be there if a controller died
+ * Returns true if a part was removed, so that nothing can be open in it. Its record may remain if a controller crashed
  * in between.
  */
 async function isRemoved(redis: RedisClient, part: Part): Promise<boolean> {
@@ -171,7 +171,7 @@ export function createPartWriter(redis: RedisClient, patch: Patch): PartWriter {
     await removal.remove(part, fence, nowMs);
   }
 
-  /** Removes what is left of other generations. Returns whether there was any. */
+  /** Removes the remains of other generations. Returns whether there were any. */
   async function removeFormer(stored: StoredPart, part: Part, fence: number, nowMs: number): Promise<boolean> {
     const former = formerGenerations(stored, part);
     for (const gen of former) await remove({ ...part, gen }, fence, nowMs);

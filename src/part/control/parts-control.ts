@@ -27,24 +27,24 @@ function createKnownRoutes() {
       byTenant.set(routes.tenant, routes);
       for (const integration of Object.keys(routes.integrations)) tenantOf.set(integration, routes.tenant);
     },
-    /** A subscription is gone: activations are not written for it any more. */
+    /** The subscription was deleted. Activations are no longer written for it. */
     drop(inbox: InboxRef): void {
       const routes = byTenant.get(tenantOf.get(inbox.integration) ?? '');
       if (routes !== undefined) byTenant.set(routes.tenant, withoutSubscription(routes, inbox));
     },
-    /** Returns where the subscriptions of an integration are. */
+    /** Returns the locations of an integration's subscriptions. */
     placesOf(integration: string): Place[] {
       const routes = byTenant.get(tenantOf.get(integration) ?? '');
       const subscriptions = routes?.integrations[integration]?.subscriptions ?? {};
       return Object.entries(subscriptions).flatMap(([sub, route]) => placeOf(routes as TenantRoutes, sub, route));
     },
-    /** Returns the part of a stream, or undefined if nobody knows it. */
+    /** Returns the part of a stream, or undefined if unknown. */
     partOf(tenant: string, queue: string): Part | undefined {
       const queues = byTenant.get(tenant)?.queues ?? {};
       const route = Object.hasOwn(queues, queue) ? queues[queue] : undefined;
       return route && partOf(tenant, queue, route);
     },
-    /** Returns where a subscription is, or undefined if its stream is gone or nobody knows it. */
+    /** Returns the location of a subscription, or undefined if unknown or if its stream was deleted. */
     find({ integration, sub, inc }: InboxRef): Place | undefined {
       const routes = byTenant.get(tenantOf.get(integration) ?? '');
       const route = routes?.integrations[integration]?.subscriptions[sub];
@@ -54,14 +54,14 @@ function createKnownRoutes() {
 }
 
 export interface PartsControl extends ControlStore {
-  /** Returns the stream of a subscription, or undefined if nobody knows it. */
+  /** Returns the stream of a subscription, or undefined if unknown. */
   readonly findStream: FindStream;
 }
 
 /**
- * Creates a ControlStore. Whatever decides about events is written to the parts, and to the record: opening changes after
- * the record, closing changes before it, so that a controller that dies in between leaves something to repair that the
- * record tells of.
+ * Creates a ControlStore. Everything that affects routing is written to the parts and to the record. The record is
+ * written before opening changes and after closing ones. If the controller crashes in between, the record still shows
+ * what to repair.
  */
 export function createPartsControl(redis: RedisClient, record: ControlRecord, nowMs: () => number): PartsControl {
   const { forgetQueue, forgetInbox, ...rest } = record;

@@ -15,7 +15,7 @@ export interface Place {
 /**
  * Creates the function that opens and closes a group key of an integration, in all of its parts and in the record.
  *
- * @param placesOf returns where the subscriptions of an integration are
+ * @param placesOf returns the locations of an integration's subscriptions
  */
 export function createSetActivation({
   redis,

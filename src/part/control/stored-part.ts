@@ -15,7 +15,7 @@ export interface StoredPart {
   readonly isMarked: boolean;
   /** Activations, as slot followed by group key. Undefined if they were not read. */
   readonly activations: ReadonlySet<string> | undefined;
-  /** Fields of activations that must be written anew. */
+  /** Fields of activations that must be rewritten. */
   readonly damaged: readonly string[];
 }
 
@@ -28,7 +28,7 @@ function* pairsOf(flat: readonly string[]): Generator<readonly [string, string]>
 }
 
 /**
- * Reads the control data of a part, a page at a time. What changes meanwhile is read as it was or as it is.
+ * Reads the control data of a part, one page at a time. Concurrent changes may or may not be included.
  *
  * @param pace awaited before each command
  */
@@ -60,7 +60,7 @@ export async function readPart(redis: ScriptClient, part: Part, pace?: () => Pro
   return { meta, rows, endpoints, isMarked, ...lists.read() };
 }
 
-/** Returns generations of which something is left that must be removed before this one begins or goes on. */
+/** Returns old generations whose remains must be removed before this generation can start or continue. */
 export function formerGenerations({ meta: { gen, was } }: StoredPart, part: Part): string[] {
   const former = new Set<string>();
   for (const each of [gen, was]) {

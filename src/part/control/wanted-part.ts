@@ -5,7 +5,7 @@ import type { SubscriptionRow } from '../gate/subscription-row.ts';
 import { PART_NUMBER, type Part, slotOf } from '../keys.ts';
 import { NO_REF } from '../lanes/ref.ts';
 
-/** What the controller wants of a subscription in a part. */
+/** Desired state of a subscription in a part. */
 export interface WantedSlot {
   /** `int_…` */
   readonly integration: string;
@@ -16,10 +16,10 @@ export interface WantedSlot {
   readonly onUnblock: SubscriptionRoute['onUnblock'];
 }
 
-/** What the controller wants of a part. */
+/** Desired state of a part. */
 export interface WantedPart {
   readonly part: Part;
-  /** Fields of `meta` that the controller owns, other than `gen` and `ready`. */
+  /** Fields of `meta` owned by the controller, except `gen` and `ready`. */
   readonly meta: Readonly<Partial<Record<MetaField, string>>>;
   /** By slot. */
   readonly slots: ReadonlyMap<string, WantedSlot>;

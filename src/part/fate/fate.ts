@@ -10,12 +10,12 @@ const FATE = readNamedScript(new URL('fate.lua', import.meta.url));
 
 /** What decides whether events of a group key go to a slot. */
 export interface Fate {
-  /** False where control data are missing: nothing of the others is to be believed. */
+  /** False if control data is missing. In this case, the other fields are not reliable. */
   readonly isWhole: boolean;
   readonly row: SubscriptionRow | undefined;
-  /** Up to where it was routed; undefined where it is not behind. */
+  /** Position up to which events were routed. Undefined if the subscription is not behind. */
   readonly position: string | undefined;
-  /** Ref since which the group key is active; undefined where it is not. */
+  /** First ref at which the group key is active. Undefined if it isn't. */
   readonly since: string | undefined;
 }
 
@@ -33,7 +33,7 @@ export async function readFate(redis: ScriptClient, { part, slot }: SlotOfPart, 
   };
 }
 
-/** The subscription of an integration to a stream, as its tenant's state has it; undefined for none. */
+/** The integration's subscription to the stream, according to the tenant's state. Undefined if it has none. */
 export async function readSubscriber(
   redis: PartClient,
   tenant: string,

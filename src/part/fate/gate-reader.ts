@@ -7,8 +7,8 @@ import { readFate, readSubscriber } from './fate.ts';
 export type StreamsOfIntegration = (tenant: string, integration: string) => readonly string[];
 
 /**
- * Reads whether a group key is open for an integration: where the controller has recorded it, and in the part of each stream
- * that the integration is subscribed to. The record says open only once all parts were told, and closed likewise.
+ * Reads whether a group key is open for an integration, from the controller's record and from the part of each
+ * subscribed stream. The record changes only after all parts have been updated.
  */
 export function createPartGateReader(redis: PartClient, streamsOf: StreamsOfIntegration): GateReader {
   async function isOpenIn(tenant: string, queue: string, integration: string, groupKey: string): Promise<boolean> {

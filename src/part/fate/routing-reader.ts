@@ -17,13 +17,16 @@ import { msOfRef, streamIdOf } from '../lanes/ref.ts';
 import { parseEventId } from '../log/event-id.ts';
 import { type Fate, isTenantReady, readFate, readSubscriber } from './fate.ts';
 
-/** Ids of senders are known for 24 hours, in keys of an hour; one more on either side for a clock that differs. */
+/**
+ * Ids of producers are kept for 24 hours, in one key per hour. Includes one more hour on each side for clock
+ * differences.
+ */
 const ID_HOURS = 26;
 const NO_EVENT = '0-0';
 
 const text = (reply: Reply | undefined): string | undefined => (typeof reply === 'string' ? reply : undefined);
 
-/** State of an integration, which parts do not know. */
+/** State of an integration. Parts do not contain it. */
 export type StateOfIntegration = (integration: string) => 'pending' | 'active' | 'closed';
 
 async function refOfSenderId(
@@ -77,7 +80,7 @@ async function readQueue(redis: PartClient, tenant: string, queue: string): Prom
   };
 }
 
-/** Reads what decides about routing in parts, and what was decided; as `createRoutingReader`. */
+/** Reads the routing state of parts and past decisions. Same as `createRoutingReader`. */
 export function createPartRoutingReader(
   redis: PartClient,
   nowMs: () => number,

@@ -27,7 +27,7 @@ export type GateChange =
   | { readonly kind: 'meta'; readonly field: MetaField; readonly value: string }
   /** The activations are whole: they may be routed by. */
   | { readonly kind: 'marker' }
-  /** They are not whole: what is accepted from now on is held back. */
+  /** The activations are incomplete. Events accepted from now on are held back. */
   | { readonly kind: 'unmark' }
   /** A damaged field of `keys` goes. */
   | { readonly kind: 'clear'; readonly field: string }
@@ -38,14 +38,14 @@ export type GateChange =
       readonly slot: string;
       readonly row: SubscriptionRow;
       /**
-       * Where it opens: goes on where it was, or from now on if it is new (default); stands at the tail, and opens when it
-       * is caught up; or leaves out what came before.
+       * Position at which the subscription opens: the previous position, or the end of the log for a new one (default),
+       * the tail until it has caught up, or the end of the log, skipping earlier events.
        */
       readonly how?: 'behind' | 'skip';
     }
   /** What an endpoint needs, sealed; '' removes it. */
   | { readonly kind: 'endpoint'; readonly slot: string; readonly sealed: string }
-  /** `how`: what waits for it is removed at once, not only when retention is over. */
+  /** `how`: waiting events are removed immediately instead of at the end of their retention period. */
   | { readonly kind: 'drop'; readonly slot: string; readonly how?: 'delete' }
   /** `since`: absent for now; else a position. */
   | { readonly kind: 'on'; readonly slot: string; readonly groupKey: string; readonly since?: string }
@@ -54,7 +54,7 @@ export type GateChange =
 export type GateAnswer =
   | {
       readonly answer: 'OK';
-      /** Changes that were made: what stands already is none. */
+      /** Number of changes made. Values that were already set don't count. */
       readonly changes: number;
       /** Ref of the last event that this was not in force for. */
       readonly tail: string;
@@ -63,7 +63,7 @@ export type GateAnswer =
     }
   | { readonly answer: 'FENCED' | 'GONE' };
 
-/** Writes changes to a part, all of them in one step. They are in force, for routing and claims, when this answered. */
+/** Writes all changes to a part in one step. Once this returns, they are in force for routing and claims. */
 export type Gate = (part: Part, fence: number, changes: readonly GateChange[]) => Promise<GateAnswer>;
 
 function argumentsOf(change: GateChange): [string, string, string, string] {

@@ -1,17 +1,17 @@
-/** What the controller wants of a subscription, as the scripts read it: `lanes/counts.lua` says where what stands. */
+/** Desired state of a subscription in the format of the scripts. See `lanes/counts.lua` for the fields. */
 export interface SubscriptionRow {
-  /** open: events are routed. paused: they wait in the log. closed: it gets none. */
+  /** open: events are routed. paused: events wait in the log. closed: no events are routed. */
   readonly route: 'open' | 'paused' | 'closed';
-  /** open: attempts are claimed. held: events wait in their lanes, as of one without an endpoint. */
+  /** open: attempts are claimed. held: events wait in their lanes, e.g. because there is no endpoint. */
   readonly send: 'open' | 'held';
   readonly unordered: boolean;
   /** Attempts in flight at once, 1 to 99,999. */
   readonly cap: number;
   /** Attempts started in a second, 1 to 99,999; absent for no limit. */
   readonly maxPerSecond?: number;
-  /** When its owner said that the endpoint works again. */
+  /** Time at which the owner re-enabled the endpoint. */
   readonly enabledMs?: number;
-  /** Position from which on it is routed. */
+  /** Position at which routing starts. */
   readonly since: string;
   /** Version of its configuration. */
   readonly cfgv: string;
@@ -35,7 +35,7 @@ export function rowText(row: SubscriptionRow): string {
   return text;
 }
 
-/** Undefined for what is damaged. */
+/** Undefined if damaged. */
 export function parseRow(text: string): SubscriptionRow | undefined {
   const [, route, send, order, cap, pace, enabled, since = '', cfgv = '', integration = ''] = ROW.exec(text) ?? [];
   if (route === undefined) return undefined;

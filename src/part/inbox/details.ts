@@ -10,7 +10,7 @@ import { parseProgress } from './progress.ts';
 import { inboxRefOf } from './ref-names.ts';
 
 const DETAILS = readNamedScript(new URL('details.lua', import.meta.url));
-/** Deliveries that one call is asked for. */
+/** Maximum number of deliveries per call. */
 const AT_ONCE = 64;
 
 /** A delivery by refs of the part. */
@@ -19,7 +19,7 @@ export interface PartDelivery {
   readonly replayId?: string | undefined;
 }
 
-/** What is known of a delivery. */
+/** State of a delivery. */
 export interface Details {
   /** undefined where retention removed the event, and of a test event. */
   readonly event: { readonly groupKey: string; readonly meta: EventMeta; readonly bytes: number } | undefined;

@@ -5,7 +5,7 @@ import { PART_NUMBER, type Part, partKeys, slotOf } from '../keys.ts';
 
 export type PartClient = ScriptClient & Pick<RedisClient, 'call' | 'readHash'>;
 
-/** Which stream a subscription belongs to; undefined while nobody knows it. */
+/** Stream of a subscription. Undefined if unknown. */
 export type FindStream = (inbox: InboxRef) => { readonly tenant: string; readonly queue: string } | undefined;
 
 /** Where a subscription's events lie. */
@@ -14,14 +14,14 @@ export interface SlotOfPart {
   readonly slot: string;
 }
 
-/** Returns the part of a stream, of its present generation; undefined where Redis has none. A stream has one part. */
+/** Returns the part of a stream in its current generation, or undefined if Redis has none. A stream has one part. */
 export async function readPart(redis: PartClient, tenant: string, queue: string): Promise<Part | undefined> {
   const { meta } = partKeys({ tenant, queue, gen: '', number: PART_NUMBER });
   const gen = await redis.call('hget', meta, 'gen');
   return typeof gen === 'string' ? { tenant, queue, gen, number: PART_NUMBER } : undefined;
 }
 
-/** Returns where the events of a subscription lie; undefined where Redis has no part of its stream. */
+/** Returns the location of a subscription's events, or undefined if Redis has no part for its stream. */
 export type FindSlot = (inbox: InboxRef) => Promise<SlotOfPart | undefined>;
 
 export function createFindSlot(redis: PartClient, findStream: FindStream): FindSlot {

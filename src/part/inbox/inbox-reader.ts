@@ -14,7 +14,7 @@ export function cursorOf(name: string): string {
   return Buffer.from(replayId === undefined ? inboxRefOf(ref) : `${inboxRefOf(ref)}:${replayId}`).toString('base64url');
 }
 
-/** undefined: it is none of ours. */
+/** undefined if the id was not created by Sluice. */
 export function nameOfCursor(cursor: string): string | undefined {
   const [, inboxRef = '', replay = ''] =
     /^([0-9a-z]{15})((?::[\w-]+)?)$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
@@ -36,7 +36,7 @@ export function listedOf({ ref, replayId, event, progress }: FoundDelivery): Lis
   };
 }
 
-/** Looks into inboxes that lie in parts. */
+/** Reads inboxes stored in parts. */
 export function createPartInboxReader(redis: PartClient, findSlot: FindSlot): InboxReader {
   const walk = createWalkSlot(redis);
   const inspectSlot = createInspectSlot(redis);

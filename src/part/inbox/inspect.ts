@@ -17,7 +17,7 @@ export function createInspectSlot(redis: PartClient): InspectSlot {
   const readDetails = createReadDetails(redis);
   const readBodies = createReadBodies(redis);
 
-  /** The replays of an event, of those that are still known. */
+  /** Replays of an event that are still recorded. */
   async function readReplays(at: SlotOfPart, ref: string): Promise<InspectedEvent['replays']> {
     const text = await redis.call('hget', partKeys(at.part).replays, at.slot + ref);
     const ids = typeof text === 'string' ? text.split(',') : [];

@@ -6,7 +6,7 @@ import type { SlotOfPart } from './find-part.ts';
 
 const PERMIT = readNamedScript(new URL('permit.lua', import.meta.url));
 
-/** Why a subscription may not be given events. A part does not tell why a subscription has none: `GONE`. */
+/** Reason why a subscription can't receive events. GONE if the part has no such subscription. */
 export type Refused = Extract<Permission, 'CLOSED' | 'GONE' | 'PAUSED'>;
 
 /** Whether events of these group keys may be given to a subscription now; one answer for all, or one for each. */

@@ -2,7 +2,9 @@ import { integrationKeys } from '../../redis/keys.ts';
 import { slotOf } from '../keys.ts';
 import { type FindSlot, type PartClient, readPart } from './find-part.ts';
 
-/** Returns where the events of a subscription lie, as the controller has recorded it. For roles that read no objects. */
+/**
+ * Returns the location of a subscription's events from the controller's record. For roles without access to objects.
+ */
 export function createFindRecordedSlot(redis: PartClient): FindSlot {
   return async function findSlot({ integration, sub, inc }) {
     const key = integrationKeys(integration).sub(sub);

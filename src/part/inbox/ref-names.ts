@@ -2,8 +2,8 @@ import { isRef, refOf, streamIdOfRef } from '../../core/ids/refs.ts';
 import { msOfRef, refOfMs } from '../lanes/ref.ts';
 
 /**
- * Refs of an inbox, as REST and the ids of its events have them, are written in another base than those of a part. The last
- * sequences of a millisecond are those of test events in both.
+ * Refs of an inbox (used by REST and in event ids) and refs of a part have different bases. In both, test events use
+ * the last sequence numbers of a millisecond.
  */
 const FIRST_TEST = 0xffe0;
 const FIRST_INBOX_TEST = 2 ** 25 - 32;

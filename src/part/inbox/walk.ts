@@ -24,7 +24,7 @@ export interface PartWalk extends EventRange {
   readonly most: number;
 }
 
-/** A delivery, and what is known of it. */
+/** A delivery and its state. */
 export interface FoundDelivery extends Omit<Details, 'progress'> {
   readonly ref: string;
   readonly replayId: string | undefined;
@@ -37,7 +37,7 @@ export interface PartPage {
   readonly after: string | undefined;
 }
 
-/** One page of a slot's events; as `walkInbox`, which says what is found where. */
+/** One page of a slot's events. See `walkInbox` for the format. */
 export type WalkSlot = (at: SlotOfPart, walk: PartWalk) => Promise<PartPage | { readonly answer: 'GONE' }>;
 
 type Source = 'listed' | 'final' | 'open';

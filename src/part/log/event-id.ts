@@ -40,9 +40,9 @@ function streamMark({ tenant, queue, gen }: Part): string {
 }
 
 /**
- * Returns the id that an event has when its sender gave none: `evt_`, its ref, the number of its part, and 60 bits of a hash
- * of its stream, 26 characters together. Nothing is stored for it, and it is found without a look-up. IDs of a part sort in
- * the order of acceptance; those of different streams differ.
+ * Returns the generated id of an event: `evt_` followed by 26 characters for its ref, the number of its part, and 60
+ * bits of a hash of its stream. The id is not stored, and can be resolved without a lookup. Ids of one part sort in the
+ * order of acceptance, and ids of different streams differ.
  */
 export function eventIdOf(part: Part, ref: string): string {
   return `evt_${encodeRef(ref)}${encodePart(part.number)}${streamMark(part)}`;

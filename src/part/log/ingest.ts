@@ -9,13 +9,16 @@ import { parseEventId } from './event-id.ts';
 const INGEST = readNamedScript(new URL('ingest.lua', import.meta.url));
 /** Events of one call. */
 const MOST = 64;
-/** Hours before now in which a sender's id may lie, with one more for a clock that differs; and one after it. */
+/**
+ * Number of past hours that may contain a producer's id, including one hour for clock differences. One future hour is
+ * added.
+ */
 const [HOURS_BEFORE, HOURS_AFTER] = [25, 1];
 
 export interface PartEvent {
-  /** The id that its sender gave; absent where it is ours, which is made of the ref (`event-id.ts`). */
+  /** Id set by the producer. Absent for generated ids, which are derived from the ref (`event-id.ts`). */
   readonly senderId?: string | undefined;
-  /** '' for none: it is routed to nobody. */
+  /** '' for none. Such events are not routed. */
   readonly groupKey: string;
   /** JSON. Begins with the id of its sender, if it has one: `{"i":…`. */
   readonly meta: string;
@@ -24,7 +27,9 @@ export interface PartEvent {
 
 export type EventAnswer =
   | { readonly answer: 'OK' | 'DUP'; readonly ref: string }
-  /** FULL: the stream's quota is used up. RESERVED: its sender's id is one of ours, and no event has it. */
+  /**
+   * FULL: the stream's quota is exceeded. RESERVED: the producer's id looks like a generated id, but no event has it.
+   */
   | { readonly answer: 'FULL' | 'RESERVED' };
 
 export type IngestAnswer =
@@ -36,21 +41,23 @@ export type IngestAnswer =
       readonly events: readonly EventAnswer[];
       /** References that the events were routed to in the same step. */
       readonly references: number;
-      /** Events with a group key that is active for nobody. */
+      /** Number of events whose group key is not active for any integration. */
       readonly inactive: number;
     }
   | { readonly answer: 'GONE' | 'STALE' | 'CLOSED' };
 
-/** Stores and routes up to 64 events, 1 MiB together, in one step. `cfgv` is the configuration that they were read by. */
+/**
+ * Stores and routes up to 64 events with a total of 1 MiB in one step. `cfgv` is the version of the configuration used
+ * to parse them.
+ */
 export type Ingest = (part: Part, cfgv: string, events: readonly PartEvent[]) => Promise<IngestAnswer>;
 
 /**
- * Returns what dedupe compares: 16 bytes of SHA-256, by way of hex, which takes a quarter of the time.
+ * Returns the key for deduplication: 16 bytes of SHA-256, computed from hex, which is four times faster.
  *
- * An id that is made as ours are (`event-id.ts`) names an event of this stream. Stored as the id of another one it would be
- * that of two, so it is not: it is a duplicate of the event that it names, as an id that was answered before is, or it is
- * RESERVED where the log has no such event, or one whose sender gave another id. Ids of ours from other streams are ids
- * like any other.
+ * A producer's id in the format of a generated id (`event-id.ts`) refers to an event of this stream, so it can't be
+ * stored for another event. It is a duplicate if the log contains this event, and RESERVED if it doesn't or if that
+ * event has an id from its producer. Generated ids of other streams are treated like any other id.
  */
 function nameOf(part: Part, senderId: string | undefined): Buffer | string {
   if (senderId === undefined) return '';

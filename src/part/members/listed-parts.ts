@@ -3,7 +3,7 @@ import type { RedisClient } from '../../redis/client.ts';
 import { CLUSTER_KEYS } from '../../redis/keys.ts';
 import type { Part } from '../keys.ts';
 
-/** Names of one command. */
+/** Number of names per command. */
 const PAGE = 1_000;
 const NO_PACE = () => Promise.resolve();
 

@@ -3,14 +3,14 @@ import { readNamedScript } from '../../redis/named-scripts.ts';
 import { callScript, type ScriptClient } from '../call.ts';
 
 const CLUSTER_BEAT = readNamedScript(new URL('cluster-beat.lua', import.meta.url));
-/** How long a dispatcher counts as at work after a heartbeat. */
+/** Time after a heartbeat during which a dispatcher is considered active. */
 const KEPT_MS = 3_000;
 
-/** The dispatchers that are at work. */
+/** Lists the active dispatchers. */
 export interface Members {
-  /** Says that this one is at work. Returns the names of all. */
+  /** Registers this dispatcher as active. Returns the names of all active dispatchers. */
   readonly beat: () => Promise<readonly string[]>;
-  /** Says that this one is not at work, or leaves. Returns the names of the others. */
+  /** Removes this dispatcher. Returns the names of the others. */
   readonly leave: () => Promise<readonly string[]>;
 }
 

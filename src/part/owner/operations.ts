@@ -24,7 +24,7 @@ export function createPartInboxOperations(redis: PartClient, findSlot: FindSlot)
   const finish = createFinish(redis);
   const finishEach = createFinishEach(redis);
 
-  /** Claimed events up to a ref: they do not lie among those that wait. */
+  /** Claimed events up to a ref. They are not stored with the waiting ones. */
   async function readClaimed({ part, slot }: SlotOfPart, upTo: string, groupKey: string | undefined): Promise<Keyed[]> {
     const keys = partKeys(part);
     const [flight] = String(await redis.call('hget', keys.counts, slot)).split(' ');
@@ -101,7 +101,7 @@ export function createPartInboxOperations(redis: PartClient, findSlot: FindSlot)
   };
 }
 
-/** Reads what was pulled, up to about 4 MiB. */
+/** Reads pulled events, up to about 4 MiB. */
 async function readPulled(redis: PartClient, at: SlotOfPart, open: readonly PartDelivery[], more: boolean) {
   const readDetails = createReadDetails(redis);
   const readBodies = createReadBodies(redis);

@@ -15,14 +15,14 @@ const PAGE_EVENTS = 1_000;
 const PAGES_AT_ONCE = 20;
 const RECOVERED_AT_ONCE = 100;
 const OPEN_TESTS = 10;
-/** Test events of one millisecond that are told apart. */
+/** Maximum number of test events per millisecond. */
 const TEST_NUMBERS = 32;
 const CURSOR = /^(dead|retrying):([0-9a-f]{15}(?::[\w-]{1,64})?)?$/;
 
 /**
- * Recovers what failed in a part, and sends test events; as `createInboxRecovery`.
+ * Recovers failed events of a part and sends test events. Same as `createInboxRecovery`.
  *
- * @param pageEvents found in one step
+ * @param pageEvents number of events per step
  */
 export function createPartInboxRecovery(
   redis: PartClient,

@@ -5,7 +5,7 @@ import { msOfRef } from '../lanes/ref.ts';
 export interface AttemptNote {
   /** Status or reason: no blanks, commas or semicolons. */
   readonly reason: string;
-  /** Absent where nothing was sent. */
+  /** Absent if no attempt was made. */
   readonly latencyMs?: number;
 }
 

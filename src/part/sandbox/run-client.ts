@@ -5,12 +5,12 @@ import { PART_NUMBER, type Part } from '../keys.ts';
 
 const NOTE = readNamedScript(new URL('run-note.lua', import.meta.url));
 
-/** Plain commands that a run's client lets through: they write nothing. */
+/** Read-only commands that the client of a run allows. */
 const READING = new Set(['hexists', 'hget', 'hkeys', 'hlen', 'hmget', 'hvals', 'xrange', 'zcard', 'zrange']);
 
 /**
- * Around a script whose keys are to end: in the same step that writes them, so that none outlives a crash. What ends as it
- * should is not written again, so that a script that only looked costs no sync of Redis's file.
+ * Wraps a script to set the expiry of its keys in the same step that writes them, so that no key remains after a crash.
+ * Keys with the right expiry are not written again, so read-only scripts don't cause a disk sync in Redis.
  */
 const ENDING_BEFORE = 'local endsMs = tonumber(table.remove(ARGV)) local function body() ';
 const ENDING_AFTER = `end
@@ -24,7 +24,7 @@ return reply
 
 const endingScripts = new Map<NamedScript, NamedScript>();
 
-/** A script with one argument more, the last: when (ms) all of its keys are to end, also those that it has just made. */
+/** A script with an additional last argument: the expiry (ms) of all of its keys, including newly created ones. */
 function endingScript(script: NamedScript): NamedScript {
   let ending = endingScripts.get(script);
   if (ending === undefined) {
@@ -35,23 +35,23 @@ function endingScript(script: NamedScript): NamedScript {
   return ending;
 }
 
-/** The part of a stream within a run. Its generation is none of production's, and so are the ids of events made of it. */
+/** The part of a stream within a run. Its generation differs from production, and so do the event ids. */
 export function partOfRun(tenant: string, queue: string): Part {
   return { tenant, queue, gen: 'run', number: PART_NUMBER };
 }
 
 /** Redis as one run sees it. */
 export interface RunClient extends PartClient {
-  /** Writes fields of a hash of the run. `HSETNX` leaves those that it has. */
+  /** Writes fields of a hash of the run. `HSETNX` keeps existing fields. */
   readonly note: (command: 'HSET' | 'HSETNX', key: string, fields: readonly (string | number)[]) => Promise<void>;
 }
 
 /**
- * Redis as one sandbox run sees it: every key lies in the run's own slot, and ends with the run, whatever script makes it.
- * What is built upon a client works on the run then as it does on production, and cannot reach production.
+ * A Redis client limited to one sandbox run. All keys are in the slot of the run and expire with it. Code that uses
+ * this client works as it does in production, but cannot access production data.
  *
- * @param endsMs when the run ends, ms of Redis's clock
- * @throws for a plain command that writes: its key would stay for ever
+ * @param endsMs end of the run, in ms of Redis's clock @throws for a plain write command, because its key would never
+ * expire
  */
 export function createRunClient(redis: PartClient, tenant: string, run: string, endsMs: number): RunClient {
   const { of } = sandboxKeys(tenant, run);

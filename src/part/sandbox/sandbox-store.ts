@@ -16,7 +16,7 @@ const STREAM_FIELD = 'q:';
 /** How long a run is kept, from its first event on. */
 export const RUN_KEPT_MS = 24 * 3_600_000;
 
-/** Bounds of sandbox runs; those of a workspace are for everything that its runs of the last 24 h hold. */
+/** Limits of sandbox runs. The limits of a workspace apply to all of its runs of the last 24 h. */
 export interface SandboxLimits {
   readonly eventsOfRun: number;
   /** References: events times the integrations that each is routed to. */
@@ -52,7 +52,7 @@ export interface SandboxRun {
   readonly queues: readonly string[];
 }
 
-/** The runs of the sandbox. Of production only what decides about routing is read, and the queue's configuration. */
+/** Sandbox runs. They only read the routing state and queue configuration of production. */
 export interface SandboxStore {
   /** Stores one event in a run, once per event id, and routes it; makes the run if it is not there. */
   readonly ingest: (

@@ -15,10 +15,10 @@ export const RUN_CFGV = 'run';
 const RETENTION_MS = 48 * 3_600_000;
 /** Nothing controls the part of a run but this. */
 const FENCE = 1;
-/** Changes of one call, which holds up everything else on that Redis. */
+/** Maximum number of changes per call. The call delays all other commands on this Redis node. */
 const CHANGES_AT_ONCE = 200;
 const NAMES_AT_ONCE = 500;
-/** Endpoints of a run are never called, and how simulated ones answer says nothing: what the run notes of it is forgotten. */
+/** Clears the health of endpoints. A run never calls real endpoints, so the results don't say anything about them. */
 const ALWAYS_ENABLED_MS = 9_999_999_999_999;
 
 const BEGIN: readonly GateChange[] = [
@@ -44,11 +44,11 @@ export interface RunStream {
 /** A slot of production, as a part of a run is to have it. */
 interface Wanted {
   readonly row: SubscriptionRow;
-  /** Whether what waited for the end of a pause is left out. */
+  /** Whether events that waited during a pause are skipped. */
   readonly skips: boolean;
 }
 
-/** Reads `sub_….inc` of these integrations' subscriptions to a stream, of those that have one. */
+/** Reads `sub_….inc` of the subscriptions of these integrations to a stream, if they have one. */
 async function readMembers(
   redis: Pick<RedisClient, 'call'>,
   { tenant, queue }: RunStream,
@@ -63,7 +63,7 @@ async function readMembers(
   return members;
 }
 
-/** What production says; undefined while it is not known. Of a stream that is gone there is nothing to wait for. */
+/** State in production. Undefined while unknown. A deleted stream has no state to wait for. */
 async function readProduction(
   { redis, tenant, queue }: RunStream,
   groupKeys: readonly string[],
@@ -82,8 +82,8 @@ const isSlotOf = (slot: string, member: string) => {
 };
 
 /**
- * Row of production as a run has it. While it is paused, its version says which pause was skipped last: another one when the
- * run looks again has ended meanwhile.
+ * Row of production in the format of a run. While paused, its version identifies the last skipped pause. A different
+ * version on the next read means that a pause has ended in between.
  */
 function wantedOf(
   stored: SubscriptionRow | undefined,
@@ -97,10 +97,7 @@ function wantedOf(
   return { row: own, skips: stored?.route === 'paused' && skipped !== '' && stored.cfgv !== skipped };
 }
 
-/**
- * Notes subscriptions that the run meets for the first time, before anything is put into their slots. Returns the slots of
- * those that it noted.
- */
+/** Records subscriptions that are new to the run before their slots are used. Returns the slots it recorded. */
 async function noteMembers(stream: RunStream, slots: ReadonlyMap<string, SubscriptionRow>): Promise<string[]> {
   const { redis, ofRun, tenant, queue } = stream;
   const integrations = [...slots.values()].map(({ integration }) => integration);
@@ -187,7 +184,7 @@ async function write({ ofRun, tenant, queue }: RunStream, changes: readonly Gate
   }
 }
 
-/** What production and the run say of the same slots; `own` is undefined where the run has no part yet. */
+/** State of the same slots in production and in the run. `own` is undefined if the run has no part yet. */
 async function readBoth(stream: RunStream, groupKeys: readonly string[], slots: readonly string[]) {
   const there = await readProduction(stream, groupKeys, slots);
   if (there === undefined) return undefined;
@@ -213,8 +210,8 @@ async function takeOver(stream: RunStream, groupKeys: readonly string[], slots: 
 }
 
 /**
- * Makes the run's part as production is now for events of a group key, so that the next one is routed as there. Production is
- * only read. Returns false where it cannot be read: control data are missing.
+ * Copies the current production state for a group key to the part of the run, so that the next event is routed the same
+ * way. Only reads from production. Returns false if control data is missing there.
  */
 export function takeOverKey(stream: RunStream, groupKey: string): Promise<boolean> {
   return takeOver(stream, groupKey === '' ? [] : [groupKey], []);

@@ -6,15 +6,15 @@ import { type Part, partKeys } from '../keys.ts';
 import { healthText } from '../state/health-text.ts';
 
 const VIEW = readNamedScript(new URL('view.lua', import.meta.url));
-/** Group keys and slots of one call at most. */
+/** Maximum number of group keys and slots per call. */
 const [GROUP_KEYS, SLOTS] = [256, 500];
 export const SLOT_CHARS = 8;
 
-/** What decides in a part, of some group keys and slots. */
+/** Routing state of a part for some group keys and slots. */
 export interface GateView {
   /** Slots that each group key is active for. */
   readonly active: ReadonlyMap<string, ReadonlySet<string>>;
-  /** Of these slots and those that were asked for. */
+  /** For these slots and the requested ones. */
   readonly slots: ReadonlyMap<string, SlotView>;
 }
 
@@ -35,8 +35,8 @@ function slotsOf(text: string): Set<string> {
 }
 
 /**
- * Reads what a part says: a snapshot, unless it is so much that it takes several calls. Returns undefined where there is no
- * such part, or its control data are missing: nothing of it is to be believed then.
+ * Reads the state of a part. It is a snapshot unless it requires several calls. Returns undefined if the part doesn't
+ * exist or its control data is missing, because the state isn't reliable in this case.
  */
 export async function readView(
   redis: ScriptClient,
@@ -69,7 +69,7 @@ export async function readView(
   return { active, slots: rows };
 }
 
-/** Whether a slot's health says that its endpoint is disabled, and has not been enabled since. */
+/** Returns whether the endpoint of a slot was disabled and has not been enabled since. */
 export function isDisabled(health: string, { enabledMs = 0 }: Pick<SubscriptionRow, 'enabledMs'> = {}): boolean {
   const disabled = parseEndpointHealth(healthText(health))?.disabled;
   // `claims/health.lua` forgets it with the next claim.

@@ -4,7 +4,7 @@ import { PART_NUMBER, slotOf } from '../keys.ts';
 import { createReadOldestOfSlots } from '../sweep/oldest-waiting.ts';
 import { readByStream } from './streams.ts';
 
-/** Where a look begins, as callers of a `BacklogStore` say it. */
+/** Start position of a read, in the format of `BacklogStore`. */
 const FIRST = '0-0';
 
 /** As `createBacklogStore`, of parts. */

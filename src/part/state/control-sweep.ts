@@ -23,7 +23,7 @@ function createPurge(redis: RedisClient & ScriptClient) {
     return word === 'OK';
   }
 
-  /** Removes what is in a part. Returns whether it may, or did. */
+  /** Removes the contents of a part. Returns whether the removal is allowed, or done. */
   async function empty(fence: number, part: Part, nowMs: number, look: boolean): Promise<boolean> {
     const may = await purge(PURGE_PART, part, { fence, gen: part.gen, look: 1 });
     if (!may || look) return may;
@@ -37,8 +37,8 @@ function createPurge(redis: RedisClient & ScriptClient) {
 }
 
 /**
- * Creates a ControlSweep of parts, and of the record that the controller keeps of them. An inbox whose stream is not known, or
- * has no part, has nothing that could stay: what a part keeps of a slot without a row is removed by its own sweep.
+ * Creates a ControlSweep of parts, and of the record that the controller keeps of them. Inboxes without a known stream
+ * or part need no cleanup, because each part sweeps slots without a row itself.
  *
  * @param patch writes to the hashes of the cluster, fenced
  */

@@ -2,8 +2,8 @@ const HEALTH = /^(\d+ \d+ \d+ \d+) (?:-|(\d+)([gf])) /;
 const CAUSES = { g: 'gone', f: 'failing' } as const;
 
 /**
- * Health of an endpoint as `parseEndpointHealth` reads it, from what `claims/health.lua` writes; without the claim that probes.
- * Undefined where nothing can be read.
+ * Returns the health of an endpoint in the format of `parseEndpointHealth`, from the data written by
+ * `claims/health.lua`, without the probing claim. Undefined if unreadable.
  */
 export function healthText(text: string): string | undefined {
   const [, times, disabledMs, cause] = HEALTH.exec(text) ?? [];

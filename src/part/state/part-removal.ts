@@ -7,7 +7,7 @@ import { createTokens } from '../tokens/tokens.ts';
 
 /** Steps of removing a part. Each may be repeated. */
 export interface PartRemoval {
-  /** Adds what a part has counted to its account and the series. It would be lost otherwise. */
+  /** Adds the counts of a part to its account and the series before they are lost. */
   readonly settle: (part: Part, nowMs: number) => Promise<void>;
   /**
    * Removes a part with everything in it, also one of an earlier generation.

@@ -16,7 +16,7 @@ export interface SlotState {
   readonly health: string | undefined;
 }
 
-/** Reads slots; undefined for one without a row, and for all of a part that is gone. */
+/** Reads slots. Undefined for a slot without a row, and for all slots of a removed part. */
 export type ReadSlots = (part: Part, slots: readonly string[]) => Promise<readonly (SlotState | undefined)[]>;
 
 export function createReadSlots(redis: ScriptClient): ReadSlots {
@@ -37,7 +37,7 @@ export function createReadSlots(redis: ScriptClient): ReadSlots {
   };
 }
 
-/** Test events are not counted. What waits is known from the counters, also where no exchange has noted it yet. */
+/** Test events are not counted. Waiting events come from the counters, even before an exchange has recorded them. */
 function deliveryFields(counts: string, dead: string): DeliveryFields {
   if (counts === '') return {};
   const [flight = 0, routed = 0, , ...ends] = counts.split(' ', 8).map(Number);

@@ -3,8 +3,8 @@ import { type FindStream, type PartClient, readPart } from '../inbox/find-part.t
 import { type Part, slotOf } from '../keys.ts';
 
 /**
- * Reads something of each inbox, those of one stream together, from its part; in the order of `inboxes`. Undefined for those of
- * which nobody knows the stream, or whose stream has no part.
+ * Reads data of each inbox from its part, with one call per stream. The results have the order of `inboxes`, and are
+ * undefined if the stream is unknown or has no part.
  *
  * @param read answers in the order of its slots
  */

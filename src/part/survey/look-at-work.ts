@@ -7,21 +7,21 @@ const SURVEY = readNamedScript(new URL('survey.lua', import.meta.url));
 /** What there is to do in a part; times in ms of the part's clock. */
 export interface WorkOfPart {
   readonly nowMs: number;
-  /** Deliveries that wait or are under way, also those of subscriptions to which nothing is sent at the moment. */
+  /** Deliveries that are waiting or in progress, including those of paused subscriptions. */
   readonly open: number;
   /** Something may be sent, now or later. */
   readonly isWaiting: boolean;
-  /** Something could be sent, and since then no dispatcher works on the part. 0: nobody knows since when. */
+  /** Time since which events could be sent but no dispatcher works on the part. 0 if unknown. */
   readonly idleSinceMs: number | undefined;
   /** There are events, which retention removes some day. */
   readonly hasEvents: boolean;
-  /** Where routing on stands that has to go on: the same text twice means that nobody does it. */
+  /** Position of unfinished routing. If it doesn't change between two reads, no dispatcher is routing. */
   readonly routing: string | undefined;
   /** The oldest event, if it should have been removed by now, and since when it should. */
   readonly expired: { readonly id: string; readonly sinceMs: number } | undefined;
 }
 
-/** Reads what there is to do in a part, or undefined of one that is gone. */
+/** Reads the pending work of a part, or undefined if it was removed. */
 export type LookAtWork = (part: Part) => Promise<WorkOfPart | undefined>;
 
 export function createLookAtWork(redis: ScriptClient): LookAtWork {

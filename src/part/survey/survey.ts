@@ -4,7 +4,7 @@ import type { Part } from '../keys.ts';
 import { parseListedPart } from '../members/listed-parts.ts';
 import type { LookAtWork, WorkOfPart } from './look-at-work.ts';
 
-/** Parts of one look. */
+/** Number of parts per read. */
 const PARTS_AT_ONCE = 64;
 /** Of them, those with overdue work: they are looked at each time. */
 const OVERDUE_AT_ONCE = 32;
@@ -20,7 +20,7 @@ export interface Survey {
   readonly parts: IndexedWork;
 }
 
-/** How long something has been the same, as far as this process has seen. */
+/** Tracks for how long this process has seen the same value. */
 interface Stand {
   readonly at: string;
   readonly sinceMs: number;
@@ -29,7 +29,7 @@ interface Stand {
 interface Entry {
   readonly part: Part;
   readonly gen: string;
-  /** Looks before it was looked at; those that never were come first, in another order in each process. */
+  /** Number of reads since this part was last read. Unread parts come first, in a different order in each process. */
   looked: number;
   work: WorkOfPart | undefined;
   stands: Readonly<Record<'idle' | 'routing' | 'expired', Stand | undefined>>;
@@ -38,11 +38,11 @@ interface Entry {
 const NO_STANDS = { idle: undefined, routing: undefined, expired: undefined };
 
 /**
- * Returns what surveys all parts, a look at a time: up to 64 commands, however many there are. What it has seen of the others
- * is remembered, and what it has seen of none is taken for the average. Rejects where nothing answers.
+ * Creates a survey of all parts. Each read sends up to 64 commands, regardless of the number of parts. Earlier results
+ * are kept for the other parts, and unread parts are estimated by the average. Rejects if Redis doesn't respond.
  *
- * Deliveries are overdue where no dispatcher works on the part. Whether somebody routes on, or removes events, can only be
- * told from two looks: nobody does where nothing has moved.
+ * Deliveries are overdue if no dispatcher works on the part. Stalled routing and removal are only detected by two reads
+ * without progress.
  */
 export function createSurvey(deps: {
   readonly readParts: () => Promise<ReadonlyMap<string, string>>;
@@ -101,12 +101,12 @@ function standsOf(work: WorkOfPart, before: Entry['stands']): Entry['stands'] {
   };
 }
 
-/** Since when nobody sends; undefined where somebody does, or has nothing to. */
+/** Time since which no dispatcher sends. Undefined if one does, or if there is nothing to send. */
 function idleSinceMs({ work, stands }: Entry): number | undefined {
   return stands.idle?.sinceMs ?? work?.idleSinceMs;
 }
 
-/** Since when nobody routes on or removes events. */
+/** Time since which no dispatcher routes waiting events or removes expired ones. */
 function restsSinceMs({ work, stands: { routing, expired } }: Entry): number | undefined {
   if (work === undefined) return undefined;
   // What has been seen once may move at any time.

@@ -5,10 +5,10 @@ import { readParts } from '../members/listed-parts.ts';
 import { createLookAtWork } from './look-at-work.ts';
 import { createSurvey, type Survey } from './survey.ts';
 
-/** Reads what the last look found, or undefined while Redis is away. */
+/** Returns the last result, or undefined while Redis is unavailable. */
 export type ReadSurvey = () => Promise<Survey | undefined>;
 
-/** Samples what there is to do in parts, when it is asked for. */
+/** Samples the pending work of parts on demand. */
 export function createSurveySampler(redis: RedisClient): ReadSurvey {
   const survey = createSurvey({
     readParts: () => readParts(redis),

@@ -11,7 +11,7 @@ const [HOURS_BEFORE, HOURS_AFTER] = [50, 2];
 /** Buckets that one call removes. */
 const BUCKETS_AT_ONCE = 32;
 
-/** What a stream that is being deleted still has to do in one of its parts; all 0 where it has no events. */
+/** Remaining work of a stream that is being deleted, in one of its parts. All 0 without events. */
 export interface PartDrain {
   /** Subscriptions that have not been routed everything, and one more if the part is held back. */
   readonly unrouted: number;
@@ -20,11 +20,11 @@ export interface PartDrain {
 }
 
 export interface Drain {
-  /** All 0 of a part that is gone. */
+  /** All 0 if the part was removed. */
   readonly read: (part: Part) => Promise<PartDrain>;
   /**
-   * Removes a part and everything in it, also of a generation that is not the current one any more. Its tokens and counts
-   * must have been told before. May be repeated.
+   * Removes a part with all of its contents, including old generations. Report its tokens and counts first. Can be
+   * repeated.
    */
   readonly remove: (part: Part, fence: number, nowMs: number) => Promise<'OK' | 'FENCED'>;
 }

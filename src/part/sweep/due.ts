@@ -11,11 +11,11 @@ const LONGEST_RETENTION_MS = 720 * HOUR_MS;
 const IDS_KEPT_MS = 25 * HOUR_MS;
 export const RECORDS_KEPT_MS = LONGEST_RETENTION_MS + RECORDS_MS;
 const TIDY_EVERY_MS = 6 * HOUR_MS;
-/** A part in which events expire all the time removes them together, at most this often. */
+/** Minimum time between removals in a part with constantly expiring events. */
 const EXPIRE_EVERY_MS = 60_000;
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** What a sweep has to know of a part; times in ms of the part's clock. */
+/** State of a part for the sweep. Times are in ms of the part's clock. */
 export interface Due {
   readonly nowMs: number;
   readonly retentionMs: number;
@@ -27,9 +27,9 @@ export interface Due {
   readonly hasSlots: boolean;
 }
 
-/** Progress of one sweep. It may be lost at any time: the next one starts again. */
+/** Progress of one sweep. If it is lost, the next sweep starts over. */
 export interface SweepState {
-  /** Events are being removed: continue until none is too old. */
+  /** Events are being removed. Continue until none of them is expired. */
   expiring?: boolean;
   /** When no event was too old any more. */
   expiredMs?: number;
@@ -56,7 +56,7 @@ export async function readDue(redis: ScriptClient, part: Part): Promise<Due | un
   };
 }
 
-/** Returns when each kind of work is due. */
+/** Returns the due time of each kind of work. */
 export function dueTimes(due: Due, state: SweepState) {
   const { oldestMs, retentionMs, firstHourOfIds, firstRecords, tidiedMs } = due;
   const mayExpireMs = state.expiring ? 0 : (state.expiredMs ?? 0) + EXPIRE_EVERY_MS;

@@ -3,31 +3,33 @@ import { callScript, type ScriptClient } from '../call.ts';
 import { type Part, partKeys } from '../keys.ts';
 
 const OLDEST = readNamedScript(new URL('oldest.lua', import.meta.url));
-/** Subscriptions of one call, and references that are looked at of each: a call takes a few milliseconds at most. */
+/** Number of subscriptions per call, and of references read for each. A call takes at most a few milliseconds. */
 const [SLOTS, REFERENCES] = [8, 200];
-/** Subscriptions of one call that looks at the log alone. */
+/** Number of subscriptions per call that only reads the log. */
 const SLOTS_OF_LOG = 250;
 
-/** How far a subscription is known to be settled: '' at first, then as the last look answered. */
+/** Position up to which a subscription is settled. Initially '', then the value returned by the last call. */
 export interface SlotLook {
   readonly slot: string;
   readonly settledTo: string;
 }
 
 export interface OldestOfSlot {
-  /** When the oldest event was accepted that was not routed to it yet, ms; undefined where it is behind nothing. */
+  /**
+   * Acceptance time of the oldest event that was not routed yet, in ms. Undefined if the subscription is not behind.
+   */
   readonly unroutedMs: number | undefined;
-  /** When the oldest event was accepted that waits in its lanes or is under way, ms. */
+  /** Acceptance time of the oldest event that is waiting or in progress, in ms. */
   readonly openMs: number | undefined;
-  /** False: nothing older than `openMs` is open, and a further look from `settledTo` on may find out more. */
+  /** False if no event older than `openMs` is open. A further call starting at `settledTo` may find more. */
   readonly exact: boolean;
   readonly settledTo: string;
 }
 
 /**
- * Reads the oldest events that wait for subscriptions of a part. None of a part that is gone.
+ * Reads the oldest waiting events of a part's subscriptions. Empty for a removed part.
  *
- * @param of log: nothing is said of what is open
+ * @param of log: leaves out open events
  */
 export type ReadOldestOfSlots = (
   part: Part,

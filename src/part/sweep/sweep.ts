@@ -23,7 +23,7 @@ export interface Swept {
   readonly events: number;
   /** Deliveries that ended as expired. */
   readonly expired: number;
-  /** Events that expired before they were routed, times the subscriptions that did not get them. */
+  /** Number of events that expired before they were routed, counted per subscription. */
   readonly neverRouted: number;
 }
 
@@ -32,14 +32,14 @@ export type SweepAnswer =
       readonly answer: 'OK';
       /** There is more to do: call again. */
       readonly more: boolean;
-      /** Otherwise: in how many ms there is something to do, if nothing happens in the part until then. */
+      /** Otherwise, time in ms until the next work is due if the part remains idle. */
       readonly dueInMs: number | undefined;
     } & Swept)
   | { readonly answer: 'GONE' };
 
 /**
- * Removes one slice of what a part no longer needs: events that are older than retention, ids and records that nobody reads
- * any more, and what deleted subscriptions left. Any number of callers may do so, each with a `state` of its own.
+ * Removes one batch of obsolete data from a part: expired events, unused ids and records, and remains of deleted
+ * subscriptions. Can be called concurrently, with a separate `state` for each caller.
  */
 export type Sweep = (part: Part, state: SweepState) => Promise<SweepAnswer>;
 
@@ -81,7 +81,7 @@ async function forgetRecords(redis: ScriptClient, part: Part, due: Due): Promise
 }
 
 export function createSweep(redis: ScriptClient): Sweep {
-  /** Undefined: nothing is due. */
+  /** Undefined if nothing is due. */
   async function sweepSlice(part: Part, due: Due, state: SweepState): Promise<Swept | undefined> {
     const { nowMs } = due;
     const times = dueTimes(due, state);

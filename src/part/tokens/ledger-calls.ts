@@ -13,7 +13,7 @@ const ACCOUNT_GRANT = script('account-grant');
 const ACCOUNT_FORGET = script('account-forget');
 const ACCOUNT_HOLDERS = script('account-holders');
 
-/** What a part said of its tokens. */
+/** Tokens of a part, as reported by the part. */
 export interface Report {
   readonly payer: string;
   readonly ledger: string;
@@ -26,12 +26,12 @@ export interface Report {
   readonly owed: string;
 }
 
-/** What an account is told of a part; `waits`: an event waits for what is needed. */
+/** Report of a part to its account. `waits` means that an event is waiting for tokens. */
 type Asked = Omit<Report, 'payer' | 'owed'> & { readonly waits?: boolean };
 
 type Granted = readonly [word: 'OK' | 'BUSY' | 'SHORT' | 'CLOSED', ...rest: (string | number)[]];
 
-/** The single steps between a part and its account; each is one script and may be repeated. */
+/** The steps between a part and its account. Each of them is one script and can be repeated. */
 export function createLedgerCalls(redis: ScriptClient) {
   const callPart = (named: typeof REPORT, part: Part, args: Record<string, string> = {}) =>
     callScript(redis, named, { keys: partKeys(part), args: { gen: part.gen, ...args } });
@@ -60,7 +60,7 @@ export function createLedgerCalls(redis: ScriptClient) {
   }
 
   return {
-    /** Undefined for a part that is gone. */
+    /** Undefined if the part was removed. */
     report,
     tellAccount,
     settleOwed,

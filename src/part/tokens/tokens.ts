@@ -3,9 +3,9 @@ import type { Part } from '../keys.ts';
 import { createLedgerCalls, type Report } from './ledger-calls.ts';
 import { parsePartName } from './part-name.ts';
 
-/** Calls of one settlement: each takes tokens back that idle parts hold. */
+/** Maximum number of calls per settlement. Each call returns tokens of idle parts. */
 const MOST_RECALLS = 16;
-/** A part with a bound asks for more before it has nothing left. */
+/** A part with a limit requests more tokens before it runs out. */
 const LOW_TOKENS = 100;
 
 export type Settlement =
@@ -17,21 +17,21 @@ export type Settlement =
       /** An event waited for tokens. Whoever advances the part finds out whether these are enough. */
       readonly waited: boolean;
     }
-  /** SHORT: an event waits and its account has no tokens left. CLOSED: nobody knows the plan of the account. */
+  /** SHORT: an event is waiting and its account has no tokens left. CLOSED: the plan of the account is unknown. */
   | { readonly answer: 'SHORT' | 'CLOSED'; readonly payer: string }
   | { readonly answer: 'GONE' };
 
 export interface Tokens {
   /**
-   * Counts what a part was routed on its payer's account, and brings it tokens if it needs some. Every step may be repeated:
-   * what was counted or granted before is not again.
+   * Charges the routed events of a part to its account and grants more tokens if needed. Each step can be repeated
+   * without counting or granting anything twice.
    */
   readonly settle: (part: Part, nowMs: number) => Promise<Settlement>;
-  /** Takes back what a part has left, and tells its account. */
+  /** Returns the remaining tokens of a part to its account. */
   readonly recall: (part: Part, nowMs: number) => Promise<void>;
-  /** The same for all parts that an account pays for, up to 64: somebody needs more than it has free. */
+  /** The same for up to 64 parts of an account, if a part needs more tokens than are free. */
   readonly recallAll: (account: string, nowMs: number) => Promise<void>;
-  /** Counts what a part was routed, for the last time: it is removed. */
+  /** Charges the routed events of a part for the last time, before it is removed. */
   readonly close: (part: Part, nowMs: number) => Promise<void>;
 }
 
@@ -51,7 +51,7 @@ export function createTokens(redis: ScriptClient): Tokens {
     }
   }
 
-  /** Takes tokens back from parts that hold some; a part that is gone cannot hold any. */
+  /** Returns tokens from parts that hold some. Removed parts can't hold any. */
   async function recallFrom(account: string, names: readonly string[], nowMs: number): Promise<void> {
     for (const name of names) {
       const holder = parsePartName(name);
@@ -61,7 +61,7 @@ export function createTokens(redis: ScriptClient): Tokens {
     }
   }
 
-  /** The part is gone, or somebody else pays for it by now: nothing of what was granted is left. */
+  /** The part was removed or has another payer. No granted tokens remain. */
   async function releaseHold(account: string, part: Part, said: Report | undefined, nowMs: number): Promise<void> {
     if (said !== undefined) await settleOwed(part, said.owed, nowMs);
     await forget(account, part);

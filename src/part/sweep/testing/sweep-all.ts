@@ -2,7 +2,7 @@ import type { TestPart } from '../../../../test/support/part/part.ts';
 import type { SweepState } from '../due.ts';
 import { createSweep } from '../sweep.ts';
 
-/** Sweeps until there is no more to do; returns what was removed, and when the next sweep is due. */
+/** Sweeps until everything is removed. Returns the removed items and the time of the next sweep. */
 export async function sweepAll(t: TestPart, state: SweepState = {}) {
   const sweep = createSweep(t.client);
   const sum = { events: 0, expired: 0, neverRouted: 0, calls: 0, dueInMs: undefined as number | undefined };
