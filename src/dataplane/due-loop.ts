@@ -11,7 +11,7 @@ export interface DueLoopOptions {
   readonly concurrency: number;
   /** How long a picked hint is leased to us. After a crash, others can take it over once this time has passed. */
   readonly leaseMs: number;
-  /** Works on a member until nothing is due. Resolves with the next due time in milliseconds, or null. */
+  /** Works on a member until nothing is due. Resolves to the next due time in milliseconds, or null. */
   readonly run: (member: string) => Promise<number | null>;
   /** Called when a member became due again while being worked on. */
   readonly poke?: (member: string) => void;
@@ -62,7 +62,7 @@ export function createDueLoop(options: DueLoopOptions): DueLoop {
   let timerAt = Number.POSITIVE_INFINITY;
   let stopped = true;
   let rotation = 0;
-  /** Room available to picks that are under way. */
+  /** Room available to picks in progress. */
   let reserved = 0;
   const idle: (() => void)[] = [];
 
@@ -133,7 +133,7 @@ export function createDueLoop(options: DueLoopOptions): DueLoop {
     await hints.settle(p, member, token, nowMs());
   }
 
-  /** Lets `stop` return once nothing is under way any more. */
+  /** Lets `stop` return once all work has finished. */
   function rest(): void {
     if (working.size === 0 && reserved === 0) for (const done of idle.splice(0)) done();
   }

@@ -13,10 +13,9 @@ function partEventOf(item: IngestItem, source: string): PartEvent {
 }
 
 /**
- * Stores events in parts, where they are routed in the same step: nobody has to be told. An event whose sender gave no id is
- * stored without one, and answered with the id that all readers make of its position (`eventIdOf`). A sender that repeats
- * such an id is answered as for any other duplicate; one that makes up such an id is refused (RESERVED), or two events could
- * have the same.
+ * Stores events in parts and routes them in the same step. Events without a producer's id are stored without an id.
+ * Their id is derived from their position (`eventIdOf`). If a producer repeats such an id, the event is a duplicate.
+ * Invented ids in this format are rejected (RESERVED), because two events could otherwise have the same id.
  */
 export function createPartIngestion(deps: {
   readonly redis: RedisClient;

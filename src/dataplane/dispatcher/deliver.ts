@@ -39,11 +39,11 @@ export interface StoredEvent {
   readonly body: Buffer;
 }
 
-/** How a delivery ended, or goes on. */
+/** Result of a delivery, or its next step. */
 export interface Ending {
   /** gone: answered with 410, which disables the endpoint; the event stays open. released: no attempt was made. */
   readonly outcome: 'delivered' | 'dead' | 'expired' | 'failed' | 'gone' | 'released';
-  /** Status code, or why there is none. */
+  /** Status code, or the reason for its absence. */
   readonly reason: string;
   /** Unset if no attempt was made. */
   readonly latencyMs?: number;

@@ -109,7 +109,10 @@ export interface RoutedEvents {
   readonly inactive: number;
 }
 
-/** Creates the metrics of an ingress whose events are routed in the step that stores them. Returns what counts a step. */
+/**
+ * Creates the metrics of an ingress whose events are routed in the step that stores them. Returns a function that
+ * counts a step.
+ */
 export function createPartIngressMetrics(registry: Registry): (routed: RoutedEvents) => void {
   const routed = new Counter({
     name: 'sluice_ingress_routed_total',

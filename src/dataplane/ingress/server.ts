@@ -72,7 +72,7 @@ const UNLIMITED: DoorRates = { perAddress: 0, perKey: 0, perWorkspace: 0 };
 const AT_THE_ROOT =
   'This path does not have any content. Send events to POST /events/{tenant}/{queue}. For a description, see /openapi.json. The facade serves /docs and /waas on SLUICE_FACADE_PORT.';
 
-/** Creates the HTTP server with the route `POST /events/{tenant}/{queue}` and those that are added. */
+/** Creates the HTTP server with the route `POST /events/{tenant}/{queue}` and any additional routes. */
 export function createIngress(options: IngressOptions): Ingress {
   const { log, registry, tracing, addressOf, nowMs = Date.now, monotonicMs = () => performance.now() } = options;
   const limits: IngressLimits = { ...INGRESS_LIMITS, ...options.limits };

@@ -1,16 +1,16 @@
 import type { ClaimBook } from './claim-book.ts';
 import type { Room } from './room.ts';
 
-/** How often a part that is gone is looked for, should the message that it is back have been missed. */
+/** Interval for checking a removed part, in case the message about its return was lost. */
 const LOOK_MS = 5_000;
 
-/** Whether a part is gone, of another generation, or on a shard that doesn't answer. */
+/** Whether a part was removed, has another generation, or is on an unresponsive shard. */
 export interface Absence {
   readonly isGone: () => boolean;
   readonly begin: () => void;
-  /** Its shard has been silent for some time. Claims take no room until it answers. */
+  /** The shard has not responded for some time. Its claims don't use any room until it does. */
   readonly silent: () => void;
-  /** The part has answered. Returns whether it was gone. */
+  /** Records a response of the part. Returns whether the part was missing before. */
   readonly end: () => boolean;
   /** Stops looking for it. */
   readonly stop: () => void;
@@ -19,14 +19,14 @@ export interface Absence {
 }
 
 /**
- * Tracks whether a part is gone. If it was removed for good, it also leaves the list of parts, and the worker is stopped.
- * Otherwise the controller writes it again, which is announced on its channel. Until then, claims take no room, and the
- * results of attempts are kept.
+ * Tracks whether a part is missing. If the part was deleted, it is also removed from the list of parts and the worker
+ * is stopped. Otherwise, the controller writes it again and announces this on its channel. Until then, claims don't use
+ * any room and results of attempts are kept.
  */
 export function createAbsence(deps: {
   readonly book: Pick<ClaimBook, 'count'>;
   readonly room: Pick<Room, 'give' | 'take'>;
-  /** The part is still gone some time after it went, and nobody has stopped us. */
+  /** The part is still missing after some time, and the worker has not been stopped. */
   readonly onMissing: () => void;
 }): Absence {
   const { book, room } = deps;
@@ -34,7 +34,7 @@ export function createAbsence(deps: {
   let isGone = false;
   let timer: NodeJS.Timeout | undefined;
 
-  /** Other parts use the room meanwhile. */
+  /** Other parts can use the room during this time. */
   function lend(): void {
     if (given !== undefined) return;
     given = book.count();

@@ -1,18 +1,18 @@
 import type { Advance } from '../../part/catchup/advance.ts';
 import type { Part } from '../../part/keys.ts';
 
-/** A part that stays held back, for want of tokens or of control data, is tried again after this time. */
+/** Retry interval for a part that is held back because of missing tokens or control data. */
 const HELD_MS = 1_000;
 
 export interface Advancing {
-  /** Something may have to be routed on. */
+  /** There may be events to route. */
   readonly start: () => void;
   readonly stop: () => void;
 }
 
 /**
- * Routes on for a part that is held back, and for subscriptions that are behind, until there is no more to do. Goes on beside
- * the exchanges of the part: these are heartbeats, too.
+ * Routes waiting events of a part that is held back, and of subscriptions that are behind, until none are left. Runs
+ * concurrently with the exchanges of the part, which also serve as heartbeats.
  */
 export function createAdvancing(options: {
   readonly advance: Advance;

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 
-/** Dispatchers that work on a part, if there are so many. When one dies, the other goes on at once. */
+/** Number of dispatchers per part, if available. If one crashes, the other continues immediately. */
 const WORKERS_OF_A_PART = 2;
 
-/** What a dispatcher has to do with a part. The one that is home also does what is needed once for each part. */
+/** Duty of a dispatcher for a part. The home also performs the tasks that are needed once per part. */
 export type Duty = 'home' | 'work' | 'none';
 
 function weightOf(member: string, part: string): string {
@@ -11,8 +11,8 @@ function weightOf(member: string, part: string): string {
 }
 
 /**
- * Returns what `member` has to do with a part. All dispatchers find the same without talking to each other, and one that
- * joins or leaves only changes the parts that it gets or had (rendezvous hashing).
+ * Returns the duty of `member` for a part. All dispatchers compute the same result independently, and a dispatcher that
+ * joins or leaves only affects its own parts (rendezvous hashing).
  */
 export function dutyOf(member: string, members: readonly string[], part: string): Duty {
   const own = weightOf(member, part);

@@ -20,7 +20,7 @@ export type Attempt = (
   body: Buffer | undefined,
 ) => Promise<Completion>;
 
-/** What is the same for all subscriptions that get an event. */
+/** Data of an event shared by all of its subscriptions. */
 interface Known {
   readonly inboxRef: string;
   readonly isTest: boolean;

@@ -1,13 +1,13 @@
 import type { Part } from '../../part/keys.ts';
 import type { ReadBodies } from '../../part/log/read-bodies.ts';
 
-/** Bodies of one call, each of up to 1 MiB. */
+/** Number of bodies per call, each up to 1 MiB. */
 const BODIES_AT_ONCE = 16;
 
-/** Reads the body of an event that was too large to come with its claim; undefined where retention removed it. */
+/** Reads the body of an event that was too large to be sent with its claim. Undefined if it has expired. */
 export type ReadBody = (ref: string) => Promise<Buffer | undefined>;
 
-/** Reads what is asked for in one turn together, and the same body once for all subscriptions that ask meanwhile. */
+/** Reads all bodies requested in one turn with one call, and the same body only once for concurrent requests. */
 export function createReadBody(readBodies: ReadBodies, part: Part): ReadBody {
   const reading = new Map<string, Promise<Buffer | undefined>>();
   let asked: { ref: string; resolve: (body: Buffer | undefined) => void; reject: (error: unknown) => void }[] = [];

@@ -1,9 +1,9 @@
 import type { Completion } from '../../part/claims/exchange.ts';
 import type { HeldClaim } from './held-claim.ts';
 
-/** Completions of one exchange. */
+/** Maximum number of completions per exchange. */
 const COMPLETIONS_AT_ONCE = 256;
-/** So many completions are written at once, though nothing waits for them. */
+/** This number of completions is written immediately, even if nothing is waiting for them. */
 const ENOUGH = 32;
 
 interface Ended {
@@ -15,8 +15,8 @@ interface Ended {
 /** Claims that this process holds in a part: from when they were read until Redis took their completion. */
 export interface ClaimBook {
   /**
-   * Notes a claim. Returns whether it may be sent now. It may not where an attempt of the same lane is under way, which is of
-   * an earlier claim that was taken from us.
+   * Records a claim. Returns whether it can be sent now. It can't if an attempt of the same lane is still in progress
+   * for an earlier claim that was taken over by another dispatcher.
    */
   readonly take: (held: HeldClaim) => boolean;
   /** Ends a claim; returns the next one of its lane that may be sent now. */
@@ -26,14 +26,14 @@ export interface ClaimBook {
   readonly has: (lane: string, ref: string) => boolean;
   /** More waits in a lane; returns whether its completion is waiting to be written. */
   readonly markBehind: (lane: string) => boolean;
-  /** Completions for the next exchange, which then are under way until they are `written` or `notWritten`. */
+  /** Returns completions for the next exchange. They are in progress until `written` or `notWritten` is called. */
   readonly startWriting: () => readonly Completion[];
   readonly written: () => number;
   readonly notWritten: () => void;
-  /** Claims that are not yet known to Redis as ended. */
+  /** Number of claims whose end is not yet recorded in Redis. */
   readonly count: () => number;
   readonly holdsLapsed: () => boolean;
-  /** Completions are to be written: none, some, or some that others wait for. */
+  /** Whether completions need to be written: none, some, or some with events waiting for them. */
   readonly toWrite: () => 'none' | 'some' | 'urgent';
   readonly clear: () => number;
 }

@@ -9,20 +9,20 @@ import type { PushCount } from './push-count.ts';
 import { createPushSearch } from './push-search.ts';
 import { READY_MS } from './watch.ts';
 
-/** Completions that nothing waits for are written together with those of this time. */
+/** Time during which completions without waiting events are collected and written together. */
 const LINGER_MS = 5;
-/** With claims held, another exchange follows after this time at the latest: it says that we are at work. */
+/** Maximum time between exchanges while claims are held. Each exchange is also a heartbeat. */
 const BEAT_MS = 1_000;
-/** Claims that one part may hold, claims of one exchange, and bytes of pushes that may lie unread. */
+/** Maximum claims per part, claims per exchange, and bytes of unread pushes. */
 const LIMIT = 2_048;
 const CLAIMS_AT_ONCE = 128;
 const ROOM_BYTES = 2 * 2 ** 20;
 /**
- * A call whose answer was lost may still be made: its claims are looked for once more. After a later one it does nothing, as
- * long as Redis knows of that (until we are evicted).
+ * A call whose reply was lost may still be processed, so its claims are read once more. After a later call, Redis
+ * ignores it until this dispatcher is evicted.
  */
 const LATE_CALL_MS = 10_000;
-/** How long a part without control data, or full of others, is left alone. */
+/** Retry interval for a part without control data, or with too many other dispatchers. */
 const CLOSED_MS = 1_000;
 const RESULTS = { OK: 'ok', CLOSED: 'closed', HELD: 'held', GONE: 'gone' } as const;
 const RETRY = { firstMs: 100, mostMs: 1_000 };
@@ -40,13 +40,13 @@ export interface ExchangeLoop {
   readonly reclaim: () => void;
   /** When the last exchange that was answered had been sent, by our monotonic clock. */
   readonly acknowledgedMs: () => number;
-  /** Claims nothing more; resolves when Redis knows of the end of everything that was held, or is away. */
+  /** Stops claiming. Resolves once the end of all held claims is recorded in Redis, or Redis is unavailable. */
   readonly stop: (readyMs: number) => Promise<void>;
 }
 
 /**
- * Calls Redis for one part: never more than one exchange is under way. Attempts that end meanwhile are ended by the next one,
- * which makes the next claims as well.
+ * Calls Redis for one part, with at most one exchange in progress. Attempts that end during an exchange are recorded by
+ * the next one, which also returns the next claims.
  */
 export function createExchangeLoop(options: {
   readonly deps: PartWorkerDeps;
@@ -57,7 +57,7 @@ export function createExchangeLoop(options: {
   readonly fence: () => Promise<void>;
   readonly isListening: () => boolean;
   readonly onAnswer: (answer: Exclude<ExchangeAnswer, { answer: 'GONE' }>, sentMs: number) => void;
-  /** The part is still gone some time after it went, and nobody has stopped us. */
+  /** The part is still missing after some time, and the worker has not been stopped. */
   readonly onMissing: () => void;
   readonly onFailure: (error: unknown, what: string) => void;
 }): ExchangeLoop {
@@ -73,7 +73,7 @@ export function createExchangeLoop(options: {
   let failures = 0;
   let calls = 0;
   let acknowledgedMs = Number.NEGATIVE_INFINITY;
-  /** Set when the worker is to stop; done when Redis knows that nothing may be pushed any more. */
+  /** Set when the worker should stop. Resolved once Redis has stopped pushing claims. */
   let stopping: { readonly done: () => void; isToldOf: boolean; giveUpMs: number | undefined } | undefined;
   const timers: { [name in 'linger' | 'beat' | 'late' | 'closed']?: NodeJS.Timeout } = {};
   const pushSearch = createPushSearch({ ...options, onLost: reclaim });
@@ -159,17 +159,17 @@ export function createExchangeLoop(options: {
     beat();
   }
 
-  /** There is nobody to tell where the part is gone. */
+  /** There is nothing to report if the part was removed. */
   const hasStopped = () => stopping !== undefined && (absence.isGone() || (stopping.isToldOf && book.count() === 0));
 
-  /** A stopped worker ends also while Redis is away. */
+  /** A stopped worker also ends while Redis is unavailable. */
   function mayLeave(): boolean {
     if (stopping === undefined || failures === 0 || options.sending() > 0) return false;
     stopping.giveUpMs ??= monotonicMs() + STOP_PATIENCE_MS;
     return book.count() === 0 || monotonicMs() >= stopping.giveUpMs;
   }
 
-  /** Returns false if the part is gone. */
+  /** Returns false if the part was removed. */
   async function exchange(): Promise<boolean> {
     const isStopping = stopping !== undefined;
     clearTimeout(timers.linger);
@@ -240,8 +240,9 @@ export function createExchangeLoop(options: {
   }
 
   /**
-   * Gives back claims that Redis says are ours and that we know nothing of. The list is made first: what was pushed before it
-   * lies before the fence. No exchange is under way, whose answer could bring one of them.
+   * Returns claims that are assigned to this dispatcher in Redis but unknown to it. The list is read first, so that
+   * earlier pushes arrive before the fence. No exchange is in progress at this time, so no reply can contain any of
+   * them.
    */
   async function lookForClaims(): Promise<void> {
     reclaimWanted = false;

@@ -8,6 +8,6 @@ export interface HeldClaim {
   atMs: number;
   /** More waits behind it in its lane. */
   behind: boolean;
-  /** A later claim of the same lane: this one was taken from us while its attempt is under way. */
+  /** A later claim of the same lane. This one was taken over while its attempt is still in progress. */
   next: HeldClaim | undefined;
 }

@@ -5,7 +5,7 @@ import type { RedisClient } from '../../redis/client.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import { type OpenSubscription, openSubscription, type SubscriptionKeys } from '../dispatcher/subscription.ts';
 
-/** A subscription of a part, as its row and its sealed endpoint said. */
+/** A subscription of a part, read from its row and its sealed endpoint. */
 export interface OpenedSlot {
   readonly row: SubscriptionRow;
   /** `sub_…` */
@@ -15,7 +15,7 @@ export interface OpenedSlot {
   readonly source: string;
 }
 
-/** Reads slots anew; undefined for one without a row, or without an endpoint that can be opened. */
+/** Reads slots again. Undefined for a slot without a row, or whose endpoint can't be opened. */
 export type OpenSlots = (slots: readonly string[]) => Promise<readonly (OpenedSlot | undefined)[]>;
 
 export interface SlotOpening {

@@ -1,16 +1,16 @@
 /**
- * A part's clock (TIME of its Redis) seen from here. The time of an answer lies between sending and receiving: of all
- * answers the latest sending says when, at the earliest, something that carries a time was made. What is judged by that is
- * never thought younger than it is, also where every answer is late.
+ * Estimates a part's clock (TIME of its Redis). The time in a reply lies between sending the call and receiving the
+ * reply. The latest send time gives the earliest possible time of a message. This never underestimates the age of a
+ * message, even if all replies are late.
  */
 export interface PartClock {
   /** Notes an exchange: sent and received by our monotonic clock, ms, and the part's time between. */
   readonly note: (sentMs: number, receivedMs: number, partMs: number) => void;
-  /** Our monotonic time, at the earliest, when it was this time of the part; long ago while that is not known. */
+  /** Returns the earliest local monotonic time for a time of the part. Far in the past if unknown. */
   readonly monotonicAt: (partMs: number) => number;
   /** The part's time now, at the latest. */
   readonly nowMs: () => number;
-  /** Forgets what was seen: another Redis may answer from now on. */
+  /** Resets the estimate, because another Redis may respond from now on. */
   readonly reset: () => void;
 }
 

@@ -14,7 +14,7 @@ const READ_MS = 60_000;
 
 /** Something that works on a part. */
 export interface PartWork {
-  /** Says whether this dispatcher does what is needed once for each part, from now on. */
+  /** Sets whether this dispatcher is the home from now on. */
   readonly setHome: (isHome: boolean) => void;
   readonly stop: () => Promise<void>;
 }
@@ -26,9 +26,9 @@ export interface PartDispatcherDeps {
   /** Name of this process among the members. */
   readonly name: string;
   readonly startPart: (part: Part) => PartWork;
-  /** A part that we work on has gone from the list, and nobody has told us of it. */
+  /** A part of this dispatcher was removed from the list without a message. */
   readonly onUnlisted: (part: Part) => void;
-  /** Says that nothing may be claimed by this process. */
+  /** Stops all claims of this process. */
   readonly isHeld: () => boolean;
   readonly log: Logger;
 }
@@ -37,7 +37,7 @@ export interface PartDispatcher {
   readonly start: () => void;
   /** Call this when messages may have been missed, or when `isHeld` has changed. */
   readonly refresh: () => void;
-  /** Finishes the attempts under way and gives back the rest. */
+  /** Completes the attempts in progress and returns all other claims. */
   readonly stop: () => Promise<void>;
 }
 
@@ -50,8 +50,8 @@ interface Entry {
 }
 
 /**
- * Works on the parts that fall to this dispatcher. While the list of parts or of dispatchers can't be read, it keeps those
- * that it has.
+ * Works on the parts assigned to this dispatcher. Keeps its current parts while the list of parts or dispatchers can't
+ * be read.
  */
 export function createPartDispatcher(deps: PartDispatcherDeps): PartDispatcher {
   const { redis, members, name, log } = deps;
@@ -101,7 +101,7 @@ export function createPartDispatcher(deps: PartDispatcherDeps): PartDispatcher {
     settleAll();
   }
 
-  /** Reads the list of parts. Anything that asks for it meanwhile makes it read again. */
+  /** Reads the list of parts. Reads it again if requested during the read. */
   function refresh(): void {
     refreshWanted = true;
     if (isRefreshing || isStopping) return;

@@ -1,20 +1,23 @@
 import { Counter, Gauge, type Registry } from '../../telemetry/metrics.ts';
 import { createTally } from '../../telemetry/tally.ts';
 
-/** ok; closed: control data are missing; held: four others are at work; gone: the part is; failed: Redis gave no answer. */
+/**
+ * ok; closed: control data is missing; held: four other dispatchers work on the part; gone: the part was removed;
+ * failed: no response from Redis.
+ */
 export type ExchangeResult = 'ok' | 'closed' | 'held' | 'gone' | 'failed';
 
 const EXCHANGE_RESULTS: readonly ExchangeResult[] = ['ok', 'closed', 'held', 'gone', 'failed'];
 
 /**
- * evicted: of a dispatcher that was not heard of; lost: pushed or answered, and never read; late: too old to be sent by;
- * unavailable: the subscription was paused or could not be opened; stopped: this process leaves the part.
+ * evicted: its dispatcher stopped responding; lost: never reached this process; late: too old to be sent; unavailable:
+ * the subscription was paused or could not be opened; stopped: this process leaves the part.
  */
 export type ReturnCause = 'evicted' | 'lost' | 'late' | 'unavailable' | 'stopped';
 
 const RETURN_CAUSES: readonly ReturnCause[] = ['evicted', 'lost', 'late', 'unavailable', 'stopped'];
 
-/** Labels of why a part is held back, by `hold` of its meta; closed is what calls answer. */
+/** Metric labels for held-back parts, by the `hold` field of `meta`. closed is a reply of calls. */
 const HOLD_CAUSES = {
   tokens: 'tokens',
   gates: 'control_data',
@@ -25,15 +28,15 @@ const HOLD_CAUSES = {
 
 type HoldCause = (typeof HOLD_CAUSES)[keyof typeof HOLD_CAUSES];
 
-/** What is counted of one part. */
+/** Counters of one part. */
 export interface PartTally {
   readonly exchanged: (result: ExchangeResult) => void;
   readonly returned: (cause: ReturnCause, claims: number) => void;
-  /** References that were routed after their events had been stored. */
+  /** Number of references that were routed after their events were stored. */
   readonly routed: (references: number) => void;
-  /** Retention removed events before subscriptions had got them: how many times both. */
+  /** Number of events that expired before they were routed, counted per subscription. */
   readonly expired: (neverRouted: number) => void;
-  /** Why the part is held back, as far as is known; undefined if it isn't. */
+  /** Reason why the part is held back, if known. Undefined if it isn't. */
   readonly held: (hold: string | undefined) => void;
   readonly failed: () => void;
 }
@@ -42,7 +45,7 @@ export interface PartTally {
 export interface TalliedPart {
   readonly tally: PartTally;
   readonly setHome: (isHome: boolean) => void;
-  /** Registers what knows the number of attempts under way. */
+  /** Registers a function that returns the number of attempts in progress. */
   readonly observe: (sending: () => number) => void;
   readonly leave: () => void;
 }
@@ -53,10 +56,10 @@ interface Seen {
   sending: () => number;
 }
 
-/** Counts and gauges over the parts of a process, without a label that says which. */
+/** Counters and gauges for all parts of a process, without a label for the part. */
 export interface PartMetrics {
   readonly join: () => TalliedPart;
-  /** Attempts under way in all parts. */
+  /** Number of attempts in progress in all parts. */
   readonly sending: () => number;
 }
 

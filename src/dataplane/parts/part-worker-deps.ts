@@ -42,7 +42,7 @@ export interface PartWorkerDeps extends SlotOpening, PartCalls, Omit<DeliverDeps
   readonly room: Room;
   /** Something happened in the part. `hold`: why it is held back, as an exchange answered. */
   readonly onActivity?: (hold: string | undefined) => void;
-  /** An endpoint was disabled by what it answered. */
+  /** An endpoint was disabled because of its response. */
   readonly onDisabled: (part: Part, slot: string) => void;
   /** Deliveries of a subscription go differently now. */
   readonly onDelivery: (part: Part, slot: string, news: DeliveryNews) => void;

@@ -23,22 +23,22 @@ const ACKNOWLEDGED_MS = 2_000;
 const RETRY_MS = 500;
 /** Maximum delay supported by `setTimeout`; a part is looked at more often anyway. */
 const LONGEST_WAIT_MS = 2 ** 31 - 1;
-/** How often a part is looked at, should every wake-up have been missed. */
+/** Interval for checking a part in case all wake-ups were lost. */
 const LOOK_MS = 300_000;
 
 export interface PartWorker {
   /** Attempts under way. */
   readonly sending: () => number;
   /**
-   * Finishes what is under way, gives back the rest, and leaves the part. While Redis is away, it waits for it for a
-   * limited time.
+   * Completes attempts in progress, returns all other claims, and leaves the part. Waits a limited time if Redis is
+   * unavailable.
    */
   readonly stop: () => Promise<void>;
 }
 
 /**
- * Works on one part: claims events, which are pushed or answered, sends them, and ends them. A part in which nothing happens
- * costs no command.
+ * Works on one part: receives claims from pushes and replies, sends the events, and records the results. Idle parts
+ * don't cause any commands.
  */
 export function createPartWorker(deps: PartWorkerDeps, part: Part): PartWorker {
   const { name, pushes, room, log, monotonicMs } = deps;

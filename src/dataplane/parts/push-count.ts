@@ -1,4 +1,4 @@
-/** Claims and bytes that were pushed to this process in a part, as far as they were read. */
+/** Claims and bytes of a part that were pushed to this process and read. */
 export interface PushCount {
   /** Notes a message with `claims` claims; returns whether one before it was lost. */
   readonly read: (pushed: number, bytes: number, claims: number) => boolean;

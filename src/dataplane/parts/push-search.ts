@@ -1,6 +1,6 @@
 import type { PushCount } from './push-count.ts';
 
-/** How long a push may be under way before it is looked for. */
+/** Time after which a missing push is searched for. */
 const PUSH_MS = 200;
 
 /** Looks for pushes that Redis has sent and that haven't arrived. */

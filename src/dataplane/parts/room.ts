@@ -1,4 +1,4 @@
-/** Claims that this process may still hold, over all parts. Parts that find none wait for some that is given back. */
+/** Number of further claims that this process can hold across all parts. Parts wait if no room is left. */
 export interface Room {
   readonly free: () => number;
   readonly take: (claims: number) => void;

@@ -3,9 +3,9 @@ import type { Completion } from '../../part/claims/exchange.ts';
 import type { HeldClaim } from './held-claim.ts';
 import type { OpenedSlot, OpenSlots } from './opened-slots.ts';
 
-/** Pause before what could not be read, or not be opened, is tried again. */
+/** Retry interval for slots that could not be read or opened. */
 const RETRY_MS = 500;
-/** Slots that are remembered while nothing of them is held. */
+/** Maximum number of slots kept in memory without claims. */
 const KEPT_AT_MOST = 20_000;
 
 export interface SlotQueuesDeps {
@@ -23,7 +23,7 @@ export interface SlotQueuesDeps {
 
 export interface SlotQueues {
   readonly add: (held: HeldClaim) => void;
-  /** Gives back whatever was not begun. */
+  /** Returns all claims without an attempt. */
   readonly giveBack: () => void;
   /** Attempts under way. */
   readonly sending: () => number;
@@ -43,8 +43,8 @@ export function released({ claim: { lane, ref } }: HeldClaim): Completion {
 }
 
 /**
- * Queues of claims by subscription: at most as many attempts at once as its cap, in the order in which the claims came. What
- * is too old when its turn comes is given back then, and not before: it could not be sent any sooner by claiming it again.
+ * Queues claims by subscription. The number of concurrent attempts is limited by its cap, and claims are sent in order.
+ * A claim that is too old on its turn is returned at that time, because claiming it again would not send it any sooner.
  */
 export function createSlotQueues(deps: SlotQueuesDeps): SlotQueues {
   const slots = new Map<string, Slot>();

@@ -7,21 +7,21 @@ import type { TrafficStore } from '../../series/traffic-store.ts';
 import type { Logger } from '../../telemetry/log.ts';
 
 const TIMES = {
-  /** How soon what a part counted reaches its account and the series. */
+  /** Interval for adding the counts of a part to its account and the series. */
   foldMs: 5_000,
-  /** How soon a part in which something happened is swept: subscriptions may have been deleted. */
+  /** Delay before an active part is swept, because subscriptions may have been deleted. */
   sweepMs: 10_000,
-  /** How often a part whose account has no tokens asks again. */
+  /** Request interval for a part whose account has no tokens. */
   shortMs: 1_500,
-  /** How often a part that has got tokens is asked whether they are enough. */
+  /** Interval for checking whether the tokens of a part are sufficient. */
   waitedMs: 250,
 };
-/** How often the controller is told of a part that waits. */
+/** Interval for reporting a waiting part to the controller. */
 const ALARM_MS = 30_000;
 const RETRY_MS = 1_000;
 /** Pause between slices of a sweep: the part has other work. */
 const BETWEEN_SLICES_MS = 5;
-/** Maximum delay supported by `setTimeout`; a part that is due later is looked at once more before. */
+/** Maximum delay supported by `setTimeout`. Parts that are due later are checked earlier as well. */
 const LONGEST_WAIT_MS = 2 ** 31 - 1;
 
 export interface UpkeepDeps {
@@ -32,9 +32,9 @@ export interface UpkeepDeps {
   readonly nowMs: () => number;
   /** Tells the controller of a slot, e.g. `a:acc_…`. */
   readonly alarm: (slot: string) => void;
-  /** Retention removed events before subscriptions had got them: how many times both. */
+  /** Number of events that expired before they were routed, counted per subscription. */
   readonly onExpired?: (neverRouted: number) => void;
-  /** Nothing is routed for want of tokens, or of the account. */
+  /** Routing has stopped because of missing tokens or a missing account. */
   readonly onHeld?: (cause: 'SHORT' | 'CLOSED') => void;
   /** Something failed and is tried again. */
   readonly onFailure?: () => void;
@@ -47,17 +47,17 @@ export interface Upkeep {
   readonly start: () => void;
   /** Something happened in the part. `hold`: why it is held back, as an exchange answered. */
   readonly wake: (hold?: string) => void;
-  /** Resolves when nothing is under way any more. */
+  /** Resolves once all work has finished. */
   readonly stop: () => Promise<void>;
 }
 
-/** A job that runs at most once at a time, when it is due. */
+/** A job without concurrent runs that starts when it is due. */
 interface Job {
   readonly within: (delayMs: number) => void;
   readonly stop: () => Promise<void>;
 }
 
-/** `run` returns in how many ms the job is due again, or undefined. */
+/** `run` returns the delay until the job is due again in ms, or undefined. */
 function createJob(run: () => Promise<number | undefined>, onError: (error: unknown) => void): Job {
   let timer: NodeJS.Timeout | undefined;
   let dueMs = Number.POSITIVE_INFINITY;
@@ -104,8 +104,8 @@ function createJob(run: () => Promise<number | undefined>, onError: (error: unkn
 }
 
 /**
- * Does for a part what nobody waits for: removes what is too old, tells account and series what was counted, and gets tokens.
- * One process a part needs to; several do no harm. In a part in which nothing happens, only what is too old causes commands.
+ * Performs background tasks of a part: removes expired data, adds counts to the account and the series, and requests
+ * tokens. One process per part is enough, and several are safe. In an idle part, only expired data causes commands.
  */
 export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
   const { log, nowMs } = deps;

@@ -1,9 +1,9 @@
 import type { LookAtPart } from '../../part/claims/look.ts';
 import type { Part } from '../../part/keys.ts';
 
-/** How long a dispatcher counts as at work without an exchange. */
+/** Time without an exchange after which a dispatcher is considered inactive. */
 export const READY_MS = 3_000;
-/** After the end of that time, so that Redis agrees. */
+/** Added to this time so that Redis has the same result. */
 const LATER_MS = 50;
 
 export interface WatchDeps {
@@ -13,9 +13,9 @@ export interface WatchDeps {
   readonly name: string;
   /** The part's clock, at the latest. */
   readonly nowMs: () => number;
-  /** Claims that we know of. */
+  /** Number of claims known to this process. */
   readonly holds: () => number;
-  /** Another dispatcher holds claims and was not heard of for too long, or we were pushed some that did not arrive. */
+  /** Another dispatcher with claims has stopped responding, or pushed claims did not arrive. */
   readonly onLost: () => void;
   readonly onDue: (dueMs: number) => void;
 }
@@ -23,14 +23,15 @@ export interface WatchDeps {
 export interface Watch {
   /** Others may have claimed something. */
   readonly start: () => void;
-  /** The same, just after an exchange, which told of those that had lapsed. */
+  /** The same, right after an exchange that returned expired claims. */
   readonly restart: () => void;
   readonly stop: () => void;
 }
 
 /**
- * Watches the others that hold claims of a part, for whoever holds none: nobody else would notice that they died. Looks when
- * the first of them could have lapsed, and rests when none of them holds anything, so that a part that sleeps costs nothing.
+ * Watches the other dispatchers with claims of a part, if this process has none. Otherwise, a crash of those
+ * dispatchers would not be noticed. Checks when the first of them could have expired, and stops once none of them has
+ * claims, so idle parts don't cause any commands.
  */
 export function createWatch({ look, part, name, nowMs, holds, onLost, onDue }: WatchDeps): Watch {
   let timer: NodeJS.Timeout | undefined;

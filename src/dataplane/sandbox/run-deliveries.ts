@@ -20,9 +20,9 @@ import { simulateAttempt } from './simulated-attempt.ts';
 /** Maximum number of claims per turn. */
 const AT_ONCE = 32;
 const RETRY_MS = 1_000;
-/** A run is driven by one process at a time. What a process that crashed has claimed belongs to the next one. */
+/** A run is driven by one process at a time. The next process takes over the claims of a crashed one. */
 const DISPATCHER = 'run';
-/** Nothing is pushed: claims come with answers alone. */
+/** Claims are only returned in replies and never pushed. */
 const HOLDING: Omit<Holding, 'number' | 'held'> = {
   dispatcher: DISPATCHER,
   readyMs: 0,

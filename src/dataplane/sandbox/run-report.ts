@@ -61,7 +61,7 @@ interface IntegrationView {
   readonly sub: string;
   readonly slot: string;
   readonly subscribed: boolean;
-  /** What production says of the slot. */
+  /** State of the slot in production. */
   readonly production: SlotView | undefined;
 }
 
@@ -172,7 +172,7 @@ async function readTotals({ ofRun, tenant, queues }: RunView): Promise<Omit<RunR
 interface Reading {
   readonly nowMs: number;
   readonly view: RunView;
-  /** Reads what was decided in the run. */
+  /** Reads the decisions made in the run. */
   readonly reader: RoutingReader;
   readonly queues: readonly QueueView[];
   /** Whether the run has reached its delivery limit. */

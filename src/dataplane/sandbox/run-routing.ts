@@ -5,11 +5,11 @@ import { takeOverAll } from '../../part/sandbox/take-over.ts';
 import type { RunView } from './run-view.ts';
 
 /**
- * Makes the part of a queue in a run as production is now, and routes what could not be routed when it was accepted: for
- * subscriptions whose pause has ended, and events with more deliveries than one step may make. Stops when the run may make no
- * more deliveries.
+ * Copies the production state to the part of a queue in a run, and routes events that could not be routed on
+ * acceptance: for subscriptions whose pause has ended, and events with more deliveries than one step allows. Stops when
+ * the run has reached its limit of deliveries.
  *
- * @returns whether production could be read
+ * @returns whether the production state was available
  */
 export async function routeRun(
   store: Pick<SandboxStore, 'readRoom' | 'countDeliveries'>,

@@ -7,12 +7,14 @@ export interface Choice {
 }
 
 /**
- * Wraps every call of an actor that others may see. One call of an actor is under way at a time: those that it makes
- * together come one after the other, as on one connection.
+ * Wraps every call of an actor that is visible to others. Concurrent calls of one actor are processed in sequence, as
+ * on one connection.
  */
 export type Step = <T>(label: string, call: () => Promise<T>) => Promise<T>;
 
-/** Wraps the calls of a service that are no steps: they are made at once, and waited for before anybody goes on. */
+/**
+ * Wraps the calls of a service that are not steps. They run immediately, and all actors wait until they have finished.
+ */
 export type Aside = <T>(call: () => Promise<T>) => Promise<T>;
 
 interface Named {
@@ -27,7 +29,7 @@ export interface Actor extends Named {
 
 /** Never ends: it calls when others give it cause to, and rests otherwise. All of its I/O goes through one of both. */
 export interface Service extends Named {
-  /** Begins it; answers how it is ended when nothing happens any more. */
+  /** Starts the service. Returns a function that ends it once all actors are idle. */
   readonly serve: (step: Step, aside: Aside) => () => void;
 }
 
@@ -42,7 +44,7 @@ interface Call {
   readonly make: (fate: Fate) => Promise<void>;
 }
 
-/** Runs the actors call by call, in the order that `choose` says; answers what happened, for the report of a failure. */
+/** Runs the actors call by call in the order determined by `choose`. Returns a log for failure reports. */
 export async function interleave(actors: readonly (Actor | Service)[], choose: Choose): Promise<readonly string[]> {
   const trace: string[] = [];
   const parked = new Map<string, Call>();
@@ -95,7 +97,7 @@ export async function interleave(actors: readonly (Actor | Service)[], choose: C
     }
   };
 
-  /** Waits until no service does anything by itself any more. */
+  /** Waits until all services are idle. */
   async function rest(): Promise<void> {
     for (let turns = 0; served && turns < RESTING_TURNS; ) {
       const before = activity;
@@ -105,7 +107,7 @@ export async function interleave(actors: readonly (Actor | Service)[], choose: C
     }
   }
 
-  /** Lets an actor go on until it stands before its next call, or is finished. */
+  /** Runs an actor until its next call or its end. */
   async function until(actor: Actor | Service, go: () => Promise<void> | void): Promise<void> {
     const arrived = new Promise<void>(resolve => arrivals.set(actor.name, resolve));
     await go();
@@ -167,8 +169,9 @@ export interface Bounds {
 }
 
 /**
- * Every schedule with at most so many pre-emptions (an actor is left that could go on) and faults, each once: few of
- * either find what is wrong, and all of them together cannot be run.
+ * Returns every schedule with a limited number of preemptions (switching away from an actor that could continue) and
+ * faults, each of them once. A few of them are enough to find most errors, and running all combinations would take too
+ * long.
  */
 export async function everySchedule(
   { pairwise = false, ...bounds }: Bounds,

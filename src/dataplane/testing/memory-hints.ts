@@ -7,7 +7,7 @@ export function createMemoryHints() {
   const tokens = new Map<string, string>();
   const listeners: ((partition: number, ms: number, members: readonly string[]) => void)[] = [];
   const calls = { pick: 0, settle: 0 };
-  /** When set, calls wait for it: what others do meanwhile comes in between. */
+  /** If set, calls wait for this promise, so that other calls are processed in between. */
   const gate: { pick?: Promise<void>; settle?: Promise<void>; failing?: boolean } = {};
 
   const hints: HintIndex = {

@@ -3,10 +3,12 @@ import type { NamedCall, NamedScript } from '../../redis/named-scripts.ts';
 import type { ScriptName } from '../../redis/scripts.ts';
 import type { Aside, Step } from './interleaving.ts';
 
-/** Looks at each call of a script in the moment in which it is made: its first key, and the word that it answers. */
+/** Observes each script call as it is made, with its first key and its reply word. */
 export type Witness = (name: string, meta: string, reply: Reply) => void;
 
-/** Messages between the processes of one test: to each listener in order, when its ear says so. */
+/**
+ * Messages between the processes of one test. Each listener receives them in order, at the time determined by its ear.
+ */
 export function createWire() {
   const listeners: ((channel: string, message: string) => void)[] = [];
   return {
@@ -19,26 +21,26 @@ export function createWire() {
 
 export type Wire = ReturnType<typeof createWire>;
 
-/** Hints, messages and the cluster's own keys are shared by all tests on one Redis: here they are a test's own. */
+/** Separates hints, messages, and cluster keys, which all tests on one Redis would otherwise share. */
 const SHARED_SCRIPTS: ReadonlySet<ScriptName> = new Set(['lower', 'pick', 'settle']);
 
 export interface ProcessClientOptions {
   readonly redis: RedisClient;
-  /** Of the test: what several processes of it share. */
+  /** State shared by several processes of a test. */
   readonly unique: string;
   readonly wire: Wire;
-  /** Partition of the hints that are used; in the others nothing is ever due. */
+  /** Partition of the hints that are used. All other partitions remain empty. */
   readonly partition: number;
   /** Which scripts and commands are steps; everything else is done at once. */
   readonly steps: ReadonlySet<string>;
   readonly step: Step;
   readonly aside?: Aside;
-  /** How messages come to this process: by default at once. */
+  /** Delivers messages to this process. Defaults to immediate delivery. */
   readonly hear?: (deliver: () => void) => void;
   readonly witness?: Witness;
 }
 
-/** A connection of one process to Redis whose calls are made in the order that a schedule says. */
+/** A Redis connection of one process, with the order of calls determined by a schedule. */
 export function createProcessClient(options: ProcessClientOptions): RedisClient {
   const { redis, unique, wire, step } = options;
   const aside: Aside = options.aside ?? (call => call());

@@ -124,7 +124,7 @@ export async function createPartWorld(redis: RedisClient, url: string) {
       const { claims, lanes, pending, waiting, retries, tries } = keys;
       return (await redis.call('exists', claims, lanes, pending, waiting, retries, tries)) === 0;
     },
-    /** Starts a worker with connections of its own; `change` alters what it works with. */
+    /** Starts a worker with its own connections. `change` modifies its dependencies. */
     async startWorker(name: string, alter: (deps: PartWorkerDeps) => Partial<PartWorkerDeps> = () => ({}), to = url) {
       const { deps: own, redis: connection, pushes, client } = await connectWorker(name, to);
       const deps: PartWorkerDeps = {
@@ -133,7 +133,7 @@ export async function createPartWorld(redis: RedisClient, url: string) {
         onDelivery: (_part, each, { now }) => void news.push(`${each} ${now.trouble}`),
       };
       const worker = createPartWorker({ ...deps, ...alter(deps) }, part);
-      /** Cuts it off from Redis for good, as if its process had died; attempts under way go on. */
+      /** Disconnects it from Redis permanently, like a crash. Attempts in progress continue. */
       let isDead = false;
       const die = async () => {
         isDead = true;

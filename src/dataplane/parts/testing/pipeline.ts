@@ -38,7 +38,7 @@ export function createPipeline(redis: RedisClient) {
       const routes = t.routes({ x: { sub: { endpoint: sealed } } }, { maxBytes: 1e9, ...stream });
       return apply({ ...routes, keys: { [hashIngressKey(INGRESS_KEY)]: '' } });
     },
-    /** Starts a dispatcher on connections of its own; `change` alters what its workers work with. */
+    /** Starts a dispatcher with its own connections. `change` modifies the dependencies of its workers. */
     async startDispatcher(url: string, change: Partial<PartWorkerDeps> = {}) {
       const name = randomUUID();
       const { deps, redis: own, pushes, client } = await connectWorker(name, url);

@@ -10,7 +10,7 @@ export interface Arrival {
   readonly headers: IncomingHttpHeaders;
 }
 
-/** Answers an arrival; nothing is answered by default but 200. */
+/** Responds to a request. The default response is 200. */
 export type Script = (arrival: Arrival, response: ServerResponse) => void;
 
 /** Starts an endpoint that notes what arrives. */

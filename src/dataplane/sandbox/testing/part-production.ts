@@ -16,7 +16,7 @@ import type { PartTenant } from './part-tenant.ts';
 import { testKeys } from './sandbox.ts';
 import { answering, EVENTS, endOf, groupKeyOf, NAMES, orderOf } from './twin.ts';
 
-/** Claims come with answers alone. */
+/** Claims are only returned in replies. */
 const HOLDING = {
   dispatcher: 'd',
   readyMs: 3_000,
@@ -48,7 +48,7 @@ async function publishAll(redis: RedisClient, t: PartTenant): Promise<Map<string
   return ids;
 }
 
-/** Claims and attempts, moving the clock to the next due time, until nothing is due. */
+/** Claims and sends events, moving the clock to the next due time, until nothing is due. */
 async function deliverAll(t: PartTenant): Promise<void> {
   const exchange = createExchange(t.client);
   const log = createLogger({ level: 'silent' });
@@ -88,7 +88,7 @@ async function deliverAll(t: PartTenant): Promise<void> {
   }
 }
 
-/** The result: what became of each event per integration, the order of deliveries, and what was counted. */
+/** The result: the outcome of each event per integration, the order of deliveries, and the counts. */
 export async function readOutcome(redis: PartClient, part: Part, t: PartTenant, ids: ReadonlyMap<string, string>) {
   const keys = partKeys(part);
   const stateOf = (integration: string) => (integration === t.nameOf('pending') ? 'pending' : 'active');

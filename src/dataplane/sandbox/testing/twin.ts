@@ -27,14 +27,14 @@ export function groupKeyOf(id: string): string {
   return EVENTS[Number(id.slice(1))]?.[0] ?? '';
 }
 
-/** What became of an event for an integration, and why it was not routed: as told when it was accepted. */
+/** Outcome of an event for an integration, and the reason if it was not routed, as decided on acceptance. */
 export function endOf(facts: DispositionFacts) {
   const { disposition, reason } = dispositionOf(facts);
   const { state, attempts, history } = facts.progress ?? {};
   return { disposition, reason, state, attempts, statuses: history?.map(({ result }) => result) };
 }
 
-/** The ids of a lane's events in the order in which they ended: between lanes, time says nothing. */
+/** Ids of a lane's events in the order they ended. The order between lanes is undefined. */
 export function orderOf(ended: readonly (readonly [id: string, ms: number])[], groupKey: string): string[] {
   const lane = ended.filter(([id]) => groupKeyOf(id) === groupKey);
   return lane.toSorted((a, b) => a[1] - b[1]).map(([id]) => id);
@@ -62,7 +62,7 @@ export async function prepare(redis: RedisClient): Promise<Sandbox> {
   return s;
 }
 
-/** Creates an endpoint that answers as the events ask for. `made` counts the attempts by name and event. */
+/** Creates an endpoint that responds as specified by the events. `made` counts the attempts by name and event. */
 export function answering(name: string, made: Map<string, number>) {
   return async ({ headers }: AttemptRequest): Promise<AttemptResult> => {
     const id = headers[headers.indexOf('webhook-id') + 1] as string;
