@@ -2,7 +2,7 @@ import type { Balance, Shortage } from '../core/events/tokens.ts';
 import type { RedisClient } from '../redis/client.ts';
 import { accountKeys } from '../redis/keys.ts';
 
-/** What an account has and has spent, and which queues wait for tokens; undefined while Redis does not know its plan. */
+/** Balance and usage of an account, and the queues waiting for tokens. Undefined while its plan is not in Redis. */
 export async function readBalance(
   redis: RedisClient,
   account: string,

@@ -17,17 +17,17 @@ export interface Replay {
   /** What was charged for: events, and tokens. */
   readonly events: number;
   readonly tokens: number;
-  /** false: charged, and not all in the inbox yet; the sweep goes on with it. */
+  /** false if charged but not completely added to the inbox yet. The sweep completes it. */
   readonly complete: boolean;
-  /** Of those: events on their way, and tokens given back for those that retention took meanwhile. */
+  /** Number of these events in progress, and tokens refunded for events that expired in the meantime. */
   readonly taken: number;
   readonly refunded: number;
-  /** Of a range: where the next replay goes on. */
+  /** Start position of the next replay. Only for a range. */
   readonly cursor: string | undefined;
 }
 
 /**
- * SHORT: the account's plan does not cover it. CONFLICT: the id stands for another replay. NOTHING: no event of the
+ * SHORT: the account does not have enough tokens. CONFLICT: the id belongs to another replay. NOTHING: no event in the
  * range can be replayed. BAD_ID: `[A-Za-z0-9_-]`, 1 to 64.
  */
 export type ReplayAnswer =
@@ -37,24 +37,30 @@ export type ReplayAnswer =
 
 /** Replays: paid by the account of the integration's own workspace, before anything is sent. */
 export interface Replays {
-  /** What it would bring and cost; charges nothing. */
+  /** Returns the events and the price of a replay without charging it. */
   readonly price: (
     inbox: InboxRef,
     selection: ReplaySelection,
   ) => Promise<ReplayPrice | { readonly answer: ReplayRefusal }>;
-  /** Charges and queues. The same id again is the same replay: it is charged once, and answered as it stands. */
+  /**
+   * Charges and queues a replay. Repeating the same id returns the current state of the replay without charging it
+   * again.
+   */
   readonly start: (
     account: string,
     replayId: string,
     inbox: InboxRef,
     selection: ReplaySelection,
   ) => Promise<ReplayAnswer>;
-  /** A replay as it stands, and of which inbox; undefined: the account has none of that id, or had it too long ago. */
+  /**
+   * Returns the current state of a replay and its inbox. Undefined if the account has no replay with this id, or it is
+   * too old.
+   */
   readonly read: (
     account: string,
     replayId: string,
   ) => Promise<{ readonly replay: Replay; readonly inbox: InboxRef } | undefined>;
-  /** Completes what is open for longer than 30 s; answers when to look again (ms), or null. */
+  /** Completes replays that are open for more than 30 s. Returns the time of the next check (ms), or null. */
   readonly sweep: (account: string) => Promise<number | null>;
 }
 
@@ -68,11 +74,11 @@ export interface ReplaysDeps {
   readonly chunkEvents: number;
 }
 
-/** How long a replay can be asked for: as long as records are kept. */
+/** Retention of replays. The same as for records. */
 const RECORD_TTL_MS = 726 * 3_600_000;
 /** Who started it has completed it by then, or is dead. */
 const SWEEP_AFTER_MS = 30_000;
-/** An inbox that is unknown for so long is gone: what it did not take is refunded. */
+/** Time after which an unknown inbox is considered deleted. The remaining events are refunded. */
 const ABANDON_AFTER_MS = 3_600_000;
 const SWEPT_AT_ONCE = 20;
 /** A ref, and its tokens in base 36. */
@@ -119,7 +125,7 @@ type Charge = (
   selection: ReplaySelection,
 ) => Promise<Intent | Exclude<ReplayAnswer, Replay>>;
 
-/** Charges for a replay; answers it as it stands then. */
+/** Charges a replay and returns its state. */
 function createCharge({ redis, nowMs, lowerAccounts, inboxes, chunkEvents }: ReplaysDeps): Charge {
   return async function charge(account, replayId, inbox, selection) {
     const price = await inboxes.price(inbox, selection);
@@ -154,8 +160,8 @@ function createCharge({ redis, nowMs, lowerAccounts, inboxes, chunkEvents }: Rep
 type Complete = (account: string, replayId: string, intent: Intent) => Promise<boolean>;
 
 /**
- * Puts into the inbox what was charged, and settles it. Every step may have been done before, or be under way elsewhere: each
- * is done once. False while the inbox's slot does not know it.
+ * Adds charged events to the inbox and settles the replay. Steps can be repeated or run concurrently, and take effect
+ * once. False while the slot does not contain the inbox.
  */
 function createComplete({ redis, nowMs, inboxes }: ReplaysDeps): Complete {
   async function enqueue(

@@ -34,7 +34,7 @@ export const Condition = z
 export type Condition = z.infer<typeof Condition>;
 
 /**
- * Status of an object that the controller has not seen. kstatus takes an object without a status for ready, so that
+ * Status of an object before its first reconciliation. kstatus considers objects without a status ready, so
  * `helm install --wait` would end too early.
  */
 export const NEW_STATUS = { observedGeneration: -1 };

@@ -24,7 +24,7 @@ export function instanceField() {
     .optional();
 }
 
-/** The instance can be neither changed, nor removed, nor added later. */
+/** The instance can't be changed, removed, or added later. */
 export const INSTANCE_IS_IMMUTABLE: CelRule = {
   rule: 'has(self.instance) == has(oldSelf.instance) && (!has(self.instance) || self.instance == oldSelf.instance)',
   message: 'instance is immutable',
@@ -34,7 +34,9 @@ export const INSTANCE_IS_IMMUTABLE: CelRule = {
 /** Field for field selectors, such as `kubectl get workspaces --field-selector spec.instance=blue`. */
 export const INSTANCE_FIELD = '.spec.instance';
 
-/** Shows the installation, so that one that does not exist can be found: nobody sets the status of its objects. */
+/**
+ * Shows the installation. Helps to find objects of installations that do not exist, because their status is never set.
+ */
 export const INSTANCE_COLUMN: PrinterColumn = {
   name: 'Instance',
   type: 'string',

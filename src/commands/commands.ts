@@ -1,7 +1,7 @@
 /** Runs a command with its own arguments, and returns the exit code. */
 export type Command = (argv: readonly string[], env: Readonly<Record<string, string | undefined>>) => Promise<number>;
 
-/** Commands that end by themselves, unlike roles. Each loads only what it needs. */
+/** Commands that terminate, unlike roles. Each command only loads the modules it needs. */
 export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   uninstall: async () => (await import('./uninstall.ts')).uninstall,
   verify: async () => (await import('./verify.ts')).verify,

@@ -18,7 +18,7 @@ const ONLY_OURS: string[] = [FINALIZER];
 
 type Item = Omit<HeldObject, 'kind'>;
 
-/** Lists a kind, which has no objects if its CustomResourceDefinition is gone. */
+/** Lists the objects of a kind. Empty if its CustomResourceDefinition was deleted. */
 async function listKind(client: Pick<KubeClient, 'list'>, kind: KindName, signal: AbortSignal): Promise<HeldObject[]> {
   try {
     return (await client.list(resourceOf(KINDS[kind]), (object: Item) => pick(kind, object), { signal })).items;
@@ -61,9 +61,9 @@ export async function listHeldObjects(
 }
 
 /**
- * Removes the RoleBindings by which a controller reads Secrets, in the namespaces of its installation.
+ * Removes the RoleBindings that allow a controller to read Secrets, in the namespaces of its installation.
  *
- * @param role their name, which is that of the ClusterRole
+ * @param role their name, same as the ClusterRole
  */
 export async function removeRoleBindings(
   client: Pick<KubeClient, 'list' | 'remove'>,
@@ -78,7 +78,7 @@ export async function removeRoleBindings(
   return ours.length;
 }
 
-/** Picks what is needed, because there may be 100,000 objects, and the Job has little memory. */
+/** Only keeps the required fields, because there may be 100,000 objects and the Job has little memory. */
 export function pick(kind: string, { metadata, spec, status }: Item): HeldObject {
   const { name, namespace, uid, resourceVersion, finalizers } = metadata;
   const { producer, stream, instance } = spec ?? {};
@@ -104,7 +104,7 @@ export function pick(kind: string, { metadata, spec, status }: Item): HeldObject
  * Removes the finalizer from all objects of an installation.
  *
  * @param renew called before each object
- * @throws if some keep it, because something adds it again
+ * @throws if another process keeps adding it
  */
 export async function removeFinalizers(
   client: Pick<KubeClient, 'list' | 'mergePatch'>,

@@ -4,25 +4,25 @@ import { formatMicroTime, type LeaseStore } from '../kube/lease.ts';
 import { type Clock, sleep } from '../time/clock.ts';
 
 /**
- * How long no controller leads after the last renewal. The pods of the controller must be asked to stop within this
- * time, because one that takes the Lease over would add the finalizers again.
+ * Time without a leader after the last renewal. The pods of the controller must be terminated within this time.
+ * Otherwise, one of them could become the leader and add the finalizers again.
  */
 export const HOLD_SECONDS = 60;
 /** Start of the identity of each run of the command. */
 const IDENTITY = 'uninstall_';
 const RENEW_EVERY_MS = 15_000;
-/** How long a controller may lead after another run has taken the Lease away from it, at most. */
+/** Maximum time a controller may continue to lead after another run has taken over its Lease. */
 const LED_FOR_MS = 15_000;
 /** Attempts at a write, which fail if another process writes the Lease at the same time. */
 const TRIES = 10;
 
 /**
- * Takes the Lease away from the leading controller, and waits until that one has stopped leading. Unlike an election,
- * this does not wait for the Lease to be released.
+ * Takes over the Lease of the leading controller, and waits until it has stopped leading. Unlike an election, this does
+ * not wait for the Lease to be released.
  *
  * @param waits whether to wait. Not needed if no object has a finalizer
- * @returns a function that renews the Lease, either `now` or only if it is time to. It rejects if a controller has taken
- *   the Lease over.
+ * @returns a function that renews the Lease, either `now` or only when due. It rejects if a controller has taken over
+ * the Lease.
  */
 export async function takeLease(
   leases: LeaseStore,

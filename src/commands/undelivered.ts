@@ -15,7 +15,7 @@ const REDIS_WITHIN_MS = 15_000;
 /**
  * Finds the streams with undelivered events. Falls back to the statuses if Redis does not answer.
  *
- * @param settings undefined if there are none that could be used, for which `problems` has the reason
+ * @param settings undefined if they are invalid. `problems` contains the reason
  */
 export async function findUndelivered(
   objects: readonly HeldObject[],

@@ -13,11 +13,11 @@ export interface HeldObject {
   };
 }
 
-/** What is known about undelivered events. */
+/** State of undelivered events. */
 export interface Undelivered {
   /** Streams with undelivered events, as `workspace/stream`, sorted. */
   readonly streams: readonly string[];
-  /** Why Redis could not be read, in which case the streams are those of the statuses. */
+  /** Reason why Redis could not be read. In this case, the streams come from the statuses. */
   readonly redisProblem?: string | undefined;
 }
 

@@ -12,7 +12,7 @@ export interface UninstallSettings {
   readonly namespace: string | undefined;
   /** `SLUICE_SECRETS_ROLE`, which is also the name of the RoleBindings. */
   readonly secretsRole: string | undefined;
-  /** Undefined if Redis cannot be used, for which `redisProblems` has the reason. */
+  /** Undefined if Redis is unusable. `redisProblems` contains the reason. */
   readonly redis: RedisSettings | undefined;
   readonly redisProblems: readonly string[];
 }

@@ -8,7 +8,7 @@ export function createAlarmListener(deps: {
   readonly caches: Pick<Caches, 'Account'>;
   readonly controllers: Pick<Controllers, 'enqueue'>;
   readonly subscriptions: Pick<SubscriptionServices, 'endpointHealths' | 'showing'>;
-  /** Called with what has lost its control state. */
+  /** Called with the name of the data without control state. */
   readonly onLost: (slot: string) => void;
 }): (slot: string) => void {
   return slot => {

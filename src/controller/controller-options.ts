@@ -24,7 +24,7 @@ export interface ControllerOptions {
   readonly purger: ControlSweep;
   /**
    * Registers a listener for the alarms of other roles. The listener is called with one of the following values:
-   * - What was found without control state: a tenant (`t:ten_…`), stream (`q:ten_…:queue`), or integration (`i:int_…`).
+   * - Data without control state: a tenant (`t:ten_…`), stream (`q:ten_…:queue`), or integration (`i:int_…`).
    * - An account (`a:acc_…`) if a shortage of tokens began or ended.
    * - An inbox (`h:int_…/sub_….inc`) if its endpoint was disabled.
    * - An inbox (`d:int_…/sub_….inc`) if the state of its deliveries changed.

@@ -7,8 +7,8 @@ import type { Caches } from './caches/caches.ts';
 const SAME_ALARM_MS = 1_000;
 
 /**
- * Returns a listener for what another role found without any control state. It applies the tenant concerned again,
- * unless all data has been lost, which is left to the loss watch to rebuild.
+ * Returns a listener for missing control state reported by other roles. It applies the tenant again, unless all data
+ * has been lost. In that case, the loss watch rebuilds the data.
  */
 export function createSlotAlarm(deps: {
   readonly caches: Pick<Caches, 'Integration' | 'Workspace'>;

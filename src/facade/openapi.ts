@@ -66,7 +66,7 @@ export function parametersOf(path: string): PathParameter[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as PathParameter);
 }
 
-/** Adds what the call costs to its description, unless it costs as much as most calls. */
+/** Adds the points of a call to its description, unless it costs 1 point. */
 function describe({ description, cost = 1 }: Route): { description?: string } {
   const price = cost === 1 ? undefined : `Costs ${cost} points of the rate limit.`;
   const words = [description, price].filter(text => text !== undefined).join(' ');

@@ -107,7 +107,7 @@ interface CallerLimits {
   readonly charge: (account: string) => void;
 }
 
-/** Charges the account of what the caller has access to, if that belongs to an account. */
+/** Charges the account that owns the requested object, if it has one. */
 function chargeFor({ tenant, integration, account }: Inside, charge: CallerLimits['charge']): void {
   const { workspace } = tenant ?? integration?.recipient ?? {};
   const name = workspace === undefined ? account?.name : workspace.spec.account;

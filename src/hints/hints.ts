@@ -4,28 +4,31 @@ import { HINT_PARTITIONS, type HintKind, hintKeys, hintPartition } from '../redi
 export interface Hint {
   readonly member: string;
   readonly dueMs: number;
-  /** What the partition is chosen by, the member itself when absent: members of one home are lowered in one command. */
+  /**
+   * Key for selecting the partition. Defaults to the member itself. Members with the same key are lowered in one
+   * command.
+   */
   readonly home?: string;
 }
 
 export interface Picked {
   readonly members: readonly string[];
-  /** When the next hint of the partition is due; undefined when it has none. */
+  /** Due time of the next hint in the partition. Undefined if it has none. */
   readonly nextMs: number | undefined;
 }
 
 /**
- * The index of work that is due: accounts with replays that are not complete (`a`), and sandbox runs (`s`). Lowering is free;
- * raising and removing is compare-and-set on the token that `pick` gave, so no wake-up is ever lost.
+ * The index of due work: accounts with incomplete replays (`a`) and sandbox runs (`s`). A due time can always be
+ * lowered. Raising or removing it requires the token returned by `pick` (compare-and-set), so no wake-up is lost.
  */
 export interface HintIndex {
   readonly kind: HintKind;
-  /** Makes each member due no later than `dueMs`, and wakes those who listen. */
+  /** Makes each member due no later than `dueMs`, and wakes the listeners. */
   readonly lower: (hints: readonly Hint[]) => Promise<void>;
   readonly pick: (partition: number, nowMs: number, most: number, leaseMs: number, token: string) => Promise<Picked>;
   /**
-   * Sets the hint's next time, or removes it (`null`); false when it was lowered or picked again meanwhile: it is due at
-   * the next time at the latest then.
+   * Sets the next due time of a hint, or removes it (`null`). Returns false if the hint was lowered or picked again in
+   * between. In this case, it is due at the next time at the latest.
    */
   readonly settle: (partition: number, member: string, token: string, nextMs: number | null) => Promise<boolean>;
   /**
@@ -49,7 +52,7 @@ export function createHintIndex(redis: RedisClient, kind: HintKind): HintIndex {
   const settling: Settling[][] = keys.map(() => []);
   const busy = new Set<number>();
 
-  /** Settles together what gathered while the last call was under way. */
+  /** Settles everything collected during the last call with one call. */
   async function flush(partition: number): Promise<void> {
     busy.add(partition);
     for (;;) {

@@ -12,13 +12,13 @@ export interface WorkSources {
   readonly nowMs: () => number;
 }
 
-/** Reads what was seen last, or undefined while Redis is away. */
+/** Returns the last result, or undefined while Redis is unavailable. */
 type ReadIndex = () => Promise<IndexedWork | undefined>;
 
 const SAMPLED =
   'The same value is reported by all processes, so be sure to aggregate using the maximum. Updated roughly every 15 s when the process is scraped. Will be NaN while Redis is unavailable.';
 
-/** Takes a sample of what `look` finds whenever it is asked for and the last one is old. */
+/** Samples the result of `look` on demand if the last sample is too old. */
 export function sampleWork<T>(look: () => Promise<T>): () => Promise<T | undefined> {
   const { read } = createSampler({
     look,
@@ -29,7 +29,7 @@ export function sampleWork<T>(look: () => Promise<T>): () => Promise<T | undefin
   return read;
 }
 
-/** Hint indexes beside the parts. */
+/** Hint indexes in addition to the parts. */
 export function surveySharedIndexes(sources: WorkSources): Readonly<Record<string, ReadIndex>> {
   return { replays: sampleHints(sources, 'a'), sandbox: sampleHints(sources, 's') };
 }
@@ -38,7 +38,7 @@ function sampleHints({ redis, nowMs }: WorkSources, kind: HintKind): ReadIndex {
   return sampleWork(() => surveyWork(redis, kind, nowMs()));
 }
 
-/** Registers indexes by what their label says. */
+/** Registers indexes by their label. */
 export function registerIndexes(registry: Registry, indexes: Readonly<Record<string, ReadIndex>>): void {
   const gauge = (name: string, help: string, of: (work: IndexedWork) => number) =>
     new Gauge({
@@ -66,7 +66,7 @@ export function registerIndexes(registry: Registry, indexes: Readonly<Record<str
   );
 }
 
-/** Registers the backlog of deliveries, as `read` knows it. */
+/** Registers the backlog of deliveries returned by `read`. */
 export function registerBacklog(registry: Registry, read: () => Promise<number | undefined>): void {
   new Gauge({
     name: 'sluice_dispatcher_open_deliveries',

@@ -5,15 +5,15 @@ import { HINT_PARTITIONS, type HintKind, hintKeys } from '../redis/keys.ts';
 export interface IndexedWork {
   /** Members that have something to do, now or later. */
   readonly waiting: number;
-  /** Of them, those that are due and that nobody has taken up. */
+  /** Number of these that are due and not being processed. */
   readonly due: number;
-  /** For how long the one that is due for longest has waited, ms; 0 when none is due. */
+  /** Time in ms since the oldest due hint became due. 0 if none is due. */
   readonly overdueMs: number;
 }
 
 /**
- * Looks at a hint index without changing it: one command, one a partition in a Cluster, however much there is to do. A
- * member that somebody works on is due when its lease ends, so what is overdue has found nobody.
+ * Reads a hint index without changing it, using one command (in a Cluster, one per partition). A member being processed
+ * is due at the end of its lease, so overdue members are not being processed.
  */
 export async function surveyWork(
   redis: Pick<RedisClient, 'run' | 'cluster'>,

@@ -42,7 +42,9 @@ type DeletePreconditions = { readonly uid?: string; readonly resourceVersion?: s
  */
 export type KubeClient = {
   readonly server: string;
-  /** Namespace of the current kubeconfig context or, in a pod, the pod's namespace. Undefined if neither tells. */
+  /**
+   * Namespace of the current kubeconfig context or, in a pod, the pod's namespace. Undefined if neither is available.
+   */
   readonly namespace: string | undefined;
   /** Returns the object, or undefined if it does not exist. */
   readonly get: <T = AnyObject>(resource: Resource, name: ObjectName, options?: Waiting) => Promise<T | undefined>;

@@ -28,7 +28,7 @@ export interface NamespaceWatch {
   readonly settled: Promise<void>;
   /** Lists the namespace again. Resolves as well if this is forbidden, or the namespace is closed. */
   readonly relist: () => Promise<void>;
-  /** Undefined while nothing can be heard, or if nothing was yet. */
+  /** Undefined while disconnected, or before the first message. */
   readonly lastHeardMs: () => number | undefined;
   /** Ends the watch, and keeps the objects. */
   readonly stop: () => Promise<void>;
@@ -51,7 +51,7 @@ export function createNamespaceWatch(options: {
   const { onChange, onAccess, ...connection } = options;
   const end = new AbortController();
   const settled = Promise.withResolvers<void>();
-  /** Those who wait for a list. */
+  /** Callers waiting for a list. */
   const waiting = new Set<() => void>();
   let forbidden = false;
 
@@ -110,7 +110,7 @@ export function createNamespaceWatch(options: {
   };
 }
 
-/** Returns a client that tells whether the API server forbids what it is asked. */
+/** Returns a client that reports whether the API server denies its requests. */
 function noteAccess(
   client: Pick<KubeClient, 'list' | 'watch'>,
   note: (forbidden: boolean) => void,

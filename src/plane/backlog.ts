@@ -1,14 +1,14 @@
 import type { InboxRef } from './inbox-ref.ts';
 
-/** How far an inbox is known to be settled: `0-0` at first, then as the last look answered. */
+/** Position up to which an inbox is settled. Initially `0-0`, then the value returned by the last call. */
 export interface InboxLook extends InboxRef {
   readonly settledTo: string;
 }
 
 export interface OldestOpen {
-  /** When the oldest open event was accepted, ms; undefined when none is open. */
+  /** Acceptance time of the oldest open event in ms. Undefined if none is open. */
   readonly ms: number | undefined;
-  /** False: nothing older than `ms` is open, and a further look from `settledTo` on may find out more. */
+  /** False if no event older than `ms` is open. A further call starting at `settledTo` may find more. */
   readonly exact: boolean;
   readonly settledTo: string;
 }
@@ -16,8 +16,8 @@ export interface OldestOpen {
 /** What waits for a subscription, read without a write and bounded in each call. */
 export interface BacklogStore {
   /**
-   * When the oldest event was accepted that has not been routed to each subscription yet, ms; undefined when it is
-   * behind nothing.
+   * Acceptance time of the oldest event that was not routed to each subscription yet, in ms. Undefined for a
+   * subscription that is not behind.
    *
    * @param gen generation of the queue
    */

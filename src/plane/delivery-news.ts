@@ -4,7 +4,7 @@ export interface DeliveryNews {
   readonly now: DeliveryNote;
 }
 
-/** Two that are equal show the same in a status; since when an attempt ends so is left out. */
+/** Returns whether two states look the same in a status. Ignores the time since which attempts have this result. */
 export interface DeliveryNote {
   /** How the last attempt ended, and whether there are dead letters. */
   readonly trouble: string;

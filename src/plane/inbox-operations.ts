@@ -20,11 +20,14 @@ export interface PulledEvent extends DeliveryRef {
 
 /** What an integration does to its own inbox. Everything is free, and may be repeated. */
 export interface InboxOperations {
-  /** Ends one open event undelivered. A skip during an attempt wins, whatever that brings. GONE: no such subscription. */
+  /**
+   * Ends one open event without delivering it. If an attempt is in progress, its result is ignored. GONE: the
+   * subscription does not exist.
+   */
   readonly skip: (inbox: InboxRef, delivery: DeliveryRef) => Promise<FinishAnswer | 'GONE'>;
   /**
-   * Skips first deliveries that are open, up to and with `ref`, of one group key if one is given. Looks at 200 a call:
-   * to be called again with the cursor while it gives one.
+   * Skips open first deliveries up to and including `ref`, optionally for one group key. Processes 200 deliveries per
+   * call. Repeat with the returned cursor until there is none.
    */
   readonly skipUpTo: (
     inbox: InboxRef,
@@ -45,9 +48,9 @@ export interface InboxOperations {
     { readonly answer: 'OK'; readonly answers: readonly FinishAnswer[] } | { readonly answer: 'GONE' | 'PUSHED' }
   >;
   /**
-   * Open events that a subscription without an endpoint may take now: the first of each group key, those that wait
-   * longest first; `all`: also what follows them (in order, those of a key together). At most `limit` (≤ 250) and about
-   * 4 MiB, so that one may be asked for again; what is not acknowledged comes again.
+   * Returns the open events that a subscription without an endpoint can pull: the first of each group key, oldest
+   * first. With `all`, also the following events, in order and grouped by key. Limited to `limit` (≤ 250) events and
+   * about 4 MiB. Events that are not acknowledged are returned again.
    */
   readonly pull: (
     inbox: InboxRef,

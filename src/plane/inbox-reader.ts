@@ -22,7 +22,7 @@ export interface WalkedEvent {
 export interface ListedEvent extends WalkedEvent {
   /** When ingress accepted it, ms. */
   readonly acceptedMs: number;
-  /** undefined if retention removed the event; then only its progress is known. */
+  /** undefined if the event has expired. Only its state remains. */
   readonly meta: EventMeta | undefined;
   /** Of its body. */
   readonly bytes: number | undefined;
@@ -43,12 +43,12 @@ export interface InspectedEvent {
   readonly tokens: number | undefined;
   /** undefined where retention removed it, or it is withheld. */
   readonly body: Buffer | undefined;
-  /** Why the body is not shown: the partner has not got it, and may not now. */
+  /** Reason why the body is hidden: the partner has not received the event, and currently can't. */
   readonly withheld: Exclude<Permission, 'OPEN'> | undefined;
   readonly progress: EventProgress;
   /** The last 20, and all that are open. */
   readonly replays: readonly (EventProgress & { readonly replayId: string })[];
-  /** What failed attempts were answered with, of those that are still kept; oldest first. */
+  /** Responses to failed attempts that are still stored, oldest first. */
   readonly responses: readonly {
     readonly replayId?: string;
     readonly attempt: number;
@@ -58,10 +58,12 @@ export interface InspectedEvent {
   }[];
 }
 
-/** PAUSED: covered by a Block, or suspended. INACTIVE: its group key is. CLOSED: unknown now, ask again. */
+/**
+ * PAUSED: covered by a Block, or suspended. INACTIVE: the group key is not active. CLOSED: currently unknown, retry.
+ */
 export type Permission = 'OPEN' | 'CLOSED' | 'PENDING' | 'REVOKED' | 'GONE' | 'PAUSED' | 'INACTIVE';
 
-/** Looks into inboxes. Nothing here costs tokens, and nothing changes. */
+/** Reads inboxes. Doesn't use any tokens or change anything. */
 export interface InboxReader {
   /** A page of at most `limit` (≤ 250) events, in the order of acceptance; it may be short and have a cursor. */
   readonly list: (

@@ -3,12 +3,12 @@ import type { InboxRef } from './inbox-ref.ts';
 
 type Refused = Exclude<Permission, 'OPEN' | 'INACTIVE'>;
 
-/** What an integration does when its endpoint was away: try it, and let come again what failed. Both are free. */
+/** Operations after an outage of an endpoint: send a test event, and recover failed events. Both are free. */
 export interface InboxRecovery {
   /**
-   * Makes failed deliveries of events that were accepted from `sinceMs` on due at once: those that wait for a retry, and
-   * dead letters, which have all their retries before them again. In order; no replay, and charged to nobody. Looks at
-   * 20,000 a call: to be called again with the cursor while it gives one.
+   * Makes failed deliveries of events accepted since `sinceMs` due immediately, both deliveries waiting for a retry and
+   * dead letters, which get a full retry schedule again. Keeps the order. This is not a replay and is free. Processes
+   * 20,000 deliveries per call. Repeat with the returned cursor until there is none.
    */
   readonly recover: (
     inbox: InboxRef,
@@ -18,8 +18,8 @@ export interface InboxRecovery {
     | { readonly answer: Refused | 'BAD_CURSOR' }
   >;
   /**
-   * Sends a test event to the endpoint: one attempt, signed and recorded as any other, but no event of the producer.
-   * HELD: the endpoint may not be called. PULLED: there is none. MANY: too many are open.
+   * Sends a test event to the endpoint, with a single attempt that is signed and recorded as usual. HELD: the endpoint
+   * can't be called. PULLED: there is no endpoint. MANY: too many test events are open.
    */
   readonly sendTest: (
     inbox: InboxRef,

@@ -23,7 +23,7 @@ export function replayOf(lane: string): string | undefined {
   return lane.slice(at + 1, end < 0 ? undefined : end);
 }
 
-/** Replay ids are chosen by who replays: `[A-Za-z0-9_-]`, 1 to 64. */
+/** Replay ids are chosen by the caller: `[A-Za-z0-9_-]`, 1 to 64. */
 export function isReplayId(text: string): boolean {
   return /^[\w-]{1,64}$/.test(text);
 }

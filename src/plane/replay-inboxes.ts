@@ -4,7 +4,7 @@ import type { ReplayPrice, ReplayRefusal, ReplaySelection } from './replay-price
 /** Longer than anybody may repeat a chunk. */
 export const CHUNK_TTL_MS = 24 * 3_600_000;
 
-/** One chunk of a replay, of events of one inbox. */
+/** One chunk of a replay, with events of one inbox. */
 export interface ReplayChunk {
   readonly inbox: InboxRef;
   readonly replayId: string;
@@ -23,8 +23,8 @@ export interface ReplayInboxes {
   /** Returns the slot and part of an inbox, which is needed to complete the replay. */
   readonly placeOf: (inbox: InboxRef) => Promise<string>;
   /**
-   * Puts a chunk once, and answers the same again: t taken, o still open, g gone; a letter for each event. Undefined while
-   * the inbox is not known.
+   * Adds a chunk once. Repeated calls return the same result, one letter per event: t (added), o (still open), or g
+   * (expired). Undefined while the inbox is unknown.
    */
   readonly enqueue: (chunk: ReplayChunk) => Promise<string | undefined>;
   /** Something of it can be claimed now. */

@@ -32,7 +32,7 @@ export interface ReplayPrice {
   /** Oldest first; each costs its tokens again. */
   readonly events: readonly PricedEvent[];
   readonly tokens: number;
-  /** Given while the range has, or may have, more: what one operation takes is bounded. */
+  /** Set if the range has, or may have, more events, because each operation is limited. */
   readonly cursor: string | undefined;
 }
 

@@ -29,7 +29,7 @@ export interface FoundEvent {
   readonly bytes: number;
 }
 
-/** What Redis knows about the disposition of an event for one integration. */
+/** Disposition of an event for one integration, as stored in Redis. */
 export interface DispositionReading {
   readonly subscription: { readonly id: string; readonly behindAt: string | undefined } | undefined;
   readonly progress: EventProgress | undefined;
@@ -38,7 +38,7 @@ export interface DispositionReading {
   readonly noted: NotRoutedReason | undefined;
 }
 
-/** Reads what decides about routing, and what was decided. Changes nothing. */
+/** Reads the routing state and past decisions. Read-only. */
 export interface RoutingReader {
   readonly readQueue: (tenant: string, queue: string) => Promise<QueueReading>;
   readonly readGate: (

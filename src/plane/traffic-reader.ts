@@ -1,13 +1,13 @@
 import type { Bucket, History } from '../core/events/series.ts';
 import type { CountedReason } from '../core/routing/reasons.ts';
 
-/** Reads what was counted for producers. Changes nothing. */
+/** Reads the counts of producers. Read-only. */
 export interface TrafficReader {
   /** A producer's series, up to the bucket of now, without gaps; one command. */
   readonly readSeries: (tenant: string, history: History, nowMs: number) => Promise<readonly Bucket[]>;
   /**
-   * How often integrations that subscribe to a queue did not get an event of it, by reason, in each of the UTC hours that
-   * cover the history (2, 25 or 169); `missing_group_key` counts events. Two commands.
+   * Number of times that subscribed integrations did not receive an event of a queue, by reason and UTC hour of the
+   * history (2, 25 or 169 hours). `missing_group_key` counts events. Uses two commands.
    */
   readonly readReasons: (
     tenant: string,

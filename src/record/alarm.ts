@@ -3,8 +3,8 @@ import type { RedisClient } from '../redis/client.ts';
 import { CLUSTER_KEYS } from '../redis/keys.ts';
 
 /**
- * How other roles tell the controller that control state is missing where it is needed, or that tokens are, or that an
- * endpoint was disabled, or that deliveries go differently.
+ * Lets other roles report to the controller that control state or tokens are missing, that an endpoint was disabled, or
+ * that the state of deliveries has changed.
  */
 export interface Alarm {
   /**
@@ -17,12 +17,12 @@ export interface Alarm {
 
 const SAME_SLOT_MS = 1_000;
 
-/** What is said of an inbox whose endpoint was disabled. */
+/** Returns the alarm for an inbox whose endpoint was disabled. */
 export function disabledEndpoint(inbox: InboxRef): string {
   return `h:${inboxMember(inbox)}`;
 }
 
-/** The inbox whose endpoint was disabled, of what was said; undefined: something else was said. */
+/** Returns the inbox whose endpoint was disabled, or undefined for other alarms. */
 export function parseDisabledEndpoint(slot: string): InboxRef | undefined {
   return slot.startsWith('h:') ? parseInboxMember(slot.slice(2)) : undefined;
 }

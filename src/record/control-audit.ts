@@ -14,7 +14,7 @@ export interface Probe {
 export interface Probed {
   /** How many group keys it holds, expected or not. */
   readonly size: number;
-  /** Of those asked for. */
+  /** Out of the requested ones. */
   readonly missing: readonly string[];
 }
 
@@ -23,13 +23,13 @@ export interface AccountPlan {
   readonly included: string | undefined;
 }
 
-/** Something that a part holds otherwise than its routes and activations say. */
+/** A difference between a part and its routes and activations. */
 export interface PartDifference {
   readonly queue: string;
   readonly what: 'part' | 'part-row' | 'part-endpoint' | 'part-activation' | 'part-list';
-  /** What would have to be written; the same at each look. */
+  /** The required changes. Identical on each read. */
   readonly detail: string;
-  /** Of a group key that is active and must not be (`removes`), or must be and is not; of which integration, if that is known. */
+  /** Describes a group key that should not be active (`removes`) or should be active, with the integration if known. */
   readonly activation?: {
     readonly integration: string | undefined;
     readonly groupKey: string;
@@ -64,13 +64,13 @@ export interface PartAudit {
     routes: TenantRoutes,
     openKeys: ReadonlyMap<string, readonly { readonly groupKey: string; readonly sinceMs: number }[]>,
   ) => AsyncGenerator<readonly PartDifference[]>;
-  /** Reads subscriptions by id (`sub_…`). Those of which a part knows nothing are left out. */
+  /** Reads subscriptions by id (`sub_…`). Leaves out subscriptions that are not in a part. */
   readonly readStates: (routes: TenantRoutes) => Promise<ReadonlyMap<string, SubscriptionState>>;
   /** Reads the list of all parts a page at a time. Some may come twice. */
   readonly scan: () => AsyncGenerator<readonly ListedPart[]>;
 }
 
-/** Looks at the controller's record, and writes nothing. */
+/** Reads the controller's record without writing anything. */
 export interface ControlAudit {
   readonly readRoutes: (tenant: string, known: readonly TenantRoutes[]) => Promise<TenantReading>;
   /** The names of everything that each tenant has, as its index has them. */
@@ -91,7 +91,7 @@ export interface StateAudit extends ControlAudit {
 }
 
 const SCAN_COUNT = 1_000;
-/** Keys of one probe. */
+/** Number of keys per probe. */
 const PROBES_AT_ONCE = 50;
 
 /** @param pace awaited before each command */

@@ -3,7 +3,7 @@ import type { IntegrationRoute, QueueRoute, SubscriptionRoute, TenantRoutes } fr
 import { integrationKeys, queueKeys, tenantKeys } from '../redis/keys.ts';
 import { indexOf, subscribersOf, withoutSame } from './tenant-index.ts';
 
-/** `UNLINK` for what may be large: Redis frees it beside its work, where `DEL` holds everybody up. */
+/** Use `UNLINK` for large keys: Redis frees them in the background, whereas `DEL` blocks all clients. */
 export type PatchCommand = 'HSET' | 'HSETNX' | 'HDEL' | 'SADD' | 'SREM' | 'DEL' | 'UNLINK';
 export interface PatchOp {
   readonly command: PatchCommand;
@@ -17,19 +17,18 @@ export interface SlotPatch {
   readonly ops: readonly PatchOp[];
 }
 
-/** What of a tenant stands in Redis: its routes, and which slots are marked ready. */
+/** State of a tenant in Redis: its routes and the slots that are marked ready. */
 export interface StoredRoutes {
   readonly routes: TenantRoutes;
   readonly ready: ReadonlySet<string>;
   /**
-   * Key → the fields of ours that it holds, of everything that was read: where something is damaged, that is not what
-   * `routes` say. Absent once it was written.
+   * Key → stored fields, for everything that was read. Differs from `routes` for damaged keys. Absent after a write.
    */
   readonly hashes?: ReadonlyMap<string, Fields>;
 }
 
 export interface RoutesPlan {
-  /** In the order in which they must be written: the names of what is new, queues, integrations, then the tenant. */
+  /** In the order they must be written: new names, queues, integrations, and then the tenant. */
   readonly patches: readonly SlotPatch[];
   /** Markers, written after everything else (also the activations): last of all the tenant's. */
   readonly ready: readonly SlotPatch[];
@@ -50,7 +49,7 @@ export function queueFields(route: QueueRoute): Fields {
   return { ...fields, cfgv: versionOf(fields) };
 }
 
-/** Of routes that are kept from one plan to the next: hashing 10,000 of them takes longer than a barrier may. */
+/** Kept from one plan to the next, because hashing 10,000 routes takes longer than the limit for a barrier. */
 const fieldsMade = new WeakMap<SubscriptionRoute, Fields>();
 
 export function subscriptionFields(tenant: string, route: SubscriptionRoute): Fields {
@@ -74,7 +73,7 @@ export function subscriptionFields(tenant: string, route: SubscriptionRoute): Fi
   return whole;
 }
 
-/** Version of a configuration: of its content, so that writing the same twice is the same. */
+/** Version of a configuration, derived from its content, so repeated writes have no effect. */
 function versionOf(fields: Fields): string {
   return createHash('sha256')
     .update(JSON.stringify(Object.entries(fields).toSorted(([a], [b]) => (a < b ? -1 : 1))))
@@ -82,7 +81,7 @@ function versionOf(fields: Fields): string {
     .slice(0, 10);
 }
 
-/** Fields that say what a queue or a subscription is configured as. */
+/** Configuration fields of a queue or subscription. */
 export const QUEUE_FIELDS = [
   'gen',
   'state',
@@ -108,7 +107,7 @@ export const SUBSCRIPTION_FIELDS = [
   'cfgv',
 ];
 
-/** Used where nobody knows a retention any more: the longest that there is, ms. */
+/** Maximum retention in ms. Used if the actual retention is no longer known. */
 export const LONGEST_RETENTION_MS = 720 * 3_600_000;
 
 function hashOps(key: string, have: Fields, want: Fields): PatchOp[] {
@@ -128,11 +127,11 @@ function isWhole({ cfgv, ...fields }: Fields): boolean {
 
 const GONE: IntegrationRoute = { state: 'closed', sinceMs: 0, subscriptions: {} };
 
-/** What stands in Redis of what the routes say. */
+/** State in Redis for the given routes. */
 interface Standing {
-  /** Redis holds what the routes say: what is the very same in both needs no look. */
+  /** Redis contains the given routes, so identical objects don't need to be compared. */
   readonly isWritten: boolean;
-  /** What a hash of ours holds: as it was read, or else as the routes say. */
+  /** Fields of a hash, either as read or derived from the routes. */
   readonly held: (key: string, said: Fields) => Fields;
   /** Another generation is a successor's only if the hash is whole: a damaged one is mended, its progress kept. */
   readonly isMended: (key: string) => boolean;
@@ -188,7 +187,7 @@ function planIntegration(
   return ops;
 }
 
-/** What must be written of the tenant itself; `names`: of what is new, for its index. */
+/** Changes to the tenant itself. `names` contains the new names for its index. */
 function planTenant({ held, isWritten }: Standing, have: TenantRoutes, want: TenantRoutes) {
   const t = tenantKeys(want.tenant);
   const ops: PatchOp[] = [];
@@ -207,8 +206,8 @@ function planTenant({ held, isWritten }: Standing, have: TenantRoutes, want: Ten
 }
 
 /**
- * What must be written so that the record holds `want`, given what it holds: pure. Nothing is ever removed here; a queue or
- * subscription that no object wants any more is closed, and kept.
+ * Returns the writes that bring the record from its current state to `want`. This function is pure. It never removes
+ * anything: queues and subscriptions without an object are closed and kept.
  */
 export function planRoutes(have: StoredRoutes, wanted: TenantRoutes): RoutesPlan {
   const want = keepUnowned(have.routes, wanted);
@@ -243,8 +242,8 @@ export function planRoutes(have: StoredRoutes, wanted: TenantRoutes): RoutesPlan
 }
 
 /**
- * Adds to `want` what Redis has and no object owns, closed: only the drain, or the owner's explicit Delete, removes it.
- * Where there is nothing to add, a part of it is what it was.
+ * Adds queues and subscriptions in Redis without an object to `want`, as closed. Only the drain or an explicit Delete
+ * removes them. Returns the same objects if there is nothing to add.
  */
 export function keepUnowned(have: TenantRoutes, want: TenantRoutes): TenantRoutes {
   const queues: Record<string, QueueRoute> = {};
@@ -269,7 +268,7 @@ export function keepUnowned(have: TenantRoutes, want: TenantRoutes): TenantRoute
   return { ...want, queues: { ...queues, ...want.queues }, integrations };
 }
 
-/** The same object where it is closed. */
+/** Returns the same object if it is already closed. */
 function closeRoute(route: SubscriptionRoute): SubscriptionRoute {
   const { onUnblock, ...rest } = route;
   if (onUnblock === undefined && rest.route === 'closed' && rest.send === 'held' && rest.endpoint === '') return route;

@@ -3,14 +3,14 @@ import type { RedisClient } from '../redis/client.ts';
 import { integrationKeys, queueKeys, slotTag, tenantKeys } from '../redis/keys.ts';
 import { type Fields, QUEUE_FIELDS, type StoredRoutes, SUBSCRIPTION_FIELDS } from './control-plan.ts';
 
-/** Hashes by key; an empty one where there is none. */
+/** Hashes by key. Empty if the key doesn't exist. */
 export type ReadHashes = (keys: readonly string[]) => Promise<ReadonlyMap<string, Fields>>;
 
 /** Hashes that one call reads. */
 const HASHES_AT_ONCE = 50;
 
 /**
- * Parts of at most `most` that one script may take: on a Cluster, what lies in one slot.
+ * Splits items into groups of up to `most` for one script. In a Cluster, each group is in one slot.
  *
  * @param keyOf the key of an item
  */
@@ -26,7 +26,7 @@ export function partsOf<T>(
   return parts;
 }
 
-/** @param pace awaited before each command, so that a look at everything disturbs nobody */
+/** @param pace awaited before each command, to limit the load of a full read */
 export function createHashReader(redis: RedisClient, pace: () => Promise<void> = () => Promise.resolve()): ReadHashes {
   return async keys => {
     const hashes = new Map<string, Fields>();
@@ -52,7 +52,7 @@ interface Names {
   readonly integrations: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
-/** By the tenant's index, and by what was known before: the index may be lost. */
+/** Uses the tenant's index and previously known names, because the index may be lost. */
 function namesOf(index: Fields, known: readonly TenantRoutes[]): Names {
   const queues = new Set<string>();
   const integrations = new Map<string, Set<string>>();
@@ -85,8 +85,8 @@ export interface TenantReading {
 }
 
 /**
- * Reads the routes of a tenant. What is damaged is read as far as it can be: a queue or subscription of which something
- * is missing counts as closed; `stored.hashes` has what is really there.
+ * Reads the routes of a tenant. Damaged data is read as far as possible: incomplete queues and subscriptions are
+ * closed. `stored.hashes` contains the actual data.
  *
  * @param known routes whose names are read even if the tenant's index has lost them
  */
@@ -156,7 +156,7 @@ function pick(fields: Fields, names: readonly string[]): Fields {
   return picked;
 }
 
-/** Used where a queue's own is lost: the longest there is, so that nothing is removed too early; ms. */
+/** Maximum retention in ms. Used if the retention of a queue is lost, so that nothing is removed too early. */
 const LONGEST_RETENTION_MS = 720 * 3_600_000;
 const NO_HEADERS: QueueRoute['contextHeaders'] = { eventType: [], groupKey: [], eventId: [], forward: [] };
 

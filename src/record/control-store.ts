@@ -22,7 +22,7 @@ export interface ClusterState {
 export interface DrainState {
   /** Events that were not routed to all subscriptions yet. None of a stream without events. */
   readonly unrouted: number;
-  /** Open deliveries. None of a stream without events: there is nothing left to send. */
+  /** Number of open deliveries. 0 for a stream without events. */
   readonly open: number;
 }
 
@@ -31,15 +31,15 @@ export interface RoutesChange {
   readonly fence: number;
   readonly have: TenantRoutes;
   readonly want: TenantRoutes;
-  /** Whether Redis is known to hold what `have` says. */
+  /** Whether Redis is known to contain `have`. */
   readonly isKnown: boolean;
   /** Returns the open group keys of each integration (`int_…`), and when each was opened in milliseconds. */
   readonly openKeys: () => ReadonlyMap<string, readonly { readonly groupKey: string; readonly sinceMs: number }[]>;
 }
 
 /**
- * The controller's record of what it has applied, and what is not about one stream alone: accounts, keys, the cluster's own
- * state. Everything that writes is fenced.
+ * The controller's record of applied changes, and data that is not specific to a stream: accounts, keys, and state of
+ * the installation. All writes are fenced.
  */
 export interface ControlRecord {
   /**
@@ -52,14 +52,14 @@ export interface ControlRecord {
   readonly readCluster: () => Promise<ClusterState>;
   readonly markClusterReady: (fence: number) => Promise<void>;
   /**
-   * Raises the fence of everything that the tenant has, then reads it: an older leader cannot write in between. What
-   * `known` names is read even if the tenant's index has lost it.
+   * Raises the fence of all data of the tenant before reading it, so an older leader cannot write in between. Names in
+   * `known` are read even if they are missing from the tenant's index.
    */
   readonly readTenant: (tenant: string, fence: number, known?: readonly TenantRoutes[]) => Promise<StoredRoutes>;
   readonly patch: (fence: number, patches: readonly SlotPatch[]) => Promise<void>;
   /** States an account's plan where its tokens are counted; true when something changed. */
   readonly setAccount: (fence: number, account: string, plan: string, includedTokens: number) => Promise<boolean>;
-  /** undefined while Redis does not know the account's plan. */
+  /** undefined while the account's plan is not in Redis. */
   readonly readBalance: (account: string) => ReturnType<typeof readBalance>;
   /** Records that a group key is open (`sinceMs`) or closed (null) for an integration; true when something changed. */
   readonly setActivation: (
@@ -68,9 +68,9 @@ export interface ControlRecord {
     groupKey: string,
     sinceMs: number | null,
   ) => Promise<boolean>;
-  /** group key → since, of one integration. */
+  /** group key → time of activation, for one integration. */
   readonly readActivations: (integration: string) => Promise<ReadonlyMap<string, number>>;
-  /** Adds the tenant to the list of those that have control state. */
+  /** Adds the tenant to the list of tenants with control state. */
   readonly enlist: (fence: number, tenant: string) => Promise<void>;
   readonly forgetQueue: (fence: number, tenant: string, queue: string) => Promise<void>;
   readonly forgetInbox: (fence: number, tenant: string, inbox: InboxRef) => Promise<void>;
@@ -84,21 +84,21 @@ export interface ControlStore extends Omit<ControlRecord, 'forgetQueue' | 'forge
    */
   readonly applyParts: (change: RoutesChange) => Promise<void>;
   /**
-   * Closes whatever is open in parts and neither in these routes nor in `openKeys`, and writes nothing else. A controller
-   * that died, or was deposed, may have opened it without a record. It cannot write to the parts any more. Must be called
-   * while no activation of the tenant is written.
+   * Closes everything that is open in parts but not in these routes or `openKeys`. Doesn't write anything else. A
+   * previous controller may have opened it without a record, and can no longer write to the parts. Must not run
+   * concurrently with writes to the tenant's activations.
    */
   readonly closeParts: (fence: number, routes: TenantRoutes, openKeys: RoutesChange['openKeys']) => Promise<void>;
   /** What the data plane keeps of an endpoint that does not simply work. */
   readonly readHealth: (inbox: InboxRef) => Promise<string | undefined>;
   readonly readDrain: (tenant: string, queue: string) => Promise<DrainState>;
-  /** Removes the part of a stream with all that lies in it. */
+  /** Removes the part of a stream with all of its contents. */
   readonly dropQueue: (fence: number, tenant: string, queue: string, gen: string) => Promise<void>;
   /** Removes an inbox; with `keepMs`, its records stay readable as long as the events that they are of. */
   readonly dropInbox: (fence: number, tenant: string, inbox: InboxRef, keepMs: number) => Promise<void>;
 }
 
-/** Commands of one patch at most: keeps a script under a few milliseconds. */
+/** Maximum number of commands per patch. Limits the duration of a script to a few milliseconds. */
 const PATCH_OPS = 400;
 
 type PatchSlot = (fence: number, meta: string, ops: SlotPatch['ops']) => Promise<void>;

@@ -6,20 +6,20 @@ import { weekOf } from '../series/traffic-store.ts';
 import type { ListedPart } from './control-audit.ts';
 import { FencedError } from './control-store.ts';
 
-/** An inbox, and the stream whose events it is of, where that is known. */
+/** An inbox and its stream, if known. */
 export interface StoredInbox extends InboxRef {
   readonly stream?: { readonly tenant: string; readonly queue: string };
 }
 
 /**
- * Removes what no object owns. Each answers whether it may go, or went; false: something still lies in it, or it is not
- * closed. Each looks and removes in one script, and is fenced.
+ * Removes data without an object. Each function returns whether the data can be removed or was removed. False if it is
+ * not empty or not closed. Each function checks and removes the data in one fenced script.
  */
 export interface ControlSweep {
   /**
-   * A closed stream: when all of it was routed and delivered, or is older than its retention.
+   * A closed stream, once all of its events are delivered or expired.
    *
-   * @param look only says whether it may go
+   * @param look only returns whether it can be removed
    */
   readonly purgeQueue: (
     fence: number,
@@ -27,7 +27,7 @@ export interface ControlSweep {
     nowMs: number,
     look: boolean,
   ) => Promise<boolean>;
-  /** A closed subscription: when its inbox holds nothing that is younger than the retention. */
+  /** A closed subscription, once all events in its inbox have expired. */
   readonly purgeInbox: (
     fence: number,
     inbox: StoredInbox,
@@ -39,11 +39,14 @@ export interface ControlSweep {
   readonly purgeIntegration: (fence: number, integration: string, nowMs: number, look: boolean) => Promise<boolean>;
   /** A tenant whose index is empty. */
   readonly purgeTenant: (fence: number, tenant: string, nowMs: number, look: boolean) => Promise<boolean>;
-  /** A part that is listed and of no stream, and whatever is left of its generations: as a stream, which it is closed for. */
+  /**
+   * A listed part without a stream, including the remains of its generations. Closes it first and removes it like a
+   * stream.
+   */
   readonly purgePart: (fence: number, part: ListedPart, nowMs: number) => Promise<boolean>;
 }
 
-/** Removes what the controller has recorded of what no object owns; each is asked of the part before. */
+/** Removes records without an object. Checks the part first. */
 export interface RecordSweep extends Pick<ControlSweep, 'purgeIntegration' | 'purgeTenant'> {
   readonly purgeQueue: (fence: number, tenant: string, queue: string, gen: string, look: boolean) => Promise<boolean>;
   readonly purgeInbox: (fence: number, inbox: InboxRef, look: boolean) => Promise<boolean>;

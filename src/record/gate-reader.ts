@@ -1,16 +1,16 @@
 import type { RedisClient, Reply } from '../redis/client.ts';
 import { integrationKeys, tenantKeys } from '../redis/keys.ts';
 
-/** What the controller's record says of one pair of integration and group key. */
+/** State of a pair of integration and group key in the controller's record. */
 interface PairReading {
-  /** missing: Redis has no state of the tenant, or lost it; nothing it says is to be believed then. */
+  /** missing: Redis has no state of the tenant or has lost it, so its data is not reliable. */
   readonly tenant: 'ready' | 'missing';
   readonly integration: 'pending' | 'active' | 'closed' | 'missing';
-  /** In the list of activations of the integration, which is one of this tenant. */
+  /** Whether it is in the list of activations of the integration, which belongs to this tenant. */
   readonly activated: boolean;
 }
 
-/** Rejects while Redis is away. */
+/** Rejects while Redis is unavailable. */
 async function readPair(
   redis: Pick<RedisClient, 'call'>,
   tenant: string,
@@ -37,13 +37,13 @@ async function readPair(
 /** Whether Redis states that a group key is open for an integration. */
 export interface GateReader {
   /**
-   * False where either place is missing, as after a flush. Rejects while Redis is away.
+   * False if either of them is missing, e.g. after a flush. Rejects while Redis is unavailable.
    *
    * @param tenant `ten_…`
    * @param integration `int_…`
    */
   readonly isOpen: (tenant: string, integration: string, groupKey: string) => Promise<boolean>;
-  /** Whether no event passes any more. Neither open nor closed while a change is under way. */
+  /** Whether the gate is closed. Neither open nor closed while a change is in progress. */
   readonly isClosed: (tenant: string, integration: string, groupKey: string) => Promise<boolean>;
 }
 

@@ -26,7 +26,7 @@ export interface IngressEvent {
   /** Of a CloudEvent in binary mode: its attributes. */
   readonly attributes?: Record<string, string>;
   readonly body: Buffer;
-  /** Of an event of a sandbox run: what its simulated endpoints answer. */
+  /** Response of the simulated endpoints. Only for events of a sandbox run. */
   readonly simulation?: Simulation;
 }
 
@@ -58,19 +58,19 @@ export function storedMeta(
   return JSON.stringify(meta);
 }
 
-/** 16 bytes of SHA-256 of the event id: what dedupe compares. By way of hex, which takes a quarter of the time. */
+/** 16 bytes of SHA-256 of the event id, used for deduplication. Computed from hex, which is four times faster. */
 export function hashOfEventId(id: string): Buffer {
   return Buffer.from(hash('sha256', id, 'hex').slice(0, 32), 'hex');
 }
 
-/** Reads what ingress is configured by. `metaOf` is the key of the hash of a queue, or of the part in its place. */
+/** Reads the configuration of ingress. `metaOf` returns the hash key of a queue, or of its part. */
 export function createIngressReader(
   redis: RedisClient,
   nowMs: () => number,
   alarm: (slot: string) => void,
   metaOf: (tenant: string, queue: string) => string,
 ): IngressReader {
-  /** A tenant without control state: unknown only if the cluster's list of tenants is there and does not name it. */
+  /** A tenant without control state. It is unknown only if the list of tenants exists and does not contain it. */
   async function unknownTenant(tenant: string): Promise<false | 'unavailable'> {
     const [ready, known] = await Promise.all([
       redis.call('hget', CLUSTER_KEYS.meta, 'ready'),

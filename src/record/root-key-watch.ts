@@ -5,10 +5,10 @@ import type { Impairment } from '../telemetry/role-health.ts';
 
 /** Compares the root key of a role with that of the controller that leads. */
 export interface RootKeyWatch {
-  /** Says whether the keys differ, as far as the last look saw. Before any controller has led there is nothing to differ from. */
+  /** Returns whether the keys differed in the last check. False before the first term of a controller. */
   readonly differs: () => boolean;
   readonly impairments: () => readonly Impairment[];
-  /** Looks now. A Redis that does not answer changes nothing. */
+  /** Checks now. Keeps the last result if Redis does not respond. */
   readonly look: () => Promise<void>;
   readonly stop: () => void;
 }
@@ -66,7 +66,7 @@ export async function watchRootKey(options: {
   };
 }
 
-/** Returns hints of which nothing is picked while `isHeld` says so: no work begins, and none is lost. */
+/** Returns hints that can't be picked while `isHeld` returns true. No work is started, and none is lost. */
 export function holdHints(hints: HintIndex, isHeld: () => boolean): HintIndex {
   return {
     ...hints,

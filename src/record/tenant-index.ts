@@ -3,7 +3,7 @@ import type { Fields } from './control-plan.ts';
 
 type Parts = Pick<TenantRoutes, 'queues' | 'integrations'>;
 
-/** Every name that the tenant has in Redis, so that what no object owns any more can be found again. */
+/** Every name of the tenant in Redis, used to find data without an object. */
 export function indexOf(routes: Parts): Fields {
   const index: Fields = {};
   for (const [queue, route] of Object.entries(routes.queues)) index[`q:${queue}`] = route.gen;
@@ -29,7 +29,9 @@ export function subscribersOf(routes: Parts): Record<string, Fields> {
   return byQueue;
 }
 
-/** The routes without the integrations that are the very same in `other`: what follows from these is the same, too. */
+/**
+ * Returns the routes without integrations that are the same object in `other`, because their results are the same too.
+ */
 export function withoutSame(routes: TenantRoutes, other: TenantRoutes): Parts {
   const integrations: Record<string, IntegrationRoute> = {};
   for (const [integration, route] of Object.entries(routes.integrations)) {
@@ -38,7 +40,7 @@ export function withoutSame(routes: TenantRoutes, other: TenantRoutes): Parts {
   return { queues: routes.queues, integrations };
 }
 
-/** What is left of the routes after an inbox was dropped: a closed one has no other trace. */
+/** Returns the routes without a dropped inbox. A closed inbox has no other data. */
 export function withoutSubscription(
   routes: TenantRoutes,
   { integration, sub }: { readonly integration: string; readonly sub: string },

@@ -1,21 +1,23 @@
 import type { Logger } from '../telemetry/log.ts';
 import type { RedisClient, Reply } from './client.ts';
 
-/** Redis is not set up so that Sluice can keep its word. */
+/** The settings of Redis do not meet Sluice's requirements. */
 export class RedisSetupError extends Error {
   override readonly name = 'RedisSetupError';
 }
 
-/** Without them Redis stands still for seconds while it frees a hash of millions of fields that expired, or was replaced. */
+/**
+ * Without these settings, Redis blocks for seconds when it frees an expired or replaced hash with millions of fields.
+ */
 const LAZY_FREEING = ['lazyfree-lazy-expire', 'lazyfree-lazy-server-del'] as const;
 const SET_THEM = LAZY_FREEING.map(name => `${name} yes`).join(', ');
 
 /**
- * Checks every master at the start: Redis 7, `noeviction` (anything else removes gates and events when memory is
- * short). Warns where acknowledged events would not survive a power cut. Turns lazy freeing on, also after a reconnect:
- * Redis may have restarted with the settings of its file.
+ * Checks every master at startup: Redis 7 and `noeviction` (other policies remove gates and events when memory is low).
+ * Warns if acknowledged events would not survive a power failure. Enables lazy freeing, also after a reconnect, because
+ * Redis may have restarted with its configuration file.
  *
- * @throws RedisSetupError that says what to set
+ * @throws RedisSetupError with the settings to change
  */
 export async function checkRedis(redis: RedisClient, log: Logger): Promise<void> {
   const replies = (await redis.callAll('INFO', 'everything')) as string[];
@@ -43,7 +45,7 @@ export async function checkRedis(redis: RedisClient, log: Logger): Promise<void>
   });
 }
 
-/** Returns false when Redis does not say what its settings are. */
+/** Returns false if Redis does not return its settings. */
 async function turnLazyFreeingOn(redis: RedisClient, log: Logger): Promise<boolean> {
   const answers = await unlessRefused(redis.callAll('CONFIG', 'GET', ...LAZY_FREEING));
   if (answers === undefined) {
@@ -68,7 +70,7 @@ async function turnLazyFreeingOn(redis: RedisClient, log: Logger): Promise<boole
   return true;
 }
 
-/** Returns undefined when Redis refuses the command: it does not know it, or the user may not run it. */
+/** Returns undefined if Redis rejects the command because it is unknown or the user lacks permission. */
 async function unlessRefused(replying: Promise<Reply[]>): Promise<Reply[] | undefined> {
   try {
     return await replying;

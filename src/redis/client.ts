@@ -14,7 +14,9 @@ export type Argument = string | number | Buffer;
 /** A connection to one Redis, or to all masters of a Cluster; closes over reconnects. */
 export interface RedisClient {
   readonly cluster: boolean;
-  /** Runs a script of `scripts/` by its hash. Rejects at once when Redis is away: nothing is queued or repeated here. */
+  /**
+   * Runs a script of `scripts/` by its hash. Rejects immediately if Redis is unavailable, without queueing or retrying.
+   */
   readonly run: (name: ScriptName, keys: readonly string[], args: readonly Argument[]) => Promise<Reply>;
   /** The same with bulk strings as Buffers. */
   readonly runBuffers: (name: ScriptName, keys: readonly string[], args: readonly Argument[]) => Promise<Reply>;
@@ -76,8 +78,8 @@ function followConnectionErrors(redis: Redis | Cluster): () => Error | undefined
 const REVIVE_MS = 200;
 
 /**
- * Connects a client again when it gives up. ioredis does so for good if Sentinel announces a failover at the moment in which
- * the client asks for the master.
+ * Reconnects a client that has given up. ioredis gives up permanently if Sentinel announces a failover during the
+ * lookup of the master.
  */
 function revive(redis: Redis | Cluster, isClosing: () => boolean): void {
   redis.on('end', () => {
@@ -90,8 +92,8 @@ function revive(redis: Redis | Cluster, isClosing: () => boolean): void {
 }
 
 /**
- * Connects to Redis by its settings, or by its URL alone. Whether it is a Cluster is found out from INFO, so Redis has to
- * be there: see openRedis. `metrics` count how commands fare.
+ * Connects to Redis using its settings, or only its URL. Detects a Cluster using INFO, so Redis must be available (see
+ * openRedis). `metrics` counts commands and their results.
  */
 export async function connectRedis(
   settings: RedisSettings | string,
@@ -121,7 +123,7 @@ export async function connectRedis(
   revive(redis, () => closing);
 
   let gathering = false;
-  /** Lets commands of one turn leave in one write: Redis reads them together and syncs its file once for all of them. */
+  /** Sends the commands of one turn in one write, so that Redis reads them together and syncs its file once. */
   function gather(): void {
     if (gathering || !(redis instanceof Redis) || redis.status !== 'ready') return;
     const { stream } = redis;
@@ -134,7 +136,9 @@ export async function connectRedis(
   }
 
   let timing = false;
-  /** When a command began that is timed; 0: another one is timed now. All of them, under load, would say no more. */
+  /**
+   * Start time of the measured command. 0 if another command is currently measured. Under load, a sample is sufficient.
+   */
   function begin(): number {
     if (timing || metrics === undefined) return 0;
     timing = true;

@@ -1,6 +1,6 @@
 import type { RedisClient } from './client.ts';
 
-/** Milliseconds of Redis's clock, for `nowMs` of every script: the roles' machines may disagree, Redis is one. */
+/** Milliseconds of Redis's clock, used as `nowMs` by every script, because clocks of the machines may differ. */
 export interface RedisClock {
   readonly nowMs: () => number;
   readonly stop: () => void;
@@ -10,9 +10,9 @@ export interface RedisClock {
 const LARGEST_PAUSE_MS = 2_000;
 
 /**
- * Follows TIME of Redis (in a Cluster: of its first master) every `intervalMs`, keeping the offset of the sample with
- * the shortest round trip. In between time passes as the monotonic clock says: this machine's may be set as it likes.
- * After a small correction it stands still until it is true again, and does not go backward.
+ * Reads TIME of Redis (in a Cluster, of its first master) every `intervalMs`, and keeps the offset of the sample with
+ * the shortest round trip. Uses the monotonic clock in between, so changes to the clock of this machine have no effect.
+ * After a small correction, the time stands still instead of moving backward.
  */
 export async function followRedisClock(redis: RedisClient, intervalMs = 10_000): Promise<RedisClock> {
   let offset = 0;

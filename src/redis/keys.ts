@@ -1,9 +1,8 @@
 /**
- * Every key of Sluice in Redis. The hash tag puts the keys that one script needs into one slot:
- * queue `{q:<tenant>:<queue>}`, tenant `{t:<tenant>}`, integration `{i:<integration>}`, account `{a:<account>}`, hints
- * `{r:p}`, `{d:p}`, `{a:p}` and `{s:p}`, what sandbox runs of a tenant have used up `{s:<tenant>}`, one run
- * `{s:<tenant>:<run>}` with everything that lies in slots of its own in production,
- * the cluster's own `{c}`.
+ * Every key of Sluice in Redis. The hash tag places the keys of a script in one slot: queue `{q:<tenant>:<queue>}`,
+ * tenant `{t:<tenant>}`, integration `{i:<integration>}`, account `{a:<account>}`, hints `{r:p}`, `{d:p}`, `{a:p}` and
+ * `{s:p}`, usage of a tenant's sandbox runs `{s:<tenant>}`, one run with all of its data `{s:<tenant>:<run>}`, and the
+ * installation `{c}`.
  */
 
 /** Partitions of the hint indexes. */
@@ -20,9 +19,12 @@ export function tenantKeys(tenant: string) {
     meta: `${tag}:meta`,
     keys: `${tag}:keys`,
     index: `${tag}:index`,
-    /** HASH: counts of the producer's series by bucket, as `fold-traffic.lua` says; as large for any traffic. */
+    /**
+     * HASH: counts of the producer's series by bucket (see `fold-traffic.lua`). Its size does not depend on the
+     * traffic.
+     */
     series: `${tag}:traf:ring`,
-    /** HASH of a week: how much of what each queue and integration counted is in there. */
+    /** HASH for one week: the counts of each queue and integration that are already included. */
     seriesMarks: (week: number) => `${tag}:traf:${week}`,
     subs: (queue: string) => `${tag}:subs:${queue}`,
   };
@@ -46,17 +48,17 @@ export function accountKeys(account: string) {
     seen: `${tag}:seen`,
     /** Part of a stream → tokens that it was granted and has not spent yet. */
     hold: `${tag}:hold`,
-    /** Part of a stream → its ledger and what was granted to it. */
+    /** Part of a stream → its ledger and granted tokens. */
     grants: `${tag}:grants`,
     /** `ten:queue` → `<tokens that it needs> <ms>`, of queues that wait for tokens. */
     short: `${tag}:short`,
-    /** Replays that are charged and not complete, by when they were charged; and what each is. */
+    /** Charged but incomplete replays, by time of the charge, with their details. */
     replays: `${tag}:rp`,
     replay: (replay: string) => `${tag}:rp:${replay}`,
   };
 }
 
-/** The part of a key that says in which slot it lies: between its first brace and the next closing one. */
+/** Returns the part of a key that determines its slot, between the first opening brace and the next closing one. */
 export function slotTag(key: string): string {
   return key.slice(0, key.indexOf('}') + 1);
 }
@@ -72,13 +74,13 @@ export function sandboxUseKeys(tenant: string) {
   };
 }
 
-/** Keys of one sandbox run besides those that production has, too. */
+/** Keys that only exist in sandbox runs. */
 export function sandboxKeys(tenant: string, run: string) {
   const tag = `{s:${tenant}:${run}}`;
   return {
     /** begun, ends: ms; and `q:<queue>` of each queue that events of the run came to. */
     meta: `${tag}:meta`,
-    /** HASH slot, space, ref → what the last attempt was made with, as JSON. */
+    /** HASH slot, space, ref → request of the last attempt, as JSON. */
     sent: `${tag}:sent`,
     /** Any key of production, in the run's slot. */
     of: (key: string) => `${tag}:${key.replace('{', '').replace('}', '')}`,
@@ -93,7 +95,7 @@ export function hintKeys(kind: HintKind, partition: number) {
   return { due: `${tag}:due`, tokens: `${tag}:st`, channel: `sluice:${kind}:${partition}` };
 }
 
-/** FNV-1a of the member: which partition of a hint index it lies in. */
+/** Returns the partition of a member in a hint index, using FNV-1a. */
 export function hintPartition(member: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < member.length; i++) hash = Math.imul(hash ^ member.charCodeAt(i), 0x01000193);
@@ -107,7 +109,7 @@ export const CLUSTER_KEYS = {
   tenants: '{c}:tenants',
   /** HASH: `tenant:queue:number` of each part → its generation. */
   parts: '{c}:parts',
-  /** ZSET: name of each dispatcher at work on parts → until when it counts as such, ms. */
+  /** ZSET: name of each active dispatcher → end of its activity period, in ms. */
   members: '{c}:members',
   /** Channel: the field of `parts` that the controller has changed, or '' if `members` changed. */
   partsChanged: '{c}:parts:changed',

@@ -24,9 +24,9 @@ export interface LateRedis {
   readonly nowMs: () => number;
   /** Resolves once `client` passes commands on. Does not resolve after `close`. */
   readonly opened: Promise<void>;
-  /** Returns what a role says that needs Redis and waits for it. */
+  /** Returns the message of a role that is waiting for Redis. */
   readonly waiting: () => readonly Impairment[];
-  /** Returns what keeps Redis from being used now. */
+  /** Returns the reasons why Redis is currently unusable. */
   readonly impairments: () => readonly Impairment[];
   readonly close: () => Promise<void>;
 }

@@ -1,11 +1,11 @@
 import type { RedisClient } from './client.ts';
 import { checkMarker, RedisFormatError, RedisInstanceError } from './format.ts';
 
-/** Watches whose data Redis has, and in which format. Both may change: it may be emptied, restored, or replaced. */
+/** Watches the owner and the format of the data in Redis. Both change if Redis is emptied, restored, or replaced. */
 export interface MarkerWatch {
   /** Whether the data may be used. False from a reconnect on until it was checked, but not in a Redis Cluster. */
   readonly isUsable: () => boolean;
-  /** Returns why the data must not be used. Undefined while that is not known. */
+  /** Returns why the data must not be used. Undefined while unknown. */
   readonly refusal: () => Error | undefined;
   readonly stop: () => void;
 }
@@ -15,8 +15,8 @@ export const CHECK_EVERY_MS = 5_000;
 const CHECK_AGAIN_MS = 200;
 
 /**
- * Checks the marker at each reconnect, and regularly. In a Redis Cluster, what lies in other nodes stays usable while the
- * node with the marker does not answer.
+ * Checks the marker at each reconnect, and regularly. In a Redis Cluster, the other nodes remain usable while the node
+ * with the marker is unavailable.
  *
  * @param client has been checked just now
  * @param onUsable called when the data may be used again after a reconnect or a refusal

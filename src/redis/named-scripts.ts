@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { LOCALS } from './scripts.ts';
 
 /**
- * A script that lies beside its only caller and names what it is given:
+ * A script next to its only caller, with named keys and arguments:
  *
- * - `--@keys meta log ids*` declares its keys, as locals `KEY_META`, `KEY_LOG`; a star, allowed at the last one, declares a
- *   list, whose first index in KEYS is `FIRST_IDS`.
- * - `--@args gen limit ...` declares its arguments, as locals `ARG_GEN`, `ARG_LIMIT`; dots at the end allow more of them,
- *   whose first index in ARGV is `FIRST`.
+ * - `--@keys meta log ids*` declares its keys, as locals `KEY_META`, `KEY_LOG`; a star, allowed at the last one,
+ *   declares a list, whose first index in KEYS is `FIRST_IDS`.
+ * - `--@args gen limit ...` declares its arguments, as locals `ARG_GEN`, `ARG_LIMIT`; dots at the end allow more of
+ *   them, whose first index in ARGV is `FIRST`.
  * - `--@include ../lanes/lanes.lua` is replaced by that file.
  */
 export interface NamedScript {
@@ -24,7 +24,7 @@ export interface NamedKeys {
   readonly [name: string]: unknown;
 }
 
-/** What a script is called with, by the names that it declares. Keys that it does not name are left out. */
+/** Keys and arguments of a call, by their declared names. Undeclared keys are left out. */
 export interface NamedCall {
   readonly keys: NamedKeys;
   /** Keys of the list at the end. */
@@ -35,7 +35,7 @@ export interface NamedCall {
 
 const local = (kind: 'KEY' | 'ARG', name: string) => `${kind}_${name.replace(/[A-Z]/g, '_$&').toUpperCase()}`;
 
-/** Locals for values of a table in Lua, on one line. */
+/** Declares locals for the values of a Lua table, on one line. */
 function namesOf(kind: 'KEY' | 'ARG', names: readonly string[], table: string): string {
   if (names.length === 0) return '';
   return `local ${names.map(name => local(kind, name)).join(', ')} = unpack(${table}, 1, ${names.length}) `;
@@ -46,7 +46,7 @@ function wordsAfter(mark: string, source: string): string[] {
   return line === undefined ? [] : line.trim().split(/\s+/);
 }
 
-/** Reads a script with named keys and arguments. Its lines keep their numbers as far as its first include. */
+/** Reads a script with named keys and arguments. Line numbers are preserved up to the first include. */
 export function readNamedScript(url: URL): NamedScript {
   const text = readFileSync(url, 'utf8');
   const keys = wordsAfter('keys', text);
@@ -64,7 +64,7 @@ export function readNamedScript(url: URL): NamedScript {
   return { name, source, keys, listedKeys, args, takesMore };
 }
 
-/** KEYS and ARGV of a call, in the order in which the script declares them. Throws where the names do not agree. */
+/** Returns KEYS and ARGV of a call in their declared order. Throws if the names do not match. */
 export function orderCall(script: NamedScript, call: NamedCall): [keys: string[], args: (string | number | Buffer)[]] {
   const fail = (what: string) => new Error(`script ${script.name}: ${what}`);
   const keys = script.keys.map(name => {

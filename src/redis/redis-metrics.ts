@@ -7,7 +7,7 @@ import type { RedisClient } from './client.ts';
 export const REDIS_FAILURES = ['connection', 'timeout', 'memory', 'unavailable', 'refused'] as const;
 export type RedisFailure = (typeof REDIS_FAILURES)[number];
 
-/** What a client tells of its commands. */
+/** Callbacks of a client for its commands. */
 export interface RedisMetrics {
   readonly failed: (error: unknown) => void;
   /** How long one command took, in seconds. Not every command is timed. */
@@ -25,7 +25,7 @@ export function classifyRedisFailure(error: unknown): RedisFailure {
   return UNAVAILABLE.test(error.message) ? 'unavailable' : 'refused';
 }
 
-/** Registers what is known of commands; the answer goes to the client. */
+/** Registers the metrics of commands. Returns the callbacks for the client. */
 export function createRedisMetrics(registry: Registry): RedisMetrics {
   const registers = [registry];
   const errors = new Counter({
@@ -47,7 +47,7 @@ export function createRedisMetrics(registry: Registry): RedisMetrics {
   };
 }
 
-/** Redis's memory as it says it, over all masters. */
+/** Memory usage of all masters, as reported by Redis. */
 export interface RedisMemory {
   readonly usedBytes: number;
   /** 0 when a master has no limit. */
@@ -70,12 +70,12 @@ export async function readRedisMemory(redis: Pick<RedisClient, 'callAll'>): Prom
   };
 }
 
-/** Scrapes that come sooner see what the last one saw: a little less than a common scrape interval of 15 s. */
+/** Earlier scrapes reuse the last result. Slightly shorter than the common scrape interval of 15 s. */
 export const SAMPLE_EVERY_MS = 14_000;
 /** How long a scrape waits for Redis. */
 export const SAMPLE_PATIENCE_MS = 1_000;
 
-/** Registers what is asked for when it is scraped: the connection, and one `INFO` of each master. */
+/** Registers metrics that are read on each scrape: the connection state and one `INFO` per master. */
 export function registerRedisGauges(
   registry: Registry,
   redis: Pick<RedisClient, 'commandsSent' | 'isReady' | 'onReconnect' | 'callAll'>,

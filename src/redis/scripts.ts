@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** The Lua scripts by file name; each file says KEYS, ARGV and answers in its first lines. */
+/** The Lua scripts by file name. KEYS, ARGV, and replies are documented at the top of each file. */
 export type ScriptName =
   | 'act'
   | 'debit'
@@ -24,7 +24,7 @@ export type ScriptName =
 const sources = new Map<ScriptName, string>();
 
 const USED = 'KEYS, ARGV, redis, string, table, math, ipairs, pairs, tonumber, unpack';
-/** Redis guards what is global: to find it takes as long as most of what is done with it, eight times as long as a local. */
+/** Redis protects global variables, so reading one takes eight times as long as reading a local. */
 export const LOCALS = `local ${USED} = ${USED} `;
 
 function read(name: string): string {
@@ -32,8 +32,8 @@ function read(name: string): string {
 }
 
 /**
- * A script's text, with `--@include name` replaced by `scripts/lib/name.lua`; read once a process. Its second line begins
- * with `LOCALS`, so that lines keep their numbers.
+ * Returns the text of a script, with `--@include name` replaced by `scripts/lib/name.lua`. Read once per process.
+ * `LOCALS` is inserted into its second line to preserve line numbers.
  */
 export function scriptSource(name: ScriptName): string {
   let source = sources.get(name);

@@ -32,7 +32,7 @@ export interface SharedWork {
   readonly deliveryAlarm: DeliveryAlarm;
 }
 
-/** Returns what starts to work on a part. */
+/** Returns a function that starts the worker of a part. */
 export function createStartPart(parts: Parts, shared: SharedWork): (part: Part) => PartWork {
   const { redis, nowMs, alarm, log } = parts;
   const deps = workerDeps(parts, shared);
@@ -74,7 +74,7 @@ export function createStartPart(parts: Parts, shared: SharedWork): (part: Part) 
 function workerDeps({ config, log, tracing, redis, alarm }: Parts, shared: SharedWork) {
   const { pushes, room, attempt, metrics, deliveryAlarm } = shared;
   const rootKey = config.rootKey as Uint8Array;
-  /** The other roles know subscriptions, and no slots. */
+  /** The other roles use subscriptions instead of slots. */
   const tell = (part: Part, slot: string, say: (owner: InboxRef) => void) => {
     readSlotOwner(redis, part, slot).then(
       owner => owner && say(owner),

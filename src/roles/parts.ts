@@ -29,7 +29,7 @@ export interface Parts {
   readonly kubeMetrics: () => KubeMetrics;
   readonly certificates: CertificateMetrics;
   readonly nowMs: () => number;
-  /** What there is to do where events are in parts; costs nothing unless it is asked for. */
+  /** Pending work of parts. Only read on demand. */
   readonly survey: ReadSurvey;
   readonly alarm: (slot: string) => void;
 }

@@ -3,7 +3,7 @@ import type { TrafficReader } from '../plane/traffic-reader.ts';
 import type { RedisClient } from '../redis/client.ts';
 import { tenantKeys } from '../redis/keys.ts';
 
-/** Reads the series, which lies with the producer. */
+/** Reads the series, which is stored with the producer. */
 export function createSeriesReader(redis: RedisClient): Pick<TrafficReader, 'readSeries'> {
   return {
     async readSeries(tenant, history, nowMs) {

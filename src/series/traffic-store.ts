@@ -3,7 +3,7 @@ import { tenantKeys } from '../redis/keys.ts';
 
 const WEEK_MS = 7 * 86_400_000;
 
-/** Marks of the series lie in the hash of a week (`seriesMarks`). */
+/** Marks of the series are stored in the hash of a week (`seriesMarks`). */
 export function weekOf(nowMs: number): number {
   return Math.floor(nowMs / WEEK_MS);
 }
@@ -16,14 +16,14 @@ export interface TrafficSource {
   readonly meta: string;
 }
 
-/** Brings what parts counted, each in its own slot, into their producers' series. */
+/** Adds the counts of parts, each in its own slot, to the series of their producers. */
 export interface TrafficStore {
   /**
-   * Adds what the part counted and the series has not. May be repeated at any time, by anybody: each count is added once,
-   * to the minute in which it was counted.
+   * Adds new counts of the part to the series. Can be repeated by any process at any time. Each count is added once, to
+   * the minute in which it was counted.
    *
-   * @param known what the last call answered: where nothing was counted since, nothing is done
-   * @returns what is in the series now, to be given to the next call
+   * @param known result of the last call. Returns early without new counts
+   * @returns the state of the series, to be passed to the next call
    */
   readonly fold: (source: TrafficSource, nowMs: number, known?: string) => Promise<string>;
 }

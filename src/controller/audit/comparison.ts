@@ -26,7 +26,7 @@ export interface ComparisonDeps {
   readonly noteDeliveries: (found: ReadonlyMap<string, FoundDelivery>) => void;
 }
 
-/** Passes on what the parts keep of subscriptions. */
+/** Forwards data of subscriptions from the parts. */
 function noteStates(
   { noteHealths, noteDeliveries }: ComparisonDeps,
   states: ReadonlyMap<string, SubscriptionState>,

@@ -23,14 +23,14 @@ export const DRIFTED = [
 ] as const;
 export type Drifted = (typeof DRIFTED)[number];
 
-/** A difference between what is in Redis and what was last written. */
+/** A difference between Redis and the last write. */
 export interface Difference {
   /** Identifies the difference so it can be recognized in a second comparison. */
   readonly id: string;
   readonly what: Drifted;
   /** Pair to repair. If not set, the tenant's routes will be repaired instead. */
   readonly pair?: { readonly integration: string; readonly groupKey: string };
-  /** Whether the routes are repaired although the pair is set: what a worker looks at is as it should be. */
+  /** Whether the routes are repaired even though the pair is set, because the pair itself is correct. */
   readonly inPart?: true;
   /** Whether Redis contains an open gate that no object in the caches opens. */
   readonly removes: boolean;

@@ -43,7 +43,7 @@ export function createGateDifferences(
      * Adds a differing group key. With `removes` set, the group key exists only in Redis; otherwise it is missing
      * there.
      *
-     * @param of where it is, if there are several such places
+     * @param of location, if there are several
      */
     add(what: Place, integration: string, groupKey: string, removes: boolean, of = ''): void {
       if (differences.length > MOST_PAIRS) return;

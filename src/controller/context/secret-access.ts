@@ -66,7 +66,7 @@ function trackForbidden(views: NamespacedViews<SecretObject>, clock: Pick<Clock,
   };
 }
 
-/** Returns the error that tells which RoleBinding is missing. */
+/** Returns the error for a missing RoleBinding. */
 function secretsForbidden(facts: { namespace: string; role: string; user: string | undefined; cause: unknown }): Error {
   const { namespace, role, user = 'the user of the controller', cause } = facts;
   const reason = isKubeError(cause) ? `: ${cause.message}` : '';
@@ -84,10 +84,10 @@ async function unbind(client: Pick<KubeClient, 'remove'>, name: ObjectName): Pro
 }
 
 /**
- * Creates the access of a process that can only read Secrets where a RoleBinding lets it. The leader writes this binding
- * into the namespace of each workspace, unless an administrator already has.
+ * Creates Secret access that requires a RoleBinding in each namespace. The leader creates this binding in the namespace
+ * of each workspace unless an administrator has created it.
  *
- * @param role name of the ClusterRole, which the RoleBinding has as well
+ * @param role name of the ClusterRole and of the RoleBinding
  */
 export function createSecretAccess(deps: {
   readonly client: Pick<KubeClient, 'create' | 'apply' | 'remove' | 'list' | 'watch'>;

@@ -115,7 +115,7 @@ export function createEventRecorder(options: {
   });
   let chain = Promise.resolve();
 
-  /** Returns why an Event for the given UID has to be dropped, if so. */
+  /** Returns why an Event for the given UID must be dropped, or undefined. */
   function limitReached(workspace: string, uid: string): DroppedEvent | undefined {
     if (pending.isFull(workspace)) return 'queue_full';
     if (bucket.isEmpty()) return 'process_limit';

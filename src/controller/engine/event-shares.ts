@@ -2,12 +2,12 @@ import type { Clock } from '../../time/clock.ts';
 
 /** How often tokens are given back at most, in milliseconds. */
 const REFILL_EVERY_MS = 100;
-/** A workspace with fewer tokens counts as one without any, so that the bucket only knows those that are active. */
+/** A workspace with fewer tokens is treated as having none, so that the bucket only contains active workspaces. */
 const FEWEST = 0.5;
 
 /**
- * Whether somebody has used up a share: as much as is left for everybody else. This is half of the capacity for one
- * alone, a third each for two, and so on. Therefore, there is always something left for those who have used little.
+ * Returns whether a workspace has used its share, i.e. as much as is left for all others. A single workspace can use
+ * half of the capacity, two can use a third each, and so on. This always leaves capacity for workspaces with low usage.
  */
 export function isShareUsed(own: number, total: number, capacity: number): boolean {
   return own >= capacity - total;
@@ -28,7 +28,7 @@ export function createSharedBucket(capacity: number, perMs: number, { nowMs }: P
   let total = 0;
   let filledMs = nowMs();
 
-  /** Gives tokens back in proportion to what was taken. */
+  /** Returns tokens in proportion to their usage. */
   function refill(): void {
     const elapsedMs = nowMs() - filledMs;
     if (elapsedMs < REFILL_EVERY_MS) return;

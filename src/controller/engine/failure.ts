@@ -49,7 +49,7 @@ export function reportFailure(
   };
 }
 
-/** Returns true if a retry is likely to succeed because there was no answer, or one that tells of an overload. */
+/** Returns true if a retry is likely to succeed, i.e. after no response or an overload error. */
 function isTransient(error: unknown): boolean {
   if (error instanceof OutageError) return true;
   return isKubeError(error) && (error.status === NO_ANSWER || error.status === 429 || error.status >= 500);

@@ -57,14 +57,14 @@ export type KeyedControllerOptions = {
     attempt: Attempt,
   ) => Promise<{ readonly requeueAfterMs?: number | undefined } | undefined | void>;
   /**
-   * Called before each reconcile. Rejects if the caches are too old to tell whether this installation is responsible
-   * for the key, which is then tried again.
+   * Called before each reconcile. Rejects if the caches are too old to determine whether this installation is
+   * responsible for the key. The key is then retried.
    */
   readonly confirm?: ((key: string) => Promise<void>) | undefined;
   readonly sources?: readonly KeySource[];
   /** Returns additional keys to enqueue when the controller starts, e.g. keys that only exist in Redis. */
   readonly keys?: () => Iterable<string> | Promise<Iterable<string>>;
-  /** Whether the key currently stands for a deletion, which is reconciled before other changes. Defaults to no. */
+  /** Whether the key currently represents a deletion. Deletions are reconciled first. Defaults to no. */
   readonly isDeletion?: ((key: string) => boolean) | undefined;
   /** Number of keys that can be reconciled concurrently. Defaults to 1. */
   readonly workers?: number | undefined;
@@ -94,7 +94,8 @@ export type Controller = {
 
 /**
  * Creates a controller that reconciles keys, retrying any failures. A key can be any string, such as `acme/orders`, and
- * will only be processed by one worker at a time. What comes before its first slash is the tenant it takes turns with.
+ * will only be processed by one worker at a time. The part before the first slash is the tenant, which is used for
+ * taking turns.
  */
 export function createKeyedController(options: KeyedControllerOptions): Controller {
   const { name, clock, metrics, sources = [], workers = 1 } = options;

@@ -1,16 +1,16 @@
-/** Priority of a waiting key: closing comes before opening, and what a user just changed comes before the audit. */
+/** Priority of a waiting key. Closing has priority over opening, and user changes over the audit. */
 export type Order = 'deletion' | 'change' | 'background';
 
 const ORDERS: readonly Order[] = ['deletion', 'change', 'background'];
 
-/** Returns the order that comes first. */
+/** Returns the order with the highest priority. */
 export function firstOf(order: Order, other: Order | undefined): Order {
   return other === undefined || ORDERS.indexOf(order) < ORDERS.indexOf(other) ? order : other;
 }
 
 /**
- * Which order comes first in each of eight consecutive turns. Deletions have most of them, but a workspace that deletes
- * 20,000 objects must not hold up a change in another one, and neither of them may stop the audit.
+ * The first order in each of eight consecutive turns. Deletions get most of them, but must not delay changes in other
+ * workspaces, e.g. when a workspace deletes 20,000 objects. The audit must always make progress.
  */
 const FIRST_IN_TURN: readonly Order[] = [
   'deletion',
@@ -105,7 +105,7 @@ export type Turns = ReturnType<typeof createTurns>;
 
 /**
  * Creates the waiting keys of a work queue, without duplicates. Within each order, tenants take turns, so the wait of a
- * key depends on the number of tenants that have something to do, and not on how much one of them has to do.
+ * key depends on the number of active tenants instead of their number of keys.
  */
 export function createTurns() {
   let turn = 0;

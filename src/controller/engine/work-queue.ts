@@ -94,7 +94,7 @@ function createCounts(backoff: Backoff) {
   const of = (key: string): number => counts.get(key) ?? 0;
   return {
     of,
-    /** Counts once more, and returns how long to wait in milliseconds. */
+    /** Increments the count and returns the delay in milliseconds. */
     add(key: string): number {
       const times = of(key) + 1;
       counts.set(key, times);
@@ -146,7 +146,7 @@ export type WorkQueueOptions = {
   readonly clock: Pick<Clock, 'nowMs' | 'setTimer'>;
   readonly metrics?: QueueMetrics;
   readonly retry?: Backoff | undefined;
-  /** Whether the key currently stands for a deletion. Defaults to no. */
+  /** Whether the key currently represents a deletion. Defaults to no. */
   readonly isDeletion?: ((key: string) => boolean) | undefined;
 };
 

@@ -72,7 +72,7 @@ async function closeStaleGates(deps: ClosingDeps, name: string, fence: number, r
   }
 }
 
-/** Closes in parts what neither these routes nor the objects open. */
+/** Closes everything in parts that neither these routes nor the objects open. */
 function closeParts({ control, openGates }: ClosingDeps, name: string, fence: number, routes: TenantRoutes) {
   let gates: ReturnType<typeof openGates> | undefined;
   return control.closeParts(fence, routes, () => (gates ??= openGates(name)));

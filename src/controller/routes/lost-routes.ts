@@ -3,10 +3,10 @@ import { keepUnowned, type StoredRoutes } from '../../record/control-plan.ts';
 import { tenantKeys } from '../../redis/keys.ts';
 
 /**
- * Adds subscriptions to `wanted` that no object wants, and whose record Redis has lost. They are closed, and their inboxes
- * stay in the part. Without a record, the part would take them for removed.
+ * Adds subscriptions without an object to `wanted` if Redis has lost their record. They are closed, and their inboxes
+ * stay in the part. Without a record, the part would remove them.
  *
- * @param stored what was read from Redis; routes that this leader has written can't have been lost unnoticed
+ * @param stored routes read from Redis. The routes written by this leader can't be lost unnoticed
  * @param remembered the last known routes in Redis, without anything that was removed since
  */
 export function keepLost(

@@ -12,8 +12,8 @@ import { changedObjects, isEmpty, type Tenant, versionOf } from './tenant.ts';
 export interface SyncDeps extends ApplyDeps {
   readonly control: ControlStore;
   /**
-   * Reads data required by `gather` that isn't in the caches. Rejects if the routes can't be compiled yet; in this case,
-   * those in Redis stay as they are. `gather` reports any other data that couldn't be read.
+   * Reads data required by `gather` that isn't in the caches. Rejects if the routes can't be compiled yet; in this
+   * case, the routes in Redis are left unchanged. `gather` reports any other data that couldn't be read.
    */
   readonly prepare: (name: string) => Promise<void>;
   readonly gather: (name: string) => TenantSnapshot;

@@ -26,7 +26,7 @@ export interface Shortage {
   readonly atMs: number;
 }
 
-/** Queues that wait send several requests within this time, so an older shortage has ended unless no tokens are left. */
+/** Waiting queues send several requests within this time, so an older shortage has ended unless no tokens are left. */
 const SHORTAGE_LASTS_MS = 90_000;
 
 /** Returns true if a stream is waiting for more tokens than the account has. */

@@ -7,7 +7,7 @@ export const YOUNG_MS = 10_000;
 /** Maximum clock difference for this check. */
 const GRACE_MS = 2_000;
 
-/** What Redis knows about an event and an integration. */
+/** State of an event and an integration in Redis. */
 export interface DispositionFacts {
   /** Stream id of the event in its log. */
   readonly id: string;
@@ -39,8 +39,8 @@ export interface EventDisposition {
 }
 
 /**
- * Returns what became of an event for an integration. If the integration was subscribed when the event was routed, a reason
- * will have been recorded. For any other integration, the reason is its current state.
+ * Returns the outcome of an event for an integration. If the integration was subscribed when the event was routed, a
+ * reason will have been recorded. For any other integration, the reason is its current state.
  */
 export function dispositionOf(facts: DispositionFacts): EventDisposition {
   const { id, groupKey, cursor, integration, subscription, progress, noted } = facts;

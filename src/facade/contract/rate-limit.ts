@@ -53,7 +53,7 @@ export function registerAddressLimit(app: FastifyInstance, options: Options & { 
 
 /**
  * Limits the calls of each caller in a scope, including those without a route. Must be called after authentication has
- * been registered. Points come back evenly. Answers have the fields `RateLimit-Policy`
+ * been registered. Points are refilled at a constant rate. Answers have the fields `RateLimit-Policy`
  * (`"caller";q=<points>;w=<seconds>`) and `RateLimit` (`"caller";r=<points left>;t=<seconds until all are back>`) of
  * draft-ietf-httpapi-ratelimit-headers, followed by the same for `"account"` once an account has been charged. Calls
  * beyond a limit cause a Refusal 429 `rate_limited` with Retry-After.

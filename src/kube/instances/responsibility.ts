@@ -12,7 +12,7 @@ import { createView, type View } from './view.ts';
 /** A Workspace or an Account. */
 type Assigned = AnyObject & { readonly spec: { readonly instance?: string | undefined } };
 
-/** The part of a namespace that tells which installation is responsible if it has no Workspace. */
+/** Fields of a namespace that determine the responsible installation if it has no Workspace. */
 export interface Home {
   readonly instance: string;
 }
@@ -89,11 +89,12 @@ export function createResponsibility<W extends Assigned>(deps: ResponsibilityDep
     /** Returns a view of the Accounts or Workspaces of this installation. */
     assigned: <P extends Assigned>(reflector: Reflector<P>): Reflector<P> =>
       createView(reflector, () => object => instanceOf(object) === instance, log),
-    /** Returns a view of what is in the namespaces of this installation. Needs an index called `namespace`. */
+    /** Returns a view of the objects in the namespaces of this installation. Needs an index called `namespace`. */
     namespaced,
     /**
-     * Checks with the API server that a namespace without a Workspace has none. Its objects would otherwise be taken
-     * for ours while the watch of Workspaces is delayed. Does nothing for keys without a namespace.
+     * Checks with the API server that a namespace without a Workspace has none. Otherwise, its objects would be
+     * assigned to this installation while the watch of Workspaces is delayed. Does nothing for keys without a
+     * namespace.
      *
      * @param key `namespace/name`
      * @throws KubeError that is handled like a conflict if there is a Workspace
@@ -105,7 +106,7 @@ export function createResponsibility<W extends Assigned>(deps: ResponsibilityDep
   };
 }
 
-/** Returns a filter by namespace, which asks only once for values that follow each other. */
+/** Returns a filter by namespace, which reuses its result for consecutive values. */
 function rememberLast<P>(isOurs: (namespace: string) => boolean, namespaceOf: (value: P) => string) {
   let last: string | undefined;
   let answer = false;

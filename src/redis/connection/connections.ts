@@ -11,10 +11,10 @@ export interface RedisConnections {
   /** Creates a client that is not connected yet, with the same options as every other one. */
   readonly create: () => Redis | Cluster;
   /**
-   * Creates a client for subscriptions that is not connected yet. It is ready again after each time that messages may
-   * have been missed.
+   * Creates a client for subscriptions without connecting it. It becomes ready again whenever messages may have been
+   * missed.
    *
-   * @param commands a client made by `create`, which knows the nodes of a Cluster
+   * @param commands a client created by `create`, used to find the nodes of a Cluster
    */
   readonly createSubscriber: (commands: Redis | Cluster) => Redis;
   /** Addresses of the settings: of a Cluster some of its nodes. */
@@ -71,7 +71,7 @@ export async function findRedis(settings: RedisSettings, log: Logger): Promise<R
   };
 }
 
-/** Returns the address of a Redis, or of the Sentinels that know it. */
+/** Returns the address of Redis, or the addresses of its Sentinels. */
 function optionsOf({ nodes, tls, sentinel }: RedisUrl, access: RedisAccess): Options {
   // After a failover, the former master takes no writes: a new connection finds its successor.
   const reconnectOnError = (error: Error) => error.message.startsWith('READONLY');
@@ -112,8 +112,8 @@ function createCluster(url: RedisUrl, access: RedisAccess): Cluster {
 }
 
 /**
- * Creates a connection for subscriptions to any node of a Cluster, since each of them has the messages of all. The
- * subscriber of ioredis would connect again without a pause for as long as access is denied or the nodes are away.
+ * Creates a connection for subscriptions to any node of a Cluster, because every node receives all messages. The
+ * subscriber of ioredis reconnects without a delay while access is denied or the nodes are unavailable.
  */
 function createClusterSubscriber(url: RedisUrl, access: RedisAccess, commands: Cluster): Redis {
   const chooseNode = (): RedisNode => {
@@ -155,7 +155,10 @@ async function isCluster(url: RedisUrl, access: RedisAccess): Promise<boolean> {
   throw last;
 }
 
-/** Asks the master for its database. ioredis does not say why a Sentinel cannot be reached, so ask them when it fails. */
+/**
+ * Requests the database from the master. If this fails, queries the Sentinels, because ioredis does not report why a
+ * Sentinel is unreachable.
+ */
 async function askMaster(url: RedisUrl, db: number, access: RedisAccess): Promise<void> {
   try {
     await ask({ ...optionsOf(url, access), ...access.options() }, probe => probe.select(db));

@@ -12,14 +12,14 @@ export interface PushListener {
 }
 
 /**
- * Listens to sharded channels of one Redis, or of a Cluster, where each is at the node of its slot. A connection that is
- * lost is made again, a channel that moved is followed; messages that were published meanwhile are missed.
+ * Listens to sharded channels of a single Redis or of a Cluster, where each channel belongs to the node of its slot.
+ * Reconnects after a lost connection and follows channels that have moved. Messages published in between are lost.
  */
 export interface PushConnection {
   readonly listen: (channel: string, listener: PushListener) => void;
   /**
-   * Resolves when its listener has been given every message that was published before this call. Rejects where that cannot
-   * be told: it is not listened to, and will be again.
+   * Resolves once the listener has received every message published before this call. Rejects if this is unknown
+   * because the connection was lost.
    */
   readonly fence: (channel: string) => Promise<void>;
   readonly leave: (channel: string) => void;
@@ -31,7 +31,7 @@ interface Node {
   readonly redis: Redis;
   readonly connected: Promise<void>;
   readonly channels: Set<Channel>;
-  /** MOVED answers to our own requests, of which ioredis tells as if a channel had moved. */
+  /** MOVED replies to our own requests, which ioredis reports as if a channel had moved. */
   refused: number;
 }
 
@@ -51,7 +51,7 @@ function addressOf(node: RedisNode | undefined): string {
   return node === undefined ? '' : `${node.host}:${node.port}`;
 }
 
-/** The node that an error names; a name that is not said is that of the node that answered (RESP of MOVED). */
+/** Returns the node in an error. If the name is empty, it is the node that replied (RESP of MOVED). */
 function parseMoved(error: unknown, from: string): string | undefined {
   const [, host, port] = MOVED.exec((error as Error).message) ?? [];
   if (port === undefined) return undefined;

@@ -4,12 +4,12 @@ import type { Logger } from '../../telemetry/log.ts';
 import { type RedisSecrets, type RedisSettings, readRedisSecrets } from './redis-settings.ts';
 import { parseRedisUrl } from './redis-url.ts';
 
-/** The options of a connection that come from files. */
+/** Connection options read from files. */
 type AccessOptions = Pick<CommonRedisOptions, 'username' | 'password'> &
   Pick<SentinelConnectionOptions, 'tls' | 'sentinelUsername' | 'sentinelPassword' | 'sentinelTLS'>;
 
 export interface RedisAccess {
-  /** Returns what a new connection needs now. */
+  /** Returns the current options for a new connection. */
   readonly options: () => AccessOptions;
   /**
    * Lets a client read its files again whenever it connects: ioredis takes these options from its own object each time.
@@ -19,7 +19,7 @@ export interface RedisAccess {
 
 const NAMES = ['username', 'password', 'tls', 'sentinelUsername', 'sentinelPassword', 'sentinelTLS'] as const;
 
-/** One connection asks for its options several times. Shorter than any pause between two connections. */
+/** A connection reads its options several times. Must be shorter than any pause between two connections. */
 const FRESH_MS = 50;
 
 const NOTHING: RedisSecrets = {

@@ -31,7 +31,7 @@ export interface RedisSecrets {
   readonly key: string | undefined;
 }
 
-/** Checks which settings go together, and adds what needs to change to `problems`. */
+/** Checks combinations of settings, and adds the required changes to `problems`. */
 export function checkRedisSettings(settings: RedisSettings, problems: string[]): void {
   const { tls, username, password, sentinel } = parseRedisUrl(settings.url);
   if (password !== undefined && settings.passwordFile !== undefined) {
@@ -70,8 +70,8 @@ export function checkRedisSettings(settings: RedisSettings, problems: string[]):
 }
 
 /**
- * Reads the files. Returns undefined and adds what needs to change to `problems` if one of them cannot be used. Of a
- * password only the line break at its end is removed.
+ * Reads the files. If one of them is invalid, returns undefined and adds the required changes to `problems`. Only the
+ * trailing line break of a password is removed.
  */
 export function readRedisSecrets(settings: RedisSettings, problems: string[]): RedisSecrets | undefined {
   const found: string[] = [];

@@ -31,9 +31,9 @@ export function isDenied(error: Error | undefined): boolean {
 }
 
 /**
- * Says why Redis cannot be used, naming the variable to change.
+ * Describes why Redis is unusable, including the variable to change.
  *
- * @param error why the last attempt to connect failed, if known
+ * @param error error of the last connection attempt, if known
  * @param fileProblem why a file of the settings could not be read
  */
 export function redisImpairment(
@@ -59,7 +59,7 @@ export function redisImpairment(
   return { reason: 'RedisUnavailable', cause: 'dependency', message: whole };
 }
 
-/** Returns the error of a node, for one that says only that all nodes failed. */
+/** Returns the error of a node if the given error only states that all nodes failed. */
 function causeOf(error: Error): Error {
   const { lastNodeError } = error as { lastNodeError?: unknown };
   return lastNodeError instanceof Error ? lastNodeError : error;

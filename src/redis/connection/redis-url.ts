@@ -4,7 +4,7 @@ export interface RedisNode {
   readonly port: number;
 }
 
-/** What `SLUICE_REDIS_URL` says. */
+/** Contents of `SLUICE_REDIS_URL`. */
 export interface RedisUrl {
   /** One Redis, nodes of a Cluster, or the Sentinels of `sentinel`. */
   readonly nodes: readonly RedisNode[];
@@ -24,9 +24,9 @@ const SENTINEL_PORT = 26379;
 const SENTINEL = /^redis(s?)\+sentinel:\/\/(?:([^@/\s]*)@)?([^@/\s]+)(?:\/([^/\s]+)?(?:\/(\d{1,4}))?\/?)?$/;
 
 /**
- * Parses `SLUICE_REDIS_URL`. Of several URLs, the first one has the user and the password.
+ * Parses `SLUICE_REDIS_URL`. With several URLs, the first one contains the user and password.
  *
- * @throws an Error whose message says what to change, without the password
+ * @throws an Error with the required change, without the password
  */
 export function parseRedisUrl(text: string): RedisUrl {
   try {

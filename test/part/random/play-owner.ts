@@ -14,7 +14,7 @@ import { KEYS, type World } from './world.ts';
 const checked = async (world: World) => world.check(await world.takePushes());
 const FINAL_STATES = ['dead', 'skipped', 'expired'] as const;
 const OPEN_STATES = ['pending', 'inflight', 'retrying'] as const;
-/** Test events of one millisecond that are told apart. */
+/** Maximum number of test events per millisecond. */
 const TEST_NUMBERS = 32;
 
 function nameOf(world: World, { pick }: Choices): [name: string, slot: string] {

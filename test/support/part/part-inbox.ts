@@ -16,7 +16,7 @@ import { createTestPart, event, READY_MS, row } from './part.ts';
 /** Time of the tests of inboxes. */
 const INBOX_START_MS = 1_800_000_000_000;
 
-/** Claims come with answers alone. */
+/** Claims are only returned in replies. */
 export const NOT_PUSHED = { roomBytes: 0 };
 
 /** What tests of inboxes say of a subscription. */

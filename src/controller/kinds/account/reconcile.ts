@@ -15,7 +15,7 @@ type NamedAccount = Pick<Account, 'spec'> & { metadata: { name: string } };
 
 /**
  * Writes the account's plan to Redis, which is where tokens are counted. Also records whether any stream is waiting for
- * tokens. Parts that wait ask again by themselves, so nobody has to tell them about a top-up.
+ * tokens. Waiting parts poll by themselves, so they don't need a message about a top-up.
  */
 export function reconcileAccount({ control, shortages, fence, nowMs, explain }: Context) {
   return async ({ metadata, spec }: NamedAccount) => {

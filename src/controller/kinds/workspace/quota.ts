@@ -56,7 +56,7 @@ export function createWorkspaceQuotas(deps: {
       { fieldManager: FIELD_MANAGER.controller },
     );
 
-  /** Writes the limits that nobody else has changed. */
+  /** Writes the limits that were not changed by others. */
   async function write(namespace: string): Promise<void> {
     try {
       await apply(namespace, quota);

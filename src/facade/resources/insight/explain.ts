@@ -68,7 +68,7 @@ const Explanation = pageOf(GateEntry)
 const told = ({ wouldRoute, reason, held }: GateVerdict) => ({ wouldRoute, reason: reason ?? null, held });
 
 /**
- * Returns what Redis knows about a gate.
+ * Returns the state of a gate in Redis.
  *
  * @param short reason why there aren't enough tokens, or undefined if there are
  */

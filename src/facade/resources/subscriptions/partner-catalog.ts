@@ -52,7 +52,7 @@ export function subscriptionsOf(
     .filter(({ metadata }) => metadata.namespace === recipient.name && metadata.deletionTimestamp === undefined);
 }
 
-/** Returns a function that tells whether these objects block a stream for an integration. */
+/** Returns a function that checks whether these objects block a stream for an integration. */
 export function isCoveredBy(
   packages: readonly Cached<'Package'>[],
   blocks: readonly Cached<'Block'>[],
