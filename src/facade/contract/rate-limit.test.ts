@@ -98,17 +98,17 @@ test('a call costs what its route costs, before anything is read', async () => {
 });
 
 test('callers of one account share its points, and cannot use up those of others', async () => {
-  await start(1_000, 3);
+  await start(20, 3);
   const as = async (subject: string, line = `GET ${CATALOG}`) => call(line, [], '', subject);
-  expect(leftOf(await as('ada'))).toEqual({ caller: '999/1000', account: '2/3' });
-  expect(leftOf(await as('eve'))).toEqual({ caller: '999/1000', account: '1/3' });
+  expect(leftOf(await as('ada'))).toEqual({ caller: '19/20', account: '2/3' });
+  expect(leftOf(await as('eve'))).toEqual({ caller: '19/20', account: '1/3' });
   expect(leftOf(await as('bob', `GET /waas/accounts/${ACCOUNT}`))).toMatchObject({ account: '0/3' });
   const refused = await as('dan');
   expect(problemOf(refused)).toBe('429 rate_limited');
-  expect(leftOf(refused)).toEqual({ caller: '999/1000', account: '0/3' });
+  expect(leftOf(refused)).toEqual({ caller: '19/20', account: '0/3' });
   expect(refused.body).toContain('The call costs 1 of the 3 points that the account has in 60 s, and 0 are left.');
   expect(Number(refused.headers['retry-after'])).toBeGreaterThan(15);
-  expect(leftOf(await as('ada', 'GET /waas/nothing'))).toEqual({ caller: '998/1000' });
+  expect(leftOf(await as('ada', 'GET /waas/nothing'))).toEqual({ caller: '18/20' });
 });
 
 test('a caller without access takes no points of the account', async () => {

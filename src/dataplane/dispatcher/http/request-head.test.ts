@@ -23,10 +23,17 @@ test.each([
 });
 
 test('a header that says where a request ends makes no head', () => {
-  const framing = RESERVED_HEADERS.slice(0, RESERVED_HEADERS.indexOf('content-type')).filter(
-    name => !name.startsWith('proxy-auth'),
-  );
-  expect(framing).toContain('transfer-encoding');
+  const framing = [
+    'connection',
+    'content-length',
+    'expect',
+    'host',
+    'keep-alive',
+    'te',
+    'transfer-encoding',
+    'upgrade',
+  ];
+  expect(RESERVED_HEADERS).toEqual(expect.arrayContaining(framing));
   for (const name of [...framing, 'Content-Length']) {
     expect([name, requestHead(START, [name, '1'], 0)]).toEqual([name, undefined]);
   }
