@@ -112,14 +112,14 @@ test('callers of one account share its points, and cannot use up those of others
 });
 
 test('a caller without access takes no points of the account', async () => {
-  const refusing = { eventLoopDelayMs: 0, pointsPerMinute: 1_000, accountPointsPerMinute: 3 };
+  const refusing = { eventLoopDelayMs: 0, pointsPerMinute: 20, accountPointsPerMinute: 3 };
   facade = await facades.start(refusing, async () => {
     throw new Refusal('forbidden');
   });
   for (let calls = 1; calls <= 5; calls++) {
     const refused = await call(`GET ${CATALOG}`);
     expect(problemOf(refused)).toBe('403 forbidden');
-    expect(leftOf(refused)).toEqual({ caller: `${1_000 - calls}/1000` });
+    expect(leftOf(refused)).toEqual({ caller: `${20 - calls}/20` });
   }
 });
 
