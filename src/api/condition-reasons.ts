@@ -71,7 +71,8 @@ export const CONDITION_MEANING = {
         'True: The integration has been applied but the invitation has not been accepted yet. Events will not be routed until then.',
       Active:
         'True: The integration has been applied and is active, i.e. events with activated group keys are being routed.',
-      Closed: 'True: The integration has been applied. It is closed because it expired or was declined or revoked.',
+      Closed:
+        'True: The integration has been applied. It is closed because it has expired, or was declined or revoked.',
     },
     Accepted: {
       InvitationAccepted: 'True: The invitation was accepted by the partner.',
@@ -85,7 +86,7 @@ export const CONDITION_MEANING = {
       InvitationAccepted: 'True: The invitation was accepted by the partner.',
       Subscribed: 'True: The integration is used by at least one Subscription in the receiving workspace.',
       WorkspaceNotAdmitting:
-        "False: No events are routed, since no Subscription in the receiving workspace uses the integration. Also reported when the workspace doesn't exist.",
+        "False: No events are routed, since no Subscription in the receiving workspace uses the integration. Also reported if the workspace doesn't exist.",
     },
     InvitationSent: {
       Sent: 'True: The invitation has been accepted for delivery by the mail server.',

@@ -52,7 +52,7 @@ export const AcceptedEvent = z
         'Whether an event with the same id has already been accepted in the last 24 hours. Duplicates are only stored once.',
     }),
     groupKey: z.string().nullable().meta({
-      description: 'Group key provided in the request. May be null, in which case the event will not be routed.',
+      description: 'Group key provided in the request. If null, the event is not routed.',
     }),
   })
   .meta({ id: 'AcceptedEvent' });
@@ -62,7 +62,7 @@ export const SandboxAcceptedEvent = AcceptedEvent.extend({
   sandbox: z
     .literal(true)
     .meta({ description: 'Always true, indicating that no endpoints are called and no tokens are charged.' }),
-  runId: z.string().meta({ description: 'Run to which the event belongs.' }),
+  runId: z.string().meta({ description: 'Run that contains the event.' }),
   run: z.string().meta({ description: 'Path of the run report.' }),
 }).meta({ id: 'SandboxAcceptedEvent' });
 
@@ -82,7 +82,7 @@ const ExpectedAttempt = z
 
 const ActualAttempt = z
   .object({
-    at: time('Time at which the attempt was made.'),
+    at: time('Time of the attempt.'),
     status: z.string().meta({ description: 'HTTP status of the response.' }),
     waitedMs: ms('Time elapsed since the previous attempt, in milliseconds. Always 0 for the first attempt.'),
   })
@@ -115,7 +115,7 @@ const Delivery = z
       .nullable()
       .meta({
         description:
-          'Predicted outcome, as determined from the simulation and retry schedule. Only null prior to the first attempt.',
+          'Predicted outcome, as determined from the simulation and retry schedule. Null before the first attempt.',
       }),
     attempts: z.array(ActualAttempt).meta({ description: 'Attempts made so far, oldest first.' }),
     headers: z
@@ -133,7 +133,7 @@ const Verdict = z
     integrationPublicId: z.string().meta({ description: 'Name of the integration.' }),
     verdict: z.enum(['routed', 'waiting', 'not_routed']).meta({
       description:
-        "Decision made by the gate. A value of waiting indicates that there isn't one yet, or that the subscription is paused.",
+        'Decision made by the gate. The value waiting means that there is no decision yet, or that the subscription is paused.',
     }),
     reason: z.string().nullable().meta({ description: 'Why the event was not routed or is still waiting.' }),
     delivery: Delivery.nullable().meta({ description: 'Delivery details. Only present if the event was routed.' }),
@@ -147,12 +147,11 @@ const RunEvent = z
     type: z.string().nullable().meta({ description: 'Type of the event.' }),
     groupKey: z.string().nullable().meta({ description: 'Group key of the event. Events with null are not routed.' }),
     bytes: z.int().meta({ description: 'The size of the body in bytes.' }),
-    acceptedAt: time('Time at which the event was accepted by ingress.'),
+    acceptedAt: time('Time when ingress accepted the event.'),
     failCode: z.int().nullable().meta({ description: 'sb_fail_code.' }),
     failCount: z.int().nullable().meta({ description: 'sb_fail_count.' }),
     integrations: z.array(Verdict).meta({
-      description:
-        'Gate decisions for each integration. Integrations to which the event was delivered are listed first.',
+      description: 'Gate decisions for each integration. Integrations that received the event are listed first.',
     }),
     moreIntegrations: z.int().meta({ description: 'Number of integrations omitted from the list.' }),
   })
@@ -166,11 +165,11 @@ export const RunReport = z
     sandbox: z
       .literal(true)
       .meta({ description: 'Always true, indicating that no endpoints were called and no tokens were charged.' }),
-    begunAt: time('Time at which the first event in the run was accepted.'),
-    endsAt: time('Time at which the run will be deleted, i.e. 24 hours after begunAt.'),
+    begunAt: time('Time when the first event in the run was accepted.'),
+    endsAt: time('Time when the run will be deleted, i.e. 24 hours after begunAt.'),
     compression: z.int().meta({
       description:
-        'Factor by which retry delays are shortened compared to production. A factor of 36,000 turns one hour into 100 ms.',
+        'Factor for shortening retry delays compared to production. A factor of 36,000 turns one hour into 100 ms.',
     }),
     totals: z
       .object({

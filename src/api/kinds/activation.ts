@@ -34,7 +34,7 @@ export const Activation = defineKind({
   shortNames: ['actv'],
   scope: 'Namespaced',
   description:
-    "Activation opens a single group key on all of the producer's streams for a particular integration. A group key is considered open if it is referenced by at least one Activation and none of these have been revoked. To close it, set revoked to true and wait until Effective=False is reported, from which point events with this group key will no longer be routed.",
+    "Activation opens a single group key on all of the producer's streams for a particular integration. A group key is open if at least one Activation references it and none of them is revoked. To close it, set revoked to true and wait for Effective=False. From then on, events with this group key are no longer routed.",
   spec: ActivationSpec,
   status: ActivationStatus,
   columns: [

@@ -49,7 +49,7 @@ export const Block = defineKind({
   shortNames: ['blk'],
   scope: 'Namespaced',
   description:
-    'Block pauses a single stream, or all streams within a package, for a particular integration. While it exists, new subscriptions are rejected and active ones are paused, only resuming once no other Block applies to them.',
+    'Block pauses a single stream, or all streams within a package, for a particular integration. While it exists, new subscriptions are rejected and active ones are paused. They resume once no Block applies to them.',
   spec: BlockSpec,
   status: BlockStatus,
   columns: [

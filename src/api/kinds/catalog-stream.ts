@@ -85,7 +85,7 @@ export const CatalogStream = defineKind({
   shortNames: ['cstream'],
   scope: 'Namespaced',
   description:
-    'CatalogStream represents a stream belonging to the workspace that owns the namespace, as well as its entry in the catalog. A workspace becomes a producer as soon as its first stream is created. The metadata.name serves as both stream key and queue name. In the REST API, it is generated from the name using nothing but lowercase Latin letters, digits, and hyphens. If the name has none of these, a hash prefixed with s- is used instead.',
+    'CatalogStream represents a stream belonging to the workspace that owns the namespace, as well as its entry in the catalog. A workspace becomes a producer as soon as its first stream is created. The metadata.name serves as both stream key and queue name. In the REST API, it is generated from the name and only contains lowercase Latin letters, digits, and hyphens. If the name has none of these, a hash prefixed with s- is used instead.',
   spec: CatalogStreamSpec,
   status: CatalogStreamStatus,
   columns: [conditionColumn('Published', 'Published', 'status', 'Whether the stream is listed in the catalog.')],

@@ -20,7 +20,7 @@ export const PackageSpec = withTransitions(
       max: 500,
     })
       .describe(
-        "Streams that belong to this package, all of which are affected when it is blocked. These don't need to exist yet. Duplicates are ignored. Maximum of 500 entries. Once the package has been archived, streams can only be removed.",
+        "Streams in this package. Blocking the package affects all of them. These don't need to exist yet. Duplicates are ignored. Maximum of 500 entries. Once the package has been archived, streams can only be removed.",
       )
       .optional(),
     archived: z
@@ -65,7 +65,7 @@ export const Package = defineKind({
   shortNames: ['pkg'],
   scope: 'Namespaced',
   description:
-    "Package is a named collection of streams that can be blocked together using a single Block. Packages don't grant access, and streams aren't required to belong to one. The metadata.name serves as the package key. In the REST API, it is generated from the name using nothing but lowercase Latin letters, digits, and hyphens. If the name has none of these, a hash prefixed with p- is used instead.",
+    "Package is a named collection of streams that can be blocked together using a single Block. Packages don't grant access, and streams aren't required to belong to one. The metadata.name serves as the package key. In the REST API, it is generated from the name and only contains lowercase Latin letters, digits, and hyphens. If the name has none of these, a hash prefixed with p- is used instead.",
   spec: PackageSpec,
   status: PackageStatus,
   columns: [

@@ -49,9 +49,7 @@ export const SubscriptionStatus = z
   .object({
     ...statusFields,
     admittedAt: timestamp()
-      .describe(
-        'Time (RFC 3339) at which the grant was first observed by the controller. Nothing is routed prior to this time.',
-      )
+      .describe('Time (RFC 3339) at which the controller first observed the grant. Earlier events are not routed.')
       .optional(),
     signing: z
       .object({

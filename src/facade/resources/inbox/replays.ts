@@ -124,7 +124,7 @@ async function startReplay(
 }
 
 const CHARGED =
-  "Each event costs its tokens again, all of which are charged upfront before anything is sent. The replay is identified by the Idempotency-Key header or, if none is provided, by an id derived from the request itself, so repeating a request won't start a second replay. You'll need a new key in order to replay the same events again. The `webhook-id` of each delivery is unchanged, but a `webhook-replay` header is added.";
+  "Each event costs its tokens again. All tokens are charged upfront, before any event is sent. The replay is identified by the Idempotency-Key header or, if none is provided, by an id derived from the request itself, so repeating a request won't start a second replay. You'll need a new key in order to replay the same events again. The `webhook-id` of each delivery is unchanged, but a `webhook-replay` header is added.";
 const REFUSED = [
   'insufficient_tokens',
   'stream_blocked',

@@ -30,8 +30,7 @@ const verdict = {
     description: 'Why the event would not be routed, or null if it would.',
   }),
   held: z.boolean().meta({
-    description:
-      "Whether the event would wait to be routed until the cause has been resolved. When false, it won't be routed at a later time either.",
+    description: 'Whether the event would wait until the cause has been resolved. If false, it is never routed.',
   }),
 };
 
@@ -45,7 +44,7 @@ const GateEntry = z
     ...verdict,
     inForce: z.object(verdict).meta({
       description:
-        'Decision currently made by the data plane, which may only differ until a change is in force. Where the reason is blocked_stream, blocked_package, or suspended, the data plane uses paused instead.',
+        'Current decision of the data plane. It can only differ until a change is in force. Instead of blocked_stream, blocked_package, and suspended, the data plane uses the reason paused.',
     }),
   })
   .meta({
@@ -60,7 +59,7 @@ const Explanation = pageOf(GateEntry)
       acceptsEvents: z
         .boolean()
         .meta({ description: 'Whether events for the stream are currently accepted by ingress.' }),
-    }).meta({ description: 'Stream to which the event belongs.' }),
+    }).meta({ description: 'Stream of the event.' }),
     groupKey: z.string().nullable().meta({ description: 'Group key of the event, or null if it has none.' }),
   })
   .meta({ id: 'Explanation' });

@@ -33,7 +33,7 @@ const SeriesBucket = z
       'Number of first delivery attempts that failed, including final attempts. Add this to the number of HTTP deliveries for the total number of attempts.',
       3,
     ),
-    notRouted: count('Number of events that were not routed to any integration, nor are still waiting for one.', 1),
+    notRouted: count('Number of events that were not routed to any integration and are not waiting for one.', 1),
     bytes: count('Total body size of all accepted events, in bytes.', 98_304),
     tokens: count(
       'Number of tokens paid by the producer for distribution, counted at the time an event is routed to an integration.',
@@ -83,7 +83,7 @@ const getMetricsSeries = defineRoute({
   tag: 'Metrics',
   summary: 'Retrieve traffic over time',
   description:
-    "Returns traffic across all of the producer's streams and integrations, divided into buckets aligned to UTC. Events are counted when accepted, deliveries and failed attempts when they end, and tokens and `notRouted` at the time of routing. Although exact, counts may lag behind by a few seconds, or by more following a crash. This never affects which bucket they end up in. Replays, test events, and sandbox events are excluded.",
+    "Returns traffic across all of the producer's streams and integrations, divided into buckets aligned to UTC. Events are counted when accepted, deliveries and failed attempts when they end, and tokens and `notRouted` at the time of routing. Counts are exact, but may lag behind by a few seconds, or longer after a crash. They are always assigned to the correct bucket. Replays, test events, and sandbox events are excluded.",
   query: z.strictObject({ history: HistoryChoice }),
   cost: 5,
   answers: { 200: { description: 'The requested time series.', schema: MetricsSeries } },

@@ -36,7 +36,7 @@ const DispositionEntry = z
     }),
     disposition: z.enum(['routed', 'waiting', 'not_routed']).meta({
       description:
-        "Disposition of the event: routed if it currently is, or has been, in the inbox; waiting if it may still be routed; or not_routed if it won't be.",
+        'Disposition of the event: routed (it is or was in the inbox), waiting (it may still be routed), or not_routed.',
     }),
     reason: Reason.nullable().meta({
       description:
@@ -61,7 +61,7 @@ const ProducedEvent = pageOf(DispositionEntry)
     eventId: z
       .string()
       .meta({ description: 'Event id specified by the producer. Included in deliveries as webhook-id.' }),
-    stream: StreamName.meta({ description: 'Stream to which the event belongs.' }),
+    stream: StreamName.meta({ description: 'Stream of the event.' }),
     type: z.string().nullable().meta({ description: "The event's type, if it has one." }),
     groupKey: z.string().nullable().meta({ description: "The event's group key, if it has one." }),
     acceptedAt: time('Time at which the event was accepted by ingress'),
@@ -153,7 +153,7 @@ const getProducedEvent = defineRoute({
   tag: 'Events',
   summary: 'Find out where an event went',
   description:
-    "Returns an accepted event along with its disposition for each integration, consisting of the delivery state if it was routed or otherwise the reason it was not. Events can be looked up by the producer's id for at least 24 hours, or by inbox id (`evt_` and 35 characters) for as long as their retention period lasts. If the same id was used more than once, the most recent event is returned.",
+    "Returns an accepted event along with its disposition for each integration: the delivery state if it was routed, or the reason if it was not. Events can be looked up by the producer's id for at least 24 hours, or by inbox id (`evt_` and 35 characters) for as long as their retention period lasts. If the same id was used more than once, the most recent event is returned.",
   query: PageQuery.extend({
     stream: StreamChoice.optional().meta({
       description: 'Public id or key of the stream. All streams are searched if not specified.',

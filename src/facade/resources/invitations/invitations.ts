@@ -24,7 +24,7 @@ const AcceptedInvitation = z
       description: 'Receiving workspace, which belongs to the account that accepted the invitation.',
     }),
     accountPublicId: publicIdField('Account').meta({
-      description: 'Account with which the invitation was accepted. Charged for replays.',
+      description: 'Account of the receiving workspace. Charged for replays.',
     }),
     producerTenantPublicId: publicIdField('Workspace').meta({ description: 'The producer.' }),
     catalogPath: z.string().meta({ description: 'Path for listing streams using GET.' }),
@@ -49,7 +49,7 @@ const accept = defineRoute({
   tag: 'Invitations',
   summary: 'Accept an invitation',
   description:
-    'Accepts an invitation on behalf of your account. Can be used a single time by anyone in possession of the token. This creates a receiving workspace within the account and changes the integration to Active. `accountPublicId` may be omitted, in which case your own Free account is used and, if necessary, created. Where you already personally own a different Free account, its id must be provided (`free_account_exists`). When repeated by the same owner, the response will be the same. Anyone else who tries to use the token will get `invitation_used` instead, although any empty workspace and Free account created for them in the process are kept.',
+    'Accepts an invitation on behalf of your account. Can be used a single time by anyone in possession of the token. This creates a receiving workspace within the account and changes the integration to Active. `accountPublicId` is optional. By default, your own Free account is used and, if necessary, created. If you already own a different Free account, you must provide its id (`free_account_exists`). When repeated by the same owner, the response will be the same. Anyone else who tries to use the token will get `invitation_used` instead, although any empty workspace and Free account created for them in the process are kept.',
   body: Acceptance,
   answers: { 200: { description: 'The invitation has been accepted and is in force.', schema: AcceptedInvitation } },
   problems: ['forbidden', 'unknown_invitation', 'invitation_used', 'invitation_expired', 'free_account_exists'],

@@ -63,7 +63,7 @@ const ListedCatalogEntry = AppliedStream.extend({
   }),
   queue: z
     .object({
-      name: z.string().meta({ description: 'Queue name, which is the same as the stream key.', example: 'orders' }),
+      name: z.string().meta({ description: 'Queue name. Same as the stream key.', example: 'orders' }),
       visibility: z.literal('Public').meta({
         description: 'Stream visibility. Public streams are visible to all integrations.',
       }),

@@ -24,7 +24,7 @@ const SigningSecrets = z
     secret: secret('Secret used for signing deliveries (Standard Webhooks), made up of whsec_ and base64.'),
     previous: z
       .object({
-        secret: secret('Previous secret, with which deliveries are also signed until this time.'),
+        secret: secret('Previous secret. Deliveries are also signed with this secret until the given time.'),
         until: z.string().meta({
           format: 'date-time',
           description: 'Time (RFC 3339) until which the secret is used, i.e. 24 hours after rotation.',

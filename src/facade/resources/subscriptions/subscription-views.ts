@@ -65,7 +65,7 @@ export type EndpointChange = z.output<typeof EndpointChange>;
 
 const SubscribedEndpoint = z
   .object({
-    url: z.string().meta({ description: 'URL to which deliveries are sent as POST requests.' }),
+    url: z.string().meta({ description: 'URL that receives deliveries as POST requests.' }),
     timeoutSeconds: z.int().meta({ description: 'Timeout for each attempt, in seconds.' }),
     maxPerSecond: z
       .int()

@@ -16,8 +16,7 @@ const NewIngressKey = z
       example: 'key-1',
     }),
     expiresAt: z.iso.datetime({ offset: true }).optional().meta({
-      description:
-        'Time (RFC 3339) at which the key should expire, which must be in the future. Keys do not expire if omitted.',
+      description: 'Expiration time of the key (RFC 3339). Must be in the future. Keys do not expire if omitted.',
       example: '2099-12-31T00:00:00Z',
     }),
   })
@@ -59,7 +58,7 @@ const createKey = defineRoute({
   tag: 'Ingress keys',
   summary: 'Create an ingress key',
   description:
-    "Creates an ingress key, which is ready for use immediately. Existing keys remain valid, up to a maximum of 16 keys per workspace. Make sure to save the key at this point: only its SHA-256 hash is stored, so it can't be displayed again. For the same reason, requests with an id that already exists are rejected, in which case you'll have to delete the existing key or choose a different id.",
+    "Creates an ingress key, which is ready for use immediately. Existing keys remain valid, up to a maximum of 16 keys per workspace. Make sure to save the key at this point: only its SHA-256 hash is stored, so it can't be displayed again. For the same reason, requests with an existing id are rejected. Delete the existing key or choose a different id.",
   body: NewIngressKey,
   bodyOptional: true,
   answers: {
@@ -104,7 +103,7 @@ const listKeys = defineRoute({
   tag: 'Ingress keys',
   summary: 'List all ingress keys for a workspace',
   description:
-    'Returns a list of key ids with their expiry times. Neither the keys nor their hashes are included, and keys stored as Secrets in the namespace are not listed at all.',
+    'Returns a list of key ids with their expiry times. The list does not include the keys or their hashes. Keys stored as Secrets in the namespace are not listed.',
   query: PageQuery,
   answers: { 200: { description: 'List of keys, sorted by id.', schema: pageOf(IngressKeyEntry) } },
   problems: ['malformed_cursor'],
