@@ -37,7 +37,7 @@ export interface DueLoop {
 const RETRY_MS = 500;
 
 interface Working {
-  /** Partition in which the hint was picked. */
+  /** Partition of the hint. */
   partition: number;
   token: string;
   /** Whether the member was picked again while being worked on. */

@@ -57,7 +57,7 @@ export function partKeys({ tenant, queue, gen, number }: Part) {
     retries: key('retry'),
     /** HASH: key of a lane, NUL, ref → attempts, lapses, due, failed attempts. */
     tries: key('try'),
-    /** HASH: slot and group key that was deactivated while something was open there → 1, or 2 and how far it is unparked. */
+    /** HASH: slot and group key deactivated with open events → 1, or 2 and the progress of unparking. */
     off: key('off'),
     /** HASH: slot → counters, `lanes/counts.lua`. */
     counts: key('n'),
@@ -67,7 +67,10 @@ export function partKeys({ tenant, queue, gen, number }: Part) {
     lists: key('in'),
     /** HASH: slot, ref → ids of its replays. */
     replays: key('rp'),
-    /** HASH: slot → when the first dead letter of the last hour with any came, ms; its ref; youngest ref of all of them. */
+    /**
+     * HASH: slot → time of the first dead letter in the last hour with dead letters, in ms; its ref; and the newest ref
+     * of all dead letters.
+     */
     deadLetters: key('dead'),
     /** ZSET by lex: slot, ref (and `:replay`) of dead, skipped and expired ones. */
     final: key('fin'),

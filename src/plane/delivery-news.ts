@@ -6,7 +6,7 @@ export interface DeliveryNews {
 
 /** Returns whether two states look the same in a status. Ignores the time since which attempts have this result. */
 export interface DeliveryNote {
-  /** How the last attempt ended, and whether there are dead letters. */
+  /** Result of the last attempt, and whether there are dead letters. */
   readonly trouble: string;
   /** Digits of the number of events that wait. */
   readonly backlog: string;

@@ -18,7 +18,7 @@ export interface PulledEvent extends DeliveryRef {
   readonly body: Buffer;
 }
 
-/** What an integration does to its own inbox. Everything is free, and may be repeated. */
+/** Operations of an integration on its own inbox. All of them are free and can be repeated. */
 export interface InboxOperations {
   /**
    * Ends one open event without delivering it. If an attempt is in progress, its result is ignored. GONE: the
@@ -38,8 +38,8 @@ export interface InboxOperations {
     | { readonly answer: 'GONE' | 'BAD_CURSOR' | 'BAD_REF' }
   >;
   /**
-   * Acknowledges up to 250 deliveries, in any order: they are delivered. PUSHED: the subscription has an endpoint, whose
-   * 2xx alone acknowledges.
+   * Marks up to 250 deliveries as delivered, in any order. PUSHED: the subscription has an endpoint, so only a 2xx
+   * response acknowledges events.
    */
   readonly acknowledge: (
     inbox: InboxRef,

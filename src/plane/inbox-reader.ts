@@ -14,7 +14,7 @@ export interface WalkedEvent {
   readonly ref: string;
   /** Of a replay: its id. */
   readonly replayId?: string;
-  /** undefined where retention removed the event. */
+  /** undefined if the event has expired. */
   readonly groupKey: string | undefined;
   readonly progress: EventProgress;
 }
@@ -41,7 +41,7 @@ export interface InspectedEvent {
   readonly meta: EventMeta | undefined;
   readonly bytes: number | undefined;
   readonly tokens: number | undefined;
-  /** undefined where retention removed it, or it is withheld. */
+  /** undefined if the event has expired or the body is withheld. */
   readonly body: Buffer | undefined;
   /** Reason why the body is hidden: the partner has not received the event, and currently can't. */
   readonly withheld: Exclude<Permission, 'OPEN'> | undefined;

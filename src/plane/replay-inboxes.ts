@@ -10,7 +10,7 @@ export interface ReplayChunk {
   readonly replayId: string;
   readonly number: number;
   readonly refs: readonly string[];
-  /** What `placeOf` answered when it was charged. */
+  /** Result of `placeOf` at the time of the charge. */
   readonly place: string;
 }
 

@@ -1,11 +1,14 @@
 import type { EventState } from '../core/events/event-state.ts';
 import type { Permission } from './inbox-reader.ts';
 
-/** States that can be replayed: an event that is still open comes anyway. */
+/** States that can be replayed. Open events are still delivered. */
 export const REPLAYABLE_STATES = ['delivered', 'dead', 'skipped', 'expired'] as const satisfies readonly EventState[];
 export type ReplayableState = (typeof REPLAYABLE_STATES)[number];
 
-/** What is replayed: one event, or those accepted from `fromMs` to before `toMs` that ended so. */
+/**
+ * Events to replay: one event, or all events accepted from `fromMs` (inclusive) to `toMs` (exclusive) with one of the
+ * given states.
+ */
 export type ReplaySelection =
   | { readonly ref: string }
   | {
@@ -22,7 +25,7 @@ export interface PricedEvent {
 }
 
 /**
- * OPEN_EVENT: it has not ended yet. EXPIRED: retention removed it. UNKNOWN: it never was here. The others: the
+ * OPEN_EVENT: the event has not ended yet. EXPIRED: retention removed it. UNKNOWN: it never was here. The others: the
  * subscription, or the event's group key, may not be given events now.
  */
 export type ReplayRefusal = Exclude<Permission, 'OPEN'> | 'UNKNOWN' | 'EXPIRED' | 'OPEN_EVENT' | 'BAD_CURSOR';

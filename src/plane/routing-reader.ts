@@ -5,10 +5,10 @@ import type { InboxRef } from './inbox-ref.ts';
 
 /** A queue as routing finds it. */
 export interface QueueReading {
-  /** closing: it takes no events any more; missing: Redis has no state of it, or lost it. */
+  /** closing: no longer accepts events. missing: Redis has no state or has lost it. */
   readonly state: 'open' | 'closing' | 'missing';
   readonly gen: string;
-  /** How far routing has come: `ms-seq`. */
+  /** Progress of routing: `ms-seq`. */
   readonly cursor: string;
 }
 
@@ -33,7 +33,7 @@ export interface FoundEvent {
 export interface DispositionReading {
   readonly subscription: { readonly id: string; readonly behindAt: string | undefined } | undefined;
   readonly progress: EventProgress | undefined;
-  /** Since when its group key is active, ms; undefined: it is not. */
+  /** Time of activation of its group key in ms. Undefined if it isn't active. */
   readonly activatedSinceMs: number | undefined;
   readonly noted: NotRoutedReason | undefined;
 }

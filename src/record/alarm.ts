@@ -8,8 +8,8 @@ import { CLUSTER_KEYS } from '../redis/keys.ts';
  */
 export interface Alarm {
   /**
-   * Says which slot (`t:ten_…`, `q:ten_…:queue`, `i:int_…`, `a:acc_…`), whose endpoint (`h:int_…/sub_….inc`), or whose
-   * deliveries (`d:int_…/sub_….inc`), at most once a second each.
+   * Reports a slot (`t:ten_…`, `q:ten_…:queue`, `i:int_…`, `a:acc_…`), an endpoint (`h:int_…/sub_….inc`), or the
+   * deliveries of an inbox (`d:int_…/sub_….inc`), each at most once per second.
    */
   readonly raise: (slot: string) => void;
   readonly listen: (listener: (slot: string) => void) => void;
@@ -27,7 +27,7 @@ export function parseDisabledEndpoint(slot: string): InboxRef | undefined {
   return slot.startsWith('h:') ? parseInboxMember(slot.slice(2)) : undefined;
 }
 
-/** Names the inbox whose deliveries go differently now. */
+/** Returns the inbox with a changed delivery state. */
 export function changedDelivery(member: string): string {
   return `d:${member}`;
 }

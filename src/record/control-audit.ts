@@ -37,7 +37,7 @@ export interface PartDifference {
   };
 }
 
-/** A part of a stream, as the list of all parts names it. */
+/** A part of a stream, by its name in the list of all parts. */
 export interface ListedPart {
   readonly tenant: string;
   readonly queue: string;

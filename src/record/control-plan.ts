@@ -30,7 +30,7 @@ export interface StoredRoutes {
 export interface RoutesPlan {
   /** In the order they must be written: new names, queues, integrations, and then the tenant. */
   readonly patches: readonly SlotPatch[];
-  /** Markers, written after everything else (also the activations): last of all the tenant's. */
+  /** Markers, written after everything else, including the activations. The tenant's marker is the last one. */
   readonly ready: readonly SlotPatch[];
 }
 

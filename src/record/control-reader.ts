@@ -77,7 +77,7 @@ function namesOf(index: Fields, known: readonly TenantRoutes[]): Names {
   return { queues, integrations };
 }
 
-/** What a look at a tenant found. */
+/** Result of reading a tenant. */
 export interface TenantReading {
   readonly stored: StoredRoutes;
   /** Key of each slot's meta hash → the fence that it holds. */

@@ -57,7 +57,7 @@ export interface ControlRecord {
    */
   readonly readTenant: (tenant: string, fence: number, known?: readonly TenantRoutes[]) => Promise<StoredRoutes>;
   readonly patch: (fence: number, patches: readonly SlotPatch[]) => Promise<void>;
-  /** States an account's plan where its tokens are counted; true when something changed. */
+  /** Writes an account's plan to the place where its tokens are counted. Returns true if it has changed. */
   readonly setAccount: (fence: number, account: string, plan: string, includedTokens: number) => Promise<boolean>;
   /** undefined while the account's plan is not in Redis. */
   readonly readBalance: (account: string) => ReturnType<typeof readBalance>;
@@ -76,7 +76,7 @@ export interface ControlRecord {
   readonly forgetInbox: (fence: number, tenant: string, inbox: InboxRef) => Promise<void>;
 }
 
-/** The controller's side of Redis: the record, and the parts of streams, which decide about events. */
+/** The controller's access to Redis: the record, and the parts of streams. */
 export interface ControlStore extends Omit<ControlRecord, 'forgetQueue' | 'forgetInbox'> {
   /**
    * Writes a change to the parts of streams. Must be done before the change is written by `patch`, and while no activation
@@ -178,7 +178,7 @@ function createForgetting(
 }
 
 /**
- * @param rootKey fingerprint of the controller's root key, which the other roles compare theirs with
+ * @param rootKey fingerprint of the controller's root key, for comparison by the other roles
  * @param instance name of the controller's installation
  */
 export function createControlRecord(redis: RedisClient, rootKey = '', instance = DEFAULT_INSTANCE): ControlRecord {

@@ -40,7 +40,7 @@ export interface IngressReader {
   readonly checkKey: (tenant: string, sha256: string) => Promise<boolean | 'unavailable'>;
 }
 
-/** Metadata as they are stored, JSON. Those of an event without an id of its own begin with its source. */
+/** Metadata in the stored format (JSON). Starts with the source if the producer didn't set an id. */
 export function storedMeta(
   event: Omit<IngressEvent, 'id'> & { readonly id: string | undefined },
   source: string,

@@ -3,7 +3,7 @@ import type { RedisClient } from '../redis/client.ts';
 import { CLUSTER_KEYS } from '../redis/keys.ts';
 import type { Impairment } from '../telemetry/role-health.ts';
 
-/** Compares the root key of a role with that of the controller that leads. */
+/** Compares the root key of a role with the root key of the leading controller. */
 export interface RootKeyWatch {
   /** Returns whether the keys differed in the last check. False before the first term of a controller. */
   readonly differs: () => boolean;
@@ -14,7 +14,7 @@ export interface RootKeyWatch {
 }
 
 const LOOK_EVERY_MS = 10_000;
-/** While no controller has led: the first one makes work that must not be taken with another key. */
+/** Before the first term of a controller. Its work must not be processed with another key. */
 const LOOK_EARLY_EVERY_MS = 1_000;
 
 /**

@@ -7,7 +7,7 @@ import { type NamedCall, type NamedScript, orderCall } from './named-scripts.ts'
 import type { RedisMetrics } from './redis-metrics.ts';
 import { type ScriptName, scriptSource } from './scripts.ts';
 
-/** What Redis answers: nested arrays of strings, numbers, null, and Buffers from the `Buffer` calls. */
+/** Reply of Redis: nested arrays of strings, numbers, null, and Buffers for the `Buffer` calls. */
 export type Reply = string | number | null | Buffer | Reply[];
 export type Argument = string | number | Buffer;
 
@@ -26,7 +26,7 @@ export interface RedisClient {
   readonly runNamedBuffers: (script: NamedScript, call: NamedCall) => Promise<Reply>;
   /** One plain command whose first argument is its key. */
   readonly call: (command: string, key: string, ...args: Argument[]) => Promise<Reply>;
-  /** A hash whose field names are ours; empty when it is not there. */
+  /** Reads a hash with known field names. Empty if it doesn't exist. */
   readonly readHash: (key: string) => Promise<Readonly<Record<string, string>>>;
   /** A command without a key: to the server, or to every master. */
   readonly callAll: (command: string, ...args: Argument[]) => Promise<Reply[]>;

@@ -46,7 +46,7 @@ export function accountKeys(account: string) {
     meta: `${tag}:meta`,
     /** `part.generation of its ledger` → total that was counted. */
     seen: `${tag}:seen`,
-    /** Part of a stream → tokens that it was granted and has not spent yet. */
+    /** Part of a stream → tokens that were granted but not spent yet. */
     hold: `${tag}:hold`,
     /** Part of a stream → its ledger and granted tokens. */
     grants: `${tag}:grants`,
@@ -69,7 +69,7 @@ export function sandboxUseKeys(tenant: string) {
   return {
     /** Runs, by when they end (ms). */
     runs: `${tag}:runs`,
-    /** `events|bytes|deliveries:<run>` of each, and without a run of all. */
+    /** `events|bytes|deliveries:<run>` for each run, and without a run for the total. */
     use: `${tag}:use`,
   };
 }
@@ -78,7 +78,7 @@ export function sandboxUseKeys(tenant: string) {
 export function sandboxKeys(tenant: string, run: string) {
   const tag = `{s:${tenant}:${run}}`;
   return {
-    /** begun, ends: ms; and `q:<queue>` of each queue that events of the run came to. */
+    /** begun and ends in ms, and `q:<queue>` for each queue with events of the run. */
     meta: `${tag}:meta`,
     /** HASH slot, space, ref → request of the last attempt, as JSON. */
     sent: `${tag}:sent`,

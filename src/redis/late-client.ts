@@ -15,9 +15,9 @@ import type { RedisMetrics } from './redis-metrics.ts';
 /** A Redis that may not answer yet, or may still have settings that do not fit. */
 export interface LateRedis {
   /**
-   * Rejects each command until Redis has answered once, its settings fit, and its data is this installation's in a format
-   * that this version reads. Rejects commands again while the data is not. A reconnect is announced after the data was
-   * checked.
+   * Rejects each command until Redis has responded once, its settings are valid, and its data belongs to this
+   * installation and has a supported format. Rejects commands again whenever this is not the case for the data.
+   * Reconnects are announced after the data has been checked.
    */
   readonly client: RedisClient;
   /** Returns Redis's time, ms; this machine's until Redis has answered. */
@@ -35,7 +35,8 @@ const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 3_000;
 
 /**
- * Connects to `SLUICE_REDIS_URL` and checks the settings of Redis and whose data it has; tries again until both succeed.
+ * Connects to `SLUICE_REDIS_URL`, and checks the settings of Redis and the owner of its data. Retries until both
+ * succeed.
  */
 export function openRedis(
   options: RedisSettings & {
@@ -43,7 +44,7 @@ export function openRedis(
     readonly instance?: string;
     readonly log: Logger;
     readonly metrics?: RedisMetrics;
-    /** How often the data is checked while Redis stays connected. */
+    /** Interval for checking the data while Redis is connected. */
     readonly checkEveryMs?: number;
   },
 ): LateRedis {

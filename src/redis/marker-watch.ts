@@ -10,7 +10,7 @@ export interface MarkerWatch {
   readonly stop: () => void;
 }
 
-/** A Redis that is emptied and written by another version does not always close its connections. */
+/** Connections may stay open while Redis is emptied and written by another version. */
 export const CHECK_EVERY_MS = 5_000;
 const CHECK_AGAIN_MS = 200;
 

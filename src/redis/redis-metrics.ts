@@ -14,7 +14,7 @@ export interface RedisMetrics {
   readonly timed: (seconds: number) => void;
 }
 
-/** Redis answered that it cannot do it now: a failover, a start, a replica. */
+/** Redis can't process the command at the moment, e.g. because of a failover, a startup, or a replica. */
 const UNAVAILABLE = /^(?:READONLY|LOADING|MASTERDOWN|CLUSTERDOWN|MOVED|ASK|TRYAGAIN|BUSY|MISCONF|NOREPLICAS)\b/;
 
 export function classifyRedisFailure(error: unknown): RedisFailure {

@@ -31,7 +31,7 @@ export interface TrafficStore {
 /** Fields of a part's hash with its counts. */
 const FIELDS = ['in', 'out'] as const;
 
-/** `<begun>(;<minute> <a> <b> <c>)*` (`lib/traffic.lua`) without the minutes that are over. */
+/** `<begun>(;<minute> <a> <b> <c>)*` (`lib/traffic.lua`) without past minutes. */
 function pruned(text: string): string {
   const [head = '', ...minutes] = text.split(';');
   return minutes.length === 0 ? head : `${head};${minutes.at(-1)}`;

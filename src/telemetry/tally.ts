@@ -4,7 +4,7 @@
  */
 export interface Tally<K> {
   readonly add: (key: K) => void;
-  /** Calls `each` with every count since the last call, and then clears them. */
+  /** Calls `each` with every count since the last call, and resets the counts. */
   readonly take: (each: (key: K, count: number) => void) => void;
 }
 

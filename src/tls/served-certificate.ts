@@ -51,8 +51,8 @@ interface Following {
 const READ_EVERY_MS = 5_000;
 
 /**
- * Reads the files again every five seconds, and calls `onChange` with each new certificate. While the files cannot be
- * used, for example because only one of them has been replaced, the last usable certificate stays.
+ * Reads the files again every five seconds, and calls `onChange` with each new certificate. If the files are invalid,
+ * e.g. because only one of them has been replaced, the last valid certificate is used.
  */
 export function followCertificate(options: {
   readonly served: ServedCertificate;

@@ -58,7 +58,7 @@ export function createGarbageCollector(deps: GarbageCollectorDeps) {
     return again.slice(0, MOST_TENANTS);
   }
 
-  /** Whether an object has the part's stream, or may have it. */
+  /** Whether the stream of the part has an object, or may have one. */
   function hasObject({ tenant, queue }: ListedPart, names: ReadonlyMap<string, string>): boolean {
     const name = names.get(tenant);
     if (name === undefined) return false;

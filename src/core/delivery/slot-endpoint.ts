@@ -1,7 +1,7 @@
 import { type EndpointConfig, sealEndpoint } from './endpoint-config.ts';
 import type { SealKeys } from './seal.ts';
 
-/** Whose an endpoint is: a subscription (`sub_…`) and its incarnation, which together are hashed to its slot. */
+/** Owner of an endpoint: a subscription (`sub_…`) and its incarnation. The hash of both is the slot. */
 export interface EndpointOwner {
   readonly subscription: string;
   readonly inc: string;

@@ -1,7 +1,7 @@
 /**
  * A ref is the position of an event in its queue (a Redis Stream id, `ms-seq`) as 15 fixed-width Crockford base32
  * characters, 10 for the milliseconds and 5 for the sequence. Unlike stream ids, where `-10` sorts before `-9`, refs
- * sort the same way as strings and as numbers. They are good until the year 37,648, and for 33,554,432 events per
+ * sort the same way as strings and as numbers. They support times until the year 37,648, and 33,554,432 events per
  * millisecond.
  */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';

@@ -33,7 +33,7 @@ export interface Delivery {
   readonly claimedAtMs: number;
 }
 
-/** An event as it was accepted. */
+/** An accepted event. */
 export interface StoredEvent {
   readonly meta: EventMeta;
   readonly body: Buffer;
@@ -41,7 +41,9 @@ export interface StoredEvent {
 
 /** Result of a delivery, or its next step. */
 export interface Ending {
-  /** gone: answered with 410, which disables the endpoint; the event stays open. released: no attempt was made. */
+  /**
+   * gone: the response was 410, which disables the endpoint and keeps the event open. released: no attempt was made.
+   */
   readonly outcome: 'delivered' | 'dead' | 'expired' | 'failed' | 'gone' | 'released';
   /** Status code, or the reason for its absence. */
   readonly reason: string;

@@ -8,10 +8,7 @@ import type { AttemptResult } from './endpoint-client.ts';
 export interface DispatcherMetrics {
   /** Counts an attempt along with the outcome for its event. */
   readonly attempted: (result: AttemptResult, outcome: Ending['outcome'], delivery: Delivery) => void;
-  /**
-   * Counts an event that ended without another attempt, either because it was removed by retention or because too many
-   * of its claims lapsed.
-   */
+  /** Counts an event that ended without another attempt, because it expired or too many of its claims expired. */
   readonly gaveUp: (outcome: Ending['outcome']) => void;
   readonly failed: () => void;
 }

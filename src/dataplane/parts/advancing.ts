@@ -19,7 +19,7 @@ export function createAdvancing(options: {
   readonly part: Part;
   /** Lanes may wait now. */
   readonly onRouted: (references: number) => void;
-  /** Why the part is held back, as each call answers. */
+  /** Reason why the part is held back, as returned by each call. */
   readonly onHold: (hold: string | undefined) => void;
   /** The part's control data are missing. */
   readonly onClosed: () => void;

@@ -11,8 +11,8 @@ import type { HeldClaim } from './held-claim.ts';
 import type { OpenedSlot } from './opened-slots.ts';
 
 /**
- * Makes at most one attempt for a claim; `body` is undefined for a test event, which is not stored, and for an event that
- * retention removed. Never rejects.
+ * Makes at most one attempt for a claim. `body` is undefined for test events, which are not stored, and for expired
+ * events. Never rejects.
  */
 export type Attempt = (
   slot: Pick<OpenedSlot, 'name' | 'subscription'>,
@@ -41,7 +41,7 @@ export function createAttempt(deps: DeliverDeps, part: Part): Attempt {
     return made;
   }
 
-  /** Metadata of an event; without an id of its sender it has the one that is made of its position. */
+  /** Metadata of an event. If the producer didn't set an id, it contains the generated id. */
   function metaOf({ meta: stored, groupKey }: ClaimedEvent, ref: string, inboxRef: string): EventMeta {
     const meta = parseEventMeta(stored, groupKey, inboxRef);
     return (meta.id as string | undefined) === undefined ? { ...meta, id: eventIdOf(part, ref) } : meta;

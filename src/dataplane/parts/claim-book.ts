@@ -12,7 +12,7 @@ interface Ended {
   readonly urgent: boolean;
 }
 
-/** Claims that this process holds in a part: from when they were read until Redis took their completion. */
+/** Claims of this process in a part, from the time they are read until Redis has recorded their completion. */
 export interface ClaimBook {
   /**
    * Records a claim. Returns whether it can be sent now. It can't if an attempt of the same lane is still in progress
@@ -43,7 +43,7 @@ export function createClaimBook(): ClaimBook {
   let ended: Ended[] = [];
   let writing: readonly Ended[] = [];
   let urgent = false;
-  /** Claims that wait behind one that was taken from us. */
+  /** Claims waiting behind a claim that was taken over by another dispatcher. */
   let followers = 0;
   let lapsed = 0;
 

@@ -38,7 +38,7 @@ export interface ExchangeLoop {
   readonly beat: () => void;
   /** Claims may have been lost on their way. */
   readonly reclaim: () => void;
-  /** When the last exchange that was answered had been sent, by our monotonic clock. */
+  /** Send time of the last successful exchange, by the local monotonic clock. */
   readonly acknowledgedMs: () => number;
   /** Stops claiming. Resolves once the end of all held claims is recorded in Redis, or Redis is unavailable. */
   readonly stop: (readyMs: number) => Promise<void>;

@@ -34,13 +34,13 @@ export function createPartCalls(redis: ScriptClient): PartCalls {
   };
 }
 
-/** What the workers of all parts of a process share. */
+/** Dependencies shared by the workers of all parts of a process. */
 export interface PartWorkerDeps extends SlotOpening, PartCalls, Omit<DeliverDeps, 'nowMs'> {
   /** Of this process, never used by another: claims are held by it. No blanks. */
   readonly name: string;
   readonly pushes: Pick<PushConnection, 'listen' | 'fence' | 'leave'>;
   readonly room: Room;
-  /** Something happened in the part. `hold`: why it is held back, as an exchange answered. */
+  /** Reports activity in the part. `hold` is the reason why it is held back, as returned by an exchange. */
   readonly onActivity?: (hold: string | undefined) => void;
   /** An endpoint was disabled because of its response. */
   readonly onDisabled: (part: Part, slot: string) => void;

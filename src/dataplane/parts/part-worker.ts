@@ -19,7 +19,7 @@ import { createWatch, READY_MS } from './watch.ts';
 const FRESH_MS = 1_000;
 /** Nothing is sent without an acknowledged exchange for so long: others may take the claims soon. */
 const ACKNOWLEDGED_MS = 2_000;
-/** Pause before claims are given back whose body could not be read. */
+/** Delay before returning claims whose body could not be read. */
 const RETRY_MS = 500;
 /** Maximum delay supported by `setTimeout`; a part is looked at more often anyway. */
 const LONGEST_WAIT_MS = 2 ** 31 - 1;

@@ -3,7 +3,7 @@ export interface Room {
   readonly free: () => number;
   readonly take: (claims: number) => void;
   readonly give: (claims: number) => void;
-  /** Calls once when there is room again. */
+  /** Calls the function once as soon as room is available. */
   readonly wait: (onRoom: () => void) => void;
 }
 

@@ -13,7 +13,7 @@ export interface SlotQueuesDeps {
   /** Version of the rows that the part spoke of last. */
   readonly version: () => string;
   readonly wallMs: () => number;
-  /** A claim may only be sent while it is fresh. */
+  /** Maximum age of a claim that can still be sent. */
   readonly isFresh: (held: HeldClaim) => boolean;
   /** Makes the attempt. Never rejects. */
   readonly send: (slot: OpenedSlot, held: HeldClaim) => Promise<Completion>;

@@ -45,7 +45,7 @@ export interface UpkeepDeps {
 
 export interface Upkeep {
   readonly start: () => void;
-  /** Something happened in the part. `hold`: why it is held back, as an exchange answered. */
+  /** Reports activity in the part. `hold` is the reason why it is held back, as returned by an exchange. */
   readonly wake: (hold?: string) => void;
   /** Resolves once all work has finished. */
   readonly stop: () => Promise<void>;
@@ -113,9 +113,9 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
   const state: SweepState = {};
   const source = { ...part, meta: partKeys(part).meta };
   let folded: string | undefined;
-  /** Why the last look found the part waiting for tokens. */
+  /** Reason why the part was waiting for tokens in the last check. */
   let waiting: 'no' | 'asked' | 'short' = 'no';
-  /** When something happened last, by a clock that only goes forward. */
+  /** Time of the last activity, by the monotonic clock. */
   let wokenMs = Number.NEGATIVE_INFINITY;
   let alarmedMs = Number.NEGATIVE_INFINITY;
   let isStopping = false;

@@ -9,7 +9,7 @@ const LATER_MS = 50;
 export interface WatchDeps {
   readonly look: LookAtPart;
   readonly part: Part;
-  /** Our own name: it is not watched. */
+  /** Name of this dispatcher, which is not watched. */
   readonly name: string;
   /** The part's clock, at the latest. */
   readonly nowMs: () => number;

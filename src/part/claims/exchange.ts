@@ -22,7 +22,7 @@ export interface Completion extends AttemptNote {
   readonly attempted?: AttemptOutcome;
   /** When a failed one is repeated. */
   readonly dueMs?: number;
-  /** What a failed one was answered with; at most 16 KiB. */
+  /** Response to a failed attempt, up to 16 KiB. */
   readonly responseBody?: Buffer;
   readonly responseTruncated?: true;
 }
@@ -45,7 +45,7 @@ export interface Holding {
   /** Claims and bytes of the pushes that it has read. */
   readonly pushed: number;
   readonly bytes: number;
-  /** Bytes of pushes that may lie unread. */
+  /** Maximum number of unread bytes in pushes. */
   readonly roomBytes: number;
 }
 
@@ -55,7 +55,7 @@ export type ExchangeAnswer =
       readonly answer: 'OK' | 'CLOSED' | 'HELD';
       /** When this was done, ms of the part's clock: the age of the claims runs from here. */
       readonly nowMs: number;
-      /** Claims and bytes that were ever pushed to the dispatcher. */
+      /** Total claims and bytes pushed to the dispatcher. */
       readonly pushed: number;
       readonly bytes: number;
       /** One for each completion. */
@@ -65,13 +65,13 @@ export type ExchangeAnswer =
       /** More can be claimed at once. */
       readonly more: boolean;
       readonly version: string;
-      /** Slots whose endpoint this call disabled. */
+      /** Slots with an endpoint disabled by this call. */
       readonly disabled: readonly string[];
       /** Dispatchers that stopped responding. The caller takes over their claims. */
       readonly lapsed: readonly string[];
-      /** Why the part is held back: there is something to advance. */
+      /** Reason why the part is held back and needs to be advanced. */
       readonly hold: string | undefined;
-      /** Slots whose deliveries go differently now. */
+      /** Slots with a changed delivery state. */
       readonly news: readonly SlotNews[];
       readonly events: readonly ClaimedEvent[];
     }
@@ -97,7 +97,7 @@ const LETTERS = {
 } as const satisfies Record<Completion['outcome'], string>;
 const ANSWERS: Readonly<Record<string, CompletionAnswer>> = { o: 'done', g: 'ended', s: 'stale' };
 
-/** Bodies of answers that one call brings. */
+/** Maximum number of response bodies per call. */
 const ANSWER_BYTES = 256 * 1024;
 
 /** (item number, + if truncated, body)*. Limited to the most recent ones. */

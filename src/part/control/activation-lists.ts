@@ -1,6 +1,6 @@
 import { NO_REF } from '../lanes/ref.ts';
 
-/** Activations as they are kept in a hash, see `gate/activations.lua`. */
+/** Activations in the format of the hash, see `gate/activations.lua`. */
 export interface ActivationLists {
   /** Adds a field of the hash. The same may be added twice. */
   readonly add: (field: string, list: string) => void;
@@ -20,7 +20,7 @@ const ENTRY = SLOT + NO_REF.length;
 const LIST = /^(?:[0-9a-v]{8}[0-9a-f]{15})*$/;
 const COUNT = /^(?!00[01])\d{3}$/;
 
-/** Fields of a group key that has several, or one that is damaged. */
+/** Fields of a group key with several fields or a damaged one. */
 interface Fields {
   readonly fields: Set<string>;
   readonly numbers: Set<number>;

@@ -9,7 +9,7 @@ interface Known {
 
 /** Group keys that are open in parts, as known to a leader that has read and written all of them. */
 export interface OpenPairs {
-  /** Follows a change of routes, which `write` writes to the parts. */
+  /** Tracks a change of routes that is written to the parts by `write`. */
   readonly follow: (change: RoutesChange, write: (openKeys: OpenKeys) => Promise<void>) => Promise<void>;
   /** Whether a group key is certainly closed in all parts. */
   readonly isClosed: (fence: number, integration: string, groupKey: string) => boolean;

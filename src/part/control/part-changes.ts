@@ -7,14 +7,14 @@ import type { WantedPart, WantedSlot } from './wanted-part.ts';
 /** An open group key of an integration. */
 export interface OpenKey {
   readonly groupKey: string;
-  /** When it was opened, in milliseconds. */
+  /** Time at which it was opened, in milliseconds. */
   readonly sinceMs: number;
 }
 
 /** Returns the open group keys by integration (`int_…`). Only called if needed. */
 export type OpenKeys = () => ReadonlyMap<string, readonly OpenKey[]>;
 
-/** Slots whose backlog was to be skipped after their pause. */
+/** Slots with a backlog to skip after their pause. */
 export type Skipping = ReadonlySet<string>;
 
 const NONE: ReadonlySet<string> = new Set();
@@ -51,7 +51,7 @@ export interface PartChanges {
    * are kept from this point and routed once its activations are complete.
    */
   readonly before: readonly GateChange[];
-  /** Slots that are added. Their activations count from the tail that `before` was answered with. */
+  /** Added slots. Their activations start at the tail returned by `before`. */
   readonly added: ReadonlySet<string>;
   readonly activations: readonly (GateChange & { readonly slot: string })[];
   readonly after: readonly GateChange[];

@@ -12,7 +12,7 @@ import { createPartWriter } from './part-writer.ts';
 import { createSetActivation, type Place } from './set-activation.ts';
 import { partOf } from './wanted-part.ts';
 
-/** Routes of tenants as they were last read or written, by tenant and by integration. */
+/** Routes of tenants from the last read or write, by tenant and by integration. */
 function createKnownRoutes() {
   const byTenant = new Map<string, TenantRoutes>();
   const tenantOf = new Map<string, string>();

@@ -12,7 +12,7 @@ export interface WantedSlot {
   readonly row: SubscriptionRow;
   /** As `sealSlotEndpoint` returns it. Empty without an endpoint. */
   readonly endpoint: string;
-  /** What becomes of the backlog of Blocks once they end; undefined without a Block. */
+  /** Handling of the backlog once the Blocks end. Undefined without a Block. */
   readonly onUnblock: SubscriptionRoute['onUnblock'];
 }
 

@@ -22,16 +22,16 @@ export type MetaField =
 
 /** One change of a part's control data. */
 export type GateChange =
-  /** A generation begins; only as the first. */
+  /** Starts a generation. Must be the first change. */
   | { readonly kind: 'begin' }
   | { readonly kind: 'meta'; readonly field: MetaField; readonly value: string }
   /** The activations are whole: they may be routed by. */
   | { readonly kind: 'marker' }
   /** The activations are incomplete. Events accepted from now on are held back. */
   | { readonly kind: 'unmark' }
-  /** A damaged field of `keys` goes. */
+  /** Removes a damaged field of `keys`. */
   | { readonly kind: 'clear'; readonly field: string }
-  /** Progress that is set again after `meta` was lost; '' removes it. */
+  /** Progress to restore after `meta` was lost. '' removes it. */
   | { readonly kind: 'progress'; readonly field: 'hold' | 'pos' | 'ids' | 'was'; readonly value: string }
   | {
       readonly kind: 'row';

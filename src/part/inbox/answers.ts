@@ -8,7 +8,7 @@ import type { SlotOfPart } from './find-part.ts';
 const ANSWERS = readNamedScript(new URL('answers.lua', import.meta.url));
 const LINE_END = 10;
 
-/** What failed attempts of an event, and of its replays, were answered with; oldest first. */
+/** Responses to failed attempts of an event and its replays, oldest first. */
 export async function readAnswers(
   redis: ScriptClient,
   { part, slot }: SlotOfPart,

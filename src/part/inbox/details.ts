@@ -21,7 +21,7 @@ export interface PartDelivery {
 
 /** State of a delivery. */
 export interface Details {
-  /** undefined where retention removed the event, and of a test event. */
+  /** undefined for expired events and test events. */
   readonly event: { readonly groupKey: string; readonly meta: EventMeta; readonly bytes: number } | undefined;
   /** undefined: it never was here, or its record is too old. */
   readonly progress: EventProgress | undefined;
@@ -30,7 +30,7 @@ export interface Details {
 /** Reads details of deliveries: of the first ones, one at least. One call to Redis. */
 export type ReadDetails = (at: SlotOfPart, deliveries: readonly PartDelivery[]) => Promise<readonly Details[] | 'GONE'>;
 
-/** Metadata of an event; without an id of its sender it has the one that is made of its position. */
+/** Metadata of an event. If the producer didn't set an id, it contains the generated id. */
 export function metaOfEvent(part: Part, ref: string, groupKey: string, text: string): EventMeta {
   const meta = parseEventMeta(text, groupKey, inboxRefOf(ref));
   return (meta.id as string | undefined) === undefined ? { ...meta, id: eventIdOf(part, ref) } : meta;

@@ -8,7 +8,7 @@ export type PartClient = ScriptClient & Pick<RedisClient, 'call' | 'readHash'>;
 /** Stream of a subscription. Undefined if unknown. */
 export type FindStream = (inbox: InboxRef) => { readonly tenant: string; readonly queue: string } | undefined;
 
-/** Where a subscription's events lie. */
+/** Location of a subscription's events. */
 export interface SlotOfPart {
   readonly part: Part;
   readonly slot: string;

@@ -8,7 +8,7 @@ import { createWalkSlot, type FoundDelivery, parseName } from './walk.ts';
 
 const MOST = 250;
 
-/** Name at which a page of a part ended, as a cursor has it: with refs of the inbox. */
+/** Last name of a page of a part, in the format of a cursor, with refs of the inbox. */
 export function cursorOf(name: string): string {
   const { ref, replayId } = parseName(name);
   return Buffer.from(replayId === undefined ? inboxRefOf(ref) : `${inboxRefOf(ref)}:${replayId}`).toString('base64url');

@@ -16,7 +16,7 @@ export function inboxRefOf(ref: string): string {
   return refOf(msOfRef(ref), sequence < FIRST_TEST ? sequence : FIRST_INBOX_TEST + sequence - FIRST_TEST);
 }
 
-/** Ref of a part for a ref of an inbox; undefined where no event of a part has it. */
+/** Returns the ref of a part for a ref of an inbox, or undefined if no event of a part can have it. */
 export function partRefOf(inboxRef: string): string | undefined {
   if (!isRef(inboxRef)) return undefined;
   const [ms, sequence] = streamIdOfRef(inboxRef).split('-').map(Number) as [number, number];

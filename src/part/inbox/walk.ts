@@ -9,7 +9,7 @@ import type { SlotOfPart } from './find-part.ts';
 import { parseProgress } from './progress.ts';
 
 const WALK = readNamedScript(new URL('walk.lua', import.meta.url));
-/** Names that one call looks at. */
+/** Number of names per call. */
 const LOOKED_AT = 1_000;
 /** Calls for details that one page makes. */
 const CALLS = 32;
@@ -19,7 +19,7 @@ const END = 'g';
 
 export interface PartWalk extends EventRange {
   readonly newestFirst?: boolean;
-  /** Name, of the part, at which the last page ended. */
+  /** Last name of the previous page, in the format of the part. */
   readonly after?: string | undefined;
   readonly most: number;
 }
@@ -66,7 +66,7 @@ function boundsOf({ fromMs, toMs, after, newestFirst }: PartWalk): [from: string
   return newestFirst === true ? [from, after < to ? after : to] : [after < from ? from : `${after}\0`, to];
 }
 
-/** Open ones come in no order. */
+/** Open deliveries are not sorted. */
 function orderOpen(flat: readonly string[], wanted: ReadonlySet<EventState>, walk: PartWalk): string[] {
   const [from, to] = boundsOf(walk);
   const names: string[] = [];
@@ -89,7 +89,7 @@ export function createWalkSlot(redis: ScriptClient): WalkSlot {
     return word === 'OK' ? (rest as string[]) : (word as 'GONE' | 'MANY');
   }
 
-  /** Reads details until enough were found; `full`: the names are not all. */
+  /** Reads details until enough are found. `full` means that there are more names. */
   async function describe(
     at: SlotOfPart,
     names: readonly string[],

@@ -9,7 +9,7 @@ export function msOfRef(ref: string): number {
   return Number.parseInt(ref.slice(0, MS_CHARS), 16);
 }
 
-/** First ref of a millisecond: of a time that was not a position, as one that is read from a status. */
+/** Returns the first ref of a millisecond. Used for times that are not positions, e.g. from a status. */
 export function refOfMs(ms: number): string {
   return `${ms.toString(16).padStart(MS_CHARS, '0')}0000`;
 }

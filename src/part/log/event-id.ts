@@ -7,7 +7,7 @@ const ID = /^evt_([0-9a-hjkmnp-tv-z]{12})([0-9a-hjkmnp-tv-z]{2})([0-9a-hjkmnp-tv
 
 /** Hex digits of a ref that make up four characters: 20 bits. */
 const HEX_AT_ONCE = 5;
-/** Streams whose mark is remembered. */
+/** Maximum number of cached stream marks. */
 const MARKS_AT_MOST = 10_000;
 const marks = new Map<string, string>();
 

@@ -20,7 +20,7 @@ export interface PartEvent {
   readonly senderId?: string | undefined;
   /** '' for none. Such events are not routed. */
   readonly groupKey: string;
-  /** JSON. Begins with the id of its sender, if it has one: `{"i":…`. */
+  /** JSON. Starts with the producer's id, if it has one: `{"i":…`. */
   readonly meta: string;
   readonly body: Buffer;
 }
@@ -75,7 +75,7 @@ function readLine(line: string): EventAnswer {
 }
 
 export function createIngest(redis: ScriptClient, nowMs: () => number = Date.now): Ingest {
-  /** Hours that the part's clock is ahead of ours. */
+  /** Number of hours by which the part's clock is ahead. */
   let ahead = 0;
   return async function ingest(part, cfgv, events) {
     if (events.length > MOST) throw new RangeError(`${events.length} events in one call`);

@@ -17,7 +17,7 @@ export function parseListedPart(name: string, gen: string): Part {
   return { tenant, queue, gen, number: Number(number) };
 }
 
-/** Yields the names of all parts with their generations, a page at a time. Some may come twice. */
+/** Yields the names of all parts with their generations, one page at a time. May contain duplicates. */
 async function* scanList(
   redis: Pick<RedisClient, 'call'>,
   pace = NO_PACE,
@@ -45,7 +45,7 @@ export async function readGeneration(redis: Pick<RedisClient, 'call'>, name: str
   return ((await redis.call('hget', CLUSTER_KEYS.parts, name)) as string | null) ?? undefined;
 }
 
-/** The list of all parts, which dispatchers divide. */
+/** The list of all parts, which is divided among dispatchers. */
 export interface ListedParts {
   /** Lists parts with their generation. */
   readonly add: (fence: number, parts: readonly Part[]) => Promise<void>;

@@ -7,7 +7,7 @@ import { partKeys } from '../keys.ts';
 const FINISH = readNamedScript(new URL('finish.lua', import.meta.url));
 export const FINISHED_AT_ONCE = 200;
 
-/** A delivery by its lane without the slot: its group key, of a replay with \1 and its id. */
+/** Identifies a delivery by its lane without the slot: its group key, followed by \1 and the replay id for a replay. */
 export interface Keyed {
   readonly key: string;
   readonly ref: string;

@@ -128,7 +128,7 @@ async function readPulled(redis: PartClient, at: SlotOfPart, open: readonly Part
   return { events, more };
 }
 
-/** Ends deliveries of an inbox, each if it is open; one answer for each, or one for all. */
+/** Ends the open deliveries of an inbox. Returns one result per delivery, or one for all of them. */
 function createFinishEach(redis: PartClient) {
   const finish = createFinish(redis);
   const readDetails = createReadDetails(redis);

@@ -42,7 +42,7 @@ export function recordsField(ref: string, replay?: string): string {
   return replay === undefined ? ref : `${ref}:${replay}`;
 }
 
-/** Fields of the full chunks that come before a chunk. */
+/** Fields of the full chunks before a chunk. */
 export function fullChunks(field: string, chunk: Buffer): string[] {
   return Array.from({ length: chunk[0] ?? 0 }, (_, i) => `${field}\0${i + 1}`);
 }

@@ -48,13 +48,13 @@ export type SandboxOutcome =
 export interface SandboxRun {
   readonly begunMs: number;
   readonly endsMs: number;
-  /** Names of the streams that events of the run came to, in order. */
+  /** Names of the streams with events in the run, in order. */
   readonly queues: readonly string[];
 }
 
 /** Sandbox runs. They only read the routing state and queue configuration of production. */
 export interface SandboxStore {
-  /** Stores one event in a run, once per event id, and routes it; makes the run if it is not there. */
+  /** Stores one event in a run, once per event id, and routes it. Creates the run if it doesn't exist. */
   readonly ingest: (
     tenant: string,
     queue: string,
@@ -62,7 +62,7 @@ export interface SandboxStore {
     config: Pick<IngressQueue, 'source'>,
     event: IngressEvent,
   ) => Promise<SandboxOutcome>;
-  /** undefined: there is no such run, or it has ended. */
+  /** undefined if the run doesn't exist or has ended. */
   readonly readRun: (tenant: string, run: string) => Promise<SandboxRun | undefined>;
   /** Notes that events of a run were routed, for the limits. */
   readonly countDeliveries: (tenant: string, run: string, count: number) => Promise<void>;
@@ -99,7 +99,7 @@ export function createSandboxStore(
     await callScript(redis, COUNT, { keys: sandboxUseKeys(tenant), args: { run }, more });
   }
 
-  /** Stores an event that there is room for. */
+  /** Stores an event after its limits have been checked. */
   async function store(
     { tenant, queue, run, endsMs }: { tenant: string; queue: string; run: string; endsMs: number },
     { source }: Pick<IngressQueue, 'source'>,

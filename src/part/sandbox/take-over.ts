@@ -9,7 +9,7 @@ import { NO_REF } from '../lanes/ref.ts';
 import { partOfRun, type RunClient } from './run-client.ts';
 import { type GateView, isDisabled, NO_VIEW, readView, SLOT_CHARS, type SlotView } from './view.ts';
 
-/** Version of the configuration in parts of runs, which their events are stored by. */
+/** Version of the configuration in parts of runs. */
 export const RUN_CFGV = 'run';
 /** Nothing of a run is removed before its end: retention reaches farther than that. */
 const RETENTION_MS = 48 * 3_600_000;
@@ -34,7 +34,7 @@ const BEGIN: readonly GateChange[] = [
 
 /** A stream in a run. */
 export interface RunStream {
-  /** Production, which is only read. */
+  /** Production. Read-only. */
   readonly redis: PartClient;
   readonly ofRun: RunClient;
   readonly tenant: string;
@@ -154,7 +154,7 @@ function slotChanges(slot: string, { row, skips }: Wanted, has: SlotView | undef
   ];
 }
 
-/** `known`: slots that have a row in the run. */
+/** `known` contains the slots with a row in the run. */
 function activationChanges(
   there: GateView,
   own: GateView,

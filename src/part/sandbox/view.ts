@@ -18,7 +18,10 @@ export interface GateView {
   readonly slots: ReadonlyMap<string, SlotView>;
 }
 
-/** Texts of a row and of the health of its endpoint, either may be empty, whether there is an endpoint, and when the last pause ended that was skipped, or ''. */
+/**
+ * Texts of a row and of the health of its endpoint (both may be empty), whether it has an endpoint, and the end of the
+ * last skipped pause, or ''.
+ */
 export interface SlotView {
   readonly row: string;
   readonly health: string;

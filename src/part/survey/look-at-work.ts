@@ -4,7 +4,7 @@ import { type Part, partKeys } from '../keys.ts';
 
 const SURVEY = readNamedScript(new URL('survey.lua', import.meta.url));
 
-/** What there is to do in a part; times in ms of the part's clock. */
+/** Pending work of a part. Times are in ms of the part's clock. */
 export interface WorkOfPart {
   readonly nowMs: number;
   /** Deliveries that are waiting or in progress, including those of paused subscriptions. */
@@ -13,7 +13,7 @@ export interface WorkOfPart {
   readonly isWaiting: boolean;
   /** Time since which events could be sent but no dispatcher works on the part. 0 if unknown. */
   readonly idleSinceMs: number | undefined;
-  /** There are events, which retention removes some day. */
+  /** Whether there are events that will expire. */
   readonly hasEvents: boolean;
   /** Position of unfinished routing. If it doesn't change between two reads, no dispatcher is routing. */
   readonly routing: string | undefined;

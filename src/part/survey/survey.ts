@@ -6,12 +6,12 @@ import type { LookAtWork, WorkOfPart } from './look-at-work.ts';
 
 /** Number of parts per read. */
 const PARTS_AT_ONCE = 64;
-/** Of them, those with overdue work: they are looked at each time. */
+/** Number of these parts with overdue work. They are read each time. */
 const OVERDUE_AT_ONCE = 32;
-/** A part that does not answer in time is looked at in the next look. */
+/** Timeout per part. Parts that don't respond in time are read again next time. */
 const PATIENCE_MS = 800;
 
-/** What there is to do in all parts. */
+/** Pending work of all parts. */
 export interface Survey {
   readonly openDeliveries: number;
   /** Parts with events that are to be routed on, or to be removed. */

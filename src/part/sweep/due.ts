@@ -5,7 +5,7 @@ import { msOfRef } from '../lanes/ref.ts';
 
 const DUE = readNamedScript(new URL('due.lua', import.meta.url));
 
-/** Used while the controller has not written a retention: the longest that there is. */
+/** Maximum retention. Used until the controller has written the actual one. */
 const LONGEST_RETENTION_MS = 720 * HOUR_MS;
 /** How long ids and records are kept after the end of their bucket. `forget-*.lua` has the same numbers. */
 const IDS_KEPT_MS = 25 * HOUR_MS;
@@ -33,7 +33,7 @@ export interface SweepState {
   expiring?: boolean;
   /** When no event was too old any more. */
   expiredMs?: number;
-  /** Cursor of the page of slots that is looked at next. */
+  /** Cursor of the next page of slots. */
   tidying?: string | undefined;
 }
 

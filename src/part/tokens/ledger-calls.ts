@@ -50,7 +50,7 @@ export function createLedgerCalls(redis: ScriptClient) {
     return (await callScript(redis, ACCOUNT_GRANT, { keys: accountKeys(account), args })) as unknown as Granted;
   }
 
-  /** Counts ledgers that ended, each on its own account, then forgets them. */
+  /** Charges ended ledgers to their accounts and then removes them. */
   async function settleOwed(part: Part, owed: string, nowMs: number): Promise<void> {
     for (const entry of owed.split(';').slice(0, -1)) {
       const [account = '', gen = '', ledger = '', total = ''] = entry.split(' ');

@@ -23,8 +23,8 @@ export function watchRedisCertificates(settings: RedisSettings, log: Logger, met
 }
 
 /**
- * Connects to Redis, or to all nodes of a Cluster, and returns when the first of their certificates ends, in milliseconds
- * since 1970. The certificates of Sentinels are not looked at.
+ * Connects to Redis, or to all nodes of a Cluster, and returns when the first of their certificates ends, in
+ * milliseconds since 1970. The certificates of Sentinels are not checked.
  *
  * @throws if Redis does not answer, or does not use TLS
  */

@@ -26,7 +26,10 @@ export interface RedisConnections {
 /** Replies keep their shapes of RESP2. */
 type Options = Omit<RedisOptions, 'replyMapping'>;
 
-/** The minimum that every role needs: no lost reply is ever repeated behind our back (it would write twice). */
+/**
+ * Options required by every role. Commands with a lost reply must not be repeated automatically, because they could
+ * write twice.
+ */
 const FAIL_FAST = {
   maxRetriesPerRequest: 0,
   autoResendUnfulfilledCommands: false,
@@ -42,9 +45,9 @@ function reconnectDelayMs(times: number): number {
 }
 
 /**
- * Reaches Redis once, which finds out whether it is a Cluster.
+ * Connects to Redis once to find out whether it is a Cluster.
  *
- * @throws why the last address does not answer
+ * @throws the error of the last address
  */
 export async function findRedis(settings: RedisSettings, log: Logger): Promise<RedisConnections> {
   const url = parseRedisUrl(settings.url);
@@ -137,7 +140,7 @@ function createClusterSubscriber(url: RedisUrl, access: RedisAccess, commands: C
   return subscriber;
 }
 
-/** Asks one of the addresses whether it is a member of a Cluster (`INFO cluster`), until one answers or all refused. */
+/** Checks whether Redis is a Cluster (`INFO cluster`), trying the addresses until one of them responds. */
 async function isCluster(url: RedisUrl, access: RedisAccess): Promise<boolean> {
   if (url.sentinel !== undefined) {
     await askMaster(url, url.sentinel.db, access);

@@ -44,7 +44,7 @@ interface Channel {
 
 const WAIT = { firstMs: 100, mostMs: 1_000 };
 const MOVED = /^MOVED \d+ (.*):(\d+)$/;
-/** Redirections that are followed without a pause. */
+/** Number of redirections followed without a delay. */
 const MOST_HOPS = 3;
 
 function addressOf(node: RedisNode | undefined): string {

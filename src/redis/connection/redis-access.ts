@@ -12,7 +12,7 @@ export interface RedisAccess {
   /** Returns the current options for a new connection. */
   readonly options: () => AccessOptions;
   /**
-   * Lets a client read its files again whenever it connects: ioredis takes these options from its own object each time.
+   * Makes a client read its files again on each connection. ioredis reads these options from its own object each time.
    */
   readonly keepFresh: (options: object) => void;
 }
@@ -31,8 +31,8 @@ const NOTHING: RedisSecrets = {
 };
 
 /**
- * Provides the password and the certificates. They are read again for each connection. While a file cannot be used, for
- * example because it is being replaced, the last usable contents stay.
+ * Provides the password and the certificates. They are read again for each connection. While a file is invalid, e.g.
+ * because it is being replaced, the last valid contents are used.
  */
 export function createRedisAccess(settings: RedisSettings, log: Logger): RedisAccess {
   const url = parseRedisUrl(settings.url);

@@ -22,10 +22,7 @@ export function planAccount(name: string): Outcome<AccountStatus> {
   };
 }
 
-/**
- * Interval in milliseconds at which the plan of an account that is kept is applied again. Short, because its tokens can
- * be used up.
- */
+/** Interval in milliseconds for reapplying the plan of a kept account. Short, because its tokens can be used up. */
 const KEPT_CHECK_MS = 30_000;
 
 /**
