@@ -34,6 +34,7 @@ const LONGEST = [
   'random.redis',
   'part-faults.redis',
   'replay-sweep.redis',
+  'install-page',
   'manifests-samples.kube',
   'runtime.kube',
   'cluster.kube',

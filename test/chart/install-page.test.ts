@@ -1,0 +1,131 @@
+import { spawn } from 'node:child_process';
+import { cp, readFile, symlink } from 'node:fs/promises';
+import { delimiter, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ensureBinaries } from '../support/kubernetes/binaries.ts';
+import { outputOf, ROOT } from './support/helm.ts';
+import { openTarget, type Target } from './support/target.ts';
+
+let target: Target;
+
+const PAGE = await readFile(join(ROOT, 'docs', 'install.md'), 'utf8');
+
+/** Returns the shell commands of a section, without those that need a node. */
+function commandsOf(section: string): string[] {
+  const [, body = ''] = PAGE.split(`\n## ${section}\n`);
+  const own = body.split('\n## ')[0] ?? '';
+  return [...own.matchAll(/(<!-- Needs a node\. -->\n\n)?```sh\n([\s\S]*?)```/g)].flatMap(
+    ([, skipped, commands = '']) => (skipped === undefined ? [commands] : []),
+  );
+}
+
+/** Enough for a slow machine; a command that hangs is named. */
+const COMMANDS_WITHIN_MS = 100_000;
+
+/** Runs commands as a reader would, in a copy of the project folder. */
+async function runShell(commands: string): Promise<string> {
+  const path = [target.folder.path, process.env.PATH].join(delimiter);
+  const env = {
+    ...process.env,
+    KUBECONFIG: target.cluster.kubeconfig,
+    PATH: path,
+    HELM_CACHE_HOME: target.folder.path,
+  };
+  const options = { cwd: join(target.folder.path, 'project'), env, detached: true };
+  const child = spawn('bash', ['-euxo', 'pipefail', '-c', commands], options);
+  // The shell and what it started are one group.
+  const late = setTimeout(() => process.kill(-(child.pid ?? 0), 'SIGTERM'), COMMANDS_WITHIN_MS);
+  const ended = new Promise<number>(resolve => child.once('close', code => resolve(code ?? 1)));
+  const [stdout, stderr, code] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
+  clearTimeout(late);
+  // The trace on standard error ends with the command that failed, or hung.
+  return outputOf({ stdout, stderr, code });
+}
+
+/** Sections of the page, and how many blocks of commands follow the first one. */
+const SECTIONS = {
+  Evaluate: 1,
+  'Install with Helm': 7,
+  'Install with one file': 2,
+  'Install with kubectl': 2,
+} as const;
+
+/** What the commands use. `make` runs the generator. */
+const PROJECT = [
+  'Makefile',
+  'bin',
+  'charts',
+  'config',
+  'crds',
+  'package-lock.json',
+  'package.json',
+  'src',
+  'test/support',
+  'tools/generate',
+];
+
+/** Starts a cluster, and provides helm, kubectl, and a copy of the project folder for the commands of the page. */
+async function beginReading(options: Parameters<typeof openTarget>[0] = {}): Promise<void> {
+  target = await openTarget(options);
+  const binaries = await ensureBinaries(['helm', 'kubectl']);
+  for (const name of ['helm', 'kubectl'] as const) await symlink(binaries[name], join(target.folder.path, name));
+  for (const name of PROJECT) {
+    await cp(join(ROOT, name), join(target.folder.path, 'project', name), { recursive: true });
+  }
+  await symlink(join(ROOT, 'node_modules'), join(target.folder.path, 'project', 'node_modules'));
+}
+
+describe.each(Object.entries(SECTIONS))('docs/install.md: %s', (section, following) => {
+  beforeAll(() => beginReading());
+  afterAll(() => target?.stop());
+
+  test('its commands work, one after the other', async () => {
+    const all = commandsOf(section);
+    // The first block installs, or the second one, if the first one writes what it installs.
+    const installing = all.findIndex(commands => /^(kubectl apply|helm install)/m.test(commands));
+    const told: string[] = [];
+    for (const commands of all.slice(0, installing + 1)) told.push(await runShell(commands));
+    // What Helm prints after an installation.
+    expect(told.join('').includes('is for evaluation only')).toBe(section === 'Evaluate');
+    const others = all.slice(installing + 1);
+    const accounts = await target.kubectl('get', 'serviceaccounts', '-n=sluice-system', '-o=name');
+    expect(accounts).toContain('serviceaccount/sluice-controller');
+    expect(await target.kubectl('get', 'deployments', '-n=sluice-system', '-o=name')).toContain(
+      'deployment.apps/sluice-ingress',
+    );
+    if (section !== 'Evaluate') await target.isRefused('sluice-system:sluice-facade');
+    for (const commands of others) await runShell(commands);
+    expect(all).toHaveLength(following + 1);
+  }, 300_000);
+});
+
+describe('docs/install.md: Two installations in one cluster', () => {
+  // Deleted namespaces stay Terminating without it.
+  beforeAll(() => beginReading({ controllerManager: true }));
+  afterAll(() => target?.stop());
+
+  const restOfFirst = () => target.kubectl('get', 'clusterroles,validatingadmissionpolicies,crds', '-o=name');
+
+  test('a second release comes and goes beside the first', async () => {
+    const [first = ''] = commandsOf('Install with Helm');
+    const [install = '', create = '', remove = '', ...others] = commandsOf('Two installations in one cluster');
+    expect(others).toEqual([]);
+    await runShell(first);
+    const before = await restOfFirst();
+    expect(await runShell(install)).toContain('spec.instance: blue');
+    for (const account of ['sluice-system:sluice-facade', 'blue-system:blue-sluice-facade'])
+      await target.isRefused(account);
+    expect(await runShell(create)).toMatch(/^workspace\.sluice\.dev\/initech +initech .* blue /m);
+    await target.kubectl('create', 'namespace', 'initech');
+    await target.kubectl('label', 'namespace', 'initech', 'sluice.dev/instance=blue', 'sluice.dev/workspace=initech');
+    const other = { metadata: { name: 'acme' }, apiVersion: 'sluice.dev/v1alpha1', kind: 'Workspace' };
+    const stdin = JSON.stringify({ ...other, spec: { account: 'acme' } });
+    outputOf(await target.cluster.kubectl(['create', '-f', '-'], { stdin }));
+    await runShell(remove);
+    // Without a kubelet, the Job before it would not run.
+    await runShell('helm uninstall blue --no-hooks --namespace blue-system');
+    expect((await target.kubectl('get', 'workspaces,accounts', '-o=name')).trim()).toBe('workspace.sluice.dev/acme');
+    expect(await restOfFirst()).toBe(before);
+  }, 300_000);
+});
