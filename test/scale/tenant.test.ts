@@ -135,8 +135,7 @@ interface Cost {
 async function costOf(change: (attempt: number) => Promise<unknown>): Promise<Cost> {
   const costs: Cost[] = [];
   for (let attempt = 0; attempt < TRIES; attempt++) {
-    await unread();
-    await settled();
+    await Promise.all([unread(), settled()]);
     const before = await readApiWrites(installed.cluster);
     commands.take();
     const cpuBefore = await readCpuSeconds([sluice.pid]);
