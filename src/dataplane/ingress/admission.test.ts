@@ -48,6 +48,16 @@ describe('keys', () => {
   });
 });
 
+test('a key that was removed is refused after 5 s, although the wall clock was set back', async () => {
+  expect((await role.send({})).status).toBe(202);
+  role.store.checkKey = async () => false;
+  role.clock.wallSetBackMs = 3_600_000;
+  role.clock.nowMs += 4_999;
+  expect((await role.send({})).status).toBe(202);
+  role.clock.nowMs += 1;
+  expect((await role.send({})).status).toBe(401);
+});
+
 describe('the path', () => {
   test.each([
     ['/events/ten_short/orders', 404],

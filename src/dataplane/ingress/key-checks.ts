@@ -24,15 +24,14 @@ export interface KeyChecks {
 export function createKeyChecks(options: {
   checkKey: IngressStore['checkKey'];
   limits: IngressLimits;
-  nowMs: () => number;
-  /** Monotonic clock in milliseconds, so that a wrong key isn't remembered for longer if the clock is set. */
+  /** Monotonic clock in milliseconds, so that no key is remembered for longer if the wall clock is set back. */
   monotonicMs: () => number;
   onFailure: (operation: string, error: unknown) => void;
 }): KeyChecks {
-  const { checkKey, limits, nowMs, monotonicMs, onFailure } = options;
+  const { checkKey, limits, monotonicMs: nowMs, onFailure } = options;
   const { cacheEntries: entries, keyTtlMs, wrongKeyTtlMs } = limits;
   const valid = createExpiringMap<true>({ ttlMs: keyTtlMs, entries, nowMs });
-  const wrong = createExpiringMap<true>({ ttlMs: wrongKeyTtlMs, entries, nowMs: monotonicMs });
+  const wrong = createExpiringMap<true>({ ttlMs: wrongKeyTtlMs, entries, nowMs });
   const asked = new Map<string, number>();
   const readFresh = createSingleFlight<boolean | 'unavailable'>();
 

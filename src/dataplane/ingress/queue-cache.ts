@@ -31,10 +31,11 @@ export interface QueueCache {
 export function createQueueCache(options: {
   readQueue: IngressStore['readQueue'];
   limits: IngressLimits;
-  nowMs: () => number;
+  /** Monotonic clock in milliseconds. */
+  monotonicMs: () => number;
   onFailure: (operation: string, error: unknown) => void;
 }): QueueCache {
-  const { readQueue, limits, nowMs, onFailure } = options;
+  const { readQueue, limits, monotonicMs: nowMs, onFailure } = options;
   const known = createExpiringMap<KnownQueue>({ ttlMs: limits.queueTtlMs, entries: limits.cacheEntries, nowMs });
   const readFresh = createSingleFlight<KnownQueue | null | 'unavailable'>();
 

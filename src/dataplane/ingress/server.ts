@@ -104,7 +104,7 @@ export function createIngress(options: IngressOptions): Ingress {
   for (const method of app.supportedMethods) app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
 
   const memory = createMemoryStop({ askMasters: options.askMasters, limits, log, onFailure });
-  const { batches, ...production } = createIntake(options.store, { limits, nowMs, monotonicMs, onFailure });
+  const { batches, ...production } = createIntake(options.store, { limits, monotonicMs, onFailure });
   const { rates = UNLIMITED } = options;
   const doors = createDoors({ rates, addressOf, nowMs: monotonicMs, onRefused: metrics.countLimited });
   const shared = { ...production, doors, memory, limits, onError };
@@ -134,7 +134,6 @@ function createIntake(
   store: IngressStore,
   options: {
     limits: IngressLimits;
-    nowMs: () => number;
     monotonicMs: () => number;
     onFailure: ReturnType<typeof createFailureLog>;
   },

@@ -29,7 +29,7 @@ export async function startIngress(
 ) {
   const store = createMemoryStore();
   const registry = createRegistry();
-  const clock = { nowMs: 1_000_000 };
+  const clock = { nowMs: 1_000_000, wallSetBackMs: 0 };
   const log = createLogger({ level: 'silent' });
   const ingress = createIngress({
     store,
@@ -37,7 +37,7 @@ export async function startIngress(
     registry,
     log,
     limits,
-    nowMs: () => clock.nowMs,
+    nowMs: () => clock.nowMs - clock.wallSetBackMs,
     monotonicMs: () => clock.nowMs,
     ...(rates === undefined
       ? {}
