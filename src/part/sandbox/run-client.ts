@@ -50,8 +50,8 @@ export interface RunClient extends PartClient {
  * A Redis client limited to one sandbox run. All keys are in the slot of the run and expire with it. Code that uses
  * this client works as it does in production, but cannot access production data.
  *
- * @param endsMs end of the run, in ms of Redis's clock @throws for a plain write command, because its key would never
- * expire
+ * @param endsMs end of the run, in ms of Redis's clock
+ * @throws for a plain write command, because its key would never expire
  */
 export function createRunClient(redis: PartClient, tenant: string, run: string, endsMs: number): RunClient {
   const { of } = sandboxKeys(tenant, run);
