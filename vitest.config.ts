@@ -20,7 +20,6 @@ const LONGEST = [
   'apiserver',
   'leaders',
   'field-managers',
-  'exactness',
   'facade-replicas',
   'rest/generator',
   'invitations',
@@ -41,18 +40,14 @@ const LONGEST = [
   'reflector.kube',
 ];
 
-/** Files of the system that wait for three quarters of their time or more: for a pass of the audit, a timeout, a start. */
+/** Files of the system that wait for nine tenths of their time: for a pass of the audit, a timeout, an idle minute. */
 const WAITING = [
   'control/converge',
-  'control/deletion',
   'control/paused',
   'control/uninstall',
   'delivery/backlog',
   'delivery/delivery-status',
-  'failure/apiserver',
   'failure/drift',
-  'failure/facade-faults',
-  'failure/leaders',
   'failure/redis-away',
   'failure/term-without-redis',
 ].map(name => `test/system/${name}.test.ts`);
@@ -60,7 +55,12 @@ const WAITING = [
 const GIVEN_REDIS = process.env.TEST_REDIS_URL ?? process.env.TEST_REDIS_CLUSTER_URL;
 
 /** Files that need the machine for themselves: they run after all others, one after the other. */
-const ALONE = ['test/scale/tenant.test.ts', 'test/scale/turns.test.ts', 'test/system/failure/barrier.test.ts'];
+const ALONE = [
+  'test/scale/tenant.test.ts',
+  'test/scale/turns.test.ts',
+  'test/system/failure/barrier.test.ts',
+  'test/system/delivery/exactness.test.ts',
+];
 
 /** Files that only `make test-scale` runs. */
 const LARGE = ['test/scale/draining.test.ts'];
