@@ -1,7 +1,7 @@
--- What an event takes up in the quota of its stream, bytes, until retention removes it: what was given, its entries in log
--- and body, the hash of a sender's id, and for each reference its place in the log's list, in the inbox's and its record.
--- MEMORY USAGE on Redis 7.0 gives these, rounded up. The log keeps the sum (`c`), so that what is given back is what was taken;
--- of slots that it was routed to later, P:late says how many they are.
+-- Returns the bytes that an event uses in the quota of its stream until retention removes it: the given bytes, its entries in
+-- log and body, the hash of the producer's id, and for each reference its entry in the log's list, the inbox list and its
+-- record. The constants are results of MEMORY USAGE on Redis 7.0, rounded up. The log stores the sum (`c`), so that retention
+-- returns the same number of bytes. P:late gives the number of slots that the event was routed to later.
 local REFERENCE_COST = 110
 local function costOf(given, hasId, references)
   local ENTRIES_COST, ID_COST = 250, 100

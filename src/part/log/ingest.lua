@@ -1,14 +1,15 @@
 #!lua
--- Stores up to 64 events in a part, each once per sender's id, and routes each in the same step: to the slots that its group
--- key is active for and that are live. Claims idle lanes for the dispatcher with most room, and pushes them to it.
+-- Stores up to 64 events in a part, each once per producer's id, and routes each in the same step to the live slots for which
+-- its group key is active. Claims idle lanes for the dispatcher with the most room, and pushes them to it.
 --@keys meta log body keys subs positions claims lanes pending waiting turns retries counts ready channel lists reasons ids*
 --@args gen cfgv hour ...
--- More: (id, group key, metadata, body)*; as id '', 16 bytes of the hash of a sender's id, or the ref that an id of ours names
--- Returns {OK, now, lines, references, inactive}: lines: O ref (stored), D ref (known), R (an id of ours that no event has),
---         F (the quota is used up). Fewer lines than events: the others would pass 512 references, and are the next call.
---         references: to which the events were routed. inactive: events whose group key is active for nobody. Or one word:
---         GONE (no such part), STALE (another cfgv), CLOSED (takes no events), CLOCK and now: `hour` is not that of the part.
--- Refused as a whole, before its first write, when Redis is out of memory (no allow-oom).
+-- More: (id, group key, metadata, body)*. The id is '', 16 bytes of the hash of a producer's id, or the ref of a Sluice id.
+-- Returns {OK, now, lines, references, inactive}. lines: O ref (stored), D ref (duplicate), R (a Sluice id without an event),
+--         F (the quota is used up). If there are fewer lines than events, the others would exceed 512 references and belong in
+--         the next call. references: number of references written. inactive: number of events whose group key is active for
+--         no slot. Or one word: GONE (the part is missing or has another generation), STALE (another cfgv), CLOSED (the part
+--         does not accept events), or CLOCK and now (`hour` is more than 1 from the part's hour, and a producer's id is given).
+-- Redis rejects the whole call before its first write if it is out of memory (no allow-oom).
 --@include ../lanes/clock.lua
 --@include ../lanes/refs.lua
 --@include ../lanes/lanes.lua
@@ -33,7 +34,7 @@ for i, value in ipairs(redis.call('HMGET', KEY_META, unpack(FIELDS))) do meta[FI
 if meta.ready ~= '1' or meta.gen ~= ARG_GEN then return { 'GONE' } end
 if meta.cfgv ~= ARG_CFGV then return { 'STALE' } end
 if meta.state ~= 'open' then return { 'CLOSED' } end
--- A batch ends before the event that would pass the bound; one that passes it alone is stored and held back.
+-- A batch ends before the event that would exceed the limit. An event that exceeds it alone is stored and held back.
 local count = (#ARGV - FIRST + 1) / 4
 local groupKeys, numberOf, hashes, refs = {}, {}, {}, {}
 for i = FIRST, #ARGV, 4 do
@@ -84,8 +85,8 @@ local function readActivations()
   return true
 end
 
--- Live slots of each group key, with their lanes: (slot, lane)*; a slot whose row asks for no order has no lane to look up.
--- `isWaitedFor` where a slot that is behind gets the event later.
+-- Live slots of each group key with their lanes: (slot, lane)*. The lane of an unordered slot is not read.
+-- `isWaitedFor` is true if a slot that is behind or paused gets the event later.
 local targetsOf = {}
 local function openLanes()
   local all, seen, lanes = {}, {}, {}
@@ -126,7 +127,7 @@ if not hold then
   end
 end
 
--- A dispatcher whose process died gives no room back, and those that live soon have more.
+-- A dispatcher that crashed does not return its room. Active dispatchers soon have more room.
 local dispatcher, to, room = nil, nil, 0
 if not hold and next(targetsOf) then
   local all = redis.call('HGETALL', KEY_READY)
@@ -158,13 +159,13 @@ local function nextRef()
   return string.format('%011x%04x', tailMs, sequence), string.format('%.0f-%d', tailMs, sequence)
 end
 
--- Whether a lane that is idle may be claimed now: nobody of its slot waits, and nothing has to be counted for it.
+-- Returns whether an idle lane may be claimed now: no lane of its slot waits, and its slot has no limit per second.
 local function mayPush(slot)
   return dispatcher and pushed < room and pushedBytes < to.room and waitingOf[slot] == NONE and sendOf[slot] == 111
     and paceOf[slot] == 0 and flightOf[slot] < limitOf[slot]
 end
 
--- Appends an event to a lane; returns the claim's text where that claimed it.
+-- Appends an event to a lane. Returns the text of the claim if this claimed the lane.
 local function append(slot, groupLane, ref)
   local unordered = orderOf[slot] == 117
   local entry = groupLane .. '\0' .. ref
@@ -231,10 +232,11 @@ for i = FIRST, FIRST + 4 * count - 1, 4 do
   end
 end
 
--- Who hears of it looks what is to be done.
+-- Dispatchers that receive the message look for work.
 waiting = waiting or hold ~= meta.hold
--- Who tells the series what was counted, and removes what is too old, has to hear of events that nobody is claimed for, too: at
--- least every 4 s, which is less than it waits to count what follows (`foldMs`). `told` says when, about.
+-- The process that folds counts into the series and removes expired events also needs a message about events without a claim,
+-- at least every 4 s. This is shorter than its wait before it counts again (`foldMs`). `told` is the approximate time of the
+-- last message.
 local isUntold = stored > 0 and math.abs(now - tonumber(meta.told or '0')) > 4000
 if stored > 0 then
   redis.call('HSET', KEY_BODY, unpack(bodies))
@@ -271,7 +273,7 @@ if pushed > 0 or #behind > 0 or waiting or isUntold then
   end
   local head = pushHead(pushed > 0 and dispatcher or '-', claims, total, waiting and 1 or 0, #behind, meta.version or '0')
   local heard = redis.call('SPUBLISH', KEY_CHANNEL, head .. table.concat(behind) .. table.concat(events))
-  -- Nobody listens: nothing more is pushed before the dispatcher is heard of again.
+  -- The channel has no subscriber. Nothing more is pushed until the next exchange of the dispatcher.
   if heard == 0 and pushed > 0 then to.room = 0 end
   if pushed > 0 then writeReady(dispatcher, to) end
 end

@@ -1,6 +1,6 @@
--- Ids that senders gave: hash → ref, a key an hour of the ref, from 25 hours before ARG_HOUR (the hour of the caller's
--- clock) to one after it. P:meta says in `ids` which hours there are; the sweep removes the oldest. The 24 hours are judged
--- by the ref. Ids of ours need no entry: a sender that repeats one names the event itself, by its ref.
+-- Ids of producers: hash → ref, in one key per hour of the ref, from 25 hours before ARG_HOUR (the hour of the caller's clock)
+-- to 1 hour after it. `ids` of P:meta is the range of stored hours. The sweep removes the oldest. The ref decides whether 24
+-- hours have passed. Sluice ids need no entry: a repeated one contains the ref of the event.
 local HOUR_MS = 3600000
 local readHours, knownIds, isOwn, noteOwn, noteIds
 do
@@ -19,7 +19,7 @@ do
     return KEYS[FIRST_IDS + math.min(at, HOURS_BEFORE + 1)]
   end
 
-  -- Refs of those hashes that are known.
+  -- Returns the refs of known hashes, by hash.
   function knownIds(hashes)
     local known = {}
     if not firstHour or #hashes == 0 then return known end
@@ -34,7 +34,7 @@ do
 
   function isOwn(id) return #id == #NO_REF end
 
-  -- Notes those refs whose events have ids of ours: they are in the log, and their metadata begin with no id of a sender.
+  -- Adds the refs whose events have Sluice ids: the log has the event, and its metadata does not begin with a producer's id.
   function noteOwn(known, refs)
     for _, ref in ipairs(refs) do
       local id = idOf(ref)
@@ -43,7 +43,7 @@ do
     end
   end
 
-  -- Writes (hash, ref)* that were stored at `ms`; returns the new text of `ids`.
+  -- Writes (hash, ref)* stored at `ms`. Returns the new text of `ids`.
   function noteIds(pairsOf, ms)
     local hour = math.min(math.floor(ms / HOUR_MS), ARG_HOUR + 1)
     redis.call('HSET', keyOfHour(hour), unpack(pairsOf))
