@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Reads which dispatchers work on a part, and when its next retry is due. Used by dispatchers that hold no claims there.
+-- Reads the dispatchers that work on a part, and the due time of its next retry. Dispatchers without claims in the part use it.
 --@keys ready retries
 -- Returns {OK, due (ms of the part's clock) or '', (dispatcher, entry of lanes/ready.lua)*}
 local out = { 'OK', redis.call('ZRANGE', KEY_RETRIES, 0, 0, 'WITHSCORES')[2] or '' }

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Claims of a dispatcher, a slice a call: for one that missed a push or an answer.
+-- Reads the claims of a dispatcher that missed a push or a reply, one page per call.
 --@keys meta claims
 --@args gen dispatcher cursor
 -- Returns {OK, cursor ('0': done), (lane, ref)*}, or GONE.

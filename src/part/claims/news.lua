@@ -1,13 +1,12 @@
--- How the deliveries of a slot go, as the status of its subscription shows it: the end of its counters (lanes/counts.lua),
--- absent before the first exchange, written where it changes. One text, without blanks:
+-- Delivery status of a slot for the status of its subscription. It is the end of the slot's counters (lanes/counts.lua),
+-- absent before the first exchange, and written when it changes. One text without spaces:
 --   class, since, dead, backlog
---   class    letter of how the last attempt ended (completing.lua), or - before the first one
---   since    when attempts began to end so, ms in 11 hex characters
+--   class    letter of the result of the last attempt (completing.lua), or - before the first one
+--   since    time of the first attempt in a row with this result, ms in 11 hex characters
 --   dead     1 while there are dead letters; else 0
 --   backlog  digits of the number of events that wait for an attempt: 0, 1 (1 to 9), 2 (10 to 99) ...
--- `noteDeliveries` notes it of the slots whose counters this call changed, which are written anyway. Returns those of which
--- there is something new, (slot, before, |, now)* separated by line ends; the same twice for the first dead letter of an
--- hour.
+-- `noteDeliveries` updates it for the slots whose counters changed in this call. Returns the slots with changes as (slot,
+-- before, |, now)*, separated by line ends. Before and now may be equal for the first dead letter of an hour.
 local attemptOf, deathsOf = {}, {}
 
 local function noteDeath(slot, ref)
@@ -16,7 +15,7 @@ local function noteDeath(slot, ref)
   refs[#refs + 1] = ref
 end
 
--- Returns whether there was none in the hour before.
+-- Writes the dead letters of a slot. Returns whether they begin a new hour of dead letters.
 local function writeDeaths(slot, refs)
   local text = redis.call('HGET', KEY_DEAD_LETTERS, slot) or ''
   local ms, first, youngest = string.match(text, '^(%d+) (%x+) (%x+)$')

@@ -8,7 +8,7 @@ local function isOff(lane)
   return isAnyOff and redis.call('HGET', KEY_OFF, groupOf(lane)) == '1'
 end
 
--- Lets a lane wait whose first event is `entry`; not before that is due. `head`: as `waitLane` has it.
+-- Makes a lane wait whose first event is `entry`, or retry if that is due later. `head`: as for `waitLane`.
 local function queueLane(lane, entry, head)
   local attempts, lapses, due = readTries(triesOf(entry))
   local slot = slotOf(lane)
@@ -23,8 +23,8 @@ local function queueLane(lane, entry, head)
   changedCounts[slot] = true
 end
 
--- Claims the first event of a lane, which nobody holds and which may be sent; returns its entry, or nil where there is none
--- that may.
+-- Claims the first event of an unclaimed lane whose slot may send. Returns its entry, or nil if there is no event or the group
+-- key is deactivated.
 local function takeLane(lane, entry, ref, more)
   if not entry then
     setState(lane, false)
@@ -58,7 +58,7 @@ local function takeLane(lane, entry, ref, more)
   return entry
 end
 
--- Events of what was claimed.
+-- Returns the events of the new claims as text.
 local function claimedEvents()
   if #refs == 0 then return '' end
   local texts, small, bodyOf = {}, {}, {}

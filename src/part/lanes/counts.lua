@@ -1,21 +1,21 @@
 -- Rows (P:subs) and counters (P:n) of slots. A row: route (o, p, c), send (o, h), order (o, u), cap (5), pace (5, attempts a
--- second or 00000), enabled (13, ms), since (15), then what scripts do not read. A slot may have twice its cap of claims:
--- one is held until its completion is written.
--- Counters: in flight, routed, waiting, delivered, dead, expired, skipped, replayed; then, once an exchange noted it, how
--- deliveries go (claims/news.lua). All but those in flight are without test events. Waiting says whether lanes of the slot
--- wait. While they do nothing is pushed, so that nothing passes them:
---   0  none waits
---   1  some wait: the slot has a turn, or is at its limit of claims (retries: at three quarters of it) and is given one by
---      what ends, or by a first attempt
---   2  the slot is stopped: what starts it again (the gate, a wake-up in P:retry) gives it a turn
---   3  none waits, but only an exchange may claim: the breaker is open
+-- second or 00000), enabled (13, ms), since (15), then fields that scripts do not read. A slot may have twice its cap of
+-- claims: a claim is held until its completion is written.
+-- Counters: in flight, routed, waiting, delivered, dead, expired, skipped, replayed. After the first exchange, the delivery
+-- status follows (claims/news.lua). All counters except in flight exclude test events. Waiting is the state of the slot's
+-- waiting lanes. Nothing is pushed while lanes wait, so that no event overtakes them:
+--   0  no lane waits
+--   1  some lanes wait: the slot has a turn, or is at its limit of claims (retries: at three quarters of it) and gets a turn
+--      when a claim ends or with a first attempt
+--   2  the slot is stopped: the gate or a wake-up in P:retry starts it and gives it a turn
+--   3  no lane waits, but only an exchange may claim: the breaker is open
 local NONE, SOME, STOPPED, ASK = '0', '1', '2', '3'
 local NO_COUNTS = { 0, 0, '0', ' 0 0 0 0 0' }
 local routeOf, sendOf, orderOf, limitOf, paceOf, enabledOf = {}, {}, {}, {}, {}, {}
 local flightOf, routedOf, waitingOf, endedOf = {}, {}, {}, {}
 local changedCounts = {}
 
--- Reads those of a list that were not read; a slot without a row has a route of nil, and no claims.
+-- Reads the slots of a list that were not read before. A slot without a row has the route nil and a limit of 0 claims.
 local function readSlots(slots)
   local ask = {}
   for _, slot in ipairs(slots) do
@@ -50,7 +50,7 @@ local function readSlots(slots)
   end
 end
 
--- What ended: d(elivered), x (dead), e(xpired), s(kipped); and what was r(eplayed). Read and written as a text once a call.
+-- Counters of ends: d(elivered), x (dead), e(xpired), s(kipped), and r(eplayed). Parsed and written as text once per call.
 local endsBySlot = {}
 local function endsOf(slot)
   local ends = endsBySlot[slot]
@@ -67,7 +67,7 @@ local function addCount(slot, what, by)
   changedCounts[slot] = true
 end
 
--- A claim is not in flight any more. Counts that were lost do not know the claims of before.
+-- Removes a claim from those in flight. Restored counters do not include claims made before the loss.
 local function leaveFlight(slot)
   flightOf[slot] = math.max(0, flightOf[slot] - 1)
   changedCounts[slot] = true

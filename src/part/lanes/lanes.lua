@@ -1,19 +1,19 @@
--- A lane is a slot (8 characters) and a group key; of a replay: .. \1 .. replay id. Without order each event is a lane of its
--- own: .. NUL .. ref. The lane of a slot's test events is the slot alone. An event that waits lies in P:pend as the lane
--- without its ref, NUL, ref: that is its entry, also in P:try.
+-- A lane is a slot (8 characters) and a group key, for a replay followed by \1 .. replay id. Without order each event has its
+-- own lane, followed by NUL .. ref. The lane of a slot's test events is the slot alone. P:pend stores a waiting event as the
+-- lane without its ref, NUL, ref. This is its entry, also in P:try.
 -- A lane is, at any time, one of
 --   idle       in neither hash
---   claimed    P:cl: flag .. ref .. dispatcher. Flags: c (nothing is behind it), + (more may be). The claimed event is
+--   claimed    P:cl: flag .. ref .. dispatcher. Flags: c (no event behind it), + (there may be more). The claimed event is
 --              not in P:pend
 --   waiting    P:lane: w .. class .. due (11 hex), the same as its member of P:wait: slot .. class .. due .. rest of the lane.
---              Classes: 0 first attempts, 1 retries, 2 what lapsed more than once. The ref of its first event may follow,
---              and + where more are behind it. What changes that otherwise than at the end removes both (`forgetHead`)
---   retrying   P:lane: r, and a member of P:retry by when it is due
---   parked     P:lane: p. It was to be claimed, and P:off said that its group key is deactivated; activating unparks it
--- A slot with waiting lanes is in P:turn, or at its limit of claims, or stopped (lib counts), or not to be sent to.
+--              Classes: 0 first attempts, 1 retries, 2 events whose claims expired more than once. The ref of its first event
+--              may follow, and + if there are more. A change that does not append an event removes both (`forgetHead`)
+--   retrying   P:lane: r, and a member of P:retry with its due time as score
+--   parked     P:lane: p. P:off marked its group key as deactivated when it was due to be claimed. Activating it unparks it
+-- A slot with waiting lanes is in P:turn, at its limit of claims, stopped (lib counts), or held back from sending.
 local FIRST_ATTEMPT, RETRY, LAPSED = '0', '1', '2'
 local CLAIMED = 99
--- Characters of the state of a lane that waits, without its first event; and with it alone.
+-- Characters of the state of a waiting lane: without its first event, and with exactly one event.
 local NO_HEAD, HEAD_ALONE = 13, 28
 
 local function slotOf(lane) return string.sub(lane, 1, 8) end
@@ -26,7 +26,7 @@ local function isTest(lane)
   return not after or after == 0
 end
 
--- First waiting event of a lane as (entry, ref, whether there are more), or nil.
+-- Returns the first waiting event of a lane as (entry, ref, whether there are more), or nil.
 local function headOf(lane)
   if isUnordered(lane) then
     if redis.call('ZSCORE', KEY_PENDING, lane) then return lane, string.sub(lane, -15), false end
@@ -37,12 +37,12 @@ local function headOf(lane)
   return head[1], string.sub(head[1], #lane + 2), head[2] ~= nil
 end
 
--- Lanes by name, false where there is nothing; read by `readClaims` and `readStates`, written by `writeLanes`.
+-- Claims and states by lane, false if there is none. `writeLanes` writes the changed ones.
 local claimOf, stateOf = {}, {}
 local changedClaims, changedStates = {}, {}
 local added, removed, waits, unwaited, retried, turns = {}, {}, {}, {}, {}, {}
 
--- Redis takes about 8,000 values of a table at once.
+-- Redis accepts about 8,000 values of a table per call.
 local function inSlices(command, key, values)
   for from = 1, #values, 4000 do
     redis.call(command, key, unpack(values, from, math.min(#values, from + 3999)))
@@ -72,7 +72,7 @@ local function addEntry(entry)
   added[#added + 1] = entry
 end
 
--- Lets an idle lane wait to be claimed. `head`: the ref of its first event, and + where more are behind it; nil: unknown.
+-- Makes an idle lane wait to be claimed. `head`: the ref of its first event, and + if there are more; nil: unknown.
 local function waitLane(lane, class, due, head)
   local state = class .. string.format('%011x', due)
   setState(lane, 'w' .. state .. (head or ''))
@@ -80,12 +80,12 @@ local function waitLane(lane, class, due, head)
   waits[#waits + 1] = slotOf(lane) .. state .. string.sub(lane, 9)
 end
 
--- What a lane waits with may not be its first event any more, or not all of it.
+-- Removes the first event from the state of a waiting lane, because it may be outdated.
 local function forgetHead(lane, state)
   if #state > NO_HEAD then setState(lane, string.sub(state, 1, NO_HEAD)) end
 end
 
--- Its member of P:wait, of a lane that waits.
+-- Returns the member of P:wait for a waiting lane.
 local function waitOf(lane, state) return slotOf(lane) .. string.sub(state, 2, NO_HEAD) .. string.sub(lane, 9) end
 
 local function retryLane(lane, due)

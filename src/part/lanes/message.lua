@@ -1,9 +1,9 @@
--- Events and their claims, as pushes and answers carry them; read by claims/message.ts.
+-- Format of events and their claims in pushes and replies. claims/message.ts parses it.
 --   event: ref, bytes of group key, metadata and body, claims separated by commas, line end, group key, metadata, body.
---   A body of more than 16 KiB is left out; its bytes are negative then. An event that is not in the log has x for its body.
---   claim: slot, + where more waits behind it, ~ without order, :attempts:lapses where there were any, !replay id.
--- A push begins with a line of: dispatcher (- for none), claims and bytes ever pushed to it, 1 where lanes wait, number of
--- lanes behind, now, version of the rows. Then (bytes, space, lane)* that have more behind them now, then events.
+--   A body of more than 16 KiB is left out, and its bytes are negative. An event that is not in the log has x as bytes.
+--   claim: slot, + if more events wait behind it, ~ without order, :attempts:lapses if there were any, !replay id.
+-- A push begins with a line of: dispatcher (- for none), total claims and bytes pushed to it, 1 if lanes wait, number of
+-- claimed lanes with new events, now, version of the rows. Then (bytes, space, lane)* for these lanes, then events.
 local PUSHED_BODY = 16384
 
 local function eventText(ref, groupKey, meta, body, size, claims)

@@ -1,10 +1,10 @@
--- Appends events to lanes that `readSlots`, `readClaims` and `readStates` have read. A call says in its message which claimed
--- lanes have more behind them now, and whether lanes wait.
+-- Appends events to lanes that were read before. The message of a call lists claimed lanes with new events, and contains
+-- whether lanes wait.
 local TOKEN_BYTES = 16384
 local behind, waiting = {}, false
 local packed = {}
 
--- A slot in 5 bytes.
+-- Returns a slot packed into 5 bytes.
 local function packSlot(slot)
   local text = packed[slot] or struct.pack('>I5', tonumber(slot, 32))
   packed[slot] = text
@@ -13,7 +13,7 @@ end
 
 local function tokensOf(bytes) return math.ceil(math.max(1, bytes) / TOKEN_BYTES) end
 
--- Counts an event as routed, and adds it to its lane where that is not idle; else returns false.
+-- Counts an event as routed and adds it to its lane. Returns false, without adding it, if the lane is idle.
 local function joinsLane(slot, lane, entry)
   local claim = claimOf[lane]
   routedOf[slot] = routedOf[slot] + 1
@@ -33,7 +33,7 @@ local function joinsLane(slot, lane, entry)
   return true
 end
 
--- Lets an idle lane wait with its first event.
+-- Makes an idle lane wait with its first event.
 local function letWait(slot, lane, entry)
   addEntry(entry)
   waitLane(lane, FIRST_ATTEMPT, now)
@@ -44,10 +44,10 @@ local function letWait(slot, lane, entry)
     giveTurn(slot)
     waiting = true
   elseif waitingOf[slot] == SOME and flightOf[slot] == 0 then
-    -- Nobody completes anything there: who should have claimed may have missed the message.
+    -- No claim of the slot will complete: the dispatcher may have missed the message.
     waiting = true
   elseif waitingOf[slot] == SOME and flightOf[slot] < limitOf[slot] and not redis.call('ZSCORE', KEY_TURNS, slot) then
-    -- Only retries wait there, more than may go.
+    -- Only retries wait, and more than may be claimed.
     giveTurn(slot)
     waiting = true
   end
