@@ -1,5 +1,5 @@
--- Bodies that failed attempts were answered with: the last of each slot, at most 64 KiB. Fields of P:answers: slot → first,
--- next, bytes; slot:number → entry, ' ', attempt, + if the body was longer, line end, body.
+-- Stores response bodies of failed attempts: the last 100 of each slot, at most 64 KiB. Fields of P:answers: slot → first,
+-- next, bytes; slot:number → entry, ' ', attempt, + if truncated, line end, body.
 local MOST_ANSWERS, MOST_ANSWER_BYTES = 100, 65536
 local function keepAnswer(slot, entry, attempt, cut, body)
   local head = redis.call('HGET', KEY_ANSWERS, slot) or '0 0 0'

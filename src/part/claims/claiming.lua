@@ -1,12 +1,12 @@
--- Claims lanes that wait, slot by slot in turn: what was served longest ago comes first. In a slot first attempts come before
--- retries, of each those that are due longest. A quarter of its claims stays for first attempts: an endpoint that hangs
--- would be filled with retries. Where there are more first attempts than may go, an eighth of those that go are retries.
+-- Claims waiting lanes, slot by slot: the slot served longest ago comes first. In a slot, first attempts come before retries,
+-- and the earliest due lanes first. A quarter of its claims is reserved for first attempts, so that a stalled endpoint is not
+-- filled with retries. If there are more first attempts than allowed, an eighth of the claims are retries.
 local wakeDue, claim
 do
   local SLOTS = 32
   local LOOKS = 4
 
-  -- Retries that are due wait like others; slots that were stopped until now have a turn.
+  -- Makes due retries wait like other lanes. Gives a turn to slots whose stop has ended.
   function wakeDue()
     local due = redis.call('ZRANGEBYSCORE', KEY_RETRIES, '-inf', now, 'LIMIT', 0, 64)
     if #due == 0 then return end
@@ -36,7 +36,7 @@ do
     writeLanes()
   end
 
-  -- Members of P:wait of one class, at most `most`.
+  -- Returns at most `most` members of P:wait of one class.
   local function waitingIn(slot, class, most)
     if most <= 0 then return {} end
     local from, till = '[' .. slot .. class, '(' .. slot .. (class + 1)
@@ -54,8 +54,8 @@ do
     return chosen
   end
 
-  -- Claims those of `chosen` that wait so. Returns the entry of the last one. Where the first event of a lane is known, it is
-  -- looked for together with others; something may have removed it.
+  -- Claims the lanes of `chosen` that still have this state. Returns the entry of the last one. If the first events of lanes
+  -- are known, one command checks all of them, because they may have been removed.
   local function takeChosen(slot, chosen)
     local lanes, entries, entryAt, last = {}, {}, {}, nil
     for i, member in ipairs(chosen) do lanes[i] = slot .. string.sub(member, 21) end
@@ -87,7 +87,7 @@ do
     if untilMs then redis.call('ZADD', KEY_RETRIES, string.format('%.0f', untilMs), slot .. '\2') end
   end
 
-  -- Claims of one slot, at most `share`. Returns whether it keeps its turn, and whether more could be claimed at once.
+  -- Claims at most `share` lanes of a slot. Returns whether it keeps its turn, and whether more can be claimed at once.
   local function serveSlot(slot, share)
     if sendOf[slot] ~= 111 then return stopSlot(slot) end
     local health = healthOf(slot)
@@ -95,7 +95,7 @@ do
     local isProbing = health and health.pause > 0
     if isProbing and now < health.next then return stopSlot(slot, health.next) end
     local free = limitOf[slot] - flightOf[slot]
-    -- What ends gives it a turn again.
+    -- The slot gets a turn when a claim ends.
     if free <= 0 then return end
     local most, allowed, empty, full = math.min(share, free, budget - taken), nil, nil, nil
     if paceOf[slot] > 0 then
@@ -119,13 +119,13 @@ do
     waitingOf[slot] = left and SOME or isProbing and ASK or NONE
     changedCounts[slot] = true
     if left and allowed and allowed == taken - before then return stopSlot(slot, math.ceil(empty + full)) end
-    -- Retries alone, more than may go: a first attempt gives it a turn, or what ends. Others are looked at meanwhile.
+    -- Only retries wait, and more than allowed. A first attempt or the end of a claim gives the slot a turn.
     if left and #chosen == 0 and string.byte(left, 9) == RETRY then return end
     return left and flightOf[slot] < limitOf[slot], left and #chosen >= most
   end
 
-  -- Claims of slots whose turn it is, from the one at `from` on. Adds those that keep their turn to `on`. Returns 1 where more
-  -- may be claimed at once, and whether nothing came of this although others have a turn.
+  -- Claims lanes of slots with a turn, starting at index `from`. Adds slots that keep their turn to `on`. Returns 1 if more can
+  -- be claimed at once, and whether nothing was claimed although other slots have a turn.
   local function serveTurns(from, on)
     local more, before = 0, taken
     local slots = redis.call('ZRANGE', KEY_TURNS, from, from + SLOTS - 1)
@@ -155,8 +155,8 @@ do
     return more, areOthers and isVain and more == 0
   end
 
-  -- Returns 1 where more may be claimed at once. Where nothing came of a look, it looks at the next slots; not for ever, as all
-  -- may have lapsed claims alone.
+  -- Returns 1 if more can be claimed at once. Continues with the next slots if nothing was claimed, up to `LOOKS` times, because
+  -- all slots may only have lapsed events.
   function claim()
     local on, more, isVain = {}, nil, nil
     for look = 0, LOOKS - 1 do

@@ -4,9 +4,9 @@
 --   endpoint, and goes first when it is enabled again; r(eleased): again at once, no attempt counted. Behind all but d a letter
 --   of how the attempt ended (exchange.ts), where one was made that says something of the endpoint
 -- After them (number of an item from 0, + if the answer was longer, or '', what an attempt was answered with)*.
--- `delivered` is taken while the event is open, whoever holds it: the partner has it. Anything else only of who holds it. Only
--- who holds a claim lets its lane go on.
--- Returns letters: o (done), g (ended before), s (another claim holds it, or none); and the slots that were disabled by this.
+-- Accepts `delivered` from any dispatcher while the event is open, because the partner has received it. Accepts any other
+-- outcome only from the holder of the claim. Only the holder of the claim continues its lane.
+-- Returns letters: o (done), g (had already ended), s (another claim or no claim); and the slots that this call disabled.
 local delivered, missed, complete = 0, 0, nil
 do
   local FINAL = { d = true, x = true, e = true }
@@ -18,7 +18,7 @@ do
     return failed
   end
 
-  -- What of a slot's attempts its health goes by.
+  -- Results of a slot's attempts that affect its health.
   local outcomesOf = {}
   local function noteOutcome(slot, entry, kind)
     local o = outcomesOf[slot] or { failed = 0, entries = {} }
@@ -59,7 +59,7 @@ do
     end
   end
 
-  -- What becomes of a lane whose claim ended for good, and that more may wait in.
+  -- Claims or queues the next event of a lane whose claim has ended.
   local function followLane(lane)
     local slot = slotOf(lane)
     local entry, head, more = headOf(lane)
@@ -89,11 +89,11 @@ do
       if not isTest(lane) and not replayOf(lane) then missed = missed + 1 end
     end
     if outcome == 'f' then
-      -- Its owner may have recovered an earlier event meanwhile.
+      -- The owner of the subscription may have recovered an earlier event in the meantime.
       local head = headOf(lane)
       if head and head < entry then queueLane(lane, head) else retryLane(lane, due) end
     elseif outcome == 'g' then
-      -- The endpoint is disabled by this: its slot is stopped.
+      -- This disables the endpoint and stops its slot.
       waitLane(lane, FIRST_ATTEMPT, 0)
       waitingOf[slot] = STOPPED
     else
@@ -101,7 +101,7 @@ do
     end
   end
 
-  -- An event that waits was delivered by who had claimed it before.
+  -- Updates a lane after a waiting event was delivered by the holder of an earlier claim.
   local function dropWaiting(lane)
     local state = redis.call('HGET', KEY_LANES, lane)
     local head = headOf(lane)
@@ -135,7 +135,7 @@ do
             if waitingOf[slot] == STOPPED or waitingOf[slot] == ASK then waitingOf[slot] = SOME end
             changedCounts[slot] = true
           elseif h and h.disabled == '-' and o.entries[h.probe] then
-            -- It was given back: another may probe.
+            -- The probe was released: another event may probe.
             h.next, h.probe = now, ''
             writeHealth(slot, h)
             redis.call('ZADD', KEY_RETRIES, string.format('%.0f', now), slot .. '\2')
@@ -169,7 +169,7 @@ do
       local lane, ref, due = ARGV[i], ARGV[i + 1], ARGV[i + 3]
       local outcome, attempt = string.sub(ARGV[i + 2], 1, 1), string.sub(ARGV[i + 2], 2)
       local recordsKey, note, answer = FIRST_RECORDS + tonumber(ARGV[i + 4]), ARGV[i + 5], answers[i]
-      -- What an earlier one of this call changed has to be in P:pend.
+      -- P:pend must contain the earlier changes of this call.
       if touched[lane] then writeLanes() end
       touched[lane] = true
       local slot, entry, claim = slotOf(lane), entryOf(lane, ref), claimOf[lane]
@@ -192,7 +192,7 @@ do
           end
         end
       elseif isClaimed and outcome == 'd' and not isEnded(claim) then
-        -- It was taken from who delivered it: who sends it now holds the lane until that attempt is over.
+        -- An earlier holder of the claim delivered the event. The current holder keeps the lane until its attempt ends.
         setClaim(lane, markEnded(claim))
         letters[#letters + 1] = 'o'
         finishEvent(lane, ref, entry, outcome, recordsKey, note, answer)
@@ -205,7 +205,7 @@ do
       end
     end
     noteHealth(disabled)
-    -- What was found out of an endpoint comes first: none that is disabled by this call is claimed.
+    -- Health is updated first, so that no event is claimed for an endpoint that this call disabled.
     for _, lane in ipairs(follow) do followLane(lane) end
     writeRecords()
     return table.concat(letters), disabled

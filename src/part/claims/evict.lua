@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
--- Takes the claims of a dispatcher that was not heard of for too long, a slice a call: their lanes wait, and a lapse is
--- counted for each.
+-- Takes over the claims of a dispatcher that stopped responding, one page per call. Their lanes wait. Counts a lapse for each
+-- event that has not ended.
 --@keys meta log subs claims lanes pending waiting turns retries tries counts ready channel
 --@args gen dispatcher cursor
--- Returns {OK, cursor ('0': done), number of claims}, or one word: GONE, HELD (it is at work).
+-- Returns {OK, cursor ('0': done), number of claims}, or one word: GONE, HELD (the dispatcher is active).
 --@include ../lanes/clock.lua
 --@include ../lanes/refs.lua
 --@include ../lanes/lanes.lua
@@ -39,13 +39,13 @@ for _, lane in ipairs(lanes) do
   leaveFlight(slot)
   local class = classOf(attempts, lapses + 1)
   if isEnded(claim) then
-    -- Its owner ended the event: what is behind it goes on.
+    -- The event has ended. The next event of the lane waits.
     local head = headOf(lane)
     if head then waitLane(lane, classOf(readTries(triesOf(head))), now) end
   else
     writeTries(entry, attempts, lapses + 1, due, failed)
     addEntry(entry)
-    -- It has waited for longer than any other: first attempts go by when the event came.
+    -- First attempts are ordered by the time of the event, because this event has waited longest.
     waitLane(lane, class, class == FIRST_ATTEMPT and msOf(ref) or now)
   end
   if sendOf[slot] ~= 111 then waitingOf[slot] = STOPPED

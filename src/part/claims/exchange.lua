@@ -1,17 +1,17 @@
 #!lua flags=allow-oom
--- Ends attempts of any slots of a part, goes on with their lanes, and claims lanes that wait: all for one dispatcher.
+-- Ends attempts of any slots of a part, continues their lanes, and claims waiting lanes, all for one dispatcher.
 --@keys meta log body subs claims lanes pending waiting turns retries tries off counts health final answers deadLetters ready records*
 --@args gen dispatcher number readyMs limit held lapsed seen seenBytes roomBytes most count ...
--- number: grows with each call of a dispatcher. limit, held: claims that it may hold here, and that it holds, with those
--- that it ends here; lapsed: 1 if one of them
--- lapsed twice or more. seen, seenBytes: of the pushes that it has read. roomBytes: of pushes that it may not have read yet.
--- most: claims that it asks for. count: attempts that it ends, as lib completing says, with bodies of answers behind them.
+-- number: increases with each call of a dispatcher. limit: maximum number of its claims in this part. held: its claims,
+-- including the ones that end in this call. lapsed: 1 if one of them lapsed twice or more. seen, seenBytes: claims and bytes of
+-- the pushes that it has read. roomBytes: maximum bytes of unread pushes. most: maximum number of new claims. count: number of
+-- attempts that end (format: lib completing), followed by response bodies.
 -- Returns {word, now, claims and bytes ever pushed to it, letters (completing), due (ms of the next retry or '', what
 --         waits aside), 1 where more may be claimed at once, version of the rows, slots whose endpoint this disabled,
---         dispatchers that were not heard of for too long (evict them), hold or '', news of slots as lib news says, events
---         as lib message says}.
---         Words: OK; CLOSED (missing is closed: attempts were ended, nothing is claimed); HELD (four others are at work:
---         the same). Or alone: GONE (another generation); LATE (nothing was done: a later call of the dispatcher came first).
+--         dispatchers that stopped responding (evict them), hold or '', news of slots (format: lib news), events (format:
+--         lib message)}.
+--         Words: OK; CLOSED (control data is missing: ends attempts, claims nothing); HELD (four other dispatchers are active:
+--         ends attempts, claims nothing). Or alone: GONE (another generation); LATE (a later call was processed: no change).
 --@include ../lanes/clock.lua
 --@include ../lanes/refs.lua
 --@include ../lanes/lanes.lua
@@ -31,7 +31,7 @@ local own, lapsed, others, isSetBack = nil, {}, 0, false
 local all = redis.call('HGETALL', KEY_READY)
 for i = 1, #all, 2 do
   local r = readReady(all[i + 1])
-  -- Nobody has more time than that: the clock was set back.
+  -- A time further ahead means that the clock was set back.
   if r.untilMs > now + tonumber(ARG_READY_MS) then
     r.untilMs = now + tonumber(ARG_READY_MS)
     writeReady(all[i], r)
@@ -42,7 +42,7 @@ for i = 1, #all, 2 do
   else others = others + 1 end
 end
 if own and tonumber(ARG_NUMBER) <= own.number then return { 'LATE' } end
--- What it holds is what it says, and what was pushed since it looked: that mends itself, whatever was lost.
+-- A dispatcher holds the claims that it reports and the claims pushed since. This corrects itself after lost messages.
 local pushed = own and own.pushed or tonumber(ARG_SEEN)
 local bytes = own and own.bytes or tonumber(ARG_SEEN_BYTES)
 local held = math.max(0, tonumber(ARG_HELD) - count + pushed - tonumber(ARG_SEEN))
