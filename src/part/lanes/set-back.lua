@@ -7,7 +7,7 @@ local function moveRetries(from)
   local moved = 0
   for i = 1, #found, 2 do
     local lane = found[i]
-    -- Slots that are stopped have no attempts.
+    -- Entries of stopped slots have no attempts.
     local entry, ref
     if string.byte(lane, 9) ~= 2 then entry, ref = headOf(lane) end
     local attempts, lapses, due, failed = readTries(entry and triesOf(entry))
@@ -25,7 +25,7 @@ local function moveRetries(from)
     redis.call('HDEL', KEY_META, 'back')
     return false
   end
-  -- Where all of them are due at the same time and stay, others of that time are left as they are.
+  -- If all retries of a page have the same due time and none moved, other retries with this time stay unchanged.
   local last = found[#found]
   redis.call('HSET', KEY_META, 'back', (moved == 0 and found[2] == last and '(' or '') .. last)
   return true

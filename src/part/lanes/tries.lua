@@ -1,5 +1,5 @@
--- What P:try keeps of an open event that was tried: attempts, claims that lapsed, when the next attempt is due (ms; 0: at
--- once), and the last 20 attempts that failed, as records have them: (',' age ' ' reason ' ' latency)*.
+-- Entry of an open event in P:try: attempts, lapsed claims, due time of the next attempt (ms; 0: at once), and the last 20
+-- failed attempts in the format of records: (',' age ' ' reason ' ' latency)*.
 local function readTries(text)
   if not text then return 0, 0, 0, '' end
   local attempts, lapses, due, failed = string.match(text, '^(%d+) (%d+) (%d+)(.*)$')
@@ -9,8 +9,8 @@ local function writeTries(entry, attempts, lapses, due, failed)
   redis.call('HSET', KEY_TRIES, entry, string.format('%.0f %.0f %.0f', attempts, lapses, due) .. failed)
 end
 
--- An event whose claim lapsed once was probably only beside what killed its dispatcher. From the second time on it is claimed
--- alone: of these a dispatcher holds one at a time.
+-- An event whose claim lapsed once probably did not cause its dispatcher to crash. From the second lapse, it is claimed alone:
+-- a dispatcher holds one such event at a time.
 local ALONE = 2
 local function classOf(attempts, lapses)
   return lapses >= ALONE and LAPSED or attempts > 0 and RETRY or FIRST_ATTEMPT

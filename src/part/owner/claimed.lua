@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- First deliveries of a slot that are claimed, a slice of the claims of all slots a call.
+-- Reads the claimed first deliveries of a slot, one page of the claims of all slots per call.
 --@keys claims
 --@args slot cursor
 -- Returns {OK, cursor ('0': done), (group key, ref)*}

@@ -1,5 +1,5 @@
--- A claim whose event was ended by its owner has the flag x. It holds its lane until the attempt is over, so that nothing of
--- the lane is sent beside it; whatever the attempt brings is too late. More may be behind it.
+-- A claim has the flag x if its event ended during the attempt. It holds its lane until the attempt ends, so that no other event
+-- of the lane is sent at the same time. The attempt does not change the outcome. More events may be behind it.
 local ENDED = 120
 local function isEnded(claim) return string.byte(claim) == ENDED end
 local function markEnded(claim) return 'x' .. string.sub(claim, 2) end

@@ -1,5 +1,5 @@
--- Marks a group key of a slot, as deactivating does, that is not active while something is put into its lane: what is
--- claimed there is parked.
+-- Marks an inactive group key of a slot, as deactivating does, when an event is added to its lane. A claim of the lane parks
+-- it instead.
 local isClosed = {}
 local function parkClosed(groupLane)
   if isClosed[groupLane] ~= nil then return end

@@ -1,4 +1,4 @@
--- Lets a lane go on to which an event was added that is due, and may stand before all others. It was added to P:pend.
+-- Continues a lane after a due event was added to P:pend. The event may be the first of the lane.
 local function reopenLane(lane)
   if claimOf[lane] == nil then
     claimOf[lane] = redis.call('HGET', KEY_CLAIMS, lane)
@@ -6,7 +6,7 @@ local function reopenLane(lane)
   end
   local claim, state = claimOf[lane], stateOf[lane]
   if claim then
-    -- It goes on by itself when the attempt is over.
+    -- The lane continues when the attempt ends.
     if string.byte(claim) == CLAIMED then setClaim(lane, '+' .. string.sub(claim, 2)) end
   elseif state == 'r' then
     redis.call('ZREM', KEY_RETRIES, lane)

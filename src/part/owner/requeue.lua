@@ -1,4 +1,4 @@
--- Lets lanes go on whose events changed without an attempt. `readSlots`, and for `settleLane` the lane's state, come first.
+-- Continues lanes whose events changed without an attempt. Call `readSlots` first, and read the lane's state for `settleLane`.
 local woken = false
 local function startSlot(slot)
   changedCounts[slot] = true
@@ -11,7 +11,7 @@ local function startSlot(slot)
   end
 end
 
--- Lets a lane wait whose first event is `entry`; not before that is due.
+-- Makes a lane wait whose first event is `entry`, or retry if that is due later.
 local function queueHead(lane, entry)
   local attempts, lapses, due = readTries(triesOf(entry))
   if due > now then
@@ -22,8 +22,7 @@ local function queueHead(lane, entry)
   startSlot(slotOf(lane))
 end
 
--- Puts right what a lane that nobody holds waits for. One that waits to be claimed, or is parked, goes on doing so while it
--- holds an event.
+-- Updates the state of an unclaimed lane. A waiting or parked lane keeps its state while it has an event.
 local function settleLane(lane)
   local state = stateOf[lane]
   if not state then return end
@@ -39,7 +38,7 @@ local function settleLane(lane)
   end
 end
 
--- Tells dispatchers that there is something to do.
+-- Publishes a wake-up for dispatchers if lanes are due.
 local function tellWoken(version)
   if woken then redis.call('SPUBLISH', KEY_CHANNEL, pushHead('-', 0, 0, 1, 0, version or '0')) end
 end

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Removes the record of a subscription that no object owns, unless it is open, or was made anew.
+-- Deletes the record of a subscription without an owner object, unless it is open, paused, or was created again.
 -- KEYS  1 I:meta  2 I:s:<sub>
 -- ARGV  1 fence  2 inc  3 1 to only look
 -- Returns OK, BUSY, or FENCED when a newer controller leads.

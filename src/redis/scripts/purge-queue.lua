@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Removes the record of a queue that no object owns, unless it takes events, or was made anew.
+-- Deletes the record of a queue without an owner object, unless it accepts events or was created again.
 -- KEYS  1 Q:meta
 -- ARGV  1 fence  2 gen  3 1 to only look
 -- Returns OK, BUSY, or FENCED when a newer controller leads.

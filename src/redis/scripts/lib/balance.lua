@@ -1,4 +1,4 @@
--- Tokens that queues have reserved and not spent yet, all but one's own ('' leaves out none).
+-- Returns the tokens that queues have reserved but not spent, except those of `member` ('' excludes none).
 local function heldByOthers(hold, member)
   local held = redis.call('HGETALL', hold)
   local sum = 0
