@@ -1,8 +1,8 @@
 #!lua flags=no-writes
--- What decides whether events of a group key go to a slot.
+-- Reads the data that decides whether events of a group key are routed to a slot.
 --@keys meta keys subs positions
 --@args gen slot groupKey
--- Returns {OK, 1 where control data are whole, row or '', position of a slot that is behind or '', ref since which the group
+-- Returns {OK, 1 if control data is complete, row or '', position of a slot that is behind or '', ref since which the group
 --         key is active or ''}, or GONE.
 --@include ../gate/activations.lua
 --@include ../inbox/permission.lua

@@ -4,7 +4,7 @@
 local ENTRY, GROUP = 23, 128
 local SUFFIX = 3
 
--- Number of fields that a first field says there are.
+-- Returns the number of fields according to the first field.
 local function groupsOf(first)
   return #first % ENTRY == SUFFIX and tonumber(string.sub(first, -SUFFIX)) or 1
 end

@@ -1,9 +1,9 @@
 #!lua flags=no-writes
--- Whether a slot may be given events of these group keys now.
+-- Checks whether a slot can receive events of these group keys.
 --@keys meta keys subs
 --@args gen slot ...
--- More: group keys; '' is that of test events, and always active.
--- Returns {OK, (ref since which it is active, or '')* in order}, or one word: CLOSED (missing is closed), GONE, PAUSED.
+-- More: group keys. '' is the group key of test events, and is always active.
+-- Returns {OK, (ref since which it is active, or '')* in order}, or one word: CLOSED (control data is missing), GONE, PAUSED.
 --@include ../gate/activations.lua
 --@include permission.lua
 local word = permissionOf(ARG_SLOT)

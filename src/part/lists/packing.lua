@@ -1,4 +1,4 @@
--- How refs lie in P:in, see lists.lua.
+-- Packs and unpacks refs of P:in. See lists.lua for the format.
 local REFS, REF_BYTES, HEAD_BYTES = 16, 8, 8
 local NO_LIST = string.rep('\0', HEAD_BYTES)
 local packedRef, packedAs

@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
--- Changes what a sandbox run has used up, and with it all runs of its workspace.
+-- Changes the usage of a sandbox run, and the total of all runs of its workspace.
 --@keys use
 --@args run ...
 -- More: (events|bytes|deliveries, by)*
--- Returns {OK}, or {GONE}: the run has ended, and its room was given back.
+-- Returns {OK}, or {GONE} (the run has ended, and its room was released).
 if redis.call('HEXISTS', KEY_USE, 'events:' .. ARG_RUN) == 0 then return { 'GONE' } end
 for i = FIRST, #ARGV, 2 do
   redis.call('HINCRBY', KEY_USE, ARGV[i], ARGV[i + 1])

@@ -1,11 +1,11 @@
 #!lua
--- Takes room for one event of a sandbox run, or says that there is none. Runs that have ended give theirs back.
+-- Reserves room for one event of a sandbox run, if there is any. Releases the room of runs that have ended.
 --@keys runs use
 --@args now run bytes kept runs eventsOfRun events mostBytes deliveriesOfRun deliveries
--- now: ms. bytes: of the event. kept: ms that a new run is kept. The others say how much there may be at most, of one run or of
--- all runs of the workspace.
--- Returns {OK, when the run ends (ms)}, {FULL}: the run takes no more events, or {SPENT, ms}: the workspace may make no
---         more, at least until then.
+-- now: ms. bytes: size of the event. kept: ms that a new run is kept. The others are limits for one run or for all runs of the
+-- workspace.
+-- Returns {OK, end of the run (ms)}, {FULL} (the run accepts no more events), or {SPENT, ms} (the workspace has reached a
+--         limit, at least until then).
 local run, bytes = ARG_RUN, tonumber(ARG_BYTES)
 local COUNTED = { 'events', 'bytes', 'deliveries' }
 for _, ended in ipairs(redis.call('ZRANGEBYSCORE', KEY_RUNS, '-inf', ARG_NOW)) do
