@@ -2,7 +2,7 @@ import type { BucketState } from '../time/token-buckets.ts';
 
 /** A limit that clients are told about: `points` come back evenly within `windowSeconds`. */
 export interface Quota {
-  /** Who has the points, e.g. `caller`. */
+  /** Owner of the points, e.g. `caller`. */
   readonly name: string;
   readonly points: number;
   readonly windowSeconds: number;

@@ -54,7 +54,13 @@ async function usedMemory(pipe: Pipe): Promise<number> {
 }
 
 function afterAccept({ answeredUs = [] }: Sent, { arrivedUs = [] }: Received) {
-  const times = arrivedUs.flatMap(arrivals => arrivals.map((at, n) => Math.max(0, at - (answeredUs[n] ?? at))));
+  // JSON has null for events that are missing. The run fails because of them, and they have no time.
+  const times = arrivedUs.flatMap(arrivals =>
+    arrivals.flatMap((at: number | null, n) => {
+      const answered: number | null | undefined = answeredUs[n];
+      return at === null || typeof answered !== 'number' ? [] : [Math.max(0, at - answered)];
+    }),
+  );
   return { p50Ms: quantile(times, 0.5) / 1_000, p99Ms: quantile(times, 0.99) / 1_000 };
 }
 

@@ -3,10 +3,10 @@ import { hashIngressKey } from '../../core/ids/ingress-key.ts';
 import { MOST_PARAMETERS, queryPieces } from '../../http/query-pieces.ts';
 import type { RefusalFacts } from '../../http/refusal.ts';
 import type { Answers } from './answers.ts';
-import type { Doors } from './doors.ts';
 import { readIngressKey } from './ingress-key.ts';
 import type { KeyChecks, KeyStanding } from './key-checks.ts';
 import type { KnownQueue, QueueCache } from './queue-cache.ts';
+import type { SenderLimits } from './sender-limits.ts';
 
 /**
  * Parameters shared by all routes that accept events. These are raw request values that have not been validated yet.
@@ -33,8 +33,8 @@ export interface Admission {
   readonly checkPath: (request: EventRequest, reply: FastifyReply, startedMs: number) => boolean;
   /**
    * Checks the address, the key, and then the queue, answering 429, 401, 503, 429, 404, or 409 in this order. The key
-   * comes before the queue so that callers without one can't find out which queues exist. Once both checks have passed, `proceed` is called with the
-   * queue and whether it was read for this request.
+   * comes before the queue so that callers without one can't find out which queues exist. Once both checks have passed,
+   * `proceed` is called with the queue and whether it was read for this request.
    */
   readonly admit: (
     request: EventRequest,
@@ -47,14 +47,14 @@ export interface Admission {
 }
 
 export function createAdmission(options: {
-  doors: Doors;
+  senderLimits: SenderLimits;
   keys: KeyChecks;
   queues: QueueCache;
   answers: Answers;
   /** Answers a request after its handler has thrown an error. */
   onError: (reply: FastifyReply, startedMs: number, error: unknown) => void;
 }): Admission {
-  const { doors, keys, queues, answers, onError } = options;
+  const { senderLimits, keys, queues, answers, onError } = options;
 
   /**
    * Returns true if the key may be valid. Answers 429 if the address has no points left, and 401 if there is no key or
@@ -63,7 +63,7 @@ export function createAdmission(options: {
    * @param standing undefined without a key
    */
   function enter(request: KeyedRequest, reply: FastifyReply, startedMs: number, standing?: KeyStanding): boolean {
-    const pass = standing === 'unknown' ? doors.passLookup : doors.passAddress;
+    const pass = standing === 'unknown' ? senderLimits.takeForLookup : senderLimits.takeForAddress;
     if (!letIn(reply, startedMs, pass(request.raw))) return false;
     if (standing !== undefined && standing !== 'wrong') return true;
     refuseKey(reply, startedMs, standing === undefined ? undefined : 'invalid_token');
@@ -116,8 +116,8 @@ export function createAdmission(options: {
       refuseKey(reply, startedMs, 'invalid_token');
       return false;
     }
-    if (standing === 'unknown') doors.giveBackLookup(request.raw);
-    if (valid === true) return letIn(reply, startedMs, doors.passSender(name, tenant));
+    if (standing === 'unknown') senderLimits.refundLookup(request.raw);
+    if (valid === true) return letIn(reply, startedMs, senderLimits.takeForSender(name, tenant));
     answers.sendProblem(reply, startedMs, 'unavailable');
     return false;
   }
@@ -165,7 +165,7 @@ export function createAdmission(options: {
         return;
       }
       const { tenant, queue } = request.params;
-      if (!letIn(reply, startedMs, doors.passSender(name, tenant))) return;
+      if (!letIn(reply, startedMs, senderLimits.takeForSender(name, tenant))) return;
       const known = queues.peek(tenant, queue);
       if (known !== undefined) proceed(known, false);
       else askForQueue(request, reply, startedMs, proceed).catch((error: unknown) => onError(reply, startedMs, error));

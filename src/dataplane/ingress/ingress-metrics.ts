@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from '../../telemetry/metrics.ts';
 import { createPlainHistogram } from '../../telemetry/plain-histogram.ts';
 import { createTally } from '../../telemetry/tally.ts';
-import { DOOR_LIMITS, type DoorLimit } from './doors.ts';
+import { SENDER_LIMITS, type SenderLimit } from './sender-limits.ts';
 
 /** Possible results of storing an event. */
 export const EVENT_RESULTS = [
@@ -25,7 +25,7 @@ export interface IngressMetrics {
    */
   readonly countRequest: (status: number, durationMs: number) => void;
   /** Counts a request refused by a limit, also one of the sandbox. */
-  readonly countLimited: (limit: DoorLimit) => void;
+  readonly countLimited: (limit: SenderLimit) => void;
   readonly countEvent: (result: EventResult) => void;
   /** Registers the number of bytes held in memory, along with the limit. The function will be called at each scrape. */
   readonly observeHeld: (heldBytes: () => number, limitBytes: number) => void;
@@ -60,7 +60,7 @@ export function createIngressMetrics(registry: Registry): IngressMetrics {
     labelNames: ['limit'] as const,
     registers: [registry],
   });
-  for (const limit of DOOR_LIMITS) limited.inc({ limit }, 0);
+  for (const limit of SENDER_LIMITS) limited.inc({ limit }, 0);
   const duration = createPlainHistogram({
     name: 'sluice_ingress_request_duration_seconds',
     help: 'Request duration in seconds, from reading the headers until the response has been written.',

@@ -11,7 +11,6 @@ import type { Certificate } from '../../tls/served-certificate.ts';
 import { createAdmission } from './admission.ts';
 import { createAnswers } from './answers.ts';
 import { createBatches } from './batches.ts';
-import { createDoors, type DoorRates, type Doors } from './doors.ts';
 import { createEventRoute } from './event-route.ts';
 import { createFailureLog } from './failures.ts';
 import { createIngressMetrics } from './ingress-metrics.ts';
@@ -21,6 +20,7 @@ import { type AskMasters, createMemoryStop, type MemoryStop } from './memory-sto
 import document from './openapi.json' with { type: 'json' };
 import { createQueueCache, type QueueCache } from './queue-cache.ts';
 import { createByteBudget } from './request-body.ts';
+import { createSenderLimits, type SenderLimits, type SenderRates } from './sender-limits.ts';
 import type { IngressStore } from './store.ts';
 
 /** HTTP server for the ingress role. */
@@ -32,7 +32,7 @@ export interface SharedByRoutes {
   readonly registry: Registry;
   readonly limits: IngressLimits;
   readonly keys: KeyChecks;
-  readonly doors: Doors;
+  readonly senderLimits: SenderLimits;
   readonly queues: QueueCache;
   readonly memory: MemoryStop;
   readonly nowMs: () => number;
@@ -59,14 +59,14 @@ interface IngressOptions {
   /** Returns the client's address. If omitted, there is no limit by address. */
   readonly addressOf?: ClientAddress | undefined;
   /** Events per second. By default, there are no limits. */
-  readonly rates?: DoorRates;
+  readonly rates?: SenderRates;
   /** Wall clock in milliseconds, used to expire cache entries. */
   readonly nowMs?: () => number;
   /** Monotonic clock in milliseconds, used for limits. */
   readonly monotonicMs?: () => number;
 }
 
-const UNLIMITED: DoorRates = { perAddress: 0, perKey: 0, perWorkspace: 0 };
+const UNLIMITED: SenderRates = { perAddress: 0, perKey: 0, perWorkspace: 0 };
 
 /** Answer for browsers visiting the root path. */
 const AT_THE_ROOT =
@@ -106,8 +106,8 @@ export function createIngress(options: IngressOptions): Ingress {
   const memory = createMemoryStop({ askMasters: options.askMasters, limits, log, onFailure });
   const { batches, ...production } = createIntake(options.store, { limits, monotonicMs, onFailure });
   const { rates = UNLIMITED } = options;
-  const doors = createDoors({ rates, addressOf, nowMs: monotonicMs, onRefused: metrics.countLimited });
-  const shared = { ...production, doors, memory, limits, onError };
+  const senderLimits = createSenderLimits({ rates, addressOf, nowMs: monotonicMs, onRefused: metrics.countLimited });
+  const shared = { ...production, senderLimits, memory, limits, onError };
   const budget = createByteBudget(limits.heldBytes);
   metrics.observeHeld(budget.held, limits.heldBytes);
   const admission = createAdmission({ ...shared, answers });

@@ -193,7 +193,7 @@ export async function everySchedule(
           faults: faults - fails,
           sum: sum + preempts * depth + fails * (depth + kinds.indexOf(fate)),
           isPlain: preempts + fails === 0,
-          // Who has crashed cannot be left any more.
+          // A crashed process cannot be paused again.
           ways: kinds.filter(kind => kind !== 'done' && (fails === 1 || kind !== 'crash')).length,
         };
       };

@@ -52,7 +52,7 @@ function publisherOf(producer: 'shop' | 'north'): Publisher {
   return publisher;
 }
 
-/** Sends as fast as it can, eight requests at a time, until it is told to end. Returns all answers. */
+/** Sends as fast as it can, eight requests at a time, until `ended` returns true. Returns all answers. */
 function flood(producer: 'shop' | 'north', address: string, keyOf: (n: number) => string, ended: () => boolean) {
   const publisher = publisherOf(producer);
   const answers: Publication[] = [];

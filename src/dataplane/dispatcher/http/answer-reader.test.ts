@@ -32,7 +32,7 @@ describe('an answer in pieces', () => {
   test.each([
     ['with a length', ANSWER, 200],
     ['in chunks', CHUNKED, 500],
-  ])('%s is the same wherever it is cut', (_name, text, status) => {
+  ])('%s reads the same for every split', (_name, text, status) => {
     for (let at = 0; at <= text.length; at++) {
       const result = read(text.slice(0, at), text.slice(at));
       expect(result, `cut at ${at}`).toMatchObject({ status, body: 'hello', heads: 1, progress: 'end' });
@@ -40,20 +40,20 @@ describe('an answer in pieces', () => {
     expect(read(...text)).toMatchObject({ status, body: 'hello', heads: 1, progress: 'end' });
   });
 
-  test('without a length goes on until the connection is closed', () => {
+  test('without a length ends when the connection is closed', () => {
     const result = read('HTTP/1.1 200 OK\r\n\r\nhel', 'lo');
     expect(result).toMatchObject({ progress: 'more', body: 'hello', isWholeWhenClosed: true, idleMs: 0 });
     expect(read(ANSWER.slice(0, -1))).toMatchObject({ progress: 'more', isWholeWhenClosed: false, idleMs: 0 });
   });
 
-  test('that begins with a wrong byte is refused before it ends', () => {
+  test('with a wrong first byte is refused before its end', () => {
     expect(read('HTTP/2.0 200 OK')).toMatchObject({ progress: 'invalid_response' });
     expect(read('HT', 'TQ')).toMatchObject({ progress: 'invalid_response' });
     expect(read('HT', 'TP')).toMatchObject({ progress: 'more' });
   });
 });
 
-describe('an answer that could be understood in two ways', () => {
+describe('an ambiguous answer', () => {
   test.each([
     ['two equal lengths', 'content-length: 5\r\ncontent-length: 5'],
     ['a list of lengths', 'content-length: 5, 5'],
@@ -80,26 +80,26 @@ describe('bounds', () => {
     expect(read(START + filler(room + 1) + END)).toMatchObject({ progress: 'headers_too_large', heads: 0 });
   });
 
-  test('an answer of more than 128 KiB is not read to its end, whatever it is made of', () => {
+  test('an answer of more than 128 KiB is not read to its end', () => {
     const hints = 'HTTP/1.1 103 Early Hints\r\n\r\n';
     const many = (bytes: number) => Array.from({ length: Math.ceil(bytes / hints.length) }, () => hints);
     expect(read(...many(128 * 1024 - 100), ANSWER)).toMatchObject({ progress: 'end', status: 200 });
     expect(read(...many(128 * 1024 + 100), ANSWER)).toMatchObject({ progress: 'headers_too_large', status: 0 });
   });
 
-  test('a size of a chunk beyond 48 bits is refused', () => {
+  test('a chunk size of more than 48 bits is refused', () => {
     const head = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n';
     expect(read(`${head}ffffffffffff\r\n`)).toMatchObject({ progress: 'more' });
     expect(read(`${head}1000000000000\r\n`)).toMatchObject({ progress: 'invalid_response', status: 200 });
   });
 });
 
-describe('how long the connection may stay idle', () => {
+describe('idle time of the connection', () => {
   const idleMs = (fields: string, version = '1.1') =>
     read(`HTTP/${version} 200 OK\r\n${fields}content-length: 0\r\n\r\n`).idleMs;
 
   test.each([
-    ['nothing said', '', undefined],
+    ['no header', '', undefined],
     ['closes', 'connection: x, Close\r\n', 0],
     ['closes, in the second of two', 'connection: x\r\nconnection: close\r\n', 0],
     ['9 s', 'keep-alive: timeout=9, max=3\r\n', 7_000],
@@ -110,12 +110,12 @@ describe('how long the connection may stay idle', () => {
     expect(idleMs(fields)).toBe(expected);
   });
 
-  test('of HTTP/1.0 only where it says so', () => {
+  test('HTTP/1.0 connections are kept only with Connection: keep-alive', () => {
     expect(idleMs('', '1.0')).toBe(0);
     expect(idleMs('connection: keep-alive\r\n', '1.0')).toBeUndefined();
   });
 
-  test('not at all where bytes follow that nobody has asked for', () => {
+  test('connections with bytes after the answer are not used again', () => {
     expect(read(`${ANSWER}x`)).toMatchObject({ progress: 'end', body: 'hello', idleMs: 0 });
     expect(read(ANSWER)).toMatchObject({ progress: 'end', idleMs: undefined });
   });

@@ -16,7 +16,7 @@ const KEEP_ALIVE_TIMEOUT = /timeout=(\d{1,9})/;
 /** Lengths of the names of the headers that are read, see `noteField`. */
 const NOTED_LENGTHS = new Set(['connection', 'retry-after', 'content-length', 'transfer-encoding'].map(n => n.length));
 
-/** Time that a server needs to close an idle connection before it says so, in milliseconds. */
+/** Connections are closed this long before the timeout that the server has announced, in milliseconds. */
 const CLOSING_MARGIN_MS = 2_000;
 /** Maximum time a connection stays idle, whatever the server says. */
 const IDLE_MAX_MS = 60_000;
@@ -45,7 +45,10 @@ export interface AnswerReader {
   readonly idleMs: () => number | undefined;
 }
 
-/** `line` states read up to the next CRLF; the others read `left` bytes, or everything until the connection is closed. */
+/**
+ * `body` and `data` read `left` bytes, and `untilClosed` reads until the connection is closed. All other states except
+ * `ended` read a line.
+ */
 type State = 'status' | 'fields' | 'size' | 'dataEnd' | 'trailers' | 'body' | 'data' | 'untilClosed' | 'ended';
 
 interface Head {
@@ -69,8 +72,10 @@ const emptyHead = (): Head => ({
 });
 
 /**
- * Notes a header if it matters. @returns false if the line isn't a header, or if the length is given twice: then nobody
- * knows where the answer ends (RFC 9112, 6.3).
+ * Records a header if it is needed.
+ *
+ * @returns false if the line isn't a header, or if it repeats the length, so that the end of the answer is ambiguous (RFC
+ * 9112, 6.3)
  */
 function noteField(head: Head, line: string): boolean {
   const match = FIELD.exec(line);
@@ -110,15 +115,15 @@ function idleMsOf({ minor, connection, keepAlive }: Head): number | undefined {
 }
 
 /**
- * Creates a reader for the answers on a connection (RFC 9112), one after the other. It is stricter than the RFC asks for:
- * what a proxy and a client could understand in two ways is an invalid response. Bytes behind the end of an answer belong
- * to no request, so the connection isn't used again.
+ * Creates a reader for the answers on a connection (RFC 9112), one after the other. It is stricter than the RFC: an answer
+ * that a proxy and a client could interpret differently is an invalid response. Bytes after the end of an answer don't
+ * belong to any request, so the connection isn't used again.
  */
 export function createAnswerReader(): AnswerReader {
   let events: AnswerEvents;
   let state: State = 'ended';
   let head = emptyHead();
-  /** Beginning of a line whose end hasn't arrived. */
+  /** Start of a line whose end hasn't arrived yet. */
   let partial = '';
   let lineBytes = 0;
   let wireBytes = 0;
@@ -147,7 +152,7 @@ export function createAnswerReader(): AnswerReader {
   };
 
   const readStatus = (line: string): Progress => {
-    // Some servers end the body of the answer before with a line more than it has.
+    // Empty lines before the status line are ignored.
     if (line === '') return 'more';
     const match = STATUS_LINE.exec(line);
     if (match === null) return 'invalid_response';
@@ -185,7 +190,7 @@ export function createAnswerReader(): AnswerReader {
     return 'more';
   };
 
-  /** Reads data from `at`. @returns where it ends */
+  /** Reads body data from `at` and returns the position of its end. */
   const readData = (bytes: Buffer, at: number): number => {
     const end = state === 'untilClosed' ? bytes.length : Math.min(bytes.length, at + left);
     events.onBody(at === 0 && end === bytes.length ? bytes : bytes.subarray(at, end));

@@ -1,6 +1,6 @@
 import type { SecureContext } from 'node:tls';
 import type { NetworkPolicy } from '../../../core/delivery/network.ts';
-import { type Connection, createConnection, type Exchange } from './connection.ts';
+import { type Connection, createConnection } from './connection.ts';
 import { type ConnectTarget, createConnector, type TlsSession } from './connector.ts';
 import type { ResolveName } from './name-lookup.ts';
 
@@ -43,8 +43,6 @@ export interface ConnectionPool {
 
 interface Entry extends PooledConnection {
   readonly connection: Connection;
-  /** Request that is running. */
-  exchange: Exchange | undefined;
   /** When the connection is closed, on the monotonic clock. Only set while it is idle. */
   idleUntilMs: number | undefined;
 }
@@ -69,7 +67,6 @@ export function createConnectionPool(options: {
 
   const forget = (entry: Entry) => {
     entries.delete(entry);
-    entry.exchange = undefined;
     if (entry.idleUntilMs === undefined) return;
     entry.idleUntilMs = undefined;
     const at = entry.origin.idle.indexOf(entry);
@@ -102,16 +99,7 @@ export function createConnectionPool(options: {
 
   const add = (origin: Origin): Entry => {
     const connection = createConnection(connect, origin, () => forget(entry));
-    const entry: Entry = {
-      connection,
-      origin,
-      exchange: undefined,
-      idleUntilMs: undefined,
-      send(exchange) {
-        entry.exchange = exchange;
-        connection.send(exchange);
-      },
-    };
+    const entry: Entry = { connection, origin, idleUntilMs: undefined, send: connection.send };
     entries.add(entry);
     return entry;
   };
@@ -130,7 +118,6 @@ export function createConnectionPool(options: {
     give(given) {
       const entry = given as Entry;
       if (!entries.has(entry)) return;
-      entry.exchange = undefined;
       const idleMs = entry.connection.idleMs() ?? options.idleTimeoutMs;
       if (idleMs <= 0) return drop(entry);
       entry.idleUntilMs = performance.now() + idleMs;
@@ -140,11 +127,7 @@ export function createConnectionPool(options: {
     drop,
     close() {
       clearTimeout(closing);
-      for (const entry of entries) {
-        const { exchange } = entry;
-        drop(entry);
-        exchange?.onFailure('aborted');
-      }
+      for (const { connection } of entries) connection.abort();
     },
   };
 }

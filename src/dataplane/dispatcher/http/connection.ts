@@ -14,7 +14,7 @@ export type ExchangeFailure =
   | 'headers_too_large'
   | 'aborted';
 
-/** A request and what comes of it. Ends with either `onEnd` or `onFailure`, unless the connection is destroyed. */
+/** A request with callbacks for its answer. Either `onEnd` or `onFailure` is called last, unless the connection is destroyed. */
 export interface Exchange extends AnswerEvents {
   /** Head of the request, one character per byte. */
   readonly head: string;
@@ -27,15 +27,17 @@ export interface Exchange extends AnswerEvents {
 
 /** Connection is an HTTP/1.1 connection that carries a single request at a time. */
 export interface Connection {
-  /** Starts a request. The one before must have ended. Opens the connection if it is new. */
+  /** Starts a request, and opens the connection if it is new. The previous request must have ended. */
   readonly send: (exchange: Exchange) => void;
   /**
    * Returns how long the connection may stay idle after the answer, in milliseconds. 0 if it can't be used again,
    * `undefined` if the server doesn't say.
    */
   readonly idleMs: () => number | undefined;
-  /** Closes the connection. The current request hears nothing more. */
+  /** Closes the connection without calling the current request. */
   readonly destroy: () => void;
+  /** Closes the connection. The current request ends as `aborted`. */
+  readonly abort: () => void;
 }
 
 const RESETS = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT']);
@@ -60,10 +62,11 @@ function write(socket: Socket, { head, body }: Exchange): void {
 }
 
 /**
- * Creates a connection, which opens with its first request. A request is never repeated: a server that has closed the
- * connection may have processed it.
+ * Creates a connection, which opens with its first request. Requests are never repeated, because a server that has closed
+ * the connection may have processed them.
  *
- * @param onLost called once the connection ends while no request is running, or one fails; never after `destroy`
+ * @param onLost called once when the connection fails or is closed by the server, with or without a request. Not called
+ * after `destroy`
  */
 export function createConnection(
   connect: Connect,
@@ -101,18 +104,19 @@ export function createConnection(
     if (!isUsable) fail('connection_reset');
   };
   const onData = (bytes: Buffer) => {
-    // Nobody has asked for this.
+    // No request is running, so these bytes don't belong to any answer.
     if (current === undefined) return fail('invalid_response');
     if (isAnswered) {
       isUsable = false;
       return;
     }
     const progress = reader.read(bytes);
-    // The exchange may have destroyed the connection meanwhile.
+    // The callbacks may have destroyed the connection.
     if (isOver || progress === 'more') return;
     if (progress !== 'end') return fail(progress);
     isAnswered = true;
-    // Some servers close the connection after an answer without announcing it. If so, it was read along with the answer.
+    // Some servers close the connection after an answer without a `Connection: close`. Wait until the event loop has
+    // read everything that arrived with the answer.
     setImmediate(end);
   };
   const onClosed = () => {
@@ -147,8 +151,9 @@ export function createConnection(
       if (socket === undefined) open();
       else start(socket, exchange);
     },
-    // A request that isn't fully sent has been answered early. Servers that haven't read it will close the connection.
+    // If the request isn't fully sent yet, the server answered early and will close the connection.
     idleMs: () => (isUsable && (socket?.writableLength ?? 0) === 0 ? reader.idleMs() : 0),
     destroy,
+    abort: () => fail('aborted'),
   };
 }

@@ -19,7 +19,7 @@ export function createSandboxRoutes(sandbox: SandboxDesk): AddRoutes {
       ...shared,
       sandbox,
       answers,
-      admission: createAdmission({ ...shared, doors: shared.doors.withOwnSenders(), answers }),
+      admission: createAdmission({ ...shared, senderLimits: shared.senderLimits.withOwnSenders(), answers }),
       budget: createByteBudget(shared.limits.sandboxHeldBytes),
       nextEventId: createEventIds(shared.nowMs, createRandom40(randomFillSync)),
     };

@@ -3,10 +3,10 @@ import { expect } from 'vitest';
 import { createClientAddress } from '../../../http/client-address.ts';
 import { createLogger } from '../../../telemetry/log.ts';
 import { createRegistry } from '../../../telemetry/metrics.ts';
-import type { DoorRates } from '../doors.ts';
 import type { IngressLimits } from '../limits.ts';
 import type { SandboxDesk } from '../sandbox/sandbox-route.ts';
 import { createSandboxRoutes } from '../sandbox/sandbox-routes.ts';
+import type { SenderRates } from '../sender-limits.ts';
 import { createIngress } from '../server.ts';
 import { createMemoryStore } from './memory-store.ts';
 
@@ -25,7 +25,7 @@ interface Answer {
 export async function startIngress(
   limits: Partial<IngressLimits> = {},
   sandbox?: SandboxDesk,
-  rates?: Partial<DoorRates>,
+  rates?: Partial<SenderRates>,
 ) {
   const store = createMemoryStore();
   const registry = createRegistry();

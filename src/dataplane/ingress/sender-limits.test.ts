@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import type { DoorRates } from './doors.ts';
+import type { SenderRates } from './sender-limits.ts';
 import { startIngress } from './testing/ingress-harness.ts';
 
 let role: Awaited<ReturnType<typeof startIngress>>;
 afterEach(() => role.ingress.close());
 
 /** Starts an ingress with two keys, `role.store.key` and `other`. */
-async function start(rates: Partial<DoorRates>): Promise<void> {
+async function start(rates: Partial<SenderRates>): Promise<void> {
   role = await startIngress({}, undefined, rates);
   role.store.keys.add(OTHER);
 }
@@ -79,7 +79,7 @@ describe('a limit of events per second', () => {
 });
 
 describe('a wrong key', () => {
-  test('is looked up once a second, whoever sends it how often', async () => {
+  test('is looked up at most once per second', async () => {
     await start({});
     expect(await statuses(50, () => 'wrong')).toEqual(repeated(401, 50));
     expect(await statuses(50, () => 'wrong', THERE)).toEqual(repeated(401, 50));

@@ -5,11 +5,11 @@ import type { RefusalFacts } from '../../http/refusal.ts';
 import { createTokenBuckets } from '../../time/token-buckets.ts';
 
 /** Limits of ingress. Refused requests are counted by limit. */
-export const DOOR_LIMITS = ['address', 'key', 'workspace'] as const;
-export type DoorLimit = (typeof DOOR_LIMITS)[number];
+export const SENDER_LIMITS = ['address', 'key', 'workspace'] as const;
+export type SenderLimit = (typeof SENDER_LIMITS)[number];
 
 /** Requests per second, each with a point. 0 means no limit. */
-export interface DoorRates {
+export interface SenderRates {
   readonly perAddress: number;
   readonly perKey: number;
   readonly perWorkspace: number;
@@ -25,48 +25,48 @@ const WINDOW_SECONDS = 1;
 const ENTRIES = 10_000;
 
 /**
- * Doors limit how many requests are let in. All functions take points and return undefined, or return the facts of a 429
- * `rate_limited`. They don't allocate for addresses, keys, and workspaces that are in memory.
+ * Limits the requests of each sender. Functions that take points return undefined, or the facts of a 429 `rate_limited` if
+ * there are too few. They don't allocate for addresses, keys, and workspaces that are in memory.
  */
-export interface Doors {
+export interface SenderLimits {
   /** Takes a point of the client's address. */
-  readonly passAddress: (request: IncomingMessage) => RefusalFacts | undefined;
-  /** Same as `passAddress`, but takes the points for looking up a key. */
-  readonly passLookup: (request: IncomingMessage) => RefusalFacts | undefined;
-  /** Returns the points of a lookup except for one. */
-  readonly giveBackLookup: (request: IncomingMessage) => void;
+  readonly takeForAddress: (request: IncomingMessage) => RefusalFacts | undefined;
+  /** Same as `takeForAddress`, but takes the points for looking up a key. */
+  readonly takeForLookup: (request: IncomingMessage) => RefusalFacts | undefined;
+  /** Returns all points of a lookup except one. */
+  readonly refundLookup: (request: IncomingMessage) => void;
   /** Takes a point of a valid key, and one of its workspace. `key` identifies the key in all workspaces. */
-  readonly passSender: (key: string, workspace: string) => RefusalFacts | undefined;
-  /** Returns doors for other requests with the same keys: only the points of addresses are shared. */
-  readonly withOwnSenders: () => Doors;
+  readonly takeForSender: (key: string, workspace: string) => RefusalFacts | undefined;
+  /** Returns limits for other requests with the same keys: only the points of addresses are shared. */
+  readonly withOwnSenders: () => SenderLimits;
 }
 
-interface DoorOptions {
-  readonly rates: DoorRates;
+interface SenderLimitOptions {
+  readonly rates: SenderRates;
   /** If undefined, there is no limit by address. */
   readonly addressOf: ClientAddress | undefined;
   /** Monotonic clock in milliseconds. */
   readonly nowMs: () => number;
-  readonly onRefused: (limit: DoorLimit) => void;
+  readonly onRefused: (limit: SenderLimit) => void;
 }
 
-/** Creates doors with answers in the form of the facade: `RateLimit`, `RateLimit-Policy`, and `Retry-After`. */
-export function createDoors(options: DoorOptions): Doors {
+/** Creates the limits. Refusals have the same headers as those of the facade: `RateLimit`, `RateLimit-Policy`, and `Retry-After`. */
+export function createSenderLimits(options: SenderLimitOptions): SenderLimits {
   const { rates, addressOf } = options;
-  const addresses = addressOf && createDoor('address', rates.perAddress, options);
+  const addresses = addressOf && createLimit('address', rates.perAddress, options);
   const pass = (request: IncomingMessage, cost: number) =>
     addressOf === undefined ? undefined : addresses?.pass(addressOf(request), cost);
 
-  function besideAddresses(): Doors {
-    const keys = createDoor('key', rates.perKey, options);
-    const workspaces = createDoor('workspace', rates.perWorkspace, options);
+  function besideAddresses(): SenderLimits {
+    const keys = createLimit('key', rates.perKey, options);
+    const workspaces = createLimit('workspace', rates.perWorkspace, options);
     return {
-      passAddress: request => pass(request, 1),
-      passLookup: request => pass(request, LOOKUP_POINTS),
-      giveBackLookup(request) {
+      takeForAddress: request => pass(request, 1),
+      takeForLookup: request => pass(request, LOOKUP_POINTS),
+      refundLookup(request) {
         if (addressOf !== undefined) addresses?.giveBack(addressOf(request), LOOKUP_POINTS);
       },
-      passSender: (key, workspace) => keys?.pass(key, 1) ?? workspaces?.pass(workspace, 1),
+      takeForSender: (key, workspace) => keys?.pass(key, 1) ?? workspaces?.pass(workspace, 1),
       withOwnSenders: besideAddresses,
     };
   }
@@ -75,7 +75,7 @@ export function createDoors(options: DoorOptions): Doors {
 }
 
 /** Creates the buckets of a limit, or returns undefined if there is none. */
-function createDoor(name: DoorLimit, points: number, { nowMs, onRefused }: DoorOptions) {
+function createLimit(name: SenderLimit, points: number, { nowMs, onRefused }: SenderLimitOptions) {
   if (points === 0) return undefined;
   const quota: Quota = { name, points, windowSeconds: WINDOW_SECONDS };
   const refillMs = WINDOW_SECONDS * 1_000;
