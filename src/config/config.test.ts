@@ -163,7 +163,9 @@ describe('configuration', () => {
     [['ingress'], { SLUICE_OIDC_ALGORITHMS: ',' }, 'SLUICE_OIDC_ALGORITHMS: must be one or more of RS256'],
     [['ingress'], { SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: '301' }, 'SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: '],
     [['ingress'], { SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: '-1' }, 'SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: '],
-    [['alll'], {}, 'usage: sluice controller|facade|ingress|dispatcher|all'],
+    [['alll'], {}, '"alll" is not a role or command of sluice. Did you mean all?\nusage: sluice controller|facade|'],
+    [['unistall'], {}, '"unistall" is not a role or command of sluice. Did you mean uninstall?'],
+    [['queue-worker'], {}, '"queue-worker" is not a role or command of sluice\nusage: '],
     [[], {}, 'usage: '],
     [['all', 'now'], { SLUICE_ROOT_KEY_FILE: rootKey }, 'usage: '],
   ])('refuses %j %j and gives the reason', (argv, env, message) => {

@@ -87,6 +87,9 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
+/** Commands beside the roles. `src/commands` runs them. */
+export const COMMAND_NAMES = ['uninstall', 'verify'] as const;
+
 /** Roles that check access tokens. */
 export const NEEDS_OIDC: readonly Role[] = ['facade'];
 /** Roles that derive or open what is encrypted with the root key. */
@@ -102,8 +105,7 @@ export function readConfig(argv: readonly string[], env: Env): Config {
   // Without an identity provider, `all` runs without REST. You can still use kubectl in this case.
   const all = ROLES.filter(role => role !== 'facade' || given(env.SLUICE_OIDC_ISSUERS));
   const roles = word === 'all' ? all : ROLES.filter(role => role === word);
-  if (roles.length === 0 || rest.length > 0)
-    problems.push(`usage: sluice ${ROLES.join('|')}|all. For more information, run sluice --help`);
+  if (roles.length === 0 || rest.length > 0) problems.push(describeUsage(word, roles.length === 0));
   const data = readVariables(env, problems);
   const needs = (those: readonly Role[]) => roles.some(role => those.includes(role));
   const rootKey = data && needs(NEEDS_ROOT_KEY) ? readRootKey(data.SLUICE_ROOT_KEY_FILE, problems) : undefined;
@@ -155,6 +157,15 @@ export function readVariables(env: Env, problems: string[]): EnvironmentValues |
     problems.push(`${name}: unknown variable${meant === undefined ? '' : `; did you mean ${meant}?`}`);
   }
   return parseEnvironment(Object.fromEntries(names.map(name => [name, env[name]])), problems);
+}
+
+/** Returns the usage. `isUnknown` means that `word` is not a role, which includes misspelled commands. */
+function describeUsage(word: string | undefined, isUnknown: boolean): string {
+  const usage = `usage: sluice ${ROLES.join('|')}|all. For more information, run sluice --help`;
+  if (word === undefined || !isUnknown) return usage;
+  const nearest = nearestName(word, [...ROLES, 'all', ...COMMAND_NAMES]);
+  const hint = nearest === undefined ? '' : `. Did you mean ${nearest}?`;
+  return `${JSON.stringify(word)} is not a role or command of sluice${hint}\n${usage}`;
 }
 
 /** Reads where to look for the API server. */

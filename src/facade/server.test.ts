@@ -100,6 +100,12 @@ describe('what is too large or of the wrong sort', () => {
     expect(problemOf(await exchange(port, await request('PUT /waas/streams', headers, '{}')))).toBe(expected);
   });
 
+  test('a body that is not JSON is refused with the header to send', async () => {
+    const headers = ['Content-Type: text/plain', 'Content-Length: 2'];
+    const answer = await exchange(port, await request('PUT /waas/streams', headers, '{}'));
+    expect(answer.body).toContain('Send a JSON body, with the header Content-Type: application/json.');
+  });
+
   test('null is a body, and none that a call takes', async () => {
     const line = `POST /waas/producer/${TENANT}/packages/pkg_0123456789abcdefghjk/archive`;
     expect(problemOf(await exchange(port, await request(line, [json, 'Content-Length: 4'], 'null')))).toBe(

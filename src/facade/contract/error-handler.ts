@@ -31,6 +31,9 @@ export function createErrorHandler(log: Logger) {
       const most = (request.routeOptions.bodyLimit ?? BODY_BYTES).toLocaleString('en');
       return sendProblem(reply, known, { detail: `Send at most ${most} bytes to this route.` });
     }
+    if (known === 'unsupported_media_type') {
+      return sendProblem(reply, known, { detail: 'Send a JSON body, with the header Content-Type: application/json.' });
+    }
     if (known !== undefined) return sendProblem(reply, known);
     if (error.statusCode !== undefined && error.statusCode < 500) return sendProblem(reply, 'malformed_request');
     log.error({ err: error, requestId: request.id, ...traceOf(request) }, 'call failed');
