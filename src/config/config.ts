@@ -1,3 +1,4 @@
+import type { LimitPolicy } from '../core/limits/limits.ts';
 import { nearestName } from '../core/problems/nearest-name.ts';
 import { type Mailbox, parseMailbox } from '../mail/address.ts';
 import { defaultSender, parseSmtpUrl, type SmtpServer } from '../mail/smtp-url.ts';
@@ -6,6 +7,7 @@ import type { LOG_LEVELS } from '../telemetry/log.ts';
 import type { TracingConfig } from '../telemetry/tracing-config.ts';
 import type { ServedCertificate } from '../tls/served-certificate.ts';
 import { ENVIRONMENT, type EnvironmentValues, parseEnvironment } from './environment.ts';
+import { readLimits } from './limits-environment.ts';
 import { readRedis } from './redis-environment.ts';
 import { readRootKey } from './root-key-file.ts';
 import { isServiceLink } from './service-links.ts';
@@ -62,6 +64,8 @@ export interface Config {
   readonly secretsRole: string | undefined;
   /** Limits for each workspace, by resource, as Kubernetes quantities. Undefined if there are none. */
   readonly workspaceQuota: Readonly<Record<string, string>> | undefined;
+  /** Limits of accounts. */
+  readonly limits: LimitPolicy;
   /** Namespace of the controller's Lease. If undefined, the client's own namespace is used. */
   readonly namespace: string | undefined;
   /** Name of this installation, or `''` for the default one. */
@@ -138,6 +142,7 @@ export function readConfig(argv: readonly string[], env: Env): Config {
     queueMaxBytes: data.SLUICE_QUEUE_MAX_BYTES,
     secretsRole: data.SLUICE_SECRETS_ROLE,
     workspaceQuota: data.SLUICE_WORKSPACE_QUOTA,
+    limits: readLimits(data),
     namespace: data.SLUICE_NAMESPACE,
     instance: data.SLUICE_INSTANCE,
     shutdownDelayMs: data.SLUICE_SHUTDOWN_DELAY_SECONDS * 1_000,

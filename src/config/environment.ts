@@ -4,6 +4,7 @@ import { parseNetwork } from '../core/delivery/network.ts';
 import { parseMailbox } from '../mail/address.ts';
 import { parseSmtpUrl } from '../mail/smtp-url.ts';
 import { LOG_LEVELS } from '../telemetry/log.ts';
+import { LIMITS_ENVIRONMENT } from './limits-environment.ts';
 import { REDIS_ENVIRONMENT } from './redis-environment.ts';
 import { TLS_ENVIRONMENT } from './tls-environment.ts';
 
@@ -185,6 +186,7 @@ export const ENVIRONMENT = {
   SLUICE_INGRESS_WORKSPACE_LIMIT: eventRate(0).describe(
     'Number of events per second that a replica of ingress accepts for a workspace, across all of its keys and streams. Any more are rejected with 429. Sandbox requests are counted separately. Defaults to 0, which means no limit.',
   ),
+  ...LIMITS_ENVIRONMENT,
   SLUICE_SMTP_URL: z
     .string()
     .refine(isSmtpUrl, {

@@ -112,6 +112,12 @@ test('the roles read what the values say', async () => {
     'count/activations.sluice.dev': '10000',
     'count/packages.sluice.dev': '100',
   });
+  for (const role of [controller, facade, ingress]) {
+    expect(role?.limits.byPlan.Free.streams).toBe(5);
+    expect(role?.limits.byPlan.Free).not.toHaveProperty('eventsPerSecond');
+    expect(role?.limits.byPlan.Metered.storedBytes).toBe(1_099_511_627_776);
+    expect(role?.limits.ceilings).toEqual({ streams: 4_000 });
+  }
   expect(ingress).toMatchObject({ shutdownDelayMs: 20_000, rootKey: undefined, mail: undefined });
   expect(ingress?.tracing).toMatchObject({ sampler: { parentBased: true, ratio: 0.05 } });
   expect(dispatcher?.allowedNetworks).toEqual(['10.8.0.0/16']);

@@ -40,6 +40,15 @@
 {{- if kindIs "string" . -}}{{- quote . -}}{{- else -}}{{- toJson . | quote -}}{{- end -}}
 {{- end -}}
 
+{{/* An object as name=value pairs, joined by commas. */}}
+{{- define "sluice.pairs" -}}
+{{- $pairs := list -}}
+{{- range $name, $value := . -}}
+{{- $pairs = append $pairs (printf "%s=%s" $name (toJson $value | trimAll "\"")) -}}
+{{- end -}}
+{{- join "," $pairs -}}
+{{- end -}}
+
 {{- define "sluice.redisSecret" -}}
 {{- .Values.redis.existingSecret | default (printf "%s-redis" (include "sluice.prefix" .)) -}}
 {{- end -}}

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { AccountLimits } from '../account-limits.ts';
 import { statusFields } from '../conditions.ts';
 import { INSTANCE_COLUMN, INSTANCE_FIELD, INSTANCE_IS_IMMUTABLE, instanceField } from '../instance.ts';
 import { defineKind } from '../kind.ts';
@@ -27,10 +28,11 @@ export const AccountSpec = withTransitions(
       .describe(
         'Lifetime token allowance on the Free plan, which can be increased at any time to add more tokens. Each event consumes one token per 16 KiB (rounded up) for every integration it is distributed to. Defaults to 10000.',
       ),
+    limits: AccountLimits.optional(),
     instance: instanceField(),
   }),
   INSTANCE_IS_IMMUTABLE,
-).describe('Account ownership and plan.');
+).describe('Account ownership, plan, and limits.');
 export type AccountSpec = z.infer<typeof AccountSpec>;
 
 export const AccountStatus = z
@@ -46,7 +48,7 @@ export const Account = defineKind({
   shortNames: ['acct'],
   scope: 'Cluster',
   description:
-    'Account represents the payer for tokens consumed by one or more workspaces, and specifies their owners, plan, and included tokens. Deleting an account that is still referenced takes effect once all of its workspaces have been deleted.',
+    'Account represents the payer for tokens consumed by one or more workspaces, and specifies their owners, plan, included tokens, and limits. Deleting an account that is still referenced takes effect once all of its workspaces have been deleted.',
   spec: AccountSpec,
   status: AccountStatus,
   columns: [

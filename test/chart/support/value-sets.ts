@@ -29,7 +29,17 @@ export const VALUE_SETS: Readonly<Record<string, ValueSet>> = {
     allowedNetworks: ['10.8.0.0/16'],
     instance: 'blue',
     trustedProxies: ['10.9.0.0/16', 'fd00::/8'],
-    limits: { queueMaxBytes: 1_073_741_824_000, ingressPerAddress: 900, ingressPerKey: 500, ingressPerWorkspace: 800 },
+    limits: {
+      queueMaxBytes: 1_073_741_824_000,
+      ingressPerAddress: 900,
+      ingressPerKey: 500,
+      ingressPerWorkspace: 800,
+      accounts: {
+        free: { streams: 5, eventsPerSecond: 'unlimited' },
+        metered: { storedBytes: 1_099_511_627_776 },
+        max: { streams: 4_000 },
+      },
+    },
     workspaces: { defaultQuota: { 'count/activations.sluice.dev': '10000', 'count/packages.sluice.dev': 100 } },
     shutdownDelaySeconds: 20,
     networkPolicy: { enabled: true },

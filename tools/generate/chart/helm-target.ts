@@ -21,6 +21,7 @@ export const HELM_TARGET: Target = {
   // JSON writes large numbers in full, and quotes strings.
   value: (path, { as } = {}) => {
     if (as === 'joined') return expression(`join "," ${valueAt(path)} | quote`);
+    if (as === 'pairs') return expression(`include "sluice.pairs" ${valueAt(path)} | quote`);
     return as === 'text' ? expression(`include "sluice.text" ${valueAt(path)}`) : expression(`toJson ${valueAt(path)}`);
   },
   choose: (path, yes, no) => expression(`ternary "${yes}" "${no}" (not (empty ${valueAt(path)}))`),

@@ -267,6 +267,13 @@ export const Values = z.strictObject({
     ingressPerAddress: eventRate(50_000, 'SLUICE_INGRESS_ADDRESS_LIMIT'),
     ingressPerKey: eventRate(0, 'SLUICE_INGRESS_KEY_LIMIT'),
     ingressPerWorkspace: eventRate(0, 'SLUICE_INGRESS_WORKSPACE_LIMIT'),
+    accounts: section('Limits of accounts by name, e.g. {streams: 1000, storedBytes: 10737418240}.', {
+      free: openObject(
+        'Limits of each Account on the Free plan. Use unlimited for no limit. Limits that are left out keep the defaults of SLUICE_FREE_LIMITS.',
+      ),
+      metered: openObject('The same for the Metered plan. Defaults are those of SLUICE_METERED_LIMITS.'),
+      max: openObject('Highest limits of any Account, whatever its spec.limits says. Defaults to no ceilings.'),
+    }),
   }),
   workspaces: section('Workspaces.', {
     defaultQuota: openObject(

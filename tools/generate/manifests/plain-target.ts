@@ -22,6 +22,10 @@ export function createPlainTarget(values: Values): Target {
     value: (path, { as } = {}) => {
       const value = at(path);
       if (as === 'joined') return (value as readonly unknown[]).join(',');
+      if (as === 'pairs')
+        return Object.entries(value as object)
+          .map(pair => pair.join('='))
+          .join(',');
       return as === 'text' ? String(value) : value;
     },
     tree: at,

@@ -3,7 +3,7 @@ import type { Installation } from '../installation.ts';
 /** An expression that each rendering writes in its own way. */
 export interface Format {
   /** How a value becomes text, for fields that are strings. */
-  readonly as?: 'text' | 'joined';
+  readonly as?: 'text' | 'joined' | 'pairs';
 }
 
 /**

@@ -1,0 +1,79 @@
+import { z } from 'zod';
+import { AccountLimits, LIMIT_NAMES, type LimitName } from '../api/account-limits.ts';
+import { DEFAULT_LIMITS, type LimitPolicy, type Limits } from '../core/limits/limits.ts';
+import { nearestName } from '../core/problems/nearest-name.ts';
+
+/** Limits as they are written. Null for one that is `unlimited`. */
+type Written = Readonly<Partial<Record<LimitName, number | null>>>;
+
+const UNLIMITED = 'unlimited';
+const EXAMPLE = 'streams=1000,storedBytes=10737418240';
+
+/** Reads one pair, or returns what needs to change. */
+function readPair(pair: string, unlimited: boolean): readonly [LimitName, number | null] | string {
+  const [name = '', value = '', ...rest] = pair.split('=').map(part => part.trim());
+  if (rest.length > 0 || value === '') return `must be name=number, separated by commas, such as ${EXAMPLE}`;
+  const known = LIMIT_NAMES.find(each => each === name);
+  if (known === undefined) {
+    const meant = nearestName(name, LIMIT_NAMES);
+    const hint = meant === undefined ? `use one of ${LIMIT_NAMES.join(', ')}` : `did you mean ${meant}?`;
+    return `unknown limit ${JSON.stringify(name)}; ${hint}`;
+  }
+  if (value === UNLIMITED && unlimited) return [known, null];
+  const number = /^\d{1,16}$/.test(value) ? AccountLimits.shape[known].unwrap().safeParse(Number(value)) : undefined;
+  if (number?.success) return [known, number.data];
+  const { minValue, maxValue } = AccountLimits.shape[known].unwrap();
+  return `${known} must be a whole number between ${minValue} and ${maxValue}${unlimited ? `, or ${UNLIMITED}` : ''}, such as ${known}=1000`;
+}
+
+function limits(options: { readonly unlimited: boolean }) {
+  return z
+    .string()
+    .transform((text, context): Written => {
+      const pairs = text.split(',').filter(pair => pair.trim() !== '');
+      const read = pairs.map(pair => readPair(pair, options.unlimited));
+      const entries = read.filter(pair => typeof pair !== 'string');
+      const twice = entries.find(([name], index) => entries.findIndex(([other]) => other === name) !== index);
+      const faults = read.filter(pair => typeof pair === 'string');
+      if (twice !== undefined) faults.push(`${twice[0]} appears twice; set each limit once`);
+      for (const message of new Set(faults)) context.addIssue({ code: 'custom', message });
+      return Object.fromEntries(entries);
+    })
+    .prefault('');
+}
+
+const listed = (of: Limits) =>
+  Object.entries(of)
+    .map(([name, limit]) => `${name}=${limit}`)
+    .join(', ');
+
+/** The variables with the limits of accounts. */
+export const LIMITS_ENVIRONMENT = {
+  SLUICE_FREE_LIMITS: limits({ unlimited: true }).describe(
+    `Limits of each Account on the Free plan, as comma-separated pairs such as ${EXAMPLE}. Names and ranges are those of spec.limits in an Account, which takes precedence. Use ${UNLIMITED} for no limit. Limits that are left out keep their defaults: ${listed(DEFAULT_LIMITS.Free)}.`,
+  ),
+  SLUICE_METERED_LIMITS: limits({ unlimited: true }).describe(
+    `Limits of each Account on the Metered plan, in the same format. Limits that are left out keep their defaults: ${listed(DEFAULT_LIMITS.Metered)}.`,
+  ),
+  SLUICE_MAX_LIMITS: limits({ unlimited: false }).describe(
+    'Highest limits of any Account, in the same format. They also apply to what is set in spec.limits of an Account. Defaults to no ceilings.',
+  ),
+} as const;
+
+type Values = z.output<z.ZodObject<typeof LIMITS_ENVIRONMENT>>;
+
+function over(defaults: Limits, written: Written): Limits {
+  const all = Object.entries({ ...defaults, ...written }).filter(([, limit]) => limit !== null);
+  return Object.freeze(Object.fromEntries(all)) as Limits;
+}
+
+/** Returns the limits of the installation. */
+export function readLimits(data: Values): LimitPolicy {
+  return Object.freeze({
+    byPlan: Object.freeze({
+      Free: over(DEFAULT_LIMITS.Free, data.SLUICE_FREE_LIMITS),
+      Metered: over(DEFAULT_LIMITS.Metered, data.SLUICE_METERED_LIMITS),
+    }),
+    ceilings: over({}, data.SLUICE_MAX_LIMITS),
+  });
+}
