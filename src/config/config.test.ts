@@ -107,6 +107,14 @@ describe('configuration', () => {
     expect(problemsOf(['ingress'], { SLUICE_SMTP_ALLOW_PLAIN_TEXT: 'yes' })).toContain('SLUICE_SMTP_ALLOW_PLAIN_TEXT');
   });
 
+  test('requires the invited address only if told to', () => {
+    const required = (value: string) =>
+      readConfig(['ingress'], { SLUICE_INVITATION_REQUIRE_EMAIL: value }).requireInvitedEmail;
+    expect(readConfig(['ingress'], {}).requireInvitedEmail).toBe(false);
+    expect([required('true'), required('false')]).toEqual([true, false]);
+    expect(problemsOf(['ingress'], { SLUICE_INVITATION_REQUIRE_EMAIL: 'yes' })).toContain('must be one of true, false');
+  });
+
   test.each(['controller', 'dispatcher', 'all'])('%s does not start without a root key', role => {
     expect(problemsOf([role], {})).toContain('SLUICE_ROOT_KEY_FILE: required');
   });

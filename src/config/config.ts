@@ -56,6 +56,8 @@ export interface Config {
     readonly perKey: number;
     readonly perWorkspace: number;
   };
+  /** Whether invitations can only be answered by callers with the invited email address. */
+  readonly requireInvitedEmail: boolean;
   /** Undefined if there is no mail server. */
   readonly mail: MailConfig | undefined;
   readonly logLevel: (typeof LOG_LEVELS)[number];
@@ -137,6 +139,7 @@ export function readConfig(argv: readonly string[], env: Env): Config {
       perKey: data.SLUICE_INGRESS_KEY_LIMIT,
       perWorkspace: data.SLUICE_INGRESS_WORKSPACE_LIMIT,
     },
+    requireInvitedEmail: data.SLUICE_INVITATION_REQUIRE_EMAIL === 'true',
     mail: readMail(data),
     logLevel: data.SLUICE_LOG_LEVEL,
     queueMaxBytes: data.SLUICE_QUEUE_MAX_BYTES,

@@ -4,6 +4,7 @@ import { parseNetwork } from '../core/delivery/network.ts';
 import { parseMailbox } from '../mail/address.ts';
 import { parseSmtpUrl } from '../mail/smtp-url.ts';
 import { LOG_LEVELS } from '../telemetry/log.ts';
+import { FACADE_ENVIRONMENT } from './facade-environment.ts';
 import { LIMITS_ENVIRONMENT } from './limits-environment.ts';
 import { REDIS_ENVIRONMENT } from './redis-environment.ts';
 import { TLS_ENVIRONMENT } from './tls-environment.ts';
@@ -223,6 +224,7 @@ export const ENVIRONMENT = {
     .describe(
       'Page to link to from invitations. The token is appended to this URL as #token=<token>, a part that is never sent to servers by browsers. When omitted, the email will instead include instructions for accepting the invitation through the REST API.',
     ),
+  ...FACADE_ENVIRONMENT,
   SLUICE_LOG_LEVEL: z
     .enum(LOG_LEVELS)
     .default('info')

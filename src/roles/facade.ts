@@ -36,6 +36,7 @@ export async function startFacade(parts: Parts): Promise<Running> {
     ...countOperations(plane, metrics.did),
     readBalance: account => readBalance(redis, account),
     rootKey,
+    requireInvitedEmail: config.requireInvitedEmail,
     instance: config.instance,
     nowMs,
     log,

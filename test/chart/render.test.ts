@@ -224,6 +224,7 @@ test('values reach the pods', async () => {
     SLUICE_OIDC_AUDIENCE: 'sluice',
     SLUICE_OIDC_ALGORITHMS: 'ES256',
     SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: '30',
+    SLUICE_INVITATION_REQUIRE_EMAIL: 'true',
     SLUICE_SMTP_FROM: 'Sluice <sluice@example.com>',
     SLUICE_INVITATION_URL: 'https://app.example.com/i',
     OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318',

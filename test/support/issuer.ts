@@ -6,6 +6,8 @@ export interface Claims {
   readonly sub: string;
   readonly groups?: readonly string[];
   readonly client_id?: string;
+  readonly email?: string;
+  readonly email_verified?: boolean;
 }
 
 /** A real OIDC issuer on loopback: keys, discovery, JWKS. */

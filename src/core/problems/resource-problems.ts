@@ -7,6 +7,12 @@ export const RESOURCE_PROBLEMS = {
     title: 'The account does not have enough tokens',
     remedy: 'Increase includedTokens of the account or change its plan. To get the price, use dryRun.',
   },
+  invitation_email_mismatch: {
+    status: 403,
+    title: 'The invitation is for a different email address',
+    remedy:
+      'Sign in with the invited email address. Your access token must contain it in the claim email, and true in email_verified.',
+  },
   unknown_resource: {
     status: 404,
     title: 'The workspace does not have this object',

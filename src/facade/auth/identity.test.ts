@@ -14,6 +14,10 @@ test.each<[string, Record<string, unknown>, object]>([
   ['azp', { azp: 'q' }, { client: 'q' }],
   ['client_id before azp', { client_id: 'p', azp: 'q' }, { client: 'p' }],
   ['azp that is no text', { azp: ['q'] }, { client: undefined }],
+  ['a verified email', { email: 'Ada@example.com', email_verified: true }, { email: 'Ada@example.com' }],
+  ['an email that is not verified', { email: 'ada@example.com' }, { email: undefined }],
+  ['an email verified as text', { email: 'ada@example.com', email_verified: 'true' }, { email: undefined }],
+  ['several emails', { email: ['ada@example.com'], email_verified: true }, { email: undefined }],
   ['an empty client_id', { client_id: '', azp: 'q' }, { client: 'q' }],
 ])('reads %s', (_, more, expected) => {
   expect(readIdentity({ ...claims, ...more })).toMatchObject({ issuer: claims.iss, subject: 'ada', ...expected });

@@ -10,6 +10,8 @@ export interface Identity {
   readonly groups: readonly string[];
   /** The `client_id` claim, falling back to `azp`. Undefined if neither is present, or if they aren't strings. */
   readonly client: string | undefined;
+  /** The `email` claim. Undefined unless `email_verified` is true. */
+  readonly email?: string | undefined;
 }
 
 /**
@@ -18,7 +20,7 @@ export interface Identity {
  * @throws TypeError if `iss` or `sub` is missing, i.e. the claims were never verified
  */
 export function readIdentity(claims: Readonly<Record<string, unknown>>): Identity {
-  const { iss, sub, groups, client_id: clientId, azp } = claims;
+  const { iss, sub, groups, client_id: clientId, azp, email, email_verified: verified } = claims;
   if (!isText(iss) || !isText(sub)) throw new TypeError('claims without iss or sub');
   const named = Array.isArray(groups) && groups.every(group => typeof group === 'string');
   return Object.freeze({
@@ -26,6 +28,7 @@ export function readIdentity(claims: Readonly<Record<string, unknown>>): Identit
     subject: sub,
     groups: Object.freeze(named ? [...(groups as string[])] : []),
     client: [clientId, azp].find(isText),
+    email: isText(email) && verified === true ? email : undefined,
   });
 }
 

@@ -37,6 +37,8 @@ export interface Facade {
     account: string,
   ) => Promise<(Balance & { readonly shortages: readonly Shortage[] }) | undefined>;
   readonly rootKey: Uint8Array;
+  /** Whether invitations can only be answered by callers with the invited email address. */
+  readonly requireInvitedEmail: boolean;
   /** Name of this installation, or `''` for the default one. */
   readonly instance: string;
   /** Redis clock in milliseconds. */

@@ -24,7 +24,12 @@ export const VALUE_SETS: Readonly<Record<string, ValueSet>> = {
     ...REQUIRED,
     image: { registry: 'registry.example.com', repository: 'events/sluice', digest: `sha256:${'4b'.repeat(32)}` },
     imagePullSecrets: [{ name: 'registry' }],
-    oidc: { issuers: ['https://a.example.com', 'https://b.example.com'], audience: 'sluice', algorithms: ['ES256'] },
+    oidc: {
+      issuers: ['https://a.example.com', 'https://b.example.com'],
+      audience: 'sluice',
+      algorithms: ['ES256'],
+      requireInvitedEmail: true,
+    },
     smtp: { existingSecret: 'mail', from: 'Sluice <sluice@example.com>', invitationUrl: 'https://app.example.com/i' },
     allowedNetworks: ['10.8.0.0/16'],
     instance: 'blue',

@@ -240,6 +240,7 @@ export const Values = z.strictObject({
       .max(300)
       .default(30)
       .describe(meaningOf('SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS')),
+    requireInvitedEmail: z.boolean().default(false).describe(meaningOf('SLUICE_INVITATION_REQUIRE_EMAIL')),
   }),
   trust: section('Certificate authorities that are trusted in addition to the public ones.', {
     configMap: text(

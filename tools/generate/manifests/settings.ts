@@ -32,6 +32,7 @@ const OPTIONAL: typeof SETTINGS = {
   SLUICE_OIDC_AUDIENCE: ['oidc.audience', 'text'],
   SLUICE_OIDC_ALGORITHMS: ['oidc.algorithms', 'joined'],
   SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: ['oidc.clockToleranceSeconds', 'text'],
+  SLUICE_INVITATION_REQUIRE_EMAIL: ['oidc.requireInvitedEmail', 'text'],
   SLUICE_SMTP_FROM: ['smtp.from', 'text'],
   SLUICE_SMTP_ALLOW_PLAIN_TEXT: ['smtp.allowPlainText', 'text'],
   SLUICE_INVITATION_URL: ['smtp.invitationUrl', 'text'],

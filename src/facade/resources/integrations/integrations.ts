@@ -20,7 +20,7 @@ const Invite = z
     producerTenantPublicId: publicIdField('Workspace'),
     email: emailAddress().meta({
       description:
-        "The partner's email address, up to 254 characters long. Note that the invitation can be accepted by anyone who receives this email.",
+        "The partner's email address, up to 254 characters long. Note that the invitation can be accepted by anyone who receives this email, unless the operator has set SLUICE_INVITATION_REQUIRE_EMAIL.",
       format: 'email',
       example: 'ada@example.com',
     }),

@@ -3,11 +3,12 @@ import { FIELD_MANAGER } from '../../../api/well-known.ts';
 import { receivingWorkspaceName } from '../../../core/ids/invitation-names.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import type { Identity } from '../../auth/identity.ts';
+import { acrossTenants } from '../../objects/across-tenants.ts';
 import type { Cached } from '../../objects/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
 import { assertNotPaused } from '../../objects/paused.ts';
 import { ownFreeAccount } from './accepting-account.ts';
-import { findInvitation, integrationName, whyAnswered } from './invitation-token.ts';
+import { assertInvited, findInvitation, integrationName, whyAnswered } from './invitation-token.ts';
 
 interface Acceptance {
   /** Applied integration. May not have taken effect yet. */
@@ -92,7 +93,7 @@ async function grant(facade: Facade, token: string, workspace: string): Promise<
  *
  * @param named name of one of the caller's accounts. If undefined, we use their Free account and create it if
  *   necessary
- * @throws Refusal 403, 404 `unknown_invitation`, 409 `invitation_used`, `free_account_exists`, 410
+ * @throws Refusal 403 `forbidden`, `invitation_email_mismatch`, 404 `unknown_invitation`, 409 `invitation_used`, `free_account_exists`, 410
  *   `invitation_expired`, 503
  */
 export async function acceptInvitation(
@@ -105,7 +106,8 @@ export async function acceptInvitation(
   if (state === 'Active') return repeatAcceptance(facade, identity, integration, named);
   const why = whyAnswered(state);
   if (why !== undefined) throw new Refusal(why);
+  assertInvited(facade, identity, integration);
   const account = named ?? (await ownFreeAccount(facade, identity));
   const workspace = await makeReceiver(facade, account, integration);
-  return { integration: await grant(facade, token, workspace), workspace, account };
+  return { integration: await acrossTenants(() => grant(facade, token, workspace)), workspace, account };
 }

@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import { hashInvitationToken } from '../../../core/ids/invitation.ts';
+import { addressKey } from '../../../core/ids/invitation-names.ts';
 import type { ProblemCode } from '../../../core/problems/problems.ts';
 import type { IntegrationState } from '../../../core/routing/integration-state.ts';
 import { integrationStatus } from '../../../core/routing/integration-state.ts';
 import { Refusal } from '../../../http/refusal.ts';
+import type { Identity } from '../../auth/identity.ts';
 import type { Cached } from '../../objects/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
 import { assertNotPaused } from '../../objects/paused.ts';
@@ -43,4 +45,21 @@ export async function findInvitation(
   if (!isThere || integration.status?.invitation?.tokenHash !== hash) throw new Refusal('unknown_invitation');
   assertNotPaused(caches.get('Workspace', { name: integrationName(integration).namespace }));
   return { integration, state: integrationStatus(integration, wallMs()) };
+}
+
+/**
+ * Checks that the caller has the invited email address, if the operator requires that.
+ *
+ * @throws Refusal 403 `invitation_email_mismatch`
+ */
+export function assertInvited(
+  { requireInvitedEmail }: Pick<Facade, 'requireInvitedEmail'>,
+  identity: Pick<Identity, 'email'>,
+  { spec }: Pick<Cached<'Integration'>, 'spec'>,
+): void {
+  if (!requireInvitedEmail) return;
+  const { email } = identity;
+  const { invitedEmail } = spec;
+  const isInvited = email !== undefined && invitedEmail !== undefined && addressKey(email) === addressKey(invitedEmail);
+  if (!isInvited) throw new Refusal('invitation_email_mismatch');
 }

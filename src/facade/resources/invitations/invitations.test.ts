@@ -3,6 +3,7 @@ import type { KindName } from '../../../api/kinds/kinds.ts';
 import { hashInvitationToken } from '../../../core/ids/invitation.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import type { ObjectName } from '../../../kube/object.ts';
+import type { Route } from '../../contract/route.ts';
 import type { Cached } from '../../objects/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
 import type { Wanted } from '../../objects/resource-writer.ts';
@@ -15,7 +16,7 @@ const identity = { issuer: 'https://login.example.com', subject: 'ada', groups: 
 type Kept = Cached<KindName>;
 
 /** An API server with one open invitation, where something happens right after the integration is read for the `nth` time. */
-function openFacade(nth: number, meanwhile: Record<string, unknown>) {
+function openFacade(nth: number, meanwhile: Record<string, unknown>, requireInvitedEmail = false) {
   const invited = {
     metadata: { namespace: 'shop', name: 'int-1', uid: 'u', resourceVersion: '1' },
     spec: { invitedEmail: 'ada@example.com' },
@@ -57,6 +58,7 @@ function openFacade(nth: number, meanwhile: Record<string, unknown>) {
       waitFor: async (_kind: KindName, object: Kept) => object,
     },
     ownership: { owns: async () => false },
+    requireInvitedEmail,
   } as unknown as Facade;
   return { facade, spec: () => kept.get('Integration/int-1')?.spec as Record<string, unknown> };
 }
@@ -88,4 +90,27 @@ test('what only gets a new status meanwhile is accepted', async () => {
   const { facade, spec } = openFacade(2, {});
   const { workspace } = await acceptInvitation(facade, identity, TOKEN, 'paying');
   expect(spec()).toEqual({ invitedEmail: 'ada@example.com', workspace });
+});
+
+test.each([
+  ['ADA@Example.com', true, true],
+  ['eve@example.com', true, false],
+  [undefined, true, false],
+  [undefined, false, true],
+])('a caller with the verified address %s may answer, if it must be the invited one (%s): %s', async (...row) => {
+  const [email, required, may] = row;
+  const caller = { ...identity, email };
+  const accepting = openFacade(0, {}, required);
+  const accepted = acceptInvitation(accepting.facade, caller, TOKEN, 'paying');
+  const declining = openFacade(0, {}, required);
+  const call = { identity: caller, body: { token: TOKEN } } as unknown as Parameters<Route['handle']>[1];
+  const declined = decline?.handle(declining.facade, call);
+  if (may) {
+    await Promise.all([accepted, declined]);
+    expect([accepting.spec(), declining.spec()]).toMatchObject([{ workspace: expect.any(String) }, { declined: true }]);
+    return;
+  }
+  await expect(accepted).rejects.toMatchObject({ code: 'invitation_email_mismatch' });
+  await expect(declined).rejects.toMatchObject({ code: 'invitation_email_mismatch' });
+  for (const { spec } of [accepting, declining]) expect(spec()).toEqual({ invitedEmail: 'ada@example.com' });
 });

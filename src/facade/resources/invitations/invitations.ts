@@ -4,8 +4,9 @@ import { publicId, tenantId } from '../../../core/ids/ids.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import { publicIdField } from '../../contract/fields.ts';
 import { defineRoute } from '../../contract/route.ts';
+import { acrossTenants } from '../../objects/across-tenants.ts';
 import { acceptInvitation } from './invitation-acceptance.ts';
-import { findInvitation, InvitationToken, integrationName, whyAnswered } from './invitation-token.ts';
+import { assertInvited, findInvitation, InvitationToken, integrationName, whyAnswered } from './invitation-token.ts';
 
 const Acceptance = z
   .strictObject({
@@ -49,17 +50,24 @@ const accept = defineRoute({
   tag: 'Invitations',
   summary: 'Accept an invitation',
   description:
-    'Accepts an invitation on behalf of your account. Can be used a single time by anyone in possession of the token. This creates a receiving workspace within the account and changes the integration to Active. `accountPublicId` is optional. By default, your own Free account is used and, if necessary, created. If you already own a different Free account, you must provide its id (`free_account_exists`). When repeated by the same owner, the response will be the same. Anyone else who tries to use the token will get `invitation_used` instead, although any empty workspace and Free account created for them in the process are kept.',
+    'Accepts an invitation on behalf of your account. Can be used a single time by anyone in possession of the token, unless the operator has set SLUICE_INVITATION_REQUIRE_EMAIL. In that case, your access token must contain the invited email address (claims `email` and `email_verified`), and you get `invitation_email_mismatch` otherwise. This creates a receiving workspace within the account and changes the integration to Active. `accountPublicId` is optional. By default, your own Free account is used and, if necessary, created. If you already own a different Free account, you must provide its id (`free_account_exists`). When repeated by the same owner, the response will be the same. Anyone else who tries to use the token will get `invitation_used` instead, although any empty workspace and Free account created for them in the process are kept.',
   body: Acceptance,
   answers: { 200: { description: 'The invitation has been accepted and is in force.', schema: AcceptedInvitation } },
-  problems: ['forbidden', 'unknown_invitation', 'invitation_used', 'invitation_expired', 'free_account_exists'],
+  problems: [
+    'forbidden',
+    'invitation_email_mismatch',
+    'unknown_invitation',
+    'invitation_used',
+    'invitation_expired',
+    'free_account_exists',
+  ],
   async handle(facade, { identity, body }) {
     const { token, accountPublicId } = body;
     // Check the account first: callers who don't own it must not learn anything about the invitation.
     const named =
       accountPublicId === undefined ? undefined : (await facade.ownership.account(identity, accountPublicId)).name;
     const { integration, workspace, account } = await acceptInvitation(facade, identity, token, named);
-    await facade.writer.waitFor('Integration', integration, 'Accepted');
+    await acrossTenants(() => facade.writer.waitFor('Integration', integration, 'Accepted'));
     const { namespace, name } = integrationName(integration);
     const id = publicId('Integration', namespace, name);
     return {
@@ -86,17 +94,18 @@ const decline = defineRoute({
   tag: 'Invitations',
   summary: 'Decline an invitation',
   description:
-    'Permanently declines an invitation. This is possible for anyone in possession of the token, up until the invitation is accepted. Repeating the request results in the same response.',
+    'Permanently declines an invitation. This is possible for anyone who could accept it, up until the invitation is accepted. Repeating the request results in the same response.',
   body: Refused,
   answers: { 200: { description: 'Declined.', schema: DeclinedInvitation } },
-  problems: ['unknown_invitation', 'invitation_used', 'invitation_expired'],
-  async handle(facade, { body }) {
+  problems: ['invitation_email_mismatch', 'unknown_invitation', 'invitation_used', 'invitation_expired'],
+  async handle(facade, { identity, body }) {
     const { writer } = facade;
-    const applied = await writer.edit(async () => {
+    const attempt = async () => {
       const { integration, state } = await findInvitation(facade, body.token);
       if (state === 'Declined') return integration;
       const why = whyAnswered(state);
       if (why !== undefined) throw new Refusal(why);
+      assertInvited(facade, identity, integration);
       return writer.apply('Integration', integrationName(integration), {
         manager: FIELD_MANAGER.facadeDecline,
         before: integration,
@@ -104,8 +113,12 @@ const decline = defineRoute({
         spec: { declined: true },
         exactly: true,
       });
+    };
+    const applied = await acrossTenants(async () => {
+      const declined = await writer.edit(attempt);
+      await writer.waitFor('Integration', declined);
+      return declined;
     });
-    await writer.waitFor('Integration', applied);
     const { namespace, name } = integrationName(applied);
     return {
       status: 200,

@@ -44,6 +44,9 @@ export interface InvitationWorld {
   readonly specOf: (kind: string, name: string, namespace?: string) => Promise<Record<string, unknown>>;
   /** The workspace that receives an integration on an account, before it is accepted. */
   readonly makeReceiver: (integration: string, account: string) => Promise<void>;
+  /** One more facade, with the rights of its service account. */
+  readonly startFacade: (env: Readonly<Record<string, string>>) => Promise<Sluice>;
+  readonly mail: MailServer;
   readonly stop: () => Promise<void>;
 }
 
@@ -77,8 +80,9 @@ export async function openInvitationWorld(): Promise<InvitationWorld> {
       SLUICE_SMTP_FROM: 'sluice@example.org',
     },
   });
-  const facade = () => world.start({ role: 'facade', kubeconfig, env: { SLUICE_LOG_LEVEL: 'debug' } });
-  const facades = await Promise.all([facade(), facade(), facade()]);
+  const startFacade = (env: Readonly<Record<string, string>> = {}) =>
+    world.start({ role: 'facade', kubeconfig, env: { SLUICE_LOG_LEVEL: 'debug', ...env } });
+  const facades = await Promise.all([startFacade(), startFacade(), startFacade()]);
   const { shop = '' } = await makeTenants(world, { shop: 'ada', other: 'eve' });
   const as = (sub: string, n = 0) => world.as(facades[n] as Sluice, sub);
   const ada = await as('ada');
@@ -112,6 +116,8 @@ export async function openInvitationWorld(): Promise<InvitationWorld> {
       await apply(cluster, [{ apiVersion: API_VERSION, kind: 'Workspace', metadata: { name }, spec: { account } }]);
       await inCluster(['wait', 'workspace', name, '--for=condition=Ready', '--timeout=20s']);
     },
+    startFacade,
+    mail,
     stop: async () => {
       await world.stop();
       await mail.close();

@@ -1,0 +1,28 @@
+import type { ProblemCode } from '../../core/problems/problems.ts';
+import { Refusal } from '../../http/refusal.ts';
+
+/** Details for problems that otherwise quote the object: its managers, conditions, or the policies of its namespace. */
+const GENERIC: Readonly<Partial<Record<ProblemCode, string>>> = {
+  field_managed: 'The producer manages the Integration with another tool. Ask the producer to allow the change there.',
+  refused_by_policy: 'A policy of the cluster rejected the change to the Integration. Contact the operator.',
+  not_reconcilable:
+    'Your answer is stored, but the Integration has an error. Ask the producer to check its Ready condition.',
+  not_in_force: 'Your answer is stored, but it was not in force after 5 s. Try again.',
+};
+
+/**
+ * Runs a change of an object that belongs to the other side. The caller gets the same problem codes as for an object of
+ * their own, but nothing that the object or its namespace contains.
+ *
+ * @throws Refusal
+ */
+export async function acrossTenants<T>(change: () => Promise<T>): Promise<T> {
+  try {
+    return await change();
+  } catch (error) {
+    const detail = error instanceof Refusal ? GENERIC[error.code] : undefined;
+    if (!(error instanceof Refusal) || detail === undefined) throw error;
+    const { headers, cause } = error.facts;
+    throw new Refusal(error.code, { detail, ...(headers === undefined ? {} : { headers }), cause });
+  }
+}

@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Claims } from '../../support/issuer.ts';
+import type { Sluice } from '../../support/sluice.ts';
+import { createRestClient, type RestClient } from '../support/rest-client.ts';
+import { accept, codeOf, decline, type InvitationWorld, openInvitationWorld } from './support/invitation-world.ts';
+
+let opened: InvitationWorld;
+let strict: Sluice;
+
+beforeAll(async () => {
+  opened = await openInvitationWorld();
+  strict = await opened.startFacade({ SLUICE_INVITATION_REQUIRE_EMAIL: 'true' });
+});
+afterAll(() => opened?.stop());
+
+const as = async (claims: Claims): Promise<RestClient> =>
+  createRestClient(strict.facadeUrl, await opened.world.issuer.token(claims));
+
+test('only a caller with the invited address can answer, if the operator requires that', async () => {
+  const { name, token } = await opened.invite();
+  const { invitedEmail } = await opened.specOf('intg', name, 'shop');
+  const email = invitedEmail as string;
+  const others: Claims[] = [
+    { sub: 'grace' },
+    { sub: 'grace', email },
+    { sub: 'grace', email, email_verified: false },
+    { sub: 'grace', email: 'grace@example.com', email_verified: true },
+  ];
+  for (const claims of others) {
+    const grace = await as(claims);
+    for (const reply of [await accept(token, grace), await decline(token, grace)]) {
+      expect([reply.status, codeOf(reply)]).toEqual([403, 'invitation_email_mismatch']);
+      expect(JSON.stringify(reply.body)).not.toContain(email);
+    }
+  }
+  // Nobody has got a workspace or an account on the way.
+  expect(await opened.inCluster(['get', 'workspaces', '-o', 'name'])).not.toContain('partner-');
+  const invited = await as({ sub: 'grace', email: email.toUpperCase(), email_verified: true });
+  const accepted = await accept(token, invited);
+  expect(accepted.status, JSON.stringify(accepted.body)).toBe(200);
+  // Repeating the call changes nothing, so it does not need the address.
+  expect((await accept(token, await as({ sub: 'grace' }))).body).toEqual(accepted.body);
+});
+
+test('a refusal does not repeat what the Integration of the producer contains', async () => {
+  const { name, token } = await opened.invite();
+  const manager = '--field-manager=acme-secret-gitops';
+  const held = '{"spec":{"declined":false}}';
+  await opened.inCluster(['patch', 'intg', name, '-n', 'shop', '--type=merge', manager, '-p', held]);
+  const grace = await opened.as('grace');
+  const refused = await decline(token, grace);
+  expect([refused.status, codeOf(refused)]).toEqual([409, 'field_managed']);
+  expect(JSON.stringify(refused.body)).not.toContain('acme-secret-gitops');
+});
