@@ -8,7 +8,7 @@ TEST_ALL := $(NODE) test/support/suites/test-all.ts
 # Virtual environment of Python, for packages that are not in npm; .gitignore lists it.
 SCHEMATHESIS := .cache/schemathesis
 
-.PHONY: help packages setup check test test-api test-chaos test-model test-mutants test-repeat test-scale test-node test-outages test-gitops generate docs image run bench install-files
+.PHONY: help packages setup check test test-api test-chaos test-model test-hostile test-mutants test-repeat test-scale test-node test-outages test-gitops generate docs image run bench install-files
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ test-repeat: setup ## one test file many times, to find tests that are not stead
 
 test-scale: setup ## test 100,000 activations, 10,000 subscriptions, 500 draining streams, and neighbours: SCALE=1 (35 minutes) or less
 	@SCALE='$(or $(SCALE),1)' $(NODE) node_modules/vitest/vitest.mjs run --project scale --project large test/scale/tenant test/scale/turns test/scale/draining
+
+test-hostile: setup ## flood every route and ingress as one tenant, and print what another one notices: FLOOD_MS=3000 FLOOD=listCatalog (8 minutes)
+	@FLOOD_MS='$(FLOOD_MS)' FLOOD='$(FLOOD)' $(NODE) node_modules/vitest/vitest.mjs run --project large test/hostile
 
 test-node: packages ## start a real node with kubelet and containerd, and install and remove Sluice on it; SHORT=1 does so once (root)
 	@test/support/node-cluster/install.sh

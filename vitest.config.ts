@@ -62,8 +62,8 @@ const ALONE = [
   'test/system/delivery/exactness.test.ts',
 ];
 
-/** Files that only `make test-scale` runs. */
-const LARGE = ['test/scale/draining.test.ts'];
+/** Files that only `make test-scale` and `make test-hostile` run. */
+const LARGE = ['test/scale/draining.test.ts', 'test/hostile/hostile.test.ts'];
 
 /** The files of a worker share a process: most of them would take longer to load what they test than to test it. */
 const SHARED = { isolate: false };

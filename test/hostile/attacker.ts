@@ -1,0 +1,31 @@
+import { parentPort } from 'node:worker_threads';
+import { createClient, createTally } from './client.ts';
+import type { Answers, Attack } from './messages.ts';
+
+/** Worker thread of the hostile tenant: floods a server as each message says, and returns the answers. */
+
+async function flood({ url, requests, connections, forMs }: Attack): Promise<Answers> {
+  const client = createClient(url, connections);
+  const tally = createTally();
+  let next = 0;
+  let isOver = false;
+  const work = async () => {
+    while (!isOver) {
+      const sent = requests[next++ % requests.length];
+      if (sent === undefined) return;
+      const answer = await client.send(sent);
+      // What is still waiting when the flood ends is cut, and says nothing.
+      if (!isOver || answer !== 'none') tally.add(answer);
+    }
+  };
+  const workers = Array.from({ length: connections }, work);
+  await new Promise(resolve => setTimeout(resolve, forMs));
+  isOver = true;
+  client.close();
+  await Promise.all(workers);
+  return tally.answers;
+}
+
+parentPort?.on('message', (attack: Attack) => {
+  void flood(attack).then(answers => parentPort?.postMessage(answers));
+});

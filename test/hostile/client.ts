@@ -1,0 +1,52 @@
+import { Agent, request } from 'node:http';
+import type { Answers, FloodRequest } from './messages.ts';
+
+/** Longer than any call may wait. */
+const PATIENCE_MS = 45_000;
+
+/** Sends requests to one server over a limited number of kept connections. */
+export interface Client {
+  /** Resolves with the status and the problem code, e.g. `429 rate_limited`, or `none` if there was no answer. */
+  readonly send: (sent: FloodRequest) => Promise<string>;
+  /** Ends all connections, also those that wait for an answer. */
+  readonly close: () => void;
+}
+
+export function createClient(url: string, connections: number): Client {
+  const agent = new Agent({ keepAlive: true, maxSockets: connections });
+  const { hostname, port } = new URL(url);
+  return {
+    send: ({ method, path, headers, body }) =>
+      new Promise(resolve => {
+        const length = body === undefined ? {} : { 'content-length': `${Buffer.byteLength(body)}` };
+        const outgoing = request({ agent, hostname, port, method, path, headers: { ...headers, ...length } });
+        outgoing.setTimeout(PATIENCE_MS, () => outgoing.destroy());
+        outgoing.on('response', incoming => {
+          const isProblem = (incoming.statusCode ?? 0) >= 400;
+          let text = '';
+          incoming.on('data', (chunk: Buffer) => {
+            if (isProblem) text += chunk.toString();
+          });
+          incoming.on('close', () => resolve(`${incoming.statusCode} ${codeOf(text)}`.trim()));
+        });
+        outgoing.on('error', () => resolve('none'));
+        outgoing.end(body);
+      }),
+    close: () => agent.destroy(),
+  };
+}
+
+function codeOf(text: string): string {
+  return /"code":"(\w+)"/.exec(text)?.[1] ?? '';
+}
+
+/** Counts answers. */
+export function createTally() {
+  const answers: Record<string, number> = {};
+  return {
+    add: (answer: string) => {
+      answers[answer] = (answers[answer] ?? 0) + 1;
+    },
+    answers: answers as Answers,
+  };
+}

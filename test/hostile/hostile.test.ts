@@ -1,0 +1,208 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Worker } from 'node:worker_threads';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { publicId, tenantId } from '../../src/core/ids/ids.ts';
+import type { OpenApiDocument } from '../../src/facade/openapi.ts';
+import { median } from '../bench/report/statistics.ts';
+import type { Sluice } from '../support/sluice.ts';
+import { makeSpecimens } from '../system/rest/contract/specimens.ts';
+import { type FacadeWorld, openFacadeWorld, ownedTenant } from '../system/rest/support/facade-world.ts';
+import { createRestClient } from '../system/support/rest-client.ts';
+import {
+  activation,
+  apply,
+  ingressKey,
+  integration,
+  stream,
+  subscription,
+  tenant,
+  waitForAll,
+} from '../system/support/world.ts';
+import { type Attacker, type Flood, routeFloods, specialFloods } from './floods.ts';
+import type { Answers, Attack, NeighbourFigures, NeighbourSettings } from './messages.ts';
+
+/**
+ * One tenant floods each route of the facade, ingress, and what costs more than it looks, one after the other. Another
+ * tenant must not notice: `make test-hostile` prints its latencies beside each flood, against those right before.
+ */
+
+const FLOOD_MS = Number(process.env['FLOOD_MS'] || 3_000);
+const NAMES = process.env['FLOOD']?.split(',') ?? [];
+/** Streams with payload schemas of 128 KiB, on one page of a list. */
+const LARGE_STREAMS = 50;
+const LIMITS = {
+  SLUICE_TRUSTED_PROXIES: '127.0.0.0/8',
+  SLUICE_INGRESS_ADDRESS_LIMIT: '2000',
+  SLUICE_INGRESS_KEY_LIMIT: '200',
+};
+const QUEUE = 'orders';
+const GROUP_KEY = 'customer-42';
+
+/** Figures right before a flood and beside it. */
+interface Pair {
+  readonly flood: Flood;
+  readonly answers: Answers;
+  readonly quiet: NeighbourFigures;
+  readonly beside: NeighbourFigures;
+}
+
+let world: FacadeWorld;
+let neighbour: Worker;
+let attacking: Worker;
+let hanging: Server;
+const pairs: Pair[] = [];
+
+const spawn = (name: string) => new Worker(new URL(`./${name}.ts`, import.meta.url));
+
+/** Posts a message to a worker, and returns its answer. */
+function ask<T>(worker: Worker, message: unknown): Promise<T> {
+  return new Promise((resolve, reject) => {
+    worker.once('message', resolve);
+    worker.once('error', reject);
+    worker.postMessage(message);
+  });
+}
+
+const firstMessage = <T>(worker: Worker): Promise<T> => new Promise(resolve => worker.once('message', resolve));
+
+/** Starts the neighbour's workspaces. It publishes to a stream that is delivered to its own endpoint. */
+async function startNeighbour(roles: { readonly facade: Sluice; readonly ingress: Sluice }): Promise<void> {
+  neighbour = spawn('neighbour');
+  const url = `http://127.0.0.1:${await firstMessage<number>(neighbour)}/`;
+  const { cluster } = world.installation;
+  const key = 'the-ingress-key-of-the-neighbour';
+  await apply(cluster, [
+    ...ownedTenant(world.issuer, 'shop', 'ada'),
+    ...tenant('anna'),
+    stream('shop', QUEUE),
+    ingressKey('shop', key),
+    integration('shop', 'anna'),
+    subscription('anna', 'shop', QUEUE, { url }),
+    activation('shop', 'anna', GROUP_KEY),
+  ]);
+  await waitForAll(cluster, 'activation', 'shop', 'Effective');
+  await waitForAll(cluster, 'subscription', 'anna', 'Live');
+  const settings: NeighbourSettings = {
+    facadeUrl: roles.facade.facadeUrl,
+    ingressUrl: roles.ingress.ingressUrl,
+    eventsPath: `/events/${tenantId('shop')}/${QUEUE}`,
+    ingressKey: key,
+    groupKey: GROUP_KEY,
+    token: await world.issuer.token({ sub: 'ada' }),
+    tenant: tenantId('shop'),
+    stream: QUEUE,
+  };
+  neighbour.postMessage(settings);
+}
+
+/** Makes the attacker's objects: one of everything, large streams, and an endpoint that never answers. */
+async function makeAttacker(both: Sluice): Promise<Attacker> {
+  const specimens = await makeSpecimens(world, both, 'evil');
+  const { producer, partner } = specimens;
+  const { cluster } = world.installation;
+  hanging = createServer(() => {}).listen(0, '127.0.0.1');
+  await new Promise(resolve => hanging.once('listening', resolve));
+  const url = `http://127.0.0.1:${(hanging.address() as AddressInfo).port}/`;
+  await apply(cluster, [
+    stream(producer, 'hanging'),
+    subscription(partner, producer, 'hanging', { url }),
+    activation(producer, partner, GROUP_KEY),
+  ]);
+  const token = (sub: string) => world.issuer.token({ sub, groups: ['evil'] });
+  const client = createRestClient(both.facadeUrl, await token('maker'));
+  const payloadSchema = '"'.repeat(128 * 1_024);
+  for (let n = 0; n < LARGE_STREAMS; n++) {
+    const body = { producerTenantPublicId: specimens.ids['ten_'], name: `large-${n}`, isPublic: true, payloadSchema };
+    expect((await client.put('/waas/streams', body)).status).toBe(200);
+  }
+  let callers = 0;
+  return {
+    ...specimens,
+    ids: { ...specimens.ids, int_: publicId('Integration', producer, partner) },
+    ingressKey: 'the-ingress-key-of-evil',
+    queue: 'hanging',
+    groupKey: GROUP_KEY,
+    token: () => token(`mallory-${callers++}`),
+  };
+}
+
+beforeAll(async () => {
+  world = await openFacadeWorld();
+  await world.start({ role: 'controller' });
+  const [facade, ingress] = await Promise.all([
+    world.start({ role: 'facade', env: LIMITS }),
+    world.start({ role: 'ingress', env: LIMITS }),
+    world.start({ role: 'dispatcher' }),
+  ]);
+  await startNeighbour({ facade, ingress });
+  attacking = spawn('attacker');
+  const attacker = await makeAttacker({ ...facade, ingressUrl: ingress.ingressUrl });
+  const document = (await (await fetch(`${facade.facadeUrl}/openapi.json`)).json()) as OpenApiDocument;
+  const floods = [...(await specialFloods(attacker)), ...(await routeFloods(document, attacker))];
+  await ask<NeighbourFigures>(neighbour, FLOOD_MS);
+  for (const flood of floods) {
+    if (NAMES.length > 0 && !NAMES.includes(flood.name)) continue;
+    const quiet = await ask<NeighbourFigures>(neighbour, FLOOD_MS);
+    const { requests, connections } = flood;
+    const url = flood.role === 'facade' ? facade.facadeUrl : ingress.ingressUrl;
+    const attack: Attack = { url, requests, connections, forMs: FLOOD_MS };
+    const [answers, beside] = await Promise.all([
+      ask<Answers>(attacking, attack),
+      ask<NeighbourFigures>(neighbour, FLOOD_MS),
+    ]);
+    const pair = { flood, answers, quiet, beside };
+    pairs.push(pair);
+    console.log(describePair(pair));
+  }
+  console.log(summary());
+}, 1_800_000);
+
+afterAll(async () => {
+  await Promise.all([neighbour?.terminate(), attacking?.terminate()]);
+  hanging?.closeAllConnections();
+  hanging?.close();
+  await world?.stop();
+});
+
+const ms = (value: number) => value.toFixed(1);
+
+function describePair({ flood, answers, quiet, beside }: Pair): string {
+  const sent = Object.values(answers).reduce((sum, each) => sum + each, 0);
+  const figures = (['reads', 'changes', 'deliveries'] as const).map(
+    name => `${name} p99 ${ms(quiet[name].p99)} -> ${ms(beside[name].p99)} ms`,
+  );
+  return `${flood.name} (${sent} answers: ${JSON.stringify(answers)}): ${figures.join(', ')}`;
+}
+
+/** Medians over all floods of the neighbour's p99 beside a flood, against the one right before. */
+function summary(): string {
+  const of = (name: 'reads' | 'changes' | 'deliveries') =>
+    `${name} ${median(pairs.map(({ quiet, beside }) => beside[name].p99 / quiet[name].p99)).toFixed(2)}`;
+  return `p99 beside a flood against right before, median of ${pairs.length} pairs: ${of('reads')}, ${of('changes')}, ${of('deliveries')}`;
+}
+
+/** Answers of the neighbour that are not those of a call that worked. */
+const failuresOf = ({ reads, changes, deliveries }: NeighbourFigures) =>
+  [reads, changes, deliveries]
+    .flatMap(({ answers }) => Object.keys(answers))
+    .filter(answer => !/^20[02]$/.test(answer));
+
+test('the neighbour is never refused, and gets all of its events', () => {
+  const noticed = pairs.flatMap(({ flood, beside }) => {
+    const failures = failuresOf(beside);
+    const missing = beside.missing > 0 ? [`${beside.missing} events missing`] : [];
+    return failures.length + missing.length === 0 ? [] : [`${flood.name}: ${[...failures, ...missing].join(', ')}`];
+  });
+  expect(pairs.length).toBeGreaterThan(0);
+  expect(noticed).toEqual([]);
+});
+
+test('a flood is answered with its limit, and never with a failure of the server', () => {
+  const wrong = pairs.flatMap(({ flood, answers }) => {
+    const failures = Object.keys(answers).filter(answer => answer.startsWith('5'));
+    const unlimited = flood.limit === undefined || flood.limit in answers ? [] : [`no ${flood.limit}`];
+    return [...failures, ...unlimited].map(each => `${flood.name}: ${each}`);
+  });
+  expect(wrong).toEqual([]);
+});
