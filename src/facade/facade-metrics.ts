@@ -44,7 +44,7 @@ export function createFacadeMetrics(registry: Registry): FacadeMetrics {
   });
   const limited = new Counter({
     name: 'sluice_facade_limited_total',
-    help: 'Number of requests rejected because all points were used up, by limit: address (of the client), caller, or account.',
+    help: 'Number of requests rejected because of a rate limit, by limit: address (of the client), caller, and account if its points were used up, or concurrency if the address had too many requests in progress.',
     labelNames: ['limit'] as const,
     registers,
   });

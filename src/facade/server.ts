@@ -27,6 +27,8 @@ export interface FacadeLimits extends HttpLimits {
   readonly accountPointsPerMinute: number;
   /** Points per minute that an address can use on this replica. Each call costs 1 point. */
   readonly addressPointsPerMinute: number;
+  /** Number of calls of an address that can be in progress at the same time on this replica. */
+  readonly addressCalls: number;
   /** Event loop delay in milliseconds above which calls are answered with 503. */
   readonly eventLoopDelayMs: number;
 }
@@ -41,6 +43,7 @@ const FACADE_LIMITS: FacadeLimits = {
   pointsPerMinute: 6_000,
   accountPointsPerMinute: 30_000,
   addressPointsPerMinute: 60_000,
+  addressCalls: 256,
   eventLoopDelayMs: 1_000,
 };
 
@@ -77,6 +80,7 @@ export function createFacadeServer(options: {
       perAddress: limits.addressPointsPerMinute,
       perCaller: limits.pointsPerMinute,
       perAccount: limits.accountPointsPerMinute,
+      inProgress: limits.addressCalls,
     },
     onRefused: metrics.limited,
   };

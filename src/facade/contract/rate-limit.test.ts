@@ -1,4 +1,5 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { connect } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import {
   ACCOUNT,
   CATALOG,
@@ -156,5 +157,39 @@ describe('with trusted proxies', () => {
     facade = await facades.start({ eventLoopDelayMs: 0, addressPointsPerMinute: 1 }, undefined, []);
     expect(problemOf(await bare(`GET ${CATALOG}`, '203.0.113.9'))).toBe('401 missing_token');
     expect(problemOf(await bare(`GET ${CATALOG}`, '203.0.113.10'))).toBe('429 rate_limited');
+  });
+
+  test('an address with too many calls in progress is refused until one of them ends, and others are not', async () => {
+    const started: (() => void)[] = [];
+    const hold = () => new Promise<void>(resolve => started.push(resolve));
+    facade = await facades.start({ eventLoopDelayMs: 0, addressCalls: 2 }, hold, ['127.0.0.1']);
+    const held = [1, 2].map(() => call(`GET ${CATALOG}`, [from('203.0.113.9')]));
+    await vi.waitFor(() => expect(started).toHaveLength(2));
+    const refused = await bare(`GET ${CATALOG}`, '203.0.113.9');
+    expect(problemOf(refused)).toBe('429 rate_limited');
+    expect(refused.headers['retry-after']).toBe('1');
+    expect(refused.body).toContain('2 calls from your address are in progress, which is the limit.');
+    expect(await facade.registry.metrics()).toContain('sluice_facade_limited_total{limit="concurrency"} 1');
+    expect(problemOf(await bare(`GET ${CATALOG}`, '203.0.113.10'))).toBe('401 missing_token');
+    started[0]?.();
+    await Promise.race(held);
+    await vi.waitFor(async () =>
+      expect(problemOf(await bare(`GET ${CATALOG}`, '203.0.113.9'))).toBe('401 missing_token'),
+    );
+    started[1]?.();
+    await Promise.all(held);
+  });
+
+  test('a call whose client has gone no longer counts', async () => {
+    const started: (() => void)[] = [];
+    const hold = () => new Promise<void>(resolve => started.push(resolve));
+    facade = await facades.start({ eventLoopDelayMs: 0, addressCalls: 1 }, hold, ['127.0.0.1']);
+    const socket = connect(facade.port, '127.0.0.1');
+    socket.write(await facades.request(`GET ${CATALOG}`, [from('203.0.113.9')]));
+    await vi.waitFor(() => expect(started).toHaveLength(1));
+    expect(problemOf(await bare('GET /nothing', '203.0.113.9'))).toBe('429 rate_limited');
+    socket.destroy();
+    await vi.waitFor(async () => expect(problemOf(await bare('GET /nothing', '203.0.113.9'))).toBe('404 not_found'));
+    started[0]?.();
   });
 });

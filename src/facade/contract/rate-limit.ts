@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ClientAddress } from '../../http/client-address.ts';
 import { detailOfLimit, limitItem, policyItem, type Quota } from '../../http/rate-limit-fields.ts';
 import { Refusal } from '../../http/refusal.ts';
+import { createOccupancy } from '../../time/occupancy.ts';
 import { createTokenBuckets } from '../../time/token-buckets.ts';
 import { callerKey, identityOf } from '../auth/identity.ts';
 import type { CallCost } from './route.ts';
@@ -11,7 +12,7 @@ const WINDOW_SECONDS = 60;
 const ENTRIES = 10_000;
 
 /** Limits of the facade. Refused calls are counted by limit. */
-export const CALL_LIMITS = ['address', 'caller', 'account'] as const;
+export const CALL_LIMITS = ['address', 'caller', 'account', 'concurrency'] as const;
 export type CallLimit = (typeof CALL_LIMITS)[number];
 
 declare module 'fastify' {
@@ -28,6 +29,8 @@ export interface PointLimits {
   readonly perCaller: number;
   /** Shared by all callers of an account, whichever of its workspaces they call. */
   readonly perAccount: number;
+  /** Number of calls of an address that are in progress at the same time. Not points: a call takes one until it ends. */
+  readonly inProgress: number;
 }
 
 export interface RateLimit {
@@ -41,14 +44,27 @@ export interface RateLimit {
 }
 
 /**
- * Limits the calls of each address, whatever their path. Must be called before anything else, so that these calls are
- * refused before their token is checked. Answers have the same fields as those of `registerRateLimit`, which begin with
+ * Limits the calls of each address, whatever their path: how many it makes, and how many are in progress at the same
+ * time. Must be called before anything else, so that these calls are refused before their token is checked. Answers have the same fields as those of `registerRateLimit`, which begin with
  * `"address"`.
  */
 export function registerAddressLimit(app: FastifyInstance, options: Options & { addressOf: ClientAddress }): void {
   const { addressOf, limits, onRefused } = options;
   const charge = createCharge('address', limits.perAddress, onRefused);
-  app.addHook('onRequest', async (request, reply) => charge(reply, addressOf(request.raw), 1));
+  const calls = createOccupancy(limits.inProgress);
+  app.addHook('onRequest', async (request, reply) => {
+    const address = addressOf(request.raw);
+    charge(reply, address, 1);
+    if (!calls.enter(address)) throw refuseConcurrency(limits.inProgress, onRefused);
+    reply.raw.once('close', () => calls.leave(address));
+  });
+}
+
+/** Calls are processed in the order of arrival, so those of others wait for all that an address sent before. */
+function refuseConcurrency(most: number, onRefused: Options['onRefused']): Refusal {
+  onRefused('concurrency');
+  const detail = `${most} calls from your address are in progress, which is the limit. Wait until some of them have been answered.`;
+  return new Refusal('rate_limited', { detail, headers: { 'retry-after': '1' } });
 }
 
 /**

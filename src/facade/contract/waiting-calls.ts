@@ -1,4 +1,5 @@
 import { Refusal } from '../../http/refusal.ts';
+import { createOccupancy } from '../../time/occupancy.ts';
 
 /** Maximum number of calls of a caller that wait for events at the same time, on one replica. */
 export const MOST_WAITING = 16;
@@ -16,28 +17,19 @@ export interface WaitingCalls {
   readonly run: <T>(caller: string, wait: () => Promise<T>) => Promise<T>;
 }
 
-/** Creates the limit. Only callers with waiting calls are kept in memory. `most` defaults to 16. */
+/** Creates the limit. `most` defaults to 16. */
 export function createWaitingCalls(most = MOST_WAITING): WaitingCalls {
-  const waiting = new Map<string, number>();
-
-  function leave(caller: string): void {
-    const left = (waiting.get(caller) ?? 0) - 1;
-    if (left > 0) waiting.set(caller, left);
-    else waiting.delete(caller);
-  }
-
+  const waiting = createOccupancy(most);
   return {
     async run(caller, wait) {
-      const used = waiting.get(caller) ?? 0;
-      if (used >= most) {
-        const detail = `You have ${used} calls that wait for events, and the limit is ${most}. Wait until one of them has been answered, or leave out the time to wait.`;
+      if (!waiting.enter(caller)) {
+        const detail = `You have ${most} calls that wait for events, and the limit is ${most}. Wait until one of them has been answered, or leave out the time to wait.`;
         throw new Refusal('rate_limited', { detail, headers: { 'retry-after': `${RETRY_AFTER_SECONDS}` } });
       }
-      waiting.set(caller, used + 1);
       try {
         return await wait();
       } finally {
-        leave(caller);
+        waiting.leave(caller);
       }
     },
   };

@@ -1,0 +1,15 @@
+import { expect, test } from 'vitest';
+import { createOccupancy } from './occupancy.ts';
+
+test('each key has its own places', () => {
+  const { enter } = createOccupancy(2);
+  expect([enter('a'), enter('a'), enter('a'), enter('b')]).toEqual([true, true, false, true]);
+});
+
+test('a place that was returned can be taken again, and a refusal takes none', () => {
+  const { enter, leave } = createOccupancy(1);
+  enter('a');
+  expect(enter('a')).toBe(false);
+  leave('a');
+  expect([enter('a'), enter('a')]).toEqual([true, false]);
+});
