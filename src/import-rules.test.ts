@@ -120,7 +120,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
   'facade/objects': {
     rooms: `
-      api api/kinds core/ids core/problems core/events core/routing time telemetry http kube plane accounts
+      api api/kinds core/ids core/delivery core/problems core/events core/routing time telemetry http kube plane accounts
       record facade/auth
     `,
   },

@@ -168,6 +168,8 @@ export const CONDITION_MEANING = {
         "False: The endpoint resolves to a network that isn't allowed, or a Secret contains a value that cannot be used in a header. Events remain in the inbox.",
       WaitingForSecret:
         'False: A Secret or key referenced by a header could not be found. Events remain in the inbox until the Secret is created, after which delivery will resume.',
+      HeaderNotReadable:
+        'False: The sealed value of a header could not be decrypted, because it was written for a different Subscription or header, or with a root key that the controller does not have. Events remain in the inbox until the value is set again.',
       InsufficientTokens: "False: Routing is paused due to insufficient tokens in the producer's account.",
       IntegrationClosed: 'False: The integration has expired, or it was declined or revoked.',
       NotAdmitted: 'False: The Subscription has not been admitted. See the Ready condition for more information.',

@@ -44,7 +44,17 @@ export const EndpointHeader = withRule(
       .string()
       .max(1024)
       .regex(/^[\t -~]*$/)
-      .describe('Plain text value, limited to 1,024 visible ASCII characters and spaces.')
+      .describe(
+        'Plain text value, limited to 1,024 visible ASCII characters and spaces. Visible to anyone who can read the Subscription.',
+      )
+      .optional(),
+    valueSealed: z
+      .string()
+      .max(2048)
+      .regex(/^s1\.[A-Za-z0-9_-]+$/)
+      .describe(
+        'Encrypted value, written by the REST API. Can only be used with the Subscription and header it was encrypted for. If it cannot be decrypted, events are kept and Live is False with reason HeaderNotReadable.',
+      )
       .optional(),
     valueFrom: z
       .object({ secretKeyRef: SecretKeyRef })
@@ -54,9 +64,10 @@ export const EndpointHeader = withRule(
       .optional(),
   }),
   {
-    rule: 'has(self.value) != has(self.valueFrom)',
-    message: 'must have exactly one of value and valueFrom',
-    holds: header => (header.value === undefined) !== (header.valueFrom === undefined),
+    rule: '[has(self.value), has(self.valueSealed), has(self.valueFrom)].exists_one(given, given)',
+    message: 'must have exactly one of value, valueSealed, and valueFrom',
+    holds: ({ value, valueSealed, valueFrom }) =>
+      [value, valueSealed, valueFrom].filter(given => given !== undefined).length === 1,
   },
 ).describe('Header to include with every delivery.');
 export type EndpointHeader = z.infer<typeof EndpointHeader>;

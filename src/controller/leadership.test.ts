@@ -118,7 +118,7 @@ function createLeader(names = ['acme']) {
   const tenants = createTenants({
     control,
     nowMs: () => 0,
-    compile: { queueMaxBytes: 1, judgeEndpoint: () => 'ok', sealEndpoint: () => 'sealed' },
+    compile: { queueMaxBytes: 1, judgeEndpoint: () => 'ok', sealEndpoint: () => 'sealed', openHeader: () => '' },
     fence: terms.fence,
     explain: error => error,
     prepare: async () => {},

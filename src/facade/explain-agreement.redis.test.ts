@@ -76,7 +76,13 @@ async function bringIntoForce(
         .filter(({ metadata }) => metadata.finalizers?.includes(FINALIZER))
         .map(snapshotOfSubscription),
     },
-    { nowMs: START_MS - 500_000, queueMaxBytes: 1_000_000, judgeEndpoint: () => 'ok', sealEndpoint: () => 'sealed' },
+    {
+      nowMs: START_MS - 500_000,
+      queueMaxBytes: 1_000_000,
+      judgeEndpoint: () => 'ok',
+      sealEndpoint: () => 'sealed',
+      openHeader: () => '',
+    },
   );
   await control.setAccount(1, account, plan, given.plan === 'Free' ? 1_000 : 0);
   const stored = await control.readTenant(tenant, 1);

@@ -4,6 +4,7 @@ import { createController } from '../controller/controller.ts';
 import type { ControllerOptions } from '../controller/controller-options.ts';
 import { registerRuntimeMetrics } from '../controller/state-metrics.ts';
 import { sealEndpoint } from '../core/delivery/endpoint-config.ts';
+import { createHeaderSeals } from '../core/delivery/header-seal.ts';
 import { createNetworkPolicy, judgeEndpoint } from '../core/delivery/network.ts';
 import { rootKeyFingerprint } from '../core/delivery/root-key-fingerprint.ts';
 import { deriveSealKeys } from '../core/delivery/seal.ts';
@@ -63,6 +64,7 @@ export function startController(parts: Parts): Running {
       queueMaxBytes: config.queueMaxBytes,
       judgeEndpoint: url => judgeEndpoint(url, policy),
       sealEndpoint: (subscription, endpoint) => sealEndpoint(sealKeys, subscription, endpoint),
+      openHeader: createHeaderSeals(sealKeys).open,
     },
     secretsRole: config.secretsRole,
     instance: config.instance,

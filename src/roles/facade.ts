@@ -1,7 +1,9 @@
 import { readBalance } from '../accounts/balance.ts';
 import type { OidcConfig } from '../config/config.ts';
 import { VERSION } from '../config/version.ts';
+import { createHeaderSeals } from '../core/delivery/header-seal.ts';
 import { rootKeyFingerprint } from '../core/delivery/root-key-fingerprint.ts';
+import { deriveSealKeys } from '../core/delivery/seal.ts';
 import { countOperations } from '../facade/counted-operations.ts';
 import { createFacadeMetrics } from '../facade/facade-metrics.ts';
 import { createFacade } from '../facade/objects/facade.ts';
@@ -37,6 +39,7 @@ export async function startFacade(parts: Parts): Promise<Running> {
     readBalance: account => readBalance(redis, account),
     rootKey,
     requireInvitedEmail: config.requireInvitedEmail,
+    headerSeals: createHeaderSeals(deriveSealKeys(rootKey)),
     instance: config.instance,
     nowMs,
     log,

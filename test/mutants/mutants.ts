@@ -299,6 +299,7 @@ export const MUTANTS: readonly Mutant[] = [
     ['a block of a stream covers nothing', 'target.name === stream :', 'false :'],
   ]),
   ...mutantsOf(COMPILE, [
+    ['a header without a value is left out', "    if ('fault' in field) return {", '    if (false) return {'],
     ['one SkipToNow is enough', 'blocks.every(({ spec })', 'blocks.some(({ spec })'],
     ['a declined integration is granted', ' && spec.declined !== true', ''],
     ['a revoked integration is granted', ' && spec.revoked !== true', ''],

@@ -29,7 +29,7 @@ async function startWorld(redis: RedisClient) {
   const tenants = createTenants({
     control,
     nowMs: Date.now,
-    compile: { queueMaxBytes: 1e9, judgeEndpoint: () => 'ok', sealEndpoint: () => 'sealed' },
+    compile: { queueMaxBytes: 1e9, judgeEndpoint: () => 'ok', sealEndpoint: () => 'sealed', openHeader: () => '' },
     fence: () => 1,
     explain: error => error,
     prepare: async () => {},

@@ -68,7 +68,7 @@ function start() {
   const tenants = createTenants({
     control,
     nowMs: () => 1_000,
-    compile: { queueMaxBytes: 1, judgeEndpoint: () => 'ok', sealEndpoint: () => 'sealed' },
+    compile: { queueMaxBytes: 1, judgeEndpoint: () => 'ok', sealEndpoint: () => 'sealed', openHeader: () => '' },
     fence: () => 1,
     explain: error => error,
     prepare: async () => {},

@@ -1,5 +1,10 @@
-/** Why a header from a Secret doesn't have a value. */
-type HeaderFault = 'secret_missing' | 'key_missing' | 'secret_unread' | 'header_value_refused';
+/** Why a header from a Secret, or with a sealed value, doesn't have a value. */
+export type HeaderFault =
+  | 'secret_missing'
+  | 'key_missing'
+  | 'secret_unread'
+  | 'header_value_refused'
+  | 'seal_not_opened';
 
 /** Result for a header without a value. */
 export type HeaderField = { readonly value: string } | { readonly fault: HeaderFault };

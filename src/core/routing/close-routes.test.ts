@@ -41,8 +41,13 @@ const snapshot = {
 const block = (kind: string, name: string, onUnblock = 'Continue') =>
   ({ ...meta(`no-${name}`), spec: { integration: 'globex', target: { kind, name }, onUnblock } }) as BlockSnapshot;
 const compile = (objects: TenantSnapshot) =>
-  compileRoutes(objects, { nowMs: NOW, queueMaxBytes: 1, judgeEndpoint: () => 'ok', sealEndpoint: () => 'sealed' })
-    .routes;
+  compileRoutes(objects, {
+    nowMs: NOW,
+    queueMaxBytes: 1,
+    judgeEndpoint: () => 'ok',
+    sealEndpoint: () => 'sealed',
+    openHeader: () => '',
+  }).routes;
 const stored = compile(snapshot);
 
 function close(changes: Partial<TenantSnapshot>, from = stored) {

@@ -62,6 +62,7 @@ const options: CompileOptions = {
   queueMaxBytes: 10,
   judgeEndpoint: url => (url.includes('refused') ? 'refused_by_policy' : 'ok'),
   sealEndpoint: (subscription, { url }) => `sealed ${subscription} ${url}`,
+  openHeader: (subscription, header, sealed) => (sealed === `s1.${subscription}-${header}` ? 'opened' : undefined),
 };
 
 const HEADERS = [
@@ -344,6 +345,49 @@ describe('headers from Secrets', () => {
     const unread = snapshot.subscriptions.map(({ headerFields: _unread, ...rest }) => rest);
     const { verdicts } = compileRoutes({ ...snapshot, subscriptions: unread }, options);
     expect([...verdicts.values()][0]).toMatchObject({ live: 'WaitingForSecret', detail: 'secret_missing' });
+  });
+});
+
+describe('sealed headers', () => {
+  const world = snapshotOf({
+    streams: { orders: {} },
+    integrations: { shop: { workspace: 'partner' } },
+    subscriptions: { 'shop-orders': { integration: 'shop', stream: 'orders' } },
+  });
+  const withSealed = (valueSealed: string): TenantSnapshot => ({
+    ...world,
+    subscriptions: world.subscriptions.map(each => ({
+      ...each,
+      spec: {
+        ...each.spec,
+        endpoint: { url: 'https://partner.example/hook', headers: [{ name: 'x-a', valueSealed }] },
+      },
+    })),
+  });
+  const mine = `s1.${publicId('Subscription', 'partner', 'shop-orders')}-x-a`;
+
+  test('are opened once for their subscription and header', () => {
+    const made = createRoutesMade();
+    let opened = 0;
+    const openHeader: CompileOptions['openHeader'] = (...asked) => {
+      opened++;
+      return options.openHeader(...asked);
+    };
+    const sealed: EndpointConfig['headers'][] = [];
+    const sealEndpoint: CompileOptions['sealEndpoint'] = (_subscription, { headers }) => `${sealed.push(headers)}`;
+    const snapshot = withSealed(mine);
+    for (let n = 0; n < 3; n++) compileRoutes(snapshot, { ...options, made, openHeader, sealEndpoint });
+    expect(sealed).toEqual([{ 'x-a': 'opened' }]);
+    expect(opened).toBe(1);
+  });
+
+  test('that do not open hold the claims, and say which header', () => {
+    const { verdicts, routes } = compileRoutes(withSealed('s1.foreign'), options);
+    expect([...verdicts.values()]).toEqual([
+      { ready: 'Admitted', live: 'HeaderNotReadable', detail: 'seal_not_opened', about: 'header x-a' },
+    ]);
+    const [route] = Object.values(routes.integrations).flatMap(({ subscriptions }) => Object.values(subscriptions));
+    expect(route).toMatchObject({ route: 'open', send: 'held', endpoint: '' });
   });
 });
 

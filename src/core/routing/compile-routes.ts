@@ -1,11 +1,14 @@
 import { chooseHeaders } from '../../api/context-headers.ts';
 import { parseDurationMs } from '../../api/durations.ts';
-import { ENDPOINT_DEFAULTS, type Endpoint, headersWithSecret } from '../../api/endpoint.ts';
+import { ENDPOINT_DEFAULTS, type Endpoint } from '../../api/endpoint.ts';
 import type { EndpointConfig } from '../delivery/endpoint-config.ts';
 import { isEnabledSince } from '../delivery/endpoint-health.ts';
-import type { HeaderField } from '../delivery/header-field.ts';
+import type { HeaderFault } from '../delivery/header-field.ts';
+import type { HeaderSeals } from '../delivery/header-seal.ts';
 import { generationOf, publicId, tenantId } from '../ids/ids.ts';
 import { coverage } from './coverage.ts';
+import { headersOf, headerValues, type ResolvedHeader } from './endpoint-headers.ts';
+import { ingressKeysOf } from './ingress-keys.ts';
 import { integrationState, routeState } from './integration-state.ts';
 import type { IntegrationRoute, QueueRoute, SubscriptionRoute, TenantRoutes } from './routes.ts';
 import { createRoutesMade, type RoutesMade } from './routes-made.ts';
@@ -20,6 +23,13 @@ import type {
 /** Maximum concurrent attempts for one endpoint. */
 export const IN_FLIGHT_CAP = 64;
 
+/** Verdicts whose endpoint must not, or can't, be called. */
+const HAS_NO_ENDPOINT: ReadonlySet<SubscriptionVerdict['live']> = new Set([
+  'EndpointRefused',
+  'WaitingForSecret',
+  'HeaderNotReadable',
+]);
+
 export interface CompileOptions {
   readonly nowMs: number;
   /** Byte quota of a queue. */
@@ -27,6 +37,8 @@ export interface CompileOptions {
   /** Returns `ok`, or a reason code if the endpoint must not be called. */
   readonly judgeEndpoint: (url: string) => string;
   readonly sealEndpoint: (subscription: string, config: EndpointConfig) => string;
+  /** Decrypts the sealed value of a header. Returns undefined if that's not possible. */
+  readonly openHeader: HeaderSeals['open'];
   /** Results of earlier calls that can be reused. If absent, everything is computed. */
   readonly made?: RoutesMade;
 }
@@ -47,6 +59,7 @@ export interface SubscriptionVerdict {
     | 'EndpointDisabled'
     | 'EndpointRefused'
     | 'WaitingForSecret'
+    | 'HeaderNotReadable'
     | 'InsufficientTokens'
     | 'IntegrationClosed'
     | 'NotAdmitted';
@@ -104,7 +117,8 @@ export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions)
     }));
     const blocks = coveringBlocks(to, from);
     for (const block of blocks) paused.set(block.uid, (paused.get(block.uid) ?? 0) + 1);
-    const verdict = judge(subscription, blocks.length > 0, made, options);
+    const headers = headersOf(subscription, names.id, made, options.openHeader);
+    const verdict = judge(subscription, blocks.length > 0, headers, made, options);
     // The route stays open. The part is held back instead, and events already in the inbox will be delivered.
     const short = verdict.live === 'Live' && snapshot.account?.short === true;
     verdicts.set(uid, short ? { ...verdict, live: 'InsufficientTokens' } : verdict);
@@ -113,10 +127,9 @@ export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions)
     const sinceMs = subscription.admittedMs ?? options.nowMs;
     const { rotatedAtMs } = signing(subscription, options.nowMs);
     const pause = pauseBy(blocks);
-    const fields = (subscription.headerFields ?? []).flatMap(Object.values);
-    const circumstances = [names, gen, verdict.live, pause.onUnblock, sinceMs, rotatedAtMs, ...fields];
+    const circumstances = [names, gen, verdict.live, pause.onUnblock, sinceMs, rotatedAtMs, headers];
     routes[names.id] = made.subscription(spec, circumstances, () => ({
-      ...subscriptionRoute(names, subscription, { gen, sinceMs }, verdict, options),
+      ...subscriptionRoute(names, subscription, { gen, sinceMs }, verdict, headers, options),
       ...pause,
     }));
     subscriptionsOf.set(to, routes);
@@ -135,12 +148,17 @@ export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions)
     const circumstances = [id, state, sinceMs, ...Object.entries(subscriptions).flat()];
     integrationRoutes[id] = made.integration(spec, circumstances, () => ({ state, sinceMs, subscriptions }));
   }
-  const payer = open ? publicId('Account', '', workspace.spec.account) : '';
+  const keys = ingressKeysOf(snapshot);
+  const routes: TenantRoutes = { tenant, ...payerOf(snapshot), keys, queues, integrations: integrationRoutes };
+  return { routes, verdicts, paused };
+}
+
+/** Returns who pays, and its plan. Both are empty without a workspace. */
+function payerOf({ workspace, account }: TenantSnapshot): Pick<TenantRoutes, 'payer' | 'plan'> {
+  if (workspace === undefined) return { payer: '', plan: '' };
   // Closes the gate when the account is missing: parts ask for tokens from an account that doesn't exist in
   // Redis, and are held back.
-  const plan = open ? (snapshot.account?.plan ?? 'Free') : '';
-  const routes: TenantRoutes = { tenant, payer, plan, keys: keysOf(snapshot), queues, integrations: integrationRoutes };
-  return { routes, verdicts, paused };
+  return { payer: publicId('Account', '', workspace.spec.account), plan: account?.plan ?? 'Free' };
 }
 
 /** Sorts by age, then by UID. The first of several subscriptions for the same pair is used. */
@@ -177,9 +195,19 @@ function admit(
   return 'Admitted';
 }
 
+/** Which verdict each header without a value leads to. */
+const VERDICT_OF: Record<HeaderFault, SubscriptionVerdict['live']> = {
+  secret_missing: 'WaitingForSecret',
+  key_missing: 'WaitingForSecret',
+  secret_unread: 'WaitingForSecret',
+  header_value_refused: 'EndpointRefused',
+  seal_not_opened: 'HeaderNotReadable',
+};
+
 function judge(
-  { spec, headerFields, disabledMs }: SubscriptionSnapshot,
+  { spec, disabledMs }: SubscriptionSnapshot,
   covered: boolean,
+  headers: readonly ResolvedHeader[],
   made: RoutesMade,
   options: CompileOptions,
 ): SubscriptionVerdict {
@@ -189,11 +217,8 @@ function judge(
   const { url } = spec.endpoint;
   const judgement = made.judgement(spec.endpoint, [], () => options.judgeEndpoint(url));
   if (judgement !== 'ok') return { ready: 'Admitted', live: 'EndpointRefused', detail: judgement };
-  for (const { name, secret, field } of headersFromSecrets(spec.endpoint, headerFields)) {
-    if (!('fault' in field)) continue;
-    const live = field.fault === 'header_value_refused' ? 'EndpointRefused' : 'WaitingForSecret';
-    const about = `header ${name}, Secret ${secret.name}, key ${secret.key}`;
-    return { ready: 'Admitted', live, detail: field.fault, about };
+  for (const { field, about } of headers) {
+    if ('fault' in field) return { ready: 'Admitted', live: VERDICT_OF[field.fault], detail: field.fault, about };
   }
   if (disabledMs !== undefined && !isEnabledSince(disabledMs, enabledMsOf(spec.endpoint), options.nowMs)) {
     return { ready: 'Admitted', live: 'EndpointDisabled' };
@@ -206,6 +231,7 @@ function subscriptionRoute(
   subscription: SubscriptionSnapshot,
   { gen, sinceMs }: Pick<SubscriptionRoute, 'gen' | 'sinceMs'>,
   { live }: SubscriptionVerdict,
+  headers: readonly ResolvedHeader[],
   options: CompileOptions,
 ): SubscriptionRoute {
   const { endpoint, ordering, stream } = subscription.spec;
@@ -223,37 +249,16 @@ function subscriptionRoute(
     ...(endpoint?.maxPerSecond === undefined ? {} : { maxPerSecond: endpoint.maxPerSecond }),
     ...(enabledMs === undefined ? {} : { enabledMs }),
     endpoint:
-      endpoint === undefined || live === 'EndpointRefused' || live === 'WaitingForSecret'
+      endpoint === undefined || HAS_NO_ENDPOINT.has(live)
         ? ''
         : options.sealEndpoint(id, {
             url: endpoint.url,
             timeoutMs: (endpoint.timeoutSeconds ?? ENDPOINT_DEFAULTS.timeoutSeconds) * 1_000,
             retryMs: (endpoint.retrySchedule ?? ENDPOINT_DEFAULTS.retrySchedule).map(parseDurationMs),
-            headers: headersOf(endpoint, subscription.headerFields),
+            headers: headerValues(headers),
             ...signing(subscription, options.nowMs),
           }),
   };
-}
-
-/** Maps each input to its result. Absent if it wasn't looked up. */
-function headersFromSecrets({ headers = [] }: Endpoint, fields: readonly HeaderField[] = []) {
-  return headersWithSecret(headers).map(({ name, secret }, i) => ({
-    name,
-    secret,
-    field: fields[i] ?? ({ fault: 'secret_missing' } as const),
-  }));
-}
-
-/**
- * Returns headers by name. Those from Secrets must have a value at this point, since the endpoint wouldn't be sealed
- * otherwise.
- */
-function headersOf(endpoint: Endpoint, fields: readonly HeaderField[] | undefined): Record<string, string> {
-  const plain = (endpoint.headers ?? []).flatMap(({ name, value }) => (value === undefined ? [] : [[name, value]]));
-  const secret = headersFromSecrets(endpoint, fields).flatMap(({ name, field }) =>
-    'value' in field ? [[name, field.value]] : [],
-  );
-  return Object.fromEntries([...plain, ...secret]) as Record<string, string>;
 }
 
 /** Returns when the owner last enabled the endpoint, in ms. */
@@ -285,15 +290,4 @@ function queueOf(
     eventTypes: [...new Set(spec.eventTypes ?? [])],
     contextHeaders: chooseHeaders(spec.contextHeaders),
   }));
-}
-
-function keysOf({ workspace, secretKeys }: TenantSnapshot): Record<string, string> {
-  const keys: Record<string, string> = {};
-  if (workspace === undefined) return keys;
-  for (const { sha256, expiresAt } of workspace.spec.ingressKeys ?? []) {
-    keys[sha256] = expiresAt === undefined ? '' : String(Date.parse(expiresAt));
-  }
-  // If a key is also in a Secret, it ends together with the Secret instead of at the date from REST.
-  for (const sha256 of secretKeys) keys[sha256] = '';
-  return keys;
 }

@@ -1,3 +1,4 @@
+import type { ResolvedHeader } from './endpoint-headers.ts';
 import type { IntegrationRoute, QueueRoute, SubscriptionRoute } from './routes.ts';
 
 /** The result for `of` under these circumstances. Recomputed if any of them changes. */
@@ -7,11 +8,12 @@ export type Reuse<T> = (of: object, circumstances: readonly unknown[], make: () 
  * Results of earlier compilations, which ensure that an edit only costs as much as what it affects. This matters
  * because hashing and sealing 10,000 subscriptions would take longer than a barrier may. Results are the same with or
  * without it. Equal parts are represented by the same object, making it cheap to find differences. Must only be used
- * with a single `judgeEndpoint` and `sealEndpoint`, as those aren't among the circumstances.
+ * with a single `judgeEndpoint`, `sealEndpoint`, and `openHeader`, as those aren't among the circumstances.
  */
 export interface RoutesMade {
   readonly names: Reuse<{ readonly id: string; readonly generation: string }>;
   readonly judgement: Reuse<string>;
+  readonly headers: Reuse<readonly ResolvedHeader[]>;
   readonly queue: Reuse<QueueRoute>;
   readonly subscription: Reuse<SubscriptionRoute>;
   readonly integration: Reuse<IntegrationRoute>;
@@ -21,6 +23,7 @@ export function createRoutesMade(): RoutesMade {
   return {
     names: createReuse(),
     judgement: createReuse(),
+    headers: createReuse(),
     queue: createReuse(),
     subscription: createReuse(),
     integration: createReuse(),

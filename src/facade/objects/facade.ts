@@ -1,4 +1,5 @@
 import type { Replays } from '../../accounts/replays.ts';
+import type { HeaderSeals } from '../../core/delivery/header-seal.ts';
 import type { Balance, Shortage } from '../../core/events/tokens.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { InboxOperations } from '../../plane/inbox-operations.ts';
@@ -39,6 +40,8 @@ export interface Facade {
   readonly rootKey: Uint8Array;
   /** Whether invitations can only be answered by callers with the invited email address. */
   readonly requireInvitedEmail: boolean;
+  /** Encrypts the header values of endpoints. */
+  readonly headerSeals: HeaderSeals;
   /** Name of this installation, or `''` for the default one. */
   readonly instance: string;
   /** Redis clock in milliseconds. */

@@ -73,7 +73,7 @@ export function gateOfObjects(caches: Pick<Caches, 'by'>, question: Question): G
       subscriptions: subscriptions.map(snapshotOfSubscription),
     },
     // Endpoint checks affect delivery but not routing, so skip them here.
-    { nowMs, queueMaxBytes: 0, judgeEndpoint: () => 'ok', sealEndpoint: () => '' },
+    { nowMs, queueMaxBytes: 0, judgeEndpoint: () => 'ok', sealEndpoint: () => '', openHeader: () => '' },
   );
   const admitted = subscriptions.find(({ metadata }) => verdicts.get(metadata.uid)?.ready === 'Admitted');
   const live = admitted === undefined ? undefined : verdicts.get(admitted.metadata.uid)?.live;

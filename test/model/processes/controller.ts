@@ -61,6 +61,7 @@ export async function createController(
       queueMaxBytes: 1e9,
       judgeEndpoint: () => 'ok',
       sealEndpoint: (subscription, config) => sealEndpoint(SEAL_KEYS, subscription, config),
+      openHeader: () => undefined,
     },
     prepare: async () => {},
     gather: (name, isRemoved) => gatherTenant(caches, isRemoved, name, () => false),

@@ -91,7 +91,7 @@ function createWorkers({ caches, control, nowMs, fence }: Basis, sealEndpoint: C
   const tenants = createTenants({
     control,
     nowMs,
-    compile: { queueMaxBytes: 1_000_000, judgeEndpoint: () => 'ok', sealEndpoint },
+    compile: { queueMaxBytes: 1_000_000, judgeEndpoint: () => 'ok', sealEndpoint, openHeader: () => undefined },
     fence,
     explain,
     prepare: async () => {},

@@ -69,6 +69,7 @@ export const REMARKS: Remarks = {
       EndpointDisabled: 'Degraded',
       EndpointRefused: 'Degraded',
       WaitingForSecret: 'Degraded',
+      HeaderNotReadable: 'Degraded',
       InsufficientTokens: 'Healthy',
       IntegrationClosed: 'Healthy',
       NotAdmitted: 'silent',

@@ -12,6 +12,7 @@ const HELD = {
   IntegrationClosed: 'Healthy',
   EndpointRefused: 'Degraded',
   WaitingForSecret: 'Degraded',
+  HeaderNotReadable: 'Degraded',
 } as const;
 
 /** Returns a name in kebab case. */

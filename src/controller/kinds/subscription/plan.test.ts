@@ -42,6 +42,10 @@ describe('subscription', () => {
       ['Ready=True/Admitted', 'Live=False/WaitingForSecret'],
     ],
     [
+      { ready: 'Admitted', live: 'HeaderNotReadable', detail: 'seal_not_opened' },
+      ['Ready=True/Admitted', 'Live=False/HeaderNotReadable'],
+    ],
+    [
       { ready: 'WaitingForGrant', live: 'NotAdmitted' },
       ['Ready=Unknown/WaitingForGrant', 'Reconciling=True/Progressing', 'Live=False/NotAdmitted'],
     ],
@@ -70,6 +74,14 @@ describe('subscription', () => {
     const verdict = { ready: 'Admitted', live: 'WaitingForSecret', detail: 'key_missing', about } as const;
     expect(planSubscription({ ...facts, verdict }).conditions.at(-1)?.message).toBe(
       'a header of the endpoint does not have a value yet, and events are kept in the inbox: the Secret does not contain this key (header Authorization, Secret orders-endpoint, key token)',
+    );
+  });
+
+  test('a sealed value that does not open says which header, and how to set it again', () => {
+    const about = 'header Authorization';
+    const verdict = { ready: 'Admitted', live: 'HeaderNotReadable', detail: 'seal_not_opened', about } as const;
+    expect(planSubscription({ ...facts, verdict }).conditions.at(-1)?.message).toBe(
+      'a header of the endpoint cannot be decrypted, and events are kept in the inbox: its valueSealed was written for another Subscription or header, or with a root key that the controller does not have. Set its value again over REST, or replace valueSealed with value or valueFrom (header Authorization)',
     );
   });
 

@@ -65,6 +65,7 @@ const LIVE_MESSAGE: Record<SubscriptionVerdict['live'], string> = {
   EndpointDisabled: 'the endpoint is disabled, and events are kept in the inbox',
   EndpointRefused: 'the endpoint is not allowed, and events are kept in the inbox',
   WaitingForSecret: 'a header of the endpoint does not have a value yet, and events are kept in the inbox',
+  HeaderNotReadable: 'a header of the endpoint cannot be decrypted, and events are kept in the inbox',
   InsufficientTokens:
     "routing is paused because the producer's account does not have enough tokens. Events are kept until their retention period ends",
   IntegrationClosed: 'the integration is closed',
@@ -79,6 +80,8 @@ const DETAIL_MESSAGE: Readonly<Record<string, string>> = {
   secret_missing: 'the Secret does not exist in this namespace, or its type is not allowed',
   key_missing: 'the Secret does not contain this key',
   secret_unread: 'the controller cannot read the Secret and will retry',
+  seal_not_opened:
+    'its valueSealed was written for another Subscription or header, or with a root key that the controller does not have. Set its value again over REST, or replace valueSealed with value or valueFrom',
   header_value_refused: 'the value must be visible ASCII characters and spaces, with at most 4,096 characters',
 };
 

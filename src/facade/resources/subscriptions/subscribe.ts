@@ -10,7 +10,13 @@ import type { OwnedIntegration } from '../../objects/ownership.ts';
 import { assertActive } from '../integrations/active-integration.ts';
 import { assertPublished } from '../streams/producer-stream.ts';
 import { isCoveredBy, subscriptionsOf } from './partner-catalog.ts';
-import { matchesRequest, requestedFields, type SubscriptionRequest } from './subscription-request.ts';
+import {
+  matchesRequest,
+  requestedFields,
+  type SubscriptionRequest,
+  sealRequest,
+  sealsOf,
+} from './subscription-request.ts';
 
 /** Subscription fields managed by the REST interface. */
 export const SUBSCRIPTION_CONCERN = ['producer', 'integration', 'stream', 'ordering', 'endpoint', 'suspended'] as const;
@@ -66,7 +72,7 @@ export async function subscribe(
   facade: Facade,
   integration: OwnedIntegration,
   stream: string,
-  requested: SubscriptionRequest,
+  asked: SubscriptionRequest,
 ): Promise<{ readonly made: boolean; readonly subscription: Cached<'Subscription'> }> {
   const { caches, writer } = facade;
   const { producer, name, recipient } = integration;
@@ -77,6 +83,7 @@ export async function subscribe(
   };
   return writer.edit(async () => {
     const before = await caches.live('Subscription', object);
+    const requested = sealRequest(asked, before?.spec, sealsOf(facade.headerSeals, object));
     if (before !== undefined && before.metadata.deletionTimestamp === undefined) {
       await assertActive(facade, integration);
       await assertNotBlocked(facade, integration, stream);

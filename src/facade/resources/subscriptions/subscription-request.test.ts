@@ -1,8 +1,14 @@
 import { expect, test } from 'vitest';
 import type { SubscriptionSpec } from '../../../api/kinds/subscription.ts';
+import { createHeaderSeals } from '../../../core/delivery/header-seal.ts';
+import { deriveSealKeys } from '../../../core/delivery/seal.ts';
 import { Refusal } from '../../../http/refusal.ts';
-import { matchesRequest, requestedFields, requestOfChange } from './subscription-request.ts';
+import { matchesRequest, requestedFields, requestOfChange, sealRequest, sealsOf } from './subscription-request.ts';
 
+const seals = sealsOf(createHeaderSeals(deriveSealKeys(new Uint8Array(32).fill(7))), {
+  namespace: 'ada',
+  name: 'orders',
+});
 const url = 'https://ada.example/hook';
 const spec: SubscriptionSpec = {
   producer: 'shop',
@@ -68,16 +74,16 @@ function errorsOf(run: () => unknown) {
 test.each([[{}], [{ suspended: true }], [{ suspended: false }]])(
   'a change %j does not take an endpoint away',
   change => {
-    expect(errorsOf(() => requestOfChange(change, withHeaders))).toEqual({
+    expect(errorsOf(() => requestOfChange(change, withHeaders, seals))).toEqual({
       code: 'invalid_request',
       errors: [{ pointer: '/endpoint', detail: expect.stringContaining('null to remove it') }],
     });
-    expect(requestOfChange(change, spec)).toEqual({ ...change });
+    expect(requestOfChange(change, spec, seals)).toEqual({ ...change });
   },
 );
 
 test('null takes an endpoint away', () => {
-  expect(requestOfChange({ endpoint: null, suspended: true }, withHeaders)).toEqual({ suspended: true });
+  expect(requestOfChange({ endpoint: null, suspended: true }, withHeaders, seals)).toEqual({ suspended: true });
 });
 
 test('a header without a value keeps the stored one, wherever its value is; others are removed', () => {
@@ -86,21 +92,59 @@ test('a header without a value keeps the stored one, wherever its value is; othe
       endpoint: { url, maxPerSecond: null, headers: [{ name: 'X-B' }, { name: 'x-c' }, { name: 'x-d', value: 'new' }] },
     },
     withHeaders,
+    seals,
   );
   expect(requested.endpoint).toEqual({
     url,
     headers: [
       { name: 'X-B', value: '2' },
       { name: 'x-c', valueFrom: { secretKeyRef: { name: 's', key: 'k' } } },
-      { name: 'x-d', value: 'new' },
+      { name: 'x-d', valueSealed: seals.seal('x-d', 'new') },
     ],
   });
-  expect(requestOfChange({ endpoint: { url } }, withHeaders)).toEqual({ endpoint: { url } });
+  expect(requestOfChange({ endpoint: { url } }, withHeaders, seals)).toEqual({ endpoint: { url } });
 });
 
 test('a header without a value needs a stored one', () => {
   const change = { endpoint: { url, headers: [{ name: 'x-b' }, { name: 'x-z' }] } };
-  expect(errorsOf(() => requestOfChange(change, withHeaders))?.errors).toEqual([
+  expect(errorsOf(() => requestOfChange(change, withHeaders, seals))?.errors).toEqual([
     { pointer: '/endpoint/headers/1/value', detail: expect.stringContaining('no stored value') },
+  ]);
+});
+
+const sent = (name: string, value: string) => ({ endpoint: { url, headers: [{ name, value }] } });
+const storedAs = (header: object): SubscriptionSpec => ({
+  ...spec,
+  endpoint: { url, headers: [header] } as SubscriptionSpec['endpoint'],
+});
+
+test('a value is encrypted for its subscription, and repeating the request changes nothing', () => {
+  const asked = sealRequest(sent('X-Token', 'do-not-show-me'), undefined, seals);
+  expect(JSON.stringify(asked)).not.toContain('do-not-show-me');
+  const [header] = asked.endpoint?.headers ?? [];
+  expect(seals.open('x-token', header?.valueSealed ?? '')).toBe('do-not-show-me');
+  const stored = storedAs(header as object);
+  expect(matchesRequest(stored, sealRequest(sent('X-Token', 'do-not-show-me'), stored, seals))).toBe(true);
+  expect(matchesRequest(stored, sealRequest(sent('X-Token', 'another'), stored, seals))).toBe(false);
+  expect(requestOfChange(sent('X-Token', 'do-not-show-me'), stored, seals).endpoint).toEqual(stored.endpoint);
+});
+
+test('a value that is stored in any form is kept in this form', () => {
+  const older = { seal: (_header: string, value: string) => `s1.${value}`, open: () => 'same' };
+  const forms = [{ value: 'same' }, { valueSealed: 's1.older-key' }];
+  for (const form of forms) {
+    const stored = storedAs({ name: 'X-A', ...form });
+    expect(requestOfChange(sent('X-A', 'same'), stored, older).endpoint).toEqual(stored.endpoint);
+    expect(sealRequest(sent('x-a', 'same'), stored, older).endpoint?.headers).toEqual([{ name: 'x-a', ...form }]);
+    expect(requestOfChange(sent('X-A', 'other'), stored, older).endpoint?.headers).toEqual([
+      { name: 'X-A', valueSealed: 's1.other' },
+    ]);
+  }
+});
+
+test('a value that does not open is replaced', () => {
+  const stored = storedAs({ name: 'x-a', valueSealed: 's1.foreign' });
+  expect(requestOfChange(sent('x-a', 'new'), stored, seals).endpoint?.headers).toEqual([
+    { name: 'x-a', valueSealed: seals.seal('x-a', 'new') },
   ]);
 });

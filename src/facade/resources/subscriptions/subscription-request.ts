@@ -1,8 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Endpoint, EndpointHeader } from '../../../api/endpoint.ts';
 import type { SubscriptionSpec, SubscriptionStatus } from '../../../api/kinds/subscription.ts';
+import type { HeaderSeals } from '../../../core/delivery/header-seal.ts';
+import { publicId } from '../../../core/ids/ids.ts';
 import type { ProblemError } from '../../../core/problems/problem.ts';
 import { Refusal } from '../../../http/refusal.ts';
+import type { ObjectName } from '../../../kube/object.ts';
 import type { EndpointChange, EndpointRequest } from './subscription-views.ts';
 
 /** Subscription as sent in a request. */
@@ -21,6 +24,19 @@ type EndpointWithHeaders = Omit<EndpointRequest, 'headers'> & {
 interface WantedChange {
   readonly endpoint?: EndpointChange | null | undefined;
   readonly suspended?: boolean | undefined;
+}
+
+/** Encrypts the header values of one subscription. */
+export interface ValueSeals {
+  readonly seal: (header: string, value: string) => string;
+  /** Returns undefined for a value that can't be decrypted. */
+  readonly open: (header: string, sealed: string) => string | undefined;
+}
+
+/** Returns the seals of the Subscription with this name. */
+export function sealsOf({ seal, open }: HeaderSeals, { namespace = '', name }: ObjectName): ValueSeals {
+  const id = publicId('Subscription', namespace, name);
+  return { seal: (header, value) => seal(id, header, value), open: (header, sealed) => open(id, header, sealed) };
 }
 
 interface Present {
@@ -78,19 +94,49 @@ export function requestedFields(
   };
 }
 
+function findHeader(stored: readonly EndpointHeader[], name: string): EndpointHeader | undefined {
+  return stored.find(header => header.name.toLowerCase() === name.toLowerCase());
+}
+
 /**
- * Returns the headers of a request, using the stored value for any header sent without one.
+ * Returns a header with its value encrypted. A header that is stored with the same value is kept as it is, so that
+ * repeating a request changes nothing.
+ */
+function sealHeader(name: string, value: string, stored: readonly EndpointHeader[], seals: ValueSeals): EndpointHeader {
+  const kept = findHeader(stored, name);
+  const known = kept?.valueSealed === undefined ? kept?.value : seals.open(name, kept.valueSealed);
+  return known === value ? { ...kept, name } : { name, valueSealed: seals.seal(name, value) };
+}
+
+/** Returns a request with its header values encrypted. @param present as stored, if it exists */
+export function sealRequest(
+  requested: SubscriptionRequest,
+  present: Pick<SubscriptionSpec, 'endpoint'> | undefined,
+  seals: ValueSeals,
+): SubscriptionRequest {
+  const { endpoint } = requested;
+  if (endpoint?.headers === undefined) return requested;
+  const stored = present?.endpoint?.headers ?? [];
+  const headers = endpoint.headers.map(header =>
+    header.value === undefined ? header : sealHeader(header.name, header.value, stored, seals),
+  );
+  return { ...requested, endpoint: { ...endpoint, headers } };
+}
+
+/**
+ * Returns the headers of a request with encrypted values, using the stored value for any header sent without one.
  *
  * @throws Refusal 422 if there is no stored value
  */
 function keepValues(
   wanted: NonNullable<EndpointChange['headers']>,
   stored: readonly EndpointHeader[] = [],
+  seals: ValueSeals,
 ): EndpointHeader[] {
   const errors: ProblemError[] = [];
   const headers = wanted.map(({ name, value }, i): EndpointHeader => {
-    if (value !== undefined) return { name, value };
-    const kept = stored.find(header => header.name.toLowerCase() === name.toLowerCase());
+    if (value !== undefined) return sealHeader(name, value, stored, seals);
+    const kept = findHeader(stored, name);
     if (kept === undefined) {
       const detail = 'is required because there is no stored value for this header';
       errors.push({ pointer: `/endpoint/headers/${i}/value`, detail });
@@ -107,7 +153,11 @@ function keepValues(
  *
  * @throws Refusal 422 if the change omits an existing endpoint, or a header value that isn't stored
  */
-export function requestOfChange({ endpoint, suspended }: WantedChange, present: SubscriptionSpec): SubscriptionRequest {
+export function requestOfChange(
+  { endpoint, suspended }: WantedChange,
+  present: SubscriptionSpec,
+  seals: ValueSeals,
+): SubscriptionRequest {
   if (endpoint === null) return { suspended };
   if (endpoint === undefined) {
     if (present.endpoint === undefined) return { suspended };
@@ -119,7 +169,7 @@ export function requestOfChange({ endpoint, suspended }: WantedChange, present: 
     endpoint: {
       ...rest,
       ...(maxPerSecond === null || maxPerSecond === undefined ? {} : { maxPerSecond }),
-      ...(headers === undefined ? {} : { headers: keepValues(headers, present.endpoint?.headers) }),
+      ...(headers === undefined ? {} : { headers: keepValues(headers, present.endpoint?.headers, seals) }),
     },
     suspended,
   };

@@ -14,7 +14,7 @@ import { assertActive } from '../integrations/active-integration.ts';
 import { assertStream } from '../streams/producer-stream.ts';
 import { subscriptionsOf } from './partner-catalog.ts';
 import { SUBSCRIPTION_CONCERN, subscribe } from './subscribe.ts';
-import { requestedFields, requestOfChange } from './subscription-request.ts';
+import { requestedFields, requestOfChange, sealsOf } from './subscription-request.ts';
 import { EndpointChange, EndpointRequest, SubscriptionEntry, subscriptionEntry } from './subscription-views.ts';
 
 const Subscribe = z
@@ -164,7 +164,7 @@ const changeSubscription = defineRoute({
     const applied = await writer.edit(async () => {
       const before = await readSubscription(facade, integration, params.subscription);
       await assertStream(facade, integration.producer, before.spec.stream);
-      const requested = requestOfChange(body, before.spec);
+      const requested = requestOfChange(body, before.spec, sealsOf(facade.headerSeals, before.metadata));
       const { producer, integration: of, stream, ordering } = before.spec;
       return writer.apply('Subscription', before.metadata, {
         manager: FIELD_MANAGER.facade,

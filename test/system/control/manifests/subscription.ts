@@ -24,6 +24,7 @@ export const subscriptionCases = [
       headers: [
         { name: 'Authorization', valueFrom: { secretKeyRef: { name: 'orders-endpoint', key: 'authorization' } } },
         { name: 'x-team', value: 'orders' },
+        { name: 'x-token', valueSealed: 's1.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA' },
       ],
       secretVersion: 2,
       enabledAt: '2026-01-31T12:00:00Z',
@@ -60,12 +61,22 @@ export const subscriptionCases = [
   refuses(
     'a header with a value and a Secret',
     endpoint({ headers: [{ name: 'x-a', value: 'b', valueFrom: { secretKeyRef: { name: 'a', key: 'b' } } }] }),
-    'must have exactly one of value and valueFrom',
+    'must have exactly one of value, valueSealed, and valueFrom',
   ),
   refuses(
     'a header without a value',
     endpoint({ headers: [{ name: 'x-a' }] }),
-    'must have exactly one of value and valueFrom',
+    'must have exactly one of value, valueSealed, and valueFrom',
+  ),
+  refuses(
+    'a header with a value and a sealed value',
+    endpoint({ headers: [{ name: 'x-a', value: 'b', valueSealed: 's1.AAAA' }] }),
+    'must have exactly one of value, valueSealed, and valueFrom',
+  ),
+  refuses(
+    'a sealed value of another form',
+    endpoint({ headers: [{ name: 'x-a', valueSealed: 'Bearer token' }] }),
+    'spec.endpoint.headers[0].valueSealed',
   ),
   refuses(
     'a header that forges the signature',

@@ -6,6 +6,7 @@ local remarks = {
   ["Live/EndpointDisabled"] = "Degraded",
   ["Live/EndpointRefused"] = "Degraded",
   ["Live/WaitingForSecret"] = "Degraded",
+  ["Live/HeaderNotReadable"] = "Degraded",
   ["Live/InsufficientTokens"] = "Healthy",
   ["Live/IntegrationClosed"] = "Healthy",
   ["SecretMirrored/NameTaken"] = "Healthy",

@@ -1,0 +1,61 @@
+import type { Endpoint } from '../../api/endpoint.ts';
+import type { HeaderField } from '../delivery/header-field.ts';
+import type { HeaderSeals } from '../delivery/header-seal.ts';
+import type { RoutesMade } from './routes-made.ts';
+import type { SubscriptionSnapshot } from './snapshot.ts';
+
+/** A custom header of an endpoint, with its value or the reason why there is none. */
+export interface ResolvedHeader {
+  readonly name: string;
+  readonly field: HeaderField;
+  /** Where the value comes from, for messages. */
+  readonly about: string;
+}
+
+/**
+ * Returns the headers of an endpoint, in order.
+ *
+ * @param fromSecrets values of the headers that use a Secret, in order. Absent if the Secrets weren't read yet
+ * @param openSealed decrypts a sealed value. Returns undefined if that's not possible
+ */
+function resolveHeaders(
+  { headers = [] }: Endpoint,
+  fromSecrets: readonly HeaderField[] = [],
+  openSealed: (header: string, sealed: string) => string | undefined,
+): readonly ResolvedHeader[] {
+  const secrets = fromSecrets.values();
+  return headers.map(({ name, value, valueSealed, valueFrom }): ResolvedHeader => {
+    const about = `header ${name}`;
+    if (valueFrom !== undefined) {
+      const { name: secret, key } = valueFrom.secretKeyRef;
+      const field = secrets.next().value ?? ({ fault: 'secret_missing' } as const);
+      return { name, field, about: `${about}, Secret ${secret}, key ${key}` };
+    }
+    const opened = valueSealed === undefined ? value : openSealed(name, valueSealed);
+    return { name, field: opened === undefined ? { fault: 'seal_not_opened' } : { value: opened }, about };
+  });
+}
+
+const NO_HEADERS: readonly ResolvedHeader[] = [];
+
+/**
+ * Returns the headers of a subscription (`sub_…`). Decrypts them only once, since this would otherwise slow down every
+ * edit.
+ */
+export function headersOf(
+  { spec: { endpoint }, headerFields }: Pick<SubscriptionSnapshot, 'spec' | 'headerFields'>,
+  id: string,
+  made: Pick<RoutesMade, 'headers'>,
+  openHeader: HeaderSeals['open'],
+): readonly ResolvedHeader[] {
+  if (endpoint?.headers === undefined) return NO_HEADERS;
+  const fields = (headerFields ?? []).flatMap(Object.values);
+  return made.headers(endpoint, [id, ...fields], () =>
+    resolveHeaders(endpoint, headerFields, (header, sealed) => openHeader(id, header, sealed)),
+  );
+}
+
+/** Returns the values by name. Headers without a value are left out. */
+export function headerValues(headers: readonly ResolvedHeader[]): Record<string, string> {
+  return Object.fromEntries(headers.flatMap(({ name, field }) => ('value' in field ? [[name, field.value]] : [])));
+}
