@@ -52,12 +52,19 @@ test('every binding binds a role that is there, to a service account that is the
   }
 });
 
-test('every policy is bound, and holds a service account that is there', () => {
+/** The condition of the policy that limits everybody. */
+const isForTenants = (expression: string) => expression.startsWith('object.roleRef.');
+
+test('every policy is bound, and holds a service account or the roles for tenants that are there', () => {
   const bound = manifests.flatMap(({ spec }) => spec?.policyName ?? []);
   expect(bound).toEqual(named('ValidatingAdmissionPolicy'));
   const held = manifests.flatMap(({ spec }) => spec?.matchConditions ?? []).map(({ expression }) => expression);
   expect(held).toHaveLength(bound.length);
-  for (const expression of held) {
+  const [forTenants, ...more] = held.filter(isForTenants);
+  const roles = [...(forTenants?.matchAll(/'([^']+)'/g) ?? [])].map(([, name]) => name);
+  const bindable = named('ClusterRole').filter(name => name.startsWith('sluice-tenant-'));
+  expect([roles, more]).toEqual([['ClusterRole', ...bindable], []]);
+  for (const expression of held.filter(each => !isForTenants(each))) {
     const [, name] =
       /^request\.userInfo\.username == 'system:serviceaccount:sluice-system:(.+)'$/.exec(expression) ?? [];
     expect(named('ServiceAccount')).toContain(name);
@@ -70,7 +77,7 @@ test('under another name and namespace, the policies hold the accounts that the 
   const given = objects.flatMap(({ subjects = [] }) => subjects.map(({ name, namespace }) => `${namespace}:${name}`));
   const held = objects.flatMap(({ spec }) => spec?.matchConditions ?? []).map(({ expression }) => expression);
   expect(new Set(given)).toEqual(new Set(['events:blue-controller', 'events:blue-facade']));
-  expect(new Set(held)).toEqual(
+  expect(new Set(held.filter(each => !isForTenants(each)))).toEqual(
     new Set([...given].map(account => `request.userInfo.username == 'system:serviceaccount:${account}'`)),
   );
   expect(objects.filter(({ metadata }) => !metadata.name.startsWith('blue-'))).toEqual([]);

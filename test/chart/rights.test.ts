@@ -71,6 +71,24 @@ describe.each(Object.entries(ACCOUNTS))('%s: kubectl auth can-i --list', (name, 
     expect(await own(release)).toEqual(linesOf([...everywhere, ...inside]));
   });
 
+  test('the roles for tenants can only be bound in workspaces', async () => {
+    const workspace = `${release}-workspace`;
+    outputOf(await rights.kubectl(['create', 'namespace', workspace]));
+    outputOf(await rights.kubectl(['label', 'namespace', workspace, `sluice.dev/workspace=${workspace}`]));
+    const bind = (role: string, namespace: string) => {
+      const args = [`--clusterrole=${release}-${role}`, '--user=eve', '-n', namespace, '--dry-run=server'];
+      return rights.kubectl(['create', 'rolebinding', role, ...args]);
+    };
+    const denied = expect.stringContaining(`ValidatingAdmissionPolicy '${release}-tenant-bindings'`);
+    const inRelease = () => bind('tenant-view', release);
+    await expect.poll(inRelease, { timeout: 20_000 }).toMatchObject({ code: 1, stderr: denied });
+    for (const role of ['tenant-edit', 'tenant-secrets', 'tenant-view']) {
+      expect(await bind(role, 'kube-system')).toMatchObject({ code: 1, stderr: denied });
+      expect(await bind(role, workspace)).toMatchObject({ code: 0 });
+    }
+    expect(await bind('admin', release)).toMatchObject({ code: 0 });
+  });
+
   test('requests for the Lease are apart from those of others', async () => {
     const [{ role } = { role: '' }] = accounts;
     const kubeconfig = await kubeconfigOf({ kubectl: rights.kubectl }, `${release}-${role}`, release);

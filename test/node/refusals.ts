@@ -21,12 +21,14 @@ const QUOTA = {
   spec: { hard: { pods: '1' } },
 };
 
-const bindingOf = (prefix: string) => ({
+const bindingOf = (role: string) => (prefix: string) => ({
   apiVersion: 'rbac.authorization.k8s.io/v1',
   kind: 'RoleBinding',
-  metadata: { name: `${prefix}-workspace-secrets` },
-  roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: `${prefix}-workspace-secrets` },
+  metadata: { name: `${prefix}-${role}` },
+  roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: `${prefix}-${role}` },
 });
+
+const EVE = { kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'eve' };
 
 /** Policies of separate service accounts. */
 const POLICIES = SHIPPED_POLICIES.filter(({ role }) => role !== 'all');
@@ -35,15 +37,19 @@ type Forbidden = { readonly args: readonly string[]; readonly object?: (prefix: 
 
 const merge = (patch: object) => ['--type=merge', `-p=${JSON.stringify(patch)}`];
 
-/** For each policy, a write that RBAC allows its account and that it must refuse. config/samples are applied. */
+/** For each policy, a write that RBAC allows its account, or everybody, and that it must refuse. config/samples are applied. */
 const FORBIDDEN: Readonly<Record<string, Forbidden>> = {
+  'tenant-bindings': {
+    args: [...APPLY.slice(0, -1), '-n=kube-system'],
+    object: prefix => ({ ...bindingOf('tenant-edit')(prefix), subjects: [EVE] }),
+  },
   'controller-objects': {
     args: ['patch', 'catalogstream.sluice.dev/orders', '-n=acme', ...merge({ spec: { description: 'Other' } })],
   },
   'controller-deletions': { args: ['delete', 'activation.sluice.dev/globex-customer-42', '-n=acme'] },
   'controller-secrets': { args: ['create', 'secret', 'generic', 'theirs', '-n=acme'] },
   'controller-quotas': { args: APPLY, object: () => QUOTA },
-  'controller-bindings': { args: APPLY, object: bindingOf },
+  'controller-bindings': { args: APPLY, object: bindingOf('workspace-secrets') },
   'facade-metadata': {
     args: ['patch', 'catalogstream.sluice.dev/orders', '-n=acme', ...merge({ metadata: { finalizers: [] } })],
   },
@@ -65,9 +71,9 @@ export async function expectRefusals(
   expect(Object.keys(FORBIDDEN)).toEqual(POLICIES.map(({ name }) => name));
   for (const { name, role } of POLICIES) {
     const { args = [], object } = FORBIDDEN[name] ?? {};
-    const as = `--as=system:serviceaccount:${namespace}:${prefix}-${role}`;
+    const as = role === 'everybody' ? [] : [`--as=system:serviceaccount:${namespace}:${prefix}-${role}`];
     const stdin = object === undefined ? {} : { stdin: JSON.stringify(object(prefix)) };
-    const { code, stderr } = await node.kubectl([...args, '--dry-run=server', as], stdin);
+    const { code, stderr } = await node.kubectl([...args, '--dry-run=server', ...as], stdin);
     expect([name, stderr]).toEqual([name, expect.stringContaining(`ValidatingAdmissionPolicy '${prefix}-${name}'`)]);
     expect(code).toBe(1);
   }

@@ -3,6 +3,9 @@ import { crockford } from './ids.ts';
 
 const LENGTH = 20;
 
+/** Start of the name of each Workspace that is created when an invitation is accepted. */
+export const RECEIVING_PREFIX = 'partner-';
+
 function keyed(rootKey: Uint8Array, label: string, parts: readonly (string | number)[]): string {
   return crockford(
     createHmac('sha256', rootKey)
@@ -35,5 +38,5 @@ export function freeAccountName(rootKey: Uint8Array, issuer: string, subject: st
 /** Returns the name of the Workspace receiving an integration on an account, derived from all three names. */
 export function receivingWorkspaceName(producer: string, integration: string, account: string): string {
   const text = `Receiving/${producer}/${integration}/${account}`;
-  return `partner-${crockford(createHash('sha256').update(text, 'utf8').digest(), LENGTH)}`;
+  return `${RECEIVING_PREFIX}${crockford(createHash('sha256').update(text, 'utf8').digest(), LENGTH)}`;
 }

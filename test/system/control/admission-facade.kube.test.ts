@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { FINALIZER, PAUSED_ANNOTATION } from '../../../src/api/well-known.ts';
 import { facadeProbe } from '../../../src/kube/access/policy-probes.ts';
-import type { AnyObject } from '../../../src/kube/object.ts';
+import type { AnyObject, ObjectName } from '../../../src/kube/object.ts';
 import { NAMESPACES, SECRETS } from '../../../src/kube/resource.ts';
 import {
   type Accounts,
@@ -22,7 +22,7 @@ const KEY = { id: 'first', sha256: 'a'.repeat(64) };
 let at: Accounts;
 
 beforeAll(async () => {
-  at = await openAccounts(inject('kubeconfig'), 'admission-facade');
+  at = await openAccounts(inject('kubeconfig'), 'partner-admission');
 });
 
 afterAll(() => at?.close());
@@ -70,8 +70,31 @@ describe('accounts', () => {
 });
 
 describe('workspaces', () => {
-  it('makes one, with its first key', async () => {
-    await applying(at.facade, 'Workspace', at.fresh('Workspace'), { spec: { account: 'ada', ingressKeys: [KEY] } });
+  it('makes one for an account, as the acceptance of an invitation does', async () => {
+    const made = await applying(at.facade, 'Workspace', at.fresh('Workspace'), {
+      spec: { account: 'ada', instance: 'blue' },
+    });
+    expect(made.metadata.name).toMatch(/^partner-/);
+  });
+
+  it.each([
+    ['another name', 'shop', {}, /only create workspaces named partner-\*/],
+    ['a name that only contains the prefix', 'my-partner-shop', {}, /only create workspaces named partner-\*/],
+    ['owners', undefined, { owners: STRANGERS }, /create workspaces with spec.owners/],
+    ['ingress keys', undefined, { ingressKeys: [KEY] }, /create workspaces with spec.ingressKeys/],
+    ['an empty list of ingress keys', undefined, { ingressKeys: [] }, /create workspaces with spec.ingressKeys/],
+    ['the mark of a producer', undefined, { producer: true }, /create workspaces with spec.producer/],
+  ])('does not make one with %s', async (_, named, extra, words) => {
+    const name = named === undefined ? at.fresh('Workspace') : { name: `${named}-${process.pid}` };
+    const spec = { account: 'ada', ...extra };
+    for (const make of [
+      () => applying(at.facade, 'Workspace', name, { spec }),
+      () => at.facade.create(of('Workspace'), name, { spec }),
+    ]) {
+      const said = await refusal(make());
+      expect(said).toMatch(/^403 .*ValidatingAdmissionPolicy 'sluice-facade-workspaces'/);
+      expect(said).toMatch(words);
+    }
   });
 
   it('sets producer and keys of one that is there, and takes them away, by server-side apply', async () => {
@@ -104,6 +127,40 @@ describe('workspaces', () => {
     await at.facade.mergePatch(of('Workspace'), metadata, { spec: { producer: true } });
     const ending = { metadata: { annotations: { [PAUSED_ANNOTATION]: null } } };
     expect(await refusal(at.facade.mergePatch(of('Workspace'), metadata, ending))).toMatch(/^403 .*cannot pause/);
+  });
+});
+
+describe('integrations', () => {
+  const invitedEmail = 'ada@partner.example';
+  const set = (metadata: ObjectName, spec: object) => at.facade.mergePatch(of('Integration'), metadata, { spec });
+
+  it('sets the workspace of one once', async () => {
+    const { metadata } = await at.make('Integration', { invitedEmail });
+    await set(metadata, { workspace: 'globex' });
+    for (const workspace of ['initech', '', null]) {
+      const said = await refusal(set(metadata, { workspace }));
+      expect(said).toMatch(/^422 .*workspace/);
+    }
+    expect(await refusal(set(metadata, { workspace: 'initech' }))).toContain('workspace is immutable after it is set');
+    const stored = await at.admin.get<AnyObject & { spec: object }>(of('Integration'), metadata);
+    expect(stored?.spec).toEqual({ invitedEmail, workspace: 'globex' });
+  });
+
+  it.each(['declined', 'revoked'])('sets %s, and does not take it back', async field => {
+    const { metadata } = await at.make('Integration', { invitedEmail, [field]: false });
+    await set(metadata, { [field]: true });
+    for (const value of [false, null]) {
+      const said = await refusal(set(metadata, { [field]: value }));
+      expect(said).toMatch(/^422 /);
+      expect(said).toContain(`${field} cannot be changed back to false`);
+    }
+    const stored = await at.admin.get<AnyObject & { spec: object }>(of('Integration'), metadata);
+    expect(stored?.spec).toEqual({ invitedEmail, [field]: true });
+  });
+
+  it('does not make one again by deleting it', async () => {
+    const { metadata } = await at.make('Integration');
+    expect(await refusal(at.facade.remove(of('Integration'), metadata))).toMatch(/^403 .*cannot delete/);
   });
 });
 

@@ -16,6 +16,7 @@ const serviceAccount = (name: string): Subject => ({
   groups: ['system:serviceaccounts', 'system:serviceaccounts:sluice-system'],
 });
 const EDITOR = `${RUN}-editor`;
+const KEEPER = `${RUN}-keeper`;
 const VIEWER = `${RUN}-viewer`;
 const PLATFORM = `${RUN}-platform`;
 
@@ -56,9 +57,13 @@ beforeAll(async () => {
   const { kubectl: binary } = await ensureBinaries(['kubectl']);
   kubectl = kubectlFor({ binary, kubeconfig: inject('kubeconfig'), cache: folder.path });
   await applyPermissions({ kubectl });
-  for (const namespace of [OWN, OTHER]) await succeed(['create', 'namespace', namespace]);
+  for (const namespace of [OWN, OTHER]) {
+    await succeed(['create', 'namespace', namespace]);
+    await succeed(['label', 'namespace', namespace, `sluice.dev/workspace=${namespace}`]);
+  }
   const bind = (role: string, user: string) => [`--clusterrole=${role}`, `--user=${user}`, `--namespace=${OWN}`];
   await succeed(['create', 'rolebinding', 'editor', ...bind('sluice-tenant-edit', EDITOR)]);
+  await succeed(['create', 'rolebinding', 'keeper', ...bind('sluice-tenant-secrets', KEEPER)]);
   await succeed(['create', 'rolebinding', 'viewer', ...bind('sluice-tenant-view', VIEWER)]);
   await succeed(['create', 'clusterrolebinding', RUN, '--clusterrole=sluice-admin', `--user=${PLATFORM}`]);
   authorizer = openAuthorizer(inject('kubeconfig'));
@@ -157,8 +162,8 @@ describe.each(['sluice-ingress', 'sluice-dispatcher'])('%s', name => {
 });
 
 describe('sluice-tenant-edit', () => {
-  it('may do everything with the kinds and Secrets of its namespace, except status', async () => {
-    const rights = { ...each(TENANT_KINDS, ALL), secrets: ALL, events: READ };
+  it('may do everything with the kinds of its namespace, except status, and nothing with Secrets', async () => {
+    const rights = { ...each(TENANT_KINDS, ALL), events: READ };
     expect(await rightsOf({ user: EDITOR }, OWN)).toEqual(rights);
   });
 
@@ -187,6 +192,14 @@ describe('sluice-tenant-edit', () => {
     expect((await kubectl(['get', 'waas-admin', `--as=${EDITOR}`])).stderr).toContain(
       'cannot list resource "accounts"',
     );
+  });
+});
+
+describe('sluice-tenant-secrets', () => {
+  it('may do everything with the Secrets of its namespace, and nothing else', async () => {
+    expect(await rightsOf({ user: KEEPER }, OWN)).toEqual({ secrets: ALL });
+    expect(await rightsOf({ user: KEEPER }, OTHER)).toEqual({});
+    expect(await rightsOf({ user: KEEPER })).toEqual({});
   });
 });
 
@@ -222,11 +235,12 @@ describe('sluice-admin', () => {
     expect(await rightsOf({ user: PLATFORM }, OWN)).toEqual(rights);
   });
 
-  it('may bind the two roles of tenants and no others', async () => {
+  it('may bind the three roles of tenants and no others', async () => {
     const bind = (role: string) =>
       kubectl(['create', 'rolebinding', role, `--clusterrole=${role}`, '--user=new', '-n', OTHER, `--as=${PLATFORM}`]);
-    expect(await bind('sluice-tenant-edit')).toMatchObject({ code: 0 });
-    expect(await bind('sluice-tenant-view')).toMatchObject({ code: 0 });
+    for (const role of ['sluice-tenant-edit', 'sluice-tenant-secrets', 'sluice-tenant-view']) {
+      expect(await bind(role)).toMatchObject({ code: 0 });
+    }
     for (const role of ['cluster-admin', 'system:auth-delegator', 'sluice-facade', 'sluice-controller']) {
       expect((await bind(role)).stderr).toContain('attempting to grant RBAC permissions not currently held');
     }

@@ -10,20 +10,21 @@ import {
   WORKSPACE_LABEL,
 } from '../../../src/api/well-known.ts';
 import type { Role } from '../../../src/config/config.ts';
+import { RECEIVING_PREFIX } from '../../../src/core/ids/invitation-names.ts';
 import type { Installation } from '../installation.ts';
+import { rolesOfTenants } from './permissions.ts';
 
 type Operation = 'CREATE' | 'UPDATE' | 'DELETE';
 
-/**
- * A limit that RBAC cannot express: the objects and fields that one service account may write. It limits only this
- * account.
- */
+/** A limit that RBAC cannot express: the objects and fields that one service account, or everybody, may write. */
 export interface ShippedPolicy {
   /** Without the prefix of the installation. */
   readonly name: string;
   readonly description: string;
-  /** Role whose service account is limited, or `all` for one that the controller and the facade share. */
-  readonly role: Role | 'all';
+  /** Role whose service account is limited, `all` for one that the controller and the facade share, or everybody. */
+  readonly role: Role | 'all' | 'everybody';
+  /** Returns a CEL expression for the requests that are limited, for a policy that limits everybody. */
+  readonly concerns?: (installation: Pick<Installation, 'prefix'>) => string;
   /** Whether a shared service account has the policy `all-objects` instead, because the other role needs more. */
   readonly apart?: true;
   /** Whether the policy is only needed if Secrets are read by namespace. */
@@ -47,7 +48,10 @@ const { plan, includedTokens } = AccountSpec.parse({
 
 /** Fields of an existing Workspace that the facade may change. New fields of the kind are closed by default. */
 const OPEN_FIELDS = ['producer', 'ingressKeys'];
-const closedFields = Object.keys(WorkspaceSpec.shape).filter(field => !OPEN_FIELDS.includes(field));
+/** Fields of a new Workspace that the facade may set. */
+const NEW_FIELDS = ['account', 'instance'];
+const fieldsExcept = (open: readonly string[]) =>
+  Object.keys(WorkspaceSpec.shape).filter(field => !open.includes(field));
 
 /** Whether the namespace of an object belongs to a workspace. */
 const inWorkspace = `namespaceObject.metadata.?labels[?'${WORKSPACE_LABEL}'].orValue('') == namespaceObject.metadata.name`;
@@ -62,6 +66,26 @@ const ownerReferencesKept = `object.metadata.?ownerReferences.orValue([]) == (ol
 
 /** The policies in order of application: when the last one is in force, all are. */
 export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
+  {
+    role: 'everybody',
+    concerns: installation => {
+      const names = rolesOfTenants(installation).map(({ name }) => `'${name}'`);
+      return `object.roleRef.kind == 'ClusterRole' && object.roleRef.name in [${names.join(', ')}]`;
+    },
+    name: 'tenant-bindings',
+    // Otherwise, the administrator of the platform could read the Secrets of any namespace.
+    description: 'The ClusterRoles for tenants can only be bound in the namespace of a workspace.',
+    apiGroup: 'rbac.authorization.k8s.io',
+    resources: ['rolebindings'],
+    operations: ['CREATE', 'UPDATE'],
+    validations: [
+      {
+        // Subjects can be removed from an older RoleBinding.
+        expression: `${inWorkspace} || (oldObject != null && object.?subjects.orValue([]).all(subject, subject in oldObject.?subjects.orValue([])))`,
+        message: `this ClusterRole can only be bound in the namespace of a workspace, which has the label ${WORKSPACE_LABEL}=<name of the namespace>; create a Workspace with the name of the namespace first`,
+      },
+    ],
+  },
   {
     ...CONTROLLER,
     apart: true,
@@ -182,11 +206,20 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
   {
     ...FACADE,
     name: 'facade-workspaces',
-    description: `The facade can create workspaces. In existing workspaces, it can only change spec.${OPEN_FIELDS.join(' and spec.')}.`,
+    description: `The facade can create workspaces named ${RECEIVING_PREFIX}*, with spec.${NEW_FIELDS.join(' and spec.')} only. In existing workspaces, it can only change spec.${OPEN_FIELDS.join(' and spec.')}.`,
     resources: [KINDS.Workspace.plural],
     operations: ['CREATE', 'UPDATE'],
     validations: [
-      ...closedFields.map(field => ({
+      {
+        expression: `oldObject != null || object.metadata.name.startsWith('${RECEIVING_PREFIX}')`,
+        message: `the facade can only create workspaces named ${RECEIVING_PREFIX}*`,
+      },
+      // Otherwise, it could make strangers owners, and store keys that it knows.
+      ...fieldsExcept(NEW_FIELDS).map(field => ({
+        expression: `oldObject != null || !has(object.spec.${field})`,
+        message: `the facade cannot create workspaces with spec.${field}`,
+      })),
+      ...fieldsExcept(OPEN_FIELDS).map(field => ({
         expression: `oldObject == null || object.spec.?${field} == oldObject.spec.?${field}`,
         message: `the facade cannot change spec.${field} of a workspace`,
       })),
@@ -216,9 +249,11 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
 ];
 
 /**
- * Returns the user name that a role has in Kubernetes. A policy for another name or namespace would match nobody, and
- * protect nothing.
+ * Returns the CEL expression for the requests that a policy limits. A policy for a service account of another name or
+ * namespace would match nobody, and protect nothing.
  */
-export function userNameOf(role: Role | 'all', { namespace, accountOf }: Installation): string {
-  return `system:serviceaccount:${namespace}:${accountOf(role)}`;
+export function conditionOf({ role, concerns }: ShippedPolicy, installation: Installation): string {
+  if (concerns !== undefined) return concerns(installation);
+  const { namespace, accountOf } = installation;
+  return `request.userInfo.username == 'system:serviceaccount:${namespace}:${accountOf(role)}'`;
 }

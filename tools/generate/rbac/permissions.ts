@@ -22,6 +22,8 @@ export interface ShippedServiceAccount {
   readonly token: boolean;
 }
 
+type Prefixed = Pick<Installation, 'prefix'>;
+
 const WRITE = ['create', 'update', 'patch', 'delete', 'deletecollection'];
 
 const names = Object.keys(KINDS) as KindName[];
@@ -52,7 +54,7 @@ export function rolesOfAccount({ name: role, rights }: RoleDefinition, installat
 }
 
 /** Returns the name of the ClusterRole that lets the controller read and write Secrets. */
-export function secretsRoleOf({ prefix }: Pick<Installation, 'prefix'>): string {
+export function secretsRoleOf({ prefix }: Prefixed): string {
   return `${prefix}-workspace-secrets`;
 }
 
@@ -67,14 +69,20 @@ export function roleForBindings(installation: Installation): ShippedRole {
   };
 }
 
-/** Returns the roles that the administrator binds to users and tools. */
-export function rolesOfUsers({ prefix }: Installation): readonly ShippedRole[] {
+/** Returns the roles for the namespace of one workspace. An admission policy limits their RoleBindings. */
+export function rolesOfTenants({ prefix }: Prefixed): readonly ShippedRole[] {
   return [
     {
       name: `${prefix}-tenant-edit`,
       description:
-        'Full access to one workspace. Use a RoleBinding to bind this role in the namespace of the workspace.',
-      rules: [ours(namespaced, [...READ, ...WRITE]), core('secrets', [...READ, ...WRITE]), core('events', READ)],
+        'Full access to one workspace, except Secrets. Use a RoleBinding to bind this role in the namespace of the workspace.',
+      rules: [ours(namespaced, [...READ, ...WRITE]), core('events', READ)],
+    },
+    {
+      name: `${prefix}-tenant-secrets`,
+      description:
+        'Full access to the Secrets of one workspace, for ingress keys, signing secrets and headers of endpoints. Use a RoleBinding to bind this role in the namespace of the workspace.',
+      rules: [core('secrets', [...READ, ...WRITE])],
     },
     {
       name: `${prefix}-tenant-view`,
@@ -88,10 +96,18 @@ export function rolesOfUsers({ prefix }: Installation): readonly ShippedRole[] {
         core('events', READ),
       ],
     },
+  ];
+}
+
+/** Returns the roles that the administrator binds to users and tools. */
+export function rolesOfUsers({ prefix }: Prefixed): readonly ShippedRole[] {
+  const tenants = rolesOfTenants({ prefix });
+  return [
+    ...tenants,
     {
       name: `${prefix}-admin`,
       description:
-        'Administrator of the platform with access to workspaces, accounts and namespaces. Use a ClusterRoleBinding to bind this role.',
+        'Administrator of the platform, who manages accounts and workspaces, and binds the roles for tenants. An admission policy restricts these RoleBindings to the namespaces of workspaces. Use a ClusterRoleBinding to bind this role.',
       rules: [
         ours(ofCluster, [...READ, ...WRITE]),
         core('events', READ),
@@ -104,7 +120,7 @@ export function rolesOfUsers({ prefix }: Installation): readonly ShippedRole[] {
         {
           apiGroups: ['rbac.authorization.k8s.io'],
           resources: ['clusterroles'],
-          resourceNames: [`${prefix}-tenant-edit`, `${prefix}-tenant-view`],
+          resourceNames: tenants.map(({ name }) => name),
           verbs: ['bind'],
         },
       ],

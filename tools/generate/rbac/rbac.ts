@@ -3,7 +3,7 @@ import { DEFAULT_INSTALLATION, type Installation } from '../installation.ts';
 import { describedMetadata } from '../manifests/metadata.ts';
 import { stringifyAll } from '../manifests/yaml.ts';
 import { ROLE_DEFINITIONS } from '../roles.ts';
-import { SHIPPED_POLICIES, type ShippedPolicy, userNameOf } from './admission.ts';
+import { conditionOf, SHIPPED_POLICIES, type ShippedPolicy } from './admission.ts';
 import { leaseFlowSchema } from './flow-schema.ts';
 import {
   rolesOfAccount,
@@ -84,12 +84,7 @@ export function admissionPolicy(policy: ShippedPolicy, installation: Installatio
         matchConstraints: {
           resourceRules: [{ apiGroups: [apiGroup], apiVersions: ['*'], operations, resources }],
         },
-        matchConditions: [
-          {
-            name: `${installation.prefix}-${role}`,
-            expression: `request.userInfo.username == '${userNameOf(role, installation)}'`,
-          },
-        ],
+        matchConditions: [{ name: `${installation.prefix}-${role}`, expression: conditionOf(policy, installation) }],
         validations: validations.map(validation => ({ ...validation, reason: 'Forbidden' })),
       },
     },

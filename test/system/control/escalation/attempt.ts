@@ -1,0 +1,54 @@
+/** Namespaces and names that the attempts are about. */
+export interface Targets {
+  /** Labelled as a workspace. */
+  readonly workspace: string;
+  /** Namespaces that belong to no workspace. */
+  readonly foreign: readonly string[];
+  /** Was a workspace, and has the RoleBinding `older` from that time. */
+  readonly former: string;
+  /** Has no label. */
+  readonly unlabelled: string;
+  /** User that tries, as the API server names it, and as a subject. */
+  readonly user: string;
+  readonly subject: object;
+}
+
+/** A request to the API server that must be refused. */
+export interface Attempt {
+  readonly title: string;
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly path: string;
+  readonly body?: object | undefined;
+  /** Kind of patch. Defaults to `merge`. */
+  readonly patch?: 'merge' | 'json' | 'apply';
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Start of the message. Defaults to that of RBAC. */
+  readonly refused?: RegExp;
+}
+
+export const TENANT_ROLES = ['sluice-tenant-edit', 'sluice-tenant-secrets', 'sluice-tenant-view'];
+
+export const RBAC = 'rbac.authorization.k8s.io';
+export const RBAC_V1 = `/apis/${RBAC}/v1`;
+const BY_RBAC = /is forbidden: User .* cannot|attempting to grant RBAC permissions not currently held/;
+
+/** Returns what the message of the refusal must match. */
+export const refusedBy = ({ refused = BY_RBAC }: Attempt): RegExp => refused;
+
+/** Returns the path of objects of the core group. */
+export const inNamespace = (namespace: string, plural: string): string => `/api/v1/namespaces/${namespace}/${plural}`;
+
+/** Returns the path of the RoleBindings of a namespace, or of one of them. */
+export const bindings = (namespace: string, name = ''): string =>
+  `${RBAC_V1}/namespaces/${namespace}/rolebindings${name && `/${name}`}`;
+
+/** Returns a RoleBinding. */
+export function bindingOf(role: string, subject: object, name = 'mine', kind = 'ClusterRole'): object {
+  return {
+    apiVersion: `${RBAC}/v1`,
+    kind: 'RoleBinding',
+    metadata: { name },
+    roleRef: { apiGroup: RBAC, kind, name: role },
+    subjects: [subject],
+  };
+}
