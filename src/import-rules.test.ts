@@ -56,6 +56,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'part/catchup': { rooms: 'redis part' },
   'part/sweep': { rooms: 'redis part part/lanes' },
   'part/tokens': { rooms: 'redis part' },
+  'part/stored': { rooms: 'redis part' },
   'part/gate': { rooms: 'core/delivery redis plane part' },
   'part/claims': { rooms: 'api redis plane part part/lanes part/records' },
   'part/inbox': { rooms: 'core/ids core/events redis plane part part/lanes part/log' },
@@ -156,7 +157,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'dataplane/parts': {
     rooms: `
       core/ids core/delivery core/events time telemetry redis/connection redis plane series part part/log part/catchup
-      part/sweep part/tokens part/gate part/claims part/inbox part/members dataplane/dispatcher
+      part/sweep part/stored part/tokens part/gate part/claims part/inbox part/members dataplane/dispatcher
     `,
   },
   'dataplane/sandbox': {
@@ -166,7 +167,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     `,
   },
   dataplane: {
-    rooms: 'time telemetry redis hints record part part/log part/inbox dataplane/ingress',
+    rooms: 'time telemetry redis hints record part part/log part/stored part/inbox dataplane/ingress',
   },
 
   commands: {

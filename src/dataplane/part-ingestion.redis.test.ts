@@ -17,6 +17,7 @@ import { createLogger } from '../telemetry/log.ts';
 import { createRegistry } from '../telemetry/metrics.ts';
 import { createPartIngressMetrics } from './ingress/ingress-metrics.ts';
 import { createIngress } from './ingress/server.ts';
+import { createMemorySource } from './memory-source.ts';
 import { createPartIngestion } from './part-ingestion.ts';
 
 const KEY = 'sk_0123456789abcdef';
@@ -84,7 +85,7 @@ onEachRedis(redis => {
           return stored;
         },
       },
-      askMasters: redis().callAll,
+      memorySource: createMemorySource(redis()),
       registry,
       log: createLogger({ level: 'silent' }),
       // What is known of the stream is read again only where the store asks for it.

@@ -12,6 +12,7 @@ const RETRY_AFTER_SECONDS: Partial<Record<ProblemCode, string>> = {
   not_in_force: '2',
   overloaded: '1',
   queue_full: '30',
+  storage_pressure: '30',
 };
 
 /** Sends a problem document (RFC 9457). */

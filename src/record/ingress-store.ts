@@ -14,6 +14,10 @@ export interface IngressQueue {
   /** Quota of the queue, in bytes of stored events; kept by the store. */
   readonly maxBytes: number;
   readonly source: string;
+  /** Account of the workspace (`acc_…`). Empty without one. */
+  readonly payer: string;
+  /** Bytes of the events that the stream has stored, when this was read. */
+  readonly bytes: number;
 }
 
 export interface IngressEvent {
@@ -63,6 +67,20 @@ export function hashOfEventId(id: string): Buffer {
   return Buffer.from(hash('sha256', id, 'hex').slice(0, 32), 'hex');
 }
 
+/** Fields of a part's hash that ingress reads. */
+const READ_FIELDS = [
+  'ready',
+  'gen',
+  'cfgv',
+  'state',
+  'eventTypes',
+  'contextHeaders',
+  'maxBytes',
+  'source',
+  'payer',
+  'bytes',
+];
+
 /** Reads the configuration of ingress. `metaOf` returns the hash key of a queue, or of its part. */
 export function createIngressReader(
   redis: RedisClient,
@@ -83,9 +101,8 @@ export function createIngressReader(
 
   return {
     async readQueue(tenant, queue) {
-      const fields = ['ready', 'gen', 'cfgv', 'state', 'eventTypes', 'contextHeaders', 'maxBytes', 'source'];
-      const reply = (await redis.call('hmget', metaOf(tenant, queue), ...fields)) as (string | null)[];
-      const [ready, gen, cfgv, state, eventTypes, contextHeaders, maxBytes, source] = reply;
+      const reply = (await redis.call('hmget', metaOf(tenant, queue), ...READ_FIELDS)) as (string | null)[];
+      const [ready, gen, cfgv, state, eventTypes, contextHeaders, maxBytes, source, payer, bytes] = reply;
       if (ready === '1') {
         return {
           gen: gen as string,
@@ -95,6 +112,8 @@ export function createIngressReader(
           contextHeaders: JSON.parse(contextHeaders as string) as IngressQueue['contextHeaders'],
           maxBytes: Number(maxBytes),
           source: source as string,
+          payer: payer ?? '',
+          bytes: Number(bytes ?? 0),
         };
       }
       const t = tenantKeys(tenant);

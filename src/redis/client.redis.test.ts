@@ -10,6 +10,7 @@ import { createTenant } from '../record/testing/tenant.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { connectRedis, type RedisClient } from './client.ts';
 import { followRedisClock } from './clock.ts';
+import { keySlot } from './key-slot.ts';
 import { type ScriptName, scriptSource } from './scripts.ts';
 import { onEachRedis } from './testing/each-redis.ts';
 
@@ -29,6 +30,24 @@ onEachRedis(redis => {
     expect(replies).toHaveLength(redis().cluster ? 3 : 1);
     for (const info of replies) expect(info.includes('cluster_enabled:1')).toBe(redis().cluster);
     expect(redis().isReady()).toBe(true);
+  });
+
+  test('finds the master of a key', async () => {
+    const names = (await redis().callMasters('PING')).map(({ name, reply }) => `${name} ${reply}`);
+    const keys = Array.from({ length: 50 }, (_, i) => `{q:ten_${i}:orders:0}:meta`);
+    const masters = new Set(keys.map(key => redis().masterOf(key)));
+    expect([...masters].map(name => `${name} PONG`).toSorted()).toEqual(names.toSorted());
+    for (const key of keys) {
+      const info = await redis()
+        .callMasters('CLUSTER', 'KEYSLOT', key)
+        .catch(() => []);
+      for (const { reply } of info) expect([key, reply]).toEqual([key, keySlot(key)]);
+    }
+    await redis().call('set', '{q:ten_master:orders:0}:x', '1', 'PX', 5_000);
+    const found = (await redis().callMasters('KEYS', '{q:ten_master:*')).filter(
+      ({ reply }) => (reply as string[]).length > 0,
+    );
+    expect(found.map(({ name }) => name)).toEqual([redis().masterOf('{q:ten_master:orders:0}:x')]);
   });
 
   test('a script that the server does not know is sent once', async () => {

@@ -3,6 +3,7 @@ import { Cluster, Redis } from 'ioredis';
 import type { Logger } from '../telemetry/log.ts';
 import { findRedis } from './connection/connections.ts';
 import type { RedisSettings } from './connection/redis-settings.ts';
+import { keySlot } from './key-slot.ts';
 import { type NamedCall, type NamedScript, orderCall } from './named-scripts.ts';
 import type { RedisMetrics } from './redis-metrics.ts';
 import { type ScriptName, scriptSource } from './scripts.ts';
@@ -10,6 +11,12 @@ import { type ScriptName, scriptSource } from './scripts.ts';
 /** Reply of Redis: nested arrays of strings, numbers, null, and Buffers for the `Buffer` calls. */
 export type Reply = string | number | null | Buffer | Reply[];
 export type Argument = string | number | Buffer;
+
+/** Reply of one master. `name` is its host and port in a Cluster, and '' otherwise. */
+export interface MasterReply {
+  readonly name: string;
+  readonly reply: Reply;
+}
 
 /** A connection to one Redis, or to all masters of a Cluster; closes over reconnects. */
 export interface RedisClient {
@@ -30,6 +37,10 @@ export interface RedisClient {
   readonly readHash: (key: string) => Promise<Readonly<Record<string, string>>>;
   /** A command without a key: to the server, or to every master. */
   readonly callAll: (command: string, ...args: Argument[]) => Promise<Reply[]>;
+  /** The same, with the name of each master (`masterOf`). */
+  readonly callMasters: (command: string, ...args: Argument[]) => Promise<readonly MasterReply[]>;
+  /** Returns the name of the master that has this key, as far as is known. Always '' without a Cluster. */
+  readonly masterOf: (key: string) => string;
   /** Listens on channels; `onLost` is called when messages may have been missed. */
   readonly subscribe: (
     channels: readonly string[],
@@ -188,6 +199,16 @@ export async function connectRedis(
     }
   }
 
+  function callMasters(command: string, ...args: Argument[]): Promise<MasterReply[]> {
+    const targets = redis instanceof Cluster ? redis.nodes('master') : [redis];
+    sent += targets.length;
+    const ask = async (node: Redis): Promise<MasterReply> => ({
+      name: redis instanceof Cluster ? `${node.options.host}:${node.options.port}` : '',
+      reply: (await node.call(command, ...args)) as Reply,
+    });
+    return watch(Promise.all(targets.map(ask)));
+  }
+
   return {
     cluster: connections.cluster,
     run: (name, keys, args) => evaluate(scriptSource(name), keys, args, false),
@@ -203,11 +224,9 @@ export async function connectRedis(
       sent++;
       return watch(redis.hgetall(key));
     },
-    callAll: async (command, ...args) => {
-      const targets = redis instanceof Cluster ? redis.nodes('master') : [redis];
-      sent += targets.length;
-      return watch(Promise.all(targets.map(node => node.call(command, ...args) as Promise<Reply>)));
-    },
+    callAll: async (command, ...args) => (await callMasters(command, ...args)).map(({ reply }) => reply),
+    callMasters,
+    masterOf: key => (redis instanceof Cluster ? (redis.slots[keySlot(key)]?.[0] ?? '') : ''),
     subscribe: (channels, onMessage, onLost) => {
       const listening = connections.createSubscriber(redis);
       subscribers.push(listening);

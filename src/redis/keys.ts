@@ -109,6 +109,8 @@ export const CLUSTER_KEYS = {
   tenants: '{c}:tenants',
   /** HASH: `tenant:queue:number` of each part → its generation. */
   parts: '{c}:parts',
+  /** HASH: `tenant:queue:number` of each part with events → generation, stored bytes, and its account (`stored-bytes.ts`). */
+  stored: '{c}:stored',
   /** ZSET: name of each active dispatcher → end of its activity period, in ms. */
   members: '{c}:members',
   /** Channel: the field of `parts` that the controller has changed, or '' if `members` changed. */

@@ -1,6 +1,7 @@
 import { createPartIngressMetrics } from '../dataplane/ingress/ingress-metrics.ts';
 import { createSandboxRoutes } from '../dataplane/ingress/sandbox/sandbox-routes.ts';
 import { createIngress } from '../dataplane/ingress/server.ts';
+import { createMemorySource } from '../dataplane/memory-source.ts';
 import { createPartIngestion } from '../dataplane/part-ingestion.ts';
 import { createSandboxDesk } from '../dataplane/sandbox/desk.ts';
 import { createHintIndex } from '../hints/hints.ts';
@@ -21,7 +22,7 @@ export async function startIngress(parts: Parts): Promise<Running> {
     addRoutes: createSandboxRoutes(sandbox),
     addressOf: config.trustedProxies && createClientAddress(config.trustedProxies),
     rates: config.ingressRates,
-    askMasters: redis.callAll,
+    memorySource: createMemorySource(redis),
     registry,
     tracing,
     certificate: config.ingressCertificate?.first,

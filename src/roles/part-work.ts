@@ -11,6 +11,7 @@ import type { Room } from '../dataplane/parts/room.ts';
 import { createUpkeep, type Upkeep } from '../dataplane/parts/upkeep.ts';
 import { readSlotOwner } from '../part/gate/slot-owner.ts';
 import type { Part } from '../part/keys.ts';
+import { createNoteStored } from '../part/stored/stored-bytes.ts';
 import { createSweep } from '../part/sweep/sweep.ts';
 import { createTokens } from '../part/tokens/tokens.ts';
 import type { DeliveryNews } from '../plane/delivery-news.ts';
@@ -40,6 +41,7 @@ export function createStartPart(parts: Parts, shared: SharedWork): (part: Part) 
     sweep: createSweep(redis),
     tokens: createTokens(redis),
     traffic: createTrafficStore(redis),
+    noteStored: createNoteStored(redis),
     nowMs,
     alarm,
     log,

@@ -148,6 +148,10 @@ const OF_PARTS: readonly Mutant[] = [
       '',
     ],
   ]),
+  ...mutantsOf(`${PART}stored/cluster-stored.lua`, [
+    ['a part that was removed is noted', "redis.call('HGET', KEY_PARTS, ARG_NAME) == ARG_GEN", 'true'],
+    ['a part without events is noted', " and ARG_BYTES ~= '0'", ''],
+  ]),
   ...mutantsOf(`${PART}sweep/expire.lua`, [
     [
       'what expired before it was routed is not counted',

@@ -62,4 +62,10 @@ export const EVENT_PROBLEMS = {
     remedy:
       'Retry later with the same id. Space becomes available when the retention period of older events ends. You can also increase the quota of the stream.',
   },
+  storage_pressure: {
+    status: 429,
+    title: 'The account stores more than its share of a store that is filling up',
+    remedy:
+      'Send the event again with the same id after the number of seconds in Retry-After. Space becomes available when the retention period of older events ends. You can also decrease the retention of your streams. The operator can increase the memory of Redis.',
+  },
 } as const satisfies Readonly<Record<string, ProblemKind>>;

@@ -1,11 +1,16 @@
 import type { FastifyReply } from 'fastify';
 import { faultOfContentType } from '../../core/events/context-headers-cloudevent.ts';
+import { PROBLEMS } from '../../core/problems/problems.ts';
 import { faultOfCodings } from '../../http/codings.ts';
 import type { EventRequest } from './admission.ts';
 import type { Answers } from './answers.ts';
 import { ITEM_OVERHEAD_BYTES } from './batches.ts';
-import type { MemoryStop } from './memory-stop.ts';
+import type { MemoryRefusal } from './memory-stop.ts';
+import type { KnownQueue } from './queue-cache.ts';
 import { type ByteBudget, readRequestBody } from './request-body.ts';
+
+const MIB = 1024 * 1024;
+const inMib = (bytes: number) => `${(bytes / MIB).toFixed(1)} MiB`;
 
 /** Sent when Redis is almost full. We add a detail here because the problem title describes the more common reason. */
 const NEARLY_FULL = {
@@ -15,8 +20,15 @@ const NEARLY_FULL = {
   headers: { 'retry-after': '10' },
 };
 
+function sendMemoryRefusal(answers: Answers, reply: FastifyReply, startedMs: number, refusal: MemoryRefusal): void {
+  if (refusal === 'full') return answers.sendProblem(reply, startedMs, 'overloaded', NEARLY_FULL);
+  const { storedBytes, shareBytes } = refusal;
+  const detail = `The store is filling up, and the account stores ${inMib(storedBytes)} of it. Its share is ${inMib(shareBytes)}. ${PROBLEMS.storage_pressure.remedy}`;
+  answers.sendProblem(reply, startedMs, 'storage_pressure', { detail });
+}
+
 /**
- * Reads the body of an admitted request. Answers 413 or 503 if that fails, and 415 for unsupported content types,
+ * Reads the body of an admitted request. Answers 413, 429, or 503 if that fails, and 415 for unsupported content types,
  * compressed bodies, and transfer codings other than `chunked`.
  *
  * @param onBody called with the body and the number of budget bytes it must give back
@@ -25,22 +37,25 @@ export type ReceiveBody = (
   request: EventRequest,
   reply: FastifyReply,
   startedMs: number,
+  known: KnownQueue,
   onBody: (body: Buffer, heldBytes: number) => void,
 ) => void;
 
 export function createBodyReceiver(options: {
-  readonly memory: Pick<MemoryStop, 'isFull'>;
+  /** Returns why the store should not accept an event of this stream. */
+  readonly refusalOf: (request: EventRequest, known: KnownQueue) => MemoryRefusal | undefined;
   readonly budget: ByteBudget;
   readonly answers: Answers;
   readonly bodyBytes: number;
 }): ReceiveBody {
-  const { memory, budget, answers } = options;
-  return (request, reply, startedMs, onBody) => {
+  const { refusalOf, budget, answers } = options;
+  return (request, reply, startedMs, known, onBody) => {
     const { headers } = request;
     const detail = faultOfContentType(headers['content-type']);
     const fault = detail === undefined ? faultOfCodings(headers) : { detail };
     if (fault !== undefined) return answers.sendProblem(reply, startedMs, 'unsupported_media_type', fault);
-    if (memory.isFull()) return answers.sendProblem(reply, startedMs, 'overloaded', NEARLY_FULL);
+    const refusal = refusalOf(request, known);
+    if (refusal !== undefined) return sendMemoryRefusal(answers, reply, startedMs, refusal);
     if (!budget.take(ITEM_OVERHEAD_BYTES)) return answers.sendProblem(reply, startedMs, 'overloaded');
     readRequestBody(request.raw, options, result => {
       if (typeof result !== 'string') return onBody(result, result.length + ITEM_OVERHEAD_BYTES);

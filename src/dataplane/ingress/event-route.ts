@@ -25,7 +25,7 @@ interface Arrival {
 
 /**
  * Creates the handler for `POST /events/{tenant}/{queue}`. Checks are made in this order: path (404), sandbox
- * parameters (400), key (401), queue (404, 409), content type (415), store memory (503), size (413), context (400,
+ * parameters (400), key (401), queue (404, 409), content type (415), store memory (429, 503), size (413), context (400,
  * 422), and finally the store. We won't answer 202 `{id, duplicate, groupKey}` until the event was acknowledged by the
  * store. Callbacks are used throughout, since creating a promise for each step would cost more than the steps
  * themselves.
@@ -34,7 +34,7 @@ export function createEventRoute(options: {
   admission: Admission;
   queues: QueueCache;
   batches: Batches;
-  memory: Pick<MemoryStop, 'isFull'>;
+  memory: Pick<MemoryStop, 'refusalOf'>;
   budget: ByteBudget;
   answers: Answers;
   metrics: IngressMetrics;
@@ -42,7 +42,14 @@ export function createEventRoute(options: {
   onError: (reply: FastifyReply, startedMs: number, error: unknown) => void;
 }): (request: EventRequest, reply: FastifyReply) => void {
   const { admission, queues, batches, memory, budget, answers, metrics, limits, onError } = options;
-  const receiveBody = createBodyReceiver({ memory, budget, answers, bodyBytes: limits.bodyBytes });
+  const receiveBody = createBodyReceiver({ refusalOf, budget, answers, bodyBytes: limits.bodyBytes });
+
+  function refusalOf(request: EventRequest, { config: { payer, bytes } }: KnownQueue) {
+    const { tenant, queue } = request.params;
+    const refusal = memory.refusalOf({ tenant, queue, payer, bytes });
+    if (refusal !== undefined) metrics.countMemoryRefusal(refusal === 'full' ? 'full' : 'share');
+    return refusal;
+  }
 
   function handleEvent(request: EventRequest, reply: FastifyReply): void {
     const startedMs = performance.now();
@@ -63,7 +70,7 @@ export function createEventRoute(options: {
     known: KnownQueue,
     fresh: boolean,
   ): void {
-    receiveBody(request, reply, startedMs, (body, heldBytes) => {
+    receiveBody(request, reply, startedMs, known, (body, heldBytes) => {
       const arrival: Arrival = { request, reply, startedMs, body, heldBytes, retried: false };
       guarded(arrival, () => decide(arrival, known, fresh));
     });

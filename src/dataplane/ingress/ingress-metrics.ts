@@ -17,6 +17,9 @@ export const EVENT_RESULTS = [
 ] as const;
 export type EventResult = (typeof EVENT_RESULTS)[number];
 
+/** Why events are refused because of the memory of Redis. */
+const MEMORY_REFUSALS = ['share', 'full'] as const;
+
 /** IngressMetrics groups all metrics for the ingress role. */
 export interface IngressMetrics {
   /**
@@ -27,6 +30,7 @@ export interface IngressMetrics {
   /** Counts a request refused by a limit, also one of the sandbox. */
   readonly countLimited: (limit: SenderLimit) => void;
   readonly countEvent: (result: EventResult) => void;
+  readonly countMemoryRefusal: (reason: (typeof MEMORY_REFUSALS)[number]) => void;
   /** Registers the number of bytes held in memory, along with the limit. The function will be called at each scrape. */
   readonly observeHeld: (heldBytes: () => number, limitBytes: number) => void;
 }
@@ -61,6 +65,13 @@ export function createIngressMetrics(registry: Registry): IngressMetrics {
     registers: [registry],
   });
   for (const limit of SENDER_LIMITS) limited.inc({ limit }, 0);
+  const memoryRefusals = new Counter({
+    name: 'sluice_ingress_memory_refusals_total',
+    help: 'Number of events rejected because of the memory used in Redis, by reason: share (429, the account stores more than its share of the memory of a master above 70 %), or full (503, the master is at 85 %).',
+    labelNames: ['reason'] as const,
+    registers: [registry],
+  });
+  for (const reason of MEMORY_REFUSALS) memoryRefusals.inc({ reason }, 0);
   const duration = createPlainHistogram({
     name: 'sluice_ingress_request_duration_seconds',
     help: 'Request duration in seconds, from reading the headers until the response has been written.',
@@ -95,6 +106,7 @@ export function createIngressMetrics(registry: Registry): IngressMetrics {
     },
     countLimited: limit => limited.inc({ limit }),
     countEvent: events.add,
+    countMemoryRefusal: reason => memoryRefusals.inc({ reason }),
     observeHeld(heldBytes, limitBytes) {
       held = heldBytes;
       limit = limitBytes;

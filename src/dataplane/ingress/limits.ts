@@ -20,10 +20,20 @@ export interface IngressLimits extends HttpLimits {
   readonly ingestTimeoutMs: number;
   /** Interval for reading the memory usage of the Redis masters. */
   readonly memoryLookMs: number;
-  /** Fraction of maxmemory at which new events are answered with 503. A single master reaching it is enough. */
+  /**
+   * Fraction of maxmemory from which on events of accounts above their share of it are answered with 429, the largest
+   * accounts first. Only concerns the streams of this master.
+   */
+  readonly memoryPressureRatio: number;
+  /**
+   * Fraction of maxmemory at which all new events for this master are answered with 503. The rest is needed to route
+   * stored events. If all of them have 1 KiB, and a paused subscription to all of them is resumed, routing needs 14 %.
+   */
   readonly memoryStopRatio: number;
-  /** Fraction of maxmemory that all masters must drop below before new events are accepted again. */
+  /** Fraction of maxmemory that a master must drop below before its new events are accepted again. */
   readonly memoryGoOnRatio: number;
+  /** Smallest share of an account. */
+  readonly guaranteedBytes: number;
   /** How long a valid key is cached. */
   readonly keyTtlMs: number;
   /** How long a wrong key is remembered, and refused without asking the store. */
@@ -42,9 +52,11 @@ export const INGRESS_LIMITS: IngressLimits = {
   heldBytesPerQueue: 16 * 1024 * 1024,
   sandboxHeldBytes: 4 * 1024 * 1024,
   ingestTimeoutMs: 5_000,
-  memoryLookMs: 2_000,
+  memoryLookMs: 1_000,
+  memoryPressureRatio: 0.7,
   memoryStopRatio: 0.85,
   memoryGoOnRatio: 0.8,
+  guaranteedBytes: 4 * 1024 * 1024,
   keyTtlMs: 5_000,
   wrongKeyTtlMs: 1_000,
   queueTtlMs: 1_000,

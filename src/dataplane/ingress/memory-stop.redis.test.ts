@@ -1,12 +1,16 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { request } from 'undici';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { startRedis } from '../../../test/support/redis/server.ts';
 import { createHintIndex } from '../../hints/hints.ts';
+import { createNoteStored } from '../../part/stored/stored-bytes.ts';
 import { QUEUE } from '../../record/testing/tenant.ts';
 import { connectRedis } from '../../redis/client.ts';
+import { readRedisMemory } from '../../redis/redis-metrics.ts';
 import { createLogger } from '../../telemetry/log.ts';
 import { createRegistry } from '../../telemetry/metrics.ts';
 import { answer, startScriptedEndpoint } from '../dispatcher/testing/scripted-endpoint.ts';
+import { createMemorySource } from '../memory-source.ts';
 import { createPartIngestion } from '../part-ingestion.ts';
 import { createPipeline, INGRESS_KEY } from '../parts/testing/pipeline.ts';
 import { createSandboxDesk } from '../sandbox/desk.ts';
@@ -34,12 +38,15 @@ async function start() {
   const ingress = createIngress({
     store: createPartIngestion({ redis, nowMs: Date.now, alarm: () => {}, onRouted: () => {} }),
     addRoutes: createSandboxRoutes(createSandboxDesk({ redis, lower, nowMs: Date.now })),
-    askMasters: async (command, ...args) => {
-      try {
-        return await redis.callAll(command, info.broken ? 'nothing-of-the-kind' : (args[0] as string));
-      } finally {
-        info.looks++;
-      }
+    memorySource: {
+      ...createMemorySource(redis),
+      readMasters: async () => {
+        try {
+          return await redis.callMasters('INFO', info.broken ? 'nothing-of-the-kind' : 'memory');
+        } finally {
+          info.looks++;
+        }
+      },
     },
     limits: { memoryLookMs: 10 },
     registry: createRegistry(),
@@ -123,4 +130,79 @@ test('without maxmemory nothing is too much', async () => {
   const { looked, bothAnswer } = await start();
   await looked();
   expect(await bothAnswer()).toEqual([202, 202]);
+});
+
+describe('a flood of one account', () => {
+  /** Two workspaces on one Redis of 64 MiB. Their streams are noted as by an active dispatcher, until `die` is called. */
+  async function startTwo() {
+    const server = await startRedis({ maxmemory: '64mb' });
+    onTestFinished(() => server.stop());
+    const redis = await connectRedis(server.url, log);
+    onTestFinished(() => redis.close());
+    const [flood, calm] = [createPipeline(redis), createPipeline(redis)];
+    const contextHeaders = { eventType: [], groupKey: ['x-key'], eventId: [], forward: [] };
+    for (const each of [flood, calm]) await each.subscribe({ url: 'https://partner.example' }, { contextHeaders });
+    const note = createNoteStored(redis);
+    const parts = [flood, calm].map(({ tenant }) => ({ tenant, queue: QUEUE, gen: 'gen1', number: 0 }));
+    const gens = await redis.readHash('{c}:parts');
+    const noteAll = () =>
+      Promise.all(parts.map(part => note({ ...part, gen: gens[`${part.tenant}:${QUEUE}:0`] as string }))).catch(
+        () => {},
+      );
+    const noting = setInterval(() => void noteAll(), 20);
+    const die = () => clearInterval(noting);
+    onTestFinished(die);
+    const ingress = createIngress({
+      store: createPartIngestion({ redis, nowMs: Date.now, alarm: () => {}, onRouted: () => {} }),
+      memorySource: createMemorySource(redis),
+      limits: { memoryLookMs: 10, queueTtlMs: 10, guaranteedBytes: 1024 ** 2 },
+      registry: createRegistry(),
+      log,
+    });
+    const port = await ingress.listen(0, '127.0.0.1');
+    onTestFinished(() => ingress.close());
+    const body = Buffer.alloc(64 * 1024);
+    async function send({ tenant }: { readonly tenant: string }) {
+      const headers = { 'x-api-key': INGRESS_KEY, 'x-key': 'k' };
+      const reply = await request(`http://127.0.0.1:${port}/events/${tenant}/${QUEUE}`, {
+        method: 'POST',
+        headers,
+        body,
+      });
+      const { code, detail } = (await reply.body.json()) as { code?: string; detail?: string };
+      return { status: reply.statusCode, code, detail, retryAfter: reply.headers['retry-after'] };
+    }
+    const usedRatio = async () => (await readRedisMemory(redis)).usedRatio;
+    return { redis, flood, calm, die, send, usedRatio };
+  }
+
+  test('is refused from 70 % on, while the others go on, and nothing that is stored is dropped', async () => {
+    const { flood, calm, send, usedRatio } = await startTwo();
+    expect((await send(calm)).status).toBe(202);
+    const answers = [];
+    for (let i = 0; i < 1_200; i++) answers.push(await send(flood));
+    expect(answers.at(-1)).toEqual({
+      status: 429,
+      code: 'storage_pressure',
+      retryAfter: '30',
+      detail: expect.stringMatching(/stores \d+\.\d MiB of it\. Its share is \d+\.\d MiB\. Send the event again/),
+    });
+    expect(answers.filter(({ status }) => status === 503)).toEqual([]);
+    expect(await usedRatio()).toBeGreaterThan(0.69);
+    expect(await usedRatio()).toBeLessThan(0.8);
+    for (let i = 0; i < 20; i++) expect((await send(calm)).status).toBe(202);
+    expect((await send(flood)).status).toBe(429);
+  });
+
+  test('is refused as well if its dispatcher has died before', async () => {
+    const { flood, calm, die, send, usedRatio } = await startTwo();
+    expect((await send(flood)).status).toBe(202);
+    expect((await send(calm)).status).toBe(202);
+    await pause(60);
+    die();
+    for (let i = 0; i < 1_200; i++) await send(flood);
+    expect((await send(flood)).code).toBe('storage_pressure');
+    expect(await usedRatio()).toBeLessThan(0.8);
+    for (let i = 0; i < 20; i++) expect((await send(calm)).status).toBe(202);
+  });
 });

@@ -1,24 +1,47 @@
 import { expect, test } from 'vitest';
 import { createLogger } from '../../telemetry/log.ts';
 import { INGRESS_LIMITS } from './limits.ts';
-import { createMemoryStop } from './memory-stop.ts';
+import { createMemoryStop, type MemorySource } from './memory-stop.ts';
 
 const info = (used: number, max: number) =>
   `# Memory\r\nused_memory:${used}\r\nused_memory_human:1M\r\nmaxmemory:${max}\r\n`;
 const percent = (used: number) => info(used, 100);
 
-/** A stop whose time passes when the test says so, with masters that answer `says.masters`. */
+type Stored = Awaited<ReturnType<MemorySource['readStored']>>;
+
+/** The stream `queue` of the only workspace of an account; the master is the first character of its name. */
+const stream = (queue: string, bytes: number, payer = `acc_${queue}`) => ({
+  tenant: 'ten_a',
+  queue,
+  payer,
+  bytes,
+  master: queue[0] as string,
+});
+
+/** A stop whose time passes when the test says so, with masters 0, 1, 2 that answer `says.masters`. */
 function start() {
-  const says: { masters: unknown[] | Promise<unknown[]> } = { masters: [percent(0)] };
-  const asked: string[][] = [];
+  const says: { masters: unknown[] | Promise<unknown[]>; stored: () => Promise<Stored> } = {
+    masters: [percent(0)],
+    stored: async () => [],
+  };
+  const asked: string[] = [];
+  const clock = { ms: 0 };
   const failures: unknown[] = [];
   const timers = new Map<() => void, number>();
   const stop = createMemoryStop({
-    askMasters: async (...command) => {
-      asked.push(command);
-      return says.masters;
+    source: {
+      readMasters: async () => {
+        asked.push('masters');
+        return (await says.masters).map((reply, i) => ({ name: String(i), reply }));
+      },
+      readStored: () => {
+        asked.push('stored');
+        return says.stored();
+      },
+      masterOf: (_tenant, queue) => queue[0] as string,
     },
-    limits: INGRESS_LIMITS,
+    limits: { ...INGRESS_LIMITS, guaranteedBytes: 2 },
+    monotonicMs: () => clock.ms,
     log: createLogger({ level: 'silent' }),
     onFailure: (_operation, error) => failures.push(error),
     repeat: (run, everyMs) => {
@@ -29,28 +52,25 @@ function start() {
   /** The time of a look comes, and it ends unless it hangs. */
   async function pass(): Promise<void> {
     for (const run of timers.keys()) run();
-    for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+    for (let turn = 0; turn < 20; turn++) await Promise.resolve();
   }
   async function seen(...masters: unknown[]): Promise<boolean> {
     says.masters = masters;
     await pass();
     return stop.isFull();
   }
-  return { stop, says, asked, failures, timers, pass, seen };
+  return { stop, says, asked, clock, failures, timers, pass, seen };
 }
 
-test('looks at once, then every 2 s until it is stopped', async () => {
+test('looks at once, then every second until it is stopped', async () => {
   const { stop, says, asked, timers, pass } = start();
   says.masters = [percent(90)];
   expect(stop.isFull()).toBe(false);
   await stop.start();
   expect(stop.isFull()).toBe(true);
-  expect([...timers.values()]).toEqual([2_000]);
+  expect([...timers.values()]).toEqual([1_000]);
   await pass();
-  expect(asked).toEqual([
-    ['INFO', 'memory'],
-    ['INFO', 'memory'],
-  ]);
+  expect(asked).toEqual(['masters', 'stored', 'masters', 'stored']);
   stop.stop();
   expect(timers.size).toBe(0);
 });
@@ -76,8 +96,53 @@ test('the fullest of all masters counts', async () => {
   const { stop, seen } = start();
   await stop.start();
   expect(await seen(percent(10), percent(86), percent(10))).toBe(true);
-  expect(await seen(percent(81), percent(10), percent(10))).toBe(true);
+  expect(stop.refusalOf(stream('1x', 0))).toBe('full');
+  expect(stop.refusalOf(stream('0x', 0))).toBe(undefined);
+  expect(await seen(percent(81), percent(81), percent(10))).toBe(true);
+  expect(stop.refusalOf(stream('0x', 0))).toBe(undefined);
   expect(await seen(percent(79), percent(79), percent(79))).toBe(false);
+});
+
+test('asks for what is stored only above 70 %', async () => {
+  const { stop, asked, seen } = start();
+  await stop.start();
+  await seen(percent(69), percent(10));
+  expect(asked).toEqual(['masters', 'masters']);
+  await seen(percent(10), percent(70));
+  expect(asked).toEqual(['masters', 'masters', 'masters', 'stored']);
+});
+
+test('under pressure, only accounts above their share of that master are refused, also one that is not noted', async () => {
+  const { stop, says, seen } = start();
+  says.stored = async () => [stream('0flood', 60), stream('0small', 2), stream('1other', 60)];
+  await stop.start();
+  await seen(percent(69), percent(10));
+  expect(stop.refusalOf(stream('0flood', 60))).toBe(undefined);
+  await seen(percent(80), percent(10));
+  expect(stop.refusalOf(stream('0flood', 60))).toEqual({ storedBytes: 60, shareBytes: 33.5 });
+  expect(stop.refusalOf(stream('0small', 2))).toBe(undefined);
+  expect(stop.refusalOf(stream('1other', 60))).toBe(undefined);
+  expect(stop.refusalOf(stream('0new', 60))).toEqual({ storedBytes: 60, shareBytes: 33.5 });
+  expect(stop.refusalOf(stream('0new', 2))).toBe(undefined);
+  await seen(percent(60), percent(80));
+  expect(stop.refusalOf(stream('0flood', 60))).toBe(undefined);
+});
+
+test('stored bytes that cannot be read are used for 30 s, and the failure is told once', async () => {
+  const { stop, says, clock, failures, seen } = start();
+  says.stored = async () => [stream('0flood', 60), stream('0small', 2)];
+  await stop.start();
+  await seen(percent(80));
+  says.stored = async () => Promise.reject(new Error('away'));
+  clock.ms = 30_000;
+  await seen(percent(80));
+  expect(stop.refusalOf(stream('0flood', 60))).toBeDefined();
+  clock.ms = 30_001;
+  await seen(percent(80));
+  expect(stop.refusalOf(stream('0flood', 60))).toBe(undefined);
+  expect(failures).toHaveLength(1);
+  // The memory is still known.
+  expect(await seen(percent(90))).toBe(true);
 });
 
 test('a master without a limit is never full', async () => {
@@ -121,10 +186,11 @@ test('a look that hangs is not joined by others, and counts when it ends', async
   });
   await pass();
   await pass();
-  expect(asked).toHaveLength(2);
+  const looks = () => asked.filter(each => each === 'masters');
+  expect(looks()).toHaveLength(2);
   answer([percent(90)]);
-  for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve();
   expect(stop.isFull()).toBe(true);
   await pass();
-  expect(asked).toHaveLength(3);
+  expect(looks()).toHaveLength(3);
 });

@@ -1,23 +1,40 @@
 import type { Logger } from '../../telemetry/log.ts';
 import type { IngressLimits } from './limits.ts';
+import { computeShares, type MasterMemory, type OverShare, type Shares, type StoredStream } from './memory-shares.ts';
+
+/** What ingress reads of the memory of Redis. */
+export interface MemorySource {
+  /** Returns the reply to `INFO memory` of each master, with the master's name. */
+  readonly readMasters: () => Promise<readonly { readonly name: string; readonly reply: unknown }[]>;
+  /** Returns the streams with stored events, with the name of their master. */
+  readonly readStored: () => Promise<readonly (StoredStream & { readonly master: string })[]>;
+  /** Returns the name of the master that stores the events of a stream. */
+  readonly masterOf: (tenant: string, queue: string) => string;
+}
+
+/** Why an event is refused: the master is almost full, or the account stores too much of its memory. */
+export type MemoryRefusal = 'full' | OverShare;
 
 /**
- * MemoryStop decides whether new events must wait because Redis is almost full. We need to keep some memory free for
- * routing: without it, no queue can drain (rule 8 of the data plane).
+ * MemoryStop decides whether new events must wait because a Redis master is almost full. We need to keep some memory free
+ * for routing: without it, no queue can drain (rule 8 of the data plane). Accounts that store more than their share have to
+ * wait earlier, so they can't take this memory from the others.
  */
 export interface MemoryStop {
-  /** Returns true if, according to the last check, new events should not be accepted. */
+  /** Returns true if, according to the last check, any master should not accept new events. */
   readonly isFull: () => boolean;
+  /** Returns why the master of the stream should not accept this event, according to the last check. */
+  readonly refusalOf: (stream: StoredStream) => MemoryRefusal | undefined;
   /** Checks the memory now, and then at each interval. Resolves after the first check and never rejects. */
   readonly start: () => Promise<void>;
   readonly stop: () => void;
 }
 
-/** Sends a command to each Redis master and returns their replies. */
-export type AskMasters = (command: string, ...args: string[]) => Promise<readonly unknown[]>;
-
 /** Calls `run` every `everyMs`, starting after `everyMs`. Use the returned function to stop. */
 export type Repeat = (run: () => void, everyMs: number) => () => void;
+
+/** Stored bytes that could not be read again for this long are not used any more. */
+const STORED_KEPT_MS = 30_000;
 
 const repeatInTime: Repeat = (run, everyMs) => {
   const timer = setInterval(run, everyMs).unref();
@@ -25,63 +42,110 @@ const repeatInTime: Repeat = (run, everyMs) => {
 };
 
 /**
- * Returns the used fraction of maxmemory (0 to 1) from an INFO reply. Will be 0 if the master has no limit.
+ * Returns the memory from an INFO reply.
  *
- * @throws Error if these values are missing from the reply
+ * @throws Error if the values are missing from the reply
  */
-function readUsedRatio(info: unknown): number {
+function parseMemory(info: unknown): MasterMemory {
   const field = (name: string) => new RegExp(`^${name}:(\\d+)\\r?$`, 'm').exec(String(info))?.[1];
   const [used, max] = [field('used_memory'), field('maxmemory')];
   if (used === undefined || max === undefined) throw new Error('INFO memory says neither used_memory nor maxmemory');
-  return max === '0' ? 0 : Number(used) / Number(max);
+  return { usedBytes: Number(used), maxBytes: Number(max) };
 }
+
+const ratioOf = ({ usedBytes, maxBytes }: MasterMemory) => (maxBytes === 0 ? 0 : usedBytes / maxBytes);
+
+type StoredStreams = Awaited<ReturnType<MemorySource['readStored']>>;
 
 /**
  * Creates the memory check. The current state is kept when a check fails, since every ingest call detects whether Redis
  * is available anyway.
  */
 export function createMemoryStop(options: {
-  readonly askMasters: AskMasters;
-  readonly limits: Pick<IngressLimits, 'memoryLookMs' | 'memoryStopRatio' | 'memoryGoOnRatio'>;
+  readonly source: MemorySource;
+  readonly limits: Pick<
+    IngressLimits,
+    'memoryLookMs' | 'memoryPressureRatio' | 'memoryStopRatio' | 'memoryGoOnRatio' | 'guaranteedBytes'
+  >;
   readonly log: Logger;
   readonly onFailure: (operation: string, error: unknown) => void;
+  /** Monotonic clock in milliseconds. */
+  readonly monotonicMs: () => number;
   readonly repeat?: Repeat;
 }): MemoryStop {
-  const { askMasters, limits, log, onFailure, repeat = repeatInTime } = options;
-  let full = false;
+  const { source, limits, log, onFailure, monotonicMs, repeat = repeatInTime } = options;
+  let full: ReadonlySet<string> = new Set();
+  let shares: ReadonlyMap<string, Shares> = new Map();
+  let stored: { readonly streams: StoredStreams; readonly readMs: number } | undefined;
   let looking = false;
-  let failing = false;
+  const failing = new Set<string>();
   let end = () => {};
+
+  /** Runs one part of a check. Only reports the failure once per outage. */
+  async function attempt(what: string, run: () => Promise<void>): Promise<void> {
+    try {
+      await run();
+      failing.delete(what);
+    } catch (error) {
+      if (!failing.has(what)) onFailure(what, error);
+      failing.add(what);
+    }
+  }
 
   async function look(): Promise<void> {
     // Skip this check if the previous one is still running.
     if (looking) return;
     looking = true;
-    try {
-      const ratios = (await askMasters('INFO', 'memory')).map(readUsedRatio);
-      if (ratios.length === 0) throw new Error('no master was asked for its memory');
-      judge(Math.max(...ratios));
-      failing = false;
-    } catch (error) {
-      // Only report the failure once per outage.
-      if (!failing) onFailure('memory', error);
-      failing = true;
-    } finally {
-      looking = false;
-    }
+    await attempt('memory', async () => {
+      const replies = await source.readMasters();
+      if (replies.length === 0) throw new Error('no master was asked for its memory');
+      const masters = new Map(replies.map(({ name, reply }) => [name, parseMemory(reply)]));
+      judge(masters);
+      await divide(masters);
+    });
+    looking = false;
   }
 
-  function judge(usedRatio: number): void {
+  function judge(masters: ReadonlyMap<string, MasterMemory>): void {
     // Two separate limits, so ingress doesn't switch back and forth with each trimmed event.
-    const next = usedRatio >= (full ? limits.memoryGoOnRatio : limits.memoryStopRatio);
-    if (next === full) return;
+    const limitOf = (name: string) => (full.has(name) ? limits.memoryGoOnRatio : limits.memoryStopRatio);
+    const next = new Set(
+      [...masters].filter(([name, memory]) => ratioOf(memory) >= limitOf(name)).map(([name]) => name),
+    );
+    for (const [master, memory] of masters) {
+      const usedRatio = ratioOf(memory);
+      if (next.has(master) === full.has(master)) continue;
+      if (next.has(master)) log.warn({ master, usedRatio }, 'redis is nearly full: no new events are taken');
+      else log.info({ master, usedRatio }, 'redis has room again: events are taken');
+    }
     full = next;
-    if (full) log.warn({ usedRatio }, 'redis is nearly full: no new events are taken');
-    else log.info({ usedRatio }, 'redis has room again: events are taken');
+  }
+
+  /** Computes the shares of masters under pressure. Stored bytes are only read if there are any. */
+  async function divide(masters: ReadonlyMap<string, MasterMemory>): Promise<void> {
+    const pressed = [...masters].filter(([, memory]) => ratioOf(memory) >= limits.memoryPressureRatio);
+    if (pressed.length > 0) {
+      await attempt('stored', async () => {
+        stored = { streams: await source.readStored(), readMs: monotonicMs() };
+      });
+    }
+    const streams =
+      stored !== undefined && monotonicMs() - stored.readMs <= STORED_KEPT_MS ? stored.streams : undefined;
+    const next = new Map<string, Shares>();
+    for (const [name, memory] of streams === undefined ? [] : pressed) {
+      const own = streams?.filter(({ master }) => master === name) ?? [];
+      next.set(name, computeShares(own, memory, limits));
+    }
+    shares = next;
   }
 
   return {
-    isFull: () => full,
+    isFull: () => full.size > 0,
+    refusalOf(stream) {
+      if (full.size === 0 && shares.size === 0) return undefined;
+      const master = source.masterOf(stream.tenant, stream.queue);
+      return full.has(master) ? 'full' : shares.get(master)?.findExcess(stream);
+    },
     start() {
       end = repeat(() => void look(), limits.memoryLookMs);
       return look();

@@ -9,7 +9,7 @@ import { createMemoryStore } from './testing/memory-store.ts';
 const store = createMemoryStore();
 const ingress = createIngress({
   store,
-  askMasters: store.askMasters,
+  memorySource: store.memorySource,
   registry: createRegistry(),
   log: createLogger({ level: 'silent' }),
   limits: { headersTimeoutMs: 50, requestTimeoutMs: 100, drainTimeoutMs: 100 },

@@ -16,7 +16,7 @@ import { createFailureLog } from './failures.ts';
 import { createIngressMetrics } from './ingress-metrics.ts';
 import { createKeyChecks, type KeyChecks } from './key-checks.ts';
 import { INGRESS_LIMITS, type IngressLimits } from './limits.ts';
-import { type AskMasters, createMemoryStop, type MemoryStop } from './memory-stop.ts';
+import { createMemoryStop, type MemorySource, type MemoryStop } from './memory-stop.ts';
 import document from './openapi.json' with { type: 'json' };
 import { createQueueCache, type QueueCache } from './queue-cache.ts';
 import { createByteBudget } from './request-body.ts';
@@ -47,7 +47,7 @@ export type AddRoutes = (shared: SharedByRoutes) => void;
 
 interface IngressOptions {
   readonly store: IngressStore;
-  readonly askMasters: AskMasters;
+  readonly memorySource: MemorySource;
   readonly registry: Registry;
   readonly tracing?: Tracing | undefined;
   /** Serves HTTPS instead of HTTP. */
@@ -103,7 +103,7 @@ export function createIngress(options: IngressOptions): Ingress {
   // Routes read the bodies themselves. Without this, Fastify would parse them by content type.
   for (const method of app.supportedMethods) app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
 
-  const memory = createMemoryStop({ askMasters: options.askMasters, limits, log, onFailure });
+  const memory = createMemoryStop({ source: options.memorySource, limits, log, onFailure, monotonicMs });
   const { batches, ...production } = createIntake(options.store, { limits, monotonicMs, onFailure });
   const { rates = UNLIMITED } = options;
   const senderLimits = createSenderLimits({ rates, addressOf, nowMs: monotonicMs, onRefused: metrics.countLimited });

@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { START_MS, startPart, type TestPart } from '../../../test/support/part/part.ts';
 import { readBalance } from '../../accounts/balance.ts';
+import { createNoteStored } from '../../part/stored/stored-bytes.ts';
 import { createSweep } from '../../part/sweep/sweep.ts';
 import { createTokens } from '../../part/tokens/tokens.ts';
 import { accountKeys } from '../../redis/keys.ts';
@@ -36,6 +37,7 @@ onEachRedis(redis => {
           },
         },
         traffic: createTrafficStore(redis()),
+        noteStored: createNoteStored({ ...t.client, call: redis().call }),
         nowMs: () => t.clock.ms,
         alarm: slot => void alarms.push(slot),
         log,

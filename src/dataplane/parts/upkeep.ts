@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Part, partKeys } from '../../part/keys.ts';
+import type { NoteStored } from '../../part/stored/stored-bytes.ts';
 import type { SweepState } from '../../part/sweep/due.ts';
 import type { Sweep } from '../../part/sweep/sweep.ts';
 import type { Tokens } from '../../part/tokens/tokens.ts';
@@ -28,6 +29,7 @@ export interface UpkeepDeps {
   readonly sweep: Sweep;
   readonly tokens: Pick<Tokens, 'settle'>;
   readonly traffic: TrafficStore;
+  readonly noteStored: NoteStored;
   /** Redis's clock. */
   readonly nowMs: () => number;
   /** Tells the controller of a slot, e.g. `a:acc_…`. */
@@ -104,8 +106,8 @@ function createJob(run: () => Promise<number | undefined>, onError: (error: unkn
 }
 
 /**
- * Performs background tasks of a part: removes expired data, adds counts to the account and the series, and requests
- * tokens. One process per part is enough, and several are safe. In an idle part, only expired data causes commands.
+ * Performs background tasks of a part: removes expired data, adds counts to the account and the series, notes its stored
+ * bytes, and requests tokens. One process per part is enough, and several are safe. In an idle part, only expired data causes commands.
  */
 export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
   const { log, nowMs } = deps;
@@ -113,6 +115,7 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
   const state: SweepState = {};
   const source = { ...part, meta: partKeys(part).meta };
   let folded: string | undefined;
+  let noted: Awaited<ReturnType<NoteStored>>;
   /** Reason why the part was waiting for tokens in the last check. */
   let waiting: 'no' | 'asked' | 'short' = 'no';
   /** Time of the last activity, by the monotonic clock. */
@@ -154,6 +157,7 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
       waiting = 'short';
     }
     folded = await deps.traffic.fold(source, nowMs(), folded);
+    noted = await deps.noteStored(part, noted);
     if (waiting !== 'no') return waiting === 'asked' ? waitedMs : shortMs;
     // Of what goes to nobody only the first is heard for some time (`told` in log/ingest.lua): it is counted at the end of that.
     const leftMs = wokenMs + foldMs - performance.now();

@@ -16,6 +16,7 @@ import {
   startScriptedEndpoint,
 } from '../dispatcher/testing/scripted-endpoint.ts';
 import { createIngress } from '../ingress/server.ts';
+import { createMemorySource } from '../memory-source.ts';
 import { createPartIngestion } from '../part-ingestion.ts';
 import { useOwnRedis } from './testing/own-redis.ts';
 import { rootKey } from './testing/part-world.ts';
@@ -46,7 +47,7 @@ beforeAll(async () => {
   const stop = await pipeline.startDispatcher(server.url, { wallMs });
   const ingress = createIngress({
     store: createPartIngestion({ redis, nowMs: Date.now, alarm: () => {}, onRouted: () => {} }),
-    askMasters: redis.callAll,
+    memorySource: createMemorySource(redis),
     registry: createRegistry(),
     log: createLogger({ level: 'silent' }),
   });

@@ -80,10 +80,11 @@ export function createListedParts(
 
   async function change(fence: number, changed: readonly Part[], isListed: boolean): Promise<void> {
     if (changed.length === 0) return;
-    const op = isListed
-      ? { command: 'HSET' as const, key, args: changed.flatMap(part => [nameOf(part), part.gen]) }
-      : { command: 'HDEL' as const, key, args: changed.map(nameOf) };
-    await patch(fence, [{ meta: CLUSTER_KEYS.meta, ops: [op] }]);
+    const names = changed.map(nameOf);
+    const ops = isListed
+      ? [{ command: 'HSET' as const, key, args: changed.flatMap((part, i) => [names[i] as string, part.gen]) }]
+      : [key, CLUSTER_KEYS.stored].map(each => ({ command: 'HDEL' as const, key: each, args: names }));
+    await patch(fence, [{ meta: CLUSTER_KEYS.meta, ops }]);
     for (const part of changed) await redis.call('spublish', CLUSTER_KEYS.partsChanged, nameOf(part));
   }
 

@@ -157,7 +157,7 @@ export const redis: AlertGroup = {
       severity: 'warning',
       summary: 'Redis uses more than 75 % of its memory.',
       impact:
-        'There is no impact yet. If the usage reaches 85 %, ingress stops accepting events until the usage is below 80 %. Stored events are still delivered.',
+        'Accounts that store more than their share of the memory receive 429 `storage_pressure`, the largest first. If the usage reaches 85 %, ingress stops accepting all events until the usage is below 80 %. Stored events are still delivered.',
       steps: [
         'Run the query `max(sluice_dispatcher_open_deliveries)` to check whether the number of open deliveries increases. Delivered events also use memory until their retention period ends.',
         'Increase the memory of Redis (`maxmemory`), decrease `spec.retention` of the largest streams, or decrease `SLUICE_QUEUE_MAX_BYTES`.',

@@ -71,10 +71,10 @@ export const EVENT_ROUTES: readonly EventRoute[] = [
     tag: 'Production',
     summary: 'Publish an event',
     description:
-      "Publishes the request body as an event of up to 256 KiB. Any content type is allowed other than batches of CloudEvents, and the body will be stored and delivered as is. Compressed bodies (with a Content-Encoding header) are rejected with status 415. Status 202 indicates that the event has been stored on disk. Until the end of their retention period, events count towards the stream's quota, which is enforced with status 429. The size of an event is calculated from its body, metadata (id, type, content type, forwarded headers, and `ce-` attributes), and group key, plus 250 bytes, plus 100 bytes if you provide the id, plus 110 bytes for each receiving integration. When memory usage on any Redis reaches 85 %, both this endpoint and the sandbox will respond with 503 until it has dropped below 80 %. Sandbox parameters (sb_fail_code, sb_fail_count, and runId) are not allowed here in any spelling, and result in the event being rejected.",
+      "Publishes the request body as an event of up to 256 KiB. Any content type is allowed other than batches of CloudEvents, and the body will be stored and delivered as is. Compressed bodies (with a Content-Encoding header) are rejected with status 415. Status 202 indicates that the event has been stored on disk. Until the end of their retention period, events count towards the stream's quota, which is enforced with status 429. The size of an event is calculated from its body, metadata (id, type, content type, forwarded headers, and `ce-` attributes), and group key, plus 250 bytes, plus 100 bytes if you provide the id, plus 110 bytes for each receiving integration. When a Redis master uses 70 % of its memory, events of accounts that store more than their [share](limits.md#memory) are rejected with 429 `storage_pressure`. At 85 %, all events for this master are rejected with 503 until its usage has dropped below 80 %, and so are all events for the sandbox. Sandbox parameters (sb_fail_code, sb_fail_count, and runId) are not allowed here in any spelling, and result in the event being rejected.",
     parameters: OfQueue,
     answer: { status: 202, description: 'The event has been stored.', schema: AcceptedEvent },
-    problems: [...OF_EVENTS, 'sandbox_parameter', 'queue_full'],
+    problems: [...OF_EVENTS, 'sandbox_parameter', 'queue_full', 'storage_pressure'],
   },
   {
     method: 'POST',

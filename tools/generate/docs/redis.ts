@@ -10,7 +10,10 @@ const SETTINGS: Row[] = [
     '`lazyfree-lazy-expire yes`, `lazyfree-lazy-server-del yes`',
     'Without these, Redis may block for several seconds when it frees expired keys, because some keys have millions of fields.',
   ],
-  ['`maxmemory <bytes>`', 'Optional. If set, ingress will respond with `503` before Redis runs out of memory.'],
+  [
+    '`maxmemory <bytes>`',
+    'Optional. If set, ingress rejects events before Redis runs out of memory: with `429` from 70 % on, only those of accounts that store more than their share, and with `503` at 85 %. See [Limits](limits.md#memory).',
+  ],
 ];
 
 const MODES: Row[] = [

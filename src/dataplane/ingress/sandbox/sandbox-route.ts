@@ -55,7 +55,9 @@ export interface SandboxRouteOptions {
  */
 export function createSandboxRoute(options: SandboxRouteOptions): (request: EventRequest, reply: FastifyReply) => void {
   const { admission, queues, sandbox, memory, budget, answers, limits, nextEventId, onFailure, onError } = options;
-  const receiveBody = createBodyReceiver({ memory, budget, answers, bodyBytes: limits.bodyBytes });
+  // Runs are spread over all masters.
+  const refusalOf = () => (memory.isFull() ? 'full' : undefined);
+  const receiveBody = createBodyReceiver({ refusalOf, budget, answers, bodyBytes: limits.bodyBytes });
 
   function handle(request: EventRequest, reply: FastifyReply): void {
     const startedMs = performance.now();
@@ -63,7 +65,7 @@ export function createSandboxRoute(options: SandboxRouteOptions): (request: Even
     const asked = readSandboxQuery(request.raw.url ?? '');
     if ('errors' in asked) return answers.sendProblem(reply, startedMs, 'invalid_request', { errors: asked.errors });
     admission.admit(request, reply, startedMs, (known, fresh) => {
-      receiveBody(request, reply, startedMs, (body, heldBytes) => {
+      receiveBody(request, reply, startedMs, known, (body, heldBytes) => {
         accept(request, reply, startedMs, asked, body, fresh ? known : undefined)
           .catch((error: unknown) => onError(reply, startedMs, error))
           .finally(() => budget.give(heldBytes));

@@ -33,7 +33,7 @@ export async function startIngress(
   const log = createLogger({ level: 'silent' });
   const ingress = createIngress({
     store,
-    askMasters: store.askMasters,
+    memorySource: store.memorySource,
     registry,
     log,
     limits,

@@ -1,6 +1,6 @@
 import { hash, randomFillSync } from 'node:crypto';
 import { CONTEXT_HEADER_DEFAULTS } from '../../../api/context-headers.ts';
-import type { AskMasters } from '../memory-stop.ts';
+import type { MemorySource } from '../memory-stop.ts';
 import { createEventIds, createRandom40 } from '../sandbox/event-id.ts';
 import type { IngestAnswer, IngestItem, IngressStore, QueueConfig } from '../store.ts';
 
@@ -27,7 +27,7 @@ export interface MemoryStore extends IngressStore {
   answer: IngestAnswer['answer'] | Error | undefined;
   lost: boolean;
   /** Reports a Redis master without a memory limit. */
-  readonly askMasters: AskMasters;
+  readonly memorySource: MemorySource;
 }
 
 export const QUEUE: QueueConfig = {
@@ -38,6 +38,8 @@ export const QUEUE: QueueConfig = {
   contextHeaders: CONTEXT_HEADER_DEFAULTS,
   maxBytes: 1_000_000,
   source: '/orders',
+  payer: '',
+  bytes: 0,
 };
 
 export function createMemoryStore(): MemoryStore {
@@ -52,7 +54,11 @@ export function createMemoryStore(): MemoryStore {
     queues: new Map([['orders', QUEUE]]),
     stored: [],
     calls: [],
-    askMasters: async () => ['used_memory:1\r\nmaxmemory:0\r\n'],
+    memorySource: {
+      readMasters: async () => [{ name: '', reply: 'used_memory:1\r\nmaxmemory:0\r\n' }],
+      readStored: async () => [],
+      masterOf: () => '',
+    },
     holdLookups: undefined,
     hold: undefined,
     answer: undefined,

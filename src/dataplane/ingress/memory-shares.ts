@@ -1,0 +1,85 @@
+/** Memory of a Redis master. */
+export interface MasterMemory {
+  readonly usedBytes: number;
+  /** maxmemory. 0 without a limit. */
+  readonly maxBytes: number;
+}
+
+/** Events of a stream that are stored on a master. */
+export interface StoredStream {
+  readonly tenant: string;
+  readonly queue: string;
+  /** Account of the workspace. Empty without one. */
+  readonly payer: string;
+  readonly bytes: number;
+}
+
+export interface ShareLimits {
+  /** Fraction of maxmemory from which on accounts above their share are refused, the largest first. */
+  readonly memoryPressureRatio: number;
+  /** Fraction of maxmemory at which everyone is refused. */
+  readonly memoryStopRatio: number;
+  /** Smallest share. */
+  readonly guaranteedBytes: number;
+}
+
+/** An account stores more than it may at the current pressure. */
+export interface OverShare {
+  readonly storedBytes: number;
+  readonly shareBytes: number;
+}
+
+/** Shares of the memory of one master. */
+export interface Shares {
+  /**
+   * Returns why an event of the stream is refused, or undefined. `stream.bytes` should be current: it replaces the noted
+   * number, so a stream whose dispatcher is gone can't exceed its share unnoticed.
+   */
+  readonly findExcess: (stream: StoredStream) => OverShare | undefined;
+}
+
+/**
+ * An account this close to the refused size is refused as well. Stored bytes are a few seconds old, so the largest account
+ * could otherwise appear to be slightly smaller than itself.
+ */
+const NEARLY = 0.95;
+
+const accountOf = ({ payer, tenant }: StoredStream) => (payer === '' ? tenant : payer);
+const nameOf = ({ tenant, queue }: StoredStream) => `${tenant}/${queue}`;
+
+/**
+ * Computes the shares of a master under pressure.
+ *
+ * The memory for events is what is below the stop ratio and not used by anything else. It is divided evenly among the
+ * accounts with stored events. The refused size falls from the size of the largest account (at the pressure ratio) to the
+ * share (at the stop ratio), by equal factors. So the largest accounts are refused first, and nobody within its share is.
+ */
+export function computeShares(
+  streams: readonly StoredStream[],
+  { usedBytes, maxBytes }: MasterMemory,
+  limits: ShareLimits,
+): Shares {
+  const { memoryPressureRatio: from, memoryStopRatio: to, guaranteedBytes } = limits;
+  const ratio = maxBytes === 0 ? 0 : usedBytes / maxBytes;
+  const accounts = new Map<string, number>();
+  const known = new Map<string, number>();
+  let sum = 0;
+  for (const stream of streams) {
+    sum += stream.bytes;
+    accounts.set(accountOf(stream), (accounts.get(accountOf(stream)) ?? 0) + stream.bytes);
+    known.set(nameOf(stream), stream.bytes);
+  }
+  const forEvents = Math.max(0, to * maxBytes - Math.max(0, usedBytes - sum));
+  const shareBytes = Math.max(guaranteedBytes, forEvents / Math.max(1, accounts.size));
+  const largest = Math.max(shareBytes, ...accounts.values()) / shareBytes;
+  const pressure = Math.min(1, Math.max(0, (ratio - from) / (to - from)));
+  const refusedBytes = NEARLY * shareBytes * largest ** (1 - pressure);
+
+  return {
+    findExcess(stream) {
+      const others = (accounts.get(accountOf(stream)) ?? 0) - (known.get(nameOf(stream)) ?? 0);
+      const storedBytes = Math.max(0, others) + stream.bytes;
+      return storedBytes > shareBytes && storedBytes >= refusedBytes ? { storedBytes, shareBytes } : undefined;
+    },
+  };
+}

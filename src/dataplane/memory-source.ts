@@ -1,0 +1,14 @@
+import { PART_NUMBER, partKeys } from '../part/keys.ts';
+import { readStored } from '../part/stored/stored-bytes.ts';
+import type { RedisClient } from '../redis/client.ts';
+import type { MemorySource } from './ingress/memory-stop.ts';
+
+/** Reads the memory of all Redis masters, and the streams that use it. */
+export function createMemorySource(redis: Pick<RedisClient, 'callMasters' | 'masterOf' | 'readHash'>): MemorySource {
+  return {
+    readMasters: () => redis.callMasters('INFO', 'memory'),
+    readStored: async () =>
+      (await readStored(redis)).map(({ key, ...stream }) => ({ ...stream, master: redis.masterOf(key) })),
+    masterOf: (tenant, queue) => redis.masterOf(partKeys({ tenant, queue, gen: '', number: PART_NUMBER }).meta),
+  };
+}

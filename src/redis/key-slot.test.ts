@@ -1,0 +1,15 @@
+import { expect, test } from 'vitest';
+import { keySlot } from './key-slot.ts';
+
+test.each([
+  // As `CLUSTER KEYSLOT` of Redis 7 answers them.
+  ['123456789', 12_739],
+  ['{q:ten_0123456789abcdefghjk:orders:0}:meta', keySlot('q:ten_0123456789abcdefghjk:orders:0')],
+  ['{c}:meta', keySlot('c')],
+  ['foo{}{bar}', 8_363],
+  ['foo{{bar}}zap', keySlot('{bar')],
+  ['foo{bar}{zap}', keySlot('bar')],
+  ['', 0],
+])('the slot of %s', (key, slot) => {
+  expect(keySlot(key)).toBe(slot);
+});

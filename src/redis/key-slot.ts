@@ -1,0 +1,24 @@
+const SLOTS = 16_384;
+const POLYNOMIAL = 0x1021;
+
+/** CRC16 (XMODEM) of each byte. */
+const TABLE = Uint16Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte << 8;
+  for (let bit = 0; bit < 8; bit++) crc = crc & 0x8000 ? (crc << 1) ^ POLYNOMIAL : crc << 1;
+  return crc;
+});
+
+/**
+ * Returns the slot of a key in a Redis Cluster (0 to 16383): of the text between its first brace and the next closing one,
+ * or of all of it without such text. Keys must be ASCII, as those of Sluice are up to their closing brace.
+ */
+export function keySlot(key: string): number {
+  const open = key.indexOf('{');
+  const close = open < 0 ? -1 : key.indexOf('}', open + 1);
+  const [from, to] = close > open + 1 ? [open + 1, close] : [0, key.length];
+  let crc = 0;
+  for (let i = from; i < to; i++) {
+    crc = ((crc << 8) & 0xffff) ^ (TABLE[(crc >> 8) ^ (key.charCodeAt(i) & 0xff)] as number);
+  }
+  return crc % SLOTS;
+}
