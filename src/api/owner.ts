@@ -14,16 +14,23 @@ export const Owner = withRule(
       .describe('Group that must be included among the groups in the access token. Up to 255 characters long.')
       .optional(),
     client: text({ min: 1, max: 255 })
-      .describe('Client, as identified by the client_id or azp claim of the access token. Up to 255 characters long.')
+      .describe(
+        'Client (a program), as identified by the client_id, azp, appid, or cid claim of the access token. Only matches tokens that stand for the client itself, not those of people who use it. Up to 255 characters long.',
+      )
       .optional(),
     role: z
-      .enum(['Owner', 'Admin'])
-      .describe('Role granted to the owner. Admins can do everything an Owner can, except for changing the owners.'),
+      .enum(['Owner', 'Admin', 'Viewer'])
+      .describe(
+        'Role granted to the owner. Admins can do everything an Owner can, except for changing the owners. Viewers can only read, except for secrets and ingress keys. Defaults to Admin.',
+      )
+      .optional(),
   }),
   {
     rule: '[has(self.subject), has(self.group), has(self.client)].exists_one(given, given)',
     message: 'must have exactly one of subject, group and client',
     holds: owner => [owner.subject, owner.group, owner.client].filter(given => given !== undefined).length === 1,
   },
-).describe('Owner or admin, identified by an issuer in combination with exactly one of subject, group, or client.');
+).describe(
+  'Owner, admin, or viewer, identified by an issuer in combination with exactly one of subject, group, or client.',
+);
 export type Owner = z.infer<typeof Owner>;

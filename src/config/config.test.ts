@@ -171,6 +171,10 @@ describe('configuration', () => {
     [['ingress'], { SLUICE_OIDC_ALGORITHMS: ',' }, 'SLUICE_OIDC_ALGORITHMS: must be one or more of RS256'],
     [['ingress'], { SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: '301' }, 'SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: '],
     [['ingress'], { SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: '-1' }, 'SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: '],
+    [['ingress'], { SLUICE_OIDC_CLIENT_CLAIM: 'machine' }, 'SLUICE_OIDC_CLIENT_CLAIM: must be a claim and its value'],
+    [['ingress'], { SLUICE_OIDC_CLIENT_CLAIM: 'a=b,=c' }, 'SLUICE_OIDC_CLIENT_CLAIM: must be a claim and its value'],
+    [['ingress'], { SLUICE_OIDC_REQUIRE_SCOPES: 'yes' }, 'SLUICE_OIDC_REQUIRE_SCOPES: must be one of true, false'],
+    [['ingress'], { SLUICE_OIDC_MAX_TOKEN_AGE_SECONDS: '59' }, 'SLUICE_OIDC_MAX_TOKEN_AGE_SECONDS: must be at least'],
     [['alll'], {}, '"alll" is not a role or command of sluice. Did you mean all?\nusage: sluice controller|facade|'],
     [['unistall'], {}, '"unistall" is not a role or command of sluice. Did you mean uninstall?'],
     [['queue-worker'], {}, '"queue-worker" is not a role or command of sluice\nusage: '],
@@ -203,6 +207,8 @@ describe('configuration', () => {
       audience: 'sluice',
       algorithms: ['RS256'],
       clockToleranceSeconds: 30,
+      clientClaims: [],
+      requireScopes: false,
     });
     const more = {
       ...env,
@@ -210,12 +216,21 @@ describe('configuration', () => {
         'https://a.example, http://localhost:9/x,http://127.0.0.1:9,http://[::1]:9,https://a.example',
       SLUICE_OIDC_ALGORITHMS: 'ES256, RS256',
       SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: '0',
+      SLUICE_OIDC_CLIENT_CLAIM: 'token_use=machine, https://example.com/id=id={client}',
+      SLUICE_OIDC_REQUIRE_SCOPES: 'true',
+      SLUICE_OIDC_MAX_TOKEN_AGE_SECONDS: '3600',
     };
     expect(readConfig(['facade'], more).oidc).toEqual({
       issuers: ['https://a.example', 'http://localhost:9/x', 'http://127.0.0.1:9', 'http://[::1]:9'],
       audience: 'sluice',
       algorithms: ['ES256', 'RS256'],
       clockToleranceSeconds: 0,
+      clientClaims: [
+        { name: 'token_use', value: 'machine' },
+        { name: 'https://example.com/id', value: 'id={client}' },
+      ],
+      requireScopes: true,
+      maxAgeSeconds: 3_600,
     });
   });
 

@@ -8,6 +8,7 @@ import type { TracingConfig } from '../telemetry/tracing-config.ts';
 import type { ServedCertificate } from '../tls/served-certificate.ts';
 import { ENVIRONMENT, type EnvironmentValues, parseEnvironment } from './environment.ts';
 import { readLimits } from './limits-environment.ts';
+import { type OidcConfig, readOidc } from './oidc-environment.ts';
 import { readRedis } from './redis-environment.ts';
 import { readRootKey } from './root-key-file.ts';
 import { isServiceLink } from './service-links.ts';
@@ -16,14 +17,6 @@ import { readTracing } from './tracing-environment.ts';
 
 export const ROLES = ['controller', 'facade', 'ingress', 'dispatcher'] as const;
 export type Role = (typeof ROLES)[number];
-
-/** Access tokens accepted by the facade. */
-export interface OidcConfig {
-  readonly issuers: readonly string[];
-  readonly audience: string;
-  readonly algorithms: readonly string[];
-  readonly clockToleranceSeconds: number;
-}
 
 /** Settings used to send invitations by email. */
 interface MailConfig {
@@ -184,27 +177,6 @@ export function readKubernetes(env: Env): Config['kubernetes'] {
     serviceHost: env.KUBERNETES_SERVICE_HOST,
     servicePort: env.KUBERNETES_SERVICE_PORT,
   };
-}
-
-function readOidc(data: EnvironmentValues, problems: string[]): OidcConfig | undefined {
-  const { SLUICE_OIDC_ISSUERS: issuers, SLUICE_OIDC_AUDIENCE: audience } = data;
-  if (issuers.length === 0) {
-    problems.push(
-      'SLUICE_OIDC_ISSUERS: required for the facade. Set the URL of your identity provider, for example https://login.example.com',
-    );
-  }
-  if (audience === undefined) {
-    problems.push(
-      'SLUICE_OIDC_AUDIENCE: required for the facade. Set the audience of your access tokens, for example sluice',
-    );
-  }
-  if (issuers.length === 0 || audience === undefined) return undefined;
-  return Object.freeze({
-    issuers: Object.freeze([...new Set(issuers)]),
-    audience,
-    algorithms: Object.freeze([...new Set(data.SLUICE_OIDC_ALGORITHMS)]),
-    clockToleranceSeconds: data.SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS,
-  });
 }
 
 function given(value: string | undefined): boolean {

@@ -6,6 +6,8 @@ import { parseSmtpUrl } from '../mail/smtp-url.ts';
 import { LOG_LEVELS } from '../telemetry/log.ts';
 import { FACADE_ENVIRONMENT } from './facade-environment.ts';
 import { LIMITS_ENVIRONMENT } from './limits-environment.ts';
+import { list } from './lists.ts';
+import { OIDC_ENVIRONMENT } from './oidc-environment.ts';
 import { REDIS_ENVIRONMENT } from './redis-environment.ts';
 import { TLS_ENVIRONMENT } from './tls-environment.ts';
 
@@ -18,31 +20,6 @@ function isNetwork(text: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** An issuer doesn't publish secrets, so only asymmetric algorithms are allowed. */
-export const SIGNING_ALGORITHMS = [
-  'RS256',
-  'RS384',
-  'RS512',
-  'PS256',
-  'PS384',
-  'PS512',
-  'ES256',
-  'ES384',
-  'ES512',
-  'EdDSA',
-];
-
-/**
- * Checks an issuer's URL (OpenID Connect Discovery). It must use https, unless it is a loopback address, and can't have
- * a query or a fragment.
- */
-function isIssuer(text: string): boolean {
-  if (!URL.canParse(text) || !/^[!-~]{1,512}$/.test(text) || /[?#\\]/.test(text)) return false;
-  const { protocol, hostname, username, password } = new URL(text);
-  if (username !== '' || password !== '') return false;
-  return protocol === 'https:' || (protocol === 'http:' && /^(localhost|127\.[0-9.]+|\[::1\])$/.test(hostname));
 }
 
 function isSmtpUrl(text: string): boolean {
@@ -59,13 +36,6 @@ function isPage(text: string): boolean {
   const url = URL.parse(text);
   return /^https?:$/.test(url?.protocol ?? '') && url?.username === '' && url.password === '' && !text.includes('#');
 }
-
-const list = z.string().transform(text =>
-  text
-    .split(',')
-    .map(each => each.trim())
-    .filter(each => each !== ''),
-);
 
 /** Events per second on a replica of ingress. */
 const eventRate = (fallback: number) => z.coerce.number().int().min(0).max(1_000_000).default(fallback);
@@ -131,35 +101,7 @@ export const ENVIRONMENT = {
     .describe(
       'Limits for each workspace, as a JSON object such as {"count/activations.sluice.dev": "10000"}. The controller writes them to the ResourceQuota sluice in the namespace of each workspace. Limits that you have changed there are kept. Within two minutes, it restores limits that you have removed, or the whole quota. If omitted, no quotas are written, and existing ones stay as they are.',
     ),
-  SLUICE_OIDC_ISSUERS: list
-    .refine(issuers => issuers.every(isIssuer), {
-      message:
-        'must be https URLs without a user, a query or a fragment, such as https://login.example.com, separated by commas; you can only use http for loopback addresses',
-    })
-    .prefault('')
-    .describe(
-      'Comma-separated list of identity providers to accept access tokens from at /waas. Each of these must match the iss claim byte by byte. Required for the facade.',
-    ),
-  SLUICE_OIDC_AUDIENCE: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('Audience that must be present in the aud claim of access tokens. Required for the facade.'),
-  SLUICE_OIDC_ALGORITHMS: list
-    .refine(names => names.length > 0 && names.every(name => SIGNING_ALGORITHMS.includes(name)), {
-      message: `must be one or more of ${SIGNING_ALGORITHMS.join(', ')}, separated by commas`,
-    })
-    .prefault('RS256')
-    .describe(
-      `Comma-separated list of signing algorithms to accept for access tokens. Can include any of ${SIGNING_ALGORITHMS.join(', ')}. Defaults to RS256.`,
-    ),
-  SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: z.coerce
-    .number()
-    .int()
-    .min(0)
-    .max(300)
-    .default(30)
-    .describe('Permitted clock skew between Sluice and an issuer, in seconds (either direction). Must not exceed 300.'),
+  ...OIDC_ENVIRONMENT,
   SLUICE_ALLOWED_NETWORKS: list
     .refine(networks => networks.every(isNetwork), {
       message: 'must be CIDR networks separated by commas, such as 10.0.0.0/8',

@@ -27,6 +27,7 @@ test('a line names the caller, the operation and the object, and no address', ()
       subject: 'ada@example.com',
       groups: ['staff'],
       client: 'bot@example.com',
+      scopes: new Set(),
     },
     params: { tenant: 'ten_1' },
     status: 201,

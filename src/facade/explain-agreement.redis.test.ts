@@ -144,7 +144,8 @@ async function check(given: TenantState): Promise<void> {
   const subscriptions = new Map<string, string>();
   for (const integration of all) {
     for (const groupKey of KEYS) {
-      const owned = { publicId: tenant, name: shop, workspace: objects.workspace as unknown as Cached<'Workspace'> };
+      const workspace = objects.workspace as unknown as Cached<'Workspace'>;
+      const owned = { publicId: tenant, name: shop, workspace, role: 'Owner' as const };
       const stream = objects.stream as unknown as Cached<'CatalogStream'>;
       const question = { tenant: owned, stream, integration, groupKey, nowMs: clock.ms };
       const verdict = judgeGate(factsWanted(gateOfObjects(worldOf(objects), question), short));

@@ -18,7 +18,9 @@ beforeAll(async () => {
   const facade = {
     log,
     caches: { assertCurrent: () => undefined },
-    ownership: { integration: async (_identity: unknown, publicId: string) => ({ publicId }) },
+    ownership: {
+      integration: async (_identity: unknown, publicId: string) => ({ publicId, recipient: { role: 'Owner' } }),
+    },
   } as unknown as Facade;
   server = createFacadeServer({
     facade,

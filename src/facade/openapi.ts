@@ -6,10 +6,11 @@ import {
   type ZodOpenApiPathsObject,
 } from 'zod-openapi';
 import type { ProblemCode } from '../core/problems/problems.ts';
+import { SCOPES } from './auth/scopes.ts';
 import { type ExampleSchema, exampleOf } from './contract/body-example.ts';
 import { PATH_PARAMETERS, type PathParameter } from './contract/fields.ts';
 import { problemsOf } from './contract/problem-codes.ts';
-import { bodyLimitOf, type Route } from './contract/route.ts';
+import { bodyLimitOf, type Route, roleOf } from './contract/route.ts';
 import {
   createProblemResponses,
   type ProblemResponses,
@@ -96,6 +97,8 @@ function operationOf(route: Route, problems: ProblemResponses): ZodOpenApiOperat
           },
         }),
     responses: answersOf(route, problems),
+    security: [{ bearer: [route.scope] }],
+    ...(route.access === 'caller' ? {} : { 'x-required-role': roleOf(route) }),
     'x-problem-codes': problemsOf(route),
   };
 }
@@ -138,6 +141,10 @@ export interface OpenApiOperation {
     readonly content: Readonly<Record<string, { readonly schema: object; readonly example?: unknown }>>;
   };
   readonly responses: Readonly<Record<string, OpenApiResponse>>;
+  /** Scope that the token must have, if scopes are required. */
+  readonly security?: readonly [{ readonly bearer: readonly [string] }];
+  /** Weakest role that the caller needs. Not set if the call doesn't need any. */
+  readonly 'x-required-role'?: string;
   /** All problems that the call can return. */
   readonly 'x-problem-codes': readonly ProblemCode[];
 }
@@ -156,6 +163,10 @@ function addExamples(document: OpenApiDocument): void {
     if (example !== undefined) body.example = example;
   }
 }
+
+const SCOPE_MEANINGS = Object.entries(SCOPES)
+  .map(([scope, meaning]) => `\`${scope}\`: ${meaning}`)
+  .join(' ');
 
 /** Returns the OpenAPI 3.1 document for `routes`, as served at `/openapi.json`. */
 export function describeRoutes(routes: readonly Route[], version: string): OpenApiDocument {
@@ -185,7 +196,7 @@ export function describeRoutes(routes: readonly Route[], version: string): OpenA
             type: 'http',
             scheme: 'bearer',
             bearerFormat: 'JWT',
-            description: 'Access token (JWT) issued by one of the configured OIDC issuers.',
+            description: `Access token (JWT) issued by one of the configured OIDC issuers. If the operator requires scopes, it must have the scope of the call. ${SCOPE_MEANINGS}`,
           },
         },
       },

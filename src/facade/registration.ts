@@ -3,10 +3,12 @@ import { PROBLEMS } from '../core/problems/problems.ts';
 import { faultOfCodings } from '../http/codings.ts';
 import { Refusal } from '../http/refusal.ts';
 import { traceIdOf, writeAuditLine } from './audit-line.ts';
+import { refuseScope } from './auth/challenge.ts';
 import { callerKey, type Identity, identityOf } from './auth/identity.ts';
 import { longPoll } from './contract/long-poll.ts';
 import type { RateLimit } from './contract/rate-limit.ts';
-import { type Access, type Answer, bodyLimitOf, type Call, type Route } from './contract/route.ts';
+import { requireRole } from './contract/roles.ts';
+import { type Access, type Answer, bodyLimitOf, type Call, type Route, roleOf } from './contract/route.ts';
 import { isPathParameter, validate, validatePath } from './contract/validate.ts';
 import { messageOfUnknown } from './contract/validation-messages.ts';
 import { createWaitingCalls, type WaitingCalls } from './contract/waiting-calls.ts';
@@ -83,32 +85,38 @@ async function reach(
         'Add producerTenantPublicId: the id of your workspace, ten_ followed by 20 characters.',
       );
     const tenant = await facade.ownership.tenant(identity, id);
+    requireRole(tenant.role, roleOf(route));
     if (pausable) assertNotPaused(tenant.workspace);
     return { tenant };
   }
   if (route.access === 'recipient') {
     const integration = await facade.ownership.integration(identity, params['integration'] as string);
+    requireRole(integration.recipient.role, roleOf(route));
     if (pausable) {
       assertNotPaused(integration.recipient.workspace, facade.caches.get('Workspace', { name: integration.producer }));
     }
     return { integration };
   }
-  if (route.access === 'account')
-    return { account: await facade.ownership.account(identity, params['account'] as string) };
+  if (route.access === 'account') {
+    const account = await facade.ownership.account(identity, params['account'] as string);
+    requireRole(account.role, roleOf(route));
+    return { account };
+  }
   return {};
 }
 
 type Inside = Awaited<ReturnType<typeof reach>>;
 
-/** Limits of a single call. */
-interface CallerLimits {
+/** What a single call is checked against. */
+interface CallChecks {
+  readonly requireScopes: boolean;
   readonly waiting: WaitingCalls;
   /** Takes the points of the call from an account. */
   readonly charge: (account: string) => void;
 }
 
 /** Charges the account that owns the requested object, if it has one. */
-function chargeFor({ tenant, integration, account }: Inside, charge: CallerLimits['charge']): void {
+function chargeFor({ tenant, integration, account }: Inside, charge: CallChecks['charge']): void {
   const { workspace } = tenant ?? integration?.recipient ?? {};
   const name = workspace === undefined ? account?.name : workspace.spec.account;
   if (name !== undefined) charge(name);
@@ -127,11 +135,12 @@ async function perform(
   route: Route,
   request: Incoming,
   signal: AbortSignal,
-  { waiting, charge }: CallerLimits,
+  { requireScopes, waiting, charge }: CallChecks,
 ): Promise<Answer> {
+  const identity = identityOf(request);
+  if (requireScopes && !identity.scopes.has(route.scope)) throw refuseScope(route.scope);
   validatePath(request.params);
   facade.caches.assertCurrent();
-  const identity = identityOf(request);
   const named = {
     identity,
     params: request.params,
@@ -172,12 +181,16 @@ async function refuseCodedBody({ headers }: FastifyRequest): Promise<void> {
   if (fault !== undefined) throw new Refusal('unsupported_media_type', fault);
 }
 
-/** Registers `routes` in a scope where every request has an identity. */
+/**
+ * Registers `routes` in a scope where every request has an identity.
+ *
+ * @param checks.requireScopes whether the token must have the scope of the route
+ */
 export function registerRoutes(
   scope: FastifyInstance,
   routes: readonly Route[],
   facade: Facade,
-  rateLimit: RateLimit,
+  { rateLimit, requireScopes }: { readonly rateLimit: RateLimit; readonly requireScopes: boolean },
 ): void {
   const waiting = createWaitingCalls();
   for (const route of routes) {
@@ -205,6 +218,7 @@ export function registerRoutes(
         };
         try {
           const answer = await perform(facade, route, request as Incoming, gone.signal, {
+            requireScopes,
             waiting,
             charge: account => rateLimit.chargeAccount(request, reply, account),
           });

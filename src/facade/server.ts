@@ -126,7 +126,8 @@ export function createFacadeServer(options: {
     await registerAuthentication(scope, { onRefused: metrics.refused, ...options.authentication });
     const rateLimit = registerRateLimit(scope, rates);
     scope.setNotFoundHandler(server.answerUnrouted);
-    registerRoutes(scope, ROUTES, facade, rateLimit);
+    const { requireScopes = false } = options.authentication;
+    registerRoutes(scope, ROUTES, facade, { rateLimit, requireScopes });
   }
 
   return {

@@ -1,5 +1,5 @@
 import { readBalance } from '../accounts/balance.ts';
-import type { OidcConfig } from '../config/config.ts';
+import type { OidcConfig } from '../config/oidc-environment.ts';
 import { VERSION } from '../config/version.ts';
 import { createHeaderSeals } from '../core/delivery/header-seal.ts';
 import { rootKeyFingerprint } from '../core/delivery/root-key-fingerprint.ts';

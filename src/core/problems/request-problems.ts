@@ -114,6 +114,18 @@ export const REQUEST_PROBLEMS = {
     remedy:
       'Use an access token of an owner of the workspace or of its account. You also receive this error if the object does not exist.',
   },
+  insufficient_scope: {
+    status: 403,
+    title: 'The token does not have the required scope',
+    remedy:
+      'Request an access token with the scope that is named in WWW-Authenticate. Every call has exactly one scope: waas:read, waas:write, waas:keys, or waas:replay. None of them includes another.',
+  },
+  insufficient_role: {
+    status: 403,
+    title: 'Your role does not permit this call',
+    remedy:
+      'Ask an Owner of the account to give you the role that is named in detail. Viewers can only read, except for secrets and ingress keys. Only Owners can change the members of an account.',
+  },
   unsupported_media_type: {
     status: 415,
     title: 'The content type or encoding is not supported',

@@ -47,8 +47,17 @@ async function listen(listener: Parameters<typeof createServer>[1]): Promise<{ u
 test('the identity is what the token says', async () => {
   const issuer = await issue();
   const ask = await guard({ issuers: [issuer.url] });
-  const token = await issuer.sign({ sub: 'auth0|7', groups: ['ops', 'x'], azp: 'portal' });
-  expect(await ask(token)).toMatchObject({ status: 200, subject: 'auth0|7', groups: ['ops', 'x'], client: 'portal' });
+  const person = await ask(await issuer.sign({ sub: 'auth0|7', groups: ['ops', 'x'], azp: 'portal' }));
+  expect(person).toMatchObject({ status: 200, subject: 'auth0|7', groups: ['ops', 'x'] });
+  expect(person).not.toHaveProperty('client');
+  expect(await ask(await issuer.sign({ sub: 'portal', azp: 'portal' }))).toMatchObject({ client: 'portal' });
+});
+
+test('a client is recognized by the configured claim', async () => {
+  const issuer = await issue();
+  const ask = await guard({ issuers: [issuer.url], clientClaims: [{ name: 'token_use', value: 'machine' }] });
+  const token = await issuer.sign({ sub: '4711', azp: 'portal', token_use: 'machine' });
+  expect(await ask(token)).toMatchObject({ status: 200, client: 'portal' });
 });
 
 test.each(['RS512', 'PS256', 'ES256', 'ES384', 'EdDSA'])(

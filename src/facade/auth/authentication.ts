@@ -6,6 +6,7 @@ import { Refusal } from '../../http/refusal.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import { parseToken, readCredentials } from './bearer-token.ts';
 import { refuseMisplaced, refuseMissing, refuseRequest, refuseToken, refuseUndecided } from './challenge.ts';
+import type { ClientClaim } from './client-rules.ts';
 import { declareIdentity, type Identity, readIdentity, setIdentity } from './identity.ts';
 import { readKeySet } from './issuer-documents.ts';
 import { createIssuerKeys, type IssuerKeys, IssuerUnavailableError } from './issuer-keys.ts';
@@ -17,6 +18,10 @@ import { createVerifiers, type Verifier } from './verifier.ts';
 
 export interface AuthenticationOptions extends TokenRules {
   readonly log: Logger;
+  /** Claims that mark tokens of clients, in addition to those that are always recognized. */
+  readonly clientClaims?: readonly ClientClaim[];
+  /** Whether tokens must have the scope of the route. Routes check this, since unknown paths don't have a scope. */
+  readonly requireScopes?: boolean;
   readonly limits?: Partial<AuthenticationLimits>;
   /** Wall clock in milliseconds. Note that the token verification library doesn't use this clock. */
   readonly nowMs?: () => number;
@@ -99,7 +104,8 @@ function createAuthenticator(options: AuthenticationOptions) {
       if (keys === undefined) return refuse('key');
       const verified = await verify(findVerifier(issuer as string, algorithm as string, keys), request, response);
       if (verified === 'signature') return refuse(verified);
-      return verified === 'request' ? counted(verified, refuseRequest()) : verified;
+      if (verified === 'request') return counted(verified, refuseRequest());
+      return readIdentity(verified, options.clientClaims);
     } catch (error) {
       if (error instanceof IssuerUnavailableError) return counted('undecided', refuseUndecided());
       throw error;
@@ -119,19 +125,19 @@ function createKeys(options: AuthenticationOptions, nowMs: () => number): Readon
   return new Map(options.issuers.map(issuer => [issuer, create(issuer)]));
 }
 
+/** Returns the verified claims, or what is wrong. */
 async function verify(
   verifier: Verifier,
   request: ExpressRequest,
   response: ExpressResponse,
-): Promise<Identity | Refusal | 'signature' | 'request'> {
+): Promise<Readonly<Record<string, unknown>> | 'signature' | 'request'> {
   const error = await new Promise<unknown>((resolve, reject) => {
     Promise.resolve(verifier(request, response, resolve)).catch(reject);
   });
   if (error !== undefined) {
     return (error as { status?: unknown }).status === 400 ? 'request' : 'signature';
   }
-  const claims = request.auth?.payload;
-  return claims === undefined ? 'signature' : readIdentity(claims);
+  return request.auth?.payload ?? 'signature';
 }
 
 /**

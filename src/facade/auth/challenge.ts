@@ -1,5 +1,6 @@
 import type { ProblemCode } from '../../core/problems/problems.ts';
 import { Refusal } from '../../http/refusal.ts';
+import type { Scope } from './scopes.ts';
 import { FAULTS, type TokenFault } from './token-fault.ts';
 
 const CHALLENGE = 'Bearer realm="sluice"';
@@ -35,7 +36,13 @@ export function refuseUndecided(): Refusal {
   return new Refusal('issuer_unavailable', { headers: { 'retry-after': '5' } });
 }
 
-function challenge(code: ProblemCode, error: string, description: string): Refusal {
-  const value = `${CHALLENGE}, error="${error}", error_description="${description}"`;
+/** Returns the refusal of a token that doesn't have the scope required for the call (RFC 6750, section 3.1). */
+export function refuseScope(scope: Scope): Refusal {
+  const description = `The token does not have the scope ${scope}, which this call requires`;
+  return challenge('insufficient_scope', 'insufficient_scope', description, `, scope="${scope}"`);
+}
+
+function challenge(code: ProblemCode, error: string, description: string, more = ''): Refusal {
+  const value = `${CHALLENGE}, error="${error}", error_description="${description}"${more}`;
   return new Refusal(code, { detail: `${description}.`, headers: { 'www-authenticate': value } });
 }

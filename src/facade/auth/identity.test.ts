@@ -10,15 +10,13 @@ test.each<[string, Record<string, unknown>, object]>([
   ['groups that are one text', { groups: 'a' }, { groups: [] }],
   ['groups that are not all texts', { groups: ['a', 1] }, { groups: [] }],
   ['groups in an object', { groups: { 0: 'a', length: 1 } }, { groups: [] }],
-  ['client_id', { client_id: 'p' }, { client: 'p' }],
-  ['azp', { azp: 'q' }, { client: 'q' }],
-  ['client_id before azp', { client_id: 'p', azp: 'q' }, { client: 'p' }],
-  ['azp that is no text', { azp: ['q'] }, { client: undefined }],
   ['a verified email', { email: 'Ada@example.com', email_verified: true }, { email: 'Ada@example.com' }],
   ['an email that is not verified', { email: 'ada@example.com' }, { email: undefined }],
   ['an email verified as text', { email: 'ada@example.com', email_verified: 'true' }, { email: undefined }],
   ['several emails', { email: ['ada@example.com'], email_verified: true }, { email: undefined }],
-  ['an empty client_id', { client_id: '', azp: 'q' }, { client: 'q' }],
+  ['no client of somebody who uses one', { client_id: 'p', azp: 'p' }, { client: undefined }],
+  ['the client that is the subject', { client_id: 'ada' }, { client: 'ada' }],
+  ['the scopes', { scope: 'a b' }, { scopes: new Set(['a', 'b']) }],
 ])('reads %s', (_, more, expected) => {
   expect(readIdentity({ ...claims, ...more })).toMatchObject({ issuer: claims.iss, subject: 'ada', ...expected });
 });

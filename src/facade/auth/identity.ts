@@ -1,4 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { type ClientClaim, clientOf } from './client-rules.ts';
+import { scopesOf } from './scopes.ts';
 
 /** Identity is the caller of a request as given by the verified token. */
 export interface Identity {
@@ -8,27 +10,34 @@ export interface Identity {
   readonly subject: string;
   /** The `groups` claim, or empty if that is not an array of strings. */
   readonly groups: readonly string[];
-  /** The `client_id` claim, falling back to `azp`. Undefined if neither is present, or if they aren't strings. */
+  /** The client that the token stands for. Undefined if it stands for a person, whichever client they use. */
   readonly client: string | undefined;
   /** The `email` claim. Undefined unless `email_verified` is true. */
   readonly email?: string | undefined;
+  /** Scopes of the token. */
+  readonly scopes: ReadonlySet<string>;
 }
 
 /**
  * Reads the identity from token claims.
  *
+ * @param clientClaims claims that mark tokens of clients, in addition to those that are always recognized
  * @throws TypeError if `iss` or `sub` is missing, i.e. the claims were never verified
  */
-export function readIdentity(claims: Readonly<Record<string, unknown>>): Identity {
-  const { iss, sub, groups, client_id: clientId, azp, email, email_verified: verified } = claims;
+export function readIdentity(
+  claims: Readonly<Record<string, unknown>>,
+  clientClaims: readonly ClientClaim[] = [],
+): Identity {
+  const { iss, sub, groups, email, email_verified: verified } = claims;
   if (!isText(iss) || !isText(sub)) throw new TypeError('claims without iss or sub');
   const named = Array.isArray(groups) && groups.every(group => typeof group === 'string');
   return Object.freeze({
     issuer: iss,
     subject: sub,
     groups: Object.freeze(named ? [...(groups as string[])] : []),
-    client: [clientId, azp].find(isText),
+    client: clientOf(claims, clientClaims),
     email: isText(email) && verified === true ? email : undefined,
+    scopes: scopesOf(claims),
   });
 }
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { Owner } from '../../api/owner.ts';
 import type { Identity } from './identity.ts';
-import { mayActFor, mayActForAccount, rolesOf } from './ownership.ts';
+import { includesRole, mayActFor, mayActForAccount, ROLES, rolesOf } from './ownership.ts';
 
 const ISSUER = 'https://login.example.com';
-const ada: Identity = { issuer: ISSUER, subject: 'ada', groups: ['ops', 'dev'], client: 'portal' };
+const ada: Identity = { issuer: ISSUER, subject: 'ada', groups: ['ops', 'dev'], client: 'portal', scopes: new Set() };
 const owner = (fields: Partial<Owner>): Owner => ({ issuer: ISSUER, role: 'Owner', ...fields });
 
 describe('an entry matches a caller', () => {
@@ -38,7 +38,7 @@ describe('an entry matches a caller', () => {
   });
 
   test('nobody without groups and client by what is missing', () => {
-    const eve: Identity = { issuer: ISSUER, subject: 'eve', groups: [], client: undefined };
+    const eve: Identity = { issuer: ISSUER, subject: 'eve', groups: [], client: undefined, scopes: new Set() };
     const entries = [owner({ client: undefined }), owner({ group: undefined }), owner({ client: 'undefined' })];
     expect(rolesOf(eve, entries)).toEqual([]);
   });
@@ -48,6 +48,15 @@ describe('an entry matches a caller', () => {
     expect(rolesOf(ada, [admin, owner({ subject: 'ada' }), admin])).toEqual(['Admin', 'Owner']);
     expect(rolesOf(ada, undefined)).toEqual([]);
   });
+});
+
+test('an entry without a role means Admin', () => {
+  expect(rolesOf(ada, [{ issuer: ISSUER, subject: 'ada' }])).toEqual(['Admin']);
+});
+
+test('each role includes itself and those below it', () => {
+  const included = ROLES.map(role => ROLES.filter(needed => includesRole(role, needed)));
+  expect(included).toEqual([['Owner', 'Admin', 'Viewer'], ['Admin', 'Viewer'], ['Viewer']]);
 });
 
 describe('what may be done for a workspace', () => {
@@ -63,6 +72,9 @@ describe('what may be done for a workspace', () => {
   test('what the stronger role of both lists allows', () => {
     expect(mayActFor(ada, workspace(admin), undefined)).toBe('Admin');
     expect(mayActFor(ada, workspace(), account('acme', admin))).toBe('Admin');
+    const viewer = owner({ subject: 'ada', role: 'Viewer' });
+    expect(mayActFor(ada, workspace(viewer), undefined)).toBe('Viewer');
+    expect(mayActFor(ada, workspace(viewer), account('acme', admin))).toBe('Admin');
     expect(mayActFor(ada, workspace(admin), account('acme', owner({ group: 'ops' })))).toBe('Owner');
     expect(mayActFor(ada, workspace(owner({ client: 'portal' })), account('acme', admin))).toBe('Owner');
   });

@@ -1,7 +1,9 @@
 import type { Owner } from '../../api/owner.ts';
 import type { Identity } from './identity.ts';
 
-type Role = Owner['role'];
+/** Roles, starting with the strongest. Each includes those after it. */
+export const ROLES = ['Owner', 'Admin', 'Viewer'] as const satisfies readonly NonNullable<Owner['role']>[];
+export type Role = (typeof ROLES)[number];
 
 /** Workspace fields that determine its owners. */
 interface OwnedWorkspace {
@@ -14,15 +16,25 @@ interface OwningAccount {
   readonly spec: { readonly owners?: readonly Owner[] | undefined };
 }
 
+/** Returns the role of an entry, which is Admin by default. */
+export function roleOfOwner({ role = 'Admin' }: Owner): Role {
+  return role;
+}
+
+/** Returns true if `role` may do what requires `needed`. */
+export function includesRole(role: Role, needed: Role): boolean {
+  return ROLES.indexOf(role) <= ROLES.indexOf(needed);
+}
+
 /** Returns the roles assigned to an identity by a list of owners, without duplicates. */
 export function rolesOf(identity: Identity, owners: readonly Owner[] = []): readonly Role[] {
-  return [...new Set(owners.filter(owner => isMeant(owner, identity)).map(({ role }) => role))];
+  return [...new Set(owners.filter(owner => isMeant(owner, identity)).map(roleOfOwner))];
 }
 
 /**
  * Returns the role of an identity for a workspace, taking owners of the workspace's Account into account. An `Owner`
- * may do everything. The same goes for an `Admin`, except for changing the owners. Undefined if the identity has no
- * role.
+ * may do everything. The same goes for an `Admin`, except for changing the owners. A `Viewer` may only read, except for
+ * secrets and keys. Undefined if the identity has no role.
  */
 export function mayActFor(
   identity: Identity,
@@ -39,7 +51,7 @@ export function mayActForAccount(identity: Identity, account: OwningAccount): Ro
 }
 
 function strongest(roles: readonly Role[]): Role | undefined {
-  return (['Owner', 'Admin'] as const).find(role => roles.includes(role));
+  return ROLES.find(role => roles.includes(role));
 }
 
 /**

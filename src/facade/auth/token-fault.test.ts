@@ -34,6 +34,9 @@ test.each<[TokenFault | undefined, object, object?]>([
   ['audience', { aud: 'Sluice' }],
   ['audience', { aud: ['sluice', 1] }],
   ['audience', { aud: undefined }],
+  ['bound', { cnf: { jkt: 'x' } }],
+  ['bound', { cnf: { 'x5t#S256': 'x' } }],
+  ['bound', { cnf: null }],
   ['subject', { sub: '' }],
   ['subject', { sub: 'a\u0085' }],
   ['subject', { sub: '\udc00' }],
@@ -46,6 +49,17 @@ test.each<[TokenFault | undefined, object, object?]>([
 ])('%s: %j %j', (fault, changedClaims, changedHeader = {}) => {
   const token = { header: { ...header, ...changedHeader }, claims: { ...claims, ...changedClaims } };
   expect(findFault(token, rules, NOW)).toBe(fault);
+});
+
+test.each<[TokenFault | undefined, unknown]>([
+  [undefined, NOW],
+  [undefined, NOW - 630],
+  ['old', NOW - 631],
+  ['old', undefined],
+  ['early', `${NOW}`],
+])('with a maximum age of 600 s and 30 s of tolerance, %s: iat %s', (fault, iat) => {
+  const token = { header, claims: { ...claims, nbf: undefined, iat } };
+  expect(findFault(token, { ...rules, maxAgeSeconds: 600 }, NOW)).toBe(fault);
 });
 
 test.each(Object.values(FAULTS))('"%s" can stand in a header as it is', text => {

@@ -9,6 +9,8 @@ export interface TokenRules {
   readonly algorithms: readonly string[];
   /** Maximum clock skew between Sluice and the issuer, in both directions. */
   readonly clockToleranceSeconds: number;
+  /** Maximum time since a token was issued (`iat`). If omitted, tokens are accepted until they expire. */
+  readonly maxAgeSeconds?: number | undefined;
 }
 
 /**
@@ -24,6 +26,8 @@ export const FAULTS = {
   audience: 'The token has a different audience',
   expired: 'The token has expired or does not have an expiry',
   early: 'The token is not valid yet',
+  old: 'The token was issued too long ago or does not have a time of issue (iat)',
+  bound: 'The token is bound to a key or a certificate (cnf) and cannot be used as a bearer token',
   subject: 'The token does not contain a valid subject',
   signature: 'The signature of the token is not valid',
 } as const;
@@ -38,11 +42,11 @@ const TYPES = ['jwt', 'at+jwt'];
 
 /**
  * Returns the first fault that can be detected without a key, if any, so that guessed tokens don't cause requests to
- * the issuer. All of these rules are checked by the verification library too.
+ * the issuer. The verification library checks these rules too, except for the maximum age and `cnf`.
  */
 export function findFault(token: UnverifiedToken, rules: TokenRules, nowSeconds: number): TokenFault | undefined {
   const { header, claims } = token;
-  const { clockToleranceSeconds: tolerance } = rules;
+  const { clockToleranceSeconds: tolerance, maxAgeSeconds } = rules;
   if (!isAccessTokenType(header['typ'])) return 'type';
   if (header['crit'] !== undefined) return 'critical';
   if (typeof header['alg'] !== 'string' || !rules.algorithms.includes(header['alg'])) return 'algorithm';
@@ -53,7 +57,14 @@ export function findFault(token: UnverifiedToken, rules: TokenRules, nowSeconds:
   for (const claim of [claims['nbf'], claims['iat']]) {
     if (claim !== undefined && (!isTime(claim) || claim > nowSeconds + tolerance)) return 'early';
   }
+  if (maxAgeSeconds !== undefined && !isNewerThan(nowSeconds - tolerance - maxAgeSeconds, claims['iat'])) return 'old';
+  // Anyone who has stolen the token could use it if we accepted it without proof of possession (RFC 7800).
+  if (Object.hasOwn(claims, 'cnf')) return 'bound';
   return isSubject(claims['sub']) ? undefined : 'subject';
+}
+
+function isNewerThan(seconds: number, iat: unknown): boolean {
+  return isTime(iat) && iat >= seconds;
 }
 
 function isAccessTokenType(typ: unknown): boolean {

@@ -1,5 +1,5 @@
 import type { ProblemCode } from '../../core/problems/problems.ts';
-import type { Route } from './route.ts';
+import { type Route, roleOf } from './route.ts';
 
 /** Problems that any call can return. */
 export const OF_EVERY_CALL: readonly ProblemCode[] = [
@@ -7,6 +7,7 @@ export const OF_EVERY_CALL: readonly ProblemCode[] = [
   'misplaced_token',
   'missing_token',
   'invalid_token',
+  'insufficient_scope',
   'request_timeout',
   'uri_too_long',
   'expectation_failed',
@@ -42,6 +43,7 @@ export function problemsOf(route: Route): readonly ProblemCode[] {
       ...OF_EVERY_CALL,
       ...(route.path.includes('{') ? (['malformed_id'] as const) : []),
       ...(route.access === 'caller' ? [] : (['forbidden'] as const)),
+      ...(route.access === 'caller' || roleOf(route) === 'Viewer' ? [] : (['insufficient_role'] as const)),
       ...(mayHaveBody ? OF_BODIES : []),
       ...(writes ? OF_WRITES : []),
       ...(writes && route.closes !== true ? (['workspace_paused'] as const) : []),

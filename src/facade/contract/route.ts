@@ -1,6 +1,8 @@
 import type { z } from 'zod';
 import type { ProblemCode } from '../../core/problems/problems.ts';
 import type { Identity } from '../auth/identity.ts';
+import type { Role } from '../auth/ownership.ts';
+import type { Scope } from '../auth/scopes.ts';
 import type { Facade } from '../objects/facade.ts';
 import type { OwnedAccount, OwnedIntegration, OwnedTenant } from '../objects/ownership.ts';
 
@@ -68,6 +70,13 @@ interface RouteSource<A extends Access, Path extends string, Q extends z.ZodType
   /** OpenAPI path template. Parameters are in braces and must be keys of PATH_PARAMETERS. */
   readonly path: Path;
   readonly access: A;
+  /**
+   * Scope that the token must have, if scopes are required. Also determines the role that the caller needs: any role
+   * for `waas:read`, and Admin for everything else.
+   */
+  readonly scope: Scope;
+  /** Set to `Owner` if only Owners may make the call. */
+  readonly role?: 'Owner';
   /** Operation name in camelCase, made up of a verb and a noun. */
   readonly operation: string;
   /** Name of the group in the reference, e.g. `Streams`. */
@@ -99,6 +108,11 @@ interface RouteSource<A extends Access, Path extends string, Q extends z.ZodType
 /** Route without its type parameters, for use by the server, the reference, and tests. */
 export interface Route extends Omit<RouteSource<Access, string, z.ZodType, z.ZodType>, 'handle'> {
   readonly handle: (facade: Facade, call: Call<Access, string, unknown, unknown>) => Promise<Answer>;
+}
+
+/** Returns the weakest role with which the route can be called. */
+export function roleOf({ scope, role }: Pick<Route, 'scope' | 'role'>): Role {
+  return role ?? (scope === 'waas:read' ? 'Viewer' : 'Admin');
 }
 
 /** Maximum body size in bytes. */

@@ -29,7 +29,7 @@ interface Objects {
 function ask({ integration: to = integration, stream: from = stream, ...kinds }: Objects) {
   const there: Objects = { Subscription: [subscription], Activation: [activation], ...kinds };
   const caches = { by: (kind: keyof Objects) => there[kind] ?? [] } as unknown as Pick<Caches, 'by'>;
-  const tenant = { publicId: tenantId('shop'), name: 'shop', workspace };
+  const tenant = { publicId: tenantId('shop'), name: 'shop', workspace, role: 'Owner' as const };
   return gateOfObjects(caches, { tenant, stream: from, integration: to, groupKey: 'k', nowMs: 0 });
 }
 

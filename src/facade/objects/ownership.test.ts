@@ -7,7 +7,13 @@ import type { Caches } from './caches.ts';
 import { createOwnership } from './ownership.ts';
 
 const ISSUER = 'https://login.example';
-const person = (subject: string): Identity => ({ issuer: ISSUER, subject, groups: [], client: undefined });
+const person = (subject: string): Identity => ({
+  issuer: ISSUER,
+  subject,
+  groups: [],
+  client: undefined,
+  scopes: new Set(),
+});
 const owner = (subject: string): Owner => ({ issuer: ISSUER, subject, role: 'Owner' });
 
 type Objects = Readonly<Record<string, object>>;

@@ -2,7 +2,7 @@ import type { KindName } from '../../api/kinds/kinds.ts';
 import { publicId, tenantId } from '../../core/ids/ids.ts';
 import { Refusal } from '../../http/refusal.ts';
 import type { Identity } from '../auth/identity.ts';
-import { mayActFor, mayActForAccount } from '../auth/ownership.ts';
+import { mayActFor, mayActForAccount, type Role } from '../auth/ownership.ts';
 import type { Cached } from './cached.ts';
 import type { Caches } from './caches.ts';
 
@@ -13,6 +13,8 @@ export interface OwnedTenant {
   /** Name of the Workspace and of its namespace. */
   readonly name: string;
   readonly workspace: Cached<'Workspace'>;
+  /** Role of the caller. */
+  readonly role: Role;
 }
 
 /** Integration whose receiving workspace is owned by the caller. */
@@ -34,6 +36,8 @@ export interface OwnedAccount {
   readonly publicId: string;
   readonly name: string;
   readonly object: Cached<'Account'>;
+  /** Role of the caller. */
+  readonly role: Role;
 }
 
 /**
@@ -44,8 +48,8 @@ export interface Ownership {
   readonly tenant: (identity: Identity, id: string) => Promise<OwnedTenant>;
   readonly integration: (identity: Identity, id: string) => Promise<OwnedIntegration>;
   readonly account: (identity: Identity, id: string) => Promise<OwnedAccount>;
-  /** Returns true if the caller may act for the workspace. */
-  readonly owns: (identity: Identity, workspace: Cached<'Workspace'>) => Promise<boolean>;
+  /** Returns the role of the caller for the workspace, or undefined if there is none. */
+  readonly roleFor: (identity: Identity, workspace: Cached<'Workspace'>) => Promise<Role | undefined>;
 }
 
 export function createOwnership(caches: Pick<Caches, 'get' | 'find' | 'findLive' | 'live'>): Ownership {
@@ -63,25 +67,28 @@ export function createOwnership(caches: Pick<Caches, 'get' | 'find' | 'findLive'
     return caches.get(kind, { name }) ?? (await caches.live(kind, { name }));
   }
 
-  async function owns(identity: Identity, workspace: Cached<'Workspace'>): Promise<boolean> {
-    const account = await present('Account', workspace.spec.account);
-    return mayActFor(identity, workspace, account) !== undefined;
+  async function roleFor(identity: Identity, workspace: Cached<'Workspace'>): Promise<Role | undefined> {
+    return mayActFor(identity, workspace, await present('Account', workspace.spec.account));
   }
 
-  const owned = (workspace: Cached<'Workspace'>): OwnedTenant => ({
-    publicId: tenantId(workspace.metadata.name),
-    name: workspace.metadata.name,
-    workspace,
-  });
+  /** Returns undefined if the caller has no role for the workspace. */
+  async function owned(
+    identity: Identity,
+    workspace: Cached<'Workspace'> | undefined,
+  ): Promise<OwnedTenant | undefined> {
+    const role = workspace && (await roleFor(identity, workspace));
+    if (workspace === undefined || role === undefined) return undefined;
+    const { name } = workspace.metadata;
+    return { publicId: tenantId(name), name, workspace, role };
+  }
 
   return {
-    owns,
+    roleFor,
     async tenant(identity, id) {
       const workspace = await caches.find('Workspace', id);
-      if (workspace === undefined || !(await owns(identity, workspace))) {
-        throw await forbidden('Workspace', id, workspace);
-      }
-      return owned(workspace);
+      const tenant = await owned(identity, workspace);
+      if (tenant === undefined) throw await forbidden('Workspace', id, workspace);
+      return tenant;
     },
     async integration(identity, id) {
       const found = await caches.find('Integration', id);
@@ -90,26 +97,23 @@ export function createOwnership(caches: Pick<Caches, 'get' | 'find' | 'findLive'
       const { namespace = '', name } = object.metadata;
       // The acceptance may not have reached the cache yet.
       if (object.spec.workspace === undefined) object = await caches.live('Integration', { namespace, name });
-      const recipient = object?.spec.workspace;
-      const workspace = recipient === undefined ? undefined : await present('Workspace', recipient);
-      if (object === undefined || workspace === undefined || !(await owns(identity, workspace))) {
-        throw await forbidden('Integration', id, found);
-      }
+      const granted = object?.spec.workspace;
+      const recipient = await owned(identity, granted === undefined ? undefined : await present('Workspace', granted));
+      if (object === undefined || recipient === undefined) throw await forbidden('Integration', id, found);
       return {
         publicId: publicId('Integration', namespace, name),
         producer: namespace,
         producerPublicId: tenantId(namespace),
         name,
         object,
-        recipient: owned(workspace),
+        recipient,
       };
     },
     async account(identity, id) {
       const object = await caches.find('Account', id);
-      if (object === undefined || mayActForAccount(identity, object) === undefined) {
-        throw await forbidden('Account', id, object);
-      }
-      return { publicId: id, name: object.metadata.name, object };
+      const role = object && mayActForAccount(identity, object);
+      if (object === undefined || role === undefined) throw await forbidden('Account', id, object);
+      return { publicId: id, name: object.metadata.name, object, role };
     },
   };
 }

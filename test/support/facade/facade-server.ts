@@ -53,7 +53,8 @@ export function createFacadeServers(issuer: TestIssuer): FacadeServers {
       const owned = async (_identity: unknown, publicId: string) => {
         await hold();
         const workspace = { metadata: { name: 'shop' }, spec: { account: 'shop' } };
-        return { publicId, name: 'shop', workspace, producer: 'shop', recipient: { workspace } };
+        const role = 'Owner';
+        return { publicId, name: 'shop', workspace, role, producer: 'shop', recipient: { workspace, role } };
       };
       const facade = {
         log,

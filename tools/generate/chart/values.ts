@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { DEFAULT_INSTANCE, INSTANCE } from '../../../src/api/instance.ts';
-import { ENVIRONMENT, SIGNING_ALGORITHMS } from '../../../src/config/environment.ts';
+import { ENVIRONMENT } from '../../../src/config/environment.ts';
+import { SIGNING_ALGORITHMS } from '../../../src/config/oidc-environment.ts';
 import { TRACING_ENVIRONMENT } from '../../../src/config/tracing-environment.ts';
 import { ALL_IN_ONE, WORKLOADS, type Workload } from '../roles.ts';
 import { list, openList, openObject, ports, section, text } from './value-types.ts';
@@ -241,6 +242,14 @@ export const Values = z.strictObject({
       .default(30)
       .describe(meaningOf('SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS')),
     requireInvitedEmail: z.boolean().default(false).describe(meaningOf('SLUICE_INVITATION_REQUIRE_EMAIL')),
+    clientClaims: list(z.string().regex(/^[^=,]+=[^,]+$/), meaningOf('SLUICE_OIDC_CLIENT_CLAIM')),
+    requireScopes: z.boolean().default(false).describe(meaningOf('SLUICE_OIDC_REQUIRE_SCOPES')),
+    maxTokenAgeSeconds: z
+      .int()
+      .min(0)
+      .max(31_536_000)
+      .default(0)
+      .describe(`${meaningOf('SLUICE_OIDC_MAX_TOKEN_AGE_SECONDS')} Set to 0 for the default.`),
   }),
   trust: section('Certificate authorities that are trusted in addition to the public ones.', {
     configMap: text(

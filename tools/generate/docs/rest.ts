@@ -47,7 +47,8 @@ export function renderRest(): string {
   return [
     '# REST interface',
     "The OpenAPI 3.1 document can be found in [openapi.json](openapi.json). It is also served by the facade at `GET /openapi.json`, and as a web page at `GET /docs`, neither of which require a token. This page does not cover publishing events and using the sandbox, for which you'll need an ingress key (see [events.md](events.md)).",
-    "Calls to `/waas` must be authenticated using an access token (bearer) issued by a configured OIDC issuer. In addition, you must own either the Workspace specified in the path or body, or its Account. A 403 is returned for objects belonging to another user, as well as for those that don't exist.",
+    "Calls to `/waas` must be authenticated using an access token (bearer) issued by a configured OIDC issuer. In addition, you must be an owner of either the Workspace specified in the path or body, or its Account, with the role that each call requires. Viewers can only read, Admins can change everything except for members, and Owners can change members as well. A 403 is returned for objects belonging to another user, as well as for those that don't exist.",
+    'If the operator has set `SLUICE_OIDC_REQUIRE_SCOPES`, your token also needs the scope of the call (see [identity providers](identity-providers.md)). Tokens that are bound to a key or a certificate (`cnf`) are rejected.',
     "Request bodies must be JSON (UTF-8) of up to 16 KiB, or 1 MiB for calls accepting a schema or list (streams, subscriptions, events to acknowledge, and so on). They are limited to 5,000 fields and items, and queries to 64 parameters. Compressed bodies are rejected with a 415 `unsupported_media_type`, so leave out the header `Content-Encoding`. Unknown fields are rejected, and types won't be converted. By the time you receive a successful response, the change is in force. To make this possible, the API waits for the controller for up to 5 s before giving up with a 503 `not_in_force`.\n\n**All calls are safe to repeat.** A repeated call returns the same response without changing any data. The only exceptions are sending a test event, creating an ingress key without an `id`, and enabling an endpoint, where the time of the last call applies.",
     'Changes to a paused workspace (annotated with `sluice.dev/paused`) are rejected with a 409 `workspace_paused`. This does not apply to calls that only close access: blocking, deactivating, revoking an integration, and unsubscribing.',
     'Lists are returned as `{data, nextCursor}`, with 50 items per page unless specified otherwise using `limit`. They may be stale by the latency of a watch. Any `GET` can also be sent as a `HEAD`, which returns the same status and headers without a body.',
@@ -87,6 +88,7 @@ function renderOperation(
   return [
     `### ${operation.summary}`,
     `\`${line}\`${operation.requestBody?.required === false ? ', the body is optional' : ''}`,
+    ...renderPermissions(operation),
     ...(operation.description === undefined ? [] : [escapeMarkup(operation.description)]),
     ...(parameters.length === 0 ? [] : [table(['Parameter', 'Type', 'Description'], parameters.map(parameterRow))]),
     ...(body === undefined ? [] : renderBody(document, body.schema, body.example)),
@@ -94,6 +96,15 @@ function renderOperation(
       .filter(([status]) => Number(status) < 400)
       .flatMap(([status, response]) => renderAnswer(document, status, response)),
     `Problems: ${own.map(code => `${PROBLEMS[code].status} [\`${code}\`](problems/${code}.md)`).join(', ')}.`,
+  ];
+}
+
+/** Renders the scope and the role that a call needs. Calls of ingress have neither. */
+function renderPermissions({ security, 'x-required-role': role }: OpenApiOperation): string[] {
+  const scope = security?.[0].bearer[0];
+  if (scope === undefined) return [];
+  return [
+    `Scope: \`${scope}\`.${role === undefined ? '' : ` Role: ${role === 'Owner' ? role : `${role} or higher`}.`}`,
   ];
 }
 

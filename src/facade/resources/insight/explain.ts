@@ -118,6 +118,7 @@ const explainRouting = defineRoute({
   method: 'GET',
   path: '/waas/producer/{tenant}/explain',
   access: 'producer',
+  scope: 'waas:read',
   operation: 'explainRouting',
   tag: 'Events',
   summary: 'Explain where an event would go',

@@ -149,6 +149,7 @@ const getProducedEvent = defineRoute({
   method: 'GET',
   path: '/waas/producer/{tenant}/events/{eventId}',
   access: 'producer',
+  scope: 'waas:read',
   operation: 'getProducedEvent',
   tag: 'Events',
   summary: 'Find out where an event went',

@@ -4,7 +4,7 @@ import { publicId } from '../../../core/ids/ids.ts';
 import { otherFreeAccounts } from './accepting-account.ts';
 
 const issuer = 'https://login.example.com';
-const identity = { issuer, subject: 'ada', groups: ['staff'], client: 'web' };
+const identity = { issuer, subject: 'ada', groups: ['staff'], client: 'web', scopes: new Set<string>() };
 
 function account(name: string, owner: Partial<Owner>, plan: 'Free' | 'Metered' = 'Free') {
   const owners = [{ issuer, role: 'Owner' as const, ...owner }];

@@ -5,6 +5,7 @@ import { freeAccountName } from '../../../core/ids/invitation-names.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import type { Identity } from '../../auth/identity.ts';
 import { mayActForAccount } from '../../auth/ownership.ts';
+import { requireRole } from '../../contract/roles.ts';
 import type { Cached } from '../../objects/cached.ts';
 import { subjectKey } from '../../objects/caches.ts';
 import type { Facade } from '../../objects/facade.ts';
@@ -35,7 +36,7 @@ export function otherFreeAccounts(
  *
  * @throws Refusal 409 `free_account_exists` if the caller owns another Free account, or if this one is now on another
  *   plan. The call must then include the account
- * @throws Refusal 403 if the caller no longer owns the account
+ * @throws Refusal 403 if the caller no longer owns or administers the account
  */
 export async function ownFreeAccount(facade: Facade, identity: Identity): Promise<string> {
   const { caches, writer, rootKey, instance } = facade;
@@ -44,7 +45,9 @@ export async function ownFreeAccount(facade: Facade, identity: Identity): Promis
   return writer.edit(async () => {
     const before = await caches.live('Account', { name });
     if (before !== undefined && before.metadata.deletionTimestamp === undefined) {
-      if (mayActForAccount(identity, before) === undefined) throw new Refusal('forbidden');
+      const role = mayActForAccount(identity, before);
+      if (role === undefined) throw new Refusal('forbidden');
+      requireRole(role, 'Admin');
       if (before.spec.plan === 'Free') return name;
       const id = publicId('Account', '', name);
       throw new Refusal(

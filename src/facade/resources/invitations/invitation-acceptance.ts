@@ -3,6 +3,7 @@ import { FIELD_MANAGER } from '../../../api/well-known.ts';
 import { receivingWorkspaceName } from '../../../core/ids/invitation-names.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import type { Identity } from '../../auth/identity.ts';
+import { requireRole } from '../../contract/roles.ts';
 import { acrossTenants } from '../../objects/across-tenants.ts';
 import type { Cached } from '../../objects/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
@@ -32,7 +33,9 @@ async function repeatAcceptance(
 ): Promise<Acceptance> {
   const name = integration.spec.workspace as string;
   const workspace = await caches.live('Workspace', { name });
-  if (workspace === undefined || !(await ownership.owns(identity, workspace))) throw new Refusal('invitation_used');
+  const role = workspace && (await ownership.roleFor(identity, workspace));
+  if (workspace === undefined || role === undefined) throw new Refusal('invitation_used');
+  requireRole(role, 'Admin');
   const { account } = workspace.spec;
   if (named === undefined || named === account) return { integration, workspace: name, account };
   throw new Refusal('invitation_used', 'You have already accepted this invitation for another account.');

@@ -11,7 +11,13 @@ import { acceptInvitation } from './invitation-acceptance.ts';
 import { INVITATION_ROUTES } from './invitations.ts';
 
 const TOKEN = `sinv_${'A'.repeat(43)}`;
-const identity = { issuer: 'https://login.example.com', subject: 'ada', groups: [], client: undefined };
+const identity = {
+  issuer: 'https://login.example.com',
+  subject: 'ada',
+  groups: [],
+  client: undefined,
+  scopes: new Set<string>(),
+};
 
 type Kept = Cached<KindName>;
 

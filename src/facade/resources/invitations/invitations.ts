@@ -3,6 +3,7 @@ import { FIELD_MANAGER } from '../../../api/well-known.ts';
 import { publicId, tenantId } from '../../../core/ids/ids.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import { publicIdField } from '../../contract/fields.ts';
+import { requireRole } from '../../contract/roles.ts';
 import { defineRoute } from '../../contract/route.ts';
 import { acrossTenants } from '../../objects/across-tenants.ts';
 import { acceptInvitation } from './invitation-acceptance.ts';
@@ -46,6 +47,7 @@ const accept = defineRoute({
   method: 'POST',
   path: '/waas/invitations/accept',
   access: 'caller',
+  scope: 'waas:write',
   operation: 'acceptInvitation',
   tag: 'Invitations',
   summary: 'Accept an invitation',
@@ -55,6 +57,7 @@ const accept = defineRoute({
   answers: { 200: { description: 'The invitation has been accepted and is in force.', schema: AcceptedInvitation } },
   problems: [
     'forbidden',
+    'insufficient_role',
     'invitation_email_mismatch',
     'unknown_invitation',
     'invitation_used',
@@ -64,9 +67,9 @@ const accept = defineRoute({
   async handle(facade, { identity, body }) {
     const { token, accountPublicId } = body;
     // Check the account first: callers who don't own it must not learn anything about the invitation.
-    const named =
-      accountPublicId === undefined ? undefined : (await facade.ownership.account(identity, accountPublicId)).name;
-    const { integration, workspace, account } = await acceptInvitation(facade, identity, token, named);
+    const named = accountPublicId === undefined ? undefined : await facade.ownership.account(identity, accountPublicId);
+    if (named !== undefined) requireRole(named.role, 'Admin');
+    const { integration, workspace, account } = await acceptInvitation(facade, identity, token, named?.name);
     await acrossTenants(() => facade.writer.waitFor('Integration', integration, 'Accepted'));
     const { namespace, name } = integrationName(integration);
     const id = publicId('Integration', namespace, name);
@@ -90,6 +93,7 @@ const decline = defineRoute({
   method: 'POST',
   path: '/waas/invitations/decline',
   access: 'caller',
+  scope: 'waas:write',
   operation: 'declineInvitation',
   tag: 'Invitations',
   summary: 'Decline an invitation',

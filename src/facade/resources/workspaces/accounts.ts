@@ -2,9 +2,10 @@ import { z } from 'zod';
 import type { Balance } from '../../../core/events/tokens.ts';
 import { publicId } from '../../../core/ids/ids.ts';
 import { Refusal } from '../../../http/refusal.ts';
-import { mayActForAccount } from '../../auth/ownership.ts';
+import { mayActForAccount, type Role } from '../../auth/ownership.ts';
 import { publicIdField } from '../../contract/fields.ts';
 import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
+import { ROLE_MEANINGS, RoleField } from '../../contract/roles.ts';
 import { defineRoute } from '../../contract/route.ts';
 import type { Cached } from '../../objects/cached.ts';
 
@@ -19,9 +20,7 @@ const AccountEntry = z
     name: z.string().meta({ description: "The account's name.", example: 'shop' }),
     displayName: z.string().nullable().meta({ description: "The account's display name, if it has one." }),
     plan: Plan,
-    role: z.enum(['Owner', 'Admin']).meta({
-      description: 'Your role within the account. Admins have all permissions except for changing the owners.',
-    }),
+    role: RoleField.meta({ description: `Your role within the account. ${ROLE_MEANINGS}` }),
   })
   .meta({ id: 'Account' });
 
@@ -45,7 +44,7 @@ const TokenBalance = z
   })
   .meta({ id: 'TokenBalance' });
 
-function accountEntry({ metadata, spec }: Cached<'Account'>, role: 'Owner' | 'Admin'): z.output<typeof AccountEntry> {
+function accountEntry({ metadata, spec }: Cached<'Account'>, role: Role): z.output<typeof AccountEntry> {
   return {
     publicId: publicId('Account', '', metadata.name),
     name: metadata.name,
@@ -65,6 +64,7 @@ const listAccounts = defineRoute({
   method: 'GET',
   path: '/waas/accounts',
   access: 'caller',
+  scope: 'waas:read',
   operation: 'listAccounts',
   tag: 'Accounts',
   summary: 'List all of your accounts',
@@ -87,14 +87,13 @@ const getAccount = defineRoute({
   method: 'GET',
   path: '/waas/accounts/{account}',
   access: 'account',
+  scope: 'waas:read',
   operation: 'getAccount',
   tag: 'Accounts',
   summary: 'Retrieve an account',
   answers: { 200: { description: 'The requested account.', schema: AccountEntry } },
-  async handle(_facade, { identity, account }) {
-    const role = mayActForAccount(identity, account.object);
-    if (role === undefined) throw new Refusal('forbidden');
-    return { status: 200, body: accountEntry(account.object, role) };
+  async handle(_facade, { account }) {
+    return { status: 200, body: accountEntry(account.object, account.role) };
   },
 });
 
@@ -102,6 +101,7 @@ const getTokens = defineRoute({
   method: 'GET',
   path: '/waas/accounts/{account}/tokens',
   access: 'account',
+  scope: 'waas:read',
   operation: 'getTokens',
   tag: 'Accounts',
   summary: 'Retrieve the token balance of an account',

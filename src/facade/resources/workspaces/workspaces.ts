@@ -3,9 +3,10 @@ import { FIELD_MANAGER } from '../../../api/well-known.ts';
 import { publicId, tenantId } from '../../../core/ids/ids.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import type { Identity } from '../../auth/identity.ts';
-import { mayActFor } from '../../auth/ownership.ts';
+import { mayActFor, type Role } from '../../auth/ownership.ts';
 import { publicIdField } from '../../contract/fields.ts';
 import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
+import { ROLE_MEANINGS, RoleField } from '../../contract/roles.ts';
 import { defineRoute } from '../../contract/route.ts';
 import type { Cached } from '../../objects/cached.ts';
 
@@ -27,9 +28,7 @@ const WorkspaceEntry = z
       .string()
       .meta({ description: 'The name of the workspace, which is also used for its namespace.', example: 'shop' }),
     accountPublicId: publicIdField('Account').meta({ description: 'Account to charge for tokens.' }),
-    role: z.enum(['Owner', 'Admin']).meta({
-      description: 'Your role within the account. Admins have all permissions except for changing the owners.',
-    }),
+    role: RoleField.meta({ description: `Your role within the account. ${ROLE_MEANINGS}` }),
     producer: z.boolean().meta({
       description:
         'Whether the workspace is a producer, either because it was marked as one or because it has a stream.',
@@ -37,7 +36,7 @@ const WorkspaceEntry = z
   })
   .meta({ id: 'Workspace' });
 
-function workspaceEntry(workspace: Cached<'Workspace'>, role: 'Owner' | 'Admin'): z.output<typeof WorkspaceEntry> {
+function workspaceEntry(workspace: Cached<'Workspace'>, role: Role): z.output<typeof WorkspaceEntry> {
   const { metadata, spec, status } = workspace;
   return {
     publicId: tenantId(metadata.name),
@@ -61,6 +60,7 @@ const listWorkspaces = defineRoute({
   method: 'GET',
   path: '/waas/workspaces',
   access: 'caller',
+  scope: 'waas:read',
   operation: 'listWorkspaces',
   tag: 'Workspaces',
   summary: 'List all of your workspaces',
@@ -80,16 +80,13 @@ const getWorkspace = defineRoute({
   method: 'GET',
   path: '/waas/workspaces/{tenant}',
   access: 'producer',
+  scope: 'waas:read',
   operation: 'getWorkspace',
   tag: 'Workspaces',
   summary: 'Retrieve a workspace',
   answers: { 200: { description: 'The requested workspace.', schema: WorkspaceEntry } },
-  async handle({ caches }, { identity, tenant }) {
-    const name = tenant.workspace.spec.account;
-    const account = caches.get('Account', { name }) ?? (await caches.live('Account', { name }));
-    const [entry] = entryFor(identity, tenant.workspace, account);
-    if (entry === undefined) throw new Refusal('forbidden');
-    return { status: 200, body: entry };
+  async handle(_facade, { tenant }) {
+    return { status: 200, body: workspaceEntry(tenant.workspace, tenant.role) };
   },
 });
 
@@ -97,6 +94,7 @@ const enableProducer = defineRoute({
   method: 'POST',
   path: '/waas/enable-producer',
   access: 'producer',
+  scope: 'waas:write',
   operation: 'enableProducer',
   tag: 'Workspaces',
   summary: 'Mark a workspace as a producer',

@@ -43,7 +43,13 @@ export const accountCases = [
     { owners: [{ ...ada, group: 'admins' }] },
     'must have exactly one of subject, group and client',
   ),
-  refuses('an owner without a role', { owners: [{ issuer, subject: 'ada' }] }, 'spec.owners[0].role: Required value'),
+  accepts('a viewer', { owners: [ada, { issuer, group: 'auditors', role: 'Viewer' }] }),
+  accepts('an owner without a role', { owners: [ada, { issuer, subject: 'bob' }] }),
+  refuses(
+    'a role that does not exist',
+    { owners: [{ ...ada, role: 'Guest' }] },
+    'supported values: "Owner", "Admin", "Viewer"',
+  ),
   refuses(
     'an owner without an issuer',
     { owners: [{ subject: 'ada', role: 'Owner' }] },

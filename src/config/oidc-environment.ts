@@ -1,0 +1,131 @@
+import { z } from 'zod';
+import { list } from './lists.ts';
+
+/** An issuer doesn't publish secrets, so only asymmetric algorithms are allowed. */
+export const SIGNING_ALGORITHMS = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+];
+
+/**
+ * Checks an issuer's URL (OpenID Connect Discovery). It must use https, unless it is a loopback address, and can't have
+ * a query or a fragment.
+ */
+function isIssuer(text: string): boolean {
+  if (!URL.canParse(text) || !/^[!-~]{1,512}$/.test(text) || /[?#\\]/.test(text)) return false;
+  const { protocol, hostname, username, password } = new URL(text);
+  if (username !== '' || password !== '') return false;
+  return protocol === 'https:' || (protocol === 'http:' && /^(localhost|127\.[0-9.]+|\[::1\])$/.test(hostname));
+}
+
+/** Splits `name=value` at the first equals sign. */
+function parseClaim(text: string): { readonly name: string; readonly value: string } {
+  const at = text.indexOf('=');
+  return { name: text.slice(0, at), value: text.slice(at + 1) };
+}
+
+/** The variables of the identity providers. */
+export const OIDC_ENVIRONMENT = {
+  SLUICE_OIDC_ISSUERS: list
+    .refine(issuers => issuers.every(isIssuer), {
+      message:
+        'must be https URLs without a user, a query or a fragment, such as https://login.example.com, separated by commas; you can only use http for loopback addresses',
+    })
+    .prefault('')
+    .describe(
+      'Comma-separated list of identity providers to accept access tokens from at /waas. Each of these must match the iss claim byte by byte. Required for the facade.',
+    ),
+  SLUICE_OIDC_AUDIENCE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Audience that must be present in the aud claim of access tokens. Required for the facade.'),
+  SLUICE_OIDC_ALGORITHMS: list
+    .refine(names => names.length > 0 && names.every(name => SIGNING_ALGORITHMS.includes(name)), {
+      message: `must be one or more of ${SIGNING_ALGORITHMS.join(', ')}, separated by commas`,
+    })
+    .prefault('RS256')
+    .describe(
+      `Comma-separated list of signing algorithms to accept for access tokens. Can include any of ${SIGNING_ALGORITHMS.join(', ')}. Defaults to RS256.`,
+    ),
+  SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(300)
+    .default(30)
+    .describe('Permitted clock skew between Sluice and an issuer, in seconds (either direction). Must not exceed 300.'),
+  SLUICE_OIDC_CLIENT_CLAIM: list
+    .refine(claims => claims.every(claim => /^[!-~]*[!-<>-~]=[!-~]+$/.test(claim)), {
+      message: 'must be a claim and its value, such as token_use=machine, with commas between several of them',
+    })
+    .transform(claims => claims.map(parseClaim))
+    .prefault('')
+    .describe(
+      'Claim that marks access tokens of clients, as opposed to those of people who use a client. Written as name=value, where {client} in the value stands for the id of the client. Separate several claims with commas; any one of them is enough. Applies to all issuers, so choose a claim that people cannot get at any of them. Owners with the field client only match tokens of clients. Those of Auth0, Keycloak, Microsoft Entra (with the optional claim idtyp), Okta, and others whose sub is the id of the client, are recognized without this setting.',
+    ),
+  SLUICE_OIDC_REQUIRE_SCOPES: z
+    .enum(['true', 'false'])
+    .default('false')
+    .describe(
+      'Set to true to require a scope for each call to /waas, which is waas:read, waas:write, waas:keys, or waas:replay. The scope must be included in the scope or scp claim of the access token. By default, scopes are ignored.',
+    ),
+  SLUICE_OIDC_MAX_TOKEN_AGE_SECONDS: z.coerce
+    .number()
+    .int()
+    .min(60)
+    .max(31_536_000)
+    .optional()
+    .describe(
+      'Maximum time in seconds since an access token was issued (iat claim). Older tokens, and those without iat, are rejected even if they have not expired. Must be at least 60. By default, tokens are accepted until they expire.',
+    ),
+} as const;
+
+type Values = z.output<z.ZodObject<typeof OIDC_ENVIRONMENT>>;
+
+/** Access tokens accepted by the facade. */
+export interface OidcConfig {
+  readonly issuers: readonly string[];
+  readonly audience: string;
+  readonly algorithms: readonly string[];
+  readonly clockToleranceSeconds: number;
+  /** Claims that mark tokens of clients. */
+  readonly clientClaims: readonly { readonly name: string; readonly value: string }[];
+  readonly requireScopes: boolean;
+  readonly maxAgeSeconds?: number;
+}
+
+/** Reads the identity providers of the facade, adding what needs to change to `problems`. */
+export function readOidc(data: Values, problems: string[]): OidcConfig | undefined {
+  const { SLUICE_OIDC_ISSUERS: issuers, SLUICE_OIDC_AUDIENCE: audience } = data;
+  if (issuers.length === 0) {
+    problems.push(
+      'SLUICE_OIDC_ISSUERS: required for the facade. Set the URL of your identity provider, for example https://login.example.com',
+    );
+  }
+  if (audience === undefined) {
+    problems.push(
+      'SLUICE_OIDC_AUDIENCE: required for the facade. Set the audience of your access tokens, for example sluice',
+    );
+  }
+  if (issuers.length === 0 || audience === undefined) return undefined;
+  return Object.freeze({
+    issuers: Object.freeze([...new Set(issuers)]),
+    audience,
+    algorithms: Object.freeze([...new Set(data.SLUICE_OIDC_ALGORITHMS)]),
+    clockToleranceSeconds: data.SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS,
+    clientClaims: data.SLUICE_OIDC_CLIENT_CLAIM,
+    requireScopes: data.SLUICE_OIDC_REQUIRE_SCOPES === 'true',
+    ...(data.SLUICE_OIDC_MAX_TOKEN_AGE_SECONDS === undefined
+      ? {}
+      : { maxAgeSeconds: data.SLUICE_OIDC_MAX_TOKEN_AGE_SECONDS }),
+  });
+}

@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { AUDIENCE, startIssuer, type TestIssuer } from '../../test/support/facade/issuer.ts';
+import { exchange } from '../../test/support/facade/raw-exchange.ts';
+import { Refusal } from '../http/refusal.ts';
+import { createLogger } from '../telemetry/log.ts';
+import { createRegistry } from '../telemetry/metrics.ts';
+import type { Identity } from './auth/identity.ts';
+import type { Route } from './contract/route.ts';
+import { createFacadeMetrics } from './facade-metrics.ts';
+import type { Facade } from './objects/facade.ts';
+import { describeRoutes } from './openapi.ts';
+import { ROUTES } from './routes.ts';
+import { createFacadeServer, type FacadeServer } from './server.ts';
+
+const SCOPES = ['waas:read', 'waas:write', 'waas:keys', 'waas:replay'] as const;
+const ROLES = ['Owner', 'Admin', 'Viewer', 'nobody'] as const;
+
+/** Operations with secrets and keys, those that cost tokens, and those of Owners. */
+const KEYS = ['createIngressKey', 'listIngressKeys', 'deleteIngressKey', 'getSigningSecret', 'rotateSigningSecret'];
+const REPLAYS = ['replayEvent', 'replayEvents'];
+const OF_OWNERS: readonly string[] = [];
+
+function scopeWanted({ method, operation }: Route): string {
+  if (KEYS.includes(operation)) return 'waas:keys';
+  if (REPLAYS.includes(operation)) return 'waas:replay';
+  return method === 'GET' ? 'waas:read' : 'waas:write';
+}
+
+function rolesWanted(route: Route): readonly string[] {
+  // For the account of the example. Without one, it is that of the caller.
+  if (route.operation === 'acceptInvitation') return ['Owner', 'Admin'];
+  if (route.access === 'caller') return ROLES;
+  if (OF_OWNERS.includes(route.operation)) return ['Owner'];
+  return scopeWanted(route) === 'waas:read' ? ['Owner', 'Admin', 'Viewer'] : ['Owner', 'Admin'];
+}
+
+const log = createLogger({ level: 'silent' });
+let issuer: TestIssuer;
+let server: FacadeServer;
+let open: FacadeServer;
+let [port, openPort] = [0, 0];
+
+/** Callers have the role that is their subject. Whatever a route does besides finding that out is a 500. */
+const facade = (() => {
+  const owned = async ({ subject: role }: Identity, publicId: string) => {
+    if (role === 'nobody') throw new Refusal('forbidden');
+    const workspace = { metadata: { name: 'shop' }, spec: { account: 'shop' } };
+    return { publicId, name: 'shop', workspace, role, producer: 'shop', recipient: { workspace, role } };
+  };
+  const ownership = { tenant: owned, integration: owned, account: owned };
+  const caches = new Proxy({ assertCurrent: () => undefined, get: () => undefined }, { get: refuseAccess });
+  return new Proxy({ log, ownership, caches, clock: undefined }, { get: refuseAccess }) as unknown as Facade;
+})();
+
+function refuseAccess(target: object, name: string | symbol): unknown {
+  if (name in target) return Reflect.get(target, name);
+  throw new Error(`reached ${String(name)}`);
+}
+
+beforeAll(async () => {
+  issuer = await startIssuer();
+  const create = (requireScopes: boolean) =>
+    createFacadeServer({
+      facade,
+      authentication: {
+        issuers: [issuer.url],
+        audience: AUDIENCE,
+        algorithms: ['RS256'],
+        clockToleranceSeconds: 0,
+        requireScopes,
+        log,
+      },
+      metrics: createFacadeMetrics(createRegistry()),
+      version: '0.0.0',
+      limits: { eventLoopDelayMs: 0, pointsPerMinute: 1_000_000, accountPointsPerMinute: 1_000_000 },
+    });
+  [server, open] = [create(true), create(false)];
+  [port, openPort] = await Promise.all([server.listen(0, '127.0.0.1'), open.listen(0, '127.0.0.1')]);
+});
+afterAll(async () => {
+  await Promise.all([server.close(), open.close()]);
+  await issuer.stop();
+});
+
+const tokens = new Map<string, Promise<string>>();
+
+function tokenOf(role: string, scopes: readonly string[]): Promise<string> {
+  const scope = scopes.join(' ');
+  const token = tokens.get(`${role} ${scope}`) ?? issuer.sign({ sub: role, scope });
+  tokens.set(`${role} ${scope}`, token);
+  return token;
+}
+
+const DOCUMENT = describeRoutes(ROUTES, '0.0.0');
+const IDS: Readonly<Record<string, string>> = {
+  tenant: 'ten_0123456789abcdefghjk',
+  pkg: 'pkg_0123456789abcdefghjk',
+  integration: 'int_0123456789abcdefghjk',
+  catalogEntryPublicId: 'cat_0123456789abcdefghjk',
+  activation: 'act_0123456789abcdefghjk',
+  block: 'blk_0123456789abcdefghjk',
+  subscription: 'sub_0123456789abcdefghjk',
+  account: 'acc_0123456789abcdefghjk',
+  event: 'evt_01mxhs0q00000000123456789abcdefghjk',
+};
+
+/** Sends the example of the reference, and returns the status and the code of the answer. */
+async function call(to: number, route: Route, token: string): Promise<{ outcome: string; challenge?: string }> {
+  const path = route.path.replaceAll(/\{(\w+)\}/g, (_all, name: string) => IDS[name] ?? 'any');
+  const example = DOCUMENT.paths[route.path]?.[route.method.toLowerCase()]?.requestBody?.content['application/json'];
+  const body = example === undefined ? '' : JSON.stringify(example.example ?? {});
+  const form = body === '' ? [] : ['Content-Type: application/json', `Content-Length: ${Buffer.byteLength(body)}`];
+  const head = [`${route.method} ${path} HTTP/1.1`, 'Host: x', 'Connection: close', `Authorization: Bearer ${token}`];
+  const answer = await exchange(to, `${[...head, ...form].join('\r\n')}\r\n\r\n${body}`);
+  const { code } = JSON.parse(answer.body || '{}') as { code?: string };
+  const challenge = answer.headers['www-authenticate'];
+  return { outcome: `${answer.status} ${code}`, ...(challenge === undefined ? {} : { challenge }) };
+}
+
+describe.each(ROUTES.map(route => [route.operation, route] as const))('%s', (_, route) => {
+  test('is permitted with its scope and its role only', async () => {
+    const [scope, roles] = [scopeWanted(route), rolesWanted(route)];
+    for (const role of ROLES) {
+      for (const scopes of [[], ...SCOPES.map(each => [each]), SCOPES.filter(each => each !== scope), SCOPES]) {
+        const { outcome, challenge } = await call(port, route, await tokenOf(role, scopes));
+        const told = `${role} with ${scopes.join(' ')}`;
+        if (!scopes.some(each => each === scope)) {
+          expect([told, outcome]).toEqual([told, '403 insufficient_scope']);
+          expect(challenge).toMatch(
+            new RegExp(`^Bearer realm="sluice", error="insufficient_scope", .*, scope="${scope}"$`),
+          );
+        } else if (!roles.includes(role)) {
+          expect([told, outcome]).toEqual([told, role === 'nobody' ? '403 forbidden' : '403 insufficient_role']);
+          expect(challenge).toBeUndefined();
+        } else {
+          expect([told, outcome]).not.toEqual([told, expect.stringMatching(/^40[13] /)]);
+        }
+      }
+    }
+  });
+
+  test('asks for no scope unless scopes are required', async () => {
+    for (const role of ROLES) {
+      const { outcome } = await call(openPort, route, await tokenOf(role, []));
+      if (rolesWanted(route).includes(role)) expect(outcome).not.toMatch(/^40[13] /);
+      else expect(outcome).toMatch(/^403 (forbidden|insufficient_role)$/);
+    }
+  });
+});
+
+test('an unknown path has no scope', async () => {
+  const route = { ...(ROUTES[0] as Route), method: 'GET', path: '/waas/nothing' } as const;
+  expect(await call(port, route, await issuer.sign({ sub: 'Owner' }))).toEqual({ outcome: '404 not_found' });
+});
+
+test('the reference has the scope and the role of each call', () => {
+  for (const route of ROUTES) {
+    const operation = DOCUMENT.paths[route.path]?.[route.method.toLowerCase()];
+    expect(operation?.security).toEqual([{ bearer: [scopeWanted(route)] }]);
+    const weakest = rolesWanted(route).at(-1);
+    expect(operation?.['x-required-role']).toBe(route.access === 'caller' ? undefined : weakest);
+  }
+});
