@@ -124,6 +124,11 @@ const OF_PARTS: readonly Mutant[] = [
       "    elseif state == 'r' then\n      queueLane(lane, head)\n",
       '',
     ],
+    [
+      'the result of an earlier claim is that of the last attempt',
+      "letters[#letters + 1] = outcome == 'd' and 'g' or 's'",
+      "noteAttempt(slot, outcome, attempt)\n        letters[#letters + 1] = outcome == 'd' and 'g' or 's'",
+    ],
     ['who ends an attempt gives no turn', 'if waitingOf[slot] == SOME then giveTurn(slot) end', ''],
   ]),
   ...mutantsOf(`${PART}claims/exchange.lua`, [

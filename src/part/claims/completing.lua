@@ -31,6 +31,11 @@ do
     if kind == 'failed' then o.failed = o.failed + 1 else o[kind] = true end
   end
 
+  -- Sets the result of the slot's last attempt. A result that came too late is older than the attempt that replaced it.
+  local function noteAttempt(slot, outcome, attempt)
+    if outcome == 'd' then attemptOf[slot] = 's' elseif attempt ~= '' then attemptOf[slot] = attempt end
+  end
+
   local function finishEvent(lane, ref, entry, outcome, at, note, answer)
     local slot = slotOf(lane)
     local replay = replayOf(lane)
@@ -173,9 +178,9 @@ do
       if touched[lane] then writeLanes() end
       touched[lane] = true
       local slot, entry, claim = slotOf(lane), entryOf(lane, ref), claimOf[lane]
-      if outcome == 'd' then attemptOf[slot] = 's' elseif attempt ~= '' then attemptOf[slot] = attempt end
       local isClaimed = claim and string.sub(claim, 2, 16) == ref
       if isClaimed and string.sub(claim, 17) == ARG_DISPATCHER then
+        noteAttempt(slot, outcome, attempt)
         leaveFlight(slot)
         setClaim(lane, false)
         if isEnded(claim) then
@@ -194,9 +199,11 @@ do
       elseif isClaimed and outcome == 'd' and not isEnded(claim) then
         -- An earlier holder of the claim delivered the event. The current holder keeps the lane until its attempt ends.
         setClaim(lane, markEnded(claim))
+        noteAttempt(slot, outcome, attempt)
         letters[#letters + 1] = 'o'
         finishEvent(lane, ref, entry, outcome, recordsKey, note, answer)
       elseif outcome == 'd' and redis.call('ZREM', KEY_PENDING, entry) == 1 then
+        noteAttempt(slot, outcome, attempt)
         letters[#letters + 1] = 'o'
         finishEvent(lane, ref, entry, outcome, recordsKey, note, answer)
         dropWaiting(lane)

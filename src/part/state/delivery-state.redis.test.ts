@@ -97,6 +97,39 @@ onEachRedis(redis => {
     expect((await it.state()).attempt?.outcome).toBe('Succeeded');
   });
 
+  test('the result of an earlier claim is not that of the last attempt', async () => {
+    const it = await start();
+    await it.publish(['a']);
+    const [claim] = (await it.claims()) as [Claim];
+    await it.lapse();
+    const other = it.part.dispatcher('d2');
+    const [again] = (await other.exchange(64, NOT_PUSHED)).claims as [Claim];
+    other.end(again, 'delivered');
+    await other.exchange(0, NOT_PUSHED);
+    await it.publish(['b']);
+    it.d.end(claim, 'failed', { attempted: 'HttpError', dueMs: it.t.nowMs() + HOUR_MS });
+    // The same exchange claims an event, which is why it writes the state.
+    const { answers, claims } = await it.d.exchange(64, NOT_PUSHED);
+    expect([answers, claims.length]).toEqual([['stale'], 1]);
+    expect((await it.state()).attempt?.outcome).toBe('Succeeded');
+    await it.finish(claims, { outcome: 'failed', attempted: 'Timeout', dueMs: it.t.nowMs() + HOUR_MS });
+    it.d.end(again, 'delivered');
+    await it.publish(['c']);
+    expect((await it.d.exchange(64, NOT_PUSHED)).answers).toEqual(['ended']);
+    expect((await it.state()).attempt?.outcome).toBe('Timeout');
+  });
+
+  test('the result of an attempt whose event was skipped meanwhile counts', async () => {
+    const it = await start();
+    const [ref = ''] = await it.publish(['a']);
+    const claims = await it.claims();
+    await it.operations.skip(it.inbox, { ref });
+    await it.publish(['b']);
+    await it.finish(claims, { outcome: 'failed', attempted: 'Timeout', dueMs: it.t.nowMs() + HOUR_MS });
+    await it.look();
+    expect((await it.state()).attempt?.outcome).toBe('Timeout');
+  });
+
   test('deliveries that go on as before are no news, and write nothing more', async () => {
     const it = await start();
     await it.publish(['a']);

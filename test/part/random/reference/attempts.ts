@@ -29,7 +29,15 @@ function giveBack(delivery: Delivery, { outcome, dueMs = 0 }: Completion): void 
   addFailed(delivery);
 }
 
-function complete(of: Reference, completion: Completion, by: string, of_: Outcomes): CompletionAnswer {
+/** How a call that ends an attempt is answered, and whether its result is that of the last attempt of the slot. */
+interface Completed {
+  readonly answer: CompletionAnswer;
+  readonly isLast: boolean;
+}
+
+const DONE: Completed = { answer: 'done', isLast: true };
+
+function complete(of: Reference, completion: Completion, by: string, of_: Outcomes): Completed {
   const { lane, ref, outcome, reason, latencyMs } = completion;
   const claim = of.claims.get(lane);
   const isHeld = claim?.delivery.ref === ref && claim.by === by;
@@ -39,11 +47,11 @@ function complete(of: Reference, completion: Completion, by: string, of_: Outcom
   if (isHeld && claim.ended) {
     of.claims.delete(lane);
     of_.entries.add(claim.delivery.entry);
-    return 'ended';
+    return { answer: 'ended', isLast: true };
   }
   const waiting = outcome === 'delivered' ? pendingOf(of, lane).find(each => each.ref === ref) : undefined;
   const delivery = isHeld || isResent ? claim.delivery : waiting;
-  if (delivery === undefined) return outcome === 'delivered' ? 'ended' : 'stale';
+  if (delivery === undefined) return { answer: outcome === 'delivered' ? 'ended' : 'stale', isLast: false };
   if (isHeld) of.claims.delete(lane);
   const wasSent = latencyMs !== undefined;
   if (outcome === 'delivered') of_.delivered = true;
@@ -55,13 +63,13 @@ function complete(of: Reference, completion: Completion, by: string, of_: Outcom
     endDelivery(of, delivery, outcome, reason, delivery.attempts + (wasSent ? 1 : 0));
     if (outcome === 'dead' && !isTest(delivery)) noteDeath(of, delivery);
   } else giveBack(delivery, completion);
-  return 'done';
+  return DONE;
 }
 
 /** Ends attempts; returns what that answers, and the slots that it disabled. */
 function completeAll(of: Reference, completions: readonly Completion[], by: string) {
   const outcomes = new Map<string, Outcomes>();
-  const answers = completions.map(completion => {
+  const completed = completions.map(completion => {
     const slot = completion.lane.slice(0, 8);
     const none = { failed: 0, delivered: false, gone: false, entries: new Set<string>() };
     const of_ = outcomes.get(slot) ?? none;
@@ -69,17 +77,24 @@ function completeAll(of: Reference, completions: readonly Completion[], by: stri
     return complete(of, completion, by, of_);
   });
   const disabled = [...outcomes].filter(([slot, of_]) => noteOutcomes(of, slot, of_)).map(([slot]) => slot);
-  return { answers, disabled };
+  return { completed, disabled };
 }
 
 /** How attempts ended: noted where a call changes something of the slot. */
-function noteEndings(of: Reference, completions: readonly Completion[], isDone: readonly boolean[], after: Dump): void {
+function noteEndings(
+  of: Reference,
+  completions: readonly Completion[],
+  completed: readonly Completed[],
+  after: Dump,
+): void {
   const letters = new Map<string, string>();
   const noted = new Set<string>();
   for (const [at, { lane, ref, outcome, attempted }] of completions.entries()) {
     const slot = lane.slice(0, 8);
+    const { answer, isLast } = completed[at] as Completed;
+    if (!isLast) continue;
     // A test event that its dispatcher does not hold any more changes no counter.
-    if (isDone[at] && !isTest({ ref })) noted.add(slot);
+    if (answer === 'done' && !isTest({ ref })) noted.add(slot);
     if (outcome === 'delivered') letters.set(slot, 's');
     else if (attempted !== undefined) letters.set(slot, ATTEMPT_LETTERS[attempted]);
   }
@@ -155,14 +170,13 @@ export function exchange(
       .sort(),
   );
   same('hold', answer.hold, of.hold);
-  const { answers, disabled } = completeAll(of, completions, by);
-  same('answers', answer.answers, answers);
-  noteEndings(
-    of,
-    completions,
-    answers.map(each => each === 'done'),
-    after,
+  const { completed, disabled } = completeAll(of, completions, by);
+  same(
+    'answers',
+    answer.answers,
+    completed.map(each => each.answer),
   );
+  noteEndings(of, completions, completed, after);
   same('disabled', [...answer.disabled].sort(), disabled.sort());
   const [pushed, bytes] = [own?.pushed ?? holding.pushed, own?.bytes ?? holding.bytes];
   same('pushed', [answer.pushed, answer.bytes], [pushed, bytes]);
