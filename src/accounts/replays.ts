@@ -27,7 +27,7 @@ export interface Replay {
 }
 
 /**
- * SHORT: the account does not have enough tokens. CONFLICT: the id belongs to another replay. NOTHING: no event in the
+ * SHORT: the account does not have enough tokens. CONFLICT: the id belongs to another replay of the integration. NOTHING: no event in the
  * range can be replayed. BAD_ID: `[A-Za-z0-9_-]`, 1 to 64.
  */
 export type ReplayAnswer =
@@ -43,8 +43,8 @@ export interface Replays {
     selection: ReplaySelection,
   ) => Promise<ReplayPrice | { readonly answer: ReplayRefusal }>;
   /**
-   * Charges and queues a replay. Repeating the same id returns the current state of the replay without charging it
-   * again.
+   * Charges and queues a replay. Repeating the same id for the integration returns the current state of the replay
+   * without charging it again.
    */
   readonly start: (
     account: string,
@@ -53,11 +53,12 @@ export interface Replays {
     selection: ReplaySelection,
   ) => Promise<ReplayAnswer>;
   /**
-   * Returns the current state of a replay and its inbox. Undefined if the account has no replay with this id, or it is
-   * too old.
+   * Returns the current state of a replay and its inbox. Undefined if the integration (`int_…`) has no replay with this
+   * id that was charged to the account, or it is too old.
    */
   readonly read: (
     account: string,
+    integration: string,
     replayId: string,
   ) => Promise<{ readonly replay: Replay; readonly inbox: InboxRef } | undefined>;
   /** Completes replays that are open for more than 30 s. Returns the time of the next check (ms), or null. */
@@ -93,8 +94,13 @@ interface Intent {
   readonly fields: Readonly<Record<string, string>>;
 }
 
-async function readIntent(redis: RedisClient, account: string, replayId: string): Promise<Intent | undefined> {
-  const fields = await redis.readHash(accountKeys(account).replay(replayId));
+/** Name of a replay within its account. Each integration has ids of its own. */
+function nameOf({ integration }: Pick<InboxRef, 'integration'>, replayId: string): string {
+  return `${integration}/${replayId}`;
+}
+
+async function readIntent(redis: RedisClient, account: string, name: string): Promise<Intent | undefined> {
+  const fields = await redis.readHash(accountKeys(account).replay(name));
   if (fields.state === undefined) return undefined;
   return {
     open: fields.state === 'open',
@@ -145,19 +151,20 @@ function createCharge({ redis, nowMs, lowerAccounts, inboxes, chunkEvents }: Rep
       ...writeChunks(price.events, chunkEvents),
     };
     const a = accountKeys(account);
+    const name = nameOf(inbox, replayId);
     const answer = (await redis.run(
       'debit',
-      [a.meta, a.hold, a.replays, a.replay(replayId)],
-      [chargedMs, replayId, price.tokens, ...Object.entries(fields).flat()],
+      [a.meta, a.hold, a.replays, a.replay(name)],
+      [chargedMs, name, price.tokens, ...Object.entries(fields).flat()],
     )) as 'OK' | 'SAME' | 'SHORT' | 'CLOSED';
     if (answer === 'SHORT' || answer === 'CLOSED') return { answer };
     // And after it: who stood still in between may have been looked for already, in vain.
     await haveLooked();
-    return (await readIntent(redis, account, replayId)) as Intent;
+    return (await readIntent(redis, account, name)) as Intent;
   };
 }
 
-type Complete = (account: string, replayId: string, intent: Intent) => Promise<boolean>;
+type Complete = (account: string, name: string, intent: Intent) => Promise<boolean>;
 
 /**
  * Adds charged events to the inbox and settles the replay. Steps can be repeated or run concurrently, and take effect
@@ -175,7 +182,8 @@ function createComplete({ redis, nowMs, inboxes }: ReplaysDeps): Complete {
     return nowMs() - chargedMs > ABANDON_AFTER_MS ? 'g'.repeat(refs.length) : undefined;
   }
 
-  return async function complete(account, replayId, intent) {
+  return async function complete(account, name, intent) {
+    const replayId = name.slice(name.indexOf('/') + 1);
     const chunks = Object.keys(intent.fields)
       .filter(field => /^c\d+$/.test(field))
       .toSorted(byNumber);
@@ -198,8 +206,8 @@ function createComplete({ redis, nowMs, inboxes }: ReplaysDeps): Complete {
     const a = accountKeys(account);
     await redis.run(
       'settle-replay',
-      [a.meta, a.replays, a.replay(replayId)],
-      [nowMs(), RECORD_TTL_MS, replayId, taken, refund, ...chunks],
+      [a.meta, a.replays, a.replay(name)],
+      [nowMs(), RECORD_TTL_MS, name, taken, refund, ...chunks],
     );
     return true;
   };
@@ -215,19 +223,21 @@ export function createReplays(deps: ReplaysDeps): Replays {
 
     async start(account, replayId, inbox, selection) {
       if (!isReplayId(replayId)) return { answer: 'BAD_ID' };
-      const known = await readIntent(redis, account, replayId);
+      const name = nameOf(inbox, replayId);
+      const known = await readIntent(redis, account, name);
       const intent = known ?? (await charge(account, replayId, inbox, selection));
       if ('answer' in intent) return intent;
       if (inboxMember(intent.inbox) !== inboxMember(inbox) || intent.selection !== JSON.stringify(selection)) {
         return { answer: 'CONFLICT' };
       }
       if (!intent.open) return answerOf(replayId, intent);
-      await complete(account, replayId, intent);
-      return answerOf(replayId, (await readIntent(redis, account, replayId)) ?? intent);
+      await complete(account, name, intent);
+      return answerOf(replayId, (await readIntent(redis, account, name)) ?? intent);
     },
 
-    async read(account, replayId) {
-      const intent = isReplayId(replayId) ? await readIntent(redis, account, replayId) : undefined;
+    async read(account, integration, replayId) {
+      const name = nameOf({ integration }, replayId);
+      const intent = isReplayId(replayId) ? await readIntent(redis, account, name) : undefined;
       return intent && { replay: answerOf(replayId, intent), inbox: intent.inbox };
     },
 
@@ -236,10 +246,10 @@ export function createReplays(deps: ReplaysDeps): Replays {
       const untilMs = nowMs() - SWEEP_AFTER_MS;
       const due = (await redis.call('zrangebyscore', replays, '-inf', untilMs, 'limit', 0, SWEPT_AT_ONCE)) as string[];
       let ended = 0;
-      for (const replayId of due) {
-        const intent = await readIntent(redis, account, replayId);
-        if (intent?.open !== true) ended += Number(await redis.call('zrem', replays, replayId));
-        else if (await complete(account, replayId, intent)) ended++;
+      for (const name of due) {
+        const intent = await readIntent(redis, account, name);
+        if (intent?.open !== true) ended += Number(await redis.call('zrem', replays, name));
+        else if (await complete(account, name, intent)) ended++;
       }
       const [, chargedMs] = (await redis.call('zrange', replays, 0, 0, 'withscores')) as string[];
       if (chargedMs === undefined) return null;

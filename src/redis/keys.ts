@@ -52,9 +52,10 @@ export function accountKeys(account: string) {
     grants: `${tag}:grants`,
     /** `ten:queue` → `<tokens that it needs> <ms>`, of queues that wait for tokens. */
     short: `${tag}:short`,
-    /** Charged but incomplete replays, by time of the charge, with their details. */
+    /** ZSET: names (`integration/id`) of charged but incomplete replays, by time of the charge. */
     replays: `${tag}:rp`,
-    replay: (replay: string) => `${tag}:rp:${replay}`,
+    /** HASH: details of a replay. */
+    replay: (name: string) => `${tag}:rp:${name}`,
   };
 }
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { crockford } from './ids.ts';
 
 /**
- * Returns the id of a replay. An `Idempotency-Key` made up of 1 to 64 letters, digits, `_` and `-` is used as is, while
+ * Returns the id of a replay, which is unique within its integration. An `Idempotency-Key` made up of 1 to 64 letters, digits, `_` and `-` is used as is, while
  * any other key is hashed. Without a key, the id is derived from the request, which keeps a repeated call from starting
  * a second replay.
  */

@@ -105,10 +105,10 @@ const retention = (inbox: PartInbox): Actor => ({
 async function check(inbox: PartInbox, lowered: readonly Hint[], sent: string[]): Promise<void> {
   const direct: Step = (_label, call) => call();
   const a = accountKeys(inbox.payer);
-  const charged = (await redis().call('exists', a.replay('r'))) === 1;
+  const charged = (await redis().call('exists', a.replay('int_x/r'))) === 1;
   if (charged) expect(lowered.some(({ member }) => member === inbox.payer)).toBe(true);
   expect(await replaysOf(inbox, START_MS + 120_000, direct).sweep(inbox.payer)).toBe(null);
-  const intent = await redis().readHash(a.replay('r'));
+  const intent = await redis().readHash(a.replay('int_x/r'));
   inbox.t.clock.ms = START_MS + 120_000;
   const { replayed = 0, expired = 0 } = await inbox.count();
   expect(await inbox.usedTokens()).toBe(replayed);

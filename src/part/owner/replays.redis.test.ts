@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { createPartInbox, type InboxShort, type PartInbox } from '../../../test/support/part/part-inbox.ts';
+import { createReplays } from '../../accounts/replays.ts';
 import { inboxMember } from '../../plane/inbox-ref.ts';
 import { accountKeys } from '../../redis/keys.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
+import { createFindSlot } from '../inbox/find-part.ts';
+import { createPartInboxOperations } from './operations.ts';
 import { createPartReplayInboxes } from './replays.ts';
 
 const DEAD = { outcome: 'dead', record: 'dead 1 1 500 9' } as const;
@@ -45,6 +48,35 @@ onEachRedis(redis => {
     expect(await replay(inbox, other)).toEqual({ answer: 'CONFLICT' });
     expect(await inbox.drain()).toEqual([]);
     expect(await inbox.usedTokens()).toBe(1);
+  });
+
+  test('of two integrations of an account are two replays, also under one id', async () => {
+    const inbox = await start();
+    const other = { integration: 'int_y', sub: 'sub_y0123456789abcdefghj', inc: 'inc1' };
+    await inbox.part.setRow(other.sub, { integration: 'int_y', send: 'held' });
+    await inbox.part.activate(other.sub, 'a');
+    const [ref] = (await inbox.publish(['a'])) as [string];
+    await inbox.drain();
+    const findSlot = createFindSlot(inbox.client, () => inbox.part.part);
+    await createPartInboxOperations(inbox.client, findSlot).skip(other, { ref });
+    const replays = createReplays({
+      redis: redis(),
+      nowMs: inbox.t.nowMs,
+      lowerAccounts: async () => {},
+      inboxes: createPartReplayInboxes(inbox.client, findSlot),
+      chunkEvents: 2,
+    });
+    for (const of of [inbox.inbox, other]) {
+      expect(await replays.start(inbox.payer, 'retry-1', of, { ref })).toMatchObject({ complete: true, taken: 1 });
+    }
+    expect(await inbox.usedTokens()).toBe(2);
+    for (const of of [inbox.inbox, other]) {
+      expect((await replays.read(inbox.payer, of.integration, 'retry-1'))?.inbox).toEqual(of);
+    }
+    expect(await replays.read(inbox.payer, 'int_z', 'retry-1')).toBeUndefined();
+    expect((await inbox.part.members('pending')).map(entry => entry.slice(0, 8)).sort()).toEqual(
+      [inbox.slot, inbox.part.slot(other.sub)].sort(),
+    );
   });
 
   test('of two ids are two replays, each a lane of its own, which may be skipped and recovered', async () => {
@@ -116,8 +148,9 @@ onEachRedis(redis => {
       const place = await createPartReplayInboxes(inbox.client, inbox.findSlot).placeOf(inbox.inbox);
       const c0 = refs.map(ref => `${ref}01`).join('');
       const of = { inbox: inboxMember(inbox.inbox), selection: '{}', chargedMs: inbox.t.nowMs(), events: refs.length };
-      const args = [inbox.t.nowMs(), id, refs.length, ...Object.entries({ ...of, cursor: '', place, c0 }).flat()];
-      expect(await redis().run('debit', [a.meta, a.hold, a.replays, a.replay(id)], args)).toBe('OK');
+      const name = `${inbox.inbox.integration}/${id}`;
+      const args = [inbox.t.nowMs(), name, refs.length, ...Object.entries({ ...of, cursor: '', place, c0 }).flat()];
+      expect(await redis().run('debit', [a.meta, a.hold, a.replays, a.replay(name)], args)).toBe('OK');
     }
 
     test('goes on where one died, once, without knowing the stream from elsewhere', async () => {
@@ -145,7 +178,7 @@ onEachRedis(redis => {
       inbox.t.clock.ms += 30_000;
       await inbox.replays.sweep(inbox.payer);
       expect(await inbox.usedTokens()).toBe(1);
-      const intent = await redis().readHash(accountKeys(inbox.payer).replay('r'));
+      const intent = await redis().readHash(accountKeys(inbox.payer).replay('int_x/r'));
       expect(intent).toMatchObject({ state: 'done', taken: '1', refunded: '2' });
     });
 

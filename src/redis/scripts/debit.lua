@@ -1,7 +1,7 @@
 #!lua
--- Charges an account for a replay and writes down what is needed to complete it: once per replay id.
--- KEYS  1 A:meta  2 A:hold  3 A:rp  4 A:rp:<replay id>
--- ARGV  1 nowMs  2 replay id  3 tokens  4.. (field, value)* of the intent
+-- Charges an account for a replay and writes down what is needed to complete it: once per name.
+-- KEYS  1 A:meta  2 A:hold  3 A:rp  4 A:rp:<name>
+-- ARGV  1 nowMs  2 name (integration/id)  3 tokens  4.. (field, value)* of the intent
 -- Returns OK, SAME (it was charged before, for whatever), SHORT (the plan's tokens do not cover it) or CLOSED (missing
 --         is closed).
 --@include balance

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Ends the intent of a replay after all of it was put into the inbox, and refunds what was not taken: once.
--- KEYS  1 A:meta  2 A:rp  3 A:rp:<replay id>
--- ARGV  1 nowMs  2 ttlMs of what is kept of it  3 replay id  4 events taken  5 tokens to refund  6.. fields that end
+-- KEYS  1 A:meta  2 A:rp  3 A:rp:<name>
+-- ARGV  1 nowMs  2 ttlMs of what is kept of it  3 name (integration/id)  4 events taken  5 tokens to refund  6.. fields that end
 -- Returns OK, DONE (it ended before) or GONE (nothing is known of it).
 local state = redis.call('HGET', KEYS[3], 'state')
 redis.call('ZREM', KEYS[2], ARGV[3])

@@ -43,7 +43,10 @@ export function createReplayBook(nowMs: () => number, leftForReplays: (account: 
   /** What somebody was answered in this step. */
   let told: { readonly replay: ModelReplay; readonly answer: ReplayAnswer } | undefined;
 
-  const keyOf = (account: string, id: string) => `${account}/${id}`;
+  const keyOf = (account: string, name: string) => `${account}/${name}`;
+  /** Name of a replay within its account. */
+  const nameOf = (tenant: ModelTenant, receiver: Receiver, id: string) =>
+    `${tenant.inboxOf(receiver).integration}/${id}`;
 
   function takenBy({ id, receiver, expected }: ModelReplay): ModelEvent[] {
     return [...expected.may.values()].filter(({ ref }) => receiver.replayed.has(deliveryName(ref, id)));
@@ -87,9 +90,10 @@ export function createReplayBook(nowMs: () => number, leftForReplays: (account: 
     replay.refunded = refunded;
   }
 
-  function checkReplay(account: string, id: string, fields: Fields, isListed: boolean): void {
-    const replay = replays.get(keyOf(account, id));
-    hold(20, replay !== undefined, () => `${account} has ${id}, which nobody asked for`);
+  function checkReplay(account: string, name: string, fields: Fields, isListed: boolean): void {
+    const replay = replays.get(keyOf(account, name));
+    hold(20, replay !== undefined, () => `${account} has ${name}, which nobody asked for`);
+    const { id } = replay;
     const right =
       fields.inbox === inboxMember(replay.tenant.inboxOf(replay.receiver)) &&
       fields.selection === JSON.stringify(replay.selection);
@@ -108,14 +112,15 @@ export function createReplayBook(nowMs: () => number, leftForReplays: (account: 
     const kept = new Set<string>();
     for (const [key, fields] of dump.hashes) {
       if (!key.startsWith(prefix)) continue;
-      const id = key.slice(prefix.length);
-      kept.add(id);
-      checkReplay(account, id, fields, listed[id] !== undefined);
+      const name = key.slice(prefix.length);
+      kept.add(name);
+      checkReplay(account, name, fields, listed[name] !== undefined);
     }
     let used = spentBy(account);
     for (const total of Object.values(dump.hashes.get(a.seen) ?? {})) used += Number(total);
-    for (const { id, account: payer, charged } of replays.values()) {
-      hold(20, payer !== account || charged === undefined || kept.has(id), () => `${id} was charged, and is forgotten`);
+    for (const { id, account: payer, tenant, receiver, charged } of replays.values()) {
+      const isKept = kept.has(nameOf(tenant, receiver, id));
+      hold(20, payer !== account || charged === undefined || isKept, () => `${id} was charged, and is forgotten`);
     }
     const meta = dump.hashes.get(a.meta) ?? {};
     hold(20, Number(meta.used ?? 0) === used, () => `${account} has used ${meta.used} tokens; it is ${used}`);
@@ -156,14 +161,15 @@ export function createReplayBook(nowMs: () => number, leftForReplays: (account: 
       selection: ReplaySelection,
     ): { readonly replay: ModelReplay; readonly answers: ReadonlySet<string> } {
       const account = payerOf(tenant.names.partner);
-      const known = replays.get(keyOf(account, id));
+      const key = keyOf(account, nameOf(tenant, receiver, id));
+      const known = replays.get(key);
       if (known?.charged !== undefined) {
         const same = known.receiver === receiver && JSON.stringify(known.selection) === JSON.stringify(selection);
         return { replay: known, answers: new Set([same ? 'OK' : 'CONFLICT']) };
       }
       const expected = expectReplay(tenant, receiver, selection, leftForReplays(account), nowMs());
       const replay = { id, account, tenant, receiver, selection, expected, charged: undefined, refunded: undefined };
-      replays.set(keyOf(account, id), replay);
+      replays.set(key, replay);
       return { replay, answers: expected.answers };
     },
     tell: (replay: ModelReplay, answer: ReplayAnswer): void => {
@@ -171,7 +177,7 @@ export function createReplayBook(nowMs: () => number, leftForReplays: (account: 
     },
     /** The event, if a replay of this id may bring it to the receiver now. */
     eventOf(tenant: ModelTenant, receiver: Receiver, ref: string, id: string): ModelEvent | undefined {
-      const replay = replays.get(keyOf(payerOf(tenant.names.partner), id));
+      const replay = replays.get(keyOf(payerOf(tenant.names.partner), nameOf(tenant, receiver, id)));
       if (replay?.receiver !== receiver || replay.refunded !== undefined) return undefined;
       const takes = tenant.mayBe(
         ({ subscriptions }) => (subscriptions.get(receiver.uid)?.route ?? 'closed') !== 'closed',

@@ -195,8 +195,8 @@ const getReplay = defineRoute({
   answers: { 200: { description: 'The requested replay.', schema: ReplayEntry } },
   problems: ['unknown_resource'],
   async handle(facade, { integration, params }) {
-    const found = await fromRedis(facade.replays.read(payerOf(integration), params.replay));
-    if (found?.inbox.integration !== integration.publicId) {
+    const found = await fromRedis(facade.replays.read(payerOf(integration), integration.publicId, params.replay));
+    if (found === undefined) {
       throw new Refusal('unknown_resource', 'The integration does not have a replay with this id.');
     }
     return { status: 200, body: replayEntry(found.inbox.sub, found.replay) };
