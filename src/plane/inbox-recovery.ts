@@ -7,14 +7,20 @@ type Refused = Exclude<Permission, 'OPEN' | 'INACTIVE'>;
 export interface InboxRecovery {
   /**
    * Makes failed deliveries of events accepted since `sinceMs` due immediately, both deliveries waiting for a retry and
-   * dead letters, which get a full retry schedule again. Keeps the order. This is not a replay and is free. Processes
-   * 20,000 deliveries per call. Repeat with the returned cursor until there is none.
+   * dead letters, which get a full retry schedule again. Keeps the order. This is not a replay and is free, which is why
+   * each dead letter is recovered once only, and dead replays aren't recovered. `replayRequired` is the number of those
+   * that were left unchanged. Processes 20,000 deliveries per call. Repeat with the returned cursor until there is none.
    */
   readonly recover: (
     inbox: InboxRef,
     range: { readonly sinceMs: number; readonly cursor?: string | undefined },
   ) => Promise<
-    | { readonly answer: 'OK'; readonly recovered: number; readonly cursor: string | undefined }
+    | {
+        readonly answer: 'OK';
+        readonly recovered: number;
+        readonly replayRequired: number;
+        readonly cursor: string | undefined;
+      }
     | { readonly answer: Refused | 'BAD_CURSOR' }
   >;
   /**

@@ -134,6 +134,15 @@ const OF_PARTS: readonly Mutant[] = [
   ...mutantsOf(`${PART}claims/exchange.lua`, [
     ['a late call is made', "if own and tonumber(ARG_NUMBER) <= own.number then return { 'LATE' } end", ''],
   ]),
+  ...mutantsOf(`${PART}records/records.lua`, [
+    ['a dead letter is recovered twice', "if outcome == 'x' then outcome = 'X' end", ''],
+  ]),
+  ...mutantsOf(`${PART}lanes/failed.lua`, [
+    ['after many failures a dead letter is recovered twice', "'^(%*?),[^,]*', '%1'", "'^%*?,[^,]*', ''"],
+  ]),
+  ...mutantsOf(`${PART}owner/recovery.ts`, [
+    ['a dead replay needs no other replay', 'replayId !== undefined || recovered', 'recovered'],
+  ]),
   ...mutantsOf(`${PART}owner/enqueue.lua`, [
     ['a chunk of a replay that comes again is put again', "if before then return { 'OK', before } end", ''],
     ['what retention removes is replayed', "word ~= 'GONE' and ref > cut and", "word ~= 'GONE' and"],

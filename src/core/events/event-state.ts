@@ -32,4 +32,6 @@ export interface EventProgress {
    */
   readonly endedMs?: number;
   readonly reason?: string;
+  /** Set on a dead letter that was recovered before. Only a replay delivers it again. */
+  readonly recovered?: true;
 }

@@ -10,13 +10,6 @@
 local delivered, missed, complete = 0, 0, nil
 do
   local FINAL = { d = true, x = true, e = true }
-  local MOST_FAILED = 20
-
-  local function addFailed(failed, text)
-    failed = failed .. ',' .. text
-    if select(2, string.gsub(failed, ',', '')) > MOST_FAILED then failed = string.gsub(failed, '^,[^,]*', '') end
-    return failed
-  end
 
   -- Results of a slot's attempts that affect its health.
   local outcomesOf = {}

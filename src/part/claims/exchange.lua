@@ -17,6 +17,7 @@
 --@include ../lanes/lanes.lua
 --@include ../lanes/counts.lua
 --@include ../lanes/tries.lua
+--@include ../lanes/failed.lua
 --@include ../lanes/set-back.lua
 --@include ../lanes/message.lua
 --@include ../lanes/ready.lua

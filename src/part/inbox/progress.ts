@@ -7,9 +7,12 @@ const STATES: Readonly<Record<string, EventState>> = {
   r: 'retrying',
   d: 'delivered',
   x: 'dead',
+  X: 'dead',
   s: 'skipped',
   e: 'expired',
 };
+/** A dead letter that was recovered before. */
+const RECOVERED = 'X';
 const OPEN = 'pir';
 
 /** Reads a state as `details.lua` answers it; undefined for an empty one. */
@@ -28,12 +31,13 @@ export function parseProgress(ref: string, text: string): EventProgress | undefi
     return attemptOf(age, result, latency);
   });
   if (OPEN.includes(text[0] as string)) {
-    const [attempts, , due] = last.split(' ').map(Number);
+    const [attempts, , due] = last.split(' ').map(each => Number.parseInt(each, 10));
     const progress = { state, attempts: attempts ?? 0, history };
     // After an answer of 410 nothing is due until the endpoint is enabled again.
     return state === 'retrying' && due !== 0 ? { ...progress, dueMs: due as number } : progress;
   }
   const [age = '0', attempts = '0', reason = '', latency = '-'] = last.split(' ');
   if (latency !== '-') history.push(attemptOf(age, reason, latency));
-  return { state, attempts: Number.parseInt(attempts, 16), history, endedMs: timeOf(age), reason };
+  const recovered = text[0] === RECOVERED ? { recovered: true as const } : {};
+  return { state, attempts: Number.parseInt(attempts, 16), history, endedMs: timeOf(age), reason, ...recovered };
 }

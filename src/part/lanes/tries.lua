@@ -1,5 +1,6 @@
 -- Entry of an open event in P:try: attempts, lapsed claims, due time of the next attempt (ms; 0: at once), and the last 20
--- failed attempts in the format of records: (',' age ' ' reason ' ' latency)*.
+-- failed attempts in the format of records: (',' age ' ' reason ' ' latency)*. Before them * if the event was a dead letter
+-- that was recovered. `failed` includes it.
 local function readTries(text)
   if not text then return 0, 0, 0, '' end
   local attempts, lapses, due, failed = string.match(text, '^(%d+) (%d+) (%d+)(.*)$')

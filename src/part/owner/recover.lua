@@ -1,6 +1,7 @@
 #!lua flags=allow-oom
--- Makes deliveries of a slot that failed due at once: those that wait for a retry, and dead letters, which are open again
--- then, with all their retries before them. Each keeps its place in its lane, so that order holds.
+-- Makes deliveries of a slot that failed due at once: those that wait for a retry, and first deliveries that are dead letters
+-- for the first time. The latter are open again with all their retries before them. Each keeps its place in its lane, so that
+-- order holds. A dead letter that was recovered before, and a dead replay, are left alone: only a replay delivers them again.
 --@keys meta log keys subs claims lanes pending waiting turns retries tries off counts final channel records*
 --@args gen slot ...
 -- More: (ref, replay or '', index of the records of its ref in the list)*, at most 200
@@ -11,6 +12,7 @@
 --@include ../lanes/lanes.lua
 --@include ../lanes/counts.lua
 --@include ../lanes/tries.lua
+--@include ../lanes/failed.lua
 --@include ../lanes/message.lua
 --@include ../records/records.lua
 --@include ../gate/activations.lua
@@ -19,7 +21,7 @@
 --@include requeue.lua
 --@include reopening-lane.lua
 --@include taking-records.lua
-local MOST_FAILED, MOST_READ = 20, 1048576
+local MOST_READ = 1048576
 local meta = redis.call('HMGET', KEY_META, 'gen', 'version', 'cut')
 if meta[1] ~= ARG_GEN or redis.call('HEXISTS', KEY_SUBS, ARG_SLOT) == 0 then return { 'GONE' } end
 -- The sweep is about to remove events up to here, and does not look at them again.
@@ -51,14 +53,13 @@ for i = FIRST, #ARGV, 3 do
         wake(groupLane, entry)
         recovered = recovered + 1
       end
-    else
+    elseif replay == '' then
       local record, bytes = takeRecord(at, name, ARG_SLOT, 'x')
       read = read + bytes
       if record then
         local age, note, failed = string.match(record, '^x(%x+) %x+ ([^,]+)(.*)$')
-        if string.sub(note, -2) ~= ' -' then failed = failed .. ',' .. age .. ' ' .. note end
-        if select(2, string.gsub(failed, ',', '')) > MOST_FAILED then failed = string.gsub(failed, '^,[^,]*', '') end
-        writeTries(entry, 0, 0, 0, failed)
+        if string.sub(note, -2) ~= ' -' then failed = addFailed(failed, age .. ' ' .. note) end
+        writeTries(entry, 0, 0, 0, RECOVERED .. failed)
         hasTries = true
         redis.call('ZADD', KEY_PENDING, 0, entry)
         redis.call('ZREM', KEY_FINAL, ARG_SLOT .. name)

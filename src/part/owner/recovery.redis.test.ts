@@ -25,13 +25,23 @@ onEachRedis(redis => {
       await inbox.end(first as NonNullable<typeof first>, DEAD);
       for (const claim of await inbox.claim()) await inbox.end(claim, later(inbox));
       expect(await lanes(inbox)).toEqual([]);
-      expect(await inbox.recovery.recover(inbox.inbox, all)).toEqual({ answer: 'OK', recovered: 3, cursor: undefined });
+      expect(await inbox.recovery.recover(inbox.inbox, all)).toEqual({
+        answer: 'OK',
+        recovered: 3,
+        replayRequired: 0,
+        cursor: undefined,
+      });
       expect(await inbox.count()).toEqual({ routed: 4, open: 4 });
       const ended = await inbox.drain();
       const ofLane = (lane: string) => ended.filter(([each]) => each === lane).map(([, ref]) => ref);
       expect([ofLane('a'), ofLane('b')]).toEqual([[a, a2, a3], [b]]);
       expect(await inbox.count()).toEqual({ routed: 4, delivered: 4, open: 0 });
-      expect(await inbox.recovery.recover(inbox.inbox, all)).toEqual({ answer: 'OK', recovered: 0, cursor: undefined });
+      expect(await inbox.recovery.recover(inbox.inbox, all)).toEqual({
+        answer: 'OK',
+        recovered: 0,
+        replayRequired: 0,
+        cursor: undefined,
+      });
     });
 
     test('leaves alone what a sweep is removing, and does not look at again', async () => {
@@ -60,6 +70,75 @@ onEachRedis(redis => {
         event: { progress: { state: 'inflight', history: [{ atMs: refMs(a) + 5, result: '503', latencyMs: 12 }] } },
       });
       expect(await inbox.part.members('final')).toEqual([]);
+    });
+
+    test('opens a dead letter once; when it is dead again, it needs a replay', async () => {
+      const inbox = await start();
+      await inbox.setAccount('Metered', 0);
+      const [a, b] = (await inbox.publish(['a', 'b'])) as [string, string];
+      await inbox.drain({ outcome: 'dead', record: 'dead 1 1 503 12' });
+      expect(await inbox.recovery.recover(inbox.inbox, all)).toMatchObject({ recovered: 2, replayRequired: 0 });
+      // Neither a retry, nor a lapsed claim, nor a release makes it a new one.
+      const [first, second] = (await inbox.claim()) as [Claim, Claim];
+      await inbox.end(first, later(inbox));
+      await inbox.end(second, { outcome: 'released' });
+      expect(await inbox.recovery.recover(inbox.inbox, all)).toMatchObject({ recovered: 1, replayRequired: 0 });
+      await inbox.claim();
+      await inbox.lapse();
+      await inbox.drain(DEAD);
+      for (let n = 0; n < 2; n++) {
+        const again = { answer: 'OK', recovered: 0, replayRequired: 2, cursor: undefined };
+        expect(await inbox.recovery.recover(inbox.inbox, all)).toEqual(again);
+      }
+      expect(await inbox.count()).toEqual({ routed: 2, dead: 2, open: 0 });
+      expect(await inbox.reader.inspect(inbox.inbox, a)).toMatchObject({
+        event: { progress: { state: 'dead', reason: '500', recovered: true, history: [{}, {}, {}] } },
+      });
+      expect(await inbox.usedTokens()).toBe(0);
+      const range = { fromMs: 1, toMs: inbox.t.nowMs() + 1, states: ['dead'] as const };
+      expect(await inbox.replays.start(inbox.payer, 'r', inbox.inbox, range)).toMatchObject({ taken: 2, tokens: 2 });
+      expect((await inbox.drain()).map(([, ref]) => ref).toSorted()).toEqual([a, b].toSorted());
+    });
+
+    test('opens a dead letter once, however many attempts fail then', async () => {
+      const inbox = await start();
+      await inbox.publish(['a']);
+      await inbox.drain(DEAD);
+      await inbox.recovery.recover(inbox.inbox, all);
+      for (let n = 0; n < 22; n++) {
+        const [claim] = (await inbox.claim()) as [Claim];
+        await inbox.end(claim, { outcome: 'failed', dueMs: inbox.t.nowMs(), attempt: '1,500,9' });
+        await inbox.forgive();
+      }
+      await inbox.drain(DEAD);
+      expect(await inbox.recovery.recover(inbox.inbox, all)).toMatchObject({ recovered: 0, replayRequired: 1 });
+    });
+
+    test('opens no dead replay; one that waits for a retry is due at once', async () => {
+      const inbox = await start();
+      await inbox.setAccount('Metered', 0);
+      const [ref] = (await inbox.publish(['a'])) as [string];
+      await inbox.drain();
+      await inbox.replays.start(inbox.payer, 'r', inbox.inbox, { ref });
+      const [claim] = (await inbox.claim()) as [Claim];
+      await inbox.end(claim, later(inbox));
+      expect(await inbox.recovery.recover(inbox.inbox, all)).toMatchObject({ recovered: 1, replayRequired: 0 });
+      expect(await inbox.drain(DEAD)).toEqual([['a\x01r', ref]]);
+      expect(await inbox.recovery.recover(inbox.inbox, all)).toMatchObject({ recovered: 0, replayRequired: 1 });
+      expect(await inbox.drain()).toEqual([]);
+      const again = await inbox.replays.start(inbox.payer, 's', inbox.inbox, { ref });
+      expect(again).toMatchObject({ answer: 'OK', taken: 1, tokens: 1 });
+      expect(await inbox.usedTokens()).toBe(2);
+    });
+
+    test('counts no dead letter that retention removed: nothing delivers it again', async () => {
+      const inbox = await start();
+      await inbox.publish(['a']);
+      await inbox.drain(DEAD);
+      await inbox.recovery.recover(inbox.inbox, all);
+      await inbox.drain(DEAD);
+      await redis().call('xtrim', inbox.t.keys.log, 'maxlen', 0);
+      expect(await inbox.recovery.recover(inbox.inbox, all)).toMatchObject({ recovered: 0, replayRequired: 0 });
     });
 
     test('leaves alone what was accepted before, what arrived, what was skipped, and what is under way', async () => {

@@ -19,6 +19,11 @@ const OPEN_TESTS = 10;
 const TEST_NUMBERS = 32;
 const CURSOR = /^(dead|retrying):([0-9a-f]{15}(?::[\w-]{1,64})?)?$/;
 
+/** Returns whether a delivery ended for good: it was recovered before, or is a replay itself. */
+function needsReplay({ replayId, progress: { state, recovered } }: FoundDelivery): boolean {
+  return state === 'dead' && (replayId !== undefined || recovered === true);
+}
+
 /**
  * Recovers failed events of a part and sends test events. Same as `createInboxRecovery`.
  *
@@ -34,8 +39,9 @@ export function createPartInboxRecovery(
 
   async function recoverThese(
     { part, slot }: SlotOfPart,
-    events: readonly FoundDelivery[],
+    found: readonly FoundDelivery[],
   ): Promise<number | undefined> {
+    const events = found.filter(each => !needsReplay(each));
     let recovered = 0;
     for (let done = 0; done < events.length; ) {
       const some = events.slice(done, done + RECOVERED_AT_ONCE);
@@ -65,8 +71,7 @@ export function createPartInboxRecovery(
       const text = cursor === undefined ? 'dead:' : Buffer.from(cursor, 'base64url').toString();
       const [, first, from] = CURSOR.exec(text) ?? [];
       if (first === undefined) return { answer: 'BAD_CURSOR' };
-      let recovered = 0;
-      let pages = 0;
+      let [recovered, replayRequired, pages] = [0, 0, 0];
       let next: string | undefined;
       for (const state of STATES.slice(STATES.indexOf(first as 'dead'))) {
         let after = state === first ? from : undefined;
@@ -79,13 +84,14 @@ export function createPartInboxRecovery(
           const count = page.answer === 'OK' ? await recoverThese(at, page.events) : undefined;
           if (page.answer !== 'OK' || count === undefined) return { answer: 'GONE' };
           recovered += count;
+          replayRequired += page.events.filter(each => needsReplay(each) && each.event !== undefined).length;
           after = page.after;
           pages++;
         } while (after !== undefined);
         if (next !== undefined) break;
       }
       const following = next === undefined ? undefined : Buffer.from(next).toString('base64url');
-      return { answer: 'OK', recovered, cursor: following };
+      return { answer: 'OK', recovered, replayRequired, cursor: following };
     },
 
     async sendTest(inbox) {

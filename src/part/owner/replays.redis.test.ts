@@ -79,7 +79,7 @@ onEachRedis(redis => {
     );
   });
 
-  test('of two ids are two replays, each a lane of its own, which may be skipped and recovered', async () => {
+  test('of two ids are two replays, each a lane of its own, which may be skipped', async () => {
     const inbox = await start();
     const [a] = (await inbox.publish(['a'])) as [string];
     await inbox.drain();
@@ -90,9 +90,7 @@ onEachRedis(redis => {
     expect(await inbox.reader.list(inbox.inbox, { states: ['dead', 'skipped'], limit: 9 })).toMatchObject({
       events: [{ replayId: 'one' }, { replayId: 'two' }],
     });
-    expect(await inbox.recovery.recover(inbox.inbox, { sinceMs: 0 })).toMatchObject({ recovered: 1 });
-    expect(await inbox.drain()).toEqual([['a\x01two', a]]);
-    expect(await inbox.count()).toEqual({ routed: 1, replayed: 2, delivered: 2, skipped: 1, open: 0 });
+    expect(await inbox.count()).toEqual({ routed: 1, replayed: 2, delivered: 1, dead: 1, skipped: 1, open: 0 });
   });
 
   test('of a range says count and price first, in chunks, and in order of each group key', async () => {

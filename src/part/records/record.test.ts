@@ -26,6 +26,12 @@ test('reads records, also of a slot that has the end mark in its bytes', () => {
   expect(others).toEqual([]);
 });
 
+test('reads that a dead letter was recovered before', () => {
+  const [again, first] = parseRecords(REF, chunkOf('X10 2 500 1;', 'x10 2 500 1;'));
+  expect([again?.outcome, again?.recovered]).toEqual(['dead', true]);
+  expect(first).not.toHaveProperty('recovered');
+});
+
 test('of a chunk that is damaged, what is before the damage', () => {
   expect(parseRecords(REF, chunkOf('d1 1 200 5;', 'd1 1 20'))).toHaveLength(1);
   expect(parseRecords(REF, Buffer.alloc(0))).toEqual([]);

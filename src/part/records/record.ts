@@ -15,6 +15,8 @@ export interface DeliveryRecord extends AttemptNote {
   readonly outcome: 'delivered' | 'dead' | 'expired' | 'skipped';
   readonly endedMs: number;
   readonly attempts: number;
+  /** Set on a dead letter that was recovered before it died again. */
+  readonly recovered?: true;
   /** Attempts that failed before, the last 20. */
   readonly failed: readonly (AttemptNote & { readonly endedMs: number })[];
 }
@@ -22,9 +24,11 @@ export interface DeliveryRecord extends AttemptNote {
 const OUTCOMES: Readonly<Record<string, DeliveryRecord['outcome']>> = {
   d: 'delivered',
   x: 'dead',
+  X: 'dead',
   e: 'expired',
   s: 'skipped',
 };
+const RECOVERED = 'X';
 const SLOT_BYTES = 5;
 const END = ';'.charCodeAt(0);
 
@@ -64,6 +68,7 @@ export function parseRecords(ref: string, chunk: Buffer): DeliveryRecord[] {
       outcome: OUTCOMES[age[0] ?? ''] ?? 'expired',
       endedMs: timeOf(age.slice(1)),
       attempts: Number.parseInt(attempts, 16),
+      ...(age[0] === RECOVERED ? { recovered: true } : {}),
       ...parseNote(reason, latency),
       failed: failed.map(text => {
         const [when, why, took] = text.split(' ');

@@ -1,7 +1,7 @@
 -- Final records; records/record.ts reads them. P:rec:<6h of the ref> holds, by ref (of a replay: ref:id), the records of an
 -- event's subscriptions: a byte with the number n of full chunks, then records. A full chunk, of about 64 records, lies in
 -- the field `ref NUL n`. (In one field alone each record would rewrite all others: 200 KB for 10,000.)
---   record: slot in 5 bytes, outcome (d, x, e, s), age in hex (ms since the event was accepted), ' ', attempts in hex, ' ',
+--   record: slot in 5 bytes, outcome (d, x, X, e, s; X: dead again after it was recovered), age in hex (ms since the event was accepted), ' ', attempts in hex, ' ',
 --   reason, ' ', latency in hex ms or -, then each failed attempt: ',' age ' ' reason ' ' latency; at last ';'
 local CHUNK_BYTES, MOST_CHUNKS = 1536, 255
 local recordsAt, changedRecords = {}, {}
@@ -19,8 +19,12 @@ local function recordName(ref, replay) return replay and (ref .. ':' .. replay) 
 
 local function ageOf(ref) return string.format('%x', math.max(0, now - msOf(ref))) end
 
--- `note`: reason, ' ', latency.
+-- `note`: reason, ' ', latency. `failed`: as lanes/tries.lua has it.
 local function addRecord(at, name, ref, slot, outcome, attempts, note, failed)
+  if string.byte(failed) == 42 then
+    failed = string.sub(failed, 2)
+    if outcome == 'x' then outcome = 'X' end
+  end
   local records = recordsAt[at]
   local had = records[name]
   if #had > CHUNK_BYTES and string.byte(had) < MOST_CHUNKS then

@@ -31,9 +31,9 @@ function compareOpen(of: Reference, dump: Dump): void {
     return [entry, `${head}, ${failed.length} failed`];
   });
   const tried = [...of.open.values()].filter(each => each.tried);
-  const expected = mapOf(tried, ({ entry, attempts, lapses, dueMs, failed }) => [
+  const expected = mapOf(tried, ({ entry, attempts, lapses, dueMs, failed, recovered }) => [
     entry,
-    `${attempts} ${lapses} ${dueMs}, ${failed} failed`,
+    `${attempts} ${lapses} ${dueMs}${recovered ? '*' : ''}, ${failed} failed`,
   ]);
   sameMap('tries', tries, expected);
 }
@@ -122,21 +122,26 @@ function compareCounts(of: Reference, dump: Dump): void {
 function recordText(
   of: Pick<NonNullable<Delivery['record']>, 'outcome' | 'attempts' | 'endedMs' | 'reason'>,
   failed: number,
+  recovered: boolean,
 ): string {
-  return `${of.outcome} (${of.reason}) after ${of.attempts} attempts, ${failed} kept, at ${of.endedMs}`;
+  return `${of.outcome}${recovered ? ' again' : ''} (${of.reason}) after ${of.attempts} attempts, ${failed} kept, at ${of.endedMs}`;
 }
 
 function compareRecords(of: Reference, dump: Dump): void {
   const isKnown = (name: string) => of.subs.has(name.slice(0, 8));
   const records = new Map<string, string>();
   for (const [name, all] of dump.records) {
-    const text = all.map(each => recordText(each, each.failed.length)).join(' and ');
+    const text = all.map(each => recordText(each, each.failed.length, each.recovered === true)).join(' and ');
     if (isKnown(name) && all.length > 0) records.set(name, text);
   }
   const ended = [...of.deliveries.values()].filter(each => each.record !== undefined && isKnown(each.name));
   const expected = mapOf(ended, each => [
     each.name,
-    recordText(each.record as NonNullable<Delivery['record']>, each.failed),
+    recordText(
+      each.record as NonNullable<Delivery['record']>,
+      each.failed,
+      each.recovered && each.record?.outcome === 'dead',
+    ),
   ]);
   sameMap('record', records, expected);
   const final = ended.filter(each => each.record?.outcome !== 'delivered').map(({ name }) => name);

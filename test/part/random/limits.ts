@@ -17,8 +17,7 @@ const SMALL: readonly (readonly [string, string])[] = [
   ['local PAGE, MOST_FINAL, MOST_TESTS = 100, 500, 8', 'local PAGE, MOST_FINAL, MOST_TESTS = 3, 2, 1'],
   ['local REFS, REF_BYTES, HEAD_BYTES = 16, 8, 8', 'local REFS, REF_BYTES, HEAD_BYTES = 3, 8, 8'],
   ['local MOST, CLAIMED_MS = 500, 30000', 'local MOST, CLAIMED_MS = 3, 30000'],
-  ['local MOST_FAILED = 20', 'local MOST_FAILED = 3'],
-  ['local MOST_FAILED, MOST_READ = 20, 1048576', 'local MOST_FAILED, MOST_READ = 3, 1048576'],
+  ["local RECOVERED, MOST_FAILED = '*', 20", "local RECOVERED, MOST_FAILED = '*', 3"],
   ['local CHUNK_BYTES, MOST_CHUNKS = 1536, 255', 'local CHUNK_BYTES, MOST_CHUNKS = 60, 255'],
   ['local SLOTS = 32', 'local SLOTS = 2'],
 ];

@@ -97,18 +97,19 @@ async function recoverAll(world: World, choices: Choices): Promise<void> {
   const [name, slot] = nameOf(world, choices);
   const recovery = createPartInboxRecovery(world.client, world.findSlot, 3);
   const word = permissionOf(world.of, slot);
-  let recovered = 0;
+  let [recovered, replayRequired] = [0, 0];
   for (let cursor: string | undefined, calls = 0; ; calls++) {
     const answer = await recovery.recover(world.inboxOf(name), { sinceMs: 1, cursor });
     same('answer', answer.answer, word ?? 'OK');
     if (answer.answer !== 'OK') return;
     recovered += answer.recovered;
+    replayRequired += answer.replayRequired;
     cursor = answer.cursor;
     if (cursor === undefined) break;
     hold(calls < 1_000, () => 'there is always more to recover');
   }
-  world.note(`${name}: ${recovered}`);
-  same('recovered', recovered, recover(world.of, slot, world.before));
+  world.note(`${name}: ${recovered}, not ${replayRequired}`);
+  same('recovered', { recovered, replayRequired }, recover(world.of, slot, world.before));
   await checked(world);
 }
 

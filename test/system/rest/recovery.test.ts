@@ -105,7 +105,7 @@ test('what failed while the endpoint was away comes at once and in order when it
   const before = await used();
   const recover = () => ada.post<{ count: number }>(`${root}/subscriptions/${pushed}/recover`, { since });
   const recovered = expectDeclared('recoverEvents', await recover());
-  expect([recovered.status, recovered.body]).toEqual([202, { count: 1, nextCursor: null }]);
+  expect([recovered.status, recovered.body]).toEqual([202, { count: 1, replayRequired: 0, nextCursor: null }]);
   await eventIn('away.2', 'delivered');
   expect(receiver.attempts.map(({ id }) => id)).toEqual(ids);
   expect((await recover()).body.count).toBe(0);

@@ -19,6 +19,10 @@ const Recover = z
 const Recovered = z
   .object({
     count: z.int().meta({ description: 'Number of deliveries that became due as a result of this request.' }),
+    replayRequired: z.int().meta({
+      description:
+        'Number of dead letters that were left unchanged, because they were recovered before or are replays themselves. To receive them again, replay them.',
+    }),
     nextCursor: z.string().nullable().meta({
       description:
         'A cursor you can repeat the request with in order to continue with any remaining deliveries. Null if there are no more.',
@@ -85,7 +89,7 @@ const recover = defineRoute({
   tag: 'Receiving',
   summary: 'Retry failed deliveries now',
   description:
-    'Useful for recovering after an outage of your endpoint. Any deliveries that are waiting for a retry become due immediately, while dead letters are opened again with a full retry schedule, keeping their place within the order of their group key. These count as retries rather than replays, so there is no charge.',
+    'Useful for recovering after an outage of your endpoint. Any deliveries that are waiting for a retry become due immediately, while dead letters are opened again with a full retry schedule, keeping their place within the order of their group key. These count as retries rather than replays, so there is never a charge. A dead letter can be recovered once. If it fails again, or if it is a replay, it stays dead and is counted in `replayRequired`. To receive such events again, list them with GET /waas/integrations/{integration}/events and `state=dead`, then replay them with POST /waas/integrations/{integration}/events/{event}/replay, or all dead first deliveries of a time range with POST /waas/integrations/{integration}/replay and `"states": ["dead"]`.',
   body: Recover,
   dataPlane: true,
   cost: 10,
@@ -102,7 +106,8 @@ const recover = defineRoute({
     const { since: sinceMs, cursor } = body;
     const recovered = await fromRedis(facade.recovery.recover(opened.inbox, { sinceMs, cursor }));
     if (recovered.answer !== 'OK') throw inboxRefusal(facade, opened, recovered.answer);
-    return { status: 202, body: { count: recovered.recovered, nextCursor: recovered.cursor ?? null } };
+    const { recovered: count, replayRequired, cursor: next = null } = recovered;
+    return { status: 202, body: { count, replayRequired, nextCursor: next } };
   },
 });
 

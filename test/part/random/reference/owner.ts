@@ -69,15 +69,24 @@ export function pullable(of: Reference, slot: string, all: boolean, before: Dump
   });
 }
 
-/** Makes what failed due at once; returns how many deliveries that were. What is being removed is left alone. */
-export function recover(of: Reference, slot: string, before: Dump): number {
+/**
+ * Makes what failed due at once. Returns how many deliveries that were, and how many dead letters only a replay delivers
+ * again: those that were recovered before, and replays. What is being removed is left alone.
+ */
+export function recover(of: Reference, slot: string, before: Dump): { recovered: number; replayRequired: number } {
   const cut = cutOf(before);
-  let recovered = 0;
+  let [recovered, replayRequired] = [0, 0];
   for (const each of of.deliveries.values()) {
-    if (each.slot !== slot || !of.events.has(each.ref) || each.ref <= cut) continue;
+    if (each.slot !== slot || !of.events.has(each.ref)) continue;
+    if (each.record?.outcome === 'dead' && (each.recovered || each.replay !== undefined)) {
+      replayRequired++;
+      continue;
+    }
+    if (each.ref <= cut) continue;
     if (each.record?.outcome === 'dead') {
       const wasSent = each.record.reason !== 'retention';
       each.record = undefined;
+      each.recovered = true;
       Object.assign(each, { tried: true, attempts: 0, lapses: 0, dueMs: 0 });
       if (wasSent) addFailed(each);
       of.open.set(each.entry, each);
@@ -88,7 +97,7 @@ export function recover(of: Reference, slot: string, before: Dump): number {
       recovered++;
     }
   }
-  return recovered;
+  return { recovered, replayRequired };
 }
 
 /** Puts events into lanes of a replay; answers a letter for each. What is being removed is gone. */

@@ -28,6 +28,8 @@ export interface Delivery {
   readonly name: string;
   /** Absent while it is open. */
   record: Pick<DeliveryRecord, 'outcome' | 'attempts' | 'endedMs' | 'reason'> | undefined;
+  /** It was a dead letter, and its owner has recovered it. */
+  recovered: boolean;
   /** It was tried, or its claim lapsed. */
   tried: boolean;
   attempts: number;
@@ -191,7 +193,7 @@ export function openDelivery(
   const key = slot + groupKey + (replay === undefined ? '' : `\x01${replay}`);
   const entry = `${key}\0${ref}`;
   const lane = of.subs.get(slot)?.unordered === true ? entry : key;
-  const fresh = { tried: false, attempts: 0, lapses: 0, dueMs: 0, failed: 0, record: undefined };
+  const fresh = { recovered: false, tried: false, attempts: 0, lapses: 0, dueMs: 0, failed: 0, record: undefined };
   const name = slot + nameOf(ref, replay);
   const delivery = { slot, ref, groupKey, replay, lane, entry, name, ...fresh };
   of.deliveries.set(entry, delivery);
