@@ -1,14 +1,13 @@
 #!lua
--- Routes on from where the part is held back, or else for subscriptions that are behind: those that stand at one position
--- move together, the ones nearest to the tail first. Who reaches the tail is live in the same step.
+-- Continues routing from the position of a part that is held back, or else for subscriptions that are behind. Subscriptions
+-- at the same position move together, those nearest to the tail first. At the tail, they become live in the same step.
 --@keys meta log keys subs positions late claims lanes pending waiting turns retries counts channel lists reasons skips
 --@args gen
--- Returns {OK, entries, references, 1 where there is more to do, hold or ''}, or one word: GONE, CLOSED (missing is closed).
--- A position moves over whole entries; an event with more references than a call may write is routed in slices of the
--- fields of its key: what is activated meanwhile is active since a later position. `slice` of P:meta says which field is next,
--- and how many of the slots that are live have the event.
--- Where there is nothing to route, what slots skipped is counted: P:skips.
--- Refused as a whole when Redis is out of memory (no allow-oom).
+-- Returns {OK, number of entries, number of references, 1 if there is more to do, hold or ''}, or one word: GONE, CLOSED
+-- (control data is missing). A position moves over whole entries. An event with more references than a call may write is
+-- routed in slices, by the fields of its group key. Activations made in the meantime have a later `since`. Field `slice` of
+-- P:meta contains the next field, and the number of live slots that have the event. If there is nothing to route, counts
+-- what slots have skipped (P:skips). Redis rejects the whole call if it is out of memory (no allow-oom).
 --@include ../lanes/clock.lua
 --@include ../lanes/refs.lua
 --@include ../lanes/lanes.lua
@@ -35,7 +34,7 @@ local positions = {}
 local all = redis.call('HGETALL', KEY_POSITIONS)
 for i = 1, #all, 2 do positions[all[i]] = all[i + 1] end
 
--- Who goes along: nil for whoever is live.
+-- Slots that are moved, or nil for all live slots.
 local cohort, members, position, others
 local function chooseCohort()
   local slots = {}
@@ -66,7 +65,7 @@ local function goesAlong(slot)
   return routeOf[slot] == OPEN and not positions[slot]
 end
 
--- (slot, since)* of a field of a key's activations. `waitedFrom`: events after this ref go to one that is behind, later.
+-- (slot, since)* of a field of P:keys. `waitedFrom`: a slot that is behind receives the events after this ref later.
 local listsOf = {}
 local function readList(groupKey, number)
   local name = nameOf(groupKey, number)
@@ -100,8 +99,8 @@ local function isSince(slot, ref)
   return since < ref
 end
 
--- Slots that an event goes to, from the field `from` of its key on; how many do not get it because they began later; and the
--- field to go on with where there are too many.
+-- Returns the slots that receive an event, beginning with field `from` of its key; the number of slots that don't receive it
+-- because they began later; and the field to continue with if there are too many slots.
 local function targetsOf(groupKey, ref, from)
   local slots, skipped = {}, 0
   if groupKey == '' then return slots, 0 end
@@ -117,7 +116,7 @@ local function targetsOf(groupKey, ref, from)
   return slots, skipped
 end
 
--- Whether a slot that is behind gets an event later.
+-- Returns whether a slot that is behind receives an event later.
 local function isWaitedFor(groupKey, ref)
   for number = 1, readList(groupKey, 1).groups do
     local from = readList(groupKey, number).waitedFrom
@@ -126,7 +125,7 @@ local function isWaitedFor(groupKey, ref)
   return false
 end
 
--- Counts for whom of those that go along an event was not that was passed; and, once, whether it was for nobody.
+-- Counts the moved slots that did not receive a passed event, and, once, whether no slot received it.
 local function countPassed(groupKey, ref, routed, skipped)
   if groupKey == '' then
     if not cohort then missed.keyless, missed.unrouted = missed.keyless + 1, missed.unrouted + 1 end
@@ -170,7 +169,7 @@ for _, each in ipairs(entries) do
   if references > 0 and references + #slots > REFERENCES then break end
   if used + spent + tokens > granted then
     isShort = true
-    -- What was routed of it before is not again.
+    -- Slots that already have the event do not receive it again.
     if first > 1 then slice = string.format('%d %d', first, sliced) end
     meta.wanted = string.format('%.0f', tokens)
     break
@@ -214,7 +213,7 @@ if why then put('why', why) end
 if missed.unrouted > 0 then put('out', counted(meta.out, now, 0, 0, missed.unrouted)) end
 if isShort then put('need', meta.wanted) elseif meta.need then gone = { 'need' } end
 if cohort then
-  -- Those that are behind may be many; that any of them moves is seen here.
+  -- Many slots may be behind. This detects whether any of them moves.
   put('moved', string.format('%.0f', now))
   local moved = {}
   for _, slot in ipairs(members) do
@@ -227,7 +226,7 @@ if cohort then
   else
     redis.call('HSET', KEY_POSITIONS, unpack(moved))
   end
-  -- What was never held back is held from here on.
+  -- If the part was not held back before, it is from this position on.
   if isShort then
     hold = 'tokens'
     put('hold', hold)

@@ -1,7 +1,7 @@
--- P:skips: what subscriptions left out when their pause ended, until it is counted. Slot and ref up to which it was routed →
--- ref of the last event that it skipped.
+-- P:skips: events that subscriptions skipped at the end of a pause, until they are counted. Slot and ref up to which it was
+-- routed → ref of the last skipped event.
 
--- Reads since when a group key is active for a slot, nil where it is not; and how many lists that took.
+-- Returns the ref since which a group key is active for a slot, or nil, and the number of lists read.
 local function readSince(groupKey, slot)
   local first = redis.call('HGET', KEY_KEYS, groupKey) or ''
   for number = 1, groupsOf(first) do
@@ -13,14 +13,14 @@ local function readSince(groupKey, slot)
   return nil, groupsOf(first)
 end
 
--- Counts a page of one slot's: of what its group keys are active for now. Returns 1 where there is more.
+-- Counts a page of a slot's skipped events whose group keys are active now. Returns 1 if there are more.
 local function countSkips()
   local PAGE, LISTS, CLOSED = 256, 500, 99
   local field, till = unpack(redis.call('HSCAN', KEY_SKIPS, '0', 'COUNT', 1)[2], 1, 2)
   if not field then return 0 end
   local slot, last = string.sub(field, 1, 8), string.sub(field, 9)
   redis.call('HDEL', KEY_SKIPS, field)
-  -- Of one that is closed nothing is counted.
+  -- Nothing is counted for a closed slot.
   local route = string.byte(redis.call('HGET', KEY_SUBS, slot) or '')
   local entries = {}
   if route and route ~= CLOSED then

@@ -2,8 +2,8 @@
 -- Reads a page of the control data of a part.
 --@keys meta keys subs endpoints
 --@args keys subs endpoints count
--- keys, subs, endpoints: cursors; '-' where that hash is done. count: fields of each of them, about.
--- Returns {OK, fields and values of meta, (next cursor, '-' when done; fields and values) of each hash}
+-- keys, subs, endpoints: cursors, or '-' if a hash is done. count: approximate number of fields of each.
+-- Returns {OK, fields and values of meta, (next cursor, or '-' if done; fields and values) of each hash}
 local function page(key, cursor)
   if cursor == '-' then return '-', {} end
   local found = redis.call('HSCAN', key, cursor, 'COUNT', ARG_COUNT)

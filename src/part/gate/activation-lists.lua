@@ -1,4 +1,4 @@
--- Lists of a group key, read once a call, and how many the first says there are.
+-- Lists of a group key, which are read once per call, and their number according to the first one.
 local keysRead = {}
 local function readKey(groupKey)
   local key = keysRead[groupKey]
@@ -18,7 +18,7 @@ local function positionIn(list, slot)
   end
 end
 
--- Which list of a key has a slot, and where. Where many are looked for in one key an index is made, which takes a few searches.
+-- Returns which list of a key contains a slot, and where. After a few searches in a key, an index is created.
 local function findIn(key, slot)
   if not key.isAsked then
     key.isAsked = true
@@ -38,7 +38,7 @@ local function findIn(key, slot)
   return number, number and positionIn(key.lists[number], slot)
 end
 
--- Writes one list, in which a slot is now or not any more, and the first where the number of lists changed.
+-- Writes a list in which a slot was added or removed, and also the first one if the number of lists has changed.
 local function writeList(groupKey, key, number, slot, isIn)
   local lists, groups = key.lists, key.groups
   if key.numberOf then key.numberOf[slot] = isIn and number or nil end

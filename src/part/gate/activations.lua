@@ -1,6 +1,6 @@
--- P:keys: group key → slots that it is active for: (slot, since)*, 8 and 15 characters, at most 128 in one field. More are
--- in fields `key NUL 2`, `key NUL 3`...; the first field ends with the number of the last one then, in 3 digits. The field
--- '' marks that the hash is whole: without it nothing may be routed.
+-- P:keys: group key → slots for which it is active: (slot, since)*, of 8 and 15 characters, up to 128 per field. Any others
+-- are in the fields `key NUL 2`, `key NUL 3`, and so on. In this case, the first field ends with the number of the last one,
+-- in 3 digits. The field '' marks that the hash is complete. Without it, nothing is routed.
 local ENTRY, GROUP = 23, 128
 local SUFFIX = 3
 

@@ -1,23 +1,23 @@
 #!lua flags=allow-oom
--- The controller's write to a part: all of it at once, or nothing. In force for routing and claims when it answered.
+-- Applies changes of the controller to a part, either all or none. They apply to all later routing and claims.
 --@keys meta log keys subs endpoints positions claims lanes pending waiting turns retries tries off counts dropped skips skipped channel
 --@args fence gen ...
--- More: (operation, a, b, c)*, of which each is one of
---   begin               a generation begins: what the one before counted goes. Only as the first
---   meta   field value  a field that the controller owns; '' removes it
---   marker              the activations are whole: they may be routed by
---   unmark              they are not; what is accepted is held back until they are
---   clear  field        a damaged field of P:keys goes
---   row    slot row how row of P:subs. `how`, where it opens: '' goes on where it was, or from now on; behind: stands at the
---                       tail, and opens when it is caught up; skip: from now on
---   endpoint slot text  '' removes it
---   drop   slot how     its row and endpoint go. The sweep removes what lies in its lanes: when retention is over, or at once
---                       if `how` is delete
---   on     slot key since  '' for now, the ref of the tail
---   off    slot key
--- Returns {OK, number of changes, ref of the tail, 1 where more has to be unparked: repeat it}, or one word: FENCED (a newer
---         controller leads), GONE (another generation).
--- A pause stands at the tail, or where the part is held back; what catches up keeps its position.
+-- More: (operation, a, b, c)*, where each is one of
+--   begin               begins a generation, and removes the counts of the one before. Only as the first operation
+--   meta   field value  sets a field that the controller owns; '' removes it
+--   marker              marks the activations as complete, so that events are routed
+--   unmark              marks them as incomplete. Events are held back until they are complete
+--   clear  field        removes a damaged field of P:keys
+--   row    slot row how sets a row of P:subs. `how`, for a row that opens: '' continues from its position, or else from now
+--                       on; behind starts at the tail, and opens once it has caught up; skip continues from now on
+--   endpoint slot text  sets a sealed endpoint; '' removes it
+--   drop   slot how     removes the row and the endpoint. The sweep removes the events in its lanes after the retention, or
+--                       at once if `how` is delete
+--   on     slot key since  activates a group key. since: '' for the ref of the tail
+--   off    slot key    deactivates a group key
+-- Returns {OK, number of changes, ref of the tail, 1 if the call must be repeated to unpark more}, or one word: FENCED (a
+--         newer controller leads), GONE (another generation).
+-- A paused slot gets the position of the tail, or of the part if that is held back. A slot that is behind keeps its position.
 --@include ../lanes/clock.lua
 --@include ../lanes/refs.lua
 --@include ../lanes/lanes.lua
@@ -43,17 +43,17 @@ if meta[2] ~= ARG_GEN then
   redis.call('HDEL', KEY_META, unpack(PROGRESS))
   if redis.call('HEXISTS', KEY_META, 'payer') == 1 then beginLedger() end
   redis.call('HSET', KEY_META, 'gen', ARG_GEN)
-  -- The part may have been removed a moment ago.
+  -- The part may have just been removed.
   redis.call('PERSIST', KEY_META)
-  -- Versions that the part had before are not used again: dispatchers remember rows by them.
+  -- Versions are never used twice, because dispatchers cache rows by version.
   redis.call('HSET', KEY_META, 'version', string.format('%.0f', now))
   meta = { ARG_FENCE, ARG_GEN, [6] = string.format('%.0f', now) }
   changes = 1
 end
 local tail, hold = tailOf(meta[3]), meta[4]
--- Up to where the part was routed.
+-- Ref up to which the part was routed.
 local routed = hold and meta[5] or tail
--- Of an event that is routed in slices: number of the next one, and how many live slots have the event.
+-- For an event that is routed in slices: number of the next slice, and number of live slots that have the event.
 local slice, sliced = string.match(hold and meta[7] or '', '^(%d+) (%d+)$')
 slice, sliced = tonumber(slice), tonumber(sliced)
 
@@ -64,7 +64,7 @@ local function set(key, field, value)
   return true
 end
 
--- A ledger ends with its payer; what it counted is owed.
+-- A ledger ends when the payer changes. Its total is then owed.
 local function setPayer(field, value)
   if redis.call('HGET', KEY_META, field) == (value ~= '' and value) then return end
   if field == 'payer' then endLedger() end
@@ -87,12 +87,12 @@ local function stand(slot, ref)
   redis.call('HSET', KEY_POSITIONS, slot, ref)
 end
 
--- From now on: at the tail, which is where those that are live stand, unless the part is held back.
+-- Makes a slot continue from now on: at the tail, as all live slots, unless the part is held back.
 local function begin(slot)
   if hold then stand(slot, tail) else redis.call('HDEL', KEY_POSITIONS, slot) end
 end
 
--- How many slots are live (lib reasons), read where rows change. Those that are paused have a position, too.
+-- Number of live slots (reasons/reasons.lua), read if rows change. Paused slots have a position as well.
 local live
 local function countLive()
   if redis.call('EXISTS', KEY_SUBS) == 0 then return 0 end
@@ -106,7 +106,8 @@ local function readLive()
   if not live then live = redis.call('EXISTS', KEY_SUBS) == 1 and tonumber(meta[8] or '') or countLive() end
 end
 
--- A slot is not live any more. Returns up to where it was routed: of an event that is routed in slices it has its part, or not.
+-- Called when a slot is no longer live. Returns the ref up to which it was routed. It may have an event that is still being
+-- routed in slices, or not.
 local function leaveLive(slot)
   live = math.max(0, live - 1)
   local event = slice and redis.call('XRANGE', KEY_LOG, '(' .. idOf(routed), '+', 'COUNT', 1)[1]
@@ -134,7 +135,7 @@ local function setRow(slot, row, how)
   elseif was == OPEN and route == PAUSED then
     if not position then stand(slot, leaveLive(slot)) end
   elseif was == PAUSED and how == 'skip' then
-    -- What it did not get is counted later.
+    -- The events it did not receive are counted later.
     if position and position < tail then redis.call('HSET', KEY_SKIPS, slot .. position, tail) end
     local last = tonumber(redis.call('HGET', KEY_SKIPPED, slot) or '0')
     redis.call('HSET', KEY_SKIPPED, slot, string.format('%.0f', math.max(now, last + 1)))
@@ -152,7 +153,7 @@ local function setRow(slot, row, how)
   if send == 111 then wakeSlot(slot) end
 end
 
--- Lanes that were parked wait again; 1,000 events a call.
+-- Makes parked lanes wait again, up to 1,000 events per call.
 local function unpark(slot, groupKey)
   local key = slot .. groupKey
   local mark = redis.call('HGET', KEY_OFF, key)
@@ -177,7 +178,7 @@ local function unpark(slot, groupKey)
     if stateOf[lane] == 'p' then
       local entry = headOf(lane)
       if entry then
-        -- It was to be claimed when it was parked: its time has come.
+        -- The lane was due when it was parked.
         local attempts, lapses = readTries(triesOf(entry))
         waitLane(lane, classOf(attempts, lapses), now)
       else
@@ -198,7 +199,7 @@ local function activate(slot, groupKey, since)
   local key = readKey(groupKey)
   local lists = key.lists
   if findIn(key, slot) then
-    -- A call before this one did not unpark all.
+    -- An earlier call did not unpark everything.
     if string.byte(redis.call('HGET', KEY_OFF, slot .. groupKey) or '') == 50 then unpark(slot, groupKey) end
     return
   end
@@ -219,7 +220,7 @@ local function deactivate(slot, groupKey)
   writeList(groupKey, read, number, slot, false)
   changes = changes + 1
   local key = slot .. groupKey
-  -- Claims ask where there is a mark: of what waits, and of attempts under way, after which something may follow.
+  -- Claims check for a mark if events wait, or if an attempt is in progress after which others may follow.
   local flight = string.match(redis.call('HGET', KEY_COUNTS, slot) or '0', '^%d+')
   local open = redis.call('ZRANGEBYLEX', KEY_PENDING, '[' .. key .. '\0', '(' .. key .. '\2', 'LIMIT', 0, 1)[1]
   if open or flight ~= '0' then redis.call('HSET', KEY_OFF, key, '1') end
@@ -228,11 +229,11 @@ end
 for i = FIRST, #ARGV, 4 do
   local operation, a, b, c = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
   if operation == 'meta' and (a == 'payer' or a == 'plan') then setPayer(a, b)
-  -- Who was told that there is no such part, or that control data are missing, looks again.
+  -- Wakes up dispatchers and ingress for which the part, or its control data, was missing.
   elseif operation == 'meta' then woken = set(KEY_META, a, b) and a == 'ready' or woken
   elseif operation == 'marker' then
     woken = set(KEY_KEYS, '', '1') or woken
-    -- Something was lost, or damaged.
+    -- Data was lost or damaged.
     live = countLive()
   elseif operation == 'unmark' then set(KEY_KEYS, '', '')
   elseif operation == 'clear' then
@@ -253,7 +254,7 @@ for i = FIRST, #ARGV, 4 do
   elseif operation == 'on' then activate(a, b, c)
   elseif operation == 'off' then deactivate(a, b)
   end
-  -- Of one key what comes next reads what this wrote.
+  -- The next operation on the same key has to read what this one wrote.
   writeLanes()
 end
 if live and live ~= tonumber(meta[8] or '') then redis.call('HSET', KEY_META, 'live', string.format('%.0f', live)) end

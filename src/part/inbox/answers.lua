@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- What failed attempts of one event were answered with, of those that are kept; see claims/answers.lua.
+-- Returns the stored answers to the failed attempts of one event. See claims/answers.lua.
 --@keys answers
 --@args slot ref
 -- Returns {OK, values of P:answers*}, oldest first.

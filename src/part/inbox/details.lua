@@ -1,11 +1,11 @@
 #!lua flags=no-writes
--- What is known of some of a slot's deliveries: as many as fit into a short call.
+-- Returns details of deliveries to a slot, as many as fit into a short call.
 --@keys meta log subs claims pending tries records*
 --@args gen slot ...
--- More: (ref, replay or '', index of the records of its ref in the list)*
--- Returns {OK, (group key, metadata and bytes, or '' where retention removed it; state)*}, fewer than asked for where they
---         are too much for one call, but one at least; or GONE. A state begins with i, r or p (see open-state.lua: it is
---         open), with the outcome of its record (records/records.lua), or is ''.
+-- More: (ref, replay or '', index in KEYS of the records of its ref)*
+-- Returns {OK, (group key, metadata and bytes, or '' if retention has removed the event; state)*}, or GONE. If there are too
+--         many for one call, the last ones are left out, but never the first one. The state of an open event begins with i,
+--         r, or p (see open-state.lua). Otherwise it begins with the outcome of its record (records/records.lua), or is ''.
 --@include ../lanes/refs.lua
 --@include names.lua
 --@include ../owner/ended.lua
@@ -15,7 +15,7 @@ if redis.call('HGET', KEY_META, 'gen') ~= ARG_GEN then return { 'GONE' } end
 if redis.call('HEXISTS', KEY_SUBS, ARG_SLOT) == 0 then return { 'GONE' } end
 local slot = struct.pack('>I5', tonumber(ARG_SLOT, 32))
 
--- The record of the slot in a chunk.
+-- Returns the record of the slot in a chunk.
 local function recordIn(chunk)
   if not chunk or not string.find(chunk, slot, 2, true) then return nil end
   local at = 2

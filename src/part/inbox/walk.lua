@@ -1,11 +1,12 @@
 #!lua flags=no-writes
--- Names of a slot's events: a ref, or of a replay ref:replay.
+-- Returns names of a slot's events: the ref, or ref:replay for a replay.
 --@keys meta log subs lists final claims pending tries counts
 --@args gen slot source from to reverse count
--- source: listed (what retention left), final (dead, skipped and expired ones, replays too), open (those alone, replays too;
---         all of them, in no order). from, to: bounds of names, `to` excluded; unused by open. reverse: 1 for newest first.
--- Returns {OK, names separated by line ends}; of open {OK, (name, group key, state as details.lua says)*}; or one word:
---         GONE, MANY (more than `count` are open).
+-- source: listed (events within the retention), final (dead, skipped, and expired events and replays), or open (all open
+--         events and replays, in no order).
+-- from, to: range of names, without `to`. Not used by open. reverse: 1 for newest first.
+-- Returns {OK, names separated by line ends}; for open {OK, (name, group key, state as in details.lua)*}; or one word: GONE,
+--         MANY (more than `count` are open).
 --@include ../lanes/refs.lua
 --@include names.lua
 --@include ../lists/packing.lua
@@ -22,7 +23,7 @@ local function chunkAt(number)
   return redis.call('HGET', KEY_LISTS, ARG_SLOT .. '\0' .. number) or ''
 end
 
--- The last chunk whose first ref is not behind `name`.
+-- Returns the last chunk whose first ref is not after `name`.
 local function chunkOf(name)
   local low, high = first, next
   while low < high do
@@ -65,7 +66,7 @@ local function walkFinal()
   return names
 end
 
--- Entries of what is claimed; nil where too much is claimed in the part to look at it all.
+-- Returns the claimed entries, or nil if there are too many claims in the part to read them all.
 local function claimedEntries()
   local flight = string.match(redis.call('HGET', KEY_COUNTS, ARG_SLOT) or '0', '^%d+')
   if flight == '0' then return {} end

@@ -1,17 +1,17 @@
--- P:in: events of a slot, oldest first: what a partner's inbox lists. Refs are packed into 8 bytes. Fields:
+-- P:in: the events in the inbox of a slot, oldest first. Refs are packed into 8 bytes. Fields:
 --   slot            numbers of the oldest chunk and of the next one (4 bytes each), then up to 16 refs
 --   slot NUL n      a full chunk of 16 refs (n in decimal)
--- A slot's events are routed in the order of the log, also while it catches up, so a list only grows at its end. Replays and
--- test events are in no list. Who reads a list leaves out what is older than the log; the sweep removes it (pruning.lua).
+-- The events of a slot are routed in the order of the log, also while it catches up, so a list only grows at its end. Lists
+-- don't contain replays and test events. Readers must skip events older than the log, which the sweep removes (pruning.lua).
 local listed = {}
 
--- Notes that an event was routed to a slot.
+-- Remembers that an event was routed to a slot.
 local function listRef(slot, ref)
   local refs = listed[slot]
   listed[slot] = refs and (refs .. packRef(ref)) or packRef(ref)
 end
 
--- Writes what was noted.
+-- Writes the remembered events to the lists.
 local function writeLists()
   local slots, heads, set = {}, {}, {}
   for slot in pairs(listed) do slots[#slots + 1] = slot end

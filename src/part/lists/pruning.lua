@@ -1,5 +1,5 @@
--- Removes the oldest chunks of a list (lists.lua): those whose refs are all before `keepsFrom`; g for all that it has, of a
--- slot that was deleted. Returns whether there is more to do, and what was removed: texts of packed refs.
+-- Removes the oldest chunks of a list (lists.lua): those with all refs before `keepsFrom`, or all chunks of a deleted slot
+-- if that is g. Returns whether there is more to do, and the packed refs that were removed.
 local MOST_PRUNED = 64
 local function pruneList(slot, keepsFrom)
   local head = redis.call('HGET', KEY_LISTS, slot)

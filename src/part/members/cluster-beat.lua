@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- Says that a dispatcher is at work, or that it leaves, and lists those that are at work. Tells all of them of a change.
+-- Writes the heartbeat of a dispatcher, or removes the dispatcher, and returns all active dispatchers. Publishes any change.
 --@keys members partsChanged
 --@args name keptMs
--- keptMs: how long it counts as at work, ms; 0 to leave.
+-- keptMs: time for which the dispatcher is active, ms; 0 to leave.
 -- Returns {OK, name*}
 --@include ../lanes/clock.lua
 local left = redis.call('ZREMRANGEBYSCORE', KEY_MEMBERS, '-inf', string.format('%.0f', now))
@@ -11,7 +11,7 @@ if ARG_KEPT_MS == '0' then
 else
   local untilMs = string.format('%.0f', now + tonumber(ARG_KEPT_MS))
   left = left + redis.call('ZADD', KEY_MEMBERS, untilMs, ARG_NAME)
-  -- Nobody counts for longer than that: the clock was set back.
+  -- No dispatcher is active for longer than that, unless the clock was set back.
   for _, name in ipairs(redis.call('ZRANGEBYSCORE', KEY_MEMBERS, '(' .. untilMs, '+inf')) do
     redis.call('ZADD', KEY_MEMBERS, untilMs, name)
   end

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Why events went nowhere, by the hour (reasons.lua).
+-- Returns the reasons why events were not routed, by hour (reasons.lua).
 --@keys meta reasons
 --@args gen ...
 -- More: hours

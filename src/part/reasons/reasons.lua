@@ -1,12 +1,14 @@
--- Why subscriptions of a stream did not get its events: counts of UTC hours (hours since 1970). Field `why` of P:meta has the
--- newest hour, as `<hour> <without a group key> <not activated> <skipped> <expired>`. When another one begins, what was counted
--- goes to P:reasons: hour → the four counts. Those without a group key are events; the others are events times subscriptions.
--- Beside it P:meta has `live`: how many rows are open and not behind. Who is behind is counted when it catches up.
+-- Counts the reasons why subscriptions did not receive the events of a stream, by UTC hour (hours since 1970). Field `why`
+-- of P:meta contains the newest hour, as `<hour> <without a group key> <not activated> <skipped> <expired>`. When the next
+-- hour begins, these counts are moved to P:reasons: hour → the four counts. Counts without a group key are events, all
+-- others are events times subscriptions. Field `live` of P:meta contains the number of open rows that are not behind.
+-- Subscriptions that are behind are counted when they catch up.
 
--- What a call counts; `unrouted`: events that went to nobody, and that nobody who is behind gets later.
+-- Counts of a call. `unrouted`: events that no subscription received, nor will receive once it has caught up.
 local missed = { keyless = 0, notActivated = 0, skipped = 0, expired = 0, unrouted = 0 }
 
--- Adds it. Returns the new text of `why`, or nil where there is nothing. A clock that is behind counts in the newest hour.
+-- Adds the counts. Returns the new text of `why`, or nil if there is nothing to add. If the clock is behind, they are added
+-- to the newest hour.
 local function countedReasons(why)
   local counts = { missed.keyless, missed.notActivated, missed.skipped, missed.expired }
   if counts[1] + counts[2] + counts[3] + counts[4] == 0 then return nil end

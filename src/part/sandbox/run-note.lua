@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Writes fields of a hash, each as HSET or HSETNX does.
+-- Writes fields of a hash, like HSET or HSETNX.
 --@keys hash
 --@args command ...
 -- More: (field, value)*

@@ -1,11 +1,11 @@
 #!lua flags=no-writes
--- What a part says of group keys and of slots, in one step.
+-- Returns the activations of group keys and the data of slots in a part, in one step.
 --@keys meta keys subs endpoints health skipped
 --@args gen count ...
 -- More: group keys, as many as `count`; then slots
--- Returns {OK, 1 where control data are whole, number of group keys that were read, for each of these its slots in one text,
---         (slot, row or '', health or '', 1 where it has an endpoint, when its last pause ended that was skipped or '')* of all
---         these slots}, or GONE. What was not read would take too long, and is the next call.
+-- Returns {OK, 1 if control data is complete, number of group keys read, for each of these its slots in one text, (slot, row
+--         or '', health or '', 1 if it has an endpoint, end of its last pause that was skipped or '')* of all these slots},
+--         or GONE. The group keys not read would take too long, and belong in the next call.
 --@include ../gate/activations.lua
 local FIELDS, SLOTS = 300, 500
 local meta = redis.call('HMGET', KEY_META, 'ready', 'gen')

@@ -1,16 +1,17 @@
 #!lua flags=allow-oom
--- Says whether a part may be removed that no object owns, and closes it for good: who works there is answered GONE from then
--- on, and remove.lua may follow. It may not while it takes events, or is of another generation; nor while its newest event is
--- younger than its retention and something of it is undelivered, or a subscription is left whose inbox lists it.
+-- Checks whether a part that no object owns can be removed, and closes it permanently. All other scripts then return GONE,
+-- and remove.lua can be called. A part cannot be removed while it accepts events or has another generation. It cannot be
+-- removed either while its newest event is within the retention, and is undelivered or listed in the inbox of a
+-- subscription.
 --@keys meta log subs positions pending claims
 --@args fence gen look
--- look: 1 to only look.
--- Returns {OK}, {BUSY}, or {FENCED}: a newer controller leads.
+-- look: 1 to check without closing.
+-- Returns {OK}, {BUSY}, or {FENCED} if a newer controller leads.
 --@include ../lanes/clock.lua
 local LONGEST_MS = 2592000000
 local meta = redis.call('HMGET', KEY_META, 'fence', 'gen', 'state', 'hold', 'retentionMs')
 if tonumber(meta[1] or '0') > tonumber(ARG_FENCE) then return { 'FENCED' } end
--- It was closed before.
+-- The part is already closed.
 if not meta[2] or meta[2] == '-' then return { 'OK' } end
 if meta[3] == 'open' or meta[2] ~= ARG_GEN then return { 'BUSY' } end
 local newest = redis.call('XREVRANGE', KEY_LOG, '+', '-', 'COUNT', 1)[1]

@@ -1,9 +1,10 @@
 #!lua flags=allow-oom
--- Drops a closed subscription that no object owns, when its newest event is older than retention. The sweep removes the rest.
+-- Drops a closed subscription that no object owns once its newest event is older than the retention. The sweep does the
+-- rest.
 --@keys meta log subs endpoints positions lists dropped channel
 --@args fence slot retentionMs look
--- look: 1 to only look.
--- Returns {OK}, {BUSY}, or {FENCED}: a newer controller leads.
+-- look: 1 to check without dropping.
+-- Returns {OK}, {BUSY}, or {FENCED} if a newer controller leads.
 --@include ../lanes/clock.lua
 --@include ../lanes/refs.lua
 --@include ../lanes/message.lua

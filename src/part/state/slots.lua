@@ -1,10 +1,10 @@
 #!lua flags=no-writes
--- Reads how deliveries of slots go, and the health of their endpoints.
+-- Returns the delivery counters of slots, and the health of their endpoints.
 --@keys meta subs counts deadLetters health
 --@args gen ...
 -- More: slots, at most 500
--- Returns {OK, (counters of lanes/counts.lua, dead letters, health of claims/health.lua; each '' where there is nothing, the
---         first - where the slot has no row)*}, or GONE.
+-- Returns {OK, (counters of lanes/counts.lua, dead letters, health of claims/health.lua)*}, or GONE. Each of them is '' if
+--         there is none, and the counters are - if the slot has no row.
 if redis.call('HGET', KEY_META, 'gen') ~= ARG_GEN then return { 'GONE' } end
 local function readAll(key) return redis.call('HMGET', key, unpack(ARGV, FIRST)) end
 local rows, counts = readAll(KEY_SUBS), readAll(KEY_COUNTS)

@@ -1,11 +1,12 @@
 #!lua flags=no-writes
--- Reads what there is to do in a part, and whether anybody does it. Looks at 8 of the slots that wait, and at rows of about 512
--- of those that are behind.
+-- Returns what there is to do in a part, and whether a dispatcher does it. Reads 8 of the waiting slots, and the rows of
+-- about 512 of the slots that are behind.
 --@keys meta log subs positions claims pending waiting turns retries ready
 --@args gen
--- Returns {OK, now, open deliveries, 1 if some may be sent now or later, since when nobody sends them (ms; 0: unknown) or '',
---         1 if there are events, where routing on stands or '', the oldest event if retention should have removed it or '',
---         since when (ms)}, or GONE. A part that waits for tokens is nothing that anybody could route on.
+-- Returns {OK, now, number of open deliveries, 1 if some may be sent now or later, time since which no dispatcher sends them
+--         (ms, 0 if unknown) or '', 1 if there are events, position from which to continue routing or '', the oldest event
+--         if retention should have removed it or '', time since then (ms)}, or GONE. A part that waits for tokens has no
+--         position, because no dispatcher can continue its routing.
 --@include ../lanes/clock.lua
 local SLOTS, CLASSES, PAGE = 8, 2, 512
 local LONGEST_RETENTION_MS = 2592000000
@@ -32,7 +33,7 @@ local function oldestClaimable()
   return oldest
 end
 
--- A dispatcher that is not heard of any more has left, or is dead. What it holds nobody sends.
+-- A dispatcher without a recent heartbeat has left, or is dead. The claims it holds are not sent.
 local function idleSince()
   local last = 0
   for _, text in ipairs(redis.call('HVALS', KEY_READY)) do

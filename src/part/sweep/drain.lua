@@ -1,9 +1,9 @@
 #!lua flags=no-writes
--- Reads what a part still has to do, positions by pages.
+-- Counts what a part still has to deliver. Positions are read page by page.
 --@keys meta log positions pending claims
 --@args gen cursor
--- Returns {OK, next cursor ('0': done), positions of the page that are before the tail, 1 where the part is held back before
---         it, open events; of a part without events all are 0}, or GONE.
+-- Returns {OK, next cursor ('0' after the last page), number of positions of the page before the tail, 1 if the part is held
+--         back before its tail, number of open events}, or GONE. All numbers are 0 for a part without events.
 --@include ../lanes/refs.lua
 local meta = redis.call('HMGET', KEY_META, 'gen', 'tail', 'hold', 'pos')
 if meta[1] ~= ARG_GEN then return { 'GONE' } end

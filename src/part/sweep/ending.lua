@@ -1,17 +1,17 @@
--- Ends open events that retention removes, and continues their lanes. The caller has read slots, claims, states and records
--- of everything that it passes to `expireEvent`, and calls `continueLanes` at the end.
+-- Ends the open events that are removed by retention, and continues their lanes. Callers must have read the slots, claims,
+-- states, and records of each event that they pass to `expireEvent`, and must call `continueLanes` at the end.
 local NO_NOTE = 'retention -'
 local expired, freed, tried, finals = 0, {}, {}, {}
--- Lane → its last entry that was ended, and whether its claim was.
+-- Lane → its last entry that was ended, and whether its claim was ended.
 local lastEnded, freedClaims, endedLanes, isListed = {}, {}, {}, {}
 
--- Ends one event. `lane` is the lane that claims or holds it; `claimed` says whether it is claimed.
+-- Ends one event. `lane`: the lane that claims or holds it. `claimed`: whether it is claimed.
 local function expireEvent(slot, lane, entry, ref, replay, at, claimed)
   if claimed then
     setClaim(lane, false)
     leaveFlight(slot)
     freedClaims[lane] = true
-    -- It may have been at its limit of claims.
+    -- The slot may have reached its limit of claims.
     if waitingOf[slot] == SOME then
       giveTurn(slot)
       waiting = true
@@ -24,7 +24,7 @@ local function expireEvent(slot, lane, entry, ref, replay, at, claimed)
   isListed[lane] = true
   local text = triesOf(entry)
   if text then tried[#tried + 1] = entry end
-  -- Nobody reads the records of a subscription that was deleted.
+  -- The records of a deleted subscription are never read again.
   if not routeOf[slot] then return end
   local attempts, _, _, failed = readTries(text)
   local name = recordName(ref, replay)
@@ -35,7 +35,7 @@ local function expireEvent(slot, lane, entry, ref, replay, at, claimed)
   expired = expired + 1
 end
 
--- Lets the next event of a lane wait, not before it is due.
+-- Makes the next event of a lane wait, but not before it is due.
 local function queueHead(lane, entry)
   local attempts, lapses, due = readTries(triesOf(entry))
   if due > now then return retryLane(lane, due) end
@@ -57,7 +57,7 @@ local function continueLane(lane)
   if freedClaims[lane] then
     if head then queueHead(lane, head) end
   elseif state == 'r' then
-    -- It waited for the retry of its first event.
+    -- The lane was waiting for the retry of its first event.
     if head and head < last then return end
     redis.call('ZREM', KEY_RETRIES, lane)
     if head then queueHead(lane, head) else setState(lane, false) end

@@ -1,13 +1,15 @@
 #!lua flags=allow-oom
--- Removes events that are older than retention, oldest first, a slice a call. What is still open of them ends as expired, and
--- so do their replays; what was not routed yet is counted. Anybody may call: P:meta says how far it is.
+-- Removes events that are older than the retention, oldest first, one slice per call. Their open deliveries and replays end
+-- as expired. Deliveries that were not routed yet are only counted. Any dispatcher can call it: the progress is in P:meta.
 --@keys meta log body subs positions late claims lanes pending waiting turns retries tries counts final lists replays channel reasons records*
 --@args gen bucket
 -- bucket: number of the bucket in the list of records.
--- Returns {OK, events removed, deliveries that expired, expired unrouted (subscriptions times events), 1
---         where there is more to do}; {BUCKET, number}: nothing was done, list that bucket; or GONE.
--- Field `cut` of P:meta while a slice is being removed: ref of its last event; cursor in P:pos, or - once no position is
--- before it, so that nothing more is routed of it; ref of the event whose references end next, and how many of them have.
+-- Returns {OK, number of events removed, deliveries expired, deliveries expired before they were routed (subscriptions times
+--         events), 1 if there is more to do}; {BUCKET, number} if nothing was done and that bucket has to be listed; or
+--         GONE.
+-- Field `cut` of P:meta, while a slice is being removed: the ref of its last event; the cursor in P:pos, or - if no position
+-- is before that event, so none of the slice will be routed; the ref of the event whose references end next; and how many of
+-- these have already ended.
 --@include ../lanes/clock.lua
 --@include ../lanes/refs.lua
 --@include ../lanes/lanes.lua
@@ -23,10 +25,10 @@
 local ENTRIES, PAGE, POSITIONS = 128, 16, 256
 local SLICE_REFERENCES, SLICE_BYTES = 10000, 4194304
 local LOOKED, MOST_ENDED = 500, 100
--- Bytes of the ids of replays of one reference.
+-- Size of the replay ids of one reference, in bytes.
 local MOST_IDS = 8192
 local LONGEST_MS, BUCKET_MS = 2592000000, 21600000
--- Flag of a claim whose event was ended by its owner: it only holds its lane.
+-- Flag of a claim whose event was ended by the partner. It only holds the lane.
 local ENDED_CLAIM = 120
 local waiting = false
 --@include ending.lua
@@ -41,7 +43,7 @@ local function put(field, value)
   set[#set + 1] = value
 end
 
--- Calls `visit` with ref and fields of events, a page at a time, until it returns false.
+-- Reads events page by page, and calls `visit` with the ref and the fields of each one until that returns false.
 local function eachEvent(from, till, visit)
   while true do
     local page = redis.call('XRANGE', KEY_LOG, from, till, 'COUNT', PAGE)
@@ -53,7 +55,7 @@ local function eachEvent(from, till, visit)
   end
 end
 
--- Ref of the last event of the next slice, nil where nothing is old enough.
+-- Returns the ref of the last event of the next slice, or nil if no event is old enough.
 local function chooseSlice(beforeMs)
   local last, events, references, bytes = nil, 0, 0, 0
   eachEvent('-', '+', function(ref, fields)
@@ -66,8 +68,9 @@ local function chooseSlice(beforeMs)
   return last
 end
 
--- Moves a page of the positions that are before the end of the slice there. Returns what was not routed of them, and the
--- next cursor; - when there are no more, and a part that is held back has been moved, too.
+-- Moves one page of the positions that are before the end of the slice to that end. Returns the number of deliveries that
+-- were not routed, and the next cursor. The cursor is - after the last page, once the part itself isn't held back before the
+-- end.
 local function movePositions(last, cursor)
   local order, lost, moved = nil, 0, {}
   local function after(position)
@@ -101,7 +104,7 @@ local function movePositions(last, cursor)
     put('pos', last)
     gone[#gone + 1] = 'slice'
     gone[#gone + 1] = 'need'
-    -- The first of them may have been routed to some, in slices.
+    -- The first event may have been routed to some slots already, in several calls.
     local sliced = tonumber(string.match(meta.slice or '', ' (%d+)$') or '0')
     put('out', counted(meta.out, now, 0, 0, sliced > 0 and unrouted - 1 or unrouted))
     lost = lost + math.max(0, unrouted * tonumber(meta.live or '0') - sliced)
@@ -109,8 +112,8 @@ local function movePositions(last, cursor)
   return lost, '-'
 end
 
--- References of the slice from where the last call stopped, each with its replays behind it: event, its lane of a slot, the
--- same without order.
+-- References of the slice, from where the last call stopped. Each is followed by its replays. A reference has an event, the
+-- lane of its slot, and the lane of its slot without order.
 local slots, refs, numbers, replays, lanes, entries = {}, {}, {}, {}, {}, {}
 local nextRef, nextNumber
 local function addReference(slot, ref, number, groupKey, replay)
@@ -120,7 +123,7 @@ local function addReference(slot, ref, number, groupKey, replay)
   entries[i] = lanes[i] .. '\0' .. ref
 end
 
--- Fields of P:rp that were read, where the replays of each begin and end, and ids that were left for the next call.
+-- Fields of P:rp that were read, where the replays of each reference begin and end, and the ids left for the next call.
 local replayed, replayedFrom, replayedTill, replaysLeft = {}, {}, {}, {}
 local function addReplays(slot, ref, number, groupKey)
   local field = slot .. ref
@@ -154,7 +157,7 @@ local function collectReferences(last, ref, number)
   end)
 end
 
--- Forgets replays, of the first `ended` references and replays.
+-- Removes the replays among the first `ended` references and replays.
 local function forgetReplays(ended)
   local forgotten = {}
   for k, field in ipairs(replayed) do
@@ -169,7 +172,7 @@ local function forgetReplays(ended)
   inSlices('HDEL', KEY_REPLAYS, forgotten)
 end
 
--- What a partner's inbox lists of the slice goes with it.
+-- Removes the slice from the inboxes of partners.
 local function pruneLists(last)
   local keepsFrom = string.format('%s%04x', string.sub(last, 1, 11), tonumber(string.sub(last, 12), 16) + 1)
   local pruned = {}
@@ -184,10 +187,10 @@ local function isClaimOf(lane, ref)
   return claim and string.sub(claim, 2, 16) == ref and string.byte(claim) ~= ENDED_CLAIM
 end
 
--- Index in KEYS of the records of an event.
+-- Returns the index in KEYS of the records of an event.
 local function recordsOf(ref) return FIRST_RECORDS + math.floor(msOf(ref) / BUCKET_MS) - ARG_BUCKET end
 
--- Ends those of the references that are open; where these are too many, the first of them. Returns how many it went through.
+-- Ends the open references, or the first of them if there are too many. Returns the number of references it went through.
 local function endReferences()
   if #slots == 0 then return 0 end
   local waits = redis.call('EXISTS', KEY_PENDING) == 1 and redis.call('ZMSCORE', KEY_PENDING, unpack(entries)) or {}
@@ -225,7 +228,7 @@ local function endReferences()
   return ended
 end
 
--- Removes the events of the slice; returns how many there were.
+-- Removes the events of the slice, and returns their number.
 local function removeEvents(last)
   local bytes, removed = 0, {}
   eachEvent('-', idOf(last), function(ref, fields)
@@ -254,7 +257,7 @@ local bucket = math.floor(msOf(oldest) / BUCKET_MS)
 local last, cursor, ref, number = string.match(meta.cut or '', '^(%w+) (%S+) (%w+) (%d+)$')
 if not last then
   local beforeMs = now - tonumber(meta.retentionMs or LONGEST_MS)
-  -- Of one bucket of records.
+  -- All events of a slice have the same bucket of records.
   last = chooseSlice(math.min(beforeMs, (bucket + 1) * BUCKET_MS))
   if not last then return { 'OK', 0, 0, 0, 0 } end
   cursor, ref, number = '0', oldest, 0

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- Frees ids of senders that ingest does not compare with any more.
+-- Frees the producers' ids of hours that ingest no longer compares with.
 --@keys meta ids*
 --@args gen first
--- first: hour of the first key in the list.
+-- first: hour of the first key in KEYS.
 -- Returns {OK, number of hours freed}, or GONE.
 --@include ../lanes/clock.lua
 local HOUR_MS, KEPT_MS = 3600000, 90000000

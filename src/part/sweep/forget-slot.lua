@@ -1,8 +1,9 @@
 #!lua flags=allow-oom
--- Removes what a deleted subscription left, a slice a call. P:dropped says when: at once, or when retention is over.
+-- Removes the data of a deleted subscription, one slice per call. P:dropped contains the time: at once, or after the
+-- retention.
 --@keys meta log subs counts claims lanes pending waiting turns retries tries off health final answers lists replays deadLetters dropped
 --@args gen
--- Returns {OK, 1 where there is more to do}, or GONE.
+-- Returns {OK, 1 if there is more to do}, or GONE.
 --@include ../lanes/clock.lua
 --@include ../lanes/refs.lua
 --@include ../lanes/lanes.lua
@@ -12,7 +13,7 @@ local MOST, CLAIMED_MS = 500, 30000
 if redis.call('HGET', KEY_META, 'gen') ~= ARG_GEN then return { 'GONE' } end
 local slot = redis.call('ZRANGEBYSCORE', KEY_DROPPED, '-inf', now, 'LIMIT', 0, 1)[1]
 if not slot then return { 'OK', 0 } end
--- It was written again since.
+-- The subscription was created again in the meantime.
 if redis.call('HEXISTS', KEY_SUBS, slot) == 1 then
   redis.call('ZREM', KEY_DROPPED, slot)
   return { 'OK', 1 }
@@ -51,7 +52,7 @@ local waits = membersOf(KEY_WAITING)
 inSlices('ZREM', KEY_WAITING, waits)
 if #waits == MOST then return { 'OK', 1 } end
 
--- Its list says which events it may have replays of: others have none, since retention removed them.
+-- Only events in the inbox of the slot can have replays: retention has removed those of all others.
 local more, lists = pruneList(slot, 'g')
 local replays = {}
 for _, text in ipairs(lists) do
@@ -67,7 +68,7 @@ redis.call('HDEL', KEY_ANSWERS, unpack(answers))
 redis.call('HDEL', KEY_HEALTH, slot, slot .. ':p')
 redis.call('HDEL', KEY_DEAD_LETTERS, slot)
 redis.call('ZREM', KEY_TURNS, slot)
--- An attempt under way still counts where it ends, and may leave its event again.
+-- An attempt in progress is still counted when it ends, and may then leave its event behind.
 local flight = string.match(redis.call('HGET', KEY_COUNTS, slot) or '0', '^%d+')
 if flight ~= '0' and redis.call('EXISTS', KEY_CLAIMS) == 1 then
   redis.call('ZADD', KEY_DROPPED, string.format('%.0f', now + CLAIMED_MS), slot)

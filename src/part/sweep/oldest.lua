@@ -1,13 +1,14 @@
 #!lua flags=no-writes
--- Reads when the oldest events were accepted that wait for subscriptions: of their lanes, and of the log where they are behind.
+-- Returns when the oldest event was accepted that waits for each subscription, in its lanes, or in the log if it is behind.
 --@keys meta log positions pending counts claims
 --@args gen limit ...
--- limit: references of a subscription that are looked at; 0 where only the log is asked for. More: (slot, ref that it is known to be settled up to or '')*
--- Returns {OK, (ms of the oldest event that was not routed or '', ms of the oldest that is open or '', 1 where that event is
---         open and 0 where only nothing older is, settled up to)*}, or GONE.
--- Few open ones: all are looked at. Many: the log is, in order of time, as far as the limit reaches. What is under way is
--- open, too, since it may wait again; where the part has more claims than may be looked at, the oldest event of the log stands
--- for those of a subscription.
+-- limit: number of references of a subscription to look at. 0 reads the log only.
+-- More: (slot, ref up to which everything is known to be settled, or '')*
+-- Returns {OK, (time of the oldest event not routed in ms or '', time of the oldest open event in ms or '', 1 if that event
+--         is open or 0 if it only is a lower bound, ref up to which everything is settled)*}, or GONE. If there are few open
+--         references, all are read. Otherwise the log is read in order of time, up to the limit. Events with an attempt in
+--         progress are open as well, because they may wait again. If the part has too many claims to read, the oldest event
+--         of the log stands for the claimed events of a subscription.
 --@include ../lanes/refs.lua
 --@include ../inbox/names.lua
 --@include ../owner/ended.lua
@@ -27,7 +28,7 @@ local function unroutedOf(slot)
   return firstAfter[position]
 end
 
--- Entries that are claimed, of all slots; false where they are too many.
+-- Claimed entries of all slots, or false if there are too many.
 local claims
 local function readClaims()
   if claims ~= nil then return end
@@ -40,7 +41,7 @@ end
 
 local function isClaimed(entry) return claims and claims[entry] end
 
--- Walks the log from `settled`.
+-- Reads the log from `settled` on.
 local function walk(slot, settled)
   local from, looked, ms = settled == '' and '-' or '(' .. idOf(settled), 0, ''
   while looked < limit do
@@ -58,7 +59,7 @@ local function walk(slot, settled)
   return ms, 0, settled
 end
 
--- When the oldest open event was accepted, whether it is that, and up to where the slot is settled.
+-- Returns when the oldest open event was accepted, whether that event is open, and up to where the slot is settled.
 local function openOf(slot, settled)
   local flight = string.match(redis.call('HGET', KEY_COUNTS, slot) or '0', '^%d+')
   if flight ~= '0' then readClaims() end

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Removes ids of senders of a part that is being removed: the last step, after which an hour is enough to answer GONE.
+-- Removes the producers' ids of a part that is being removed. This is the last step: P:meta expires an hour later.
 --@keys meta ids*
 --@args fence gen
 -- Returns {OK}, or FENCED.

@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
--- Looks through slots, a page a call, for what nothing else removes: names in P:final that are older than records, test
--- events that are older than retention, marks in P:off that nothing open needs, and slots without a row.
+-- Removes what no other script removes, one page of slots per call: names in P:final that are older than records, test
+-- events that are older than the retention, marks in P:off that no open event needs, and slots without a row.
 --@keys meta log subs counts claims lanes pending waiting turns retries tries off final dropped channel records*
 --@args gen cursor bucket
--- bucket: number of the first bucket in the list, of events that are removed now. cursor: 0, or as the last call said.
--- Returns {OK, next cursor or '' where it is done, test events that expired}, or GONE.
+-- bucket: number of the first bucket in KEYS, of events that are being removed. cursor: 0, or that of the last call.
+-- Returns {OK, next cursor or '' after the last page, number of test events that expired}, or GONE.
 --@include ../lanes/clock.lua
 --@include ../lanes/refs.lua
 --@include ../lanes/lanes.lua
