@@ -96,6 +96,38 @@ onEachRedis(redis => {
     expect(await reader.readQueue(tenant, queue)).toEqual({ state: 'missing', gen: '', cursor: '0-0' });
   });
 
+  test('a search in a stream is two commands, because a producer may have many streams', async () => {
+    const { tenant, queue, part, client, t } = await start();
+    await part.ingest(event('k', { senderId: 'order/1', meta: JSON.stringify({ i: 'order/1', s: '/x' }) }));
+    let commands = 0;
+    const counted = new Proxy(client, {
+      get(target, name) {
+        commands++;
+        return Reflect.get(target, name);
+      },
+    });
+    const reader = createPartRoutingReader(counted, t.nowMs, () => 'active');
+    expect(await reader.findEvent(tenant, queue, { eventId: 'order/1' })).toBeDefined();
+    expect(await reader.findEvent(tenant, queue, { eventId: 'order/2' })).toBeUndefined();
+    expect(commands).toBe(4);
+  });
+
+  test('of several events with the same id, the last one is found', async () => {
+    const { reader, tenant, queue, part, t } = await start();
+    const store = () =>
+      part.ingest(event('k', { senderId: 'order/1', meta: JSON.stringify({ i: 'order/1', s: '/x' }) }));
+    const refOf = (stored: Awaited<ReturnType<typeof store>>) =>
+      stored.answer === 'OK' && stored.events[0] !== undefined && 'ref' in stored.events[0] ? stored.events[0].ref : '';
+    const first = refOf(await store());
+    t.clock.ms += 23 * 3_600_000;
+    expect((await reader.findEvent(tenant, queue, { eventId: 'order/1' }))?.id).toBe(streamIdOf(first));
+    t.clock.ms += 90 * 60_000;
+    expect(await reader.findEvent(tenant, queue, { eventId: 'order/1' })).toBeUndefined();
+    const second = refOf(await store());
+    expect(second).not.toBe(first);
+    expect((await reader.findEvent(tenant, queue, { eventId: 'order/1' }))?.id).toBe(streamIdOf(second));
+  });
+
   test('an event is found by the id of its sender, by ours, and by its ref', async () => {
     const { t, reader, tenant, queue, part } = await start();
     const meta = JSON.stringify({ i: 'order/1', s: '/x' });

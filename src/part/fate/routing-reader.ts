@@ -1,54 +1,21 @@
 import type { NotRoutedReason } from '../../core/routing/reasons.ts';
 import type { InboxRef } from '../../plane/inbox-ref.ts';
-import type {
-  DispositionReading,
-  FoundEvent,
-  GateReading,
-  QueueReading,
-  RoutingReader,
-} from '../../plane/routing-reader.ts';
-import { hashOfEventId } from '../../record/ingress-store.ts';
+import type { DispositionReading, GateReading, QueueReading, RoutingReader } from '../../plane/routing-reader.ts';
 import type { Reply } from '../../redis/client.ts';
-import { createReadDetails, metaOfEvent } from '../inbox/details.ts';
+import { createReadDetails } from '../inbox/details.ts';
 import { type PartClient, readPart } from '../inbox/find-part.ts';
-import { inboxRefOf, partRefOf } from '../inbox/ref-names.ts';
-import { HOUR_MS, PART_NUMBER, type Part, partKeys, slotOf } from '../keys.ts';
+import { partRefOf } from '../inbox/ref-names.ts';
+import { PART_NUMBER, type Part, partKeys, slotOf } from '../keys.ts';
 import { msOfRef, streamIdOf } from '../lanes/ref.ts';
-import { parseEventId } from '../log/event-id.ts';
 import { type Fate, isTenantReady, readFate, readSubscriber } from './fate.ts';
+import { createFindEvent } from './find-event.ts';
 
-/**
- * Ids of producers are kept for 24 hours, in one key per hour. Includes one more hour on each side for clock
- * differences.
- */
-const ID_HOURS = 26;
 const NO_EVENT = '0-0';
 
 const text = (reply: Reply | undefined): string | undefined => (typeof reply === 'string' ? reply : undefined);
 
 /** State of an integration. Parts do not contain it. */
 export type StateOfIntegration = (integration: string) => 'pending' | 'active' | 'closed';
-
-async function refOfSenderId(
-  redis: PartClient,
-  part: Part,
-  hour: number,
-  eventId: string,
-): Promise<string | undefined> {
-  const { ids } = partKeys(part);
-  const hash = hashOfEventId(eventId);
-  const hours = Array.from({ length: ID_HOURS + 1 }, (_, i) => hour + 1 - i);
-  const found = await Promise.all(hours.map(each => redis.call('hget', ids(each), hash)));
-  return found.map(text).find(ref => ref !== undefined);
-}
-
-async function readEvent(redis: PartClient, part: Part, ref: string): Promise<FoundEvent | undefined> {
-  const id = streamIdOf(ref);
-  const [entry] = (await redis.call('xrange', partKeys(part).log, id, id)) as [string, string[]][];
-  if (entry === undefined) return undefined;
-  const [, groupKey = '', , meta = '', , bytes] = entry[1];
-  return { ref: inboxRefOf(ref), id, meta: metaOfEvent(part, ref, groupKey, meta), bytes: Number(bytes) };
-}
 
 /** Why an event was not routed, or will not be; undefined while it may be. */
 async function notedOf(
@@ -130,19 +97,7 @@ export function createPartRoutingReader(
       return { integration: state, activated: since !== undefined, subscription: isWhole ? route : 'missing' };
     },
 
-    async findEvent(tenant, queue, wanted) {
-      const part = await readPart(redis, tenant, queue);
-      if (part === undefined) return undefined;
-      if ('ref' in wanted) {
-        const ref = partRefOf(wanted.ref);
-        return ref === undefined ? undefined : readEvent(redis, part, ref);
-      }
-      const hour = Math.floor(nowMs() / HOUR_MS);
-      const ref = (await refOfSenderId(redis, part, hour, wanted.eventId)) ?? parseEventId(wanted.eventId, part)?.ref;
-      const found = ref === undefined ? undefined : await readEvent(redis, part, ref);
-      // An event whose sender gave an id does not have the one that is made of its ref.
-      return found?.meta.id === wanted.eventId ? found : undefined;
-    },
+    findEvent: createFindEvent(redis, nowMs),
 
     async readDisposition(tenant, queue, integration, { ref, groupKey }, former) {
       const [part, subscriber] = await Promise.all([

@@ -1,19 +1,14 @@
-import { hash } from 'node:crypto';
 import type { Argument } from '../../redis/client.ts';
 import { readNamedScript } from '../../redis/named-scripts.ts';
 import { callScript, type ScriptClient } from '../call.ts';
 import { HOUR_MS, type Part, partKeys } from '../keys.ts';
 import { NO_REF } from '../lanes/ref.ts';
 import { parseEventId } from './event-id.ts';
+import { hashOfEventId, idKeysAround } from './sender-ids.ts';
 
 const INGEST = readNamedScript(new URL('ingest.lua', import.meta.url));
 /** Events of one call. */
 const MOST = 64;
-/**
- * Number of past hours that may contain a producer's id, including one hour for clock differences. One future hour is
- * added.
- */
-const [HOURS_BEFORE, HOURS_AFTER] = [25, 1];
 
 export interface PartEvent {
   /** Id set by the producer. Absent for generated ids, which are derived from the ref (`event-id.ts`). */
@@ -62,7 +57,7 @@ export type Ingest = (part: Part, cfgv: string, events: readonly PartEvent[]) =>
 function nameOf(part: Part, senderId: string | undefined): Buffer | string {
   if (senderId === undefined) return '';
   const own = parseEventId(senderId, part);
-  if (own === undefined) return Buffer.from(hash('sha256', senderId, 'hex').slice(0, 32), 'hex');
+  if (own === undefined) return hashOfEventId(senderId);
   // No event of this part has it.
   return own.part === part.number ? own.ref : NO_REF;
 }
@@ -87,8 +82,7 @@ export function createIngest(redis: ScriptClient, nowMs: () => number = Date.now
     }
     for (;;) {
       const hour = Math.floor(nowMs() / HOUR_MS) + ahead;
-      const listed: string[] = [];
-      if (named) for (let at = hour - HOURS_BEFORE; at <= hour + HOURS_AFTER; at++) listed.push(keys.ids(at));
+      const listed = named ? idKeysAround(keys, hour) : [];
       const args = { gen: part.gen, cfgv, hour };
       const [word, now, lines, references, inactive] = await callScript(redis, INGEST, { keys, listed, args, more });
       if (word === 'OK') {

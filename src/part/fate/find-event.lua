@@ -1,0 +1,18 @@
+#!lua flags=no-writes
+-- Finds an event in the log of a part, by the id that its producer gave within the last 24 hours, or by its ref.
+--@keys meta log ids*
+--@args gen id hour
+-- id: 16 bytes of the hash of a producer's id, or a ref. Of several events with the same id, the last one is found.
+-- Returns {OK, ref, group key, metadata, bytes}, {OK} if there is no such event, or GONE.
+--@include ../lanes/clock.lua
+--@include ../lanes/refs.lua
+--@include ../log/sender-ids.lua
+local meta = redis.call('HMGET', KEY_META, 'gen', 'ids')
+if meta[1] ~= ARG_GEN then return { 'GONE' } end
+ARG_HOUR = tonumber(ARG_HOUR)
+readHours(meta[2])
+local ref = isOwn(ARG_ID) and ARG_ID or knownIds({ ARG_ID })[ARG_ID]
+local entry = ref and redis.call('XRANGE', KEY_LOG, idOf(ref), idOf(ref))[1]
+if not entry then return { 'OK' } end
+local fields = entry[2]
+return { 'OK', ref, fields[2], fields[4], fields[6] }
