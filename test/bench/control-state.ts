@@ -82,7 +82,14 @@ export function openIntegration(
     sinceMs,
     unordered: false,
     cap: IN_FLIGHT_CAP,
-    endpoint: sealEndpoint(sealKeys, sub, { url, timeoutMs: 15_000, retryMs, headers: {}, secretVersion: 1 }),
+    endpoint: sealEndpoint(sealKeys, sub, {
+      url,
+      timeoutMs: 15_000,
+      retryMs,
+      headers: {},
+      salt: 'a-salt',
+      secretVersion: 1,
+    }),
   };
   return { state: 'active', sinceMs, subscriptions: { [sub]: subscription } };
 }

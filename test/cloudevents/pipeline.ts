@@ -28,7 +28,7 @@ export interface Pipeline {
 
 /** Returns an integration with one subscription, which retries soon. */
 function integrationTo(name: string, url: string): IntegrationRoute {
-  const config = { url, timeoutMs: 5_000, retryMs: [200], headers: {}, secretVersion: 1 };
+  const config = { url, timeoutMs: 5_000, retryMs: [200], headers: {}, salt: 'a-salt', secretVersion: 1 };
   const subscription = {
     inc: 'inc1',
     queue: QUEUE,

@@ -318,6 +318,7 @@ export const MUTANTS: readonly Mutant[] = [
   ]),
   ...mutantsOf(COMPILE, [
     ['a header without a value is left out', "    if ('fault' in field) return {", '    if (false) return {'],
+    ['an endpoint is sent without a salt', 'endpoint !== undefined && salt !== undefined', 'endpoint !== undefined'],
     ['one SkipToNow is enough', 'blocks.every(({ spec })', 'blocks.some(({ spec })'],
     ['a declined integration is granted', ' && spec.declined !== true', ''],
     ['a revoked integration is granted', ' && spec.revoked !== true', ''],

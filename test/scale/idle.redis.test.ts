@@ -60,6 +60,7 @@ function routesOf(n: number): TenantRoutes {
                 timeoutMs: 15_000,
                 retryMs: [],
                 headers: {},
+                salt: 'a-salt',
                 secretVersion: 1,
               });
               const open = { route: 'open', send: 'open', sinceMs: 1, unordered: false, cap: 64 } as const;

@@ -53,6 +53,14 @@ export const SubscriptionStatus = z
       .optional(),
     signing: z
       .object({
+        salt: z
+          .string()
+          .max(64)
+          .regex(/^[A-Za-z0-9_-]{22,}$/)
+          .describe(
+            'Random part of all signing secrets. Written once by the controller, before the first delivery, and never changed. A Subscription that is created again gets another salt, and therefore other secrets.',
+          )
+          .optional(),
         version: z
           .int()
           .min(1)
@@ -112,6 +120,12 @@ export const Subscription = defineKind({
       rule: '!has(self.spec.endpoint) || self.spec.endpoint.?secretVersion.orValue(1) >= self.?status.?signing.?version.orValue(1)',
       message: 'secretVersion cannot be lower than status.signing.version',
       fieldPath: '.spec.endpoint.secretVersion',
+    },
+    {
+      // Without this, a controller that no longer leads could remove the salt with its last write.
+      rule: '!has(oldSelf.status) || !has(oldSelf.status.signing) || !has(oldSelf.status.signing.salt) || (has(self.status) && has(self.status.signing) && has(self.status.signing.salt) && self.status.signing.salt == oldSelf.status.signing.salt)',
+      message: 'status.signing.salt cannot be changed. To get another one, delete the Subscription and create it again',
+      fieldPath: '.status.signing.salt',
     },
   ],
   columns: [

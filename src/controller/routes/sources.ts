@@ -29,6 +29,7 @@ export function routeSources(caches: Caches): readonly KeySource[] {
     ),
     keysFrom(caches.Subscription, (old, current) =>
       isSame(old, current) &&
+      old?.status?.signing?.salt === current?.status?.signing?.salt &&
       old?.status?.signing?.rotatedAt === current?.status?.signing?.rotatedAt &&
       old?.status?.endpoint?.disabledAt === current?.status?.endpoint?.disabledAt
         ? []

@@ -41,10 +41,17 @@ export function forgetStored(tenant: Tenant): void {
   tenant.closing = undefined;
 }
 
-/** Returns an object's version, which changes with its spec, deletion timestamp, and finalizers. */
-export function versionOf({ metadata }: AnyObject): string {
-  const { uid, generation, deletionTimestamp, finalizers } = metadata;
-  return `${uid}@${generation ?? 0}${deletionTimestamp === undefined ? '' : '-'}${finalizers?.length ?? 0}`;
+/** A Subscription, whose endpoint needs the salt. */
+type Salted = AnyObject & { readonly status?: { readonly signing?: { readonly salt?: string } } };
+
+/**
+ * Returns an object's version, which changes with its spec, deletion timestamp, and finalizers, and when a Subscription
+ * gets its salt.
+ */
+export function versionOf(object: AnyObject): string {
+  const { uid, generation, deletionTimestamp, finalizers } = object.metadata;
+  const salt = (object as Salted).status?.signing?.salt === undefined ? '' : '+';
+  return `${uid}@${generation ?? 0}${deletionTimestamp === undefined ? '' : '-'}${finalizers?.length ?? 0}${salt}`;
 }
 
 /** Returns true if there are no routes. */

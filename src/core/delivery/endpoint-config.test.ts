@@ -8,6 +8,7 @@ const config = {
   timeoutMs: 15_000,
   retryMs: [5_000],
   headers: { authorization: 'Bearer x' },
+  salt: 'a-salt',
   secretVersion: 2,
   rotatedAtMs: 5,
 };

@@ -10,6 +10,8 @@ export interface EndpointConfig {
   /** Delays after each failed attempt, in milliseconds. After the last one, the event becomes a dead letter. */
   readonly retryMs: readonly number[];
   readonly headers: Readonly<Record<string, string>>;
+  /** Salt of the signing secrets, from the status of the Subscription. */
+  readonly salt: string;
   /** Version of the signing secret and when it was created. The previous version stays in use for another 24 hours. */
   readonly secretVersion: number;
   readonly rotatedAtMs?: number;

@@ -4,29 +4,32 @@ import { ROTATION_OVERLAP_MS, signingKey, signingKeys, signingSecret, signingVer
 
 const rootKey = Buffer.alloc(32, 7);
 const subscriptionId = 'sub_0123456789abcdefghjk';
+const root = { rootKey, subscriptionId, salt: 'c2FsdA' };
 
 describe('signingKey', () => {
-  test('is the HMAC of `<id>.<version>`: this layout may never change', () => {
-    const expected = createHmac('sha256', Buffer.alloc(32, 7)).update('sub_0123456789abcdefghjk.2').digest();
-    expect(signingKey(rootKey, subscriptionId, 2)).toEqual(expected);
-    expect(signingKey(rootKey, subscriptionId, 1).toString('hex')).toBe(
-      '8d0f3542b5ee1ec5a69ca5927b23da0b7a5a732403297b7ae5a2bae0d0f5aec0',
-    );
+  test('is the HMAC of `<id>.<salt>.<version>`: this layout may never change', () => {
+    const expected = createHmac('sha256', Buffer.alloc(32, 7)).update('sub_0123456789abcdefghjk.c2FsdA.2').digest();
+    expect(signingKey(root, 2)).toEqual(expected);
   });
 
-  test('differs by root, subscription and version', () => {
+  test('differs by root, subscription, salt and version', () => {
     const keys = [
-      signingSecret(rootKey, subscriptionId, 1),
-      signingSecret(rootKey, subscriptionId, 2),
-      signingSecret(rootKey, 'sub_other', 1),
-      signingSecret(Buffer.alloc(32, 8), subscriptionId, 1),
+      signingSecret(root, 1),
+      signingSecret(root, 2),
+      signingSecret({ ...root, subscriptionId: 'sub_other' }, 1),
+      signingSecret({ ...root, salt: 'b3RoZXI' }, 1),
+      signingSecret({ ...root, rootKey: Buffer.alloc(32, 8) }, 1),
     ];
-    expect(new Set(keys).size).toBe(4);
+    expect(new Set(keys).size).toBe(5);
     for (const key of keys) expect(key).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
   });
 
   test.each([0, -1, 1.5, Number.NaN])('version %s is refused', version => {
-    expect(() => signingKey(rootKey, subscriptionId, version)).toThrow(RangeError);
+    expect(() => signingKey(root, version)).toThrow(RangeError);
+  });
+
+  test('no salt is refused', () => {
+    expect(() => signingKey({ ...root, salt: '' }, 1)).toThrow(RangeError);
   });
 });
 
@@ -45,9 +48,6 @@ describe('signingVersions', () => {
   });
 
   test('signingKeys are the keys of the versions', () => {
-    expect(signingKeys({ rootKey, subscriptionId }, 3, rotatedAt, rotatedAt)).toEqual([
-      signingKey(rootKey, subscriptionId, 3),
-      signingKey(rootKey, subscriptionId, 2),
-    ]);
+    expect(signingKeys(root, 3, rotatedAt, rotatedAt)).toEqual([signingKey(root, 3), signingKey(root, 2)]);
   });
 });

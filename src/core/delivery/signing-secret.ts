@@ -3,19 +3,29 @@ import { createHmac } from 'node:crypto';
 /** How long the previous version will also be used to sign deliveries: 24 hours. */
 export const ROTATION_OVERLAP_MS = 24 * 60 * 60 * 1000;
 
+/** What the signing keys of a subscription are derived from. */
+export interface SigningRoot {
+  readonly rootKey: Uint8Array;
+  /** `sub_…` */
+  readonly subscriptionId: string;
+  /** The value of `status.signing.salt`, which no two subscriptions share, even if they have the same name. */
+  readonly salt: string;
+}
+
 /**
- * Derives the 32 bytes used to sign a subscription's deliveries, i.e. the HMAC-SHA-256 of `<subscription id>.<version>`
- * in UTF-8 (with a decimal version) under the root key. There is no need to store secrets, because the facade, the
- * controller, and the dispatcher all derive the same one.
+ * Derives the 32 bytes used to sign a subscription's deliveries, i.e. the HMAC-SHA-256 of
+ * `<subscription id>.<salt>.<version>` in UTF-8 (with a decimal version) under the root key. There is no need to store
+ * secrets, because the facade, the controller, and the dispatcher all derive the same one.
  */
-export function signingKey(rootKey: Uint8Array, subscriptionId: string, version: number): Buffer {
+export function signingKey({ rootKey, subscriptionId, salt }: SigningRoot, version: number): Buffer {
   if (!Number.isSafeInteger(version) || version < 1) throw new RangeError('secret version must be 1 or more');
-  return createHmac('sha256', rootKey).update(`${subscriptionId}.${version}`, 'utf8').digest();
+  if (salt === '') throw new RangeError('salt must not be empty');
+  return createHmac('sha256', rootKey).update(`${subscriptionId}.${salt}.${version}`, 'utf8').digest();
 }
 
 /** Returns the secret in Standard Webhooks format: `whsec_` followed by the base64 (RFC 4648, 4) of the key. */
-export function signingSecret(rootKey: Uint8Array, subscriptionId: string, version: number): string {
-  return `whsec_${signingKey(rootKey, subscriptionId, version).toString('base64')}`;
+export function signingSecret(root: SigningRoot, version: number): string {
+  return `whsec_${signingKey(root, version).toString('base64')}`;
 }
 
 /**
@@ -29,10 +39,10 @@ export function signingVersions(version: number, rotatedAtMs: number | undefined
 
 /** Returns the keys for {@link signingVersions}, in the same order. */
 export function signingKeys(
-  root: { rootKey: Uint8Array; subscriptionId: string },
+  root: SigningRoot,
   version: number,
   rotatedAtMs: number | undefined,
   nowMs: number,
 ): Buffer[] {
-  return signingVersions(version, rotatedAtMs, nowMs).map(v => signingKey(root.rootKey, root.subscriptionId, v));
+  return signingVersions(version, rotatedAtMs, nowMs).map(v => signingKey(root, v));
 }

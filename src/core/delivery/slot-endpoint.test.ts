@@ -4,7 +4,14 @@ import { deriveSealKeys } from './seal.ts';
 import { parseSlotEndpoint, sealSlotEndpoint } from './slot-endpoint.ts';
 
 const keys = deriveSealKeys(Buffer.alloc(32, 7));
-const config = { url: 'https://example.com/a?b=c', timeoutMs: 1_000, retryMs: [5_000], headers: {}, secretVersion: 1 };
+const config = {
+  url: 'https://example.com/a?b=c',
+  timeoutMs: 1_000,
+  retryMs: [5_000],
+  headers: {},
+  salt: 'a-salt',
+  secretVersion: 1,
+};
 const owner = { subscription: 'sub_a', inc: 'inc1' };
 
 test('names its owner, shows nothing else, and opens for that owner alone', () => {

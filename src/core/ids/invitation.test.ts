@@ -31,7 +31,7 @@ describe('an invitation token', () => {
 
   test('is nothing else that the root key derives', () => {
     const bytes = Buffer.from(token.slice(5), 'base64url').toString('base64');
-    expect(signingSecret(rootKey, uid, 1)).not.toContain(bytes);
+    expect(signingSecret({ rootKey, subscriptionId: uid, salt: issuedAt }, 1)).not.toContain(bytes);
   });
 
   test('is found by the SHA-256 of its text', () => {

@@ -28,6 +28,7 @@ const snapshot = {
   blocks: [],
   subscriptions: ['orders', 'refunds'].map(stream => ({
     ...meta(`acme-${stream}`, 'globex'),
+    salt: 'a-salt',
     spec: {
       producer: 'acme',
       integration: 'globex',

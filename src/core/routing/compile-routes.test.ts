@@ -123,6 +123,7 @@ function snapshotOf(given: Given): TenantSnapshot {
       return {
         ...metaOf(name, short.namespace ?? 'partner', short),
         spec,
+        salt: 'a-salt',
         ...(admittedMs === null ? {} : { admittedMs }),
         ...(fromSecret === undefined ? {} : { headerFields: [fromSecret] }),
       };
@@ -345,6 +346,37 @@ describe('headers from Secrets', () => {
     const unread = snapshot.subscriptions.map(({ headerFields: _unread, ...rest }) => rest);
     const { verdicts } = compileRoutes({ ...snapshot, subscriptions: unread }, options);
     expect([...verdicts.values()][0]).toMatchObject({ live: 'WaitingForSecret', detail: 'secret_missing' });
+  });
+});
+
+describe('the salt of the signing secrets', () => {
+  const given = snapshotOf({
+    streams: { orders: {} },
+    integrations: { shop: { workspace: 'partner' } },
+    subscriptions: { 'shop-orders': { integration: 'shop', stream: 'orders' } },
+  });
+  const withSalt = (salt: string | undefined): TenantSnapshot => ({
+    ...given,
+    subscriptions: given.subscriptions.map(({ salt: _salt, ...rest }) => ({
+      ...rest,
+      ...(salt === undefined ? {} : { salt }),
+    })),
+  });
+
+  test('is sealed with the endpoint, and anew when it changes', () => {
+    const salts: string[] = [];
+    const made = createRoutesMade();
+    const sealEndpoint: CompileOptions['sealEndpoint'] = (_subscription, { salt }) => `${salts.push(salt)}`;
+    for (const salt of ['one', 'one', 'two']) {
+      compileRoutes(withSalt(salt), { ...options, made, sealEndpoint });
+    }
+    expect(salts).toEqual(['one', 'two']);
+  });
+
+  test('is waited for: events are routed, and nothing is sent', () => {
+    const { routes } = compileRoutes(withSalt(undefined), options);
+    const [route] = Object.values(routes.integrations).flatMap(({ subscriptions }) => Object.values(subscriptions));
+    expect(route).toMatchObject({ route: 'open', send: 'held', endpoint: '' });
   });
 });
 

@@ -127,7 +127,7 @@ export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions)
     const sinceMs = subscription.admittedMs ?? options.nowMs;
     const { rotatedAtMs } = signing(subscription, options.nowMs);
     const pause = pauseBy(blocks);
-    const circumstances = [names, gen, verdict.live, pause.onUnblock, sinceMs, rotatedAtMs, headers];
+    const circumstances = [names, gen, verdict.live, pause.onUnblock, sinceMs, subscription.salt, rotatedAtMs, headers];
     routes[names.id] = made.subscription(spec, circumstances, () => ({
       ...subscriptionRoute(names, subscription, { gen, sinceMs }, verdict, headers, options),
       ...pause,
@@ -234,8 +234,9 @@ function subscriptionRoute(
   headers: readonly ResolvedHeader[],
   options: CompileOptions,
 ): SubscriptionRoute {
-  const { endpoint, ordering, stream } = subscription.spec;
-  const sends = live === 'Live' && endpoint !== undefined;
+  const { salt, spec } = subscription;
+  const { endpoint, ordering, stream } = spec;
+  const sends = live === 'Live' && endpoint !== undefined && salt !== undefined;
   const enabledMs = enabledMsOf(endpoint);
   return {
     inc: generation,
@@ -249,13 +250,14 @@ function subscriptionRoute(
     ...(endpoint?.maxPerSecond === undefined ? {} : { maxPerSecond: endpoint.maxPerSecond }),
     ...(enabledMs === undefined ? {} : { enabledMs }),
     endpoint:
-      endpoint === undefined || HAS_NO_ENDPOINT.has(live)
+      endpoint === undefined || salt === undefined || HAS_NO_ENDPOINT.has(live)
         ? ''
         : options.sealEndpoint(id, {
             url: endpoint.url,
             timeoutMs: (endpoint.timeoutSeconds ?? ENDPOINT_DEFAULTS.timeoutSeconds) * 1_000,
             retryMs: (endpoint.retrySchedule ?? ENDPOINT_DEFAULTS.retrySchedule).map(parseDurationMs),
             headers: headerValues(headers),
+            salt,
             ...signing(subscription, options.nowMs),
           }),
   };

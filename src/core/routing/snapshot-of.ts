@@ -56,11 +56,12 @@ export function snapshotOfSubscription(
 ): SubscriptionSnapshot {
   const admittedMs = msOf(object.status?.admittedAt);
   const rotatedMs = msOf(object.status?.signing?.rotatedAt);
-  const signedVersion = object.status?.signing?.version;
+  const { version: signedVersion, salt } = object.status?.signing ?? {};
   const disabledMs = msOf(object.status?.endpoint?.disabledAt);
   return {
     ...snapshotOf(object),
     ...(admittedMs === undefined ? {} : { admittedMs }),
+    ...(salt === undefined ? {} : { salt }),
     ...(signedVersion === undefined ? {} : { signedVersion }),
     ...(rotatedMs === undefined ? {} : { rotatedMs }),
     ...(disabledMs === undefined ? {} : { disabledMs }),

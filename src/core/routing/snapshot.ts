@@ -32,6 +32,8 @@ export interface SubscriptionSnapshot extends SnapshotMeta {
   readonly spec: SubscriptionSpec;
   /** From the status, in ms. */
   readonly admittedMs?: number;
+  /** Salt of the signing secrets. Absent until it was written, and nothing is sent until then. */
+  readonly salt?: string;
   /** Newest version of the secret that has been used to sign, and since when. */
   readonly signedVersion?: number;
   readonly rotatedMs?: number;

@@ -9,7 +9,14 @@ const EVENT = { meta: { id: 'e1', groupKey: 'k', time: NOW, source: '/s' }, body
 const subscription: OpenSubscription = {
   cfgv: 'v',
   source: { tenant: 't', queue: 'q', gen: 'g' },
-  endpoint: { url: 'https://a.example/', timeoutMs: 7_000, retryMs: [1_000, 60_000], headers: {}, secretVersion: 1 },
+  endpoint: {
+    url: 'https://a.example/',
+    timeoutMs: 7_000,
+    retryMs: [1_000, 60_000],
+    headers: {},
+    salt: 'a-salt',
+    secretVersion: 1,
+  },
   buildHeaders: (meta, _body, timestampMs, replayId) => [
     'webhook-id',
     meta.id,

@@ -46,8 +46,9 @@ export function openSubscription(
 ): OpenSubscription {
   const { sub, cfgv, tenant, queue, gen } = sealed;
   const endpoint = openEndpoint(keys.sealKeys, sub, sealed.endpoint);
-  const { secretVersion, rotatedAtMs } = endpoint;
-  const signing = signingKeys({ rootKey: keys.rootKey, subscriptionId: sub }, secretVersion, rotatedAtMs, nowMs);
+  const { salt, secretVersion, rotatedAtMs } = endpoint;
+  const root = { rootKey: keys.rootKey, subscriptionId: sub, salt };
+  const signing = signingKeys(root, secretVersion, rotatedAtMs, nowMs);
   return {
     cfgv,
     source: { tenant, queue, gen },

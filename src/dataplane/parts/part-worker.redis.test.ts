@@ -30,7 +30,7 @@ onEachRedis(redis => {
       for (const key of ['k', 'l', 'm']) expect(sink.of(key)).toEqual(bodies.filter(body => body.startsWith(key)));
       expect(await world.counts('a')).toEqual([0, 60, 0, 60, 0, 0]);
       const { body, headers, id } = sink.arrivals[0] as (typeof sink.arrivals)[0];
-      const secret = signingSecret(rootKey, 'sub_a', 1);
+      const secret = signingSecret({ rootKey, subscriptionId: 'sub_a', salt: 'a-salt' }, 1);
       // It is signed, and no JSON.
       expect(() => new Webhook(secret).verify(body, headers as Record<string, string>)).toThrow(SyntaxError);
       expect(parseEventId(id, world.part)).toMatchObject({ part: 0 });

@@ -107,7 +107,7 @@ function isVerified({ headers, body }: Delivered, secret: string): boolean {
   return signatures.split(' ').includes(expected);
 }
 
-const secretOf = (version: number) => signingSecret(rootKey, pipeline.sub, version);
+const secretOf = (version: number) => signingSecret({ rootKey, subscriptionId: pipeline.sub, salt: 'a-salt' }, version);
 const bytes = (text: string, encoding: BufferEncoding = 'utf8') => Buffer.from(text, encoding);
 const everyByte = Buffer.from(Array.from({ length: 256 }, (_, i) => i));
 const multipart = bytes(

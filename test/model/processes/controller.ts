@@ -149,8 +149,9 @@ export async function createController(
       } else {
         const { status, conditions } = await reconcilers.subscription(object);
         await statuses.Subscription.write(object as never, status ?? {}, conditions);
-        // The routes seal when the secret was rotated.
-        went ||= object.status?.signing?.rotatedAt !== status?.signing?.rotatedAt;
+        // The routes seal the salt of the secret, and when it was rotated.
+        const { salt, rotatedAt } = object.status?.signing ?? {};
+        went ||= salt !== status?.signing?.salt || rotatedAt !== status?.signing?.rotatedAt;
       }
     }
     return went;

@@ -22,7 +22,7 @@ export function objectsOfTenant(name: string, partner: string) {
       {
         namespace: partner,
         metadata: { uid: `sub-${name}`, ...FINALIZED },
-        status: { admittedAt: '2026-01-01T00:00:00Z' },
+        status: { admittedAt: '2026-01-01T00:00:00Z', signing: { salt: 'a-salt' } },
       },
     ),
   };

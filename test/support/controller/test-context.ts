@@ -64,6 +64,7 @@ export function createTestContext(
   const inForce: string[] = [];
   const asked: string[] = [];
   const forceRemoved: string[] = [];
+  const statuses: object[] = [];
   const namespaces = createStore<object>();
   for (const { metadata } of objects.Workspace ?? []) {
     namespaces.set(metadata.name, { workspace: metadata.name, deleting: options.namespaceDeleting === true });
@@ -111,11 +112,15 @@ export function createTestContext(
     secretAccess: CLUSTER_SECRET_ACCESS,
     quotas: { ensure: async () => {}, forget: () => {} },
     client: {
+      apply: async (_resource: object, { name }: { readonly name: string }, body: { readonly status?: object }) => {
+        if (body.status !== undefined) statuses.push({ name, ...body.status });
+        return { metadata: { resourceVersion: '2' }, status: body.status };
+      },
       get: async (_resource: object, { name }: { readonly name: string }) => {
         asked.push(name);
         return { metadata: options.namespaceDeleting === true ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {} };
       },
     },
   };
-  return { context: context as unknown as Context & OfKinds, inForce, asked, forceRemoved };
+  return { context: context as unknown as Context & OfKinds, inForce, asked, forceRemoved, statuses };
 }

@@ -32,10 +32,10 @@ const TOLD: readonly (readonly [key: RegExp, tell: (hash: Hash, sub: string, key
     [/^\{a:[^}]*\}:meta$/, hash => pick(hash, ['plan', 'included'])],
   ];
 
-/** What was sealed, without when the secret became the newest. */
+/** What was sealed, without the salt of the secret, and when the secret became the newest. */
 function tellEndpoint({ endpoint = '' }: Hash, sub: string, keys: SealKeys): string[] {
   if (endpoint === '') return [];
-  const { rotatedAtMs: _, ...config } = openEndpoint(keys, sub, endpoint);
+  const { salt: _salt, rotatedAtMs: _rotatedAtMs, ...config } = openEndpoint(keys, sub, endpoint);
   return Object.entries(config).map(([field, value]) => `endpoint.${field}=${JSON.stringify(value)}`);
 }
 

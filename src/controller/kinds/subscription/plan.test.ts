@@ -112,10 +112,11 @@ describe('subscription', () => {
     ).toBeUndefined();
   });
 
-  test('a higher secret version is a rotation, now; the same one is none', () => {
-    const signing = { version: 1, rotatedAt: '2025-01-01T00:00:00Z' };
+  test('a higher secret version is a rotation, now; the same one is none; the salt stays', () => {
+    const signing = { salt: 'a-salt', version: 1, rotatedAt: '2025-01-01T00:00:00Z' };
     expect(planSubscription({ ...facts, signing }).status?.signing).toEqual(signing);
     expect(planSubscription({ ...facts, signing, secretVersion: 2 }).status?.signing).toEqual({
+      salt: 'a-salt',
       version: 2,
       rotatedAt: facts.now,
     });

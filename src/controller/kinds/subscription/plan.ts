@@ -114,7 +114,7 @@ function readiness(facts: SubscriptionFacts): DesiredCondition[] {
 function rotation(facts: SubscriptionFacts): SubscriptionStatus['signing'] {
   const { signing, secretVersion } = facts;
   if (secretVersion === undefined || signing?.version === secretVersion) return signing;
-  return { version: secretVersion, rotatedAt: facts.now };
+  return { ...signing, version: secretVersion, rotatedAt: facts.now };
 }
 
 const BACKLOG_MESSAGE = {

@@ -14,6 +14,7 @@ import type { Finalization, Outcome } from '../../engine/outcome.ts';
 import type { EndpointHealths } from './endpoint-healths.ts';
 import { inboxOf } from './inbox.ts';
 import { planSubscription, type SubscriptionFacts } from './plan.ts';
+import { ensureSalt } from './salt.ts';
 import { mirrorSigningSecret } from './signing-secret.ts';
 
 /**
@@ -85,13 +86,16 @@ function secretVersionOf({ endpoint }: SubscriptionSpec): number | undefined {
 export function reconcileSubscription(
   context: Context & { readonly endpointHealths: Pick<EndpointHealths, 'current'> },
 ) {
-  return async (subscription: Cached<'Subscription'>): Promise<Outcome<SubscriptionStatus>> => {
+  return async (given: Cached<'Subscription'>): Promise<Outcome<SubscriptionStatus>> => {
+    if (isPaused(context.caches, given.spec.producer)) return pausedSubscription(context, given);
+    const { subscription, salt } = await ensureSalt(context, given);
     const { metadata, spec } = subscription;
-    if (isPaused(context.caches, spec.producer)) return pausedSubscription(context, subscription);
     const { verdicts } = await context.tenants.inForce(spec.producer, subscription);
     const secretVersion = secretVersionOf(spec);
     const mirrorFault =
-      secretVersion === undefined ? undefined : await mirrorSigningSecret(context, subscription, secretVersion);
+      secretVersion === undefined || salt === undefined
+        ? undefined
+        : await mirrorSigningSecret(context, subscription, { salt, version: secretVersion });
     const health = await context.endpointHealths.current(inboxOf(subscription)).catch(error => {
       throw context.explain(error);
     });

@@ -27,7 +27,7 @@ async function mirror(name: string) {
   const { context } = createTestContext({});
   const spec = { producer: 'acme', integration: 'globex', stream: 'orders', endpoint: { url: 'https://example.com' } };
   const subscription = objectOf<'Subscription'>(name, spec as never, { namespace });
-  return mirrorSigningSecret({ ...context, client }, subscription, 1);
+  return mirrorSigningSecret({ ...context, client }, subscription, { salt: 'a-salt', version: 1 });
 }
 
 describe('mirroring a signing secret', () => {

@@ -14,7 +14,7 @@ const subscription = objectOf<'Subscription'>(
     deletionPolicy: 'Retain',
     endpoint: { url: 'https://example.com/hook' },
   },
-  { namespace: 'globex' },
+  { namespace: 'globex', status: { signing: { salt: 'a-salt' } } },
 );
 
 /** Reconciles where the API server answers the Secret with `status`, and holds `existing`. */

@@ -4,7 +4,7 @@ import {
   SIGNING_SECRET_TYPE,
   signingSecretName,
 } from '../../../api/well-known.ts';
-import { signingSecret } from '../../../core/delivery/signing-secret.ts';
+import { type SigningRoot, signingSecret } from '../../../core/delivery/signing-secret.ts';
 import { publicId } from '../../../core/ids/ids.ts';
 import { isKubeError, isStale, type KubeError } from '../../../kube/kube-error.ts';
 import type { AnyObject } from '../../../kube/object.ts';
@@ -48,11 +48,12 @@ async function faultOf(
 export async function mirrorSigningSecret(
   context: Context,
   subscription: Cached<'Subscription'>,
-  version: number,
+  { salt, version }: Pick<SigningRoot, 'salt'> & { readonly version: number },
 ): Promise<MirrorFault | undefined> {
   const { name, uid } = subscription.metadata;
   const namespace = subscription.metadata.namespace as string;
-  const secret = signingSecret(context.rootKey, publicId('Subscription', namespace, name), version);
+  const subscriptionId = publicId('Subscription', namespace, name);
+  const secret = signingSecret({ rootKey: context.rootKey, subscriptionId, salt }, version);
   const data = Buffer.from(secret).toString('base64');
   const target = { namespace, name: signingSecretName(name) };
   if (context.caches.signingSecrets.store.get(`${namespace}/${target.name}`)?.data === data) return undefined;

@@ -75,7 +75,7 @@ export async function createPartWorld(redis: RedisClient, url: string) {
     row: row(fields),
   });
   const endpointOf = (name: string, { url: to, retryMs = [100, 100, 100], timeoutMs = 5_000 }: EndpointShort) => {
-    const config = { url: to, timeoutMs, retryMs, headers: {}, secretVersion: 1 };
+    const config = { url: to, timeoutMs, retryMs, headers: {}, salt: 'a-salt', secretVersion: 1 };
     const sealed = sealSlotEndpoint(sealKeys, { subscription: `sub_${name}`, inc: INC }, config);
     return { kind: 'endpoint', slot: slot(name), sealed } as const;
   };

@@ -33,7 +33,7 @@ export function createPipeline(redis: RedisClient) {
     sub,
     /** Brings stream, ingress key and subscription into force. The subscription is active for the group key `k`. */
     subscribe(endpoint: Endpoint, stream: Partial<QueueRoute> = {}): Promise<void> {
-      const config = { timeoutMs: 5_000, retryMs: [200], headers: {}, secretVersion: 1, ...endpoint };
+      const config = { timeoutMs: 5_000, retryMs: [200], headers: {}, salt: 'a-salt', secretVersion: 1, ...endpoint };
       const sealed = sealEndpoint(sealKeys, sub, config);
       const routes = t.routes({ x: { sub: { endpoint: sealed } } }, { maxBytes: 1e9, ...stream });
       return apply({ ...routes, keys: { [hashIngressKey(INGRESS_KEY)]: '' } });

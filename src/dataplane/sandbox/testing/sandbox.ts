@@ -23,7 +23,7 @@ const OWN_HEADERS = { 'x-own': 'a secret of the partner' };
 /** Returns the encrypted endpoint of `sub_<name>` for tests. */
 export function sealed(name: string, retryMs: readonly number[]): string {
   const url = 'http://127.0.0.1/hook';
-  const endpoint = { url, timeoutMs: 15_000, retryMs, headers: OWN_HEADERS, secretVersion: 1 };
+  const endpoint = { url, timeoutMs: 15_000, retryMs, headers: OWN_HEADERS, salt: 'a-salt', secretVersion: 1 };
   return sealEndpoint(sealKeys, `sub_${name}`, endpoint);
 }
 

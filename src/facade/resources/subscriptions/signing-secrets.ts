@@ -51,27 +51,37 @@ function endpointOf({ spec }: Cached<'Subscription'>): Endpoint {
 const versionOf = ({ secretVersion }: Endpoint): number => secretVersion ?? ENDPOINT_DEFAULTS.secretVersion;
 
 /**
- * Returns the secrets currently used for signatures. Versions that were never used are treated as if they were rotated
- * now.
+ * Returns the versions currently used for signatures, and since when. Versions that were never used are treated as if
+ * they were rotated now.
  */
-function secretsOf({ rootKey, wallMs }: Facade, subscription: Cached<'Subscription'>): z.output<typeof SigningSecrets> {
-  const { metadata, status } = subscription;
-  const id = publicId('Subscription', metadata.namespace ?? '', metadata.name);
-  const secretVersion = versionOf(endpointOf(subscription));
-  const { version: signed, rotatedAt } = status?.signing ?? {};
-  const rotated = signed !== undefined && secretVersion > signed;
+function versionsOf({ wallMs }: Facade, subscription: Cached<'Subscription'>) {
+  const current = versionOf(endpointOf(subscription));
+  const { version: signed, rotatedAt } = subscription.status?.signing ?? {};
+  const rotated = signed !== undefined && current > signed;
   const rotatedMs = rotated ? wallMs() : rotatedAt === undefined ? undefined : Date.parse(rotatedAt);
-  const [, previous] = signingVersions(secretVersion, rotatedMs, wallMs());
+  const [, previous] = signingVersions(current, rotatedMs, wallMs());
+  return { current, previous, rotatedMs };
+}
+
+/**
+ * Returns the secrets currently used for signatures.
+ *
+ * @throws Refusal 503 `not_in_force` while the controller has not written the salt
+ */
+function secretsOf(facade: Facade, subscription: Cached<'Subscription'>): z.output<typeof SigningSecrets> {
+  const { metadata, status } = subscription;
+  const { current, previous, rotatedMs } = versionsOf(facade, subscription);
+  const salt = status?.signing?.salt;
+  if (salt === undefined) throw new Refusal('not_in_force', 'The signing secret does not exist yet. Try again.');
+  const subscriptionId = publicId('Subscription', metadata.namespace ?? '', metadata.name);
+  const root = { rootKey: facade.rootKey, subscriptionId, salt };
   return {
-    secretVersion,
-    secret: signingSecret(rootKey, id, secretVersion),
+    secretVersion: current,
+    secret: signingSecret(root, current),
     previous:
       previous === undefined || rotatedMs === undefined
         ? null
-        : {
-            secret: signingSecret(rootKey, id, previous),
-            until: new Date(rotatedMs + ROTATION_OVERLAP_MS).toISOString(),
-          },
+        : { secret: signingSecret(root, previous), until: new Date(rotatedMs + ROTATION_OVERLAP_MS).toISOString() },
   };
 }
 
@@ -117,7 +127,7 @@ const getSecret = defineRoute({
   answers: {
     200: { description: 'The current secret, plus the previous one if still in use.', schema: SigningSecrets },
   },
-  problems: ['unknown_resource', 'no_endpoint'],
+  problems: ['unknown_resource', 'no_endpoint', 'not_in_force'],
   async handle(facade, { integration, params }) {
     const subscription = await readSubscription(facade, integration, params.subscription);
     return { status: 200, body: secretsOf(facade, subscription) };
@@ -142,7 +152,8 @@ const rotateSecret = defineRoute({
     const wanted = body?.secretVersion;
     const rotated = await editEndpoint(facade, integration, params.subscription, (endpoint, before) => {
       const present = versionOf(endpoint);
-      if (wanted === present || (wanted === undefined && secretsOf(facade, before).previous !== null)) return undefined;
+      if (wanted === present || (wanted === undefined && versionsOf(facade, before).previous !== undefined))
+        return undefined;
       if (wanted !== undefined && wanted !== present + 1) {
         throw new Refusal('changed_meanwhile', `The current version is ${present}. Send ${present + 1}.`);
       }

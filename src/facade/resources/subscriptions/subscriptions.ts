@@ -194,7 +194,7 @@ const unsubscribe = defineRoute({
   tag: 'Receiving',
   summary: 'Delete a subscription',
   description:
-    "Deletes a subscription, which stops deliveries and removes the inbox. Deleting a subscription that doesn't exist has the same result. Note that signing secrets start over at version 1 when you subscribe again, so if this version has ever been exposed, it should be rotated before any events flow. A subscription that is also managed by another tool, such as Git or kubectl, has to be deleted there.",
+    "Deletes a subscription, which stops deliveries and removes the inbox. Deleting a subscription that doesn't exist has the same result. If you subscribe again, you'll get a new signing secret, and the old one is never used again. A subscription that is also managed by another tool, such as Git or kubectl, has to be deleted there.",
   closes: true,
   answers: { 204: { description: 'The subscription has been deleted or did not exist.' } },
   problems: ['managed_elsewhere'],
