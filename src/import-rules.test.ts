@@ -119,14 +119,16 @@ const RULES: Readonly<Record<string, Rule>> = {
     rooms: 'api core/problems telemetry http',
     packages: 'fastify @fastify/express express-oauth2-jwt-bearer',
   },
+  'facade/audit': { rooms: 'api core/ids time telemetry facade/auth' },
   'facade/objects': {
     rooms: `
+      facade/audit
       api api/kinds core/ids core/delivery core/problems core/events core/routing time telemetry http kube plane accounts
       record facade/auth
     `,
   },
   'facade/contract': {
-    rooms: 'api core/ids core/problems time telemetry http facade/auth facade/objects',
+    rooms: 'api core/ids core/problems time telemetry http facade/audit facade/auth facade/objects',
     packages: 'zod fastify',
   },
   'facade/resources': {
@@ -179,7 +181,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   roles: {
     rooms: `
       core/ids core/delivery time telemetry tls http mail kube redis/connection redis plane hints accounts series
-      record part part/* config controller facade/objects facade dataplane/* dataplane
+      record part part/* config controller facade/audit facade/objects facade dataplane/* dataplane
     `,
   },
 };

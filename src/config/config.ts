@@ -3,10 +3,12 @@ import { nearestName } from '../core/problems/nearest-name.ts';
 import { type Mailbox, parseMailbox } from '../mail/address.ts';
 import { defaultSender, parseSmtpUrl, type SmtpServer } from '../mail/smtp-url.ts';
 import type { RedisSettings } from '../redis/connection/redis-settings.ts';
+import type { AuditTarget } from '../telemetry/audit-destination.ts';
 import type { LOG_LEVELS } from '../telemetry/log.ts';
 import type { TracingConfig } from '../telemetry/tracing-config.ts';
 import type { ServedCertificate } from '../tls/served-certificate.ts';
 import { ENVIRONMENT, type EnvironmentValues, parseEnvironment } from './environment.ts';
+import { readAuditTarget } from './facade-environment.ts';
 import { readLimits } from './limits-environment.ts';
 import { type OidcConfig, readOidc } from './oidc-environment.ts';
 import { readRedis } from './redis-environment.ts';
@@ -49,6 +51,8 @@ export interface Config {
     readonly perKey: number;
     readonly perWorkspace: number;
   };
+  /** Where the facade writes audit lines. */
+  readonly audit: AuditTarget;
   /** Whether invitations can only be answered by callers with the invited email address. */
   readonly requireInvitedEmail: boolean;
   /** Undefined if there is no mail server. */
@@ -132,6 +136,7 @@ export function readConfig(argv: readonly string[], env: Env): Config {
       perKey: data.SLUICE_INGRESS_KEY_LIMIT,
       perWorkspace: data.SLUICE_INGRESS_WORKSPACE_LIMIT,
     },
+    audit: readAuditTarget(data.SLUICE_AUDIT_FILE),
     requireInvitedEmail: data.SLUICE_INVITATION_REQUIRE_EMAIL === 'true',
     mail: readMail(data),
     logLevel: data.SLUICE_LOG_LEVEL,

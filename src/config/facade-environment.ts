@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { AuditTarget } from '../telemetry/audit-destination.ts';
 
 /** Variables of the facade that are neither about its port nor about access tokens. */
 export const FACADE_ENVIRONMENT = {
@@ -8,4 +9,20 @@ export const FACADE_ENVIRONMENT = {
     .describe(
       'Set to true to let only the owner of the invited email address accept or decline an invitation. Their access token must contain the claims email, with this address (not case-sensitive), and email_verified, which must be true. By default, anyone who has the token of the invitation can answer it.',
     ),
+  SLUICE_AUDIT_FILE: z
+    .string()
+    .regex(
+      /^(fd:\d{1,4}|(?!fd:).+)$/s,
+      'must be the path of a file, or fd: and the number of an open file descriptor, such as fd:3',
+    )
+    .optional()
+    .describe(
+      'File to which the facade appends its audit lines, or fd: and the number of a file descriptor, such as fd:3. The file is created if needed, and opened again after it was renamed. Defaults to standard output, where audit lines have the field audit. They do not depend on SLUICE_LOG_LEVEL.',
+    ),
 } as const;
+
+/** Returns where to write audit lines. */
+export function readAuditTarget(text: string | undefined): AuditTarget {
+  if (text === undefined) return { fd: 1 };
+  return text.startsWith('fd:') ? { fd: Number(text.slice('fd:'.length)) } : { file: text };
+}

@@ -1,3 +1,5 @@
+import type { ProblemCode } from '../core/problems/problems.ts';
+import { PROBLEMS } from '../core/problems/problems.ts';
 import { Counter, Gauge, Histogram, type Registry } from '../telemetry/metrics.ts';
 import { TOKEN_REFUSALS, type TokenRefusal } from './auth/token-refusal.ts';
 import { CALL_LIMITS, type CallLimit } from './contract/rate-limit.ts';
@@ -19,6 +21,9 @@ export interface FacadeMetrics {
   readonly refused: (reason: TokenRefusal) => void;
   /** Counts a call refused because a limit has been reached. */
   readonly limited: (limit: CallLimit) => void;
+  /** Counts a call answered with 403. */
+  readonly forbidden: (code: ProblemCode) => void;
+  readonly audited: (result: 'written' | 'lost', lines: number) => void;
   readonly did: (operation: InboxOperation, events: number) => void;
 }
 
@@ -54,6 +59,20 @@ export function createFacadeMetrics(registry: Registry): FacadeMetrics {
     labelNames: ['operation'] as const,
     registers,
   });
+  const forbidden = new Counter({
+    name: 'sluice_facade_forbidden_total',
+    help: 'Number of requests answered with 403, by problem code.',
+    labelNames: ['code'] as const,
+    registers,
+  });
+  const auditLines = new Counter({
+    name: 'sluice_facade_audit_lines_total',
+    help: 'Number of audit lines, by result: written to their destination, or lost because it did not accept them.',
+    labelNames: ['result'] as const,
+    registers,
+  });
+  for (const result of ['written', 'lost']) auditLines.inc({ result }, 0);
+  for (const [code, { status }] of Object.entries(PROBLEMS)) if (status === 403) forbidden.inc({ code }, 0);
   for (const reason of TOKEN_REFUSALS) refused.inc({ reason }, 0);
   for (const limit of CALL_LIMITS) limited.inc({ limit }, 0);
   for (const operation of INBOX_OPERATIONS) operations.inc({ operation }, 0);
@@ -63,6 +82,8 @@ export function createFacadeMetrics(registry: Registry): FacadeMetrics {
     answered: (route, status, seconds) => requestSeconds.observe({ route, status }, seconds),
     refused: reason => refused.inc({ reason }),
     limited: limit => limited.inc({ limit }),
+    forbidden: code => forbidden.inc({ code }),
+    audited: (result, lines) => auditLines.inc({ result }, lines),
     did: (operation, events) => operations.inc({ operation }, events),
   };
 }

@@ -2,6 +2,7 @@ import { get, type IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { renderRequest, type TokenMaterial } from '../../test/support/facade/bad-token.ts';
 import { BAD_TOKENS } from '../../test/support/facade/bad-tokens.ts';
+import { collectAudit } from '../../test/support/facade/collect-audit.ts';
 import { AUDIENCE, startIssuer } from '../../test/support/facade/issuer.ts';
 import { PATH_SPELLINGS } from '../../test/support/facade/path-spellings.ts';
 import { exchange } from '../../test/support/facade/raw-exchange.ts';
@@ -37,6 +38,7 @@ beforeAll(async () => {
     facade,
     authentication: { ...rules, log },
     metrics: createFacadeMetrics(registry),
+    audit: collectAudit().trail,
     version: '0.0.0',
     // Sheds no calls: the event loop of a busy machine is late.
     limits: { eventLoopDelayMs: 0 },

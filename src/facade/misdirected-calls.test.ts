@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { collectAudit } from '../../test/support/facade/collect-audit.ts';
 import { AUDIENCE, startIssuer, type TestIssuer } from '../../test/support/facade/issuer.ts';
 import { exchange, type RawAnswer } from '../../test/support/facade/raw-exchange.ts';
 import { createLogger } from '../telemetry/log.ts';
@@ -26,6 +27,7 @@ beforeAll(async () => {
     facade,
     authentication: { issuers: [issuer.url], audience: AUDIENCE, algorithms: ['RS256'], clockToleranceSeconds: 0, log },
     metrics: createFacadeMetrics(createRegistry()),
+    audit: collectAudit().trail,
     version: '0.0.0',
     limits: { eventLoopDelayMs: 0 },
   });

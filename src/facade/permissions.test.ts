@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { collectAudit } from '../../test/support/facade/collect-audit.ts';
 import { AUDIENCE, startIssuer, type TestIssuer } from '../../test/support/facade/issuer.ts';
 import { exchange } from '../../test/support/facade/raw-exchange.ts';
 import { Refusal } from '../http/refusal.ts';
@@ -71,6 +72,7 @@ beforeAll(async () => {
         log,
       },
       metrics: createFacadeMetrics(createRegistry()),
+      audit: collectAudit().trail,
       version: '0.0.0',
       limits: { eventLoopDelayMs: 0, pointsPerMinute: 1_000_000, accountPointsPerMinute: 1_000_000 },
     });

@@ -2,7 +2,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PROBLEMS } from '../core/problems/problems.ts';
 import { faultOfCodings } from '../http/codings.ts';
 import { Refusal } from '../http/refusal.ts';
-import { traceIdOf, writeAuditLine } from './audit-line.ts';
+import { accessGiven } from './audit/access.ts';
+import type { CallFacts } from './audit/audit-line.ts';
+import type { AuditTrail } from './audit/audit-trail.ts';
+import { type Change, collectChanges } from './audit/changes.ts';
 import { refuseScope } from './auth/challenge.ts';
 import { callerKey, type Identity, identityOf } from './auth/identity.ts';
 import { longPoll } from './contract/long-poll.ts';
@@ -15,6 +18,13 @@ import { createWaitingCalls, type WaitingCalls } from './contract/waiting-calls.
 import type { Facade } from './objects/facade.ts';
 import type { OwnedAccount, OwnedIntegration, OwnedTenant } from './objects/ownership.ts';
 import { assertNotPaused } from './objects/paused.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Operation of the route. Undefined for paths without a route. */
+    readonly operation?: string;
+  }
+}
 
 const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
 /** Fastify request for a route. */
@@ -107,6 +117,13 @@ async function reach(
 
 type Inside = Awaited<ReturnType<typeof reach>>;
 
+/** What became known of a call before it was answered or refused. */
+interface Seen {
+  inside?: Inside;
+  body?: unknown;
+  readonly changes: Change[];
+}
+
 /** What a single call is checked against. */
 interface CallChecks {
   readonly requireScopes: boolean;
@@ -136,6 +153,7 @@ async function perform(
   request: Incoming,
   signal: AbortSignal,
   { requireScopes, waiting, charge }: CallChecks,
+  seen: Seen,
 ): Promise<Answer> {
   const identity = identityOf(request);
   if (requireScopes && !identity.scopes.has(route.scope)) throw refuseScope(route.scope);
@@ -152,14 +170,19 @@ async function perform(
   } as AnyCall;
   const byPath = 'tenant' in request.params || route.access !== 'producer';
   const reached = byPath ? await reach(facade, route, named) : undefined;
-  if (reached !== undefined) chargeFor(reached, charge);
+  if (reached !== undefined) {
+    seen.inside = reached;
+    chargeFor(reached, charge);
+  }
   const query =
     route.query === undefined ? validateNoQuery(request.query) : validate('query', route.query, request.query);
   const body = bodyOf(route, request);
+  seen.body = body;
   const call = { ...named, query, body };
   const inside = reached ?? (await reach(facade, route, call));
+  seen.inside = inside;
   if (reached === undefined) chargeFor(inside, charge);
-  return route.handle(facade, { ...call, ...inside } as typeof call);
+  return collectChanges(seen.changes, () => route.handle(facade, { ...call, ...inside } as typeof call));
 }
 
 function validateNoQuery(query: Readonly<Record<string, unknown>>): undefined {
@@ -171,7 +194,7 @@ function validateNoQuery(query: Readonly<Record<string, unknown>>): undefined {
 }
 
 /** Returns the valid ids in a path. Any other values could contain anything, so they aren't logged. */
-function wellFormed(params: Readonly<Record<string, string>>): Record<string, string> {
+export function wellFormed(params: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(params).filter(([name, value]) => isPathParameter(name, value)));
 }
 
@@ -179,6 +202,41 @@ function wellFormed(params: Readonly<Record<string, string>>): Record<string, st
 async function refuseCodedBody({ headers }: FastifyRequest): Promise<void> {
   const fault = faultOfCodings(headers);
   if (fault !== undefined) throw new Refusal('unsupported_media_type', fault);
+}
+
+/** Returns how the caller got access, or undefined if the call does not need any. */
+function accessOf({ caches }: Facade, { access }: Route, identity: Identity, inside: Inside): CallFacts['access'] {
+  if (access === 'account') return accessGiven(identity, undefined, inside.account?.object);
+  const { workspace } = inside.tenant ?? inside.integration?.recipient ?? {};
+  if (workspace === undefined) return undefined;
+  return accessGiven(identity, workspace, caches.get('Account', { name: workspace.spec.account }));
+}
+
+/** Whether to write an audit line. Other reads are too many, and change nothing. */
+const isAudited = ({ method, showsSecret = false }: Route) => method !== 'GET' || showsSecret;
+
+/**
+ * Creates the function that writes the audit line of a call. Calls that are answered with 403 are written by the error
+ * handler, together with all other calls without access.
+ */
+function createAudit(facade: Facade, audit: AuditTrail, route: Route, request: FastifyRequest, seen: Seen) {
+  const startedMs = performance.now();
+  return (outcome: Pick<CallFacts, 'status' | 'code' | 'about'>): void => {
+    if (!isAudited(route) || outcome.status === 403) return;
+    const identity = identityOf(request);
+    audit.call({
+      operation: route.operation,
+      identity,
+      access: seen.inside && accessOf(facade, route, identity, seen.inside),
+      params: wellFormed(request.params as Record<string, string>),
+      ...(route.dataPlane === true ? { body: seen.body } : {}),
+      changes: seen.changes,
+      requestId: request.id,
+      traceparent: request.headers.traceparent as string | undefined,
+      durationMs: performance.now() - startedMs,
+      ...outcome,
+    });
+  };
 }
 
 /**
@@ -190,7 +248,11 @@ export function registerRoutes(
   scope: FastifyInstance,
   routes: readonly Route[],
   facade: Facade,
-  { rateLimit, requireScopes }: { readonly rateLimit: RateLimit; readonly requireScopes: boolean },
+  {
+    rateLimit,
+    audit,
+    requireScopes,
+  }: { readonly rateLimit: RateLimit; readonly audit: AuditTrail; readonly requireScopes: boolean },
 ): void {
   const waiting = createWaitingCalls();
   for (const route of routes) {
@@ -198,31 +260,22 @@ export function registerRoutes(
       method: route.method,
       url: fastifyPath(route.path),
       bodyLimit: bodyLimitOf(route),
-      config: { cost: route.cost ?? 1 },
+      config: { cost: route.cost ?? 1, operation: route.operation },
       // Fastify adds a HEAD route to each GET route. Neither of them reads a body.
       ...(route.method === 'GET' ? {} : { preParsing: refuseCodedBody }),
       handler: async (request, reply) => {
-        const startedMs = performance.now();
         const gone = new AbortController();
         reply.raw.once('close', () => gone.abort());
-        const write = (outcome: { status: number; code?: string; about?: Answer['about'] }) => {
-          if (route.method === 'GET') return;
-          writeAuditLine(facade.log, {
-            operation: route.operation,
-            identity: identityOf(request),
-            params: wellFormed(request.params as Record<string, string>),
-            traceId: traceIdOf(request.headers.traceparent as string | undefined, request.id),
-            durationMs: performance.now() - startedMs,
-            ...outcome,
-          });
+        const seen: Seen = { changes: [] };
+        const write = createAudit(facade, audit, route, request, seen);
+        const checks = {
+          requireScopes,
+          waiting,
+          charge: (account: string) => rateLimit.chargeAccount(request, reply, account),
         };
         try {
-          const answer = await perform(facade, route, request as Incoming, gone.signal, {
-            requireScopes,
-            waiting,
-            charge: account => rateLimit.chargeAccount(request, reply, account),
-          });
-          write({ status: answer.status, ...(answer.about === undefined ? {} : { about: answer.about }) });
+          const answer = await perform(facade, route, request as Incoming, gone.signal, checks, seen);
+          write({ status: answer.status, about: answer.about });
           return send(reply, answer);
         } catch (error) {
           const code = error instanceof Refusal ? error.code : 'internal';

@@ -1,14 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import helmet from '@fastify/helmet';
 import underPressure from '@fastify/under-pressure';
-import type { FastifyInstance } from 'fastify';
-import type { ClientAddress } from '../http/client-address.ts';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { PROBLEMS } from '../core/problems/problems.ts';
+import { type ClientAddress, networkOf } from '../http/client-address.ts';
 import { sendProblem } from '../http/problem-answers.ts';
 import { Refusal, type RefusalFacts } from '../http/refusal.ts';
 import { createHttpServer, type HttpLimits, type HttpServer } from '../http/server.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import type { Certificate } from '../tls/served-certificate.ts';
-import { type AuthenticationOptions, registerAuthentication } from './auth/authentication.ts';
+import type { AuditTrail } from './audit/audit-trail.ts';
+import { type AuthenticationOptions, reasonOf, registerAuthentication } from './auth/authentication.ts';
+import { findIdentity } from './auth/identity.ts';
 import { createErrorHandler } from './contract/error-handler.ts';
 import { parseJsonBody } from './contract/json-body.ts';
 import { registerAddressLimit, registerRateLimit } from './contract/rate-limit.ts';
@@ -16,7 +19,7 @@ import { BODY_BYTES } from './contract/route.ts';
 import type { FacadeMetrics } from './facade-metrics.ts';
 import type { Facade } from './objects/facade.ts';
 import { registerReference } from './reference.ts';
-import { registerRoutes } from './registration.ts';
+import { registerRoutes, wellFormed } from './registration.ts';
 import { ROUTES } from './routes.ts';
 
 /** Limits for the facade's HTTP server. */
@@ -64,6 +67,7 @@ export function createFacadeServer(options: {
   facade: Facade;
   authentication: AuthenticationOptions;
   metrics: FacadeMetrics;
+  audit: AuditTrail;
   tracing?: Tracing | undefined;
   /** Serves HTTPS instead of HTTP. */
   certificate?: Certificate | undefined;
@@ -73,7 +77,7 @@ export function createFacadeServer(options: {
   version: string;
   limits?: Partial<FacadeLimits>;
 }): FacadeServer {
-  const { facade, metrics, tracing, addressOf } = options;
+  const { facade, metrics, audit, tracing, addressOf } = options;
   const limits = { ...FACADE_LIMITS, ...options.limits };
   const rates = {
     limits: {
@@ -98,7 +102,7 @@ export function createFacadeServer(options: {
     pathPattern: PLAIN_PATH,
     factsOfNoRoute,
     sendProblem,
-    onError: createErrorHandler(facade.log),
+    onError: noteRefusals(options, createErrorHandler(facade.log)),
   });
   const { app } = server;
   observe(server, metrics);
@@ -127,7 +131,7 @@ export function createFacadeServer(options: {
     const rateLimit = registerRateLimit(scope, rates);
     scope.setNotFoundHandler(server.answerUnrouted);
     const { requireScopes = false } = options.authentication;
-    registerRoutes(scope, ROUTES, facade, { rateLimit, requireScopes });
+    registerRoutes(scope, ROUTES, facade, { rateLimit, audit, requireScopes });
   }
 
   return {
@@ -136,6 +140,36 @@ export function createFacadeServer(options: {
       await registerShared();
       return server.listen(port, host);
     },
+  };
+}
+
+type OnError = ReturnType<typeof createErrorHandler>;
+
+/** Counts calls without access (401 and 403), and writes them to the audit stream, before passing errors on. */
+function noteRefusals(
+  { audit, metrics, addressOf }: { audit: AuditTrail; metrics: FacadeMetrics; addressOf?: ClientAddress | undefined },
+  onError: OnError,
+): OnError {
+  function note(refusal: Refusal, request: FastifyRequest): void {
+    const { status } = PROBLEMS[refusal.code];
+    if (status !== 401 && status !== 403) return;
+    if (status === 403) metrics.forbidden(refusal.code);
+    // There is no config for paths without a route.
+    const operation = request.routeOptions.config?.operation;
+    audit.refused({
+      status,
+      reason: reasonOf(refusal) ?? refusal.code,
+      network: addressOf && networkOf(addressOf(request.raw)),
+      identity: findIdentity(request),
+      operation,
+      params: operation === undefined ? {} : wellFormed(request.params as Record<string, string>),
+      requestId: request.id,
+      traceparent: request.headers.traceparent as string | undefined,
+    });
+  }
+  return (error, request, reply) => {
+    if (error instanceof Refusal) note(error, request);
+    return onError(error, request, reply);
   };
 }
 

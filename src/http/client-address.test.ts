@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { describe, expect, test } from 'vitest';
-import { createClientAddress } from './client-address.ts';
+import { createClientAddress, networkOf } from './client-address.ts';
 
 const from = (remoteAddress: string | undefined, forwarded?: string) =>
   ({
@@ -79,4 +79,19 @@ describe('the header of a trusted proxy', () => {
 test('without proxies, the connection counts', () => {
   const none = createClientAddress([]);
   expect(none(from('10.0.0.1', '203.0.113.9'))).toBe(direct('10.0.0.1'));
+});
+
+test.each([
+  ['198.51.100.77', '198.51.100.0/24'],
+  ['255.255.255.255', '255.255.255.0/24'],
+  ['0.0.0.1', '0.0.0.0/24'],
+  ['2001:db8:12:0:1::7', '2001:db8:12:0::/64'],
+  ['::1', '0:0:0:0::/64'],
+  ['::ffff:198.51.100.77', '198.51.100.0/24'],
+])('the network of %s is %s', (address, network) => {
+  expect(networkOf(direct(address))).toBe(network);
+});
+
+test('a closed connection has no network', () => {
+  expect(networkOf(addressOf(from(undefined)))).toBeUndefined();
 });

@@ -68,6 +68,20 @@ export function createClientAddress(trusted: readonly string[]): ClientAddress {
   };
 }
 
+/**
+ * Returns the network of a client in CIDR notation: the /24 of an IPv4 address, or the /64 of an IPv6 address. Undefined
+ * for a connection without an address.
+ */
+export function networkOf(key: string): string | undefined {
+  if (key === '') return undefined;
+  if (!key.endsWith('/64')) {
+    const value = Number.parseInt(key, 16);
+    return `${value >>> 24}.${(value >>> 16) & 255}.${(value >>> 8) & 255}.0/24`;
+  }
+  const words = key.slice(0, -3).padStart(16, '0').match(/.{4}/g) ?? [];
+  return `${words.map(word => word.replace(/^0{1,3}/, '')).join(':')}::/64`;
+}
+
 /** Returns the address in an item of X-Forwarded-For, to which some proxies add a port. Mapped IPv4 counts as IPv4. */
 function addressIn(text: string): { readonly family: 4 | 6; readonly value: bigint } | undefined {
   const bare = text.replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1').replace(/^\[([^\]]*)\](?::\d+)?$/, '$1');

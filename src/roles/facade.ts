@@ -1,9 +1,11 @@
 import { readBalance } from '../accounts/balance.ts';
+import { ConfigError } from '../config/config.ts';
 import type { OidcConfig } from '../config/oidc-environment.ts';
 import { VERSION } from '../config/version.ts';
 import { createHeaderSeals } from '../core/delivery/header-seal.ts';
 import { rootKeyFingerprint } from '../core/delivery/root-key-fingerprint.ts';
 import { deriveSealKeys } from '../core/delivery/seal.ts';
+import { auditLine, createAuditTrail } from '../facade/audit/audit-trail.ts';
 import { countOperations } from '../facade/counted-operations.ts';
 import { createFacadeMetrics } from '../facade/facade-metrics.ts';
 import { createFacade } from '../facade/objects/facade.ts';
@@ -13,6 +15,7 @@ import { facadeProbe } from '../kube/access/policy-probes.ts';
 import { FACADE_RULES } from '../kube/access/rights.ts';
 import { connect } from '../kube/client.ts';
 import { watchRootKey } from '../record/root-key-watch.ts';
+import { type AuditDestination, openAuditDestination } from '../telemetry/audit-destination.ts';
 import { systemClock } from '../time/clock.ts';
 import { openDataPlane } from './facade-data-plane.ts';
 import { anyAddress, listenAt } from './listening.ts';
@@ -27,6 +30,8 @@ export async function startFacade(parts: Parts): Promise<Running> {
   const keyWatch = await watchRootKey({ redis, fingerprint: rootKeyFingerprint(rootKey) });
   const client = connect({ ...config.kubernetes, metrics: kubeMetrics() });
   const metrics = createFacadeMetrics(registry);
+  const destination = await openAudit(parts, metrics.audited);
+  const audit = createAuditTrail({ rootKey, clock: systemClock, write: destination.write });
   const plane = openDataPlane(redis, nowMs, { caches: () => facade.caches, wallMs: systemClock.wallMs });
   const facade = createFacade({
     client,
@@ -52,6 +57,7 @@ export async function startFacade(parts: Parts): Promise<Running> {
     facade,
     authentication: { ...(config.oidc as OidcConfig), log },
     metrics,
+    audit,
     tracing,
     certificate: config.facadeCertificate?.first,
     addressOf: config.trustedProxies && createClientAddress(config.trustedProxies),
@@ -66,6 +72,8 @@ export async function startFacade(parts: Parts): Promise<Running> {
     stop: async () => {
       stopFollowing();
       await server.close();
+      audit.flush();
+      await destination.close();
       keyWatch.stop();
       stop.abort();
       await watching;
@@ -75,8 +83,25 @@ export async function startFacade(parts: Parts): Promise<Running> {
       // Objects can be read and written without Redis, but not with one of another version or installation.
       ...parts.redisImpairments().filter(({ cause }) => cause === 'settings'),
       ...keyWatch.impairments(),
+      ...destination.impairments(),
       ...missingRights(),
       ...notSynced(facade.caches.staleKinds()),
     ],
   };
+}
+
+/** @throws ConfigError if the destination of audit lines cannot be written to */
+async function openAudit(
+  { config, log }: Parts,
+  count: (result: 'written' | 'lost', lines: number) => void,
+): Promise<AuditDestination> {
+  const lostLine = (lost: number) => auditLine(systemClock.wallMs(), { msg: 'lines lost', lost });
+  try {
+    return await openAuditDestination({ target: config.audit, lostLine, log, count });
+  } catch (error) {
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException;
+    throw new ConfigError(
+      `SLUICE_AUDIT_FILE: cannot be opened for writing (${code}). Set the path of a file that the facade can create or append to, or fd: and the number of an open file descriptor`,
+    );
+  }
 }

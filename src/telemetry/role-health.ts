@@ -14,6 +14,7 @@ export const IMPAIRMENTS = {
   LeaseUnavailable: 'The role cannot read or write the Lease.',
   TermNotStarted: 'This replica holds the Lease but cannot start its work.',
   OutdatedCRDs: 'The CustomResourceDefinitions are older than this version of Sluice.',
+  AuditUnavailable: 'The destination of audit lines does not accept them, or did not in the last 5 minutes.',
   RootKeyMismatch: 'The root key is different from the root key of the leading controller.',
 } as const;
 

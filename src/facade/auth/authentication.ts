@@ -29,6 +29,13 @@ export interface AuthenticationOptions extends TokenRules {
   readonly onRefused?: (reason: TokenRefusal) => void;
 }
 
+const reasons = new WeakMap<Refusal, TokenRefusal>();
+
+/** Returns why a call was refused because of its token. Undefined for other refusals. */
+export function reasonOf(refusal: Refusal): TokenRefusal | undefined {
+  return reasons.get(refusal);
+}
+
 type ExpressRequest = Parameters<Verifier>[0];
 type ExpressResponse = Parameters<Verifier>[1];
 
@@ -81,6 +88,7 @@ function createAuthenticator(options: AuthenticationOptions) {
   const findVerifier = createVerifiers(options);
   const counted = (reason: TokenRefusal, refusal: Refusal): Refusal => {
     options.onRefused?.(reason);
+    reasons.set(refusal, reason);
     return refusal;
   };
   const refuse = (fault: TokenFault): Refusal => counted(fault, refuseToken(fault));

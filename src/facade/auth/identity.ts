@@ -61,6 +61,11 @@ export function setIdentity(request: FastifyRequest, identity: Identity): void {
   request.setDecorator<Identity>(IDENTITY, identity);
 }
 
+/** Returns the identity of the caller, or undefined if the request was not authenticated. */
+export function findIdentity(request: FastifyRequest): Identity | undefined {
+  return (request as { readonly [IDENTITY]?: Identity | null })[IDENTITY] ?? undefined;
+}
+
 /**
  * Returns the identity of the caller.
  *

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { ProblemCode } from '../../core/problems/problems.ts';
+import type { AuditedObject } from '../audit/audit-line.ts';
 import type { Identity } from '../auth/identity.ts';
 import type { Role } from '../auth/ownership.ts';
 import type { Scope } from '../auth/scopes.ts';
@@ -54,7 +55,7 @@ export interface Answer {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   /** Kind and name of the written object. */
-  readonly about?: { readonly kind: string; readonly namespace?: string | undefined; readonly name: string };
+  readonly about?: AuditedObject;
 }
 
 /** Format of a successful answer, used in tests and the OpenAPI document. */
@@ -96,6 +97,8 @@ interface RouteSource<A extends Access, Path extends string, Q extends z.ZodType
   readonly answers: Readonly<Record<number, AnswerShape>>;
   /** Set to true if the route doesn't write custom resources. Makes it available in paused workspaces. */
   readonly dataPlane?: boolean;
+  /** Set to true for a GET route whose answer contains a secret. Such calls are audited like changes. */
+  readonly showsSecret?: boolean;
   /** Set to true if the route does nothing but close an open resource. Makes it available in paused workspaces. */
   readonly closes?: boolean;
   /** Defaults to 1. */

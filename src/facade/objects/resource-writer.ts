@@ -6,6 +6,7 @@ import { isKubeError } from '../../kube/kube-error.ts';
 import type { ObjectName } from '../../kube/object.ts';
 import { type Clock, sleep } from '../../time/clock.ts';
 import { createLocks } from '../../time/locks.ts';
+import { noteChange } from '../audit/changes.ts';
 import { type Cached, RESOURCES } from './cached.ts';
 import type { Caches } from './caches.ts';
 import { conflictingFields, conflictingFieldsWithin } from './field-conflicts.ts';
@@ -55,6 +56,18 @@ const EDITS = 5;
 const GONE_WITHIN_MS = 5_000;
 const LOOK_EVERY_MS = 200;
 
+/** Repeats an attempt that was overtaken by another change. */
+async function editOften<T>(clock: Clock, attempt: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.code !== 'changed_meanwhile' || tries === EDITS) throw error;
+      await sleep(clock, 10 * 2 ** tries * (0.5 + Math.random()));
+    }
+  }
+}
+
 export function createResourceWriter(client: KubeClient, caches: Caches, clock: Clock): ResourceWriter {
   const deadline = () => AbortSignal.timeout(CALL_WITHIN_MS);
   const waitFor = createWaits(caches, clock);
@@ -86,17 +99,6 @@ export function createResourceWriter(client: KubeClient, caches: Caches, clock: 
     }
   }
 
-  async function editOften<T>(attempt: () => Promise<T>): Promise<T> {
-    for (let tries = 1; ; tries++) {
-      try {
-        return await attempt();
-      } catch (error) {
-        if (!(error instanceof Refusal) || error.code !== 'changed_meanwhile' || tries === EDITS) throw error;
-        await sleep(clock, 10 * 2 ** tries * (0.5 + Math.random()));
-      }
-    }
-  }
-
   return {
     async apply(kind, name, wanted) {
       const { before, manager, spec, concern } = wanted;
@@ -115,13 +117,15 @@ export function createResourceWriter(client: KubeClient, caches: Caches, clock: 
       }
       if (present === undefined) await assertFree(caches, kind, name);
       const applied = await applyOnce(kind, name, { ...wanted, before: present });
+      noteChange({ kind, before: present, after: applied });
       const held = conflictingFields(applied, spec as Readonly<Record<string, unknown>>, concern, manager);
       if (held.length > 0) throw fieldManaged(held);
       return applied;
     },
     edit: (attempt, turn) =>
-      turn === undefined ? editOften(attempt) : locks.exclusively(turn, () => editOften(attempt)),
-    async remove(kind, { metadata }) {
+      turn === undefined ? editOften(clock, attempt) : locks.exclusively(turn, () => editOften(clock, attempt)),
+    async remove(kind, object) {
+      const { metadata } = object;
       const name = { namespace: metadata.namespace, name: metadata.name };
       try {
         await client.remove(RESOURCES[kind], name, { uid: metadata.uid }, { signal: deadline() });
@@ -129,6 +133,7 @@ export function createResourceWriter(client: KubeClient, caches: Caches, clock: 
         // A new object now uses the name, so the old one must be gone.
         if (!isKubeError(cause, 409)) throw kubeRefusal(cause);
       }
+      noteChange({ kind, before: object, after: undefined });
       const late = new Refusal('not_in_force', 'The object is still being deleted. Try again.');
       await waitUntilGone(kind, name, metadata.uid, late);
     },

@@ -6,6 +6,7 @@ import { createFacadeServer, type FacadeLimits, type FacadeServer } from '../../
 import { createClientAddress } from '../../../src/http/client-address.ts';
 import { createLogger } from '../../../src/telemetry/log.ts';
 import { createRegistry, type Registry } from '../../../src/telemetry/metrics.ts';
+import { type AuditFields, collectAudit } from './collect-audit.ts';
 import { AUDIENCE, type TestIssuer } from './issuer.ts';
 import { exchange, type RawAnswer } from './raw-exchange.ts';
 
@@ -19,6 +20,8 @@ export interface StartedFacade {
   readonly server: FacadeServer;
   readonly port: number;
   readonly registry: Registry;
+  /** Audit lines. */
+  readonly audited: readonly AuditFields[];
 }
 
 /** Starts facade servers without a cluster, and writes requests to them. */
@@ -63,15 +66,17 @@ export function createFacadeServers(issuer: TestIssuer): FacadeServers {
       } as unknown as Facade;
       const rules = { issuers: [issuer.url], audience: AUDIENCE, algorithms: ['RS256'], clockToleranceSeconds: 0 };
       const registry = createRegistry();
+      const audit = collectAudit();
       const server = createFacadeServer({
         facade,
         authentication: { ...rules, log },
         metrics: createFacadeMetrics(registry),
+        audit: audit.trail,
         version: '0.0.0',
         limits,
         addressOf: trustedProxies && createClientAddress(trustedProxies),
       });
-      return { server, registry, port: await server.listen(0, '127.0.0.1') };
+      return { server, registry, audited: audit.lines, port: await server.listen(0, '127.0.0.1') };
     },
     async untilAnswering(port) {
       for (let tries = 0; tries < 100; tries++) {

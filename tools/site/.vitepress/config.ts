@@ -68,6 +68,7 @@ export default defineConfig({
           page('Container images', '/image'),
           page('Configuration', '/configuration'),
           page('Permissions', '/permissions'),
+          page('Audit', '/audit'),
           page('Metrics', '/metrics'),
           page('Telemetry', '/telemetry'),
           page('Runbooks', '/runbooks'),

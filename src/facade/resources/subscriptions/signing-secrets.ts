@@ -124,13 +124,14 @@ const getSecret = defineRoute({
   operation: 'getSigningSecret',
   tag: 'Receiving',
   summary: 'Retrieve the signing secret',
+  showsSecret: true,
   answers: {
     200: { description: 'The current secret, plus the previous one if still in use.', schema: SigningSecrets },
   },
   problems: ['unknown_resource', 'no_endpoint', 'not_in_force'],
   async handle(facade, { integration, params }) {
     const subscription = await readSubscription(facade, integration, params.subscription);
-    return { status: 200, body: secretsOf(facade, subscription) };
+    return { status: 200, body: secretsOf(facade, subscription), about: aboutOf(subscription) };
   },
 });
 

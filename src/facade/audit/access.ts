@@ -1,0 +1,41 @@
+import type { Owner } from '../../api/owner.ts';
+import type { Identity } from '../auth/identity.ts';
+import { rolesOf } from '../auth/ownership.ts';
+
+/** Which entry of which list of owners gave a caller access. */
+export interface AccessGiven {
+  readonly role: string;
+  /** Object with the list of owners. */
+  readonly of: 'workspace' | 'account';
+  readonly by: 'subject' | 'group' | 'client';
+}
+
+interface Owned {
+  readonly spec: { readonly owners?: readonly Owner[] | undefined };
+}
+
+/**
+ * Returns the entry that gives a caller the strongest role. Of several entries with this role, the first one counts,
+ * and those of the workspace come before those of the account.
+ */
+export function accessGiven(
+  identity: Identity,
+  workspace: Owned | undefined,
+  account: Owned | undefined,
+): AccessGiven | undefined {
+  const entries = [
+    ...(workspace?.spec.owners ?? []).map(owner => ({ owner, of: 'workspace' as const })),
+    ...(account?.spec.owners ?? []).map(owner => ({ owner, of: 'account' as const })),
+  ];
+  const given = entries.flatMap(({ owner, of }) =>
+    rolesOf(identity, [owner]).map(role => ({ role, of, by: byOf(owner) })),
+  );
+  return STRENGTH.map(strongest => given.find(({ role }) => role === strongest)).find(found => found !== undefined);
+}
+
+const STRENGTH: readonly string[] = ['Owner', 'Admin', 'Viewer'];
+
+function byOf({ subject, group }: Owner): AccessGiven['by'] {
+  if (subject !== undefined) return 'subject';
+  return group === undefined ? 'client' : 'group';
+}

@@ -1,0 +1,92 @@
+import { publicId, tenantId } from '../../core/ids/ids.ts';
+import { parsePublicEventId } from '../../core/ids/public-event-id.ts';
+import { parseTraceparent } from '../../telemetry/tracing.ts';
+import type { Identity } from '../auth/identity.ts';
+import type { AccessGiven } from './access.ts';
+import { type Change, describeChange } from './changes.ts';
+import { type Redact, redactValue } from './redaction.ts';
+
+/** The object that a call is about. */
+export interface AuditedObject {
+  readonly kind: string;
+  readonly namespace?: string | undefined;
+  readonly name: string;
+}
+
+/** What is known of a call once it is answered. */
+export interface CallFacts {
+  readonly operation: string;
+  readonly identity: Identity;
+  /** How the caller got access. Undefined if the call does not need any, or did not get that far. */
+  readonly access?: AccessGiven | undefined;
+  /** Valid path parameters. */
+  readonly params: Readonly<Record<string, string>>;
+  /** Validated body of a call to the data plane. It contains the range of events. */
+  readonly body?: unknown;
+  readonly about?: AuditedObject | undefined;
+  readonly changes: readonly Change[];
+  readonly status: number;
+  /** Problem code. Not set if the call was successful. */
+  readonly code?: string | undefined;
+  /** Id generated for this request. */
+  readonly requestId: string;
+  /** `traceparent` header (W3C Trace Context). */
+  readonly traceparent: string | undefined;
+  readonly durationMs: number;
+}
+
+/** Returns the caller as shown in audit lines. */
+export function callerFields({ issuer, subject, client }: Identity, redact: Redact): object {
+  return { issuer, subject: redact(subject), ...(client === undefined ? {} : { client: redact(client) }) };
+}
+
+/** Returns the trace id of the caller, who can choose it freely. */
+export function traceFields(traceparent: string | undefined): { readonly traceId?: string } {
+  const traceId = parseTraceparent(traceparent)?.traceId;
+  return traceId === undefined ? {} : { traceId };
+}
+
+const ID_KINDS = ['CatalogStream', 'Package', 'Integration', 'Subscription', 'Account'] as const;
+
+/** Returns the public id of an object, for kinds whose id is derived from the name. */
+function publicIdOf({ kind, namespace = '', name }: AuditedObject): { readonly publicId?: string } {
+  if (kind === 'Workspace') return { publicId: tenantId(name) };
+  const known = ID_KINDS.find(each => each === kind);
+  return known === undefined ? {} : { publicId: publicId(known, namespace, name) };
+}
+
+/** Returns the subscription of a call to the data plane, which names it or one of its events. */
+function subscriptionOf(params: CallFacts['params'], body: unknown): string | undefined {
+  const { subscription, upTo } = (body ?? {}) as { readonly subscription?: unknown; readonly upTo?: unknown };
+  const named = params['subscription'] ?? subscription;
+  if (typeof named === 'string') return named;
+  const event = params['event'] ?? upTo;
+  return typeof event === 'string' ? parsePublicEventId(event)?.subscription : undefined;
+}
+
+function aboutFields({ about, params, body }: CallFacts): object {
+  if (about !== undefined) return { about: { ...about, ...publicIdOf(about) } };
+  const subscription = subscriptionOf(params, body);
+  return subscription === undefined ? {} : { about: { kind: 'Subscription', publicId: subscription } };
+}
+
+/** Returns the line of a call, without its time. */
+export function callLine(facts: CallFacts, redact: Redact): object {
+  const { operation, identity, access, params, body, status, code, requestId, durationMs } = facts;
+  const changes = facts.changes.flatMap(change => describeChange(change, redact) ?? []);
+  return {
+    msg: 'call',
+    ...callerFields(identity, redact),
+    ...(access === undefined ? {} : { access }),
+    operation,
+    params,
+    ...(body === undefined ? {} : { request: redactValue(body, redact) }),
+    ...aboutFields(facts),
+    ...(changes.length === 0 ? {} : { changes }),
+    status,
+    ...(code === undefined ? {} : { code }),
+    requestId,
+    ...traceFields(facts.traceparent),
+    durationMs: Math.round(durationMs),
+  };
+}

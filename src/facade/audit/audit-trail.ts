@@ -1,0 +1,56 @@
+import type { Clock } from '../../time/clock.ts';
+import type { Identity } from '../auth/identity.ts';
+import { type CallFacts, callerFields, callLine, traceFields } from './audit-line.ts';
+import { createRedact } from './redaction.ts';
+import { createRefusedCalls, type RefusedCall } from './refused-calls.ts';
+
+/** What is known of a call that was answered with 401 or 403. */
+export interface RefusedFacts extends RefusedCall {
+  /** Undefined if the token was refused. */
+  readonly identity: Identity | undefined;
+  /** Undefined for a path without a route. */
+  readonly operation: string | undefined;
+  readonly params: Readonly<Record<string, string>>;
+  readonly requestId: string;
+  readonly traceparent: string | undefined;
+}
+
+/** Writes who did what. Lines are never dropped because of the log level. */
+export interface AuditTrail {
+  readonly call: (facts: CallFacts) => void;
+  readonly refused: (facts: RefusedFacts) => void;
+  /** Writes what was only counted so far. */
+  readonly flush: () => void;
+}
+
+/** Returns a line of the audit stream. Its first fields tell it apart from log lines on the same output. */
+export function auditLine(wallMs: number, fields: object): string {
+  const time = new Date(wallMs).toISOString();
+  return `${JSON.stringify({ level: 'info', time, role: 'facade', audit: true, ...fields })}\n`;
+}
+
+export function createAuditTrail(options: {
+  readonly rootKey: Uint8Array;
+  readonly clock: Clock;
+  readonly write: (line: string) => void;
+}): AuditTrail {
+  const { clock } = options;
+  const redact = createRedact(options.rootKey);
+  const write = (fields: object) => options.write(auditLine(clock.wallMs(), fields));
+  const refusedCalls = createRefusedCalls(write, clock);
+  return {
+    call: facts => write(callLine(facts, redact)),
+    refused: facts =>
+      refusedCalls.note(facts, () => ({
+        msg: 'refused call',
+        ...(facts.identity === undefined ? {} : callerFields(facts.identity, redact)),
+        ...(facts.operation === undefined ? {} : { operation: facts.operation, params: facts.params }),
+        status: facts.status,
+        reason: facts.reason,
+        ...(facts.network === undefined ? {} : { network: facts.network }),
+        requestId: facts.requestId,
+        ...traceFields(facts.traceparent),
+      })),
+    flush: refusedCalls.flush,
+  };
+}

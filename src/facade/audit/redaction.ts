@@ -1,0 +1,51 @@
+import { createHmac } from 'node:crypto';
+
+/** Keeps these hashes apart from other values derived from the root key. */
+const LABEL = 'sluice audit v1';
+const MOST_CHARACTERS = 256;
+const MOST_ITEMS = 20;
+const MOST_JSON = 2_000;
+
+/** Returns a text as it may appear in an audit line. */
+export type Redact = (text: string) => string;
+
+/**
+ * Creates the function that hides personal data and credentials. Text with an `@` may be an email address, which many
+ * identity providers use as subject: it becomes `hmac:` and 32 hexadecimal characters of an HMAC-SHA-256 under the root
+ * key. The same address always has the same hash, regardless of case. Of a URL, only the origin is kept, since the rest
+ * can contain credentials. Text is cut after 256 characters.
+ */
+export function createRedact(rootKey: Uint8Array): Redact {
+  return text => {
+    if (/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return originOf(text);
+    if (text.includes('@')) return `hmac:${hash(rootKey, text)}`;
+    return text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)}…` : text;
+  };
+}
+
+function hash(rootKey: Uint8Array, text: string): string {
+  return createHmac('sha256', rootKey).update(`${LABEL}\0${text.toLowerCase()}`, 'utf8').digest('hex').slice(0, 32);
+}
+
+function originOf(url: string): string {
+  const { protocol, host } = URL.parse(url) ?? {};
+  return protocol === undefined || host === undefined ? '[url]' : `${protocol}//${host}`;
+}
+
+/**
+ * Fields that are never shown: values of headers that are sent to endpoints, whether they are encrypted or not.
+ */
+const HIDDEN = new Set(['value', 'valueSealed']);
+
+/** Returns any JSON value as it may appear in an audit line. Issuers are kept, since they can't contain credentials. */
+export function redactValue(value: unknown, redact: Redact, key = ''): unknown {
+  if (HIDDEN.has(key)) return '[hidden]';
+  if (typeof value === 'string') return key === 'issuer' ? value : redact(value);
+  if (Array.isArray(value)) {
+    const items = value.slice(0, MOST_ITEMS).map(item => redactValue(item, redact));
+    return value.length > MOST_ITEMS ? [...items, `… ${value.length - MOST_ITEMS} more`] : items;
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  if (JSON.stringify(value).length > MOST_JSON) return '[too large]';
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, redactValue(each, redact, name)]));
+}

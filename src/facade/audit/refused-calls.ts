@@ -1,0 +1,78 @@
+import type { Clock } from '../../time/clock.ts';
+import { createTokenBuckets } from '../../time/token-buckets.ts';
+
+/** A call without access: 401 or 403. */
+export interface RefusedCall {
+  readonly status: number;
+  /** Why the token was refused, or the problem code. */
+  readonly reason: string;
+  /** Network of the client. Undefined if addresses aren't used. */
+  readonly network: string | undefined;
+}
+
+/** Lines for single calls that can be written at once, for each status. */
+const BURST = 20;
+const LINES_PER_SECOND = 5;
+const SUMMARY_AFTER_MS = 10_000;
+/** Networks to count at most, and to list in a summary. */
+const MOST_NETWORKS = 1_000;
+const LISTED_NETWORKS = 5;
+
+interface Unwritten {
+  count: number;
+  readonly reasons: Map<string, number>;
+  readonly networks: Map<string, number>;
+}
+
+function add(counts: Map<string, number>, key: string, most = Number.POSITIVE_INFINITY): void {
+  if (counts.has(key) || counts.size < most) counts.set(key, (counts.get(key) ?? 0) + 1);
+}
+
+/**
+ * Limits how many lines refused calls can cause: 5 per second for each status, after the first 20. Any others are
+ * counted, and the counts written after 10 s. Otherwise, a flood of bad tokens could fill the disk.
+ *
+ * @param write writes the line of a call, or a summary
+ */
+export function createRefusedCalls(write: (line: object) => void, clock: Clock) {
+  const buckets = createTokenBuckets({
+    capacity: BURST,
+    refillMs: (BURST / LINES_PER_SECOND) * 1_000,
+    entries: 2,
+    nowMs: clock.nowMs,
+  });
+  const unwritten = new Map<number, Unwritten>();
+  let cancel: (() => void) | undefined;
+
+  function flush(): void {
+    cancel?.();
+    cancel = undefined;
+    for (const [status, { count, reasons, networks }] of unwritten) {
+      const most = [...networks].toSorted(([, a], [, b]) => b - a).slice(0, LISTED_NETWORKS);
+      write({
+        msg: 'refused calls',
+        status,
+        count,
+        reasons: Object.fromEntries(reasons),
+        ...(most.length === 0 ? {} : { networks: Object.fromEntries(most) }),
+        seconds: SUMMARY_AFTER_MS / 1_000,
+      });
+    }
+    unwritten.clear();
+  }
+
+  return {
+    /** @param line returns the line of this call. Only called if it is written */
+    note({ status, reason, network }: RefusedCall, line: () => object): void {
+      if (buckets.take(`${status}`, 1)) return write(line());
+      const counts = unwritten.get(status) ?? { count: 0, reasons: new Map(), networks: new Map() };
+      unwritten.set(status, counts);
+      counts.count++;
+      add(counts.reasons, reason);
+      if (network !== undefined) add(counts.networks, network, MOST_NETWORKS);
+      cancel ??= clock.setTimer(flush, SUMMARY_AFTER_MS);
+    },
+    /** Writes what is counted so far. */
+    flush,
+  };
+}

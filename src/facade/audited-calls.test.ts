@@ -1,0 +1,90 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  CATALOG,
+  createFacadeServers,
+  INTEGRATION,
+  JSON_BODY,
+  type StartedFacade,
+} from '../../test/support/facade/facade-server.ts';
+import { startIssuer, type TestIssuer } from '../../test/support/facade/issuer.ts';
+import { exchange } from '../../test/support/facade/raw-exchange.ts';
+import { Refusal } from '../http/refusal.ts';
+
+let issuer: TestIssuer;
+let facades: ReturnType<typeof createFacadeServers>;
+const started: StartedFacade[] = [];
+
+beforeAll(async () => {
+  issuer = await startIssuer();
+  facades = createFacadeServers(issuer);
+});
+afterAll(async () => {
+  for (const { server } of started) await server.close();
+  await issuer.stop();
+});
+
+async function start(hold?: () => Promise<void>, trustedProxies?: readonly string[]): Promise<StartedFacade> {
+  const facade = await facades.start({ eventLoopDelayMs: 0 }, hold, trustedProxies);
+  started.push(facade);
+  return facade;
+}
+
+const send = async (port: number, bytes: string) => exchange(port, Buffer.from(bytes));
+const bare = (line: string, ...headers: string[]) =>
+  `${[`${line} HTTP/1.1`, 'Host: x', 'Connection: close', ...headers].join('\r\n')}\r\n\r\n`;
+
+test('a call without access is audited with its reason, network and route', async () => {
+  const { port, audited, registry } = await start(async () => {
+    throw new Refusal('forbidden');
+  }, ['127.0.0.1/32']);
+  await send(port, bare(`GET ${CATALOG}`, 'X-Forwarded-For: 192.0.2.77'));
+  await send(port, bare('GET /waas/nothing', 'Authorization: Bearer x', 'X-Forwarded-For: 2001:db8:0:12::7'));
+  await send(port, await facades.request(`GET ${CATALOG}`, ['Connection: close', 'X-Request-Id: chosen']));
+  expect(audited).toMatchObject([
+    { msg: 'refused call', status: 401, reason: 'missing', network: '192.0.2.0/24' },
+    { msg: 'refused call', status: 401, reason: 'malformed', network: '2001:db8:0:12::/64' },
+    { msg: 'refused call', status: 403, reason: 'forbidden', subject: 'ada', operation: 'listCatalog' },
+  ]);
+  expect(audited[2]?.['params']).toEqual({ tenant: expect.stringMatching(/^ten_/) });
+  for (const { requestId } of audited) expect(requestId).toMatch(/^[0-9a-f-]{36}$/);
+  const metric = await registry.getSingleMetric('sluice_facade_forbidden_total')?.get();
+  expect(metric?.values.find(({ labels }) => labels['code'] === 'forbidden')?.value).toBe(1);
+});
+
+test('without trusted proxies, no network is written', async () => {
+  const { port, audited } = await start();
+  await send(port, bare(`GET ${CATALOG}`));
+  expect(audited).toHaveLength(1);
+  expect(audited[0]).not.toHaveProperty('network');
+});
+
+test('a call is audited once, with the request id of its answer and the trace of the caller; a read is not', async () => {
+  const { port, audited } = await start();
+  const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
+  const headers = ['Connection: close', `traceparent: 00-${trace}-00f067aa0ba902b7-01`];
+  await send(port, await facades.request(`GET ${CATALOG}`, headers));
+  const body = '{"subscription":"sub_0123456789abcdefghjk","limit":1}';
+  const more = [JSON_BODY, `Content-Length: ${body.length}`];
+  const { headers: answered } = await send(
+    port,
+    await facades.request(`POST /waas/integrations/${INTEGRATION}/pull`, [...headers, ...more], body),
+  );
+  await delay(10);
+  expect(audited).toHaveLength(1);
+  expect(audited[0]).toMatchObject({
+    operation: 'pullEvents',
+    subject: 'ada',
+    request: { subscription: 'sub_0123456789abcdefghjk', limit: 1 },
+    about: { kind: 'Subscription', publicId: 'sub_0123456789abcdefghjk' },
+    requestId: answered['x-request-id'],
+    traceId: trace,
+  });
+});
+
+test('a flood of bad tokens causes few lines', async () => {
+  const { port, audited } = await start();
+  for (let n = 0; n < 60; n++) await send(port, bare(`GET ${CATALOG}`, 'Authorization: Bearer x'));
+  expect(audited.length).toBeLessThan(45);
+  expect(audited.length).toBeGreaterThanOrEqual(20);
+});

@@ -1,0 +1,130 @@
+import { execFileSync } from 'node:child_process';
+import { constants } from 'node:fs';
+import { open, readFile, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { beforeEach, expect, test } from 'vitest';
+import { temporaryFolder } from '../../test/support/temporary-folder.ts';
+import { type AuditTarget, openAuditDestination } from './audit-destination.ts';
+import { createLogger } from './log.ts';
+
+let folder: string;
+const counts = { written: 0, lost: 0 };
+beforeEach(async () => {
+  folder = (await temporaryFolder('audit')).path;
+  Object.assign(counts, { written: 0, lost: 0 });
+});
+
+const start = (target: AuditTarget, bufferBytes?: number) =>
+  openAuditDestination({
+    target,
+    lostLine: lost => `${JSON.stringify({ lost })}\n`,
+    log: createLogger({ level: 'silent' }),
+    count: (result, lines) => {
+      counts[result] += lines;
+    },
+    ...(bufferBytes === undefined ? {} : { bufferBytes }),
+  });
+
+async function until(is: () => boolean | Promise<boolean>): Promise<void> {
+  for (let tries = 0; !(await is()); tries++) {
+    if (tries === 400) throw new Error('it never happened');
+    await delay(25);
+  }
+}
+
+test('all lines are in the file, in order, after what was there', async () => {
+  const file = join(folder, 'audit.log');
+  for (const from of [0, 500]) {
+    const destination = await start({ file });
+    for (let n = from; n < from + 500; n++) destination.write(`${n} ${'x'.repeat(n)}\n`);
+    await destination.close();
+  }
+  const lines = (await readFile(file, 'utf8')).trimEnd().split('\n');
+  expect(lines.map(line => Number(line.split(' ')[0]))).toEqual(Array.from({ length: 1_000 }, (_, n) => n));
+  expect(counts).toEqual({ written: 1_000, lost: 0 });
+});
+
+test('a renamed file is replaced by a new one', async () => {
+  const file = join(folder, 'audit.log');
+  const destination = await start({ file });
+  destination.write('before\n');
+  await until(() => counts.written === 1);
+  await rename(file, `${file}.1`);
+  await until(async () => {
+    destination.write('after\n');
+    return (await readFile(file, 'utf8').catch(() => '')) !== '';
+  });
+  await destination.close();
+  expect(await readFile(`${file}.1`, 'utf8')).toMatch(/^before\n(after\n)*$/);
+  expect(await readFile(file, 'utf8')).toMatch(/^(after\n)+$/);
+});
+
+test('a descriptor that was inherited is written to', async () => {
+  const handle = await open(join(folder, 'given'), 'w+');
+  const destination = await start({ fd: handle.fd });
+  destination.write('line\n');
+  await destination.close();
+  expect((await handle.readFile('utf8')) || (await readFile(join(folder, 'given'), 'utf8'))).toBe('line\n');
+  await handle.close();
+});
+
+test.each<[string, () => AuditTarget]>([
+  ['a folder', () => ({ file: folder })],
+  ['a file in a folder that does not exist', () => ({ file: join(folder, 'a', 'b') })],
+  ['a descriptor that is not open', () => ({ fd: 9_876 })],
+  [
+    'a named pipe without a reader',
+    () => {
+      execFileSync('mkfifo', [join(folder, 'pipe')]);
+      return { file: join(folder, 'pipe') };
+    },
+  ],
+])('%s is refused at once', async (_what, target) => {
+  await expect(start(target())).rejects.toMatchObject({ code: expect.stringMatching(/^E[A-Z]+$/) });
+});
+
+test('while a reader stands still, lines wait in memory, then are lost and counted, and nothing blocks', async () => {
+  const file = join(folder, 'pipe');
+  execFileSync('mkfifo', [file]);
+  const reader = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
+  const destination = await start({ file }, 200_000);
+  const line = `${'x'.repeat(999)}\n`;
+  const beganMs = performance.now();
+  for (let n = 0; n < 1_000; n++) destination.write(line);
+  expect(performance.now() - beganMs).toBeLessThan(1_000);
+  expect(counts.lost).toBeGreaterThan(500);
+  expect(destination.impairments()).toMatchObject([{ reason: 'AuditUnavailable', cause: 'dependency' }]);
+  const lost = counts.lost;
+
+  let read = '';
+  const buffer = Buffer.alloc(65_536);
+  await until(async () => {
+    const { bytesRead } = await reader.read(buffer, 0, buffer.length).catch(() => ({ bytesRead: 0 }));
+    read += buffer.toString('utf8', 0, bytesRead);
+    return read.includes('lost');
+  });
+  await destination.close();
+  const lines = read.trimEnd().split('\n');
+  expect(JSON.parse(lines.pop() as string)).toEqual({ lost });
+  expect(lines).toHaveLength(1_000 - lost);
+  expect(new Set(lines)).toEqual(new Set([line.trimEnd()]));
+  await reader.close();
+});
+
+test('a line is kept while the disk is full, and written once it is not', async () => {
+  const link = join(folder, 'audit.log');
+  const pointTo = (file: string) => execFileSync('ln', ['-sfn', file, link]);
+  pointTo(join(folder, 'first'));
+  const destination = await start({ file: link });
+  pointTo('/dev/full');
+  await delay(1_100);
+  destination.write('line\n');
+  await delay(300);
+  expect(counts).toEqual({ written: 0, lost: 0 });
+  pointTo(join(folder, 'second'));
+  await until(() => counts.written === 1);
+  expect(await readFile(join(folder, 'second'), 'utf8')).toBe('line\n');
+  expect(destination.impairments()).toEqual([]);
+  await destination.close();
+});
