@@ -23,7 +23,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'core/limits': { rooms: 'api api/kinds', node: [] },
   'core/delivery': { rooms: 'api core/ids', node: PURE },
   'core/events': { rooms: 'api core/ids core/problems core/delivery', node: PURE },
-  'core/routing': { rooms: 'api api/kinds core/ids core/delivery core/events', node: PURE },
+  'core/routing': { rooms: 'api api/kinds core/ids core/limits core/delivery core/events', node: PURE },
 
   time: { rooms: '' },
   telemetry: {
@@ -56,7 +56,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'part/catchup': { rooms: 'redis part' },
   'part/sweep': { rooms: 'redis part part/lanes' },
   'part/tokens': { rooms: 'redis part' },
-  'part/stored': { rooms: 'redis part' },
+  'part/stored': { rooms: 'telemetry redis part' },
   'part/gate': { rooms: 'core/delivery redis plane part' },
   'part/claims': { rooms: 'api redis plane part part/lanes part/records' },
   'part/inbox': { rooms: 'core/ids core/events redis plane part part/lanes part/log' },

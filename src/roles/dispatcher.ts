@@ -12,6 +12,8 @@ import { registerBacklog } from '../hints/work-metrics.ts';
 import { createFindRecordedSlot } from '../part/inbox/recorded-slot.ts';
 import { createMembers } from '../part/members/members.ts';
 import { createPartReplayInboxes } from '../part/owner/replays.ts';
+import { readStored } from '../part/stored/stored-bytes.ts';
+import { registerStoredMetrics } from '../part/stored/stored-metrics.ts';
 import { changedDelivery } from '../record/alarm.ts';
 import { watchRootKey } from '../record/root-key-watch.ts';
 import { findRedis } from '../redis/connection/connections.ts';
@@ -67,6 +69,7 @@ export async function startDispatcher(parts: Parts): Promise<Running> {
     log,
   });
   registerBacklog(registry, async () => (await parts.survey())?.openDeliveries);
+  registerStoredMetrics(registry, () => readStored(redis));
   redis.onReconnect(dispatcher.refresh);
   redis.onReconnect(replaySweep.lookEverywhere);
   const sandbox = openSandboxRunner(parts, keyWatch.differs);

@@ -116,6 +116,13 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
   ),
   SluiceIngressSlow: slow('sluice_ingress_request_duration_seconds', '1'),
   SluiceQueueFull: grows('sluice_ingress_events_total{result="full"}', 1, 0),
+  SluiceStoragePressure: {
+    firing: { 'sluice_ingress_memory_refusals_total{reason="share"}': '0+1x120' },
+    silent: {
+      'sluice_ingress_memory_refusals_total{reason="share"}': '0+0x120',
+      'sluice_ingress_memory_refusals_total{reason="full"}': '0+1x120',
+    },
+  },
   SluiceRoutingStuck: stays('sluice_work_overdue_seconds{index="queues"}', 31, 29),
   SluiceControlDataMissing: {
     firing: { 'sluice_dispatcher_parts_held_seconds{cause="control_data"}': '31x120' },

@@ -40,6 +40,19 @@ export const ingress: AlertGroup = {
         'Decrease `spec.retention` of the stream. If Redis has enough memory, you can also increase `SLUICE_QUEUE_MAX_BYTES` of the controller.',
       ],
     },
+    {
+      name: 'SluiceStoragePressure',
+      expr: `sum ${by()} (rate(sluice_ingress_memory_refusals_total{reason="share"}[5m])) > 0`,
+      for: '5m',
+      severity: 'warning',
+      summary: 'An account stores more than its share of the memory of Redis, and its events are rejected.',
+      impact:
+        'Redis uses more than 70 % of its memory. The producers of the largest accounts receive 429 `storage_pressure`. Other producers are not affected.',
+      steps: [
+        'Run the query `max by (tenant) (sluice_workspace_stored_bytes)` to find the workspaces that store the most. To find the workspace of a public id, use `kubectl get workspaces -o custom-columns=NAME:.metadata.name,ID:.status.publicId`.',
+        'Decrease `spec.retention` of the streams in these workspaces, or increase the memory of Redis (`maxmemory`).',
+      ],
+    },
   ],
 };
 

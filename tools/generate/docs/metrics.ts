@@ -12,6 +12,7 @@ import { createPartMetrics } from '../../../src/dataplane/parts/part-metrics.ts'
 import { createFacadeMetrics } from '../../../src/facade/facade-metrics.ts';
 import { registerBacklog } from '../../../src/hints/work-metrics.ts';
 import { createKubeMetrics } from '../../../src/kube/kube-metrics.ts';
+import { registerStoredMetrics } from '../../../src/part/stored/stored-metrics.ts';
 import { registerWorkMetrics } from '../../../src/part/survey/work-metrics.ts';
 import type { RedisClient } from '../../../src/redis/client.ts';
 import { createRedisMetrics, registerRedisGauges } from '../../../src/redis/redis-metrics.ts';
@@ -67,6 +68,7 @@ const REGISTER: Readonly<Record<string, (registry: Registry) => unknown>> = {
       () => 0,
     );
     registerBacklog(registry, async () => undefined);
+    registerStoredMetrics(registry, async () => []);
     createPartMetrics(
       registry,
       () => 0,
@@ -88,7 +90,7 @@ export async function renderMetrics(): Promise<string> {
   }
   return [
     '# Metrics',
-    "Metrics from all roles in a process are exposed at `GET /metrics` on `SLUICE_OPS_PORT`, in the Prometheus text format. All durations are measured in seconds. Since there are no labels for workspaces, streams, subscriptions, events, or addresses, the number of series doesn't grow with usage. Note that series whose label values aren't known in advance (e.g. status codes) will only appear after their first increment.",
+    "Metrics from all roles in a process are exposed at `GET /metrics` on `SLUICE_OPS_PORT`, in the Prometheus text format. All durations are measured in seconds. There are no labels for streams, subscriptions, events, or addresses, and only `sluice_workspace_stored_bytes` has one for workspaces, with at most ten at a time. So the number of series doesn't grow with usage. Note that series whose label values aren't known in advance (e.g. status codes) will only appear after their first increment.",
     'See also the [alerts](runbooks.md), [traces and logs](telemetry.md), and the Grafana dashboard in `config/dashboards`.',
     'Default Node.js metrics are available for every process as well: `process_*` for CPU, memory, open files, and start time, and `nodejs_*` for the event loop, garbage collection, and heap.',
     ...sections,

@@ -1,0 +1,53 @@
+import { SAMPLE_EVERY_MS, SAMPLE_PATIENCE_MS } from '../../redis/redis-metrics.ts';
+import { Gauge, type Registry } from '../../telemetry/metrics.ts';
+import { createSampler } from '../../telemetry/sampler.ts';
+import type { StoredEvents } from './stored-bytes.ts';
+
+/** Number of workspaces with a series. */
+const LARGEST = 10;
+
+/** Returns the workspaces that store the most, largest first. */
+function largestWorkspaces(stored: readonly StoredEvents[]): readonly (readonly [tenant: string, bytes: number])[] {
+  const bytesOf = new Map<string, number>();
+  for (const { tenant, bytes } of stored) bytesOf.set(tenant, (bytesOf.get(tenant) ?? 0) + bytes);
+  return [...bytesOf].toSorted(([a, x], [b, y]) => y - x || (a < b ? -1 : 1)).slice(0, LARGEST);
+}
+
+/**
+ * Registers the stored bytes of the largest workspaces, and of all of them. Workspaces that are no longer among the largest
+ * lose their series with the next sample, so there are never more than ten.
+ */
+export function registerStoredMetrics(
+  registry: Registry,
+  readStored: () => Promise<readonly StoredEvents[]>,
+  monotonicMs = () => performance.now(),
+): void {
+  const { read } = createSampler({
+    look: readStored,
+    everyMs: SAMPLE_EVERY_MS,
+    patienceMs: SAMPLE_PATIENCE_MS,
+    monotonicMs,
+  });
+  const sampled =
+    'All dispatchers report the same value, so be sure to aggregate using the maximum. Updated roughly every 15 s when the process is scraped.';
+  new Gauge({
+    name: 'sluice_workspace_stored_bytes',
+    help: `Bytes of stored events for the ten workspaces that store the most, by public id of the workspace (tenant). Rounded up to 64 KiB for each stream. The series of a workspace ends when it is no longer among the ten. ${sampled} There are no series while Redis is unavailable.`,
+    labelNames: ['tenant'] as const,
+    registers: [registry],
+    async collect() {
+      const stored = await read();
+      this.reset();
+      for (const [tenant, bytes] of largestWorkspaces(stored ?? [])) this.set({ tenant }, bytes);
+    },
+  });
+  new Gauge({
+    name: 'sluice_stored_bytes',
+    help: `Bytes of stored events for all workspaces. Rounded up to 64 KiB for each stream. ${sampled} Will be NaN while Redis is unavailable.`,
+    registers: [registry],
+    async collect() {
+      const stored = await read();
+      this.set(stored === undefined ? Number.NaN : stored.reduce((sum, { bytes }) => sum + bytes, 0));
+    },
+  });
+}
