@@ -30,21 +30,25 @@ const subscriptionRoute: fc.Arbitrary<SubscriptionRoute> = fc.record(
   },
   { requiredKeys: ['inc', 'queue', 'gen', 'route', 'send', 'sinceMs', 'unordered', 'cap', 'endpoint'] },
 );
-const tenantRoutes = fc.record<TenantRoutes>({
-  tenant: fc.constant('ten_t'),
-  payer: fc.constantFrom('acc_1', ''),
-  plan: fc.constantFrom('Free', 'Metered', ''),
-  keys: fc.dictionary(fc.constantFrom('aa', 'bb'), fc.constantFrom('', '5')),
-  queues: fc.dictionary(fc.constantFrom('q1', 'constructor'), queueRoute),
-  integrations: fc.dictionary(
-    fc.constantFrom('int_1', 'int_2'),
-    fc.record({
-      state: fc.constantFrom('pending' as const, 'active' as const, 'closed' as const),
-      sinceMs: fc.constantFrom(1, 2),
-      subscriptions: fc.dictionary(fc.constantFrom('sub_1', 'sub_2'), subscriptionRoute),
-    }),
-  ),
-});
+const tenantRoutes = fc.record<TenantRoutes, 'tenant' | 'payer' | 'plan' | 'keys' | 'queues' | 'integrations'>(
+  {
+    tenant: fc.constant('ten_t'),
+    payer: fc.constantFrom('acc_1', ''),
+    plan: fc.constantFrom('Free', 'Metered', ''),
+    eventsPerSecond: fc.constantFrom(0, 100),
+    keys: fc.dictionary(fc.constantFrom('aa', 'bb'), fc.constantFrom('', '5')),
+    queues: fc.dictionary(fc.constantFrom('q1', 'constructor'), queueRoute),
+    integrations: fc.dictionary(
+      fc.constantFrom('int_1', 'int_2'),
+      fc.record({
+        state: fc.constantFrom('pending' as const, 'active' as const, 'closed' as const),
+        sinceMs: fc.constantFrom(1, 2),
+        subscriptions: fc.dictionary(fc.constantFrom('sub_1', 'sub_2'), subscriptionRoute),
+      }),
+    ),
+  },
+  { requiredKeys: ['tenant', 'payer', 'plan', 'keys', 'queues', 'integrations'] },
+);
 const nothing: StoredRoutes = {
   ready: new Set(),
   routes: { tenant: 'ten_t', payer: '', plan: '', keys: {}, queues: {}, integrations: {} },

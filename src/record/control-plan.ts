@@ -193,6 +193,11 @@ function planTenant({ held, isWritten }: Standing, have: TenantRoutes, want: Ten
   const ops: PatchOp[] = [];
   if (have.payer !== want.payer) ops.push({ command: 'HSET', key: t.meta, args: ['payer', want.payer] });
   if (have.plan !== want.plan) ops.push({ command: 'HSET', key: t.meta, args: ['plan', want.plan] });
+  if (have.eventsPerSecond !== want.eventsPerSecond) {
+    const { eventsPerSecond: limit } = want;
+    const args = limit === undefined ? ['eventsPerSecond'] : ['eventsPerSecond', limit];
+    ops.push({ command: limit === undefined ? 'HDEL' : 'HSET', key: t.meta, args });
+  }
   ops.push(...hashOps(t.keys, have.keys, want.keys));
   const had = isWritten ? withoutSame(have, want) : have;
   const has = isWritten ? withoutSame(want, have) : want;

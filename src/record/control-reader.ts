@@ -145,8 +145,16 @@ export async function readRoutes(
       subscriptions,
     };
   }
-  const { payer = '', plan = '' } = note(t.meta);
-  const routes = { tenant, payer, plan: plan as TenantRoutes['plan'], keys: at(t.keys), queues, integrations };
+  const { payer = '', plan = '', eventsPerSecond = '' } = note(t.meta);
+  const routes = {
+    tenant,
+    payer,
+    plan: plan as TenantRoutes['plan'],
+    ...(eventsPerSecond === '' ? {} : { eventsPerSecond: Number(eventsPerSecond) }),
+    keys: at(t.keys),
+    queues,
+    integrations,
+  };
   return { stored: { routes, ready, hashes }, fences };
 }
 

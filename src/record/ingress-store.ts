@@ -15,6 +15,8 @@ export interface IngressQueue {
   readonly source: string;
   /** Account of the workspace (`acc_…`). Empty without one. */
   readonly payer: string;
+  /** Events per second that each replica of ingress accepts for this account. Unlimited if undefined. */
+  readonly eventsPerSecond?: number | undefined;
   /** Bytes of the events that the stream has stored, when this was read. */
   readonly bytes: number;
 }
@@ -73,6 +75,7 @@ const READ_FIELDS = [
   'source',
   'payer',
   'bytes',
+  'eventsPerSecond',
 ];
 
 /** Reads the configuration of ingress. `metaOf` returns the hash key of a queue, or of its part. */
@@ -96,7 +99,7 @@ export function createIngressReader(
   return {
     async readQueue(tenant, queue) {
       const reply = (await redis.call('hmget', metaOf(tenant, queue), ...READ_FIELDS)) as (string | null)[];
-      const [ready, gen, cfgv, state, eventTypes, contextHeaders, maxBytes, source, payer, bytes] = reply;
+      const [ready, gen, cfgv, state, eventTypes, contextHeaders, maxBytes, source, payer, bytes, perSecond] = reply;
       if (ready === '1') {
         return {
           gen: gen as string,
@@ -107,6 +110,7 @@ export function createIngressReader(
           maxBytes: Number(maxBytes),
           source: source as string,
           payer: payer ?? '',
+          eventsPerSecond: perSecond == null ? undefined : Number(perSecond),
           bytes: Number(bytes ?? 0),
         };
       }

@@ -62,6 +62,7 @@ export function startController(parts: Parts): Running {
     sendInvitation: config.mail && createInvitationMailer(config.mail),
     compile: {
       queueMaxBytes: config.queueMaxBytes,
+      limits: config.limits,
       judgeEndpoint: url => judgeEndpoint(url, policy),
       sealEndpoint: (subscription, endpoint) => sealEndpoint(sealKeys, subscription, endpoint),
       openHeader: createHeaderSeals(sealKeys).open,

@@ -91,6 +91,7 @@ const DAMAGE: readonly [string, string, (k: Keys, t: AuditedTenant) => Command[]
   ['a key comes', 'keys', k => [['hset', k.t.keys, 'cd'.repeat(32), '']]],
   ['another pays', 'tenant', k => [['hset', k.t.meta, 'payer', 'acc_x']]],
   ['another plan', 'tenant', k => [['hset', k.t.meta, 'plan', 'Metered']]],
+  ['a limit comes', 'tenant', k => [['hset', k.t.meta, 'eventsPerSecond', '7']]],
   ['a tenant is not ready', 'ready', k => [['hdel', k.t.meta, 'ready']]],
   ['an index goes', 'index', k => [['del', k.t.index]]],
   ['an entry of the index goes', 'index', k => [['hdel', k.t.index, 'q:orders']]],

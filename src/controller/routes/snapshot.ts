@@ -29,7 +29,9 @@ export function gatherTenant(
   return {
     name,
     ...(open ? { workspace: { spec: workspace.spec } } : {}),
-    ...(account === undefined ? {} : { account: { plan: account.spec.plan, short: isShort(account.metadata.name) } }),
+    ...(account === undefined
+      ? {}
+      : { account: { plan: account.spec.plan, limits: account.spec.limits, short: isShort(account.metadata.name) } }),
     secretKeys: of(caches.ingressKeys).flatMap(({ sha256 }) => (sha256 === undefined ? [] : [sha256])),
     streams: of(caches.CatalogStream)
       .filter(object => isProtected(object) && !isRemoved(object.metadata.uid))

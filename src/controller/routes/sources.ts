@@ -18,7 +18,8 @@ export function routeSources(caches: Caches): readonly KeySource[] {
     fromNamespaces(caches),
     keysFrom(caches.Workspace, keyOfChanged),
     keysFrom(caches.Account, (old, current) =>
-      old?.spec.plan === current?.spec.plan
+      old?.spec.plan === current?.spec.plan &&
+      old?.spec.limits?.eventsPerSecond === current?.spec.limits?.eventsPerSecond
         ? []
         : keyOfChanged(old, current).flatMap(account => workspacesOf(caches, account)),
     ),

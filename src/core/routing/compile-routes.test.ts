@@ -474,3 +474,28 @@ test('the younger of two subscriptions for one pair names the older', () => {
   const { verdicts } = compileRoutes(snapshot, options);
   expect([...verdicts.values()].find(({ ready }) => ready === 'Duplicate')).toMatchObject({ about: 'older' });
 });
+
+describe('the events per second of the account', () => {
+  const limits = { byPlan: { Free: { eventsPerSecond: 1_000 }, Metered: {} }, ceilings: { eventsPerSecond: 5_000 } };
+  const limitOf = (account: TenantSnapshot['account'] | undefined, policy: typeof limits | undefined = limits) =>
+    compileRoutes(
+      { ...snapshotOf({}), ...(account === undefined ? {} : { account }) },
+      { ...options, ...(policy === undefined ? {} : { limits: policy }) },
+    ).routes.eventsPerSecond;
+
+  test('are those in force: of its spec, or of its plan, and never above the ceiling', () => {
+    expect(limitOf({ plan: 'Free', short: false })).toBe(1_000);
+    expect(limitOf({ plan: 'Free', short: false, limits: { eventsPerSecond: 20 } })).toBe(20);
+    expect(limitOf({ plan: 'Metered', short: false })).toBe(5_000);
+    expect(limitOf({ plan: 'Metered', short: false, limits: { eventsPerSecond: 0 } })).toBe(0);
+    expect(limitOf({ plan: 'Free', short: false, limits: { eventsPerSecond: 9_000 } })).toBe(5_000);
+  });
+
+  test('are unlimited without a limit, an account, or a policy', () => {
+    expect(limitOf({ plan: 'Metered', short: false }, { ...limits, ceilings: {} as typeof limits.ceilings })).toBe(
+      undefined,
+    );
+    expect(limitOf(undefined)).toBe(undefined);
+    expect(compileRoutes(snapshotOf({ account: { plan: 'Free' } }), options).routes.eventsPerSecond).toBe(undefined);
+  });
+});

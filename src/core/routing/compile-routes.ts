@@ -6,6 +6,7 @@ import { isEnabledSince } from '../delivery/endpoint-health.ts';
 import type { HeaderFault } from '../delivery/header-field.ts';
 import type { HeaderSeals } from '../delivery/header-seal.ts';
 import { generationOf, publicId, tenantId } from '../ids/ids.ts';
+import { type LimitPolicy, limitsOf } from '../limits/limits.ts';
 import { coverage } from './coverage.ts';
 import { headersOf, headerValues, type ResolvedHeader } from './endpoint-headers.ts';
 import { ingressKeysOf } from './ingress-keys.ts';
@@ -34,6 +35,8 @@ export interface CompileOptions {
   readonly nowMs: number;
   /** Byte quota of a queue. */
   readonly queueMaxBytes: number;
+  /** Limits of accounts. If absent, the routes contain none. */
+  readonly limits?: LimitPolicy;
   /** Returns `ok`, or a reason code if the endpoint must not be called. */
   readonly judgeEndpoint: (url: string) => string;
   readonly sealEndpoint: (subscription: string, config: EndpointConfig) => string;
@@ -149,16 +152,22 @@ export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions)
     integrationRoutes[id] = made.integration(spec, circumstances, () => ({ state, sinceMs, subscriptions }));
   }
   const keys = ingressKeysOf(snapshot);
-  const routes: TenantRoutes = { tenant, ...payerOf(snapshot), keys, queues, integrations: integrationRoutes };
+  const routes: TenantRoutes = { tenant, ...payerOf(snapshot, options), keys, queues, integrations: integrationRoutes };
   return { routes, verdicts, paused };
 }
 
-/** Returns who pays, and its plan. Both are empty without a workspace. */
-function payerOf({ workspace, account }: TenantSnapshot): Pick<TenantRoutes, 'payer' | 'plan'> {
+/** Returns who pays, its plan, and its limit for ingress. Payer and plan are empty without a workspace. */
+function payerOf(
+  { workspace, account }: TenantSnapshot,
+  { limits }: CompileOptions,
+): Pick<TenantRoutes, 'payer' | 'plan' | 'eventsPerSecond'> {
   if (workspace === undefined) return { payer: '', plan: '' };
   // Closes the gate when the account is missing: parts ask for tokens from an account that doesn't exist in
   // Redis, and are held back.
-  return { payer: publicId('Account', '', workspace.spec.account), plan: account?.plan ?? 'Free' };
+  const paying = { payer: publicId('Account', '', workspace.spec.account), plan: account?.plan ?? 'Free' };
+  if (account === undefined || limits === undefined) return paying;
+  const { eventsPerSecond } = limitsOf(account, limits);
+  return eventsPerSecond === undefined ? paying : { ...paying, eventsPerSecond };
 }
 
 /** Sorts by age, then by UID. The first of several subscriptions for the same pair is used. */

@@ -9,6 +9,8 @@ export interface TenantRoutes {
   readonly payer: string;
   /** Plan of the payer, or empty without one. With Metered, tokens are only counted and routing never waits for any. */
   readonly plan: 'Free' | 'Metered' | '';
+  /** Events per second that each replica of ingress accepts for the payer. Unlimited if absent. */
+  readonly eventsPerSecond?: number;
   /** Maps the SHA-256 (hex) of each ingress key to when it expires in ms, or '' for never. */
   readonly keys: Readonly<Record<string, string>>;
   readonly queues: Readonly<Record<string, QueueRoute>>;

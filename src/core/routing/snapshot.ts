@@ -60,6 +60,7 @@ export interface TenantSnapshot {
   /** The paying account. Absent if it doesn't exist, and nothing will be routed until it does. */
   readonly account?: {
     readonly plan: AccountSpec['plan'];
+    readonly limits?: AccountSpec['limits'];
     /** Whether any queue is waiting for more tokens than are left. */
     readonly short: boolean;
   };

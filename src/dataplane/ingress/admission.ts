@@ -33,8 +33,8 @@ export interface Admission {
   readonly checkPath: (request: EventRequest, reply: FastifyReply, startedMs: number) => boolean;
   /**
    * Checks the address, the key, and then the queue, answering 429, 401, 503, 429, 404, or 409 in this order. The key
-   * comes before the queue so that callers without one can't find out which queues exist. Once both checks have passed,
-   * `proceed` is called with the queue and whether it was read for this request.
+   * comes before the queue so that callers without one can't find out which queues exist. The limit of the account comes
+   * last (429), because it is read with the queue. Once all checks have passed, `proceed` is called with the queue and whether it was read for this request.
    */
   readonly admit: (
     request: EventRequest,
@@ -76,6 +76,11 @@ export function createAdmission(options: {
     return refused === undefined;
   }
 
+  /** Returns true if the account of the queue has points left, and sends the answer otherwise. */
+  function hasPoints(reply: FastifyReply, startedMs: number, { config }: KnownQueue): boolean {
+    return letIn(reply, startedMs, senderLimits.takeForAccount(config.payer, config.eventsPerSecond));
+  }
+
   async function ask(
     request: EventRequest,
     reply: FastifyReply,
@@ -99,7 +104,7 @@ export function createAdmission(options: {
     if (known === 'unavailable') return answers.sendProblem(reply, startedMs, 'unavailable');
     if (known === null) return answers.sendProblem(reply, startedMs, 'unknown_queue');
     if (known.config.state === 'closing') return answers.sendProblem(reply, startedMs, 'stream_closing');
-    proceed(known, true);
+    if (hasPoints(reply, startedMs, known)) proceed(known, true);
   }
 
   /** Returns true if the key is valid and has points left, and sends the answer otherwise. */
@@ -167,8 +172,11 @@ export function createAdmission(options: {
       const { tenant, queue } = request.params;
       if (!letIn(reply, startedMs, senderLimits.takeForSender(name, tenant))) return;
       const known = queues.peek(tenant, queue);
-      if (known !== undefined) proceed(known, false);
-      else askForQueue(request, reply, startedMs, proceed).catch((error: unknown) => onError(reply, startedMs, error));
+      if (known === undefined) {
+        askForQueue(request, reply, startedMs, proceed).catch((error: unknown) => onError(reply, startedMs, error));
+      } else if (hasPoints(reply, startedMs, known)) {
+        proceed(known, false);
+      }
     },
     admitKey(request, reply, startedMs, proceed) {
       const name = nameOf(request);

@@ -60,7 +60,7 @@ export function createIngressMetrics(registry: Registry): IngressMetrics {
   for (const result of EVENT_RESULTS) stored.inc({ result }, 0);
   const limited = new Counter({
     name: 'sluice_ingress_limited_total',
-    help: 'Number of requests rejected because a limit of events per second was reached, including those of the sandbox, by limit: address (of the client), key, or workspace.',
+    help: 'Number of requests rejected because a limit of events per second was reached, including those of the sandbox, by limit: address (of the client), key, workspace, or account (spec.limits.eventsPerSecond of the Account).',
     labelNames: ['limit'] as const,
     registers: [registry],
   });

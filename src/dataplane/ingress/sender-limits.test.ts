@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { SenderRates } from './sender-limits.ts';
 import { startIngress } from './testing/ingress-harness.ts';
+import { QUEUE } from './testing/memory-store.ts';
 
 let role: Awaited<ReturnType<typeof startIngress>>;
 afterEach(() => role.ingress.close());
@@ -62,6 +63,56 @@ describe('a limit of events per second', () => {
     expect(await statuses(9, n => `wrong-${n}`)).toEqual(repeated(401, 9));
     role.clock.nowMs += 1_000;
     expect(await statuses(4, n => (n % 2 === 0 ? role.store.key : OTHER))).toEqual([202, 202, 202, 429]);
+  });
+
+  describe('of an account', () => {
+    const limitTo = (eventsPerSecond?: number, payer = 'acc_a') => {
+      role.store.queues.set('orders', { ...QUEUE, payer, eventsPerSecond });
+      role.clock.nowMs += 1_000;
+    };
+
+    test('is shared by its keys and streams, and is not that of others', async () => {
+      await start({});
+      limitTo(3);
+      role.store.queues.set('invoices', { ...QUEUE, payer: 'acc_a', eventsPerSecond: 3 });
+      role.store.queues.set('theirs', { ...QUEUE, payer: 'acc_b', eventsPerSecond: 3 });
+      const sendTo = (queue: string) => role.send({ path: `/events/${role.store.tenant}/${queue}` });
+      expect(await statuses(2, n => (n === 0 ? role.store.key : OTHER))).toEqual([202, 202]);
+      expect((await sendTo('invoices')).status).toBe(202);
+      const refused = await sendTo('invoices');
+      expect(refused).toMatchObject({
+        status: 429,
+        document: { code: 'rate_limited', detail: expect.stringContaining('the 3 points that the account has in 1 s') },
+        headers: { 'ratelimit-policy': '"account";q=3;w=1', 'retry-after': '1' },
+      });
+      expect(await statusOf()).toBe(429);
+      expect((await sendTo('theirs')).status).toBe(202);
+      expect(await role.registry.metrics()).toContain('sluice_ingress_limited_total{limit="account"} 2');
+      role.clock.nowMs += 1_000;
+      expect(await statuses(4, () => role.store.key)).toEqual([202, 202, 202, 429]);
+    });
+
+    test('is the one that was read last', async () => {
+      await start({});
+      limitTo(2);
+      expect(await statuses(3, () => role.store.key)).toEqual([202, 202, 429]);
+      limitTo(4);
+      expect(await statuses(5, () => role.store.key)).toEqual([202, 202, 202, 202, 429]);
+      limitTo(undefined);
+      expect(await statuses(20, () => role.store.key)).toEqual(repeated(202, 20));
+    });
+
+    test('of 0 refuses everything', async () => {
+      await start({});
+      limitTo(0);
+      const refused = { status: 429, document: { code: 'rate_limited' }, headers: { 'retry-after': '60' } };
+      expect(await send()).toMatchObject(refused);
+      role.clock.nowMs += 60_000;
+      expect((await send()).document).toMatchObject({
+        detail: expect.stringContaining('eventsPerSecond of the account'),
+      });
+      expect(role.store.stored).toEqual([]);
+    });
   });
 
   test('of an address refuses more of its events, and not those of others', async () => {

@@ -2,10 +2,11 @@ import type { IncomingMessage } from 'node:http';
 import type { ClientAddress } from '../../http/client-address.ts';
 import { detailOfLimit, limitItem, policyItem, type Quota } from '../../http/rate-limit-fields.ts';
 import type { RefusalFacts } from '../../http/refusal.ts';
+import { createRecentMap } from '../../time/recent-map.ts';
 import { createTokenBuckets } from '../../time/token-buckets.ts';
 
 /** Limits of ingress. Refused requests are counted by limit. */
-export const SENDER_LIMITS = ['address', 'key', 'workspace'] as const;
+export const SENDER_LIMITS = ['address', 'key', 'workspace', 'account'] as const;
 export type SenderLimit = (typeof SENDER_LIMITS)[number];
 
 /** Requests per second, each with a point. 0 means no limit. */
@@ -21,8 +22,15 @@ export interface SenderRates {
  */
 const LOOKUP_POINTS = 100;
 const WINDOW_SECONDS = 1;
-/** Number of addresses, of keys, and of workspaces, whose buckets are kept in memory. */
+/** Number of addresses, of keys, of workspaces, and of accounts with the same limit, whose buckets are kept in memory. */
 const ENTRIES = 10_000;
+/** Number of different limits of accounts that are kept in memory. */
+const ACCOUNT_LIMITS = 1_000;
+/** Sent if an account may not publish any events. Nothing changes by itself. */
+const NO_EVENTS: RefusalFacts = {
+  detail: 'The limit eventsPerSecond of the account is 0. An operator can raise it.',
+  headers: { 'retry-after': '60' },
+};
 
 /**
  * Limits the requests of each sender. Functions that take points return undefined, or the facts of a 429 `rate_limited` if
@@ -37,6 +45,8 @@ export interface SenderLimits {
   readonly refundLookup: (request: IncomingMessage) => void;
   /** Takes a point of a valid key, and one of its workspace. `key` identifies the key in all workspaces. */
   readonly takeForSender: (key: string, workspace: string) => RefusalFacts | undefined;
+  /** Takes a point of an account that has `perSecond` of them. Without this, there is no limit. */
+  readonly takeForAccount: (account: string, perSecond: number | undefined) => RefusalFacts | undefined;
   /** Returns limits for other requests with the same keys: only the points of addresses are shared. */
   readonly withOwnSenders: () => SenderLimits;
 }
@@ -60,6 +70,23 @@ export function createSenderLimits(options: SenderLimitOptions): SenderLimits {
   function besideAddresses(): SenderLimits {
     const keys = createLimit('key', rates.perKey, options);
     const workspaces = createLimit('workspace', rates.perWorkspace, options);
+    const accounts = createRecentMap<NonNullable<ReturnType<typeof createLimit>>>(ACCOUNT_LIMITS);
+
+    /** Accounts have different limits. One whose limit has changed has all of its points. */
+    function takeForAccount(account: string, perSecond: number | undefined): RefusalFacts | undefined {
+      if (perSecond === undefined) return undefined;
+      let limit = accounts.get(perSecond.toString());
+      if (limit === undefined) {
+        limit = createLimit('account', perSecond, options);
+        if (limit === undefined) {
+          options.onRefused('account');
+          return NO_EVENTS;
+        }
+        accounts.set(perSecond.toString(), limit);
+      }
+      return limit.pass(account, 1);
+    }
+
     return {
       takeForAddress: request => pass(request, 1),
       takeForLookup: request => pass(request, LOOKUP_POINTS),
@@ -67,6 +94,7 @@ export function createSenderLimits(options: SenderLimitOptions): SenderLimits {
         if (addressOf !== undefined) addresses?.giveBack(addressOf(request), LOOKUP_POINTS);
       },
       takeForSender: (key, workspace) => keys?.pass(key, 1) ?? workspaces?.pass(workspace, 1),
+      takeForAccount,
       withOwnSenders: besideAddresses,
     };
   }

@@ -29,9 +29,10 @@ export function partOf(tenant: string, queue: string, { gen }: Pick<QueueRoute, 
   return { tenant, queue, gen, number: PART_NUMBER };
 }
 
-function metaOf(route: QueueRoute, { payer, plan }: TenantRoutes): WantedPart['meta'] {
+function metaOf(route: QueueRoute, { payer, plan, eventsPerSecond }: TenantRoutes): WantedPart['meta'] {
   const { gen: _, ...fields } = queueFields(route);
-  return { ...(fields as Partial<Record<MetaField, string>>), payer, plan };
+  const limit = eventsPerSecond === undefined ? '' : String(eventsPerSecond);
+  return { ...(fields as Partial<Record<MetaField, string>>), payer, plan, eventsPerSecond: limit };
 }
 
 function slotFor(

@@ -18,6 +18,7 @@ export type MetaField =
   | 'contextHeaders'
   | 'payer'
   | 'plan'
+  | 'eventsPerSecond'
   | 'granted';
 
 /** One change of a part's control data. */

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest';
+import { putRoutes } from '../../../test/support/part/routes.ts';
+import { createIngressReader } from '../../record/ingress-store.ts';
+import { createTenant, QUEUE } from '../../record/testing/tenant.ts';
+import { onEachRedis } from '../../redis/testing/each-redis.ts';
+import { partKeys } from '../keys.ts';
+import { createPartsControl } from './parts-control.ts';
+
+onEachRedis(redis => {
+  test('ingress reads the events per second of the account as the controller wrote them, also one that took over', async () => {
+    const t = createTenant(redis());
+    const metaOf = (tenant: string, queue: string) => partKeys({ tenant, queue, gen: '', number: 0 }).meta;
+    const { readQueue } = createIngressReader(redis(), t.nowMs, () => {}, metaOf);
+    async function write(limit: { eventsPerSecond?: number }): Promise<void> {
+      // Another controller each time: it knows what is stored only from the record.
+      const control = createPartsControl(redis(), t.control, t.nowMs);
+      const want = { ...t.routes({}), ...limit };
+      await putRoutes(control, { fence: 1, want, isKnown: true, openKeys: () => new Map() });
+      expect((await control.readTenant(t.tenant, 1)).routes).toEqual(want);
+    }
+    const read = async () => {
+      const found = await readQueue(t.tenant, QUEUE);
+      return found === null || found === 'unavailable' ? found : [found.payer, found.eventsPerSecond];
+    };
+    await write({});
+    expect(await read()).toEqual([t.account, undefined]);
+    await write({ eventsPerSecond: 3 });
+    expect(await read()).toEqual([t.account, 3]);
+    await write({ eventsPerSecond: 0 });
+    expect(await read()).toEqual([t.account, 0]);
+    await write({});
+    expect(await read()).toEqual([t.account, undefined]);
+  });
+});

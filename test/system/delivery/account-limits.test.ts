@@ -1,0 +1,49 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { eventually } from '../support/deadline.ts';
+import { makeSample } from '../support/publisher.ts';
+import { PRODUCER } from '../support/small-world.ts';
+import { useSmallWorld } from '../support/use-small-world.ts';
+import { type Manifest, tenant } from '../support/world.ts';
+
+const world = useSmallWorld({ partners: ['ada'], groupKeys: ['a'] });
+let sent = 0;
+
+/** Sets the limits of the producer's account, or removes them. */
+async function limit(limits?: object): Promise<void> {
+  const account = tenant(PRODUCER, { plan: 'Metered', ...(limits && { limits }) }).find(
+    ({ kind }) => kind === 'Account',
+  );
+  await world.observer.apply(account as Manifest);
+}
+
+/** Publishes ten events after a pause in which all points come back. Returns the number of each answer. */
+async function burst(): Promise<Record<string, number>> {
+  await delay(1_000);
+  const answers: Record<string, number> = {};
+  const posts = Array.from({ length: 10 }, () => world.publisher.post(makeSample(`burst.${sent++}`, 'a', 'x')));
+  for (const { status, body } of await Promise.all(posts)) {
+    const answer = body.code ?? String(status);
+    answers[answer] = (answers[answer] ?? 0) + 1;
+  }
+  return answers;
+}
+
+it('an account publishes as many events per second as its limit says, a few seconds after each change', async () => {
+  expect(await burst()).toEqual({ 202: 10 });
+  for (const [limits, answers] of [
+    [{ eventsPerSecond: 2 }, { 202: 2, rate_limited: 8 }],
+    [{ eventsPerSecond: 0 }, { rate_limited: 10 }],
+    [{ eventsPerSecond: 7 }, { 202: 7, rate_limited: 3 }],
+    [undefined, { 202: 10 }],
+  ] as const) {
+    await limit(limits);
+    let last: Record<string, number> = {};
+    const isInForce = async () => {
+      last = await burst();
+      return JSON.stringify(last) === JSON.stringify(answers);
+    };
+    await eventually(`the limit ${JSON.stringify(limits)} is in force`, isInForce, { withinMs: 15_000 });
+    expect(last).toEqual(answers);
+  }
+});
