@@ -316,6 +316,18 @@ export const MUTANTS: readonly Mutant[] = [
     ['a block of a package covers nothing', 'packages.get(target.name)?.has(stream) === true', 'false'],
     ['a block of a stream covers nothing', 'target.name === stream :', 'false :'],
   ]),
+  ...mutantsOf('src/core/delivery/header-seal.ts', [
+    ['a sealed value opens for another header', '/header/${header.toLowerCase()}', '/header'],
+  ]),
+  ...mutantsOf('src/core/delivery/signing-secret.ts', [
+    ['a secret comes back with its subscription', '.${salt}.${version}', '.${version}'],
+  ]),
+  ...mutantsOf('src/controller/kinds/subscription/salt.ts', [
+    ['two leaders write two salts', 'metadata: { uid, resourceVersion }', 'metadata: { uid }'],
+  ]),
+  ...mutantsOf('src/controller/routes/tenant.ts', [
+    ['routes without the salt pass for those with it', "=== undefined ? '' : '+'", "=== undefined ? '' : ''"],
+  ]),
   ...mutantsOf(COMPILE, [
     ['a header without a value is left out', "    if ('fault' in field) return {", '    if (false) return {'],
     ['an endpoint is sent without a salt', 'endpoint !== undefined && salt !== undefined', 'endpoint !== undefined'],

@@ -53,7 +53,7 @@ export interface Intrusion {
   readonly expectDelivery: () => Promise<void>;
   /** Calls `act`, waits until it is applied, and expects that nothing changed that is not eve's: no object, no key in Redis. */
   readonly expectUntouched: (act: () => Promise<unknown>, says?: readonly Said[]) => Promise<void>;
-  /** A status of eve's without what is the object's own: its id, its times, the `names` that it was given. */
+  /** A status of eve's without what is the object's own: its id, its times, its salt, the `names` that it was given. */
   readonly statusOf: (kind: KindName, name: string, names: readonly string[]) => Promise<string>;
   readonly close: () => Promise<void>;
 }
@@ -114,7 +114,7 @@ async function readStatus(client: KubeClient, kind: KindName, name: string, name
   const which = { namespace: 'eve', name };
   const object = await client.get<AnyObject & { status?: object }>(resourceOf(KINDS[kind]), which);
   const text = JSON.stringify(object?.status, (field, value) =>
-    ['publicId', 'lastTransitionTime', 'rotatedAt'].includes(field) ? undefined : value,
+    ['publicId', 'lastTransitionTime', 'rotatedAt', 'salt'].includes(field) ? undefined : value,
   );
   return names.reduce((all, each) => all.replaceAll(new RegExp(`\\b${each}\\b`, 'g'), '<name>'), text);
 }
