@@ -48,6 +48,11 @@ describe('the settings of Redis', () => {
     });
   });
 
+  test('may have the user outside of the URL', () => {
+    const env = { SLUICE_REDIS_URL: 'redis://a', SLUICE_REDIS_USERNAME: 'me', SLUICE_REDIS_PASSWORD_FILE: password };
+    expect(readConfig(['ingress'], env).redis).toMatchObject({ url: 'redis://a', username: 'me' });
+  });
+
   test.each([
     [{ SLUICE_REDIS_URL: 'redis+sentinel://a:1,b:2' }, 'SLUICE_REDIS_URL: has no master name.'],
     [
@@ -55,6 +60,15 @@ describe('the settings of Redis', () => {
       'SLUICE_REDIS_PASSWORD_FILE: SLUICE_REDIS_URL has a password, too. Remove one of them',
     ],
     [{ SLUICE_REDIS_URL: 'redis://user@a' }, 'SLUICE_REDIS_URL: has a user without a password'],
+    [{ SLUICE_REDIS_USERNAME: 'user' }, 'SLUICE_REDIS_USERNAME: has a user without a password'],
+    [
+      {
+        SLUICE_REDIS_URL: 'redis://user@a',
+        SLUICE_REDIS_USERNAME: 'sluice-ingress',
+        SLUICE_REDIS_PASSWORD_FILE: password,
+      },
+      'SLUICE_REDIS_USERNAME: SLUICE_REDIS_URL has a user, too. Remove one of them',
+    ],
     [{ SLUICE_REDIS_PASSWORD_FILE: missing }, `SLUICE_REDIS_PASSWORD_FILE: ENOENT: ${missing}`],
     [{ SLUICE_REDIS_PASSWORD_FILE: empty }, `SLUICE_REDIS_PASSWORD_FILE: ${empty} is empty`],
     [{ ...TLS, SLUICE_REDIS_CERT_FILE: client.cert }, 'SLUICE_REDIS_KEY_FILE: required'],

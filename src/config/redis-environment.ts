@@ -19,6 +19,13 @@ export const REDIS_ENVIRONMENT = {
     .describe(
       'Redis URL, e.g. redis://[user:password@]host:port, or rediss:// for TLS. Requires Redis 7 or later. Multiple comma-separated URLs may be specified when using Redis Cluster. For Sentinel, use redis+sentinel://[user:password@]host:port,host:port/<master name>[/<database>] with the addresses of the Sentinels, or rediss+sentinel:// for TLS.',
     ),
+  SLUICE_REDIS_USERNAME: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'Redis user, instead of one in SLUICE_REDIS_URL, e.g. sluice-ingress. Allows roles with different users to share the URL. Requires a password.',
+    ),
   SLUICE_REDIS_PASSWORD_FILE: file().describe(
     'Path to a file containing the Redis password, to be used instead of one in SLUICE_REDIS_URL. Like all files for Redis, it is read again for each new connection. A line break at the end is ignored.',
   ),
@@ -56,6 +63,7 @@ type Values = z.output<z.ZodObject<typeof REDIS_ENVIRONMENT>>;
 export function readRedis(data: Values, problems: string[]): RedisSettings {
   const settings = Object.freeze({
     url: data.SLUICE_REDIS_URL,
+    username: data.SLUICE_REDIS_USERNAME,
     passwordFile: data.SLUICE_REDIS_PASSWORD_FILE,
     caFile: data.SLUICE_REDIS_CA_FILE,
     certFile: data.SLUICE_REDIS_CERT_FILE,

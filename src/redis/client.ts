@@ -3,6 +3,7 @@ import { Cluster, Redis } from 'ioredis';
 import type { Logger } from '../telemetry/log.ts';
 import { findRedis } from './connection/connections.ts';
 import type { RedisSettings } from './connection/redis-settings.ts';
+import { isDenied } from './connection/redis-trouble.ts';
 import { keySlot } from './key-slot.ts';
 import { type NamedCall, type NamedScript, orderCall } from './named-scripts.ts';
 import type { RedisMetrics } from './redis-metrics.ts';
@@ -52,6 +53,8 @@ export interface RedisClient {
   readonly isReady: () => boolean;
   /** Returns why the last attempt to connect failed, unless one has succeeded since. */
   readonly connectionError: () => Error | undefined;
+  /** Returns the last error of a command that the user has no right to, if it is less than a minute old. */
+  readonly deniedCommand: () => Error | undefined;
   /** Called at each (re)connect, with everything that was in flight lost. */
   readonly onReconnect: (listener: () => void) => void;
   /** Commands sent so far, scripts counting as one. */
@@ -83,6 +86,23 @@ function followConnectionErrors(redis: Redis | Cluster): () => Error | undefined
     redis.on('ready', succeeded);
   }
   return () => last;
+}
+
+/** How long a denied command is remembered, in milliseconds. Roles repeat most commands within this time. */
+const DENIED_FOR_MS = 60_000;
+
+/** Remembers which command was denied last. */
+function rememberDenials() {
+  let last: Error | undefined;
+  let sinceMs = 0;
+  return {
+    note: (error: Error) => {
+      if (!isDenied(error)) return;
+      last = error;
+      sinceMs = performance.now();
+    },
+    last: () => (performance.now() - sinceMs < DENIED_FOR_MS ? last : undefined),
+  };
 }
 
 /** Milliseconds before a client that has given up connects again. */
@@ -117,6 +137,7 @@ export async function connectRedis(
   const reconnects: (() => void)[] = [];
   let connectedOnce = false;
   const subscribers: Redis[] = [];
+  const denials = rememberDenials();
   let sent = 0;
   let closing = false;
   redis.on('error', error => log.debug({ err: error }, 'redis connection error'));
@@ -160,12 +181,16 @@ export async function connectRedis(
     timing = false;
     metrics?.timed((performance.now() - beganMs) / 1_000);
   }
-  async function watch<T>(replying: Promise<T>): Promise<T> {
+  function failed(error: unknown): void {
+    denials.note(error as Error);
+    metrics?.failed(error);
+  }
+  async function watch<T>(replying: Promise<T>, onFailure = failed): Promise<T> {
     const beganMs = begin();
     try {
       return await replying;
     } catch (error) {
-      metrics?.failed(error);
+      onFailure(error);
       throw error;
     } finally {
       end(beganMs);
@@ -192,7 +217,7 @@ export async function connectRedis(
         const loading = buffers ? redis.callBuffer('eval', source, ...rest) : redis.call('eval', source, ...rest);
         return await watch(loading as Promise<Reply>);
       }
-      metrics?.failed(error);
+      failed(error);
       throw error;
     } finally {
       end(beganMs);
@@ -206,7 +231,8 @@ export async function connectRedis(
       name: redis instanceof Cluster ? `${node.options.host}:${node.options.port}` : '',
       reply: (await node.call(command, ...args)) as Reply,
     });
-    return watch(Promise.all(targets.map(ask)));
+    // A user who may not know the settings of Redis works without them.
+    return watch(Promise.all(targets.map(ask)), error => metrics?.failed(error));
   }
 
   return {
@@ -236,16 +262,23 @@ export async function connectRedis(
       listening.on('ready', () => {
         listening.subscribe(...channels).then(
           () => onLost(),
-          error => log.warn({ err: error as Error }, 'redis subscribe failed'),
+          error => {
+            denials.note(error as Error);
+            log.warn({ err: error as Error }, 'redis subscribe failed');
+          },
         );
       });
       listening.connect().catch(error => log.warn({ err: error as Error }, 'redis subscriber connect failed'));
     },
     publish: async (channel, message) => {
-      await redis.publish(channel, message);
+      await redis.publish(channel, message).catch((error: unknown) => {
+        denials.note(error as Error);
+        throw error;
+      });
     },
     isReady: () => redis.status === 'ready',
     connectionError,
+    deniedCommand: denials.last,
     onReconnect: listener => {
       reconnects.push(listener);
     },

@@ -49,7 +49,7 @@ export function openRedis(
   },
 ): LateRedis {
   const { instance = DEFAULT_INSTANCE, log, metrics, checkEveryMs = CHECK_EVERY_MS, ...settings } = options;
-  const place = `${withoutPasswords(settings.url)} (SLUICE_REDIS_URL)`;
+  const place = `${withoutPasswords(settings.url, settings.username)} (SLUICE_REDIS_URL)`;
   const closed = new AbortController();
   const subscriptions: Parameters<RedisClient['subscribe']>[] = [];
   const reconnects: (() => void)[] = [];
@@ -143,6 +143,7 @@ export function openRedis(
       },
       isReady: () => usable()?.isReady() ?? false,
       connectionError: () => inner?.connectionError(),
+      deniedCommand: () => inner?.deniedCommand(),
       onReconnect: listener => {
         reconnects.push(listener);
       },
@@ -155,8 +156,9 @@ export function openRedis(
     impairments: () => {
       if (inner === undefined) return [problem];
       if (inner.isReady() && usable() === undefined) return [whyUnused()];
-      const error = inner.connectionError();
-      // A Cluster is ready although one of its nodes denies access.
+      const connectionError = inner.connectionError();
+      // A Cluster is ready although one of its nodes denies access. A user may lack the rights for some commands only.
+      const error = isDenied(connectionError) ? connectionError : (inner.deniedCommand() ?? connectionError);
       if (inner.isReady() && !isDenied(error)) return [];
       return [redisImpairment(settings, place, error, readFileProblem(settings))];
     },

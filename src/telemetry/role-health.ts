@@ -3,7 +3,7 @@ import { type Logger, logOfRole } from './log.ts';
 /** Why a role can't do its work, as in the `reason` label of `sluice_role_impaired`, with descriptions. */
 export const IMPAIRMENTS = {
   RedisUnavailable: 'Redis does not respond.',
-  RedisAccessDenied: 'Redis or Sentinel denies access to the configured user and password.',
+  RedisAccessDenied: 'Redis or Sentinel denies access to the configured user and password, or the user lacks a right.',
   RedisUnsuitable: 'Redis has settings that can cause data loss or block it.',
   UnsupportedRedisFormat:
     'Redis contains data that another version of Sluice has written in a format that this version cannot read.',

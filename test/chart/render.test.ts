@@ -46,6 +46,39 @@ test('the chart with its defaults and config/default are the same objects', asyn
   expect(byName(ofRelease)).toEqual(expected);
 });
 
+type Named = readonly { readonly name: string }[];
+
+interface Pods extends Manifest {
+  readonly spec: {
+    readonly template: {
+      readonly spec: {
+        readonly volumes?: Named;
+        readonly containers: readonly { readonly env?: Named; readonly volumeMounts?: Named }[];
+      };
+    };
+  };
+}
+
+test('redis.usersSecret and config/components/redis-users connect with the same users', async () => {
+  const { images } = REQUIRED_OVERLAY;
+  const [ofChart, ...ofKustomize] = await Promise.all([
+    renderChart(helm, { ...REQUIRED, redis: { existingSecret: 'sluice-redis', usersSecret: 'sluice-redis-users' } }),
+    buildOverlays({ resources: ['default'], ...REQUIRED_OVERLAY }, { components: ['components/redis-users'] }),
+    buildOverlays({ resources: ['uninstall'], images }, { components: ['components/redis-users'] }),
+  ]);
+  // The lists of a pod, in any order: a patch adds to their start.
+  const pods = (objects: readonly Manifest[]) => {
+    const found = objects.filter(({ kind }) => kind === 'Deployment' || kind === 'Job') as Pods[];
+    return found.map(({ metadata, spec: { template } }) => {
+      const { containers, volumes = [] } = template.spec;
+      const lists = [volumes, containers[0]?.env ?? [], containers[0]?.volumeMounts ?? []];
+      return [metadata.name, ...lists.map(list => list.toSorted((a, b) => a.name.localeCompare(b.name)))];
+    });
+  };
+  expect(pods(ofChart)).toHaveLength(5);
+  expect(pods(ofChart).toSorted()).toEqual(pods(ofKustomize.flat()).toSorted());
+});
+
 test('the hook of the chart and config/uninstall are the same objects', async () => {
   const [ofChart, ofKustomize] = await Promise.all([
     renderChart(helm, REQUIRED),
@@ -148,6 +181,8 @@ describe('a release under another name and namespace', () => {
     const given = { ...REQUIRED, redis: values['redis'] };
     const text = JSON.stringify(objects.filter(({ kind }) => kind !== 'CustomResourceDefinition'))
       .replaceAll(/"resourceNames":\["sluice-controller"\]/g, '')
+      // Each installation has a Redis of its own.
+      .replaceAll(/"SLUICE_REDIS_USERNAME","value":"sluice-\w+"/g, '')
       .replaceAll(given.rootKey.existingSecret, '')
       .replaceAll(REQUIRED.redis.existingSecret, '');
     expect(text).not.toMatch(/(?<![-/\w])sluice-(system|controller|facade|ingress|dispatcher|redis|config)/);

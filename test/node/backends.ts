@@ -21,7 +21,7 @@ function secret(name: string, stringData: Readonly<Record<string, string>>): obj
 
 /** Starts a Redis Cluster. @param host address of this machine */
 export async function startClusterBackend(host: string): Promise<Backend> {
-  const { url, stop } = await startRedisCluster(host);
+  const { url, stop } = await startRedisCluster({ host });
   return { values: { url }, secrets: [], stop };
 }
 

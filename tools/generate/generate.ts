@@ -12,6 +12,7 @@ import { renderDocs } from './docs/docs.ts';
 import { renderKubeStateMetrics } from './kube-state-metrics/kube-state-metrics.ts';
 import { renderKustomize } from './kustomize/kustomize.ts';
 import { renderRbac } from './rbac/rbac.ts';
+import { renderRedisAcl } from './redis/acl.ts';
 
 /** One generated file: its path from the root of the project, and its text. */
 export interface GeneratedFile {
@@ -54,6 +55,7 @@ export async function renderAll(): Promise<GeneratedFile[]> {
     ...manifests,
     ...monitoring,
     ...renderKubeStateMetrics(),
+    renderRedisAcl(),
     ...renderChart(monitoring),
     ...renderKustomize(manifests),
     ...renderArgocd(),

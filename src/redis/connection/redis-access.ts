@@ -1,7 +1,7 @@
 import { type ConnectionOptions, createSecureContext } from 'node:tls';
 import type { CommonRedisOptions, SentinelConnectionOptions } from 'ioredis';
 import type { Logger } from '../../telemetry/log.ts';
-import { type RedisSecrets, type RedisSettings, readRedisSecrets } from './redis-settings.ts';
+import { type RedisSecrets, type RedisSettings, readRedisSecrets, userOf } from './redis-settings.ts';
 import { parseRedisUrl } from './redis-url.ts';
 
 /** Connection options read from files. */
@@ -72,7 +72,7 @@ export function createRedisAccess(settings: RedisSettings, log: Logger): RedisAc
 
   function options(): AccessOptions {
     refresh();
-    const { username } = url;
+    const username = userOf(settings);
     const password = settings.passwordFile === undefined ? url.password : secrets.password;
     if (url.sentinel === undefined) return defined({ username, password, tls });
     const sentinelPassword = settings.sentinelPasswordFile === undefined ? password : secrets.sentinelPassword;

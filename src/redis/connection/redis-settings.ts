@@ -5,6 +5,8 @@ import { parseRedisUrl } from './redis-url.ts';
 export interface RedisSettings {
   /** `SLUICE_REDIS_URL`. */
   readonly url: string;
+  /** `SLUICE_REDIS_USERNAME`. */
+  readonly username?: string | undefined;
   /** `SLUICE_REDIS_PASSWORD_FILE`. */
   readonly passwordFile?: string | undefined;
   /** `SLUICE_REDIS_SENTINEL_USERNAME`. */
@@ -21,6 +23,11 @@ export interface RedisSettings {
   readonly serverName?: string | undefined;
 }
 
+/** Returns the user in Redis. Undefined for the default user. */
+export function userOf(settings: Pick<RedisSettings, 'url' | 'username'>): string | undefined {
+  return settings.username ?? parseRedisUrl(settings.url).username;
+}
+
 /** What the files contain now. */
 export interface RedisSecrets {
   readonly password: string | undefined;
@@ -34,13 +41,15 @@ export interface RedisSecrets {
 /** Checks combinations of settings, and adds the required changes to `problems`. */
 export function checkRedisSettings(settings: RedisSettings, problems: string[]): void {
   const { tls, username, password, sentinel } = parseRedisUrl(settings.url);
+  if (username !== undefined && settings.username !== undefined) {
+    problems.push('SLUICE_REDIS_USERNAME: SLUICE_REDIS_URL has a user, too. Remove one of them');
+  }
   if (password !== undefined && settings.passwordFile !== undefined) {
     problems.push('SLUICE_REDIS_PASSWORD_FILE: SLUICE_REDIS_URL has a password, too. Remove one of them');
   }
-  if (username !== undefined && password === undefined && settings.passwordFile === undefined) {
-    problems.push(
-      'SLUICE_REDIS_URL: has a user without a password. Set SLUICE_REDIS_PASSWORD_FILE, or remove the user',
-    );
+  const userVariable = settings.username === undefined ? 'SLUICE_REDIS_URL' : 'SLUICE_REDIS_USERNAME';
+  if (userOf(settings) !== undefined && password === undefined && settings.passwordFile === undefined) {
+    problems.push(`${userVariable}: has a user without a password. Set SLUICE_REDIS_PASSWORD_FILE, or remove the user`);
   }
   if (settings.certFile !== undefined && settings.keyFile === undefined) {
     problems.push('SLUICE_REDIS_KEY_FILE: required, because SLUICE_REDIS_CERT_FILE is set');

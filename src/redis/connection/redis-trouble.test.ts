@@ -17,7 +17,17 @@ test.each([
   ],
   [{ url: 'redis://:x@a' }, WRONG, /^RedisAccessDenied: .*Correct the password in SLUICE_REDIS_URL\.$/],
   [{}, new Error('NOAUTH HELLO must be called'), /^RedisAccessDenied: .*Set SLUICE_REDIS_PASSWORD_FILE/],
-  [{}, new Error('NOPERM this user has no permissions'), /^RedisAccessDenied: .*Grant its user/],
+  [
+    { url: 'redis://sluice-ingress:x@a' },
+    new Error("NOPERM this user has no permissions to run the 'hget' command"),
+    /^RedisAccessDenied: .*'hget'.*Give user sluice-ingress the rights in config\/redis\/users\.acl of this version\. ACL LOG/,
+  ],
+  [
+    { username: 'sluice-facade', passwordFile: '/p' },
+    new Error("ERR The user executing the script can't access at least one of the keys"),
+    /^RedisAccessDenied: .*Give user sluice-facade the rights/,
+  ],
+  [{}, new Error('NOPERM this user has no permissions'), /^RedisAccessDenied: .*Give user default the rights/],
   [
     { passwordFile: '/p', sentinelPasswordFile: '/s' },
     new Error('failed to connect to sentinel a:1 because WRONGPASS invalid'),

@@ -1,9 +1,11 @@
 import type { Impairment } from '../../telemetry/role-health.ts';
-import type { RedisSettings } from './redis-settings.ts';
+import { type RedisSettings, userOf } from './redis-settings.ts';
 import { parseRedisUrl } from './redis-url.ts';
 
+/** Answers of Redis to a user who lacks the right for a command, which scripts get as another error. */
+const LACKS_RIGHT = /\bNOPERM\b|\bThe user executing the script can't\b/;
 /** Answers of Redis to a user or password it does not accept, or to a connection without one. */
-const DENIED = /\b(WRONGPASS|NOAUTH|NOPERM)\b/;
+const DENIED = new RegExp(String.raw`\b(?:WRONGPASS|NOAUTH)\b|${LACKS_RIGHT.source}`);
 
 /** What to change for errors that have these words or codes. */
 const ADVICE: readonly (readonly [RegExp, string])[] = [
@@ -68,7 +70,10 @@ function causeOf(error: Error): Error {
 function remedyOf(settings: RedisSettings, message: string): string {
   const { password } = parseRedisUrl(settings.url);
   const ofSentinel = /\bsentinels?\b/i.test(message) && settings.sentinelPasswordFile !== undefined;
-  if (message.includes('NOPERM')) return 'Grant its user all commands, keys and channels';
+  if (LACKS_RIGHT.test(message)) {
+    const user = userOf(settings) ?? 'default';
+    return `Give user ${user} the rights in config/redis/users.acl of this version. ACL LOG shows the denied command or key`;
+  }
   if (ofSentinel)
     return `Correct the password in SLUICE_REDIS_SENTINEL_PASSWORD_FILE (${settings.sentinelPasswordFile})`;
   if (settings.passwordFile !== undefined) {

@@ -77,10 +77,11 @@ function parseServer(text: string, defaultPort: number) {
   };
 }
 
-/** Returns the addresses of `SLUICE_REDIS_URL` without passwords. */
-export function withoutPasswords(text: string): string {
-  const { nodes, tls, username, sentinel } = parseRedisUrl(text);
-  const user = username === undefined ? '' : `${encodeURIComponent(username)}@`;
+/** Returns the addresses of `SLUICE_REDIS_URL` without passwords, with a user who may be set in another variable. */
+export function withoutPasswords(text: string, username?: string): string {
+  const { nodes, tls, sentinel, ...inUrl } = parseRedisUrl(text);
+  const name = username ?? inUrl.username;
+  const user = name === undefined ? '' : `${encodeURIComponent(name)}@`;
   const places = nodes.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`);
   const scheme = tls ? 'rediss' : 'redis';
   if (sentinel === undefined) return places.map(place => `${scheme}://${user}${place}`).join(',');

@@ -76,6 +76,10 @@ export const VALUE_SETS: Readonly<Record<string, ValueSet>> = {
       sentinel: { username: 'watcher', passwordSecret: 'sentinel-password' },
     },
   },
+  'a Redis user for each role': {
+    ...REQUIRED,
+    redis: { existingSecret: 'sluice-redis', usersSecret: 'redis-users' },
+  },
   ingress: {
     ...REQUIRED,
     ingress: { expose: { type: 'Ingress', host: 'events.example.com', className: 'nginx', tlsSecret: 'events-tls' } },
@@ -139,6 +143,16 @@ export const REFUSALS: readonly (readonly [name: string, values: ValueSet, sente
   ['a section that is null', { ...REQUIRED, uninstall: null }, /missing property 'uninstall'/],
   ['a choice that is null', { ...REQUIRED, secrets: { access: null } }, /at '\/secrets': missing property 'access'/],
   ['a switch that is null', { ...REQUIRED, uninstall: { enabled: null } }, /'\/uninstall': missing property 'enabled'/],
+  [
+    'two passwords for Redis',
+    { ...REQUIRED, redis: { url: 'redis://a', usersSecret: 'users', passwordSecret: 'password' } },
+    /redis\.usersSecret and redis\.passwordSecret are set, but a role has only one password/,
+  ],
+  [
+    'users of a Redis without users',
+    { ...REQUIRED, redis: { embedded: { enabled: true }, usersSecret: 'users' } },
+    /redis\.usersSecret is set, but the Redis of redis\.embedded\.enabled has no users/,
+  ],
   ['an unknown mode', { ...REQUIRED, mode: 'single' }, /at '\/mode': value must be one of 'roles', 'all'/],
   ['no registry', { ...REQUIRED, image: {} }, /image\.registry is required, because there is no default registry/],
   ['a tag as a digest', { ...REQUIRED, image: { registry: 'a', digest: '1.0' } }, /at '\/image\/digest'.*sha256/],

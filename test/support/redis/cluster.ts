@@ -69,10 +69,14 @@ async function knowsAll(port: number, size: number): Promise<boolean> {
 /**
  * Starts a Redis Cluster of three masters without replicas, on free ports.
  *
- * @param host address of this machine at which it can be reached, besides loopback
+ * @param options.host address of this machine at which it can be reached, besides loopback
+ * @param options.users creates the users of Sluice, with these additional rules
  * @throws like `startRedis`
  */
-export async function startRedisCluster(host = '127.0.0.1'): Promise<RedisCluster> {
+export async function startRedisCluster(
+  options: { readonly host?: string; readonly users?: readonly string[] } = {},
+): Promise<RedisCluster> {
+  const { host = '127.0.0.1', users } = options;
   const nodes: RedisServer[] = [];
   const stop = async (): Promise<void> => {
     await Promise.all(nodes.map(node => node.stop()));
@@ -81,7 +85,10 @@ export async function startRedisCluster(host = '127.0.0.1'): Promise<RedisCluste
     const introductions: { port: number; busPort: number }[] = [];
     for (let index = 0; index < 3; index++) {
       const busPort = await freePort();
-      const node = await startRedis({ extra: [...clusterArguments(busPort), ...reachableArguments(host)] });
+      const node = await startRedis({
+        ...(users && { users }),
+        extra: [...clusterArguments(busPort), ...reachableArguments(host)],
+      });
       nodes.push(node);
       introductions.push({ port: node.port, busPort });
     }

@@ -5,6 +5,7 @@ import { Redis } from 'ioredis';
 import { type ChildProcess, startChild, waitUntilReady } from '../child-process.ts';
 import { freePort } from '../free-port.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
+import { writeUsers } from './users.ts';
 
 const run = promisify(execFile);
 
@@ -37,6 +38,8 @@ export type RedisOptions = {
   onDisk?: boolean;
   /** Additional arguments of redis-server, such as `['--cluster-enabled', 'yes']`. */
   extra?: readonly string[];
+  /** Creates the users of Sluice, see `users.ts`, with these additional rules. */
+  users?: readonly string[];
   /** Additional environment variables of redis-server. */
   env?: Readonly<Record<string, string>>;
 };
@@ -133,7 +136,8 @@ export async function startRedis(options: RedisOptions = {}): Promise<RedisServe
   await requireRedisServer();
   const folder = await temporaryFolder('redis', options.onDisk ? undefined : await memoryFolder());
   const port = await freePort();
-  const args = serverArguments(port, options.dir ?? folder.path, options);
+  const users = options.users ? await writeUsers(folder.path, options.users) : [];
+  const args = [...serverArguments(port, options.dir ?? folder.path, options), ...users];
 
   const start = async (): Promise<ChildProcess> => {
     const started = startChild({

@@ -15,6 +15,7 @@ const SCHEDULE = ['5s', '5m', '30m', '2h', '5h', '10h', '14h', '20h', '24h'];
 
 const world = useSmallWorld({
   partners: ['ada'],
+  separateRoles: 'as one',
   groupKeys: ['key'],
   endpoint: { retrySchedule: SCHEDULE, headers: [{ name: 'x-team', value: 'of-ada' }] },
 });

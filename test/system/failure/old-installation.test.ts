@@ -80,7 +80,8 @@ it('a controller that starts without Redis fills its caches, and leads once Redi
   await controller.stop();
   await redis.kill();
   const late = await installed.start({ role: 'controller', unready: true });
-  const said = `controller: Redis at ${redis.url} (SLUICE_REDIS_URL) does not answer: connect ECONNREFUSED`;
+  const url = redis.url.replace('//', '//sluice-controller@');
+  const said = `controller: Redis at ${url} (SLUICE_REDIS_URL) does not answer: connect ECONNREFUSED`;
   const waitsForRedisAlone = async () => {
     const [status, body] = await readyz(late);
     return status === 503 && body.includes(said) && !body.includes('caches');

@@ -88,7 +88,7 @@ it('a Redis that goes takes no ingress out of its Service: it answers 503 itself
   await installed.redis.kill();
   const { url } = installed.redis;
   // What it says from the first attempt to connect again on.
-  const said = `ok\ningress: Redis at ${url} (SLUICE_REDIS_URL) does not answer: connect ECONNREFUSED ${new URL(url).host}\n`;
+  const said = `ok\ningress: Redis at redis://sluice-ingress@${new URL(url).host} (SLUICE_REDIS_URL) does not answer: connect ECONNREFUSED ${new URL(url).host}\n`;
   await eventually('it reports this', async () => (await readyz(ingress))[1] === said, WITHIN);
   expect((await readyz(ingress))[0]).toBe(200);
   const away = await publisher.post(makeSample('away', 'key', 'x'));

@@ -1,37 +1,80 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { inject } from 'vitest';
 import { borrowCluster } from '../../support/kubernetes/borrowed-cluster.ts';
 import type { Cluster } from '../../support/kubernetes/cluster.ts';
 import { DOCUMENTED, type RedisServer, startRedis } from '../../support/redis/server.ts';
-import { type Sluice, type SluiceOptions, startSluice } from '../../support/sluice.ts';
+import { denialsOn, urlAs } from '../../support/redis/users.ts';
+import { type Sluice, type SluiceOptions, type SluiceRole, startSluice } from '../../support/sluice.ts';
+import { startSluiceRoles } from '../../support/sluice-roles.ts';
+
+/** Otherwise, each role warns at its start that it does not know the settings. */
+const READS_SETTINGS = ['+config|get'];
 
 export interface Installation {
   readonly cluster: Cluster;
   readonly redis: RedisServer;
-  /** Starts one more process against this cluster and this Redis. */
+  /** Starts one more process against this cluster and this Redis, with the user of its role. */
   readonly start: (options?: Partial<SluiceOptions>) => Promise<Sluice>;
-  /** Ends everything that was started, processes first, and gives the cluster back. */
+  /** The same with a process for each role, as if they were one. */
+  readonly startRoles: (options?: Partial<Omit<SluiceOptions, 'role' | 'redisUrl'>>) => Promise<Sluice>;
+  /** Ends everything that was started, processes first, and gives the cluster back. @throws if Redis denied a command */
   readonly stop: () => Promise<void>;
 }
 
 /** A cluster with our definitions and the Lease's namespace, and a Redis that fsyncs; no process of ours yet. */
 export async function install(options: { readonly controllerManager?: boolean } = {}): Promise<Installation> {
-  const [cluster, redis] = await Promise.all([
+  const [cluster, server] = await Promise.all([
     borrowCluster(inject('clusterPool'), options),
-    startRedis({ appendonly: true, extra: DOCUMENTED }),
+    startRedis({ appendonly: true, extra: DOCUMENTED, users: READS_SETTINGS }),
   ]);
+  const denials = followDenials(server);
+  const { redis } = denials;
   const processes: Sluice[] = [];
   const stop = async (): Promise<void> => {
     await Promise.all(processes.map(each => each.kill('SIGKILL')));
-    await Promise.all([cluster.stop(), redis.stop()]);
+    await denials.collect();
+    await Promise.all([cluster.stop(), server.stop()]);
+    const found = denials.found();
+    if (found.length > 0) throw new Error(`Redis denied what a role needs:\n${found.join('\n')}`);
   };
   return {
     cluster,
     redis,
     start: async (more = {}) => {
-      const started = await startSluice({ kubeconfig: cluster.kubeconfig, redisUrl: redis.url, ...more });
+      const redisUrl = urlAs(more.role ?? 'all', redis.url);
+      const started = await startSluice({ kubeconfig: cluster.kubeconfig, redisUrl, ...more });
+      processes.push(started);
+      return started;
+    },
+    startRoles: async (more = {}) => {
+      const redisUrlOf = (role: SluiceRole) => urlAs(role, redis.url);
+      const started = await startSluiceRoles({ kubeconfig: cluster.kubeconfig, ...more, redisUrlOf });
       processes.push(started);
       return started;
     },
     stop,
   };
+}
+
+/** How long a Redis that a test has stopped is asked, in milliseconds. */
+const ASK_MS = 500;
+
+/** Collects what a Redis denied to users of Sluice, also before a test ends its process. */
+function followDenials(server: RedisServer) {
+  const found: string[] = [];
+  const collect = async () => {
+    const asking = denialsOn(server).catch(() => []);
+    found.push(...(await Promise.race([asking, delay(ASK_MS, [])])));
+  };
+  const redis: RedisServer = Object.assign(Object.create(server) as RedisServer, {
+    kill: async (signal?: NodeJS.Signals) => {
+      if (signal !== 'SIGSTOP' && signal !== 'SIGCONT') await collect();
+      await server.kill(signal);
+    },
+    restart: async () => {
+      await collect();
+      await server.restart();
+    },
+  });
+  return { redis, collect, found: () => [...new Set(found)] };
 }

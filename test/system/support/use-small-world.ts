@@ -22,16 +22,17 @@ export function useSmallWorld(options: {
   readonly groupKeys: readonly string[];
   readonly endpoint?: object;
   readonly controllerManager?: boolean;
-  /** True: each role runs in a process of its own. */
-  readonly separateRoles?: boolean;
+  /** True: each role runs in a process of its own, `as one`: `sluice` stands for all of them. */
+  readonly separateRoles?: boolean | 'as one';
 }): ServedWorld {
   const processes = new Map<string, Sluice>();
   const world = {} as ServedWorld;
   beforeAll(async () => {
     const installed = await install(options);
     Object.assign(world, installed, { processes });
-    if (options.separateRoles) for (const role of ROLES) processes.set(role, await installed.start({ role }));
-    const sluice = processes.get('ingress') ?? (await installed.start());
+    if (options.separateRoles === true) for (const role of ROLES) processes.set(role, await installed.start({ role }));
+    const start = options.separateRoles === 'as one' ? installed.startRoles : installed.start;
+    const sluice = processes.get('ingress') ?? (await start());
     const running = await settle(installed, options);
     Object.assign(world, running, { sluice, publisher: running.publisherOf(sluice) });
   });

@@ -101,6 +101,9 @@ const redis = section('Redis. Set one of url, existingSecret, and embedded.enabl
   passwordSecret: text(
     'Secret that has the password in the key password, instead of the URL. It can change without a restart.',
   ),
+  usersSecret: text(
+    'Secret that has the password of each Redis user in the key of its component, e.g. ingress. If set, each role connects with its own user, e.g. sluice-ingress, instead of one in the URL. The keys are controller, facade, ingress, dispatcher, and uninstall, or all and uninstall if mode is all. Create the users from config/redis/users.acl.',
+  ),
   tls: section('Certificates for rediss:// and rediss+sentinel://. They can change without a restart.', {
     caSecret: text('Secret that has the certificates of the authorities in the key ca.crt.'),
     clientSecret: text('Secret that has a client certificate in the keys tls.crt and tls.key.'),

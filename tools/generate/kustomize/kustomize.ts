@@ -7,6 +7,7 @@ import { systemNamespace } from '../manifests/namespace.ts';
 import { networkPolicyOf, redisNetworkPolicy } from '../manifests/network-policies.ts';
 import { createPlainTarget } from '../manifests/plain-target.ts';
 import { redisObjects } from '../manifests/redis.ts';
+import { redisFileMounts, redisFileVariables, redisFileVolumes } from '../manifests/redis-files.ts';
 import { httpRouteOf, serviceOf } from '../manifests/services.ts';
 import { configMap } from '../manifests/settings.ts';
 import { uninstallObjects } from '../manifests/uninstall.ts';
@@ -15,6 +16,7 @@ import { stringifyAll } from '../manifests/yaml.ts';
 import { SHIPPED_POLICIES } from '../rbac/admission.ts';
 import { roleForBindings, secretsRoleOf } from '../rbac/permissions.ts';
 import { admissionPolicy, roleAndBinding } from '../rbac/rbac.ts';
+import type { RedisUser } from '../redis/rights.ts';
 import { ROLE_DEFINITIONS, WORKLOADS } from '../roles.ts';
 import { receiverObjects } from './receiver.ts';
 
@@ -40,6 +42,7 @@ export function renderKustomize(others: readonly GeneratedFile[]): GeneratedFile
     namespaceFolder(),
     ...uninstallFolder(),
     ...namespacedSecretsFolder(),
+    redisUsersFolder(),
     ...quickstartFolder(),
   ];
 }
@@ -201,6 +204,33 @@ function namespacedSecretsFolder(): GeneratedFile[] {
       ...roleAndBinding(roleForBindings(DEFAULT_INSTALLATION), DEFAULT_INSTALLATION),
     ),
   ];
+}
+
+/**
+ * Connects each role, and the Job of config/uninstall, with its own Redis user. The passwords are in a Secret that is not
+ * part of it. A patch with a target has no effect if the target is missing.
+ */
+function redisUsersFolder(): GeneratedFile {
+  const { prefix } = DEFAULT_INSTALLATION;
+  const withUsers = createPlainTarget(Values.parse({ redis: { usersSecret: `${prefix}-redis-users` } }));
+  const patchOf = (kind: string, component: RedisUser, volume: object = {}) => {
+    const name = `${prefix}-${component}`;
+    const container = {
+      name: 'sluice',
+      env: redisFileVariables(component, withUsers),
+      volumeMounts: redisFileMounts(withUsers),
+    };
+    const spec = { containers: [container], volumes: redisFileVolumes(component, withUsers, volume) };
+    return {
+      target: { kind, name },
+      patch: stringifyAll([{ kind, metadata: { name }, spec: { template: { spec } } }]),
+    };
+  };
+  const patches = [
+    ...WORKLOADS.map(({ name }) => patchOf('Deployment', name)),
+    patchOf('Job', 'uninstall', { optional: true }),
+  ];
+  return file('config/components/redis-users/kustomization.yaml', { ...COMPONENT, patches });
 }
 
 /** The samples, with a receiver in the cluster. */

@@ -1,4 +1,6 @@
 import type { ENVIRONMENT } from '../../../src/config/environment.ts';
+import { redisUserOf } from '../redis/acl.ts';
+import type { RedisUser } from '../redis/rights.ts';
 import type { Target } from './target.ts';
 
 type Variable = keyof typeof ENVIRONMENT;
@@ -28,27 +30,38 @@ export const REDIS_FILES: readonly RedisFiles[] = [
   },
 ];
 
-const folderOf = ({ name }: RedisFiles): string => `/etc/sluice/${name}`;
+/** Secret with the password of each user. A pod only gets that of its own user. */
+const USERS = { name: 'redis-user', value: 'redis.usersSecret', file: 'password' } as const;
 
-/** Returns the variables with the paths of the files. */
-export function redisFileVariables(target: Target): readonly unknown[] {
-  return REDIS_FILES.flatMap(each =>
+const folderOf = ({ name }: { readonly name: string }): string => `/etc/sluice/${name}`;
+
+/** Returns the variables with the paths of the files, and with the user of a component if it has its own. */
+export function redisFileVariables(component: RedisUser, target: Target): readonly unknown[] {
+  const files = REDIS_FILES.flatMap(each =>
     target.itemsWhen(
       each.value,
       Object.entries(each.files).map(([name, key]) => ({ name, value: `${folderOf(each)}/${key}` })),
     ),
   );
+  const user = target.itemsWhen(USERS.value, [
+    { name: 'SLUICE_REDIS_USERNAME', value: redisUserOf(component) },
+    { name: 'SLUICE_REDIS_PASSWORD_FILE', value: `${folderOf(USERS)}/${USERS.file}` },
+  ]);
+  return [...files, ...user];
 }
 
 export function redisFileMounts(target: Target): readonly unknown[] {
-  return REDIS_FILES.flatMap(each =>
+  return [...REDIS_FILES, USERS].flatMap(each =>
     target.itemsWhen(each.value, [{ name: each.name, mountPath: folderOf(each), readOnly: true }]),
   );
 }
 
 /** @param more fields of each Secret, e.g. whether it is optional */
-export function redisFileVolumes(target: Target, more: object = {}): readonly unknown[] {
-  return REDIS_FILES.flatMap(({ name, value }) =>
-    target.itemsWhen(value, [{ name, secret: { secretName: target.value(value), ...more } }]),
-  );
+export function redisFileVolumes(component: RedisUser, target: Target, more: object = {}): readonly unknown[] {
+  const volume = (name: string, value: string, fields: object) =>
+    target.itemsWhen(value, [{ name, secret: { secretName: target.value(value), ...fields, ...more } }]);
+  return [
+    ...REDIS_FILES.flatMap(({ name, value }) => volume(name, value, {})),
+    ...volume(USERS.name, USERS.value, { items: [{ key: component, path: USERS.file }] }),
+  ];
 }

@@ -51,6 +51,7 @@ const TRACING = {
 /** Variables that come from elsewhere: Secrets, the pod itself, or the manifests, in which the ports are fixed. */
 export const ELSEWHERE: readonly Variable[] = [
   'SLUICE_REDIS_URL',
+  'SLUICE_REDIS_USERNAME',
   ...REDIS_FILES.flatMap(({ files }) => Object.keys(files) as Variable[]),
   'SLUICE_SMTP_URL',
   ...SERVED_FILES,

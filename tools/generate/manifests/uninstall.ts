@@ -77,7 +77,10 @@ function job(name: string, target: Target): object {
           ...target.when('uninstall.nodeSelector', { nodeSelector: target.tree('uninstall.nodeSelector') }),
           ...target.when('uninstall.tolerations', { tolerations: target.tree('uninstall.tolerations') }),
           containers: [container(target)],
-          volumes: [...redisFileVolumes(target, { optional: true }), ...trustVolumes(target, { optional: true })],
+          volumes: [
+            ...redisFileVolumes('uninstall', target, { optional: true }),
+            ...trustVolumes(target, { optional: true }),
+          ],
         },
       },
     },
@@ -100,7 +103,7 @@ function container(target: Target): object {
     env: [
       ...target.itemsWhen('instance', [instance]),
       { name: 'SLUICE_REDIS_URL', valueFrom: { secretKeyRef: url } },
-      ...redisFileVariables(target),
+      ...redisFileVariables('uninstall', target),
       ...trustVariables(target),
       { name: 'SLUICE_NAMESPACE', valueFrom: { fieldRef: { fieldPath: 'metadata.namespace' } } },
       { name: 'SLUICE_SECRETS_ROLE', value: secretsRoleOf(target) },

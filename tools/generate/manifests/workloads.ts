@@ -86,7 +86,7 @@ function podSpec(workload: Workload, target: Target): object {
     containers: [container(workload, target)],
     volumes: [
       ...(workload.rootKey ? [rootKey] : []),
-      ...redisFileVolumes(target),
+      ...redisFileVolumes(workload.name, target),
       ...servedFileVolumes(workload, target),
       ...trustVolumes(target),
       ...target.spread(at('extraVolumes')),
@@ -125,7 +125,7 @@ function environment(workload: Workload, target: Target): unknown[] {
   });
   return [
     { name: 'SLUICE_REDIS_URL', ...urlIn(target.secretOf('redis')) },
-    ...redisFileVariables(target),
+    ...redisFileVariables(workload.name, target),
     ...servedFileVariables(workload, target),
     ...trustVariables(target),
     ...(token ? [{ name: 'SLUICE_NAMESPACE', valueFrom: { fieldRef: { fieldPath: 'metadata.namespace' } } }] : []),

@@ -11,6 +11,8 @@ export interface FacadeWorld {
   readonly issuer: Issuer;
   /** One more process with the issuer's settings. */
   readonly start: (options?: Partial<SluiceOptions>) => Promise<Sluice>;
+  /** The same with a process for each role, as if they were one. */
+  readonly startRoles: Installation['startRoles'];
   /** Calls in the name of a person (`sub`), at the facade of a process. */
   readonly as: (sluice: Sluice, sub: string) => Promise<RestClient>;
   readonly stop: () => Promise<void>;
@@ -22,6 +24,7 @@ export async function openFacadeWorld(): Promise<FacadeWorld> {
     installation,
     issuer,
     start: (options = {}) => installation.start({ ...options, env: { ...issuer.env, ...options.env } }),
+    startRoles: (options = {}) => installation.startRoles({ ...options, env: { ...issuer.env, ...options.env } }),
     as: async (sluice, sub) => createRestClient(sluice.facadeUrl, await issuer.token({ sub })),
     stop: async () => {
       await installation.stop();

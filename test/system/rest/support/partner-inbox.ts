@@ -51,7 +51,7 @@ export interface PartnerInbox {
 /** @param includedTokens of ada's account, which is a free one */
 export async function openPartnerInbox(includedTokens: number): Promise<PartnerInbox> {
   const world = await openFacadeWorld();
-  const sluice = await world.start();
+  const sluice = await world.startRoles();
   const receiver = await startReceiver();
   const { cluster } = world.installation;
   await apply(cluster, [

@@ -57,7 +57,7 @@ function readSeen(text: string): Seen | undefined {
 export async function openStoryWorld(): Promise<StoryWorld> {
   const [facade, mail, receiver] = await Promise.all([openFacadeWorld(), startMailServer(), startReceiver()]);
   const { cluster } = facade.installation;
-  const sluice = await facade.start({
+  const sluice = await facade.startRoles({
     env: { SLUICE_SMTP_URL: `smtp://127.0.0.1:${mail.port}`, SLUICE_SMTP_FROM: 'sluice@example.org' },
   });
   const observer = observe(cluster.kubeconfig);

@@ -1,0 +1,41 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { aclRules, REDIS_USERS, redisUserOf } from '../../../tools/generate/redis/acl.ts';
+import { REDIS_RIGHTS, type RedisUser } from '../../../tools/generate/redis/rights.ts';
+
+/** Password of each user of Sluice on the servers of the tests. */
+export const PASSWORD = 'secret';
+
+/**
+ * Writes the users of Sluice with additional rules, and a default user who may do everything. Returns the arguments of
+ * redis-server.
+ */
+export async function writeUsers(folder: string, more: readonly string[]): Promise<readonly string[]> {
+  const path = join(folder, 'users.acl');
+  const lines = REDIS_USERS.map(
+    user => `user ${redisUserOf(user)} ${[...aclRules(REDIS_RIGHTS[user]), ...more].join(' ')} >${PASSWORD}`,
+  );
+  await writeFile(path, `${['user default on nopass ~* &* +@all', ...lines].join('\n')}\n`);
+  return ['--aclfile', path];
+}
+
+/** Returns the URL for a user of Sluice. */
+export function urlAs(user: RedisUser, url: string): string {
+  return url.replaceAll('redis://', `redis://${redisUserOf(user)}:${PASSWORD}@`);
+}
+
+/** Every role asks for the settings at its start, and does without an answer. */
+const EXPECTED = 'command config|get (toplevel)';
+
+/** Returns what users of Sluice were denied on a server since it was started. */
+export async function denialsOn(server: {
+  readonly command: (name: string, ...args: string[]) => Promise<unknown>;
+}): Promise<readonly string[]> {
+  const entries = (await server.command('ACL', 'LOG', '128')) as (string | number)[][];
+  return entries.flatMap(entry => {
+    const of = (field: string) => `${entry[entry.indexOf(field) + 1]}`;
+    if (!of('username').startsWith('sluice-')) return [];
+    const denial = `${of('reason')} ${of('object')} (${of('context')})`;
+    return denial === EXPECTED ? [] : [`${of('username')}: ${denial}`];
+  });
+}

@@ -1,0 +1,46 @@
+import type { GeneratedFile } from '../generate.ts';
+import { REDIS_RIGHTS, type RedisRights, type RedisUser } from './rights.ts';
+
+/** Path of the file with the users of Redis. */
+export const ACL_FILE = 'config/redis/users.acl';
+
+/**
+ * Scripts may be called with any key, because the permission to call a script does not extend to the commands in it.
+ * Otherwise, Redis would demand the permission to read and write all of its keys.
+ */
+const SCRIPTS = '(~* +evalsha +eval)';
+
+export const REDIS_USERS = Object.keys(REDIS_RIGHTS) as readonly RedisUser[];
+
+/** Returns the user of a component, e.g. `sluice-ingress`. */
+export function redisUserOf(component: RedisUser): string {
+  return `sluice-${component}`;
+}
+
+/** Returns the commands, in lower case, with `|` before a subcommand. */
+export function grantedCommands({ commands }: RedisRights): readonly string[] {
+  return [...new Set(commands.flatMap(text => text.split(' ')))].toSorted();
+}
+
+/**
+ * Returns the rules of a user. They replace all earlier rights, but not the passwords. A user without a password cannot
+ * log in.
+ */
+export function aclRules(rights: RedisRights): readonly string[] {
+  const { writes, removes = [], reads, channels } = rights;
+  return [
+    ...['on', 'clearselectors', 'resetkeys', 'resetchannels', '-@all'],
+    ...grantedCommands(rights).map(command => `+${command}`),
+    ...writes.map(pattern => `~${pattern}`),
+    ...removes.map(pattern => `%W~${pattern}`),
+    ...reads.map(pattern => `%R~${pattern}`),
+    ...channels.map(pattern => `&${pattern}`),
+    SCRIPTS,
+  ];
+}
+
+/** Renders the users in the format of `aclfile`, which has no comments. */
+export function renderRedisAcl(): GeneratedFile {
+  const lines = REDIS_USERS.map(user => ['user', redisUserOf(user), ...aclRules(REDIS_RIGHTS[user])].join(' '));
+  return { path: ACL_FILE, text: `${lines.join('\n')}\n` };
+}

@@ -1,0 +1,127 @@
+import type { Role } from '../../../src/config/config.ts';
+
+/** Rights of a user in Redis. Keys and channels are glob patterns. Frequently used patterns come first. */
+export interface RedisRights {
+  /** Commands that are sent or used by scripts, each text with several of them. */
+  readonly commands: readonly string[];
+  /** Keys to read and write. */
+  readonly writes: readonly string[];
+  /** Keys to write, but not to read. */
+  readonly removes?: readonly string[];
+  /** Keys to read. */
+  readonly reads: readonly string[];
+  /** Channels for the publish and subscribe commands in `commands`. */
+  readonly channels: readonly string[];
+}
+
+/** Who connects to Redis: pods by component, and the Job that uninstalls. */
+export type RedisUser = Role | 'all' | 'uninstall';
+
+/**
+ * Commands of each connection: `INFO` and `TIME` are sent at the start, `CLUSTER` and `CLIENT` only to a Redis Cluster,
+ * and `SELECT` only after asking Sentinel.
+ */
+const CONNECTION = 'info time select cluster|slots cluster|info client|setname';
+
+/**
+ * Names of the keys in a part of a stream differ in their first letters, see `partKeys` in `src/part/keys.ts`. Each
+ * further pattern costs time in every command, so patterns combine these letters.
+ */
+const PART = {
+  all: '{q:*}:*',
+  /** All but the bodies of events. */
+  withoutBodies: '{q:*}:[^b]*',
+  bodies: '{q:*}:b*',
+  /** All but `keys`, `subs` and `ends`, which only the controller writes. Also leaves out `skip` and `skipped`. */
+  withoutControl: '{q:*}:[^kse]*',
+  skips: '{q:*}:sk*',
+  /** `keys`, `subs`, `ends`, `skip` and `skipped`. */
+  control: '{q:*}:[kse]*',
+  /** `control` and `health`. */
+  controlAndHealth: '{q:*}:[kseh]*',
+  /** Accepts and routes events: `meta`, `log`, `body`, `pos`, `late`, `cl`, `lane`, `pend`, `wait`, `n`, `in`, `id`, `why`. */
+  routing: '{q:*}:[mlbpcwni]*',
+  /** Lanes that wait: `turn`, `retry` and `ready`. */
+  waiting: '{q:*}:[tr][eu][tar]*',
+  /** `meta`, `n`, `fin`, `off`, `cl`, `try` and `turn`. */
+  inbox: '{q:*}:[mnfoct]*',
+  /** `lane`, `pend` and `wait`. */
+  lanes: '{q:*}:[lpw][ae][ni]*',
+  /** `rp`, `rpl`, `rec` and `retry`. */
+  replays: '{q:*}:r[pe][tcl:]*',
+  /** What tells whether a part is empty: `meta`, `log`, `pos`, `pend`, `cl`. */
+  rest: '{q:*}:[mlpc]*',
+  pushes: '{q:*}:push:*',
+} as const;
+
+/** The tags of accounts start with `acc_`, those of hints are numbers. */
+const ACCOUNT_HINTS = '{a:[0-9]*}:*';
+const SANDBOX = '{s:*}:*';
+const DUE = { accounts: '{a:[0-9]*}:due', sandbox: '{s:[0-9]*}:due' } as const;
+const INSTALLATION = '{c}:*';
+const ALARM = 'sluice:alarm';
+const PARTS_CHANGED = '{c}:parts:changed';
+
+const SEPARATE: Readonly<Record<Role, RedisRights>> = {
+  controller: {
+    commands: [
+      CONNECTION,
+      'del exists hdel hget hgetall hexists hincrby hlen hmget hscan hset hsetnx hvals persist pexpire sadd sismember smembers srem unlink',
+      'xinfo|stream xlen xrange xrevrange zadd zcard zcount zrange zrangebylex zrem zscore publish spublish subscribe',
+    ],
+    writes: [PART.withoutBodies, '{t:*}:*', '{i:*}:*', '{a:*}:*', INSTALLATION],
+    // Removes deleted streams.
+    removes: [PART.bodies],
+    reads: [DUE.sandbox],
+    channels: [PART.pushes, PARTS_CHANGED, ALARM],
+  },
+  facade: {
+    commands: [
+      CONNECTION,
+      'exists hdel hexists hget hgetall hincrby hlen hmget hscan hset hvals pexpire xinfo|stream xrange',
+      'zadd zcard zcount zlexcount zmscore zrange zrangebylex zrangebyscore zrem zrevrangebylex zscore publish spublish',
+    ],
+    writes: [PART.inbox, PART.lanes, PART.replays, '{a:*}:[mr]*', ACCOUNT_HINTS],
+    reads: [PART.all, '{t:*}:[mist]*', '{i:*}:[ma]*', '{a:*}:[hs]*', INSTALLATION, DUE.sandbox],
+    channels: [PART.pushes, 'sluice:a:*', ALARM],
+  },
+  ingress: {
+    commands: [
+      CONNECTION,
+      'exists hdel hexists hget hgetall hincrby hkeys hlen hmget hscan hset hsetnx hstrlen hvals persist pexpireat pexpiretime',
+      'sismember xadd xinfo|stream xrange zadd zcard zcount zmscore zrange zrangebylex zrangebyscore zrem zscore',
+      'publish spublish',
+    ],
+    writes: [PART.routing, PART.waiting, SANDBOX],
+    reads: [PART.controlAndHealth, '{t:*}:[mkis]*', '{i:*}:meta', INSTALLATION, DUE.accounts],
+    channels: [PART.pushes, SANDBOX, 'sluice:s:*', ALARM],
+  },
+  dispatcher: {
+    commands: [
+      CONNECTION,
+      'exists hdel hexists hget hgetall hincrby hkeys hlen hmget hscan hset hsetnx hstrlen hvals persist pexpire pexpireat',
+      'pexpiretime sismember unlink xadd xinfo|stream xrange xtrim zadd zcard zcount zlexcount zmscore zrange zrangebylex',
+      'zrangebyscore zrem zremrangebyscore zrevrangebylex zscore publish spublish subscribe ssubscribe sunsubscribe',
+    ],
+    writes: [PART.withoutControl, PART.skips, SANDBOX, '{a:*}:*', '{t:*}:traf:*', '{c}:members', '{c}:stored'],
+    reads: [PART.control, '{t:*}:[mis]*', '{i:*}:[ms]*', INSTALLATION],
+    channels: [PART.pushes, SANDBOX, PARTS_CHANGED, 'sluice:*'],
+  },
+};
+
+/** Rights by the component of the pods. Everything else is denied. */
+export const REDIS_RIGHTS: Readonly<Record<RedisUser, RedisRights>> = {
+  ...SEPARATE,
+  all: {
+    commands: Object.values(SEPARATE).flatMap(({ commands }) => commands),
+    writes: [PART.all, SANDBOX, '{t:*}:*', '{i:*}:*', '{a:*}:*', INSTALLATION],
+    reads: [],
+    channels: [PART.pushes, SANDBOX, PARTS_CHANGED, 'sluice:*'],
+  },
+  uninstall: {
+    commands: [CONNECTION, 'exists hget hgetall hlen hmget hscan smembers xinfo|stream xlen xrange zcard zrange'],
+    writes: [],
+    reads: [INSTALLATION, '{t:*}:index', PART.rest],
+    channels: [],
+  },
+};
