@@ -99,12 +99,12 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
   'controller/context': {
     rooms: `
-      api api/kinds time telemetry kube record controller/engine controller/caches controller/routes
+      api api/kinds core/limits time telemetry kube record controller/engine controller/caches controller/routes
     `,
   },
   'controller/kinds': {
     rooms: `
-      api api/kinds core/ids core/delivery core/events core/routing time telemetry mail kube plane record
+      api api/kinds core/ids core/delivery core/events core/limits core/routing time telemetry mail kube plane record
       controller/engine controller/caches controller/routes controller/context
     `,
   },
@@ -112,7 +112,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     rooms: 'core/ids core/routing time telemetry kube redis record controller/*',
   },
   controller: {
-    rooms: 'core/routing time telemetry mail kube redis plane record controller/*',
+    rooms: 'core/limits core/routing time telemetry mail kube redis plane record controller/*',
   },
 
   'facade/auth': {

@@ -95,6 +95,10 @@ export const CONDITION_MEANING = {
       SmtpFailed:
         'False: The invitation was rejected by the mail server, or the server failed to respond. Retried automatically.',
       SecretFailed: 'False: Failed to write the Secret. Retried automatically.',
+      AddressLimitReached:
+        'False: The workspace has sent an invitation to this address in the last 24 hours, which may be revoked or deleted by now. Sent automatically at the time in the message.',
+      AccountLimitReached:
+        'False: The workspaces of the account have sent as many invitations in the last 24 hours as the account may send (invitationMailsPerDay). Sent automatically once the limit allows.',
     },
   },
   Activation: {

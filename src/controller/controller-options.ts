@@ -1,3 +1,4 @@
+import type { LimitPolicy } from '../core/limits/limits.ts';
 import type { CompileOptions } from '../core/routing/compile-routes.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { SendInvitation } from '../mail/mailer.ts';
@@ -6,6 +7,7 @@ import type { ReadDeliveries } from '../plane/delivery-reader.ts';
 import type { StateAudit } from '../record/control-audit.ts';
 import type { ControlStore } from '../record/control-store.ts';
 import type { ControlSweep } from '../record/control-sweep.ts';
+import type { MailRecord } from '../record/mail-record.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Registry } from '../telemetry/metrics.ts';
 import type { ImpairmentCheck } from '../telemetry/role-health.ts';
@@ -36,6 +38,9 @@ export interface ControllerOptions {
   readonly rootKey: Uint8Array;
   /** Undefined without a configured mail server. In this case, invitations are written to Secrets. */
   readonly sendInvitation: SendInvitation | undefined;
+  /** Record of the invitations that were sent by email. */
+  readonly mails: MailRecord;
+  readonly limits: LimitPolicy;
   readonly compile: Omit<CompileOptions, 'nowMs'>;
   /**
    * ClusterRole to bind in the namespace of each workspace, in order to read the Secrets there. If undefined, the

@@ -52,6 +52,10 @@ export function accountKeys(account: string) {
     grants: `${tag}:grants`,
     /** `ten:queue` → `<tokens that it needs> <ms>`, of queues that wait for tokens. */
     short: `${tag}:short`,
+    /** ZSET: invited address (hash) → ms of the last invitation mail, of the last 24 hours. */
+    mails: `${tag}:mails`,
+    /** HASH: invited address (hash) → uid of the Integration whose invitation was mailed. */
+    mailed: `${tag}:mailed`,
     /** ZSET: names (`integration/id`) of charged but incomplete replays, by time of the charge. */
     replays: `${tag}:rp`,
     /** HASH: details of a replay. */

@@ -10,6 +10,7 @@ export type ScriptName =
   | 'hinted'
   | 'lead'
   | 'lower'
+  | 'mail'
   | 'patch'
   | 'pick'
   | 'probe'

@@ -23,6 +23,7 @@ import { createSubscriptionStates } from '../part/state/subscriptions.ts';
 import { createAlarm } from '../record/alarm.ts';
 import { createControlAudit } from '../record/control-audit.ts';
 import { type ControlRecord, createControlRecord } from '../record/control-store.ts';
+import { createMailRecord } from '../record/mail-record.ts';
 import type { RedisClient } from '../redis/client.ts';
 import { systemClock } from '../time/clock.ts';
 import { notSynced, type Parts, type Running } from './parts.ts';
@@ -59,6 +60,8 @@ export function startController(parts: Parts): Running {
     onReconnect: redis.onReconnect,
     nowMs,
     rootKey,
+    mails: createMailRecord(redis),
+    limits: config.limits,
     sendInvitation: config.mail && createInvitationMailer(config.mail),
     compile: {
       queueMaxBytes: config.queueMaxBytes,

@@ -356,6 +356,20 @@ export const MUTANTS: readonly Mutant[] = [
     ],
     ['a deposed controller opens a gate', "if have > fence then return 'FENCED' end", ''],
   ]),
+  ...mutantsOf(script('mail'), [
+    ['a deposed controller sends mails', "if have > fence then return { 'FENCED' } end", ''],
+    [
+      'an address gets a mail of each invitation',
+      "if sent and redis.call('HGET', KEYS[3], address) ~= uid then",
+      'if false then',
+    ],
+    ['an account sends without limit', 'if most and not sent and count >= most then', 'if false then'],
+    [
+      'a mail counts forever',
+      "local old = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', text(now - period), 'LIMIT', 0, 1000)",
+      'local old = {}',
+    ],
+  ]),
   ...mutantsOf(script('patch'), [
     ['a deposed controller writes routes', "if have > fence then return 'FENCED' end", ''],
   ]),

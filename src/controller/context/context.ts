@@ -1,7 +1,9 @@
 import type { KindName } from '../../api/kinds/kinds.ts';
+import type { LimitPolicy } from '../../core/limits/limits.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { AnyObject } from '../../kube/object.ts';
 import type { ControlStore } from '../../record/control-store.ts';
+import type { MailRecord } from '../../record/mail-record.ts';
 import type { Caches } from '../caches/caches.ts';
 import { OutageError, ReconcileError } from '../engine/outcome.ts';
 import type { Tenants } from '../routes/tenants.ts';
@@ -18,6 +20,8 @@ export interface Context {
   readonly caches: Caches;
   readonly tenants: Tenants;
   readonly control: ControlStore;
+  readonly mails: MailRecord;
+  readonly limits: LimitPolicy;
   /** Tracks which accounts have queues waiting for tokens. Undefined means that we don't know yet. */
   readonly shortages: {
     readonly isShort: (account: string) => boolean | undefined;

@@ -40,3 +40,8 @@ export function receivingWorkspaceName(producer: string, integration: string, ac
   const text = `Receiving/${producer}/${integration}/${account}`;
   return `${RECEIVING_PREFIX}${crockford(createHash('sha256').update(text, 'utf8').digest(), LENGTH)}`;
 }
+
+/** Returns the hash under which mails of a workspace to an address are counted. An HMAC, so it cannot be guessed. */
+export function invitedAddressHash(rootKey: Uint8Array, tenant: string, email: string): string {
+  return keyed(rootKey, 'sluice invitation mail v1', [tenant, addressKey(email)]);
+}

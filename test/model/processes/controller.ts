@@ -15,6 +15,7 @@ import { gatherTenant, objectsOfTenant } from '../../../src/controller/routes/sn
 import { createTenants } from '../../../src/controller/routes/tenants.ts';
 import { sealEndpoint } from '../../../src/core/delivery/endpoint-config.ts';
 import { deriveSealKeys } from '../../../src/core/delivery/seal.ts';
+import { DEFAULT_POLICY } from '../../../src/core/limits/limits.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { type AnyObject, keyOf } from '../../../src/kube/object.ts';
 import { createPartsControl } from '../../../src/part/control/parts-control.ts';
@@ -91,6 +92,8 @@ export async function createController(
     caches,
     tenants,
     control,
+    mails: { reserve: async () => undefined },
+    limits: DEFAULT_POLICY,
     shortages: { isShort: () => false, note: () => {} },
     fence,
     nowMs,

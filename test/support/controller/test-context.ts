@@ -5,6 +5,7 @@ import { CLUSTER_SECRET_ACCESS } from '../../../src/controller/context/secret-ac
 import type { Deliveries } from '../../../src/controller/kinds/integration/deliveries.ts';
 import type { EndpointHealths } from '../../../src/controller/kinds/subscription/endpoint-healths.ts';
 import type { WorkspaceQuotas } from '../../../src/controller/kinds/workspace/quota.ts';
+import { DEFAULT_POLICY } from '../../../src/core/limits/limits.ts';
 import type { CompiledTenant } from '../../../src/core/routing/compile-routes.ts';
 import { type AnyObject, keyOf } from '../../../src/kube/object.ts';
 import { createStore, type Indexers } from '../../../src/kube/store.ts';
@@ -92,6 +93,8 @@ export function createTestContext(
     deletingForMs: () => options.deletingForMs ?? 0,
     dataPlane: { awayForMs: () => options.awayForMs ?? 0, note: () => {} },
     shortages: { isShort: () => undefined, note: () => {} },
+    mails: { reserve: async () => undefined },
+    limits: DEFAULT_POLICY,
     rootKey: Buffer.alloc(32, 7),
     deliveries: { of: () => undefined },
     isBacklogAtRisk: () => undefined,

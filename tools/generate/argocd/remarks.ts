@@ -47,7 +47,14 @@ export const REMARKS: Remarks = {
       Revoked: 'Healthy',
     },
     Admitted: { InvitationAccepted: 'silent', Subscribed: 'silent', WorkspaceNotAdmitting: 'Healthy' },
-    InvitationSent: { Sent: 'silent', SecretWritten: 'silent', SmtpFailed: 'Healthy', SecretFailed: 'Healthy' },
+    InvitationSent: {
+      Sent: 'silent',
+      SecretWritten: 'silent',
+      SmtpFailed: 'Healthy',
+      SecretFailed: 'Healthy',
+      AddressLimitReached: 'Healthy',
+      AccountLimitReached: 'Healthy',
+    },
   },
   Activation: {
     Effective: {

@@ -157,6 +157,18 @@ export const SCENARIOS: { readonly [K in KindName]: readonly Scenario<K>[] } = {
       conditions: { Ready: 'True Pending', Accepted: 'False Pending', InvitationSent: 'False SmtpFailed' },
     },
     {
+      name: 'mail-to-address-held',
+      health: 'Healthy',
+      by: ['Accepted', 'InvitationSent'],
+      conditions: { Ready: 'True Pending', Accepted: 'False Pending', InvitationSent: 'False AddressLimitReached' },
+    },
+    {
+      name: 'mail-of-account-held',
+      health: 'Healthy',
+      by: ['Accepted', 'InvitationSent'],
+      conditions: { Ready: 'True Pending', Accepted: 'False Pending', InvitationSent: 'False AccountLimitReached' },
+    },
+    {
       name: 'secret-refused',
       health: 'Healthy',
       by: ['Accepted', 'InvitationSent'],

@@ -5,6 +5,7 @@ import { type CreateControllers, WAITING_WORKERS } from '../kind.ts';
 import { DELIVERY_RETRY, deliverInvitation } from './deliver.ts';
 import { createDeliveries } from './deliveries.ts';
 import { createInvitationMetrics } from './invitation-metrics.ts';
+import { createMailLimit } from './mail-limit.ts';
 import { isEnded, reconcileIntegration } from './reconcile.ts';
 import { integrationSources, invitationSources } from './sources.ts';
 
@@ -24,10 +25,11 @@ export const createIntegrationControllers: CreateControllers = parts => {
     reconcile: deliverInvitation(context, {
       sendInvitation: parts.sendInvitation,
       deliveries,
+      mailLimit: createMailLimit(context),
       onResult: key => integrations.enqueue(key),
       metrics: createInvitationMetrics(parts.registry),
     }),
-    sources: invitationSources(context.caches),
+    sources: invitationSources(context.caches, context.limits),
   });
   return [integrations, invitations];
 };

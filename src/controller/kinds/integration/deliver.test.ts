@@ -3,6 +3,7 @@ import { createTestContext, objectOf } from '../../../../test/support/controller
 import { deriveInvitationToken, issueInvitation } from '../../../core/ids/invitation.ts';
 import type { InvitationMail } from '../../../mail/invitation-message.ts';
 import { MailError } from '../../../mail/mailer.ts';
+import type { MailHold } from '../../../record/mail-record.ts';
 import { createLogger } from '../../../telemetry/log.ts';
 import type { Cached } from '../../caches/caches.ts';
 import type { Context } from '../../context/context.ts';
@@ -26,6 +27,7 @@ interface Asked {
   readonly secrets: object[];
   readonly told: string[];
   readonly counted: string[];
+  readonly read: string[];
 }
 
 let deliveries: Deliveries;
@@ -43,9 +45,11 @@ async function deliver(
     readonly send?: ((mail: InvitationMail) => Promise<void>) | 'no server';
     readonly apply?: () => Promise<object>;
     readonly signal?: AbortSignal;
+    readonly hold?: MailHold | undefined;
+    readonly known?: MailHold | undefined;
   } = {},
 ): Promise<Asked & { readonly answer: unknown; readonly error: unknown }> {
-  const asked: Asked = { mails: [], secrets: [], told: [], counted: [] };
+  const asked: Asked = { mails: [], secrets: [], told: [], counted: [], read: [] };
   const { context } = createTestContext(
     { Workspace: [options.workspace ?? workspace()], Integration: cached === undefined ? [] : [cached] },
     {
@@ -54,7 +58,10 @@ async function deliver(
     },
   );
   const client = {
-    get: async () => ('live' in options ? options.live : cached),
+    get: async () => {
+      asked.read.push('api server');
+      return 'live' in options ? options.live : cached;
+    },
     apply: async (_resource: object, _name: object, body: object) => {
       asked.secrets.push(body);
       return options.apply?.();
@@ -72,6 +79,13 @@ async function deliver(
               await send?.(mail);
             },
       deliveries,
+      mailLimit: {
+        known: () => options.known,
+        reserve: async () => {
+          asked.read.push('limit');
+          return options.hold;
+        },
+      },
       onResult: key => asked.told.push(key),
       metrics: { mailed: result => asked.counted.push(result) },
     },
@@ -175,5 +189,50 @@ describe('an invitation', () => {
     deliveries.note(KEY, id, { sentAt: NOW, as: 'Sent' });
     await deliver(undefined);
     expect(deliveries.of(KEY, id)).toBeUndefined();
+  });
+});
+
+describe('an email beyond a limit', () => {
+  const nowMs = Date.parse(NOW) + 5_000;
+  const hourLater = nowMs + 3_600_000;
+
+  test('waits for its address until the time in the status, without asking again before', async () => {
+    const hold: MailHold = { by: 'address', untilMs: hourLater };
+    const first = await deliver(invited(), { hold });
+    expect(first).toMatchObject({
+      mails: [],
+      told: [KEY],
+      counted: ['held'],
+      answer: { requeueAfterMs: 3_600_000 },
+    });
+    expect(deliveries.of(KEY, id)).toEqual({ held: 'AddressLimitReached', until: '2026-01-02T04:04:10Z' });
+    expect(await deliver(invited(), { hold })).toMatchObject({ mails: [], told: [], read: [] });
+  });
+
+  test('is sent once it may be', async () => {
+    deliveries.note(KEY, id, { held: 'AddressLimitReached', until: '2026-01-02T03:04:10Z' });
+    expect((await deliver(invited())).mails).toHaveLength(1);
+    expect(deliveries.of(KEY, id)).toMatchObject({ as: 'Sent' });
+  });
+
+  test('of an account that is known to be full reads nothing, and has its status written once', async () => {
+    const known: MailHold = { by: 'account', untilMs: hourLater };
+    const first = await deliver(invited(), { known });
+    expect(first).toMatchObject({ mails: [], read: [], told: [KEY], answer: { requeueAfterMs: 3_600_000 } });
+    const later = await deliver(invited(), { known: { by: 'account', untilMs: hourLater + 5_000 } });
+    expect(later).toMatchObject({ mails: [], read: [], told: [] });
+    deliveries = createDeliveries();
+    const conditions = [
+      { type: 'InvitationSent', status: 'False', reason: 'AccountLimitReached', message: '', lastTransitionTime: NOW },
+    ];
+    const shown = invited({}, { status: { invitation: issued, conditions } });
+    expect(await deliver(shown, { known })).toMatchObject({ mails: [], told: [] });
+  });
+
+  test('no limit concerns Secrets', async () => {
+    const hold: MailHold = { by: 'address', untilMs: hourLater };
+    const turn = await deliver(invited(), { send: 'no server', hold, known: hold });
+    expect(turn.secrets).toHaveLength(1);
+    expect(turn.read).not.toContain('limit');
   });
 });

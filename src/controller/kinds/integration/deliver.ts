@@ -6,10 +6,12 @@ import { type Context, ownsNamespace, timestampOf } from '../../context/context.
 import { isPaused } from '../../context/paused.ts';
 import type { Attempt } from '../../engine/keyed-controller.ts';
 import type { Deliveries, InvitationId } from './deliveries.ts';
+import { createHeldMails } from './held-mails.ts';
 import type { Delivery } from './invitation.ts';
 import type { InvitationMetrics } from './invitation-metrics.ts';
 import { writeInvitationSecret } from './invitation-secret.ts';
 import { type InvitationTask, planInvitationTask } from './invitation-task.ts';
+import type { MailLimit } from './mail-limit.ts';
 
 /** Backoff between attempts, starting at one second and increasing up to 15 minutes. */
 export const DELIVERY_RETRY: Backoff = { firstMs: 1_000, mostMs: 900_000 };
@@ -29,9 +31,25 @@ export interface DeliverDeps {
    */
   readonly sendInvitation: SendInvitation | undefined;
   readonly deliveries: Deliveries;
+  readonly mailLimit: MailLimit;
   /** Enqueues the integration, so the result will be added to its status. */
   readonly onResult: (key: string) => void;
   readonly metrics: InvitationMetrics;
+}
+
+/** Sends an email or writes the Secret. @throws MailError, KubeError */
+async function handOver(
+  { client, wallMs }: Pick<Context, 'client' | 'wallMs'>,
+  sendInvitation: SendInvitation | undefined,
+  { integration, task, signal }: { integration: Cached<'Integration'>; task: HandOver; signal: AbortSignal },
+): Promise<Delivery> {
+  if (task.do === 'mail') {
+    const { to, token, expiresAt } = task;
+    await sendInvitation?.({ to, producer: integration.metadata.namespace as string, token, expiresAt }, signal);
+  } else {
+    await writeInvitationSecret(client, integration, task.token);
+  }
+  return { sentAt: timestampOf(wallMs()), as: task.do === 'mail' ? 'Sent' : 'SecretWritten' };
 }
 
 /**
@@ -59,17 +77,6 @@ export function deliverInvitation(context: Context, deps: DeliverDeps) {
     });
   }
 
-  /** @throws MailError, KubeError */
-  async function handOver(integration: Cached<'Integration'>, task: HandOver, signal: AbortSignal): Promise<Delivery> {
-    if (task.do === 'mail') {
-      const { to, token, expiresAt } = task;
-      await sendInvitation?.({ to, producer: integration.metadata.namespace as string, token, expiresAt }, signal);
-    } else {
-      await writeInvitationSecret(client, integration, task.token);
-    }
-    return { sentAt: timestampOf(context.wallMs()), as: task.do === 'mail' ? 'Sent' : 'SecretWritten' };
-  }
-
   /**
    * Records the result of a delivery, unless it only repaired a Secret. In that case the status already contains the
    * result.
@@ -80,12 +87,17 @@ export function deliverInvitation(context: Context, deps: DeliverDeps) {
     deps.onResult(key);
   }
 
+  const heldMails = createHeldMails(context, deps);
+
   return async (key: string, { signal }: Attempt): Promise<{ requeueAfterMs: number } | undefined> => {
     const cached = caches.Integration.store.get(key);
     if (cached === undefined || cached.status?.invitation?.sentAt !== undefined) deliveries.forget(key);
     const namespace = cached?.metadata.namespace as string;
     if (cached === undefined || isPaused(caches, namespace) || !ownsNamespace(caches, namespace)) return undefined;
-    if (taskFor(key, cached).do === 'nothing') return undefined;
+    const due = taskFor(key, cached);
+    if (due.do === 'nothing') return undefined;
+    const known = due.do === 'mail' ? heldMails.known(key, cached, due.issuedAt) : undefined;
+    if (known !== undefined) return known;
     // Read the object from the API server, since the cache might be missing a revocation or a response. Once sent, an
     // email can't be recalled.
     const integration = await client.get<Cached<'Integration'>>(resourceOf('Integration'), cached.metadata);
@@ -97,9 +109,17 @@ export function deliverInvitation(context: Context, deps: DeliverDeps) {
       return undefined;
     }
     signal.throwIfAborted();
+    if (task.do === 'mail') {
+      const hold = await deps.mailLimit.reserve(integration);
+      if (hold !== undefined) {
+        deps.metrics.mailed('held');
+        return heldMails.holdBack(key, integration, task.issuedAt, hold);
+      }
+    }
+    signal.throwIfAborted();
     const id = { uid: integration.metadata.uid, issuedAt: task.issuedAt };
     try {
-      const delivery = await handOver(integration, task, signal);
+      const delivery = await handOver(context, sendInvitation, { integration, task, signal });
       if (task.do === 'mail') deps.metrics.mailed('sent');
       conclude(key, id, task, delivery);
       return undefined;

@@ -10,9 +10,17 @@ const reason = REASON.Integration.InvitationSent;
 
 type Invitation = NonNullable<IntegrationStatus['invitation']>;
 
-/** Result of sending an invitation: either the time and method, or the reason why it wasn't sent. */
+/** An email that has to wait because of a limit. */
+export interface HeldBack {
+  readonly held: 'AddressLimitReached' | 'AccountLimitReached';
+  /** Time (RFC 3339) at which the controller tries again. */
+  readonly until: string;
+}
+
+/** Result of sending an invitation: the time and method, or the reason why it wasn't sent. */
 export type Delivery =
   | { readonly sentAt: string; readonly as: 'Sent' | 'SecretWritten' }
+  | HeldBack
   | { readonly failed: 'SmtpFailed' | 'SecretFailed'; readonly code: string };
 
 const MESSAGE = {
@@ -21,6 +29,10 @@ const MESSAGE = {
     'no mail server is configured, so the token is stored in the Secret <name>-invitation in this namespace',
   SmtpFailed: 'the mail server did not accept the invitation',
   SecretFailed: 'the controller could not write the Secret with the token',
+  AddressLimitReached:
+    'this workspace has sent an invitation to the address in the last 24 hours. The controller will send this invitation at',
+  AccountLimitReached:
+    'the account has sent all invitations that it may send in 24 hours (invitationMailsPerDay). The controller will send this invitation when the limit allows, at the earliest at',
 } as const;
 
 /** Returns the invitation if it is complete, or undefined if the status is missing any of its fields. */
@@ -76,6 +88,11 @@ export function planInvitation({ state, invitation, delivery, recorded }: Invita
   if (state !== 'Pending') return { invitation, conditions: [], events: [] };
   if (delivery === undefined)
     return { invitation, conditions: recorded?.status === 'False' ? [kept(recorded)] : [], events: [] };
+  if ('held' in delivery) {
+    const { held, until } = delivery;
+    const condition = { type: InvitationSent, status: 'False', reason: reason[held] } as const;
+    return { invitation, conditions: [{ ...condition, message: `${MESSAGE[held]} ${until}` }], events: [] };
+  }
   const message = `${MESSAGE[delivery.failed]} (${delivery.code}). The controller will retry`;
   return {
     invitation,

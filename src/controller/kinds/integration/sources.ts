@@ -1,4 +1,5 @@
 import { PAUSED_ANNOTATION } from '../../../api/well-known.ts';
+import { type LimitPolicy, limitsOf } from '../../../core/limits/limits.ts';
 import type { AnyObject } from '../../../kube/object.ts';
 import type { Cached, Caches } from '../../caches/caches.ts';
 import {
@@ -7,6 +8,7 @@ import {
   keyOfChanged,
   keysInNamespace,
   ownersOf,
+  workspacesOf,
 } from '../../caches/related-keys.ts';
 import { type KeySource, keysFrom } from '../../engine/keyed-controller.ts';
 
@@ -49,11 +51,19 @@ function invitationFields(integration: Cached<'Integration'> | undefined): strin
 
 /**
  * Returns the sources for invitations, keyed by integration. An invitation is enqueued whenever it may need to be sent,
- * when its Secret is changed or deleted, and when its workspace is paused or resumed. A failed attempt doesn't enqueue
+ * when its Secret is changed or deleted, when its workspace is paused or resumed, and when the limit of its account changes. A failed attempt doesn't enqueue
  * it, since it should wait for the backoff.
  */
-export function invitationSources(caches: Caches): readonly KeySource[] {
+export function invitationSources(caches: Caches, policy: LimitPolicy): readonly KeySource[] {
+  const mailsOf = (account: Cached<'Account'> | undefined) =>
+    account && limitsOf(account.spec, policy).invitationMailsPerDay;
   return [
+    // Emails that wait for the limit of the account may be sent now.
+    keysFrom(caches.Account, (old, current) =>
+      old === undefined || current === undefined || mailsOf(old) === mailsOf(current)
+        ? []
+        : workspacesOf(caches, current.metadata.name).flatMap(name => keysInNamespace(caches, 'Integration', name)),
+    ),
     keysFrom(caches.Integration, (old, current) =>
       invitationFields(old) === invitationFields(current) ? [] : keyOfChanged(old, current),
     ),

@@ -8,6 +8,8 @@ local remarks = {
   ["Admitted/WorkspaceNotAdmitting"] = "Healthy",
   ["InvitationSent/SmtpFailed"] = "Healthy",
   ["InvitationSent/SecretFailed"] = "Healthy",
+  ["InvitationSent/AddressLimitReached"] = "Healthy",
+  ["InvitationSent/AccountLimitReached"] = "Healthy",
 }
 
 local said = {}

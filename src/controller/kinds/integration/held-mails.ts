@@ -1,0 +1,59 @@
+import { CONDITION } from '../../../api/condition-reasons.ts';
+import type { MailHold } from '../../../record/mail-record.ts';
+import type { Cached } from '../../caches/caches.ts';
+import { type Context, timestampOf } from '../../context/context.ts';
+import { findCondition } from '../../engine/conditions.ts';
+import type { Deliveries } from './deliveries.ts';
+import type { HeldBack } from './invitation.ts';
+import type { MailLimit } from './mail-limit.ts';
+
+const HELD = {
+  address: 'AddressLimitReached',
+  account: 'AccountLimitReached',
+} as const satisfies Record<MailHold['by'], HeldBack['held']>;
+
+/** When to look at an email again. */
+interface Requeue {
+  readonly requeueAfterMs: number;
+}
+
+interface HeldMailsDeps {
+  readonly deliveries: Deliveries;
+  readonly mailLimit: Pick<MailLimit, 'known'>;
+  /** Enqueues the integration, so that its status shows why the email waits. */
+  readonly onResult: (key: string) => void;
+}
+
+/** Creates the functions for emails that wait because of a limit. Times are those of the Redis clock. */
+export function createHeldMails({ nowMs }: Pick<Context, 'nowMs'>, { deliveries, mailLimit, onResult }: HeldMailsDeps) {
+  function notedFor(key: string, integration: Cached<'Integration'>, issuedAt: string): HeldBack | undefined {
+    const noted = deliveries.of(key, { uid: integration.metadata.uid, issuedAt });
+    return noted !== undefined && 'held' in noted ? noted : undefined;
+  }
+
+  /**
+   * Holds an email back. For the limit of an account, the status is only written once: many emails can wait for days, and
+   * the time changes with each email that is sent.
+   */
+  function holdBack(key: string, integration: Cached<'Integration'>, issuedAt: string, hold: MailHold): Requeue {
+    const held = HELD[hold.by];
+    const shown = findCondition(integration.status?.conditions, CONDITION.Integration.InvitationSent)?.reason;
+    if (notedFor(key, integration, issuedAt)?.held !== held && (hold.by === 'address' || shown !== held)) {
+      const until = timestampOf(Math.ceil(hold.untilMs / 1_000) * 1_000);
+      deliveries.note(key, { uid: integration.metadata.uid, issuedAt }, { held, until });
+      onResult(key);
+    }
+    return { requeueAfterMs: Math.max(1_000, hold.untilMs - nowMs()) };
+  }
+
+  return {
+    holdBack,
+    /** Holds an email back that has to wait, if this is known without reading anything. Otherwise, returns undefined. */
+    known(key: string, integration: Cached<'Integration'>, issuedAt: string): Requeue | undefined {
+      const noted = notedFor(key, integration, issuedAt);
+      const untilMs = noted?.held === HELD.address ? Date.parse(noted.until) : 0;
+      const hold = untilMs > nowMs() ? ({ by: 'address', untilMs } as const) : mailLimit.known(integration);
+      return hold && holdBack(key, integration, issuedAt, hold);
+    },
+  };
+}

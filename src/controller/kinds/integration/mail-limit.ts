@@ -1,0 +1,65 @@
+import { publicId } from '../../../core/ids/ids.ts';
+import { invitedAddressHash } from '../../../core/ids/invitation-names.ts';
+import { limitsOf } from '../../../core/limits/limits.ts';
+import type { InvitationMailRef, MailHold } from '../../../record/mail-record.ts';
+import type { Cached } from '../../caches/caches.ts';
+import type { Context } from '../../context/context.ts';
+
+type Integration = Pick<Cached<'Integration'>, 'metadata' | 'spec'>;
+
+/** Limits how many invitations are sent by email to an address, and by an account. */
+export interface MailLimit {
+  /**
+   * Returns why an email has to wait, if this process knows that its account has sent all of its emails. Reads nothing, so
+   * 10,000 emails can wait.
+   */
+  readonly known: (integration: Integration) => MailHold | undefined;
+  /** Counts an email that is about to be sent, or returns why it has to wait. @throws FencedError */
+  readonly reserve: (integration: Integration) => Promise<MailHold | undefined>;
+}
+
+/** An account that has sent all emails that this limit allows. */
+interface FullAccount {
+  readonly most: number | undefined;
+  readonly untilMs: number;
+}
+
+export function createMailLimit(
+  context: Pick<Context, 'caches' | 'mails' | 'limits' | 'rootKey' | 'nowMs' | 'fence'>,
+): MailLimit {
+  const { caches, mails, limits, rootKey, nowMs, fence } = context;
+  const full = new Map<string, FullAccount>();
+
+  function mailOf({ metadata, spec }: Integration): InvitationMailRef | undefined {
+    const tenant = metadata.namespace ?? '';
+    const name = caches.Workspace.store.get(tenant)?.spec.account;
+    if (name === undefined) return undefined;
+    // An account that does not exist has the limits of the Free plan.
+    const account = caches.Account.store.get(name)?.spec ?? ({ plan: 'Free' } as const);
+    return {
+      account: publicId('Account', '', name),
+      address: invitedAddressHash(rootKey, tenant, spec.invitedEmail ?? ''),
+      most: limitsOf(account, limits).invitationMailsPerDay,
+      nowMs: nowMs(),
+    };
+  }
+
+  return {
+    known(integration) {
+      const mail = mailOf(integration);
+      const account = mail && full.get(mail.account);
+      if (mail === undefined || account === undefined) return undefined;
+      // A limit that was changed since then must be looked up again.
+      if (account.untilMs <= mail.nowMs || account.most !== mail.most) return undefined;
+      return { by: 'account', untilMs: account.untilMs };
+    },
+    async reserve(integration) {
+      const mail = mailOf(integration);
+      if (mail === undefined) return undefined;
+      const hold = await mails.reserve(fence(), mail, integration.metadata.uid);
+      if (hold?.by === 'account') full.set(mail.account, { most: mail.most, untilMs: hold.untilMs });
+      else full.delete(mail.account);
+      return hold;
+    },
+  };
+}

@@ -1,0 +1,33 @@
+#!lua
+-- Reserves an invitation mail, unless its address or its account has had all mails of the period.
+-- KEYS  1 A:meta  2 A:mails  3 A:mailed
+-- ARGV  1 fence  2 now ms  3 period ms  4 invited address (hash)  5 uid of the Integration  6 most mails of the account, or ''
+-- Returns {OK}, {ADDRESS, ms} or {ACCOUNT, ms} with the time from which it is possible, or {FENCED} (a newer controller
+-- leads).
+-- A mail that is tried again is the same one if the Integration is. It counts from the last attempt.
+local fence, have = tonumber(ARGV[1]), tonumber(redis.call('HGET', KEYS[1], 'fence') or '0')
+if have > fence then return { 'FENCED' } end
+local now, period, address, uid = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
+local text = function(ms) return string.format('%.0f', ms) end
+if have < fence then redis.call('HSET', KEYS[1], 'fence', ARGV[1]) end
+local old = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', text(now - period), 'LIMIT', 0, 1000)
+if #old > 0 then
+  redis.call('ZREM', KEYS[2], unpack(old))
+  redis.call('HDEL', KEYS[3], unpack(old))
+end
+local sent = redis.call('ZSCORE', KEYS[2], address)
+if sent and redis.call('HGET', KEYS[3], address) ~= uid then
+  return { 'ADDRESS', text(tonumber(sent) + period) }
+end
+local most = tonumber(ARGV[6])
+local count = redis.call('ZCARD', KEYS[2])
+if most and not sent and count >= most then
+  -- As soon as enough of the oldest ones are older than the period. Never, as far as we know, if none are allowed.
+  local frees = redis.call('ZRANGE', KEYS[2], count - most, count - most, 'WITHSCORES')[2]
+  return { 'ACCOUNT', text((tonumber(frees) or now) + period) }
+end
+redis.call('ZADD', KEYS[2], text(now), address)
+redis.call('HSET', KEYS[3], address, uid)
+redis.call('PEXPIRE', KEYS[2], period)
+redis.call('PEXPIRE', KEYS[3], period)
+return { 'OK' }
