@@ -19,7 +19,7 @@ const ROLES = ['Owner', 'Admin', 'Viewer', 'nobody'] as const;
 /** Operations with secrets and keys, those that cost tokens, and those of Owners. */
 const KEYS = ['createIngressKey', 'listIngressKeys', 'deleteIngressKey', 'getSigningSecret', 'rotateSigningSecret'];
 const REPLAYS = ['replayEvent', 'replayEvents'];
-const OF_OWNERS: readonly string[] = [];
+const OF_OWNERS = ['replaceMembers'];
 
 function scopeWanted({ method, operation }: Route): string {
   if (KEYS.includes(operation)) return 'waas:keys';

@@ -20,6 +20,7 @@ import { SIGNING_SECRET_ROUTES } from './resources/subscriptions/signing-secrets
 import { SUBSCRIPTION_ROUTES } from './resources/subscriptions/subscriptions.ts';
 import { ACCOUNT_ROUTES } from './resources/workspaces/accounts.ts';
 import { INGRESS_KEY_ROUTES } from './resources/workspaces/ingress-keys.ts';
+import { MEMBER_ROUTES } from './resources/workspaces/members.ts';
 import { WORKSPACE_ROUTES } from './resources/workspaces/workspaces.ts';
 
 /** All `/waas` routes. New resources must be added here. */
@@ -30,6 +31,7 @@ export const ROUTES: readonly Route[] = [
   ...WORKSPACE_ROUTES,
   ...INGRESS_KEY_ROUTES,
   ...ACCOUNT_ROUTES,
+  ...MEMBER_ROUTES,
   ...PACKAGE_ROUTES,
   ...PACKAGE_STREAM_ROUTES,
   ...BLOCK_ROUTES,

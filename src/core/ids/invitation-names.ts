@@ -30,6 +30,9 @@ export function invitedIntegrationName(rootKey: Uint8Array, tenant: string, emai
   return `int-${keyed(rootKey, 'sluice integration name v1', [tenant, addressKey(email), closed])}`;
 }
 
+/** Regular expression for the names of Free accounts, which only the facade creates. */
+export const FREE_ACCOUNT_PATTERN = `^free-[0-9a-hjkmnp-tv-z]{${LENGTH}}$`;
+
 /** Returns the name of the caller's own Free account, as an HMAC because many subjects are email addresses. */
 export function freeAccountName(rootKey: Uint8Array, issuer: string, subject: string): string {
   return `free-${keyed(rootKey, 'sluice free account v1', [issuer, subject])}`;

@@ -63,6 +63,44 @@ describe('accounts', () => {
     expect(await refusal(patched)).toMatch(/^403 .*cannot change accounts/);
   });
 
+  describe('that the facade creates', () => {
+    const VIEWER = { issuer: 'https://login.example.com', group: 'auditors', role: 'Viewer' };
+    let count = 0;
+    const free = () => ({ name: `free-${`${count++}`.padStart(20, '0')}` });
+
+    it('changes the owners of one', async () => {
+      const name = free();
+      await applying(at.facade, 'Account', name, { spec: { owners: OWNERS } });
+      const { spec } = (await applying(at.facade, 'Account', name, {
+        spec: { owners: [...OWNERS, VIEWER] },
+      })) as unknown as { spec: { owners: unknown } };
+      expect(spec.owners).toEqual([...OWNERS, VIEWER]);
+    });
+
+    it.each([
+      ['its plan', { plan: 'Metered' }, /cannot change accounts/],
+      ['its tokens', { includedTokens: 99_999 }, /cannot change accounts/],
+      ['its name for people', { displayName: 'Eve' }, /cannot change accounts/],
+      ['its owners so that there is no Owner', { owners: [VIEWER] }, /without an Owner/],
+      ['its owners so that there is only an Admin', { owners: [{ ...VIEWER, role: undefined }] }, /without an Owner/],
+    ])('does not change %s', async (_, change, words) => {
+      const name = free();
+      await applying(at.facade, 'Account', name, { spec: { owners: OWNERS } });
+      const spec = { owners: [...OWNERS, VIEWER], ...change };
+      expect(await refusal(at.facade.mergePatch(of('Account'), name, { spec }))).toMatch(words);
+    });
+
+    it.each(['free-', 'free-acme', `free-${'0'.repeat(21)}`, `x-free-${'0'.repeat(20)}`, `free-${'u'.repeat(20)}`])(
+      'does not change the owners of %s, which only looks like one',
+      async name => {
+        const account = { name: name.replace(/-$/, '') };
+        await at.admin.apply(of('Account'), account, { spec: { owners: OWNERS } }, { fieldManager: 'kubectl' });
+        const changing = at.facade.mergePatch(of('Account'), account, { spec: { owners: [...OWNERS, VIEWER] } });
+        expect(await refusal(changing)).toMatch(/^403 .*cannot change accounts/);
+      },
+    );
+  });
+
   it('does not delete one', async () => {
     const { metadata } = await at.make('Account');
     expect(await refusal(at.facade.remove(of('Account'), metadata))).toMatch(/^403 .*cannot delete/);

@@ -61,6 +61,10 @@ const BODIES: Readonly<Record<string, (ids: Ids) => object>> = {
   declineInvitation: () => ({ token: `sinv_${'A'.repeat(43)}` }),
   enableProducer: ids => ({ producerTenantPublicId: ids.tenant }),
   createIngressKey: () => ({ id: 'another' }),
+  replaceMembers: ids => {
+    const tenant = TENANTS.find(each => idsOf[each].account === ids.account) ?? 'alpha';
+    return { members: [{ issuer: world.issuer.url, subject: OWNER[tenant], role: 'Owner' }] };
+  },
   createPackage: () => ({ name: 'another' }),
   updatePackage: () => ({ name: 'renamed' }),
   addStreamToPackage: ids => ({ catalogEntryPublicId: ids.stream }),

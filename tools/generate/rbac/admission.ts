@@ -10,7 +10,7 @@ import {
   WORKSPACE_LABEL,
 } from '../../../src/api/well-known.ts';
 import type { Role } from '../../../src/config/config.ts';
-import { RECEIVING_PREFIX } from '../../../src/core/ids/invitation-names.ts';
+import { FREE_ACCOUNT_PATTERN, RECEIVING_PREFIX } from '../../../src/core/ids/invitation-names.ts';
 import type { Installation } from '../installation.ts';
 import { rolesOfTenants } from './permissions.ts';
 
@@ -52,6 +52,12 @@ const OPEN_FIELDS = ['producer', 'ingressKeys'];
 const NEW_FIELDS = ['account', 'instance'];
 const fieldsExcept = (open: readonly string[]) =>
   Object.keys(WorkspaceSpec.shape).filter(field => !open.includes(field));
+
+/** Whether an Account has no changes in other fields than owners. */
+const ownersOnly = Object.keys(AccountSpec.shape)
+  .filter(field => field !== 'owners')
+  .map(field => `object.spec.?${field} == oldObject.spec.?${field}`)
+  .join(' && ');
 
 /** Whether the namespace of an object belongs to a workspace. */
 const inWorkspace = `namespaceObject.metadata.?labels[?'${WORKSPACE_LABEL}'].orValue('') == namespaceObject.metadata.name`;
@@ -232,7 +238,8 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
   {
     ...FACADE,
     name: 'facade-accounts',
-    description: `The facade can create accounts with the plan ${plan} and ${includedTokens} included tokens. It cannot change accounts.`,
+    // If it could change the owners of other accounts, whoever breaks into it could take over any producer for good.
+    description: `The facade can create accounts with the plan ${plan} and ${includedTokens} included tokens. It cannot change accounts, except for the owners of those that are named like the ones it creates (free-*).`,
     resources: [KINDS.Account.plural],
     operations: ['CREATE', 'UPDATE'],
     validations: [
@@ -241,8 +248,12 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
         message: `the facade can only create accounts with the plan ${plan} and ${includedTokens} included tokens`,
       },
       {
-        expression: 'oldObject == null || object.spec == oldObject.spec',
-        message: 'the facade cannot change accounts',
+        expression: `oldObject == null || object.spec == oldObject.spec || (object.metadata.name.matches('${FREE_ACCOUNT_PATTERN}') && ${ownersOnly})`,
+        message: 'the facade cannot change accounts, except for the owners of free-* accounts',
+      },
+      {
+        expression: `object.spec.owners.exists(owner, owner.?role.orValue('Admin') == 'Owner')`,
+        message: 'the facade cannot leave an account without an Owner',
       },
     ],
   },

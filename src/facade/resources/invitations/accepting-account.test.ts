@@ -25,3 +25,15 @@ test('only what somebody owns in person counts as another free account of theirs
   expect(otherFreeAccounts(accounts, identity, 'own')).toEqual([publicId('Account', '', 'another')]);
   expect(otherFreeAccounts(accounts.slice(0, 1), identity, 'own')).toEqual([]);
 });
+
+test('a free account that was created for somebody else does not count, even if the caller is a member', () => {
+  const name = `free-${'0'.repeat(20)}`;
+  const eve: Owner = { issuer, subject: 'eve', role: 'Owner' };
+  const { metadata, spec } = account(name, { subject: 'ada' });
+  const shared = { metadata, spec: { ...spec, owners: [eve, ...spec.owners] } };
+  expect(otherFreeAccounts([shared], identity, 'own')).toEqual([]);
+  // This one was created for the caller before the root key was replaced.
+  expect(otherFreeAccounts([{ metadata, spec }], identity, 'own')).toEqual([publicId('Account', '', name)]);
+  const named = { metadata: { ...metadata, name: 'acme' }, spec: shared.spec };
+  expect(otherFreeAccounts([named], identity, 'own')).toEqual([publicId('Account', '', 'acme')]);
+});

@@ -1,7 +1,8 @@
 import { instanceFields } from '../../../api/instance.ts';
+import type { Owner } from '../../../api/owner.ts';
 import { FIELD_MANAGER } from '../../../api/well-known.ts';
 import { publicId } from '../../../core/ids/ids.ts';
-import { freeAccountName } from '../../../core/ids/invitation-names.ts';
+import { FREE_ACCOUNT_PATTERN, freeAccountName } from '../../../core/ids/invitation-names.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import type { Identity } from '../../auth/identity.ts';
 import { mayActForAccount } from '../../auth/ownership.ts';
@@ -10,9 +11,18 @@ import type { Cached } from '../../objects/cached.ts';
 import { subjectKey } from '../../objects/caches.ts';
 import type { Facade } from '../../objects/facade.ts';
 
-/** Returns true if the caller owns the account personally. Accounts belonging to a group don't count. */
-function isOwn({ spec }: Pick<Cached<'Account'>, 'spec'>, { issuer, subject }: Identity): boolean {
-  return spec.owners.some(owner => owner.issuer === issuer && owner.subject === subject && owner.role === 'Owner');
+/** Returns true if the entry makes the caller an Owner personally. Groups don't count. */
+function isOwn(owner: Owner, { issuer, subject }: Identity): boolean {
+  return owner.issuer === issuer && owner.subject === subject && owner.role === 'Owner';
+}
+
+/**
+ * Returns true if the account was created for somebody else, who then added the caller as a member. Otherwise, anyone
+ * could keep others from getting their own Free account.
+ */
+function isShared({ metadata, spec }: Pick<Cached<'Account'>, 'metadata' | 'spec'>, identity: Identity): boolean {
+  const others = spec.owners.filter(owner => owner.role === 'Owner' && !isOwn(owner, identity));
+  return others.length > 0 && new RegExp(FREE_ACCOUNT_PATTERN).test(metadata.name);
 }
 
 /**
@@ -26,7 +36,7 @@ export function otherFreeAccounts(
 ): string[] {
   return accounts
     .filter(({ metadata, spec }) => metadata.name !== own && spec.plan === 'Free')
-    .filter(account => isOwn(account, identity))
+    .filter(account => account.spec.owners.some(owner => isOwn(owner, identity)) && !isShared(account, identity))
     .map(({ metadata }) => publicId('Account', '', metadata.name))
     .toSorted();
 }

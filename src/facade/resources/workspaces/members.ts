@@ -1,0 +1,161 @@
+import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
+import { instanceFields } from '../../../api/instance.ts';
+import { Owner } from '../../../api/owner.ts';
+import { FIELD_MANAGER } from '../../../api/well-known.ts';
+import { Refusal } from '../../../http/refusal.ts';
+import type { Identity } from '../../auth/identity.ts';
+import { mayActForAccount, roleOfOwner, rolesOf } from '../../auth/ownership.ts';
+import { ROLE_MEANINGS, RoleField, requireRole } from '../../contract/roles.ts';
+import { defineRoute } from '../../contract/route.ts';
+import type { Facade } from '../../objects/facade.ts';
+
+const MOST_MEMBERS = 64;
+const ONE_OF = 'must have exactly one of subject, group and client';
+
+const { issuer, subject, group, client } = Owner.shape;
+
+const Member = z
+  .strictObject({
+    issuer: issuer.meta({ example: 'https://login.example.com' }),
+    subject: subject.meta({ example: 'ada' }),
+    group,
+    client,
+    role: RoleField.optional().meta({
+      description: `Role of the member for the account and all of its workspaces. Owners have all permissions. ${ROLE_MEANINGS} Defaults to Admin.`,
+      example: 'Owner',
+    }),
+  })
+  .refine(member => [member.subject, member.group, member.client].filter(given => given !== undefined).length === 1, {
+    error: ONE_OF,
+  })
+  .meta({ id: 'Member' });
+
+const WantedMembers = z
+  .strictObject({
+    members: z
+      .array(Member)
+      .min(1)
+      .max(MOST_MEMBERS)
+      .meta({
+        description: `All members of the account, from 1 to ${MOST_MEMBERS}. You must still be an Owner afterwards. Everyone who is left out loses access.`,
+      }),
+  })
+  .meta({ id: 'WantedMembers' });
+
+const ListedMember = z
+  .object({ issuer, subject, group, client, role: RoleField.meta({ description: 'Role of the member.' }) })
+  .meta({ id: 'ListedMember' });
+
+const Members = z
+  .object({
+    members: z
+      .array(ListedMember)
+      .meta({ description: 'All members, sorted by issuer, then by subject, group, or client.' }),
+  })
+  .meta({ id: 'Members' });
+
+type ListedMembers = z.output<typeof Members>['members'];
+
+/** Returns what a member is identified by. No two members have the same key. */
+function memberKey({ issuer, subject, group, client }: Owner): string {
+  return JSON.stringify([issuer, subject ?? null, group ?? null, client ?? null]);
+}
+
+/** Returns the members in order, each with its role. */
+export function membersOf(owners: readonly Owner[]): ListedMembers {
+  const listed = owners.map(owner => ({ ...owner, role: roleOfOwner(owner) }));
+  return listed.toSorted((a, b) => (memberKey(a) < memberKey(b) ? -1 : 1));
+}
+
+/**
+ * Checks that no member is listed twice, and that the caller remains an Owner, so that there is somebody who is known to
+ * be able to sign in and to change the members again.
+ *
+ * @throws Refusal 422
+ */
+export function checkMembers(identity: Identity, wanted: readonly Owner[]): void {
+  const keys = wanted.map(memberKey);
+  const twice = keys.findIndex((key, i) => keys.indexOf(key) < i);
+  if (twice !== -1) {
+    const detail = 'is listed twice. Remove one of the two entries';
+    throw new Refusal('invalid_request', { errors: [{ pointer: `/members/${twice}`, detail }] });
+  }
+  if (!rolesOf(identity, wanted).includes('Owner')) {
+    const detail = 'must contain you as an Owner. To leave the account, ask another Owner to remove you';
+    throw new Refusal('invalid_request', { errors: [{ pointer: '/members', detail }] });
+  }
+}
+
+/** @throws Refusal 403 if the caller is no longer an Owner, 409 `field_managed` if another manager has the list */
+async function replaceMembers(
+  { caches, writer, instance }: Facade,
+  identity: Identity,
+  name: string,
+  wanted: ListedMembers,
+) {
+  return writer.edit(async () => {
+    const before = await caches.live('Account', { name });
+    // The cache may not know yet that the caller's role was changed by another Owner.
+    const role = before && mayActForAccount(identity, before);
+    if (before === undefined || role === undefined) throw new Refusal('forbidden');
+    requireRole(role, 'Owner');
+    // Don't apply the same list again: we would share a field that somebody else manages.
+    if (isDeepStrictEqual(membersOf(before.spec.owners), wanted)) return before;
+    return writer.apply(
+      'Account',
+      { name },
+      {
+        manager: FIELD_MANAGER.facade,
+        before,
+        concern: ['owners', 'instance'],
+        spec: { owners: [...wanted], ...instanceFields(instance) },
+        exactly: true,
+      },
+    );
+  });
+}
+
+const listMembers = defineRoute({
+  method: 'GET',
+  path: '/waas/accounts/{account}/members',
+  access: 'account',
+  scope: 'waas:read',
+  operation: 'listMembers',
+  tag: 'Accounts',
+  summary: 'List the members of an account',
+  description:
+    'Does not include people with access to only some of its workspaces, which are the owners of a Workspace.',
+  answers: { 200: { description: 'Members of the account.', schema: Members } },
+  async handle(_facade, { account }) {
+    return { status: 200, body: { members: membersOf(account.object.spec.owners) } };
+  },
+});
+
+const putMembers = defineRoute({
+  method: 'PUT',
+  path: '/waas/accounts/{account}/members',
+  access: 'account',
+  scope: 'waas:write',
+  role: 'Owner',
+  operation: 'replaceMembers',
+  tag: 'Accounts',
+  summary: 'Replace the members of an account',
+  description:
+    'Declarative update of the whole list. Retrieve the list first, then send it back with your changes. Only possible for accounts that were created when an invitation was accepted. The members of any other account are managed where it was created, such as in Git or using kubectl, and are rejected with `field_managed` or `refused_by_policy`. Removed members lose access within a few seconds.',
+  largeBody: true,
+  body: WantedMembers,
+  answers: { 200: { description: 'The members are now in force.', schema: Members } },
+  async handle(facade, { identity, account, body }) {
+    checkMembers(identity, body.members);
+    const applied = await replaceMembers(facade, identity, account.name, membersOf(body.members));
+    await facade.writer.waitFor('Account', applied);
+    return {
+      status: 200,
+      body: { members: membersOf(applied.spec.owners) },
+      about: { kind: 'Account', name: account.name },
+    };
+  },
+});
+
+export const MEMBER_ROUTES = [listMembers, putMembers];
