@@ -54,9 +54,12 @@ interface KindSource<K extends string, Sc extends keyof typeof META, S extends z
   reasonPath?: string;
   /** Columns after REASON. */
   columnsBehind?: readonly PrinterColumn[];
-  /** JSON paths that can be used in field selectors for lists and watches. */
+  /** JSON paths that can be used in field selectors for lists and watches, in addition to the public id. */
   selectableFields?: readonly string[];
 }
+
+/** Field that the facade finds objects by. */
+const PUBLIC_ID_FIELD = '.status.publicId';
 
 /**
  * Completes the definition of a kind. Its `schema` parses objects from the API server, removing unknown fields and
@@ -72,6 +75,7 @@ export function defineKind<
     ...source,
     singular: source.kind.toLowerCase(),
     categories: [CATEGORY[source.scope]],
+    selectableFields: [...(source.selectableFields ?? []), PUBLIC_ID_FIELD],
     schema: z.object({
       apiVersion: z.literal(API_VERSION),
       kind: z.literal(source.kind),

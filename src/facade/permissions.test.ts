@@ -5,10 +5,10 @@ import { exchange } from '../../test/support/facade/raw-exchange.ts';
 import { Refusal } from '../http/refusal.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { createRegistry } from '../telemetry/metrics.ts';
-import type { Identity } from './auth/identity.ts';
 import type { Route } from './contract/route.ts';
 import { createFacadeMetrics } from './facade-metrics.ts';
 import type { Facade } from './objects/facade.ts';
+import type { Caller } from './objects/ownership.ts';
 import { describeRoutes } from './openapi.ts';
 import { ROUTES } from './routes.ts';
 import { createFacadeServer, type FacadeServer } from './server.ts';
@@ -43,7 +43,7 @@ let [port, openPort] = [0, 0];
 
 /** Callers have the role that is their subject. Whatever a route does besides finding that out is a 500. */
 const facade = (() => {
-  const owned = async ({ subject: role }: Identity, publicId: string) => {
+  const owned = async ({ identity: { subject: role } }: Caller, publicId: string) => {
     if (role === 'nobody') throw new Refusal('forbidden');
     const workspace = { metadata: { name: 'shop' }, spec: { account: 'shop' } };
     return { publicId, name: 'shop', workspace, role, producer: 'shop', recipient: { workspace, role } };

@@ -84,7 +84,6 @@ async function reach(
   route: Route,
   call: AnyCall,
 ): Promise<{ tenant?: OwnedTenant; integration?: OwnedIntegration; account?: OwnedAccount }> {
-  const { identity } = call;
   const params = call.params as Readonly<Record<string, string>>;
   const pausable = route.method !== 'GET' && route.dataPlane !== true && route.closes !== true;
   if (route.access === 'producer') {
@@ -94,13 +93,13 @@ async function reach(
         'invalid_request',
         'Add producerTenantPublicId: the id of your workspace, ten_ followed by 20 characters.',
       );
-    const tenant = await facade.ownership.tenant(identity, id);
+    const tenant = await facade.ownership.tenant(call, id);
     requireRole(tenant.role, roleOf(route));
     if (pausable) assertNotPaused(tenant.workspace);
     return { tenant };
   }
   if (route.access === 'recipient') {
-    const integration = await facade.ownership.integration(identity, params['integration'] as string);
+    const integration = await facade.ownership.integration(call, params['integration'] as string);
     requireRole(integration.recipient.role, roleOf(route));
     if (pausable) {
       assertNotPaused(integration.recipient.workspace, facade.caches.get('Workspace', { name: integration.producer }));
@@ -108,7 +107,7 @@ async function reach(
     return { integration };
   }
   if (route.access === 'account') {
-    const account = await facade.ownership.account(identity, params['account'] as string);
+    const account = await facade.ownership.account(call, params['account'] as string);
     requireRole(account.role, roleOf(route));
     return { account };
   }
@@ -128,6 +127,8 @@ interface Seen {
 interface CallChecks {
   readonly requireScopes: boolean;
   readonly waiting: WaitingCalls;
+  /** Takes the points for asking the API server for an id from the caller. */
+  readonly chargeLookup: () => void;
   /** Takes the points of the call from an account. */
   readonly charge: (account: string) => void;
 }
@@ -152,7 +153,7 @@ async function perform(
   route: Route,
   request: Incoming,
   signal: AbortSignal,
-  { requireScopes, waiting, charge }: CallChecks,
+  { requireScopes, waiting, charge, chargeLookup }: CallChecks,
   seen: Seen,
 ): Promise<Answer> {
   const identity = identityOf(request);
@@ -161,6 +162,7 @@ async function perform(
   facade.caches.assertCurrent();
   const named = {
     identity,
+    chargeLookup,
     params: request.params,
     query: undefined,
     body: undefined,
@@ -271,6 +273,7 @@ export function registerRoutes(
         const checks = {
           requireScopes,
           waiting,
+          chargeLookup: () => rateLimit.chargeLookup(request, reply),
           charge: (account: string) => rateLimit.chargeAccount(request, reply, account),
         };
         try {

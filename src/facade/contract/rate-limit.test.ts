@@ -124,6 +124,28 @@ test('a caller without access takes no points of the account', async () => {
   }
 });
 
+test('an id that the API server is asked for costs 20 points more, before it is asked', async () => {
+  const asked: string[] = [];
+  facade = await facades.start({ eventLoopDelayMs: 0, pointsPerMinute: 50 }, async ({ chargeLookup, identity }) => {
+    chargeLookup();
+    asked.push(identity.subject);
+    throw new Refusal('forbidden');
+  });
+  for (const left of [29, 8]) {
+    const refused = await call(`GET ${CATALOG}`);
+    expect(problemOf(refused)).toBe('403 forbidden');
+    expect(leftOf(refused)).toEqual({ caller: `${left}/50` });
+    expect(refused.headers['ratelimit']).toMatch(/^"caller";[^"]*$/);
+  }
+  const refused = await call(`GET ${CATALOG}`);
+  expect(problemOf(refused)).toBe('429 rate_limited');
+  expect(leftOf(refused)).toEqual({ caller: '7/50' });
+  expect(Number(refused.headers['retry-after'])).toBeGreaterThan(10);
+  expect(refused.body).toContain('costs 20 of the 50 points');
+  expect(problemOf(await call(`GET ${CATALOG}`, [], '', 'eve'))).toBe('403 forbidden');
+  expect(asked).toEqual(['ada', 'ada', 'eve']);
+});
+
 describe('with trusted proxies', () => {
   const from = (address: string) => `X-Forwarded-For: 198.51.100.1, ${address}`;
   const bare = async (line: string, address: string) =>

@@ -33,7 +33,19 @@ export interface PointLimits {
   readonly inProgress: number;
 }
 
+/**
+ * Points for an id that the API server has to be asked for, because it is unknown or belongs to somebody else. A guess
+ * costs the API server much more than a call that is answered from the caches.
+ */
+const LOOKUP_COST = 20;
+
 export interface RateLimit {
+  /**
+   * Takes the points for an id that the API server has to be asked for from the caller's bucket.
+   *
+   * @throws Refusal 429 `rate_limited` if the caller has too few points left
+   */
+  readonly chargeLookup: (request: FastifyRequest, reply: FastifyReply) => void;
   /**
    * Takes the points of the call from the account's bucket as well. Must not be called before the caller is known to
    * have access, so that nobody can use up the points of others.
@@ -81,7 +93,10 @@ export function registerRateLimit(scope: FastifyInstance, { limits, onRefused }:
   scope.addHook('onRequest', async (request, reply) =>
     chargeCaller(reply, callerKey(identityOf(request)), costOf(request)),
   );
-  return { chargeAccount: (request, reply, account) => chargeAccount(reply, account, costOf(request)) };
+  return {
+    chargeLookup: (request, reply) => chargeCaller(reply, callerKey(identityOf(request)), LOOKUP_COST),
+    chargeAccount: (request, reply, account) => chargeAccount(reply, account, costOf(request)),
+  };
 }
 
 interface Options {
@@ -96,8 +111,8 @@ function createCharge(name: CallLimit, capacity: number, onRefused: Options['onR
   return (reply: FastifyReply, key: string, cost: number) => {
     const taken = buckets.take(key, cost);
     const state = buckets.stateOf(key, cost);
-    append(reply, 'ratelimit-policy', policyItem(quota));
-    append(reply, 'ratelimit', limitItem(quota, state));
+    putItem(reply, 'ratelimit-policy', name, policyItem(quota));
+    putItem(reply, 'ratelimit', name, limitItem(quota, state));
     if (taken) return;
     onRefused(name);
     const detail = detailOfLimit('call', cost, quota, state);
@@ -105,8 +120,10 @@ function createCharge(name: CallLimit, capacity: number, onRefused: Options['onR
   };
 }
 
-/** Adds an item to a field that is a list. */
-function append(reply: FastifyReply, field: string, item: string): void {
+/** Adds the item of a limit to a field that is a list, or replaces it. */
+function putItem(reply: FastifyReply, field: string, name: CallLimit, item: string): void {
   const before = reply.getHeader(field);
-  reply.header(field, typeof before === 'string' ? `${before}, ${item}` : item);
+  const items = typeof before === 'string' ? before.split(', ') : [];
+  const others = items.filter(each => !each.startsWith(`"${name}";`));
+  reply.header(field, [...others, item].join(', '));
 }

@@ -35,6 +35,8 @@ export type CallCost = 1 | 5 | 10;
 /** Validated request. */
 export type Call<A extends Access, Path extends string, Q, B> = Reached[A] & {
   readonly identity: Identity;
+  /** Takes the points for asking the API server for an id. Passed to Ownership, along with the identity. */
+  readonly chargeLookup: () => void;
   readonly params: ParamsOf<Path>;
   readonly query: Q;
   readonly body: B;

@@ -14,7 +14,7 @@ import type { Clock } from '../../time/clock.ts';
 import { type Cached, RESOURCES } from './cached.ts';
 import { CALL_WITHIN_MS, kubeRefusal } from './kube-failures.ts';
 import { createLiveLists, type ListLive } from './live-lists.ts';
-import { createLookups } from './lookups.ts';
+import { createLookups, type LookupIndex } from './lookups.ts';
 
 /**
  * Caches contains all objects watched by the facade, along with functions to find them. Objects that another
@@ -29,14 +29,14 @@ export interface Caches {
    */
   readonly list: <K extends KindName>(kind: K, namespace?: string) => Cached<K>[];
   /**
-   * Finds an object by public id. When it isn't cached, we ask the API server for a list, as another replica may have
-   * just created the object. Use `namespace` to limit the search.
+   * Finds an object by public id. When it isn't cached, we ask the API server, as another replica may have just created
+   * the object. Use `namespace` to limit the search.
    */
   readonly find: <K extends KindName>(kind: K, id: string, namespace?: string) => Promise<Cached<K> | undefined>;
-  /** Same as `find`, but bypasses the cache. Used where the response time must not reveal whether an object exists. */
+  /** Same as `find`, but always asks the API server. */
   readonly findLive: <K extends KindName>(kind: K, id: string) => Promise<Cached<K> | undefined>;
-  /** Same as `find`, but looks up a unique index such as `tokenHash`. */
-  readonly findBy: <K extends KindName>(kind: K, index: string, value: string) => Promise<Cached<K> | undefined>;
+  /** Same as `find`, but looks up another unique index. */
+  readonly findBy: <K extends KindName>(kind: K, index: LookupIndex, value: string) => Promise<Cached<K> | undefined>;
   /** Reads an object with its managed fields from the API server. @throws Refusal 503 */
   readonly live: <K extends KindName>(kind: K, name: ObjectName) => Promise<Cached<K> | undefined>;
   /** Whether another installation uses the name of an Account or a Workspace. @throws Refusal 503 */
@@ -195,9 +195,9 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger, inst
   const read = createRead(client);
   const { reflectors, isResponsibleFor, ours } = createReflectors({ client, clock, log }, read, instance);
   const reflectorOf = <K extends KindName>(kind: K) => reflectors[kind] as unknown as Reflector<Cached<K>>;
-  const lookups = createLookups({ client, clock, indexes: INDEXES, keep });
+  const lookups = createLookups({ client, indexes: INDEXES, keep });
   const list = createLiveLists({ client, keep });
-  const findLive = async <K extends KindName>(kind: K, id: string, namespace?: string, index?: string) =>
+  const findLive = async <K extends KindName>(kind: K, id: string, namespace?: string, index?: LookupIndex) =>
     ours(kind, await lookups.findLive(kind, id, namespace, index));
 
   function staleKinds(): string[] {

@@ -1,128 +1,121 @@
 import { expect, test } from 'vitest';
-import { createManualClock } from '../../../test/support/manual-clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { KubeError } from '../../kube/kube-error.ts';
 import { createLookups } from './lookups.ts';
 
-/** An API server with packages that are called by their ids. */
-function setUp() {
-  const clock = createManualClock();
+interface Listed {
+  readonly what: string;
+  readonly answer: () => void;
+}
+
+/** An API server with objects that are called by their ids. With `held`, it answers when `answer` is called. */
+function setUp({ held = false } = {}) {
   const present: string[] = [];
-  const listed: string[] = [];
-  const read: string[] = [];
-  const whole: boolean[] = [];
-  let failing = false;
+  const listed: Listed[] = [];
+  let failure: KubeError | undefined;
   const list = (async (
-    resource: { kind: string },
+    { kind }: { kind: string },
     keep: (object: object) => object,
-    options: { namespace?: string; metadataOnly?: boolean },
+    { namespace = '', fieldSelector = '', limit }: { namespace?: string; fieldSelector?: string; limit?: number },
   ) => {
-    listed.push(`${resource.kind}/${options.namespace ?? ''}@${clock.nowMs()}`);
-    whole.push(options.metadataOnly !== true);
-    if (failing) throw new KubeError({ call: 'LIST', status: 0, reason: 'ConnectionFailed' });
-    const spec = options.metadataOnly === true ? {} : { spec: { integration: 'ada' } };
-    return { items: present.map(name => keep({ metadata: { name }, ...spec })), resourceVersion: '1' };
+    const { promise, resolve: answer } = Promise.withResolvers<void>();
+    listed.push({ what: `${kind}/${namespace} ${fieldSelector} limit=${limit}`, answer });
+    if (held) await promise;
+    if (failure !== undefined) throw failure;
+    const value = fieldSelector.split('=')[1];
+    const items = present.filter(name => name === value || `hash of ${name}` === value);
+    return { items: items.map(name => keep({ metadata: { name } })), resourceVersion: '1' };
   }) as unknown as KubeClient['list'];
-  const get = (async (_resource: object, { name }: { name: string }) => {
-    read.push(name);
-    return present.includes(name) ? { metadata: { name }, spec: { streams: [] } } : undefined;
-  }) as unknown as KubeClient['get'];
   const idOf = {
     publicId: ({ metadata }: { metadata: { name: string } }) => [metadata.name],
     tokenHash: ({ metadata }: { metadata: { name: string } }) => [`hash of ${metadata.name}`],
   };
   const indexes = new Proxy({}, { get: () => idOf }) as Parameters<typeof createLookups>[0]['indexes'];
-  const lookups = createLookups({ client: { list, get }, clock, indexes, keep: object => object });
-  const find = (id: string, namespace = 'shop', index?: string) =>
-    lookups.findLive('Package', id, namespace, index).then(object => object?.metadata.name);
+  const { findLive } = createLookups({ client: { list }, indexes, keep: object => object });
+  const find = (id: string, namespace?: string) =>
+    findLive('Package', id, namespace).then(object => object?.metadata.name);
   return {
-    clock,
     present,
     listed,
-    read,
-    whole,
-    lookups,
     find,
-    fail: (now: boolean) => {
-      failing = now;
+    findLive,
+    fail: (status: number | undefined) => {
+      failure = status === undefined ? undefined : new KubeError({ call: 'LIST', status, reason: 'Test' });
     },
   };
 }
 
-test('one list answers all simultaneous requests', async () => {
-  const { present, listed, find, clock } = setUp();
+/** Lets everything run that does not wait for the API server. */
+const settle = () => new Promise(resolve => setImmediate(resolve));
+
+test('the API server selects the object, and never lists a kind', async () => {
+  const { present, listed, find, findLive } = setUp();
   present.push('a');
-  const first = find('a');
-  const others = Array.from({ length: 50 }, (_, i) => find(`missing-${i}`));
-  expect(await first).toBe('a');
-  await clock.advance(1_000);
-  expect(await Promise.all(others)).toEqual(others.map(() => undefined));
-  expect(listed).toEqual(['Package/shop@0', 'Package/shop@1000']);
+  expect(await find('a', 'shop')).toBe('a');
+  expect(await find('b')).toBeUndefined();
+  expect((await findLive('Integration', 'hash of a', undefined, 'tokenHash'))?.metadata.name).toBe('a');
+  expect(listed.map(({ what }) => what)).toEqual([
+    'Package/shop status.publicId=a limit=0',
+    'Package/ status.publicId=b limit=0',
+    'Integration/ status.invitation.tokenHash=hash of a limit=0',
+  ]);
 });
 
-test('what was made after the last list began is found, a second later at most', async () => {
-  const { present, find, clock } = setUp();
-  expect(await find('a')).toBeUndefined();
-  await clock.advance(100);
+test('what was made after a list began is found by calls after it', async () => {
+  const { present, listed, find } = setUp({ held: true });
+  const before = find('a');
+  await settle();
+  present.push('other');
+  const after = [find('a'), find('a')];
+  listed[0]?.answer();
+  expect(await before).toBeUndefined();
   present.push('a');
-  const found = find('a');
-  await clock.advance(900);
-  expect(await found).toBe('a');
+  await settle();
+  listed[1]?.answer();
+  expect(await Promise.all(after)).toEqual(['a', 'a']);
+  expect(listed).toHaveLength(2);
 });
 
-test('after a second the list is anew at once; namespaces wait for each other never', async () => {
-  const { listed, find, clock } = setUp();
-  await Promise.all([find('a'), find('a', 'other')]);
-  await clock.advance(1_000);
-  await find('a');
-  expect(listed).toEqual(['Package/shop@0', 'Package/other@0', 'Package/shop@1000']);
+test('no more than four lists of a place are made at a time, and other places do not wait for them', async () => {
+  const { listed, find } = setUp({ held: true });
+  const found = Array.from({ length: 50 }, (_, i) => find(`missing-${i}`));
+  await settle();
+  expect(listed).toHaveLength(4);
+  const other = find('a', 'shop');
+  await settle();
+  expect(listed).toHaveLength(5);
+  for (let i = 0; i < 51; i++) {
+    listed[i]?.answer();
+    await settle();
+    expect(listed.length).toBeLessThanOrEqual(i + 6);
+  }
+  expect(await Promise.all(found)).toEqual(found.map(() => undefined));
+  expect(await other).toBeUndefined();
 });
 
-test('another index has lists of its own, and its values are no ids', async () => {
-  const { present, listed, find } = setUp();
+test('an object that only claims to have the id is not found', async () => {
+  const list = async () => ({
+    items: [{ metadata: { name: 'forged' }, status: { publicId: 'a' } }],
+    resourceVersion: '1',
+  });
+  const indexes = new Proxy({}, { get: () => ({ publicId: () => ['b'] }) });
+  const { findLive } = createLookups({
+    client: { list: list as unknown as KubeClient['list'] },
+    indexes: indexes as Parameters<typeof createLookups>[0]['indexes'],
+    keep: object => object,
+  });
+  expect(await findLive('Package', 'a')).toBeUndefined();
+});
+
+test.each([
+  ['no answer', 0],
+  ['a CustomResourceDefinition of an older version', 400],
+  ['an error of the API server', 500],
+])('%s is 503 for its calls, and the next one is tried', async (_, status) => {
+  const { present, find, fail } = setUp();
+  fail(status);
+  await expect(find('a')).rejects.toMatchObject({ code: 'unavailable' });
+  fail(undefined);
   present.push('a');
   expect(await find('a')).toBe('a');
-  expect(await find('hash of a', 'shop', 'tokenHash')).toBe('a');
-  expect(listed).toHaveLength(2);
-  const anew = setUp();
-  anew.present.push('a');
-  expect(await anew.find('a', 'shop', 'tokenHash')).toBeUndefined();
-});
-
-test('a failed list is 503 for its requests, and the next one is tried', async () => {
-  const { present, find, clock, fail } = setUp();
-  fail(true);
-  await expect(find('a')).rejects.toMatchObject({ code: 'unavailable' });
-  fail(false);
-  present.push('a');
-  const found = find('a');
-  await clock.advance(1_000);
-  expect(await found).toBe('a');
-});
-
-test('only metadata is listed where the id is of it, and one object is read', async () => {
-  const { present, read, whole, lookups, find } = setUp();
-  present.push('a', 'b', 'c');
-  expect(await lookups.findLive('Package', 'b', 'shop')).toEqual({ metadata: { name: 'b' }, spec: { streams: [] } });
-  expect({ read, whole }).toEqual({ read: ['b'], whole: [false] });
-  expect(await find('missing', 'other')).toBeUndefined();
-  expect(read).toEqual(['b']);
-});
-
-test.each(['Activation', 'Block'] as const)(
-  'the id of an %s is of its spec, so that whole objects are listed',
-  async kind => {
-    const { present, read, whole, lookups } = setUp();
-    present.push('a');
-    expect(await lookups.findLive(kind, 'a', 'shop')).toMatchObject({ spec: { integration: 'ada' } });
-    expect({ read, whole }).toEqual({ read: [], whole: [true] });
-  },
-);
-
-test('what went between the list and the read is not found', async () => {
-  const { present, lookups } = setUp();
-  present.push('a');
-  const found = lookups.findLive('Package', 'a', 'shop');
-  present.length = 0;
-  expect(await found).toBeUndefined();
 });

@@ -1,18 +1,14 @@
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { Owner } from '../../api/owner.ts';
 import { publicId, tenantId } from '../../core/ids/ids.ts';
 import { Refusal } from '../../http/refusal.ts';
-import type { Identity } from '../auth/identity.ts';
 import type { Caches } from './caches.ts';
-import { createOwnership } from './ownership.ts';
+import { type Caller, createOwnership } from './ownership.ts';
 
 const ISSUER = 'https://login.example';
-const person = (subject: string): Identity => ({
-  issuer: ISSUER,
-  subject,
-  groups: [],
-  client: undefined,
-  scopes: new Set(),
+const person = (subject: string): Caller => ({
+  identity: { issuer: ISSUER, subject, groups: [], client: undefined, scopes: new Set() },
+  chargeLookup: () => void charged.push(subject),
 });
 const owner = (subject: string): Owner => ({ issuer: ISSUER, subject, role: 'Owner' });
 
@@ -23,15 +19,22 @@ function worldOf(objects: Objects, late: Objects = {}) {
   const caches = {
     get: (kind: string, { name }: { name: string }) => objects[`${kind}/${name}`],
     live: async (kind: string, { name }: { name: string }) => late[`${kind}/${name}`] ?? objects[`${kind}/${name}`],
-    find: async (_kind: string, id: string) => objects[id] ?? late[id],
-    findLive: async (kind: string, id: string) => void lookedFor.push(`${kind} ${id}`),
+    by: (_kind: string, index: string, id: string) => (index === 'publicId' && objects[id] ? [objects[id]] : []),
+    findLive: async (kind: string, id: string) => {
+      lookedFor.push(`${kind} ${id}`);
+      return late[id] ?? objects[id];
+    },
   };
   return createOwnership(caches as unknown as Caches);
 }
 
-/** What was looked for on the API server although the cache has it. */
+/** What was looked for on the API server, and the callers who paid for it. */
 const lookedFor: string[] = [];
-beforeEach(() => void lookedFor.splice(0));
+const charged: string[] = [];
+beforeEach(() => {
+  lookedFor.splice(0);
+  charged.splice(0);
+});
 
 const account = (name: string, ...owners: string[]) => ({ metadata: { name }, spec: { owners: owners.map(owner) } });
 const workspace = (name: string, ...owners: string[]) => ({
@@ -88,12 +91,9 @@ test('an integration belongs to the owner of the receiving workspace, not to the
 
 test('an integration that is not accepted has no owner; one accepted a moment ago is found', async () => {
   const workspaces = { 'Workspace/globex': workspace('globex', 'bob') };
-  const pending = worldOf({ [INTEGRATION]: integration(), 'Integration/int-1': integration(), ...workspaces });
+  const pending = worldOf({ [INTEGRATION]: integration(), ...workspaces });
   expect(await codeOf(pending.integration(person('bob'), INTEGRATION))).toBe('forbidden');
-  const accepted = worldOf(
-    { [INTEGRATION]: integration(), ...workspaces },
-    { 'Integration/int-1': integration('globex') },
-  );
+  const accepted = worldOf({ [INTEGRATION]: integration(), ...workspaces }, { [INTEGRATION]: integration('globex') });
   expect((await accepted.integration(person('bob'), INTEGRATION)).recipient.name).toBe('globex');
 });
 
@@ -104,16 +104,55 @@ test('an account is of its owners', async () => {
   expect(await codeOf(ownership.account(person('ada'), id))).toBe('forbidden');
 });
 
-test('what is there and not yours takes as long to refuse as what is not there', async () => {
-  const ownership = worldOf({
+describe('an id that is not the caller’s takes one lookup, and its points', () => {
+  const OBJECTS = {
     [SHOP]: workspace('shop', 'ada'),
     [INTEGRATION]: integration('bob'),
     'Workspace/bob': workspace('bob', 'bob'),
     acc_1: account('shop-pays', 'grace'),
+  };
+
+  test.each<[string, Objects, Objects, string]>([
+    ['if it is of somebody else', OBJECTS, {}, '-'],
+    ['if it was created a moment ago by somebody else', { 'Workspace/bob': OBJECTS['Workspace/bob'] }, OBJECTS, ''],
+    ['if it does not exist', {}, {}, ''],
+    ['if it is of an invitation that nobody has accepted', { ...OBJECTS, [INTEGRATION]: integration() }, {}, 'pending'],
+  ])('%s', async (_, objects, late, suffix) => {
+    const ownership = worldOf(objects, late);
+    const eve = person('eve');
+    expect(await codeOf(ownership.tenant(eve, SHOP))).toBe('forbidden');
+    expect(await codeOf(ownership.integration(eve, INTEGRATION))).toBe('forbidden');
+    expect(await codeOf(ownership.account(eve, 'acc_1'))).toBe('forbidden');
+    // What is cached is looked for under an id that does not exist.
+    const [other, own] = suffix === 'pending' ? ['-', ''] : [suffix, suffix];
+    expect(lookedFor).toEqual([
+      `Workspace ${SHOP}${other}`,
+      `Integration ${INTEGRATION}${own}`,
+      `Account acc_1${other}`,
+    ]);
+    expect(charged).toEqual(['eve', 'eve', 'eve']);
   });
-  const eve = person('eve');
-  expect(await codeOf(ownership.tenant(eve, SHOP))).toBe('forbidden');
-  expect(await codeOf(ownership.integration(eve, INTEGRATION))).toBe('forbidden');
-  expect(await codeOf(ownership.account(eve, 'acc_1'))).toBe('forbidden');
-  expect(lookedFor).toEqual([`Workspace ${SHOP}`, `Integration ${INTEGRATION}`, 'Account acc_1']);
+
+  test('nothing is looked for if the points are used up', async () => {
+    const spent = {
+      ...person('eve'),
+      chargeLookup: () => {
+        throw new Refusal('rate_limited');
+      },
+    };
+    for (const ownership of [worldOf(OBJECTS), worldOf({}), worldOf({}, OBJECTS)]) {
+      expect(await codeOf(ownership.tenant(spent, SHOP))).toBe('rate_limited');
+      expect(await codeOf(ownership.integration(spent, INTEGRATION))).toBe('rate_limited');
+      expect(await codeOf(ownership.account(spent, 'acc_1'))).toBe('rate_limited');
+    }
+    expect(lookedFor).toEqual([]);
+  });
+
+  test('what is the caller’s own costs nothing', async () => {
+    const ownership = worldOf(OBJECTS);
+    await ownership.tenant(person('ada'), SHOP);
+    await ownership.integration(person('bob'), INTEGRATION);
+    await ownership.account(person('grace'), 'acc_1');
+    expect({ lookedFor, charged }).toEqual({ lookedFor: [], charged: [] });
+  });
 });

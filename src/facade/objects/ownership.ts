@@ -6,6 +6,9 @@ import { mayActFor, mayActForAccount, type Role } from '../auth/ownership.ts';
 import type { Cached } from './cached.ts';
 import type { Caches } from './caches.ts';
 
+/** Makes an id one that does not exist. */
+const NO_ID = '-';
+
 /** Workspace that the caller has access to. */
 export interface OwnedTenant {
   /** Public id `ten_…`. */
@@ -40,27 +43,61 @@ export interface OwnedAccount {
   readonly role: Role;
 }
 
+/** Caller who asks for an object. */
+export interface Caller {
+  readonly identity: Identity;
+  /**
+   * Takes the points for asking the API server for an id. This is done for ids that aren't cached, and for those of
+   * others.
+   *
+   * @throws Refusal 429
+   */
+  readonly chargeLookup: () => void;
+}
+
 /**
  * Ownership checks whether the caller may access a resource. Results are not cached. Note that any method can throw a
  * Refusal 403 `forbidden`.
  */
 export interface Ownership {
-  readonly tenant: (identity: Identity, id: string) => Promise<OwnedTenant>;
-  readonly integration: (identity: Identity, id: string) => Promise<OwnedIntegration>;
-  readonly account: (identity: Identity, id: string) => Promise<OwnedAccount>;
+  readonly tenant: (caller: Caller, id: string) => Promise<OwnedTenant>;
+  readonly integration: (caller: Caller, id: string) => Promise<OwnedIntegration>;
+  readonly account: (caller: Caller, id: string) => Promise<OwnedAccount>;
   /** Returns the role of the caller for the workspace, or undefined if there is none. */
   readonly roleFor: (identity: Identity, workspace: Cached<'Workspace'>) => Promise<Role | undefined>;
 }
 
-export function createOwnership(caches: Pick<Caches, 'get' | 'find' | 'findLive' | 'live'>): Ownership {
+type Reads = Pick<Caches, 'get' | 'by' | 'findLive' | 'live'>;
+
+/** Creates lookups that the caller pays for, unless the object is cached and the caller's own. */
+function createPaidLookups(caches: Reads) {
+  const cached = <K extends KindName>(kind: K, id: string) => caches.by(kind, 'publicId', id)[0];
+
+  async function find<K extends KindName>(caller: Caller, kind: K, id: string): Promise<Cached<K> | undefined> {
+    const known = cached(kind, id);
+    if (known !== undefined) return known;
+    caller.chargeLookup();
+    return caches.findLive(kind, id);
+  }
+
   /**
    * Gives the same answer whether an object does not exist or belongs to someone else. To prevent callers from probing
-   * for objects, we make the same lookup for cached objects too, so that both answers take equally long.
+   * for objects, we also make a lookup for cached objects, with the same cost and with an id that does not exist, so that
+   * both answers take equally long.
    */
-  async function forbidden(kind: KindName, id: string, found: Cached<KindName> | undefined): Promise<Refusal> {
-    if (found !== undefined) await caches.findLive(kind, id);
+  async function forbidden(caller: Caller, kind: KindName, id: string, isCached: boolean): Promise<Refusal> {
+    if (isCached) {
+      caller.chargeLookup();
+      await caches.findLive(kind, `${id}${NO_ID}`);
+    }
     return new Refusal('forbidden');
   }
+
+  return { isCached: (kind: KindName, id: string) => cached(kind, id) !== undefined, find, forbidden };
+}
+
+export function createOwnership(caches: Reads): Ownership {
+  const { isCached, find, forbidden } = createPaidLookups(caches);
 
   /** Returns an object from the cache, or from the API server in case another replica has just created it. */
   async function present<K extends KindName>(kind: K, name: string): Promise<Cached<K> | undefined> {
@@ -84,22 +121,28 @@ export function createOwnership(caches: Pick<Caches, 'get' | 'find' | 'findLive'
 
   return {
     roleFor,
-    async tenant(identity, id) {
-      const workspace = await caches.find('Workspace', id);
-      const tenant = await owned(identity, workspace);
-      if (tenant === undefined) throw await forbidden('Workspace', id, workspace);
+    async tenant(caller, id) {
+      const known = isCached('Workspace', id);
+      const tenant = await owned(caller.identity, await find(caller, 'Workspace', id));
+      if (tenant === undefined) throw await forbidden(caller, 'Workspace', id, known);
       return tenant;
     },
-    async integration(identity, id) {
-      const found = await caches.find('Integration', id);
-      if (found === undefined) throw await forbidden('Integration', id, found);
+    async integration(caller, id) {
+      let known = isCached('Integration', id);
+      const found = await find(caller, 'Integration', id);
+      if (found === undefined) throw await forbidden(caller, 'Integration', id, known);
       let object: typeof found | undefined = found;
       const { namespace = '', name } = object.metadata;
       // The acceptance may not have reached the cache yet.
-      if (object.spec.workspace === undefined) object = await caches.live('Integration', { namespace, name });
+      if (object.spec.workspace === undefined && known) {
+        caller.chargeLookup();
+        known = false;
+        object = await caches.findLive('Integration', id);
+      }
       const granted = object?.spec.workspace;
-      const recipient = await owned(identity, granted === undefined ? undefined : await present('Workspace', granted));
-      if (object === undefined || recipient === undefined) throw await forbidden('Integration', id, found);
+      const receiver = granted === undefined ? undefined : await present('Workspace', granted);
+      const recipient = await owned(caller.identity, receiver);
+      if (object === undefined || recipient === undefined) throw await forbidden(caller, 'Integration', id, known);
       return {
         publicId: publicId('Integration', namespace, name),
         producer: namespace,
@@ -109,10 +152,11 @@ export function createOwnership(caches: Pick<Caches, 'get' | 'find' | 'findLive'
         recipient,
       };
     },
-    async account(identity, id) {
-      const object = await caches.find('Account', id);
-      const role = object && mayActForAccount(identity, object);
-      if (object === undefined || role === undefined) throw await forbidden('Account', id, object);
+    async account(caller, id) {
+      const known = isCached('Account', id);
+      const object = await find(caller, 'Account', id);
+      const role = object && mayActForAccount(caller.identity, object);
+      if (object === undefined || role === undefined) throw await forbidden(caller, 'Account', id, known);
       return { publicId: id, name: object.metadata.name, object, role };
     },
   };

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { createFacadeMetrics } from '../../../src/facade/facade-metrics.ts';
 import type { Facade } from '../../../src/facade/objects/facade.ts';
+import type { Caller } from '../../../src/facade/objects/ownership.ts';
 import { createFacadeServer, type FacadeLimits, type FacadeServer } from '../../../src/facade/server.ts';
 import { createClientAddress } from '../../../src/http/client-address.ts';
 import { createLogger } from '../../../src/telemetry/log.ts';
@@ -32,7 +33,7 @@ export interface FacadeServers {
    */
   readonly start: (
     limits?: Partial<FacadeLimits>,
-    hold?: () => Promise<void>,
+    hold?: (caller: Caller) => Promise<void>,
     trustedProxies?: readonly string[],
   ) => Promise<StartedFacade>;
   /** The bytes of a request with the token of `subject`. */
@@ -53,8 +54,8 @@ export function createFacadeServers(issuer: TestIssuer): FacadeServers {
   return {
     request,
     async start(limits = {}, hold = async () => {}, trustedProxies?) {
-      const owned = async (_identity: unknown, publicId: string) => {
-        await hold();
+      const owned = async (caller: Caller, publicId: string) => {
+        await hold(caller);
         const workspace = { metadata: { name: 'shop' }, spec: { account: 'shop' } };
         const role = 'Owner';
         return { publicId, name: 'shop', workspace, role, producer: 'shop', recipient: { workspace, role } };

@@ -57,7 +57,7 @@ async function run(): Promise<Record[]> {
     makeSpecimens(world, sluice, 'mine', { name: `mine-${i}`, pushed: i % 2 === 1 }),
   );
   const [foreign, ...mine] = await Promise.all([makeSpecimens(world, sluice, 'theirs'), ...families]);
-  const ids = createIdPool(FAMILIES);
+  const ids = createIdPool(FAMILIES, mine[0]?.ids);
   for (const each of mine) ids.add('mine', ...Object.values(each.ids));
   ids.add('mine', ...(await readInvitationTokens(world)));
   ids.add('foreign', ...Object.values((foreign as Specimens).ids));

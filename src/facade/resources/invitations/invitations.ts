@@ -49,6 +49,7 @@ const accept = defineRoute({
   access: 'caller',
   scope: 'waas:write',
   operation: 'acceptInvitation',
+  cost: 10,
   tag: 'Invitations',
   summary: 'Accept an invitation',
   description:
@@ -64,10 +65,11 @@ const accept = defineRoute({
     'invitation_expired',
     'free_account_exists',
   ],
-  async handle(facade, { identity, body }) {
+  async handle(facade, call) {
+    const { identity, body } = call;
     const { token, accountPublicId } = body;
     // Check the account first: callers who don't own it must not learn anything about the invitation.
-    const named = accountPublicId === undefined ? undefined : await facade.ownership.account(identity, accountPublicId);
+    const named = accountPublicId === undefined ? undefined : await facade.ownership.account(call, accountPublicId);
     if (named !== undefined) requireRole(named.role, 'Admin');
     const { integration, workspace, account } = await acceptInvitation(facade, identity, token, named?.name);
     await acrossTenants(() => facade.writer.waitFor('Integration', integration, 'Accepted'));
@@ -95,6 +97,7 @@ const decline = defineRoute({
   access: 'caller',
   scope: 'waas:write',
   operation: 'declineInvitation',
+  cost: 10,
   tag: 'Invitations',
   summary: 'Decline an invitation',
   description:

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Owner } from '../../../api/owner.ts';
 import type { Identity } from '../../auth/identity.ts';
-import { checkMembers, membersOf } from './members.ts';
+import { checkMembers, membersOf, WantedMembers } from './members.ts';
 
 const issuer = 'https://login.example.com';
 const ada: Identity = { issuer, subject: 'ada', groups: ['ops'], client: undefined, scopes: new Set() };
@@ -16,19 +16,36 @@ test('members are listed in order, each with its role', () => {
   ]);
 });
 
-test.each<[string, Owner[], string | undefined]>([
-  ['the caller', [owner({ subject: 'ada' })], undefined],
-  ['a group of the caller', [owner({ group: 'ops' })], undefined],
-  ['the caller and others', [owner({ subject: 'bob', role: 'Viewer' }), owner({ subject: 'ada' })], undefined],
-  ['the caller with two roles', [owner({ subject: 'ada', role: 'Viewer' }), owner({ group: 'ops' })], undefined],
-  ['only others', [owner({ subject: 'bob' })], '/members'],
-  ['the caller as an Admin', [owner({ subject: 'ada', role: 'Admin' })], '/members'],
-  ['the caller without a role', [{ issuer, subject: 'ada' }, owner({ subject: 'bob' })], '/members'],
-  ['the caller at another issuer', [owner({ subject: 'ada', issuer: 'https://other.example' })], '/members'],
-  ['another group', [owner({ group: 'sales' })], '/members'],
-  ['somebody twice', [owner({ subject: 'ada' }), owner({ subject: 'ada', role: 'Viewer' })], '/members/1'],
-])('a list with %s', (_, wanted, pointer) => {
+test.each<[string, Owner[], boolean]>([
+  ['the caller', [owner({ subject: 'ada' })], true],
+  ['a group of the caller', [owner({ group: 'ops' })], true],
+  ['the caller and others', [owner({ subject: 'bob', role: 'Viewer' }), owner({ subject: 'ada' })], true],
+  ['the caller with two roles', [owner({ subject: 'ada', role: 'Viewer' }), owner({ group: 'ops' })], true],
+  ['only others', [owner({ subject: 'bob' })], false],
+  ['the caller as an Admin', [owner({ subject: 'ada', role: 'Admin' })], false],
+  ['the caller without a role', [{ issuer, subject: 'ada' }, owner({ subject: 'bob' })], false],
+  ['the caller at another issuer', [owner({ subject: 'ada', issuer: 'https://other.example' })], false],
+  ['another group', [owner({ group: 'sales' })], false],
+])('a list with %s', (_, wanted, accepted) => {
   const check = () => checkMembers(ada, wanted);
-  if (pointer === undefined) expect(check).not.toThrow();
-  else expect(check).toThrow(expect.objectContaining({ facts: { errors: [expect.objectContaining({ pointer })] } }));
+  if (accepted) expect(check).not.toThrow();
+  else expect(check).toThrow(expect.objectContaining({ code: 'invalid_request' }));
+});
+
+test.each<[string, unknown[], boolean]>([
+  ['different fields', [owner({ subject: 'ada' }), owner({ group: 'ada' }), owner({ client: 'ada' })], true],
+  [
+    'the same subject at two issuers',
+    [owner({ subject: 'ada' }), owner({ subject: 'ada', issuer: 'https://x.example' })],
+    true,
+  ],
+  ['the same member twice', [owner({ subject: 'ada' }), owner({ subject: 'ada', role: 'Viewer' })], false],
+  ['nobody', [], false],
+  ['65 members', Array.from({ length: 65 }, (_, n) => owner({ subject: `s${n}` })), false],
+  ['two fields in one', [owner({ subject: 'ada', group: 'ops' })], false],
+  ['none of the fields', [owner({})], false],
+  ['an unknown field', [{ ...owner({ subject: 'ada' }), email: 'ada@example.com' }], false],
+  ['an unknown role', [{ ...owner({ subject: 'ada' }), role: 'Guest' }], false],
+])('a body with %s', (_, members, valid) => {
+  expect(WantedMembers.safeParse({ members }).success).toBe(valid);
 });

@@ -15,11 +15,20 @@ const ONE_OF = 'must have exactly one of subject, group and client';
 
 const { issuer, subject, group, client } = Owner.shape;
 
+/** Returns what a member is identified by. */
+function memberKey(member: Owner): string {
+  return JSON.stringify([member.issuer, member.subject ?? null, member.group ?? null, member.client ?? null]);
+}
+
+function areDifferent(members: readonly Owner[]): boolean {
+  return new Set(members.map(memberKey)).size === members.length;
+}
+
 const Member = z
   .strictObject({
     issuer: issuer.meta({ example: 'https://login.example.com' }),
-    subject: subject.meta({ example: 'ada' }),
-    group,
+    subject,
+    group: group.meta({ example: 'admins' }),
     client,
     role: RoleField.optional().meta({
       description: `Role of the member for the account and all of its workspaces. Owners have all permissions. ${ROLE_MEANINGS} Defaults to Admin.`,
@@ -31,12 +40,13 @@ const Member = z
   })
   .meta({ id: 'Member' });
 
-const WantedMembers = z
+export const WantedMembers = z
   .strictObject({
     members: z
       .array(Member)
       .min(1)
       .max(MOST_MEMBERS)
+      .refine(areDifferent, { error: 'must not contain the same member twice' })
       .meta({
         description: `All members of the account, from 1 to ${MOST_MEMBERS}. You must still be an Owner afterwards. Everyone who is left out loses access.`,
       }),
@@ -57,11 +67,6 @@ const Members = z
 
 type ListedMembers = z.output<typeof Members>['members'];
 
-/** Returns what a member is identified by. No two members have the same key. */
-function memberKey({ issuer, subject, group, client }: Owner): string {
-  return JSON.stringify([issuer, subject ?? null, group ?? null, client ?? null]);
-}
-
 /** Returns the members in order, each with its role. */
 export function membersOf(owners: readonly Owner[]): ListedMembers {
   const listed = owners.map(owner => ({ ...owner, role: roleOfOwner(owner) }));
@@ -69,22 +74,17 @@ export function membersOf(owners: readonly Owner[]): ListedMembers {
 }
 
 /**
- * Checks that no member is listed twice, and that the caller remains an Owner, so that there is somebody who is known to
- * be able to sign in and to change the members again.
+ * Checks that the caller remains an Owner, so that there is somebody who is known to be able to sign in and to change the
+ * members again.
  *
  * @throws Refusal 422
  */
 export function checkMembers(identity: Identity, wanted: readonly Owner[]): void {
-  const keys = wanted.map(memberKey);
-  const twice = keys.findIndex((key, i) => keys.indexOf(key) < i);
-  if (twice !== -1) {
-    const detail = 'is listed twice. Remove one of the two entries';
-    throw new Refusal('invalid_request', { errors: [{ pointer: `/members/${twice}`, detail }] });
-  }
-  if (!rolesOf(identity, wanted).includes('Owner')) {
-    const detail = 'must contain you as an Owner. To leave the account, ask another Owner to remove you';
-    throw new Refusal('invalid_request', { errors: [{ pointer: '/members', detail }] });
-  }
+  if (rolesOf(identity, wanted).includes('Owner')) return;
+  throw new Refusal(
+    'invalid_request',
+    'The members must contain you as an Owner. To leave the account, ask another Owner to remove you.',
+  );
 }
 
 /** @throws Refusal 403 if the caller is no longer an Owner, 409 `field_managed` if another manager has the list */

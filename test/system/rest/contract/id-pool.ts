@@ -32,8 +32,11 @@ export interface IdPool {
   readonly resolve: (value: unknown) => unknown;
 }
 
-/** @param families how many ids of each prefix are kept for good */
-export function createIdPool(families = 0): IdPool {
+/**
+ * @param families how many ids of each prefix are kept for good
+ * @param words what stands in the place of whole values of the document
+ */
+export function createIdPool(families = 0, words: Readonly<Record<string, string>> = {}): IdPool {
   const ids = new Map<string, string[]>();
 
   function add(possession: Possession, id: string): void {
@@ -49,7 +52,7 @@ export function createIdPool(families = 0): IdPool {
 
   function resolveText(text: string): string {
     const [, prefix = '', possession = '', n = ''] = REFERENCE.exec(text) ?? [];
-    if (prefix === '') return text;
+    if (prefix === '') return words[text] ?? text;
     const known = ids.get(`${possession} ${prefix}`) ?? [];
     return known[Number(n) % known.length] ?? UNKNOWN[prefix] ?? `${prefix}00000000000000000000`;
   }

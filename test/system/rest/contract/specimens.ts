@@ -11,13 +11,19 @@ import type { FacadeWorld } from '../support/facade-world.ts';
 /** Group key and event id that the reference has in its examples. */
 const EXAMPLE_GROUP_KEY = 'store-17';
 const EXAMPLE_EVENT = 'order-4711';
+/** Issuer and group of a member that the reference has in its examples. */
+const EXAMPLE_ISSUER = 'https://login.example.com';
+const EXAMPLE_GROUP = 'admins';
 const EVENTS = 80;
 
 /** One of everything, of one producer and its partner. */
 export interface Specimens {
   readonly producer: string;
   readonly partner: string;
-  /** By prefix: `ten_` is the producer, `cat_` a published stream, and so on. */
+  /**
+   * By prefix: `ten_` is the producer, `cat_` a published stream, and so on. Also what stands in the place of the issuer
+   * and the group of the examples.
+   */
   readonly ids: Readonly<Record<string, string>>;
 }
 
@@ -106,6 +112,8 @@ export async function makeSpecimens(
       evt_: pushed ? open : done,
       rpl_: replay.body.replayId,
       acc_: publicId('Account', '', producer),
+      [EXAMPLE_ISSUER]: world.issuer.url,
+      [EXAMPLE_GROUP]: group,
     },
   };
 }

@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import type { KindName } from '../../../src/api/kinds/kinds.ts';
+import { activationId, blockId, publicId, tenantId } from '../../../src/core/ids/ids.ts';
+import { type Caches, createCaches } from '../../../src/facade/objects/caches.ts';
+import type { AnyObject, ObjectName } from '../../../src/kube/object.ts';
+import { createLogger } from '../../../src/telemetry/log.ts';
+import { systemClock } from '../../../src/time/clock.ts';
+import { type Accounts, KIND_NAMES, of, openAccounts, SPECS } from '../support/accounts.ts';
+
+// The caches of a facade that has not received anything yet, with the token of its service account.
+let at: Accounts;
+let caches: Caches;
+/** Answers of the API server to lists, in objects. */
+const listed: number[] = [];
+
+beforeAll(async () => {
+  at = await openAccounts(inject('kubeconfig'), 'lookups');
+  const list = async (...args: Parameters<typeof at.facade.list>) => {
+    const answer = await at.facade.list(...args);
+    listed.push(answer.items.length);
+    return answer;
+  };
+  caches = createCaches(
+    { ...at.facade, list: list as typeof at.facade.list },
+    systemClock,
+    createLogger({ level: 'silent' }),
+  );
+});
+afterAll(() => at?.close());
+
+/** Sets the status of an object, as the controller does. */
+const settle = (kind: KindName, { metadata }: AnyObject, status: object) =>
+  at.controller.apply(
+    of(kind),
+    metadata,
+    { status },
+    { fieldManager: 'sluice-controller', force: true, subresource: 'status' },
+  );
+
+/** A spec that no other object has, and the public id of an object with it. */
+function wanted(kind: KindName, { namespace = '', name }: ObjectName, n: number): { spec: object; id: string } {
+  if (kind === 'Activation') {
+    return { spec: { integration: 'ada', groupKey: `key-${n}` }, id: activationId(namespace, 'ada', `key-${n}`) };
+  }
+  if (kind === 'Block') {
+    const target = { kind: 'Package', name: `all-${n}` } as const;
+    return { spec: { integration: 'ada', target }, id: blockId(namespace, 'ada', target.kind, target.name) };
+  }
+  return { spec: SPECS[kind], id: kind === 'Workspace' ? tenantId(name) : publicId(kind, namespace, name) };
+}
+
+test.each(KIND_NAMES)('%s: is found by its public id as soon as its status has it', async kind => {
+  for (let n = 0; n < 10; n++) {
+    const name = at.fresh(kind);
+    const { spec, id } = wanted(kind, name, n);
+    const made = await at.admin.apply<AnyObject>(of(kind), name, { spec }, { fieldManager: 'admin' });
+    listed.splice(0);
+    expect(await caches.findLive(kind, id)).toBeUndefined();
+    await settle(kind, made, { publicId: id, observedGeneration: 1 });
+    expect((await caches.findLive(kind, id))?.metadata.uid).toBe(made.metadata.uid);
+    expect(listed).toEqual([0, 1]);
+  }
+});
+
+test('an invitation is found by the hash of its token', async () => {
+  const made = await at.make('Integration', { invitedEmail: 'bob@example.com' });
+  const [tokenHash, other] = ['a'.repeat(64), 'b'.repeat(64)];
+  await settle('Integration', made, {
+    invitation: { tokenHash, issuedAt: new Date().toISOString(), expiresAt: new Date().toISOString() },
+  });
+  listed.splice(0);
+  expect((await caches.findBy('Integration', 'tokenHash', tokenHash))?.metadata.name).toBe(made.metadata.name);
+  expect(await caches.findBy('Integration', 'tokenHash', other)).toBeUndefined();
+  expect(listed).toEqual([1, 0]);
+});
