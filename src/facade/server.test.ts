@@ -172,6 +172,50 @@ describe('methods and headers', () => {
       expect([target, (await exchange(port, await request(`GET ${target}`))).status]).toEqual([target, 200]);
     }
     expect(page.body).not.toMatch(/<script(?![^>]*\bsrc=)[^>]*>/);
+    const styles = files.filter(file => file.endsWith('.css'));
+    expect(styles.length).toBeGreaterThan(0);
+    for (const file of styles) {
+      const { body } = await exchange(port, await request(`GET ${new URL(file, 'http://x/docs/').pathname}`));
+      const loaded = [...body.matchAll(/url\(["']?([^"')]+)|@import\s+["']?([^"']+)/g)].map(
+        ([, url = '', sheet = '']) => url + sheet,
+      );
+      expect(loaded.filter(url => !url.startsWith('data:') && !url.startsWith('#'))).toEqual([]);
+    }
+    // The document that the page shows.
+    const start = await exchange(port, await request('GET /docs/static/swagger-initializer.js'));
+    expect(start.body).toContain('./json');
+    const shown = await exchange(port, await request('GET /docs/json'));
+    expect(JSON.parse(shown.body).paths).toEqual(
+      JSON.parse((await exchange(port, await request('GET /openapi.json'))).body).paths,
+    );
+  });
+
+  test('the page allows nothing of other origins, and no upgrade to https over http', async () => {
+    for (const target of ['/docs/', '/docs/static/index.html', '/docs/static/swagger-initializer.js']) {
+      const policy = (await exchange(port, await request(`GET ${target}`))).headers['content-security-policy'] ?? '';
+      const sources = policy.split(';').flatMap(directive => directive.trim().split(/\s+/).slice(1));
+      const own = ["'self'", "'none'", "'unsafe-inline'", 'data:'];
+      expect(sources.filter(source => !own.includes(source))).toEqual([]);
+      expect(policy).toContain("default-src 'none'");
+      expect(policy).not.toContain('upgrade-insecure-requests');
+    }
+  });
+
+  test('the document has an ETag, and is not sent again to those who have it', async () => {
+    const read = async (init?: RequestInit) => {
+      const answer = await fetch(`http://127.0.0.1:${port}/openapi.json`, init);
+      return { status: answer.status, etag: answer.headers.get('etag') ?? '', text: await answer.text() };
+    };
+    const { etag, text } = await read();
+    expect(etag).toMatch(/^"[\w-]{22}"$/);
+    expect(text).toContain('"openapi":"3.1');
+    for (const field of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+      expect(await read({ headers: { 'if-none-match': field } })).toEqual({ status: 304, etag, text: '' });
+    }
+    for (const field of ['"other"', etag.slice(1, -1)]) {
+      expect(await read({ headers: { 'if-none-match': field } })).toEqual({ status: 200, etag, text });
+    }
+    expect(await read({ method: 'HEAD' })).toEqual({ status: 200, etag, text: '' });
   });
 
   test('every answer has the headers that keep browsers careful, and says nothing of its make', async () => {

@@ -1,7 +1,23 @@
+import { createHash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 
-/** Serves an OpenAPI document at `/openapi.json`. No authentication is required. */
+/**
+ * Serves an OpenAPI document at `/openapi.json`, with an `ETag`. A request whose `If-None-Match` has it gets a 304
+ * without the body. No authentication is required.
+ */
 export function serveOpenApi(app: FastifyInstance, document: object): void {
   const text = JSON.stringify(document);
-  app.get('/openapi.json', async (_request, reply) => reply.type('application/json; charset=utf-8').send(text));
+  const etag = `"${createHash('sha256').update(text, 'utf8').digest('base64url').slice(0, 22)}"`;
+  app.get('/openapi.json', async (request, reply) => {
+    reply.header('etag', etag).header('cache-control', 'no-cache');
+    if (matches(request.headers['if-none-match'], etag)) return reply.code(304).send();
+    return reply.type('application/json; charset=utf-8').send(text);
+  });
+}
+
+/** Compares an `If-None-Match` field with an ETag (RFC 9110, 13.1.2). Weak and strong tags are equal. */
+function matches(field: string | undefined, etag: string): boolean {
+  if (field === undefined) return false;
+  const tags = field.split(',').map(tag => tag.trim().replace(/^W\//, ''));
+  return tags.includes(etag) || tags.includes('*');
 }

@@ -285,6 +285,8 @@ describe('an answer that helps', () => {
     const committed = readFileSync(new URL('../../../docs/events-openapi.json', import.meta.url), 'utf8');
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8']);
     expect(await answer.json()).toEqual(JSON.parse(committed));
+    const headers = { 'if-none-match': answer.headers.get('etag') ?? '' };
+    expect((await fetch(`http://127.0.0.1:${role.port}/openapi.json`, { headers })).status).toBe(304);
   });
 
   test('the type of a problem leads to its page', async () => {
