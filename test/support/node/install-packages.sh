@@ -16,8 +16,6 @@ echo 'Installing the packages of package-lock.json'
 cd "$root"
 PATH=$root/bin:$PATH
 export PATH
-# If a registry lacks packages of another platform, `npm ci` refuses the lock. `npm install` skips optional packages and
-# checks the same hashes.
-npm ci --ignore-scripts --no-audit --no-fund --loglevel=silent ||
-  npm install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error
+# Fails if package.json and the lock differ, and never changes the lock.
+npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 cp package-lock.json "$stamp"
