@@ -70,6 +70,11 @@ const BODIES: Readonly<Record<string, (ids: Ids) => object>> = {
   addStreamToPackage: ids => ({ catalogEntryPublicId: ids.stream }),
   activate: ids => ({ producerTenantPublicId: ids.tenant, integrationPublicId: ids.integration, groupKey: 'k' }),
   deactivate: ids => ({ producerTenantPublicId: ids.tenant, integrationPublicId: ids.integration, groupKey: 'k' }),
+  revokeActivation: ids => ({
+    producerTenantPublicId: ids.tenant,
+    integrationPublicId: ids.integration,
+    groupKey: 'k',
+  }),
   subscribe: ids => ({ catalogEntryPublicId: ids.offered }),
   changeSubscription: () => ({ suspended: false }),
   rotateSigningSecret: () => ({}),

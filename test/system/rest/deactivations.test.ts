@@ -112,6 +112,38 @@ describe('deactivating', () => {
     await world.small.observer.until(['Activation', name, PRODUCER, 'Effective', 'False/Revoked']);
   });
 
+  test('by POST does the same, again and again, and takes its fields in the body only', async () => {
+    const revoke = (fields?: object, query = '') => world.owner.post(`/waas/activations/revoke${query}`, fields);
+    const wanted = wantedOf('store-13');
+    expect((await open('store-13')).status).toBe(200);
+    await arrived(await send('store-13.open', 'store-13'));
+    for (let n = 0; n < 3; n++) {
+      const { status, body } = await revoke(wanted);
+      expect([status, body]).toEqual([204, undefined]);
+      expect(await passes('store-13')).toBe(false);
+    }
+    expect(await read('store-13')).toMatchObject({ status: 'Revoked' });
+    const before = await activations();
+    const none = `int_${'0'.repeat(20)}`;
+    for (const never of [wantedOf('never'), { ...wanted, integrationPublicId: none }]) {
+      expect((await revoke(never)).status).toBe(204);
+    }
+    expect(await activations()).toBe(before);
+    const { groupKey: _gone, ...lacking } = wanted;
+    const refused = [
+      await revoke(lacking),
+      await revoke(),
+      await revoke({ ...wanted, colour: 'red' }),
+      await revoke(wanted, '?groupKey=store-13'),
+      await revoke(undefined, `?${new URLSearchParams(wanted)}`),
+    ];
+    expect(refused.map(({ status }) => status)).toEqual([422, 422, 422, 422, 422]);
+    const foreign = await revoke({ ...wanted, producerTenantPublicId: world.other });
+    expect(foreign.status).toBe(403);
+    expect((await open('store-13')).status).toBe(200);
+    await arrived(await send('store-13.again', 'store-13'));
+  });
+
   test('takes its fields in the body, as query parameters, or the same in both', async () => {
     const query = (fields: Record<string, string>) => `/waas/activations?${new URLSearchParams(fields)}`;
     const wanted = wantedOf('store-11');

@@ -4,10 +4,11 @@ import { activationObjectNameOf } from '../../../core/ids/object-names.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import { publicIdField } from '../../contract/fields.ts';
 import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
-import { defineRoute } from '../../contract/route.ts';
+import { type Answer, defineRoute } from '../../contract/route.ts';
 import type { Cached } from '../../objects/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
 import { findOwned } from '../../objects/owned-objects.ts';
+import type { OwnedTenant } from '../../objects/ownership.ts';
 import { activate } from './activate.ts';
 import { PairBody, PairQuery, resolvePair } from './activation-requests.ts';
 import { ActivatedKey, ActivationEntry, activationEntry, pairOf, pairStatus } from './activation-views.ts';
@@ -37,6 +38,13 @@ const activateRoute = defineRoute({
   },
 });
 
+/** Closes the group key of a pair. The answer doesn't show whether it was open. */
+async function close(facade: Facade, tenant: OwnedTenant, pair: z.output<typeof PairBody>): Promise<Answer> {
+  const written = await deactivate(facade, tenant, pair.integrationPublicId, pair.groupKey);
+  if (written === undefined) return { status: 204 };
+  return { status: 204, about: { kind: 'Activation', namespace: tenant.name, name: written.metadata.name } };
+}
+
 const deactivateRoute = defineRoute({
   method: 'DELETE',
   path: '/waas/activations',
@@ -46,19 +54,30 @@ const deactivateRoute = defineRoute({
   tag: 'Activations',
   summary: 'Close a group key for an integration',
   description:
-    "The fields can be passed either in the body or as query parameters. Once the request returns, events with this group key will no longer be routed and no further attempts will be started. Closing an activation that doesn't exist has the same result.",
+    "The fields can be passed either in the body or as query parameters. Proxies may log query parameters: if your group keys identify customers, use the body or POST /waas/activations/revoke instead. Once the request returns, events with this group key will no longer be routed and no further attempts will be started. Closing an activation that doesn't exist has the same result.",
   query: PairQuery,
   body: PairBody,
   bodyOptional: true,
   closes: true,
   answers: { 204: { description: 'The gate is now closed.' } },
   problems: ['ambiguous_request'],
-  async handle(facade, { tenant, body, query }) {
-    const { integrationPublicId, groupKey } = resolvePair(body, query);
-    const written = await deactivate(facade, tenant, integrationPublicId, groupKey);
-    if (written === undefined) return { status: 204 };
-    return { status: 204, about: { kind: 'Activation', namespace: tenant.name, name: written.metadata.name } };
-  },
+  handle: (facade, { tenant, body, query }) => close(facade, tenant, resolvePair(body, query)),
+});
+
+const revokeRoute = defineRoute({
+  method: 'POST',
+  path: '/waas/activations/revoke',
+  access: 'producer',
+  scope: 'waas:write',
+  operation: 'revokeActivation',
+  tag: 'Activations',
+  summary: 'Close a group key without query parameters',
+  description:
+    "Does the same as DELETE /waas/activations, but only accepts a body. This keeps group keys out of access logs, and works with clients and proxies that drop the body of a DELETE. Once the request returns, events with this group key will no longer be routed and no further attempts will be started. Closing an activation that doesn't exist has the same result, so this request can be safely repeated.",
+  body: PairBody,
+  closes: true,
+  answers: { 204: { description: 'The gate is now closed.' } },
+  handle: (facade, { tenant, body }) => close(facade, tenant, body),
 });
 
 const ActivationsQuery = PageQuery.extend({
@@ -140,4 +159,4 @@ const getActivation = defineRoute({
   },
 });
 
-export const ACTIVATION_ROUTES = [activateRoute, deactivateRoute, listActivations, getActivation];
+export const ACTIVATION_ROUTES = [activateRoute, deactivateRoute, revokeRoute, listActivations, getActivation];
