@@ -68,7 +68,7 @@ async function main(config: Config): Promise<void> {
     config.roles.some(role => role === 'ingress' || role === 'facade') ? config.shutdownDelayMs : 0,
   );
   const ops = await listenAt('SLUICE_OPS_PORT', config.opsPort, () =>
-    startOpsServer(config.opsPort, registry, { ...checks, process: shutdown.health }),
+    startOpsServer({ host: config.opsHost, port: config.opsPort }, registry, { ...checks, process: shutdown.health }),
   );
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => shutdown.onSignal(signal));
   log.info({ roles: config.roles, opsPort: ops.port, version: VERSION }, 'sluice runs');

@@ -30,7 +30,8 @@ describe('configuration', () => {
       ingressPort: 8080,
       facadePort: 8081,
       opsPort: 9090,
-      allowedNetworks: [],
+      opsHost: undefined,
+      endpoints: { allowedNetworks: [], refusedNetworks: [], allowedPorts: [] },
       logLevel: 'info',
       queueMaxBytes: 1_073_741_824,
       trustedProxies: undefined,
@@ -44,12 +45,20 @@ describe('configuration', () => {
   test('reads lists and numbers', () => {
     const env = {
       SLUICE_ALLOWED_NETWORKS: '127.0.0.0/8, ::1/128',
+      SLUICE_REFUSED_NETWORKS: '127.0.0.7, 2001:db8::/96',
+      SLUICE_ALLOWED_PORTS: '443, 8443',
+      SLUICE_OPS_HOST: '::1',
       SLUICE_INGRESS_PORT: '0',
       SLUICE_REDIS_URL: 'redis://a:1,redis://b:2',
     };
     expect(readConfig(['ingress'], env)).toMatchObject({
       roles: ['ingress'],
-      allowedNetworks: ['127.0.0.0/8', '::1/128'],
+      opsHost: '::1',
+      endpoints: {
+        allowedNetworks: ['127.0.0.0/8', '::1/128'],
+        refusedNetworks: ['127.0.0.7', '2001:db8::/96'],
+        allowedPorts: [443, 8443],
+      },
       ingressPort: 0,
       rootKey: undefined,
     });
@@ -137,6 +146,12 @@ describe('configuration', () => {
     [['ingress'], { SLUICE_INVITATION_URL: 'https://a.example/#/x' }, 'SLUICE_INVITATION_URL: must be an http'],
     [['ingress'], { SLUICE_OPS_PORT: '65536' }, 'SLUICE_OPS_PORT: '],
     [['ingress'], { SLUICE_OPS_PORT: 'x' }, 'SLUICE_OPS_PORT: '],
+    [['ingress'], { SLUICE_OPS_HOST: 'localhost' }, 'SLUICE_OPS_HOST: must be an IP address of this machine'],
+    [['ingress'], { SLUICE_OPS_HOST: '127.0.0.1:9090' }, 'SLUICE_OPS_HOST: must be an IP address of this machine'],
+    [['ingress'], { SLUICE_REFUSED_NETWORKS: '10.0.0.0/33' }, 'SLUICE_REFUSED_NETWORKS: must be CIDR networks'],
+    [['ingress'], { SLUICE_ALLOWED_PORTS: '0' }, 'SLUICE_ALLOWED_PORTS: must be TCP ports'],
+    [['ingress'], { SLUICE_ALLOWED_PORTS: '443,65536' }, 'SLUICE_ALLOWED_PORTS: must be TCP ports'],
+    [['ingress'], { SLUICE_ALLOWED_PORTS: 'https' }, 'SLUICE_ALLOWED_PORTS: must be TCP ports'],
     [['ingress'], { SLUICE_LOG_LEVEL: 'loud' }, 'SLUICE_LOG_LEVEL: '],
     [['ingress'], { SLUICE_ALLOWED_NETWORKS: '10.0.0.0/33' }, 'SLUICE_ALLOWED_NETWORKS: must be CIDR networks'],
     ...['10.0.0.0/33', 'proxy.example', 'none, 10.0.0.0/8', '10.0.0.0/8, 0.0.0.0/0', '::/0', 'true', '*'].map(

@@ -1,3 +1,4 @@
+import type { EndpointNetworks } from '../core/delivery/network.ts';
 import type { LimitPolicy } from '../core/limits/limits.ts';
 import { nearestName } from '../core/problems/nearest-name.ts';
 import { type Mailbox, parseMailbox } from '../mail/address.ts';
@@ -38,11 +39,13 @@ export interface Config {
   readonly ingressCertificate: ServedCertificate | undefined;
   readonly facadeCertificate: ServedCertificate | undefined;
   readonly opsPort: number;
+  /** IP address at which the ops port listens. Undefined for all addresses. */
+  readonly opsHost: string | undefined;
   /** Root key. Undefined if no role requires it. */
   readonly rootKey: Uint8Array | undefined;
   /** Undefined if no role requires it. */
   readonly oidc: OidcConfig | undefined;
-  readonly allowedNetworks: readonly string[];
+  readonly endpoints: Required<EndpointNetworks>;
   /** Networks of proxies whose X-Forwarded-For counts. Undefined if addresses aren't used at all. */
   readonly trustedProxies: readonly string[] | undefined;
   /** Events per second and replica of ingress. 0 means no limit. */
@@ -127,9 +130,14 @@ export function readConfig(argv: readonly string[], env: Env): Config {
     ingressCertificate,
     facadeCertificate,
     opsPort: data.SLUICE_OPS_PORT,
+    opsHost: data.SLUICE_OPS_HOST,
     rootKey,
     oidc,
-    allowedNetworks: data.SLUICE_ALLOWED_NETWORKS,
+    endpoints: {
+      allowedNetworks: data.SLUICE_ALLOWED_NETWORKS,
+      refusedNetworks: data.SLUICE_REFUSED_NETWORKS,
+      allowedPorts: data.SLUICE_ALLOWED_PORTS,
+    },
     trustedProxies: data.SLUICE_TRUSTED_PROXIES,
     ingressRates: {
       perAddress: data.SLUICE_INGRESS_ADDRESS_LIMIT,

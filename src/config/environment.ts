@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { z } from 'zod';
 import { DEFAULT_INSTANCE, INSTANCE } from '../api/instance.ts';
 import { parseNetwork } from '../core/delivery/network.ts';
@@ -12,6 +13,10 @@ import { REDIS_ENVIRONMENT } from './redis-environment.ts';
 import { TLS_ENVIRONMENT } from './tls-environment.ts';
 
 const port = (fallback: number) => z.coerce.number().int().min(0).max(65_535).default(fallback);
+
+function isPort(text: string): boolean {
+  return /^[1-9]\d{0,4}$/.test(text) && Number(text) <= 65_535;
+}
 
 function isNetwork(text: string): boolean {
   try {
@@ -69,6 +74,13 @@ export const ENVIRONMENT = {
   SLUICE_OPS_PORT: port(9090).describe(
     'TCP port for serving /metrics, /healthz, and /readyz. Set to 0 to use any free port.',
   ),
+  SLUICE_OPS_HOST: z
+    .string()
+    .refine(text => isIP(text) !== 0, { message: 'must be an IP address of this machine, such as 127.0.0.1 or ::1' })
+    .optional()
+    .describe(
+      'IP address at which SLUICE_OPS_PORT listens, such as 127.0.0.1. In a pod, it must be an address that Prometheus and the probes of the kubelet can reach, so leave it out or use the address of the pod. By default, the port listens at all addresses.',
+    ),
   ...TLS_ENVIRONMENT,
   SLUICE_ROOT_KEY_FILE: z
     .string()
@@ -109,6 +121,23 @@ export const ENVIRONMENT = {
     .prefault('')
     .describe(
       'Comma-separated list of CIDR networks in which endpoints are allowed, in addition to public addresses. By default, endpoints can only use public addresses.',
+    ),
+  SLUICE_REFUSED_NETWORKS: list
+    .refine(networks => networks.every(isNetwork), {
+      message: 'must be CIDR networks separated by commas, such as 198.18.0.7/32 or 2001:db8:64::/96',
+    })
+    .prefault('')
+    .describe(
+      'Comma-separated list of CIDR networks in which endpoints are never allowed, in addition to addresses that are not public. They take precedence over SLUICE_ALLOWED_NETWORKS. List the public addresses of your own API servers and load balancers, and your own NAT64 prefix. Set it for the controller and the dispatcher. By default, the list is empty.',
+    ),
+  SLUICE_ALLOWED_PORTS: list
+    .refine(ports => ports.every(isPort), {
+      message: 'must be TCP ports between 1 and 65535 separated by commas, such as 443,8443',
+    })
+    .transform(ports => ports.map(Number))
+    .prefault('')
+    .describe(
+      'Comma-separated list of TCP ports that endpoints can use, such as 443,8443. Set it for the controller and the dispatcher. By default, endpoints can use any port.',
     ),
   SLUICE_TRUSTED_PROXIES: list
     .transform(networks => (networks.length === 0 ? undefined : networks.join() === 'none' ? [] : networks))

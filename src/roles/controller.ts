@@ -50,7 +50,7 @@ export function startController(parts: Parts): Running {
   const rootKey = config.rootKey as Uint8Array;
   const fingerprint = rootKeyFingerprint(rootKey);
   const sealKeys = deriveSealKeys(rootKey);
-  const policy = createNetworkPolicy(config.allowedNetworks);
+  const policy = createNetworkPolicy(config.endpoints);
   const record = createControlRecord(redis, fingerprint, config.instance);
   const controller = createController({
     client,

@@ -39,7 +39,7 @@ export async function startDispatcher(parts: Parts): Promise<Running> {
       sandbox.lookEverywhere();
     },
   });
-  const client = createEndpointClient({ allowedNetworks: config.allowedNetworks });
+  const client = createEndpointClient(config.endpoints);
   const room = createRoom(ROOM);
   const metrics = createDispatcherMetrics(registry, () => partMetrics.sending(), nowMs);
   const partMetrics = createPartMetrics(registry, () => ROOM - room.free(), metrics.failed);

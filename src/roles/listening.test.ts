@@ -66,3 +66,13 @@ test('names the variable of a port that is taken', async () => {
   await expect(taken).rejects.toBeInstanceOf(ConfigError);
   await expect(taken).rejects.toThrow(`SLUICE_OPS_PORT: port ${port} is already in use`);
 });
+
+test('names the variable of an address that the machine does not have', async () => {
+  const listen = () =>
+    new Promise<void>((resolve, reject) => {
+      createServer().once('error', reject).listen({ port: 0, host: '203.0.113.9' }, resolve);
+    });
+  const wrong = listenAt('SLUICE_OPS_PORT', 0, listen);
+  await expect(wrong).rejects.toBeInstanceOf(ConfigError);
+  await expect(wrong).rejects.toThrow('SLUICE_OPS_HOST: 203.0.113.9 is not an address of this machine');
+});

@@ -19,7 +19,7 @@ export async function anyAddress(): Promise<string> {
 
 /**
  * Listens on the port configured by a variable.
- * @throws ConfigError if the port is in use or requires more permissions
+ * @throws ConfigError if the port is in use or requires more permissions, or if the machine lacks the address
  */
 export async function listenAt<T>(variable: string, port: number, listen: () => Promise<T>): Promise<T> {
   try {
@@ -31,6 +31,11 @@ export async function listenAt<T>(variable: string, port: number, listen: () => 
     }
     if (code === 'EACCES') {
       throw new ConfigError(`${variable}: port ${port} requires administrator permissions. Set a port above 1023`);
+    }
+    if (code === 'EADDRNOTAVAIL') {
+      const { address } = error as NodeJS.ErrnoException & { address?: string };
+      const host = variable.replace(/_PORT$/, '_HOST');
+      throw new ConfigError(`${host}: ${address} is not an address of this machine. Set one of its addresses`);
     }
     throw error;
   }

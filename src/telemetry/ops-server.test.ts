@@ -10,7 +10,7 @@ test('answers metrics, health and readiness, and says what is missing', async ()
   new Counter({ name: 'sluice_test_total', help: 'A test.', registers: [registry] }).inc(3);
   const redis = { message: 'redis is away' };
   let dispatcher = { ready: false, impairments: [redis] };
-  server = await startOpsServer(0, registry, {
+  server = await startOpsServer({ host: undefined, port: 0 }, registry, {
     dispatcher: () => dispatcher,
     controller: () => ({ ready: true, impairments: [] }),
   });
@@ -28,4 +28,18 @@ test('answers metrics, health and readiness, and says what is missing', async ()
   expect((await at('/')).status).toBe(404);
   const post = await at('/metrics', { method: 'POST' });
   expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+});
+
+test('listens at one address if there is one, or else at all', async () => {
+  const registry = createRegistry();
+  const statusAt = (address: string) =>
+    fetch(`http://${address}:${server?.port}/healthz`).then(
+      ({ status }) => status,
+      error => (error as { cause: { code: string } }).cause.code,
+    );
+  server = await startOpsServer({ host: '127.0.0.1', port: 0 }, registry, {});
+  expect([await statusAt('127.0.0.1'), await statusAt('127.0.0.2')]).toEqual([200, 'ECONNREFUSED']);
+  await server.close();
+  server = await startOpsServer({ host: undefined, port: 0 }, registry, {});
+  expect([await statusAt('127.0.0.1'), await statusAt('127.0.0.2')]).toEqual([200, 200]);
 });

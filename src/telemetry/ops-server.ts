@@ -17,9 +17,11 @@ export interface OpsServer {
  * Serves `/metrics` (Prometheus text format), `/healthz` (200 while the process runs), and `/readyz` (200 once its
  * roles have worked and their settings are right, else 503). Regardless of the status, `/readyz` lists all impairments,
  * one per line.
+ *
+ * @param host IP address to listen at. Undefined for all addresses
  */
 export async function startOpsServer(
-  port: number,
+  { host, port }: { readonly host: string | undefined; readonly port: number },
   registry: Registry,
   checks: Readonly<Record<string, HealthCheck>>,
 ): Promise<OpsServer> {
@@ -47,7 +49,7 @@ export async function startOpsServer(
   server.requestTimeout = 10_000;
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, resolve);
+    server.listen({ port, host }, resolve);
   });
   return {
     port: (server.address() as AddressInfo).port,

@@ -136,7 +136,12 @@ test('the roles read what the values say', async () => {
   }
   expect(ingress).toMatchObject({ shutdownDelayMs: 20_000, rootKey: undefined, mail: undefined });
   expect(ingress?.tracing).toMatchObject({ sampler: { parentBased: true, ratio: 0.05 } });
-  expect(dispatcher?.allowedNetworks).toEqual(['10.8.0.0/16']);
+  const endpoints = {
+    allowedNetworks: ['10.8.0.0/16'],
+    refusedNetworks: ['203.0.113.7/32', '2001:db8:64::/96'],
+    allowedPorts: [443, 8443],
+  };
+  for (const role of [controller, dispatcher]) expect(role?.endpoints).toEqual(endpoints);
   for (const role of [facade, ingress]) expect(role?.trustedProxies).toEqual(['10.9.0.0/16', 'fd00::/8']);
   expect(ingress?.ingressRates).toEqual({ perAddress: 900, perKey: 500, perWorkspace: 800 });
   for (const role of [controller, facade, ingress, dispatcher]) expect(role?.instance).toBe('blue');

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { createNetworkPolicy, judgeEndpoint, parseNetwork, permitsAddress } from './network.ts';
 import { REFUSED_IPV4 } from './network-ranges.ts';
 
-const nothing = createNetworkPolicy([]);
+const nothing = createNetworkPolicy({ allowedNetworks: [] });
 
 describe('permitsAddress', () => {
   test.each([
@@ -76,7 +76,7 @@ describe('permitsAddress', () => {
 
 describe('allowed networks', () => {
   test('are cut out of what is refused, exactly', () => {
-    const policy = createNetworkPolicy(['10.1.0.0/16', '127.0.0.1', 'fd12::/16', '8.8.8.0/24']);
+    const policy = createNetworkPolicy({ allowedNetworks: ['10.1.0.0/16', '127.0.0.1', 'fd12::/16', '8.8.8.0/24'] });
     for (const address of ['10.1.0.0', '10.1.255.255', '127.0.0.1', 'fd12::1', '8.8.8.8', '1.1.1.1']) {
       expect(permitsAddress(policy, address)).toBe(true);
     }
@@ -86,18 +86,18 @@ describe('allowed networks', () => {
   });
 
   test('may overlap and may be everything', () => {
-    const overlapping = createNetworkPolicy(['10.0.0.0/8', '10.1.0.0/16', '10.0.0.0/9']);
+    const overlapping = createNetworkPolicy({ allowedNetworks: ['10.0.0.0/8', '10.1.0.0/16', '10.0.0.0/9'] });
     expect(permitsAddress(overlapping, '10.200.0.1')).toBe(true);
     expect(permitsAddress(overlapping, '11.0.0.1')).toBe(true);
     expect(permitsAddress(overlapping, '9.255.255.255')).toBe(true);
-    const everything = createNetworkPolicy(['0.0.0.0/0', '::/0']);
+    const everything = createNetworkPolicy({ allowedNetworks: ['0.0.0.0/0', '::/0'] });
     for (const address of ['127.0.0.1', '255.255.255.255', '::', 'ffff::', '::ffff:127.0.0.1']) {
       expect(permitsAddress(everything, address)).toBe(true);
     }
   });
 
   test('of IPv6 do not open the IPv4 addresses that they embed', () => {
-    const policy = createNetworkPolicy(['::/0']);
+    const policy = createNetworkPolicy({ allowedNetworks: ['::/0'] });
     expect(permitsAddress(policy, '::ffff:127.0.0.1')).toBe(false);
     expect(permitsAddress(policy, '127.0.0.1')).toBe(false);
   });
@@ -105,7 +105,7 @@ describe('allowed networks', () => {
   test.each(['', 'x', '10.0.0.0/33', '10.0.0.0/-1', '10.0.0/8', '::/129', '10.0.0.0/8/8', '10.0.0.0/', 'fe80::%1/64'])(
     '%s is no network',
     text => {
-      expect(() => createNetworkPolicy([text])).toThrow(RangeError);
+      expect(() => createNetworkPolicy({ allowedNetworks: [text] })).toThrow(RangeError);
     },
   );
 
@@ -116,8 +116,58 @@ describe('allowed networks', () => {
   });
 });
 
+describe('refused networks', () => {
+  const policy = createNetworkPolicy({
+    allowedNetworks: ['10.0.0.0/8', '::/0'],
+    refusedNetworks: ['10.1.0.0/16', '8.8.8.8', '2600:1f00::/32', '64:ff9b::/96'],
+  });
+
+  test.each([
+    ['8.8.8.7', '8.8.8.8'],
+    ['8.8.8.9', '::ffff:8.8.8.8'],
+    ['10.0.255.255', '10.1.0.0'],
+    ['10.2.0.0', '10.1.255.255'],
+    ['2600:1eff:ffff::', '2600:1f00::1'],
+    ['2600:1f01::', '2600:1f00:ffff:ffff:ffff:ffff:ffff:ffff'],
+    ['64:ff9b:0:0:0:1::', '64:ff9b::808:808'],
+  ])('%s yes, but %s never, whether it is public or allowed', (permitted, refused) => {
+    expect(permitsAddress(policy, permitted)).toBe(true);
+    expect(permitsAddress(policy, refused)).toBe(false);
+  });
+
+  test('do not allow http either', () => {
+    expect(judgeEndpoint('http://10.2.0.1/', policy)).toBe('ok');
+    expect(judgeEndpoint('http://10.1.0.1/', policy)).toBe('address_refused');
+    expect(judgeEndpoint('https://10.1.0.1/', policy)).toBe('address_refused');
+    expect(judgeEndpoint('https://8.8.8.8/', policy)).toBe('address_refused');
+  });
+
+  test('can be everything', () => {
+    const closed = createNetworkPolicy({ allowedNetworks: ['10.0.0.0/8'], refusedNetworks: ['0.0.0.0/0', '::/0'] });
+    for (const address of ['10.0.0.1', '1.1.1.1', '2606:4700::1111'])
+      expect(permitsAddress(closed, address)).toBe(false);
+  });
+});
+
+describe('allowed ports', () => {
+  const policy = createNetworkPolicy({ allowedNetworks: ['10.0.0.0/8'], allowedPorts: [443, 8443] });
+  test.each([
+    ['https://partner.example/', 'ok'],
+    ['https://partner.example:443/', 'ok'],
+    ['https://partner.example:8443/', 'ok'],
+    ['http://10.0.0.1:443/', 'ok'],
+    ['https://partner.example:80/', 'port_refused'],
+    ['https://partner.example:0443/', 'ok'],
+    ['https://partner.example:22/', 'port_refused'],
+    ['http://10.0.0.1/', 'port_refused'],
+    ['https://partner.example:0/', 'port_refused'],
+  ])('%s: %s', (url, expected) => {
+    expect(judgeEndpoint(url, policy)).toBe(expected);
+  });
+});
+
 describe('judgeEndpoint', () => {
-  const policy = createNetworkPolicy(['10.0.0.0/8', '127.0.0.1']);
+  const policy = createNetworkPolicy({ allowedNetworks: ['10.0.0.0/8', '127.0.0.1'] });
   test.each([
     ['https://partner.example/hook?x=1', 'ok'],
     ['https://partner.example:8443/', 'ok'],

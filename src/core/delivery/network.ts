@@ -14,6 +14,17 @@ interface Span {
 export interface NetworkPolicy {
   readonly refused: BlockList;
   readonly allowed: BlockList;
+  /** Ports that endpoints can use. If empty, they can use any port. */
+  readonly ports: ReadonlySet<number>;
+}
+
+/** The operator's settings for endpoints. Networks are in CIDR notation. */
+export interface EndpointNetworks {
+  /** Networks that endpoints can use in addition to public addresses. */
+  readonly allowedNetworks: readonly string[];
+  /** Networks that endpoints can never use, even if they are public or part of an allowed network. */
+  readonly refusedNetworks?: readonly string[];
+  readonly allowedPorts?: readonly number[];
 }
 
 function ipv4Number(address: string): bigint {
@@ -74,16 +85,25 @@ function blockListOf(spans: Span[]): BlockList {
   return list;
 }
 
+/** Cuts networks out of others. BlockList doesn't support exceptions. */
+function without(spans: readonly Span[], holes: readonly Span[]): Span[] {
+  return holes.reduce<Span[]>((left, hole) => left.flatMap(span => subtract(span, hole)), [...spans]);
+}
+
 /**
- * Creates the policy from the public addresses and the operator's networks. BlockList doesn't support exceptions, so we
- * need to cut the allowed networks out of the rejected ranges.
+ * Creates the policy from the public addresses and the operator's settings.
  * @throws RangeError if a network is not in CIDR notation
  */
-export function createNetworkPolicy(allowedNetworks: readonly string[]): NetworkPolicy {
+export function createNetworkPolicy(networks: EndpointNetworks): NetworkPolicy {
+  const { allowedNetworks, refusedNetworks = [], allowedPorts = [] } = networks;
   const allowed = allowedNetworks.map(parseNetwork);
-  const refused = [...REFUSED_IPV4, ...REFUSED_IPV6].map(range => parseNetwork(range.cidr));
-  const remaining = allowed.reduce((spans, hole) => spans.flatMap(span => subtract(span, hole)), refused);
-  return { refused: blockListOf(remaining), allowed: blockListOf(allowed) };
+  const never = refusedNetworks.map(parseNetwork);
+  const special = [...REFUSED_IPV4, ...REFUSED_IPV6].map(range => parseNetwork(range.cidr));
+  return {
+    refused: blockListOf([...without(special, allowed), ...never]),
+    allowed: blockListOf(without(allowed, never)),
+    ports: new Set(allowedPorts),
+  };
 }
 
 /**
@@ -97,7 +117,19 @@ export function permitsAddress(policy: NetworkPolicy, address: string): boolean 
 }
 
 /** Why an endpoint is rejected before its name has been resolved. */
-type EndpointRefusal = 'invalid_url' | 'scheme_refused' | 'userinfo_refused' | 'plain_http_refused' | 'address_refused';
+type EndpointRefusal =
+  | 'invalid_url'
+  | 'scheme_refused'
+  | 'userinfo_refused'
+  | 'port_refused'
+  | 'plain_http_refused'
+  | 'address_refused';
+
+/** Returns the port of a URL. The parser leaves out the default port of the scheme. */
+function portOf({ port, protocol }: URL): number {
+  if (port !== '') return Number(port);
+  return protocol === 'https:' ? 443 : 80;
+}
 
 /**
  * Checks an endpoint's URL without resolving its name. Addresses will be checked again whenever a connection is opened.
@@ -110,6 +142,7 @@ export function judgeEndpoint(url: string, policy: NetworkPolicy): 'ok' | Endpoi
   if (parsed === null || parsed.hostname === '' || /[\s\p{Cc}]/u.test(url)) return 'invalid_url';
   if (parsed.protocol !== 'https:' && parsed.protocol !== 'http:') return 'scheme_refused';
   if (parsed.username !== '' || parsed.password !== '') return 'userinfo_refused';
+  if (policy.ports.size > 0 && !policy.ports.has(portOf(parsed))) return 'port_refused';
   const host = parsed.hostname.startsWith('[') ? parsed.hostname.slice(1, -1) : parsed.hostname;
   const version = isIP(host);
   if (parsed.protocol === 'http:') {

@@ -1,5 +1,5 @@
 import { createSecureContext } from 'node:tls';
-import { createNetworkPolicy, judgeEndpoint } from '../../core/delivery/network.ts';
+import { createNetworkPolicy, type EndpointNetworks, judgeEndpoint } from '../../core/delivery/network.ts';
 import { parseRetryAfter } from '../../core/delivery/retry-after.ts';
 import type { Exchange } from './http/connection.ts';
 import { createConnectionPool, createOrigin, type Origin } from './http/connection-pool.ts';
@@ -58,22 +58,22 @@ type Target = { origin: Origin; start: string } | 'endpoint_refused' | 'address_
  * concurrently. The result depends on the status line alone, even if the connection fails afterwards. Otherwise we'd
  * send an event twice when, e.g., a 2xx answer comes with an endless body.
  *
- * @param allowedNetworks CIDR networks that endpoints may use in addition to public addresses
  * @param connectTimeoutMs limit for name lookup, TCP, and TLS together (default 5 s)
  * @param ca PEM certificates replacing those trusted by the system
  * @param nowMs wall clock for dates in `Retry-After`
  * @param monotonicMs clock for `latencyMs`
  */
-export function createEndpointClient(options: {
-  allowedNetworks: readonly string[];
-  connectTimeoutMs?: number;
-  idleTimeoutMs?: number;
-  ca?: string;
-  resolveName?: ResolveName;
-  nowMs?: () => number;
-  monotonicMs?: () => number;
-}): EndpointClient {
-  const policy = createNetworkPolicy(options.allowedNetworks);
+export function createEndpointClient(
+  options: EndpointNetworks & {
+    connectTimeoutMs?: number;
+    idleTimeoutMs?: number;
+    ca?: string;
+    resolveName?: ResolveName;
+    nowMs?: () => number;
+    monotonicMs?: () => number;
+  },
+): EndpointClient {
+  const policy = createNetworkPolicy(options);
   const nowMs = options.nowMs ?? Date.now;
   const monotonicMs = options.monotonicMs ?? (() => performance.now());
   const pool = createConnectionPool({

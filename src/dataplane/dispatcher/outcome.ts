@@ -20,9 +20,10 @@ export const ATTEMPT_REASONS = {
     'The response headers are larger than 16 KiB, or they do not end within the first 128 KiB of the response.',
   timeout: 'The endpoint did not send a status line within its timeout. The default timeout is 15 seconds.',
   connection_reset: 'The connection was closed before the status line and the headers were complete.',
-  endpoint_refused: 'The URL is not allowed. It does not use https, or it uses http with a host name.',
+  endpoint_refused:
+    'The URL is not allowed. It does not use https, it uses http with a host name, or its port is not in SLUICE_ALLOWED_PORTS.',
   address_refused:
-    'The address of the endpoint is not public and is not in an allowed network. If the name has several addresses, none of them is allowed.',
+    'The address of the endpoint is not public and is not in an allowed network, or it is in a refused network. If the name has several addresses, none of them is allowed.',
   dns_failed: 'The host name has no address, or its name servers did not respond.',
   connection_refused: 'The endpoint refused the connection because the port is not open.',
   unreachable: 'There is no network route to the address.',

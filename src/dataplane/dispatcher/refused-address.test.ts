@@ -208,7 +208,7 @@ describe('addresses that are not public', () => {
     const names = await startNameServer(() => ({ addresses: ['127.0.0.1', '::1'] }));
     const readConfig = () => ({ ...readResolverConfig(), nameServers: [names.address] });
     const connect = createConnector({
-      policy: createNetworkPolicy([]),
+      policy: createNetworkPolicy({ allowedNetworks: [] }),
       connectTimeoutMs: 2000,
       secureContext: createSecureContext(),
       resolveName: createNameResolver({ readConfig }),
@@ -267,6 +267,33 @@ describe('what a name resolves to', () => {
     expect(await attemptOf(client, `https://partner.test:${port}/`)).toMatchObject({ reason: 'address_refused' });
     expect(heard).toBe(1);
     await client.close();
+  });
+
+  test('is never in a network that the operator refuses, even if another setting allows it', async () => {
+    const client = createEndpointClient({
+      allowedNetworks: ['127.0.0.0/8'],
+      refusedNetworks: ['127.0.0.1'],
+      resolveName: resolveTo(['127.0.0.1'], ['127.0.0.1', '127.0.0.2'], ['127.0.0.1']),
+    });
+    const reasons = [];
+    for (let n = 0; n < 3; n++) reasons.push((await attemptOf(client, `https://partner.test:${port}/`)).reason);
+    expect([reasons, heard]).toEqual([['address_refused', 'tls_error', 'address_refused'], 1]);
+    expect(await attemptOf(client, `http://127.0.0.1:${port}/`)).toMatchObject({ reason: 'address_refused' });
+    expect(heard).toBe(1);
+    await client.close();
+  });
+
+  test('is not connected to at a port that the operator does not allow', async () => {
+    const options = { allowedNetworks: ['127.0.0.0/8'], resolveName: resolveTo(['127.0.0.2']) };
+    for (const [allowedPorts, reason] of [
+      [[port + 1], 'endpoint_refused'],
+      [[port + 1, port], 'tls_error'],
+    ] as const) {
+      const client = createEndpointClient({ ...options, allowedPorts });
+      expect(await attemptOf(client, `https://partner.test:${port}/`)).toMatchObject({ reason });
+      await client.close();
+    }
+    expect(heard).toBe(1);
   });
 
   test('may hold refused addresses beside a permitted one, which alone is used', async () => {

@@ -114,3 +114,27 @@ it('connects, and delivers what was kept, once the operator allows the network',
     Array.from({ length: 3 }, () => 'False/EndpointRefused'),
   );
 });
+
+it('refuses a network and a port of the operator, whatever else is allowed', async () => {
+  const message = async () => {
+    const path = '{.status.conditions[?(@.type=="Live")].message}';
+    const args = ['get', `subscription/${SUBSCRIPTION}`, '-n', 'plain-http', '-o', `jsonpath=${path}`];
+    return kubectl(installed.cluster, args);
+  };
+  await sluice.stop();
+  const heard = connections;
+  for (const [variables, words] of [
+    [{ SLUICE_REFUSED_NETWORKS: '127.0.0.1/32' }, 'SLUICE_REFUSED_NETWORKS'],
+    [{ SLUICE_ALLOWED_PORTS: '443,8443' }, 'SLUICE_ALLOWED_PORTS'],
+  ] as const) {
+    sluice = await installed.start({ env: { SLUICE_ALLOWED_NETWORKS: '127.0.0.0/8', ...variables } });
+    await eventually('it names the setting', async () => (await message()).includes(words), { withinMs: 30_000 });
+    expect(await live('plain-http')).toBe('False/EndpointRefused');
+    if (words === 'SLUICE_REFUSED_NETWORKS') await sluice.stop();
+  }
+  expect((await world.publisherOf(sluice).post(makeSample('secret.1', 'key', 'x'))).status).toBe(202);
+  const inbox = () => readInbox(installed, { producer: PRODUCER, partner: 'plain-http', name: SUBSCRIPTION });
+  await eventually('it is routed', async () => (await inbox()).counters['routed'] === 2, { withinMs: 10_000 });
+  await delay(1_000);
+  expect(connections).toBe(heard);
+});

@@ -192,7 +192,7 @@ export const delivery: AlertGroup = {
       steps: [
         'Run the query `sum by (reason) (rate(sluice_dispatcher_attempts_total{outcome!="delivered"}[15m]))`. If `connect_timeout`, `dns_failed` or similar reasons affect all endpoints, check egress, DNS and NetworkPolicies in your network.',
         'The reasons `http_4xx` and `http_5xx` are responses from partners. Run `kubectl get subscriptions.sluice.dev -A` to find the affected Subscriptions.',
-        'The reason `address_refused` means that an endpoint resolves to an address that is not public and is not in `SLUICE_ALLOWED_NETWORKS`.',
+        'The reason `address_refused` means that an endpoint resolves to an address that is not public and is not in `SLUICE_ALLOWED_NETWORKS`, or that is in `SLUICE_REFUSED_NETWORKS`.',
       ],
     },
     {

@@ -270,6 +270,8 @@ export const Values = z.strictObject({
     invitationUrl: text(meaningOf('SLUICE_INVITATION_URL')),
   }),
   allowedNetworks: list(z.string().regex(NETWORK), meaningOf('SLUICE_ALLOWED_NETWORKS')),
+  refusedNetworks: list(z.string().regex(NETWORK), meaningOf('SLUICE_REFUSED_NETWORKS')),
+  allowedPorts: list(z.int().min(1).max(65_535), meaningOf('SLUICE_ALLOWED_PORTS')),
   trustedProxies: list(z.union([z.string().regex(NETWORK), z.literal('none')]), meaningOf('SLUICE_TRUSTED_PROXIES')),
   instance: text(meaningOf('SLUICE_INSTANCE'), DEFAULT_INSTANCE, {
     regex: INSTANCE_OR_DEFAULT,

@@ -21,6 +21,8 @@ const SETTINGS: Readonly<Partial<Record<Variable, readonly [path: string, as: Fo
 const OPTIONAL: typeof SETTINGS = {
   SLUICE_INSTANCE: ['instance', 'text'],
   SLUICE_ALLOWED_NETWORKS: ['allowedNetworks', 'joined'],
+  SLUICE_REFUSED_NETWORKS: ['refusedNetworks', 'joined'],
+  SLUICE_ALLOWED_PORTS: ['allowedPorts', 'joined'],
   SLUICE_TRUSTED_PROXIES: ['trustedProxies', 'joined'],
   SLUICE_FREE_LIMITS: ['limits.accounts.free', 'pairs'],
   SLUICE_METERED_LIMITS: ['limits.accounts.metered', 'pairs'],
@@ -48,7 +50,7 @@ const TRACING = {
   OTEL_TRACES_SAMPLER_ARG: ['tracing.samplerArg', 'text'],
 } as const;
 
-/** Variables that come from elsewhere: Secrets, the pod itself, or the manifests, in which the ports are fixed. */
+/** Variables that come from elsewhere: Secrets, the pod itself, or the manifests, in which the ports are fixed and listen at all addresses. */
 export const ELSEWHERE: readonly Variable[] = [
   'SLUICE_REDIS_URL',
   'SLUICE_REDIS_USERNAME',
@@ -61,6 +63,7 @@ export const ELSEWHERE: readonly Variable[] = [
   'SLUICE_INGRESS_PORT',
   'SLUICE_FACADE_PORT',
   'SLUICE_OPS_PORT',
+  'SLUICE_OPS_HOST',
 ];
 
 /** Variables in the ConfigMap. */

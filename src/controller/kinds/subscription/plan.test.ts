@@ -64,6 +64,8 @@ describe('subscription', () => {
   test.each([
     ['plain_http_refused', 'Use https'],
     ['address_refused', 'SLUICE_ALLOWED_NETWORKS'],
+    ['address_refused', 'SLUICE_REFUSED_NETWORKS'],
+    ['port_refused', 'SLUICE_ALLOWED_PORTS'],
   ] as const)('a refused endpoint says what to change: %s', (detail, words) => {
     const verdict = { ready: 'Admitted', live: 'EndpointRefused', detail } as const;
     expect(planSubscription({ ...facts, verdict }).conditions.at(-1)?.message).toContain(words);

@@ -74,7 +74,9 @@ const LIVE_MESSAGE: Record<SubscriptionVerdict['live'], string> = {
 
 const DETAIL_MESSAGE: Readonly<Record<string, string>> = {
   address_refused:
-    'its address is not public, and not in a network that the operator of Sluice has allowed (SLUICE_ALLOWED_NETWORKS)',
+    'its address is not public and not in a network that the operator of Sluice has allowed (SLUICE_ALLOWED_NETWORKS), or it is in one that the operator has refused (SLUICE_REFUSED_NETWORKS). Use another address, or ask the operator',
+  port_refused:
+    'its port is not one that the operator of Sluice has allowed (SLUICE_ALLOWED_PORTS). Use another port, or ask the operator',
   plain_http_refused:
     'you can only use http with addresses in allowed networks and not with host names. Use https instead',
   secret_missing: 'the Secret does not exist in this namespace, or its type is not allowed',

@@ -12,7 +12,7 @@ afterEach(async () => {
 async function setUp({ headers = [] as string[], idleTimeoutMs = 30 } = {}) {
   const endpoint = await startScriptedEndpoint(socket => socket.write(answer(200, headers)));
   const pool = createConnectionPool({
-    policy: createNetworkPolicy(['127.0.0.1']),
+    policy: createNetworkPolicy({ allowedNetworks: ['127.0.0.1'] }),
     connectTimeoutMs: 1000,
     idleTimeoutMs,
     secureContext: createSecureContext(),

@@ -5,7 +5,7 @@ import { type NameAnswer, type Question, startNameServer } from '../testing/name
 import { createNameLookup, createNameResolver, type ResolveName } from './name-lookup.ts';
 import { parseHosts, type ResolverConfig, readResolverConfig } from './resolver-config.ts';
 
-const policy = createNetworkPolicy(['127.0.0.2']);
+const policy = createNetworkPolicy({ allowedNetworks: ['127.0.0.2'] });
 
 function lookupWith(resolveName: ResolveName, all: boolean): Promise<unknown> {
   const lookup = createNameLookup(policy, resolveName);
