@@ -56,6 +56,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'part/catchup': { rooms: 'redis part' },
   'part/sweep': { rooms: 'redis part part/lanes' },
   'part/tokens': { rooms: 'redis part' },
+  'part/space': { rooms: 'time redis part part/log part/tokens' },
   'part/stored': { rooms: 'telemetry redis part' },
   'part/gate': { rooms: 'core/delivery redis plane part' },
   'part/claims': { rooms: 'api redis plane part part/lanes part/records' },
@@ -75,7 +76,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'part/survey': { rooms: 'time telemetry redis hints part part/members' },
   'part/control': {
     rooms: `
-      core/routing redis plane record part part/lanes part/sweep part/gate part/inbox part/state part/members
+      core/routing redis plane record part part/lanes part/sweep part/gate part/inbox part/state part/space part/members
     `,
   },
   'part/owner': {
@@ -169,7 +170,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     `,
   },
   dataplane: {
-    rooms: 'time telemetry redis hints record part part/log part/stored part/inbox dataplane/ingress',
+    rooms: 'time telemetry redis hints record part part/log part/space part/stored part/inbox dataplane/ingress',
   },
 
   commands: {

@@ -2,6 +2,8 @@ import { inboxRefOf } from '../part/inbox/ref-names.ts';
 import { PART_NUMBER, type Part, partKeys } from '../part/keys.ts';
 import { eventIdOf } from '../part/log/event-id.ts';
 import { createIngest, type PartEvent } from '../part/log/ingest.ts';
+import { createIngestWithin } from '../part/space/ingest-within.ts';
+import { createSpace } from '../part/space/space.ts';
 import { createIngressReader, storedMeta } from '../record/ingress-store.ts';
 import type { RedisClient } from '../redis/client.ts';
 import type { RoutedEvents } from './ingress/ingress-metrics.ts';
@@ -24,7 +26,7 @@ export function createPartIngestion(deps: {
   readonly onRouted: (routed: RoutedEvents) => void;
 }): IngressStore {
   const { redis, nowMs, alarm, onRouted } = deps;
-  const ingest = createIngest(redis, nowMs);
+  const ingest = createIngestWithin({ ingest: createIngest(redis, nowMs), space: createSpace(redis), nowMs });
   const metaOf = (tenant: string, queue: string) => partKeys({ tenant, queue, gen: '', number: PART_NUMBER }).meta;
   const { readQueue, checkKey } = createIngressReader(redis, nowMs, alarm, metaOf);
   return {
@@ -42,7 +44,7 @@ export function createPartIngestion(deps: {
         return { answers: items.map(() => refused) };
       }
       const answers = done.events.map((event, i): IngestAnswer => {
-        if (!('ref' in event)) return event;
+        if (!('ref' in event)) return { answer: event.answer };
         const { answer, ref } = event;
         return { answer, ref: inboxRefOf(ref), id: items[i]?.id ?? eventIdOf(part, ref) };
       });

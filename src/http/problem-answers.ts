@@ -13,6 +13,7 @@ const RETRY_AFTER_SECONDS: Partial<Record<ProblemCode, string>> = {
   overloaded: '1',
   queue_full: '30',
   storage_pressure: '30',
+  storage_limit: '30',
 };
 
 /** Sends a problem document (RFC 9457). */

@@ -36,6 +36,7 @@ const tenantRoutes = fc.record<TenantRoutes, 'tenant' | 'payer' | 'plan' | 'keys
     payer: fc.constantFrom('acc_1', ''),
     plan: fc.constantFrom('Free', 'Metered', ''),
     eventsPerSecond: fc.constantFrom(0, 100),
+    storedBytes: fc.constantFrom(0, 100),
     keys: fc.dictionary(fc.constantFrom('aa', 'bb'), fc.constantFrom('', '5')),
     queues: fc.dictionary(fc.constantFrom('q1', 'constructor'), queueRoute),
     integrations: fc.dictionary(

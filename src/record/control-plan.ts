@@ -193,9 +193,10 @@ function planTenant({ held, isWritten }: Standing, have: TenantRoutes, want: Ten
   const ops: PatchOp[] = [];
   if (have.payer !== want.payer) ops.push({ command: 'HSET', key: t.meta, args: ['payer', want.payer] });
   if (have.plan !== want.plan) ops.push({ command: 'HSET', key: t.meta, args: ['plan', want.plan] });
-  if (have.eventsPerSecond !== want.eventsPerSecond) {
-    const { eventsPerSecond: limit } = want;
-    const args = limit === undefined ? ['eventsPerSecond'] : ['eventsPerSecond', limit];
+  for (const name of ['eventsPerSecond', 'storedBytes'] as const) {
+    const limit = want[name];
+    if (have[name] === limit) continue;
+    const args = limit === undefined ? [name] : [name, limit];
     ops.push({ command: limit === undefined ? 'HDEL' : 'HSET', key: t.meta, args });
   }
   ops.push(...hashOps(t.keys, have.keys, want.keys));

@@ -145,12 +145,13 @@ export async function readRoutes(
       subscriptions,
     };
   }
-  const { payer = '', plan = '', eventsPerSecond = '' } = note(t.meta);
+  const { payer = '', plan = '', eventsPerSecond = '', storedBytes = '' } = note(t.meta);
   const routes = {
     tenant,
     payer,
     plan: plan as TenantRoutes['plan'],
     ...(eventsPerSecond === '' ? {} : { eventsPerSecond: Number(eventsPerSecond) }),
+    ...(storedBytes === '' ? {} : { storedBytes: Number(storedBytes) }),
     keys: at(t.keys),
     queues,
     integrations,

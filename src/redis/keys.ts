@@ -50,6 +50,8 @@ export function accountKeys(account: string) {
     hold: `${tag}:hold`,
     /** Part of a stream → its ledger and granted tokens. */
     grants: `${tag}:grants`,
+    /** Part of a stream → its share of the stored bytes (`account-space.lua`). */
+    space: `${tag}:space`,
     /** `ten:queue` → `<tokens that it needs> <ms>`, of queues that wait for tokens. */
     short: `${tag}:short`,
     /** ZSET: invited address (hash) → ms of the last invitation mail, of the last 24 hours. */

@@ -29,6 +29,8 @@ const OF_PARTS: readonly Mutant[] = [
     ['claims are pushed to who is gone', 'r.untilMs > now and', ''],
     ['a duplicate is stored again', "if hash ~= '' and known[hash] then", 'if false then'],
     ['a duplicate within a batch is stored again', '      known[hash] = ref\n', ''],
+    ['a part stores more than its account has granted', 'bytes + storedBytes + cost > meta.space', 'false'],
+    ['a part without space is unlimited', "meta.storedMax and tonumber(meta.space or '0') or math.huge", 'math.huge'],
     ['a reference is charged twice', 'spent = spent + tokens', 'spent = spent + 2 * tokens'],
     ['events are routed that nobody paid for', 'or used + spent + tokens > granted', ''],
     ['activations that are not whole are routed by', "    hold, position = 'gates', tail", '    openLanes()'],
@@ -161,6 +163,30 @@ const OF_PARTS: readonly Mutant[] = [
       "    redis.call('HSET', KEY_META, 'owed', (m[5] or '') .. text)\n",
       '',
     ],
+  ]),
+  ...mutantsOf(`${PART}space/account-space.lua`, [
+    ['an account grants space that others have', 'tonumber(ARG_LIMIT) - others - bytes', 'tonumber(ARG_LIMIT) - bytes'],
+    [
+      'a lowered limit leaves the space that was granted',
+      'if need <= free and amount - bytes > free then',
+      'if false then',
+    ],
+    ['space is granted beyond the limit', 'if need > free then', 'if false then'],
+    ['nothing is taken back before a refusal', 'if #holders > 0 then return', 'if false then return'],
+    ['a part holds all of the limit', 'SLACK * parts', '1'],
+    ['what a part has stored is not counted', 'math.max(tonumber(amount), bytes)', 'tonumber(amount)'],
+  ]),
+  ...mutantsOf(`${PART}space/account-recall.lua`, [
+    ['what was granted during a recall is forgotten', 'elseif seq == ARG_SEQ then', 'else'],
+    ['a part that is gone keeps its space', "  redis.call('HDEL', KEY_SPACE, ARG_PART)\n", ''],
+  ]),
+  ...mutantsOf(`${PART}space/apply-space.lua`, [
+    ['an old grant is in force again', "tonumber(ARG_SEQ) > tonumber(meta[3] or '0')", 'true'],
+    ['a grant of another limit is in force', 'meta[2] == ARG_LIMIT and ', ''],
+  ]),
+  ...mutantsOf(`${PART}space/shrink-space.lua`, [
+    ['space that was taken back is used', "redis.call('HDEL', KEY_META, 'space')\n", ''],
+    ['a later grant is taken back', 'if seq > tonumber(ARG_SEQ) then', 'if false then'],
   ]),
   ...mutantsOf(`${PART}stored/cluster-stored.lua`, [
     ['a part that was removed is noted', "redis.call('HGET', KEY_PARTS, ARG_NAME) == ARG_GEN", 'true'],

@@ -23,6 +23,7 @@ const DAMAGE: readonly [string, string, (w: AuditedPart, run: RedisClient['call'
     ],
   ),
   ['a limit of its account comes', 'part', (w, run) => run('hset', w.k.meta, 'eventsPerSecond', '7')],
+  ['a limit of stored bytes comes', 'part', (w, run) => run('hset', w.k.meta, 'storedMax', '7')],
   ['the part is not ready', 'part', (w, run) => run('hdel', w.k.meta, 'ready')],
   ['the generation is another', 'part', (w, run) => run('hset', w.k.meta, 'gen', 'x')],
   ['the generation goes', 'part', (w, run) => run('hdel', w.k.meta, 'gen')],

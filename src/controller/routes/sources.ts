@@ -19,7 +19,8 @@ export function routeSources(caches: Caches): readonly KeySource[] {
     keysFrom(caches.Workspace, keyOfChanged),
     keysFrom(caches.Account, (old, current) =>
       old?.spec.plan === current?.spec.plan &&
-      old?.spec.limits?.eventsPerSecond === current?.spec.limits?.eventsPerSecond
+      old?.spec.limits?.eventsPerSecond === current?.spec.limits?.eventsPerSecond &&
+      old?.spec.limits?.storedBytes === current?.spec.limits?.storedBytes
         ? []
         : keyOfChanged(old, current).flatMap(account => workspacesOf(caches, account)),
     ),

@@ -62,6 +62,12 @@ export const EVENT_PROBLEMS = {
     remedy:
       'Retry later with the same id. Space becomes available when the retention period of older events ends. You can also increase the quota of the stream.',
   },
+  storage_limit: {
+    status: 429,
+    title: 'The account has reached its limit of stored bytes',
+    remedy:
+      'Retry later with the same id. Space becomes available when the retention period of older events ends. The limit storedBytes is that of all workspaces of the account together. The administrator can raise it in spec.limits of the Account.',
+  },
   storage_pressure: {
     status: 429,
     title: 'The account stores more than its share of a store that is filling up',

@@ -491,6 +491,12 @@ describe('the events per second of the account', () => {
     expect(limitOf({ plan: 'Free', short: false, limits: { eventsPerSecond: 9_000 } })).toBe(5_000);
   });
 
+  test('have the stored bytes beside them', () => {
+    const account = { plan: 'Free' as const, short: false, limits: { storedBytes: 5 } };
+    const { routes } = compileRoutes({ ...snapshotOf({}), account }, { ...options, limits });
+    expect([routes.eventsPerSecond, routes.storedBytes]).toEqual([1_000, 5]);
+  });
+
   test('are unlimited without a limit, an account, or a policy', () => {
     expect(limitOf({ plan: 'Metered', short: false }, { ...limits, ceilings: {} as typeof limits.ceilings })).toBe(
       undefined,

@@ -156,18 +156,22 @@ export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions)
   return { routes, verdicts, paused };
 }
 
-/** Returns who pays, its plan, and its limit for ingress. Payer and plan are empty without a workspace. */
+/** Returns who pays, its plan, and its limits for ingress. Payer and plan are empty without a workspace. */
 function payerOf(
   { workspace, account }: TenantSnapshot,
   { limits }: CompileOptions,
-): Pick<TenantRoutes, 'payer' | 'plan' | 'eventsPerSecond'> {
+): Pick<TenantRoutes, 'payer' | 'plan' | 'eventsPerSecond' | 'storedBytes'> {
   if (workspace === undefined) return { payer: '', plan: '' };
   // Closes the gate when the account is missing: parts ask for tokens from an account that doesn't exist in
   // Redis, and are held back.
   const paying = { payer: publicId('Account', '', workspace.spec.account), plan: account?.plan ?? 'Free' };
   if (account === undefined || limits === undefined) return paying;
-  const { eventsPerSecond } = limitsOf(account, limits);
-  return eventsPerSecond === undefined ? paying : { ...paying, eventsPerSecond };
+  const { eventsPerSecond, storedBytes } = limitsOf(account, limits);
+  return {
+    ...paying,
+    ...(eventsPerSecond === undefined ? {} : { eventsPerSecond }),
+    ...(storedBytes === undefined ? {} : { storedBytes }),
+  };
 }
 
 /** Sorts by age, then by UID. The first of several subscriptions for the same pair is used. */

@@ -11,6 +11,8 @@ export interface TenantRoutes {
   readonly plan: 'Free' | 'Metered' | '';
   /** Events per second that each replica of ingress accepts for the payer. Unlimited if absent. */
   readonly eventsPerSecond?: number;
+  /** Bytes of events that all streams of the payer can store together. Unlimited if absent. */
+  readonly storedBytes?: number;
   /** Maps the SHA-256 (hex) of each ingress key to when it expires in ms, or '' for never. */
   readonly keys: Readonly<Record<string, string>>;
   readonly queues: Readonly<Record<string, QueueRoute>>;

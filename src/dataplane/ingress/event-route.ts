@@ -120,8 +120,9 @@ export function createEventRoute(options: {
         answers.sendProblem(reply, startedMs, PROBLEM_OF[answer]);
         return;
       case 'FULL':
+      case 'LIMIT':
       case 'UNAVAILABLE':
-        metrics.countEvent(answer === 'FULL' ? 'full' : 'unavailable');
+        metrics.countEvent(answer === 'FULL' ? 'full' : answer === 'LIMIT' ? 'limit' : 'unavailable');
         release(arrival);
         answers.sendProblem(reply, startedMs, PROBLEM_OF[answer]);
         return;
@@ -179,6 +180,7 @@ const PROBLEM_OF = {
   CLOSED: 'stream_closing',
   GONE: 'unknown_queue',
   FULL: 'queue_full',
+  LIMIT: 'storage_limit',
   UNAVAILABLE: 'unavailable',
 } as const;
 

@@ -11,6 +11,7 @@ export const EVENT_RESULTS = [
   'stale',
   'closed',
   'full',
+  'limit',
   'gone',
   'reserved',
   'unavailable',
@@ -50,7 +51,7 @@ export function createIngressMetrics(registry: Registry): IngressMetrics {
   for (const code of ['202', '401', '429', '503']) answered.inc({ code }, 0);
   const stored = new Counter({
     name: 'sluice_ingress_events_total',
-    help: 'Number of events passed to the store, by result: accepted, duplicate (same id again), missing_group_key (accepted but not routed), stale (retried after a configuration change), closed, full, gone, reserved (the id is one that only ingress generates), or unavailable.',
+    help: 'Number of events passed to the store, by result: accepted, duplicate (same id again), missing_group_key (accepted but not routed), stale (retried after a configuration change), closed, full (quota of the stream), limit (stored bytes of the account), gone, reserved (the id is one that only ingress generates), or unavailable.',
     labelNames: ['result'] as const,
     registers: [registry],
     collect() {

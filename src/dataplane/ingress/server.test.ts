@@ -137,6 +137,7 @@ describe('a configuration that changed', () => {
 describe('a store that cannot', () => {
   test.each([
     ['FULL', 429, 'queue_full'],
+    ['LIMIT', 429, 'storage_limit'],
     ['UNAVAILABLE', 503, 'unavailable'],
     ['GONE', 404, 'unknown_queue'],
     ['CLOSED', 409, 'stream_closing'],

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { putRoutes } from '../../../test/support/part/routes.ts';
 import { createIngressReader } from '../../record/ingress-store.ts';
 import { createTenant, QUEUE } from '../../record/testing/tenant.ts';
+import { accountKeys } from '../../redis/keys.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 import { partKeys } from '../keys.ts';
 import { createPartsControl } from './parts-control.ts';
@@ -30,5 +31,24 @@ onEachRedis(redis => {
     expect(await read()).toEqual([t.account, 0]);
     await write({});
     expect(await read()).toEqual([t.account, undefined]);
+  });
+
+  test('the account knows what its streams store before the limit of stored bytes is in force', async () => {
+    const t = createTenant(redis());
+    const control = createPartsControl(redis(), t.control, t.nowMs);
+    const part = { tenant: t.tenant, queue: QUEUE, gen: 'gen1', number: 0 };
+    async function write(limits: { storedBytes?: number }): Promise<void> {
+      const want = { ...t.routes({}), ...limits };
+      await putRoutes(control, { fence: 1, want, isKnown: true, openKeys: () => new Map() });
+      expect((await control.readTenant(t.tenant, 1)).routes).toEqual(want);
+    }
+    const space = async () => Object.values(await redis().readHash(accountKeys(t.account).space));
+    await write({});
+    await redis().call('hset', partKeys(part).meta, 'bytes', '500', 'space', '9', 'spaceSeq', '1');
+    expect(await space()).toEqual([]);
+    await write({ storedBytes: 10_000 });
+    expect(await space()).toEqual(['2 500 0']);
+    const { storedMax, space: left } = await redis().readHash(partKeys(part).meta);
+    expect([storedMax, left]).toEqual(['10000', undefined]);
   });
 });

@@ -7,6 +7,7 @@ import { createGate, type Gate, type GateChange } from '../gate/gate.ts';
 import { parseRow, rowText, type SubscriptionRow } from '../gate/subscription-row.ts';
 import { type Part, partKeys, REMOVED } from '../keys.ts';
 import { createListedParts } from '../members/listed-parts.ts';
+import { createSpace } from '../space/space.ts';
 import { createPartRemoval } from '../state/part-removal.ts';
 import { beginAgain } from './lost-progress.ts';
 import { type OpenKeys, type PartChanges, planPart, storedAs } from './part-changes.ts';
@@ -155,9 +156,14 @@ export function createPartWriter(redis: RedisClient, patch: Patch): PartWriter {
   const apply = createApply(redis, gate);
   const listed = createListedParts(redis, patch);
   const removal = createPartRemoval(redis);
+  const space = createSpace(redis);
 
-  async function applyChanges(part: Part, fence: number, changes: PartChanges): Promise<void> {
+  async function applyChanges(part: Part, fence: number, changes: PartChanges, nowMs: number): Promise<void> {
     const { tail } = await apply(part, fence, changes.before);
+    // The account has to know what the part stores before other parts use the rest of the limit.
+    if (changes.before.some(change => change.kind === 'meta' && change.field === 'storedMax' && change.value !== '')) {
+      await space.register(part, nowMs);
+    }
     const activations = changes.activations.map(change => {
       const begins = change.kind === 'on' && changes.added.has(change.slot) && tail !== undefined;
       return begins ? { ...change, since: tail } : change;
@@ -197,7 +203,7 @@ export function createPartWriter(redis: RedisClient, patch: Patch): PartWriter {
         const before = had.get(queue);
         let stored = isKnown ? before && storedAs(before) : await open(part, fence, nowMs);
         if (isKnown && stored !== undefined && (await removeFormer(stored, part, fence, nowMs))) stored = undefined;
-        await applyChanges(part, fence, planPart(stored, wanted, openKeys, skippingSlots(before, wanted)));
+        await applyChanges(part, fence, planPart(stored, wanted, openKeys, skippingSlots(before, wanted)), nowMs);
         // Not before: a dispatcher that finds no part tells that it is missing.
         if (!isKnown || before?.part.gen !== part.gen) await listed.add(fence, [part]);
       });

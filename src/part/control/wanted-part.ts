@@ -29,10 +29,12 @@ export function partOf(tenant: string, queue: string, { gen }: Pick<QueueRoute, 
   return { tenant, queue, gen, number: PART_NUMBER };
 }
 
-function metaOf(route: QueueRoute, { payer, plan, eventsPerSecond }: TenantRoutes): WantedPart['meta'] {
+const limitText = (limit: number | undefined) => (limit === undefined ? '' : String(limit));
+
+function metaOf(route: QueueRoute, { payer, plan, eventsPerSecond, storedBytes }: TenantRoutes): WantedPart['meta'] {
   const { gen: _, ...fields } = queueFields(route);
-  const limit = eventsPerSecond === undefined ? '' : String(eventsPerSecond);
-  return { ...(fields as Partial<Record<MetaField, string>>), payer, plan, eventsPerSecond: limit };
+  const limits = { eventsPerSecond: limitText(eventsPerSecond), storedMax: limitText(storedBytes) };
+  return { ...(fields as Partial<Record<MetaField, string>>), payer, plan, ...limits };
 }
 
 function slotFor(

@@ -28,7 +28,7 @@
 --@include ../tokens/ledger.lua
 local PROGRESS = {
   'tail', 'bytes', 'used', 'granted', 'hold', 'pos', 'slice', 'moved', 'ids', 'version', 'ready', 'cut', 'recs', 'tidied',
-  'live', 'why', 'told', 'back',
+  'live', 'why', 'told', 'back', 'space', 'spaceSeq',
 }
 local MOST_UNPARKED, LONGEST_MS = 1000, 2592000000
 local OPEN, PAUSED, CLOSED = 111, 112, 99
@@ -229,6 +229,9 @@ end
 for i = FIRST, #ARGV, 4 do
   local operation, a, b, c = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
   if operation == 'meta' and (a == 'payer' or a == 'plan') then setPayer(a, b)
+  -- Nothing more is stored until the account has granted space within the new limit.
+  elseif operation == 'meta' and a == 'storedMax' then
+    if set(KEY_META, a, b) then redis.call('HDEL', KEY_META, 'space') end
   -- Wakes up dispatchers and ingress for which the part, or its control data, was missing.
   elseif operation == 'meta' then woken = set(KEY_META, a, b) and a == 'ready' or woken
   elseif operation == 'marker' then

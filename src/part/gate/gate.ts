@@ -19,6 +19,7 @@ export type MetaField =
   | 'payer'
   | 'plan'
   | 'eventsPerSecond'
+  | 'storedMax'
   | 'granted';
 
 /** One change of a part's control data. */

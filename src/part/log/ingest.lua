@@ -5,7 +5,7 @@
 --@args gen cfgv hour ...
 -- More: (id, group key, metadata, body)*. The id is '', 16 bytes of the hash of a producer's id, or the ref of a Sluice id.
 -- Returns {OK, now, lines, references, inactive}. lines: O ref (stored), D ref (duplicate), R (a Sluice id without an event),
---         F (the quota is used up). If there are fewer lines than events, the others would exceed 512 references and belong in
+--         F (the quota is used up), L cost (the part has no space left in the limit of its account). If there are fewer lines than events, the others would exceed 512 references and belong in
 --         the next call. references: number of references written. inactive: number of events whose group key is active for
 --         no slot. Or one word: GONE (the part is missing or has another generation), STALE (another cfgv), CLOSED (the part
 --         does not accept events), or CLOCK and now (`hour` is more than 1 from the part's hour, and a producer's id is given).
@@ -27,7 +27,7 @@
 local REFERENCES = 512
 local FIELDS = {
   'ready', 'gen', 'cfgv', 'state', 'tail', 'bytes', 'maxBytes', 'used', 'granted', 'hold', 'version', 'in', 'out', 'ids',
-  'live', 'why', 'told',
+  'live', 'why', 'told', 'storedMax', 'space',
 }
 local meta = {}
 for i, value in ipairs(redis.call('HMGET', KEY_META, unpack(FIELDS))) do meta[FIELDS[i]] = value end
@@ -148,6 +148,8 @@ local used, granted = tonumber(meta.used or '0'), tonumber(meta.granted or '') o
 local spent, pushed, pushedBytes = 0, 0, 0
 -- A script may have 200 locals.
 meta.references, meta.inactive = 0, 0
+-- The part may store so many bytes of its account's limit (space/account-space.lua).
+meta.space = meta.storedMax and tonumber(meta.space or '0') or math.huge
 local function nextRef()
   if now > tailMs then
     tailMs, sequence = now, 0
@@ -193,6 +195,8 @@ for i = FIRST, FIRST + 4 * count - 1, 4 do
     lines[#lines + 1] = 'R'
   elseif bytes + storedBytes + cost > maxBytes then
     lines[#lines + 1] = 'F'
+  elseif bytes + storedBytes + cost > meta.space then
+    lines[#lines + 1] = 'L' .. string.format('%.0f', cost)
   else
     if not hold and (isWide[groupKey] or used + spent + tokens > granted) then
       hold = isWide[groupKey] and 'wide' or 'tokens'

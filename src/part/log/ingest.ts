@@ -25,7 +25,9 @@ export type EventAnswer =
   /**
    * FULL: the stream's quota is exceeded. RESERVED: the producer's id looks like a generated id, but no event has it.
    */
-  | { readonly answer: 'FULL' | 'RESERVED' };
+  | { readonly answer: 'FULL' | 'RESERVED' }
+  /** The part may store fewer bytes than this event costs. Its account may have more (`space/ingest-within.ts`). */
+  | { readonly answer: 'LIMIT'; readonly cost: number };
 
 export type IngestAnswer =
   | {
@@ -62,10 +64,11 @@ function nameOf(part: Part, senderId: string | undefined): Buffer | string {
   return own.part === part.number ? own.ref : NO_REF;
 }
 
-const WORDS = { O: 'OK', D: 'DUP', F: 'FULL', R: 'RESERVED' } as const;
+const WORDS = { O: 'OK', D: 'DUP', F: 'FULL', R: 'RESERVED', L: 'LIMIT' } as const;
 
 function readLine(line: string): EventAnswer {
   const answer = WORDS[line[0] as keyof typeof WORDS];
+  if (answer === 'LIMIT') return { answer, cost: Number(line.slice(1)) };
   return answer === 'OK' || answer === 'DUP' ? { answer, ref: line.slice(1) } : { answer };
 }
 

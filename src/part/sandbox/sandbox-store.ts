@@ -114,7 +114,8 @@ export function createSandboxStore(
     const stored = await createIngest(ofRun, nowMs)(partOfRun(tenant, queue), RUN_CFGV, [item]);
     if (stored.answer !== 'OK') return stored;
     const [outcome] = stored.events;
-    if (outcome === undefined || outcome.answer === 'RESERVED') return { answer: 'GONE' };
+    // Runs have limits of their own.
+    if (outcome === undefined || outcome.answer === 'RESERVED' || outcome.answer === 'LIMIT') return { answer: 'GONE' };
     return 'ref' in outcome ? { ...outcome, references: stored.references } : { answer: outcome.answer };
   }
 

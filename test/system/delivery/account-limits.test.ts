@@ -1,8 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import { tenantId } from '../../../src/core/ids/ids.ts';
+import { partKeys } from '../../../src/part/keys.ts';
 import { eventually } from '../support/deadline.ts';
 import { makeSample } from '../support/publisher.ts';
-import { PRODUCER } from '../support/small-world.ts';
+import { PRODUCER, QUEUE } from '../support/small-world.ts';
 import { useSmallWorld } from '../support/use-small-world.ts';
 import { type Manifest, tenant } from '../support/world.ts';
 
@@ -46,4 +48,29 @@ it('an account publishes as many events per second as its limit says, a few seco
     await eventually(`the limit ${JSON.stringify(limits)} is in force`, isInForce, { withinMs: 15_000 });
     expect(last).toEqual(answers);
   }
+});
+
+it('an account stores as many bytes as its limit says, over all of its streams, and never more', async () => {
+  const size = 10_000;
+  const publish = async () => {
+    const { status, body } = await world.publisher.post(makeSample(`stored.${sent++}`, 'a', Buffer.alloc(size)));
+    return body.code ?? String(status);
+  };
+  const { meta } = partKeys({ tenant: tenantId(PRODUCER), queue: QUEUE, gen: '', number: 0 });
+  const stored = async () => Number(await world.redis.command('HGET', meta, 'bytes'));
+  const limitBytes = (await stored()) + 25 * size;
+  await limit({ storedBytes: limitBytes });
+  let last = '';
+  const isFull = async () => {
+    last = await publish();
+    return last === 'storage_limit';
+  };
+  await eventually('the account is full', isFull, { withinMs: 20_000 });
+  expect(await stored()).toBeLessThanOrEqual(limitBytes);
+  expect(await stored()).toBeGreaterThan(limitBytes - 2 * size);
+  await limit({ storedBytes: limitBytes + 10 * size });
+  const isTaken = async () => (await publish()) === '202';
+  await eventually('a higher limit is in force', isTaken, { withinMs: 15_000 });
+  await limit();
+  for (let i = 0; i < 3; i++) await eventually('there is no limit', isTaken, { withinMs: 15_000 });
 });

@@ -1,0 +1,40 @@
+#!lua flags=allow-oom
+-- Grants a part bytes of its account's limit. What is granted to all parts together never exceeds the limit, unless more is
+-- stored already. A:space: part → number of the change, bytes that the part may store, when they were last taken back (ms).
+--@keys space
+--@args part seq bytes need limit nowMs
+-- seq, bytes: as the part reported them. need: bytes that it has to store now; 0 only notes what it stores.
+-- Returns {OK, number of this change, bytes that it may store} (only for a need), or a word with nothing granted: {BUSY, parts*}: take
+--         back from these first, or FULL.
+local MOST, RECALL_MS, SLACK = 64, 5000, 20
+local all, own, others, parts, holders = redis.call('HGETALL', KEY_SPACE), nil, 0, 1, {}
+local now = tonumber(ARG_NOW_MS)
+for i = 1, #all, 2 do
+  if all[i] == ARG_PART then
+    own = all[i + 1]
+  else
+    local amount, at = string.match(all[i + 1], '^%d+ (%d+) (%d+)$')
+    others, parts = others + tonumber(amount), parts + 1
+    if math.abs(now - tonumber(at)) >= RECALL_MS and #holders < MOST then holders[#holders + 1] = all[i] end
+  end
+end
+local seq, amount, at = string.match(own or '0 0 0', '^(%d+) (%d+) (%d+)$')
+local bytes, need = tonumber(ARG_BYTES), tonumber(ARG_NEED)
+amount = math.max(tonumber(amount), bytes)
+local free = tonumber(ARG_LIMIT) - others - bytes
+local granted = amount
+if need > 0 then
+  -- The limit was lowered. What the part has too much of is taken back first.
+  if need <= free and amount - bytes > free then return { 'BUSY', ARG_PART } end
+  if need > free then
+    if #holders > 0 then return { 'BUSY', unpack(holders) } end
+    return { 'FULL' }
+  end
+  -- All parts together hold at most a twentieth of the limit that they have not used.
+  local slack = math.floor(tonumber(ARG_LIMIT) / (SLACK * parts))
+  granted = math.max(amount, bytes + math.min(free, math.max(need, slack)))
+end
+seq = string.format('%.0f', math.max(tonumber(seq), tonumber(ARG_SEQ)) + 1)
+granted = string.format('%.0f', granted)
+redis.call('HSET', KEY_SPACE, ARG_PART, seq .. ' ' .. granted .. ' ' .. at)
+return { 'OK', seq, granted }

@@ -1,0 +1,365 @@
+import { randomBytes } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { createTestPart, event, START_MS, type TestPart } from '../../../test/support/part/part.ts';
+import { createRandom } from '../../../test/system/support/publisher.ts';
+import { accountKeys } from '../../redis/keys.ts';
+import { onEachRedis } from '../../redis/testing/each-redis.ts';
+import type { ScriptClient } from '../call.ts';
+import { createIngest, type PartEvent } from '../log/ingest.ts';
+import { sweepAll } from '../sweep/testing/sweep-all.ts';
+import { partName } from '../tokens/part-name.ts';
+import { createIngestWithin } from './ingest-within.ts';
+import { createSpace } from './space.ts';
+
+const HOUR_MS = 3_600_000;
+
+onEachRedis(redis => {
+  /** Parts of one account with this limit, and a clock for all of them. */
+  async function start(limit: number | undefined, count = 1) {
+    const account = `acc_${randomBytes(8).toString('hex')}`;
+    const clock = { ms: START_MS, monotonicMs: 0 };
+    const parts = await Promise.all(
+      Array.from({ length: count }, async () => {
+        const t = createTestPart(redis());
+        await t.setUp({}, []);
+        await t.change(
+          { kind: 'meta', field: 'payer', value: account },
+          { kind: 'meta', field: 'retentionMs', value: String(HOUR_MS) },
+        );
+        return t;
+      }),
+    );
+    const setLimit = async (bytes: number | undefined, ...of: readonly TestPart[]) => {
+      const value = bytes === undefined ? '' : String(bytes);
+      for (const t of of.length > 0 ? of : parts) await t.change({ kind: 'meta', field: 'storedMax', value });
+    };
+    await setLimit(limit);
+    const client = (t: TestPart) => ({ ...t.client, call: redis().call });
+    const spaceOf = (t: TestPart, of: ScriptClient = t.client) => createSpace({ ...client(t), ...of });
+    const replicaOf = (t: TestPart, of?: ScriptClient) =>
+      createIngestWithin({
+        ingest: createIngest(of ?? t.client, () => clock.ms),
+        space: spaceOf(t, of),
+        nowMs: () => clock.ms,
+        monotonicMs: () => clock.monotonicMs,
+      });
+    /** Stores events of these sizes, through one call; returns the answers. */
+    async function send(t: TestPart, sizes: readonly number[], ingest = replicaOf(t)): Promise<string[]> {
+      const events: PartEvent[] = sizes.map(size => event('', { meta: '', body: Buffer.alloc(size) }));
+      const answer = await ingest(t.part, 'c1', events);
+      if (answer.answer !== 'OK') throw new Error(answer.answer);
+      return answer.events.map(each => each.answer);
+    }
+    const bytesOf = async (t: TestPart) => Number((await t.hash('meta')).bytes ?? 0);
+    const stored = async () => (await Promise.all(parts.map(bytesOf))).reduce((sum, bytes) => sum + bytes, 0);
+    const pass = (ms: number) => {
+      clock.ms += ms;
+      clock.monotonicMs += ms;
+      for (const t of parts) t.clock.ms = clock.ms;
+    };
+    const granted = async () =>
+      Object.values(await redis().readHash(accountKeys(account).space)).map(text => Number(text.split(' ')[1]));
+    return {
+      account,
+      parts,
+      first: parts[0] as TestPart,
+      clock,
+      setLimit,
+      spaceOf,
+      replicaOf,
+      send,
+      stored,
+      pass,
+      granted,
+    };
+  }
+
+  const repeat = (answer: string, count: number) => Array.from({ length: count }, () => answer);
+
+  test('an account without a limit asks nobody', async () => {
+    const { first, granted, send, replicaOf } = await start(undefined);
+    const calls: string[] = [];
+    const counting: ScriptClient = {
+      ...first.client,
+      runNamed: (script, call) => {
+        calls.push(script.name);
+        return first.client.runNamed(script, call);
+      },
+    };
+    expect(
+      await send(
+        first,
+        repeat('', 5).map(() => 50),
+        replicaOf(first, counting),
+      ),
+    ).toEqual(repeat('OK', 5));
+    expect([calls, await granted()]).toEqual([['ingest'], []]);
+  });
+
+  test('stores up to the limit, and not one event more', async () => {
+    // Each event costs 300.
+    const { first, send, stored } = await start(3_000);
+    const sizes = repeat('', 12).map(() => 50);
+    expect(await send(first, sizes)).toEqual([...repeat('OK', 10), ...repeat('LIMIT', 2)]);
+    expect(await stored()).toBe(3_000);
+    expect((await first.log()).length).toBe(10);
+  });
+
+  test('a smaller event is stored where a larger one no longer fits', async () => {
+    const { first, send } = await start(1_000);
+    expect(await send(first, [50, 2_000, 50, 50])).toEqual(['OK', 'LIMIT', 'OK', 'OK']);
+    expect(await send(first, [50])).toEqual(['LIMIT']);
+  });
+
+  test('what another part has not used is taken back', async () => {
+    const { parts, first, send, stored, granted } = await start(300_000, 3);
+    for (const t of parts.slice(1)) expect(await send(t, [50])).toEqual(['OK']);
+    expect((await granted()).every(bytes => bytes > 300)).toBe(true);
+    for (let i = 0; i < 20; i++)
+      await send(
+        first,
+        repeat('', 50).map(() => 50),
+      );
+    expect(await stored()).toBe(300_000);
+    expect(await send(first, [50])).toEqual(['LIMIT']);
+  });
+
+  test('unused space is at most a twentieth of the limit, so a refusal comes at most that early', async () => {
+    const { parts, send, stored, granted } = await start(1_000_000, 10);
+    for (const t of parts) await send(t, [50]);
+    const unused = (await granted()).reduce((sum, bytes) => sum + bytes, 0) - (await stored());
+    expect(unused).toBeGreaterThan(0);
+    // The first ones were granted a share of fewer parts.
+    expect(unused).toBeLessThanOrEqual(150_000);
+  });
+
+  test('space comes back when events expire', async () => {
+    const { first, send, pass, stored } = await start(3_000, 2);
+    await send(
+      first,
+      repeat('', 10).map(() => 50),
+    );
+    expect(await send(first, [50])).toEqual(['LIMIT']);
+    pass(HOUR_MS + 60_000);
+    await sweepAll(first);
+    expect(await stored()).toBe(0);
+    expect(
+      await send(
+        first,
+        repeat('', 10).map(() => 50),
+      ),
+    ).toEqual(repeat('OK', 10));
+  });
+
+  test('space that expires in one part is used by another', async () => {
+    const { parts, send, pass, stored } = await start(3_000, 2);
+    const [one, two] = parts as [TestPart, TestPart];
+    await send(
+      one,
+      repeat('', 10).map(() => 50),
+    );
+    expect(await send(two, [50])).toEqual(['LIMIT']);
+    pass(HOUR_MS + 60_000);
+    await sweepAll(one);
+    expect(
+      await send(
+        two,
+        repeat('', 10).map(() => 50),
+      ),
+    ).toEqual(repeat('OK', 10));
+    expect(await stored()).toBe(3_000);
+  });
+
+  test('a part that is gone holds nothing', async () => {
+    const { parts, send, pass } = await start(3_000, 2);
+    const [gone, two] = parts as [TestPart, TestPart];
+    await send(
+      gone,
+      repeat('', 10).map(() => 50),
+    );
+    await redis().call('unlink', gone.keys.meta);
+    pass(5_000);
+    expect(
+      await send(
+        two,
+        repeat('', 10).map(() => 50),
+      ),
+    ).toEqual(repeat('OK', 10));
+  });
+
+  describe('a limit that changes', () => {
+    test('is in force at once where it is raised', async () => {
+      const { first, send, setLimit, pass } = await start(600);
+      expect(await send(first, [50, 50, 50])).toEqual(['OK', 'OK', 'LIMIT']);
+      await setLimit(900);
+      pass(1_000);
+      expect(await send(first, [50, 50])).toEqual(['OK', 'LIMIT']);
+    });
+
+    test('below what is stored refuses new events, and drops none', async () => {
+      const { parts, send, setLimit, stored, pass } = await start(100_000, 2);
+      const [one, two] = parts as [TestPart, TestPart];
+      for (const t of parts) await send(t, [50, 50]);
+      await setLimit(700);
+      pass(5_000);
+      for (const t of [one, two]) expect(await send(t, [50])).toEqual(['LIMIT']);
+      expect(await stored()).toBe(1_200);
+      await setLimit(1_500);
+      pass(5_000);
+      expect([await send(one, [50]), await send(two, [50])]).toEqual([['OK'], ['LIMIT']]);
+      expect(await stored()).toBe(1_500);
+    });
+
+    test('below what is stored refuses also where the events of a stream expire', async () => {
+      const { parts, send, setLimit, stored, pass } = await start(100_000, 2);
+      const [one, two] = parts as [TestPart, TestPart];
+      await send(
+        one,
+        repeat('', 10).map(() => 50),
+      );
+      pass(HOUR_MS / 2);
+      await send(
+        two,
+        repeat('', 10).map(() => 50),
+      );
+      await setLimit(3_300);
+      pass(5_000);
+      for (const t of parts) expect(await send(t, [50])).toEqual(['LIMIT']);
+      pass(HOUR_MS / 2);
+      await sweepAll(one);
+      expect(await stored()).toBe(3_000);
+      for (const t of parts) await send(t, [50, 50]);
+      expect(await stored()).toBe(3_300);
+    });
+
+    test('counts what was stored before there was one', async () => {
+      const { parts, send, setLimit, spaceOf, clock } = await start(undefined, 2);
+      const [one, two] = parts as [TestPart, TestPart];
+      await send(one, [50, 50, 50]);
+      await setLimit(1_200);
+      for (const t of parts) await spaceOf(t).register(t.part, clock.ms);
+      expect(await send(two, [50, 50])).toEqual(['OK', 'LIMIT']);
+      await setLimit(undefined);
+      expect(await send(one, [50, 50, 50])).toEqual(['OK', 'OK', 'OK']);
+    });
+  });
+
+  test('a full account is asked again after a second, or for a smaller event', async () => {
+    const { first, send, replicaOf, spaceOf, clock } = await start(300);
+    const calls = { grow: 0 };
+    const space = spaceOf(first);
+    const ingest = createIngestWithin({
+      ingest: createIngest(first.client, () => clock.ms),
+      space: {
+        grow: (...args) => {
+          calls.grow++;
+          return space.grow(...args);
+        },
+      },
+      nowMs: () => clock.ms,
+      monotonicMs: () => clock.monotonicMs,
+    });
+    await send(first, [50], replicaOf(first));
+    for (let i = 0; i < 10; i++) expect(await send(first, [50], ingest)).toEqual(['LIMIT']);
+    expect(calls.grow).toBe(1);
+    await send(first, [20], ingest);
+    expect(calls.grow).toBe(2);
+    clock.monotonicMs += 1_000;
+    await send(first, [50], ingest);
+    expect(calls.grow).toBe(3);
+  });
+
+  test('steps that were delayed never grant more than there is', async () => {
+    const { parts, account, send, stored, pass, setLimit } = await start(30_000, 2);
+    const [one, two] = parts as [TestPart, TestPart];
+    const late: (() => Promise<unknown>)[] = [];
+    const slow: ScriptClient = {
+      ...one.client,
+      runNamed: async (script, call) => {
+        if (script.name === 'apply-space') late.push(() => one.client.runNamed(script, call));
+        return one.client.runNamed(script, call);
+      },
+    };
+    const { replicaOf } = {
+      replicaOf: (t: TestPart) =>
+        createIngestWithin({
+          ingest: createIngest(slow, () => one.clock.ms),
+          space: createSpace({ ...slow, call: redis().call }),
+          nowMs: () => t.clock.ms,
+        }),
+    };
+    for (let i = 0; i < 10; i++) await send(one, [50], replicaOf(one));
+    pass(5_000);
+    for (let i = 0; i < 10; i++)
+      await send(
+        two,
+        repeat('', 20).map(() => 50),
+      );
+    expect(await stored()).toBe(30_000);
+    for (const call of late) await call();
+    expect(await send(one, [50])).toEqual(['LIMIT']);
+    expect(await stored()).toBe(30_000);
+    await setLimit(60_000);
+    for (const call of late) await call();
+    expect((await one.hash('meta')).space).toBe(undefined);
+    expect(Object.keys(await redis().readHash(accountKeys(account).space)).toSorted()).toEqual(
+      [one, two].map(t => partName(t.part)).toSorted(),
+    );
+  });
+
+  test('random rounds through two replicas, with deaths, expiry, and other limits, never pass the limit', async () => {
+    const random = createRandom(7);
+    const below = (n: number) => Math.floor(random() * n);
+    let limit = 40_000;
+    const { parts, replicaOf, send, setLimit, stored, pass } = await start(limit, 4);
+    const dying = (t: TestPart): ScriptClient => ({
+      ...t.client,
+      runNamed: async (script, call) => {
+        const dies = script.name !== 'ingest' && below(8) === 0;
+        if (dies && below(2) === 0) throw new Error('died');
+        const answer = await t.client.runNamed(script, call);
+        if (dies) throw new Error('died');
+        return answer;
+      },
+    });
+    const counts: Record<string, number> = {};
+    for (let round = 0; round < 300; round++) {
+      const senders = parts.flatMap(t =>
+        [replicaOf(t), below(3) === 0 ? replicaOf(t, dying(t)) : replicaOf(t)].map(ingest => [t, ingest] as const),
+      );
+      const before = await stored();
+      await Promise.all(
+        senders.map(async ([t, ingest]) => {
+          const sizes = Array.from({ length: 1 + below(6) }, () => below(1_000));
+          const answers = await send(t, sizes, ingest).catch((error: Error) => [error.message]);
+          for (const answer of answers) counts[answer] = (counts[answer] ?? 0) + 1;
+        }),
+      );
+      const after = await stored();
+      if (after > before) expect([round, after <= limit]).toEqual([round, true]);
+      if (below(10) === 0) {
+        pass(HOUR_MS + 60_000);
+        for (const t of parts) if (below(2) === 0) await sweepAll(t);
+      } else pass(below(3_000));
+      if (below(15) === 0) {
+        limit = 10_000 + below(60_000);
+        await setLimit(limit);
+      }
+    }
+    expect(counts.OK).toBeGreaterThan(200);
+    expect(counts.LIMIT).toBeGreaterThan(200);
+    expect(counts.died).toBeGreaterThan(10);
+    // Whatever died, all of the limit can be used in the end.
+    pass(HOUR_MS + 60_000);
+    for (const t of parts) await sweepAll(t);
+    pass(5_000);
+    expect(await stored()).toBe(0);
+    await setLimit(30_000);
+    for (let i = 0; i < 5; i++)
+      await send(
+        parts[0] as TestPart,
+        repeat('', 30).map(() => 50),
+      );
+    expect(await stored()).toBe(30_000);
+  }, 120_000);
+});

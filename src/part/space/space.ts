@@ -1,0 +1,79 @@
+import type { RedisClient } from '../../redis/client.ts';
+import { accountKeys } from '../../redis/keys.ts';
+import { readNamedScript } from '../../redis/named-scripts.ts';
+import { callScript, type ScriptClient } from '../call.ts';
+import { type Part, partKeys } from '../keys.ts';
+import { parsePartName, partName } from '../tokens/part-name.ts';
+
+const script = (name: string) => readNamedScript(new URL(`${name}.lua`, import.meta.url));
+const ACCOUNT_SPACE = script('account-space');
+const ACCOUNT_RECALL = script('account-recall');
+const APPLY_SPACE = script('apply-space');
+const SHRINK_SPACE = script('shrink-space');
+/** Number of times that space is taken back from other parts, up to 64 each time. */
+const MOST_RECALLS = 32;
+
+/** OK: the part may store that much more. FULL: the limit of the account is reached. NONE: there is no limit any more. */
+export type SpaceAnswer =
+  | { readonly answer: 'OK' | 'NONE' | 'GONE' }
+  | { readonly answer: 'FULL'; readonly limitBytes: number };
+
+/** The space that parts may use of the stored bytes of their account. */
+export interface Space {
+  /**
+   * Grants a part at least `bytes` more than it stores, after taking back unused space from other parts if necessary. What is
+   * granted to all parts together never exceeds the limit. Each step can be repeated, and any process may die in between.
+   */
+  readonly grow: (part: Part, bytes: number, nowMs: number) => Promise<SpaceAnswer>;
+  /** Notes what a part stores in its account, so that other parts don't get this space. */
+  readonly register: (part: Part, nowMs: number) => Promise<void>;
+}
+
+export function createSpace(redis: ScriptClient & Pick<RedisClient, 'call'>): Space {
+  async function report(part: Part) {
+    const fields = ['gen', 'payer', 'storedMax', 'bytes', 'spaceSeq'];
+    const reply = (await redis.call('hmget', partKeys(part).meta, ...fields)) as (string | null)[];
+    const [gen, payer, limit, bytes, seq] = reply;
+    if (gen !== part.gen) return undefined;
+    return { payer: payer ?? '', limit: limit ?? '', bytes: bytes ?? '0', seq: seq ?? '0' };
+  }
+
+  const callAccount = (named: typeof ACCOUNT_SPACE, account: string, args: Record<string, string | number>) =>
+    callScript(redis, named, { keys: accountKeys(account), args });
+  const callPart = (named: typeof APPLY_SPACE, part: Part, args: Record<string, string | number>) =>
+    callScript(redis, named, { keys: partKeys(part), args: { gen: part.gen, ...args } });
+
+  async function recall(account: string, part: Part, nowMs: number): Promise<void> {
+    const name = partName(part);
+    const [, seq] = await callAccount(ACCOUNT_RECALL, account, { part: name, seq: '', space: '', nowMs });
+    const [word, space] = await callPart(SHRINK_SPACE, part, { seq: seq as string });
+    if (word === 'OK' && space === '') return;
+    const left = word === 'OK' ? (space as string) : '';
+    await callAccount(ACCOUNT_RECALL, account, { part: name, seq: seq as string, space: left, nowMs });
+  }
+
+  async function ask(part: Part, need: number, nowMs: number): Promise<SpaceAnswer> {
+    for (let recalls = 0; ; recalls++) {
+      const said = await report(part);
+      if (said === undefined) return { answer: 'GONE' };
+      const { payer, limit, bytes, seq } = said;
+      if (payer === '' || limit === '') return { answer: 'NONE' };
+      const args = { part: partName(part), seq, bytes, need, limit, nowMs };
+      const [word, ...rest] = await callAccount(ACCOUNT_SPACE, payer, args);
+      if ((word as string) === 'OK') {
+        const [granted, space] = rest as string[];
+        if (need > 0) await callPart(APPLY_SPACE, part, { limit, seq: granted as string, space: space as string });
+        return { answer: 'OK' };
+      }
+      if ((word as string) !== 'BUSY' || recalls === MOST_RECALLS) return { answer: 'FULL', limitBytes: Number(limit) };
+      for (const name of rest as string[]) await recall(payer, parsePartName(name), nowMs);
+    }
+  }
+
+  return {
+    grow: ask,
+    async register(part, nowMs) {
+      await ask(part, 0, nowMs);
+    },
+  };
+}
