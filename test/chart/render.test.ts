@@ -69,14 +69,15 @@ test('redis.usersSecret and config/components/redis-users connect with the same 
   // The lists of a pod, in any order: a patch adds to their start.
   const pods = (objects: readonly Manifest[]) => {
     const found = objects.filter(({ kind }) => kind === 'Deployment' || kind === 'Job') as Pods[];
-    return found.map(({ metadata, spec: { template } }) => {
+    const entries = found.map(({ metadata, spec: { template } }) => {
       const { containers, volumes = [] } = template.spec;
       const lists = [volumes, containers[0]?.env ?? [], containers[0]?.volumeMounts ?? []];
-      return [metadata.name, ...lists.map(list => list.toSorted((a, b) => a.name.localeCompare(b.name)))];
+      return [metadata.name, lists.map(list => list.toSorted((a, b) => a.name.localeCompare(b.name)))] as const;
     });
+    return Object.fromEntries(entries);
   };
-  expect(pods(ofChart)).toHaveLength(5);
-  expect(pods(ofChart).toSorted()).toEqual(pods(ofKustomize.flat()).toSorted());
+  expect(Object.keys(pods(ofChart))).toHaveLength(5);
+  expect(pods(ofChart)).toEqual(pods(ofKustomize.flat()));
 });
 
 test('the hook of the chart and config/uninstall are the same objects', async () => {

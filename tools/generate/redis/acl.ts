@@ -29,7 +29,11 @@ export function grantedCommands({ commands }: RedisRights): readonly string[] {
 export function aclRules(rights: RedisRights): readonly string[] {
   const { writes, removes = [], reads, channels } = rights;
   return [
-    ...['on', 'clearselectors', 'resetkeys', 'resetchannels', '-@all'],
+    'on',
+    'clearselectors',
+    'resetkeys',
+    'resetchannels',
+    '-@all',
     ...grantedCommands(rights).map(command => `+${command}`),
     ...writes.map(pattern => `~${pattern}`),
     ...removes.map(pattern => `%W~${pattern}`),

@@ -67,7 +67,8 @@ const SEPARATE: Readonly<Record<Role, RedisRights>> = {
     commands: [
       CONNECTION,
       'del exists hdel hget hgetall hexists hincrby hlen hmget hscan hset hsetnx hvals persist pexpire sadd sismember smembers srem unlink',
-      'xinfo|stream xlen xrange xrevrange zadd zcard zcount zrange zrangebylex zrem zscore publish spublish subscribe',
+      'xinfo|stream xlen xrange xrevrange zadd zcard zcount zrange zrangebylex zrangebyscore zrem zscore',
+      'publish spublish subscribe',
     ],
     writes: [PART.withoutBodies, '{t:*}:*', '{i:*}:*', '{a:*}:*', INSTALLATION],
     // Removes deleted streams.
@@ -92,7 +93,7 @@ const SEPARATE: Readonly<Record<Role, RedisRights>> = {
       'sismember xadd xinfo|stream xrange zadd zcard zcount zmscore zrange zrangebylex zrangebyscore zrem zscore',
       'publish spublish',
     ],
-    writes: [PART.routing, PART.waiting, SANDBOX],
+    writes: [PART.routing, PART.waiting, SANDBOX, '{a:*}:space'],
     reads: [PART.controlAndHealth, '{t:*}:[mkis]*', '{i:*}:meta', INSTALLATION, DUE.accounts],
     channels: [PART.pushes, SANDBOX, 'sluice:s:*', ALARM],
   },
