@@ -124,8 +124,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   'facade/objects': {
     rooms: `
       facade/audit
-      api api/kinds core/ids core/delivery core/problems core/events core/routing time telemetry http kube plane accounts
-      record facade/auth
+      api api/kinds core/ids core/delivery core/problems core/limits core/events core/routing time telemetry http
+      kube plane accounts record facade/auth
     `,
   },
   'facade/contract': {

@@ -50,7 +50,8 @@ const facade = (() => {
   };
   const ownership = { tenant: owned, integration: owned, account: owned };
   const caches = new Proxy({ assertCurrent: () => undefined, get: () => undefined }, { get: refuseAccess });
-  return new Proxy({ log, ownership, caches, clock: undefined }, { get: refuseAccess }) as unknown as Facade;
+  const limits = { pointsPerMinuteOf: () => 1_000_000 };
+  return new Proxy({ log, ownership, caches, limits, clock: undefined }, { get: refuseAccess }) as unknown as Facade;
 })();
 
 function refuseAccess(target: object, name: string | symbol): unknown {
@@ -74,7 +75,7 @@ beforeAll(async () => {
       metrics: createFacadeMetrics(createRegistry()),
       audit: collectAudit().trail,
       version: '0.0.0',
-      limits: { eventLoopDelayMs: 0, pointsPerMinute: 1_000_000, accountPointsPerMinute: 1_000_000 },
+      limits: { eventLoopDelayMs: 0, pointsPerMinute: 1_000_000 },
     });
   [server, open] = [create(true), create(false)];
   [port, openPort] = await Promise.all([server.listen(0, '127.0.0.1'), open.listen(0, '127.0.0.1')]);

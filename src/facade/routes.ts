@@ -18,6 +18,7 @@ import { PARTNER_CATALOG_ROUTES } from './resources/subscriptions/partner-catalo
 import { PARTNER_INTEGRATION_ROUTES } from './resources/subscriptions/partner-integrations.ts';
 import { SIGNING_SECRET_ROUTES } from './resources/subscriptions/signing-secrets.ts';
 import { SUBSCRIPTION_ROUTES } from './resources/subscriptions/subscriptions.ts';
+import { LIMIT_ROUTES } from './resources/workspaces/account-limits.ts';
 import { ACCOUNT_ROUTES } from './resources/workspaces/accounts.ts';
 import { INGRESS_KEY_ROUTES } from './resources/workspaces/ingress-keys.ts';
 import { MEMBER_ROUTES } from './resources/workspaces/members.ts';
@@ -32,6 +33,7 @@ export const ROUTES: readonly Route[] = [
   ...INGRESS_KEY_ROUTES,
   ...ACCOUNT_ROUTES,
   ...MEMBER_ROUTES,
+  ...LIMIT_ROUTES,
   ...PACKAGE_ROUTES,
   ...PACKAGE_STREAM_ROUTES,
   ...BLOCK_ROUTES,

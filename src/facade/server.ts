@@ -26,8 +26,6 @@ import { ROUTES } from './routes.ts';
 export interface FacadeLimits extends HttpLimits {
   /** Points per minute that a caller can use on this replica. Most calls cost 1 point. */
   readonly pointsPerMinute: number;
-  /** Points per minute that all callers of an account can use together on this replica. */
-  readonly accountPointsPerMinute: number;
   /** Points per minute that an address can use on this replica. Each call costs 1 point. */
   readonly addressPointsPerMinute: number;
   /** Number of calls of an address that can be in progress at the same time on this replica. */
@@ -44,7 +42,6 @@ const FACADE_LIMITS: FacadeLimits = {
   keepAliveTimeoutMs: 65_000,
   drainTimeoutMs: 10_000,
   pointsPerMinute: 6_000,
-  accountPointsPerMinute: 30_000,
   addressPointsPerMinute: 60_000,
   addressCalls: 256,
   eventLoopDelayMs: 1_000,
@@ -83,7 +80,7 @@ export function createFacadeServer(options: {
     limits: {
       perAddress: limits.addressPointsPerMinute,
       perCaller: limits.pointsPerMinute,
-      perAccount: limits.accountPointsPerMinute,
+      ofAccount: (account: string) => facade.limits.pointsPerMinuteOf(account),
       inProgress: limits.addressCalls,
     },
     onRefused: metrics.limited,

@@ -46,6 +46,7 @@ export async function startFacade(parts: Parts): Promise<Running> {
     requireInvitedEmail: config.requireInvitedEmail,
     headerSeals: createHeaderSeals(deriveSealKeys(rootKey)),
     instance: config.instance,
+    limitPolicy: config.limits,
     nowMs,
     log,
   });

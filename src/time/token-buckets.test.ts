@@ -59,3 +59,24 @@ test('points can be given back, up to the capacity', () => {
   give('eve', 1_000);
   expect(stateOf('eve', 1).left).toBe(60);
 });
+
+test('each key can have its own capacity, and a change applies from the next call', () => {
+  const clock = { ms: 0 };
+  const capacities = new Map([
+    ['ada', 10],
+    ['eve', 60],
+  ]);
+  const buckets = createTokenBuckets({
+    capacity: key => capacities.get(key) as number,
+    refillMs: 60_000,
+    entries: 100,
+    nowMs: () => clock.ms,
+  });
+  expect([buckets.take('ada', 10), buckets.take('ada', 1), buckets.take('eve', 50)]).toEqual([true, false, true]);
+  expect(buckets.stateOf('ada', 1)).toEqual({ left: 0, fullInSeconds: 60, retryInSeconds: 6 });
+  capacities.set('ada', 600);
+  clock.ms = 1_000;
+  expect(buckets.stateOf('ada', 1)).toEqual({ left: 10, fullInSeconds: 59, retryInSeconds: 1 });
+  capacities.set('eve', 5);
+  expect(buckets.stateOf('eve', 1)).toEqual({ left: 5, fullInSeconds: 1, retryInSeconds: 1 });
+});

@@ -26,22 +26,22 @@ interface Bucket {
 
 /**
  * Creates buckets of `capacity` points, which are full at first. An empty bucket is full again after `refillMs`. Costs
- * above `capacity` count as `capacity`. Of the keys used, between `entries` and twice as many of the most recent ones
+ * above `capacity` count as `capacity`. If each key has its own capacity, a change applies from the next call. Of the keys used, between `entries` and twice as many of the most recent ones
  * are kept in memory; buckets of any others are full. There are no timers.
  */
 export function createTokenBuckets(options: {
-  readonly capacity: number;
+  readonly capacity: number | ((key: string) => number);
   readonly refillMs: number;
   readonly entries: number;
   /** Monotonic clock in milliseconds. */
   readonly nowMs: () => number;
 }): TokenBuckets {
   const { capacity, refillMs, entries, nowMs } = options;
-  const perMs = capacity / refillMs;
+  const capacityOf = typeof capacity === 'number' ? () => capacity : capacity;
   const buckets = createRecentMap<Bucket>(entries);
 
   function start(key: string, now: number): Bucket {
-    const bucket = { points: capacity, atMs: now };
+    const bucket = { points: capacityOf(key), atMs: now };
     buckets.set(key, bucket);
     return bucket;
   }
@@ -49,31 +49,33 @@ export function createTokenBuckets(options: {
   function refilled(key: string): Bucket {
     const now = nowMs();
     const bucket = buckets.get(key) ?? start(key, now);
-    bucket.points = Math.min(capacity, bucket.points + (now - bucket.atMs) * perMs);
+    const most = capacityOf(key);
+    bucket.points = Math.min(most, bucket.points + ((now - bucket.atMs) * most) / refillMs);
     bucket.atMs = now;
     return bucket;
   }
 
-  const secondsFor = (points: number) => Math.max(1, Math.ceil(points / perMs / 1_000));
+  const secondsFor = (points: number, most: number) => Math.max(1, Math.ceil((points * refillMs) / most / 1_000));
 
   return {
     take(key, cost) {
       const bucket = refilled(key);
-      const price = Math.min(cost, capacity);
+      const price = Math.min(cost, capacityOf(key));
       if (bucket.points < price) return false;
       bucket.points -= price;
       return true;
     },
     give(key, points) {
       const bucket = buckets.get(key);
-      if (bucket !== undefined) bucket.points = Math.min(capacity, bucket.points + points);
+      if (bucket !== undefined) bucket.points = Math.min(capacityOf(key), bucket.points + points);
     },
     stateOf(key, cost) {
       const { points } = refilled(key);
+      const most = capacityOf(key);
       return {
         left: Math.floor(points),
-        fullInSeconds: secondsFor(capacity - points),
-        retryInSeconds: secondsFor(Math.min(cost, capacity) - points),
+        fullInSeconds: secondsFor(most - points, most),
+        retryInSeconds: secondsFor(Math.min(cost, most) - points, most),
       };
     },
   };

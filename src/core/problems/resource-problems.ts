@@ -61,6 +61,12 @@ export const RESOURCE_PROBLEMS = {
     title: 'The object cannot be applied',
     remedy: 'Your change is stored. Change the fields in detail to apply the object.',
   },
+  limit_reached: {
+    status: 409,
+    title: 'The account has reached a limit',
+    remedy:
+      'Delete objects that you no longer need, or ask the administrator to raise the limit in spec.limits of the Account. To get your limits, use GET /waas/accounts/{account}/limits. Calls that deactivate, unblock, revoke, unsubscribe or archive are never refused.',
+  },
   stream_name_conflict: {
     status: 409,
     title: 'Another stream uses this key',

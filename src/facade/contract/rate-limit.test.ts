@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import {
   ACCOUNT,
@@ -26,7 +27,11 @@ afterEach(() => facade.server.close());
 afterAll(() => issuer.stop());
 
 const start = async (pointsPerMinute: number, accountPointsPerMinute = 1_000) => {
-  facade = await facades.start({ eventLoopDelayMs: 0, pointsPerMinute, accountPointsPerMinute });
+  facade = await facades.start({
+    eventLoopDelayMs: 0,
+    pointsPerMinute,
+    accountPointsPerMinute: () => accountPointsPerMinute,
+  });
 };
 const call = async (line: string, headers: readonly string[] = [], body = '', subject = 'ada') =>
   exchange(facade.port, await facades.request(line, headers, body, subject));
@@ -112,8 +117,22 @@ test('callers of one account share its points, and cannot use up those of others
   expect(leftOf(await as('ada', 'GET /waas/nothing'))).toEqual({ caller: '18/20' });
 });
 
+test('a limit of the account is in force from the next call, and an account without one has no points to take', async () => {
+  let points: number | undefined = 10;
+  facade = await facades.start({ eventLoopDelayMs: 0, accountPointsPerMinute: () => points });
+  const left = async () => leftOf(await call(`GET ${CATALOG}`))['account'];
+  for (let used = 1; used <= 10; used++) expect(await left()).toBe(`${10 - used}/10`);
+  expect(problemOf(await call(`GET ${CATALOG}`))).toBe('429 rate_limited');
+  points = 6_000;
+  await delay(30);
+  expect(await left()).toMatch(/^\d+\/6000$/);
+  points = undefined;
+  const unlimited = await call(`GET ${CATALOG}`);
+  expect([unlimited.status, Object.keys(leftOf(unlimited))]).toEqual([200, ['caller']]);
+});
+
 test('a caller without access takes no points of the account', async () => {
-  const refusing = { eventLoopDelayMs: 0, pointsPerMinute: 20, accountPointsPerMinute: 3 };
+  const refusing = { eventLoopDelayMs: 0, pointsPerMinute: 20, accountPointsPerMinute: () => 3 };
   facade = await facades.start(refusing, async () => {
     throw new Refusal('forbidden');
   });

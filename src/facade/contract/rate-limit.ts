@@ -27,8 +27,11 @@ export interface PointLimits {
   /** Each call costs 1 of these, since they only pay for what happens before the caller is known. */
   readonly perAddress: number;
   readonly perCaller: number;
-  /** Shared by all callers of an account, whichever of its workspaces they call. */
-  readonly perAccount: number;
+  /**
+   * Shared by all callers of an account, whichever of its workspaces they call. Undefined for accounts without a limit. A
+   * change applies from the next call.
+   */
+  readonly ofAccount: (account: string) => number | undefined;
   /** Number of calls of an address that are in progress at the same time. Not points: a call takes one until it ends. */
   readonly inProgress: number;
 }
@@ -62,7 +65,7 @@ export interface RateLimit {
  */
 export function registerAddressLimit(app: FastifyInstance, options: Options & { addressOf: ClientAddress }): void {
   const { addressOf, limits, onRefused } = options;
-  const charge = createCharge('address', limits.perAddress, onRefused);
+  const charge = createCharge('address', () => limits.perAddress, onRefused);
   const calls = createOccupancy(limits.inProgress);
   app.addHook('onRequest', async (request, reply) => {
     const address = addressOf(request.raw);
@@ -87,8 +90,8 @@ function refuseConcurrency(most: number, onRefused: Options['onRefused']): Refus
  * beyond a limit cause a Refusal 429 `rate_limited` with Retry-After.
  */
 export function registerRateLimit(scope: FastifyInstance, { limits, onRefused }: Options): RateLimit {
-  const chargeCaller = createCharge('caller', limits.perCaller, onRefused);
-  const chargeAccount = createCharge('account', limits.perAccount, onRefused);
+  const chargeCaller = createCharge('caller', () => limits.perCaller, onRefused);
+  const chargeAccount = createCharge('account', limits.ofAccount, onRefused);
   const costOf = ({ routeOptions }: FastifyRequest) => routeOptions.config.cost ?? 1;
   scope.addHook('onRequest', async (request, reply) =>
     chargeCaller(reply, callerKey(identityOf(request)), costOf(request)),
@@ -104,11 +107,17 @@ interface Options {
   readonly onRefused: (limit: CallLimit) => void;
 }
 
-function createCharge(name: CallLimit, capacity: number, onRefused: Options['onRefused']) {
-  const options = { capacity, refillMs: WINDOW_SECONDS * 1_000, entries: ENTRIES, nowMs: () => performance.now() };
-  const buckets = createTokenBuckets(options);
-  const quota: Quota = { name, points: capacity, windowSeconds: WINDOW_SECONDS };
+function createCharge(name: CallLimit, pointsOf: (key: string) => number | undefined, onRefused: Options['onRefused']) {
+  const buckets = createTokenBuckets({
+    capacity: key => pointsOf(key) ?? Number.POSITIVE_INFINITY,
+    refillMs: WINDOW_SECONDS * 1_000,
+    entries: ENTRIES,
+    nowMs: () => performance.now(),
+  });
   return (reply: FastifyReply, key: string, cost: number) => {
+    const points = pointsOf(key);
+    if (points === undefined) return;
+    const quota: Quota = { name, points, windowSeconds: WINDOW_SECONDS };
     const taken = buckets.take(key, cost);
     const state = buckets.stateOf(key, cost);
     putItem(reply, 'ratelimit-policy', name, policyItem(quota));

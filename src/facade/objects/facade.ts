@@ -1,6 +1,7 @@
 import type { Replays } from '../../accounts/replays.ts';
 import type { HeaderSeals } from '../../core/delivery/header-seal.ts';
 import type { Balance, Shortage } from '../../core/events/tokens.ts';
+import type { LimitPolicy } from '../../core/limits/limits.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { InboxOperations } from '../../plane/inbox-operations.ts';
 import type { InboxReader } from '../../plane/inbox-reader.ts';
@@ -11,6 +12,7 @@ import type { GateReader } from '../../record/gate-reader.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Clock } from '../../time/clock.ts';
 import { type Caches, createCaches } from './caches.ts';
+import { createLimitGuard, type LimitGuard } from './limit-guard.ts';
 import { createOwnership, type Ownership } from './ownership.ts';
 import { createResourceWriter, type ResourceWriter } from './resource-writer.ts';
 
@@ -19,6 +21,7 @@ export interface Facade {
   readonly caches: Caches;
   readonly writer: ResourceWriter;
   readonly ownership: Ownership;
+  readonly limits: LimitGuard;
   /** Data plane state in Redis. */
   readonly gates: GateReader;
   readonly inboxes: InboxReader;
@@ -54,18 +57,21 @@ export interface Facade {
 }
 
 /** Values required to create a facade. */
-type FacadeParts = Omit<Facade, 'caches' | 'writer' | 'ownership' | 'wallMs'> & {
+type FacadeParts = Omit<Facade, 'caches' | 'writer' | 'ownership' | 'limits' | 'wallMs'> & {
   readonly client: KubeClient;
+  readonly limitPolicy: LimitPolicy;
 };
 
-export function createFacade({ client, ...parts }: FacadeParts): Facade {
+export function createFacade({ client, limitPolicy, ...parts }: FacadeParts): Facade {
   const { clock } = parts;
   const caches = createCaches(client, clock, parts.log, parts.instance);
+  const limits = createLimitGuard({ caches, policy: limitPolicy, clock });
   return {
     ...parts,
     caches,
-    writer: createResourceWriter(client, caches, clock),
+    writer: createResourceWriter({ client, caches, limits, clock }),
     ownership: createOwnership(caches),
+    limits,
     wallMs: clock.wallMs,
   };
 }

@@ -11,6 +11,7 @@ import { type Cached, RESOURCES } from './cached.ts';
 import type { Caches } from './caches.ts';
 import { conflictingFields, conflictingFieldsWithin } from './field-conflicts.ts';
 import { CALL_WITHIN_MS, fieldManaged, kubeRefusal } from './kube-failures.ts';
+import type { LimitGuard } from './limit-guard.ts';
 import { createWaits, type WaitFor } from './wait.ts';
 
 /** Wanted describes the desired fields of an object for a single apply. */
@@ -39,7 +40,8 @@ export interface ResourceWriter {
    * fields won't be overwritten. Without any changes, this is a no-op. If the object is being deleted, waits for up to
    * 5 s before creating a new one.
    *
-   * @throws Refusal 409 `field_managed`, `changed_meanwhile`, `being_deleted`, `refused_by_policy`, 422, 503
+   * @throws Refusal 409 `field_managed`, `changed_meanwhile`, `being_deleted`, `refused_by_policy`, `limit_reached`, 422,
+   *   503
    */
   readonly apply: <K extends KindName>(kind: K, name: ObjectName, wanted: Wanted<K>) => Promise<Cached<K>>;
   /**
@@ -68,7 +70,15 @@ async function editOften<T>(clock: Clock, attempt: () => Promise<T>): Promise<T>
   }
 }
 
-export function createResourceWriter(client: KubeClient, caches: Caches, clock: Clock): ResourceWriter {
+/** Values required to create a resource writer. */
+interface WriterParts {
+  readonly client: KubeClient;
+  readonly caches: Caches;
+  readonly limits: Pick<LimitGuard, 'create'>;
+  readonly clock: Clock;
+}
+
+export function createResourceWriter({ client, caches, limits, clock }: WriterParts): ResourceWriter {
   const deadline = () => AbortSignal.timeout(CALL_WITHIN_MS);
   const waitFor = createWaits(caches, clock);
   const locks = createLocks();
@@ -116,7 +126,8 @@ export function createResourceWriter(client: KubeClient, caches: Caches, clock: 
         if (held.length > 0) throw fieldManaged(held);
       }
       if (present === undefined) await assertFree(caches, kind, name);
-      const applied = await applyOnce(kind, name, { ...wanted, before: present });
+      const write = () => applyOnce(kind, name, { ...wanted, before: present });
+      const applied = await (present === undefined ? limits.create(kind, name, spec, write) : write());
       noteChange({ kind, before: present, after: applied });
       const held = conflictingFields(applied, spec as Readonly<Record<string, unknown>>, concern, manager);
       if (held.length > 0) throw fieldManaged(held);

@@ -32,7 +32,7 @@ export interface FacadeServers {
    * and refuses it when it throws. With `trustedProxies`, calls are limited by address.
    */
   readonly start: (
-    limits?: Partial<FacadeLimits>,
+    limits?: Partial<FacadeLimits> & { readonly accountPointsPerMinute?: () => number | undefined },
     hold?: (caller: Caller) => Promise<void>,
     trustedProxies?: readonly string[],
   ) => Promise<StartedFacade>;
@@ -53,7 +53,7 @@ export function createFacadeServers(issuer: TestIssuer): FacadeServers {
 
   return {
     request,
-    async start(limits = {}, hold = async () => {}, trustedProxies?) {
+    async start({ accountPointsPerMinute = () => 30_000, ...limits } = {}, hold = async () => {}, trustedProxies?) {
       const owned = async (caller: Caller, publicId: string) => {
         await hold(caller);
         const workspace = { metadata: { name: 'shop' }, spec: { account: 'shop' } };
@@ -63,6 +63,7 @@ export function createFacadeServers(issuer: TestIssuer): FacadeServers {
       const facade = {
         log,
         caches: { assertCurrent: () => undefined, get: () => undefined, list: () => [] },
+        limits: { pointsPerMinuteOf: accountPointsPerMinute },
         ownership: { tenant: owned, integration: owned, account: owned },
       } as unknown as Facade;
       const rules = { issuers: [issuer.url], audience: AUDIENCE, algorithms: ['RS256'], clockToleranceSeconds: 0 };

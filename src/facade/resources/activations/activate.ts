@@ -3,9 +3,11 @@ import { activationId, publicId } from '../../../core/ids/ids.ts';
 import { activationObjectName } from '../../../core/ids/object-names.ts';
 import { integrationState, routeState } from '../../../core/routing/integration-state.ts';
 import { Refusal, refuseBecause } from '../../../http/refusal.ts';
+import type { ObjectName } from '../../../kube/object.ts';
 import { sleep } from '../../../time/clock.ts';
 import type { Cached } from '../../objects/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
+import { isLimit } from '../../objects/limit-guard.ts';
 import { unknownObject } from '../../objects/owned-objects.ts';
 import type { OwnedTenant } from '../../objects/ownership.ts';
 import { judgeActivation } from './activation-views.ts';
@@ -76,6 +78,16 @@ async function refuseIfRevokedElsewhere({ caches }: Facade, { metadata, spec }: 
   throw new Refusal('revoked_elsewhere', detail);
 }
 
+/** Returns an Activation of another manager that already opens the pair, so that no new one is needed. */
+async function standingFor({ caches }: Facade, own: ObjectName, integration: string, groupKey: string) {
+  const { namespace = '' } = own;
+  for (const { metadata } of caches.by('Activation', 'publicId', activationId(namespace, integration, groupKey))) {
+    const live = metadata.namespace === namespace ? await caches.live('Activation', metadata) : undefined;
+    if (live !== undefined && live.metadata.deletionTimestamp === undefined && live.spec.revoked !== true) return live;
+  }
+  return undefined;
+}
+
 /**
  * Opens a group key for an integration. Applies the Activation managed by REST, then waits until both the condition and
  * Redis show that the gate is open. We can't rely on the condition alone: Redis may have been flushed since it was set.
@@ -94,15 +106,21 @@ export async function activate(
   const { name } = integration.metadata;
   const integrationId = publicId('Integration', tenant.name, name);
   const object = { namespace: tenant.name, name: activationObjectName(tenant.name, name, groupKey) };
-  const applied = await writer.edit(async () =>
-    writer.apply('Activation', object, {
-      manager: FIELD_MANAGER.facade,
-      before: await caches.live('Activation', object),
-      concern: ACTIVATION_CONCERN,
-      // Don't set `revoked` to false: a copy of the object in Git would then own this field, preventing the DELETE.
-      spec: { integration: name, groupKey },
-    }),
-  );
+  const applied = await writer.edit(async () => {
+    try {
+      return await writer.apply('Activation', object, {
+        manager: FIELD_MANAGER.facade,
+        before: await caches.live('Activation', object),
+        concern: ACTIVATION_CONCERN,
+        // Don't set `revoked` to false: a copy of the object in Git would then own this field, preventing the DELETE.
+        spec: { integration: name, groupKey },
+      });
+    } catch (error) {
+      const standing = isLimit(error) ? await standingFor(facade, object, name, groupKey) : undefined;
+      if (standing === undefined) throw error;
+      return standing;
+    }
+  });
   let activation = await writer.waitFor('Activation', applied);
   for (;;) {
     const judgement = judgeActivation(activation, applied.metadata.generation ?? 0);

@@ -28,7 +28,7 @@ const activateRoute = defineRoute({
     "Opens a group key across all of the producer's streams. Only events accepted after the response are routed. Note that events accepted before the partner has accepted the integration won't be routed, not even at a later time. An activation retains its id when it is closed and opened again, so this request can be safely repeated.",
   body: PairBody,
   answers: { 200: { description: 'The gate is now open.', schema: ActivatedKey } },
-  problems: ['unknown_resource', 'integration_closed', 'revoked_elsewhere', 'superseded'],
+  problems: ['unknown_resource', 'limit_reached', 'integration_closed', 'revoked_elsewhere', 'superseded'],
   async handle(facade, { tenant, body: { groupKey, integrationPublicId } }) {
     const integration = await findOwned(facade.caches, 'Integration', tenant.name, integrationPublicId);
     const { metadata, spec } = await activate(facade, tenant, integration, groupKey);

@@ -9,6 +9,7 @@ import { type Answer, defineRoute } from '../../contract/route.ts';
 import type { Cached } from '../../objects/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
 import { assertNotManagedElsewhere } from '../../objects/field-conflicts.ts';
+import { isLimit } from '../../objects/limit-guard.ts';
 import { findOwned, unknownObject } from '../../objects/owned-objects.ts';
 import { BlockEntry, blockEntries, namesInBlocks } from './block-views.ts';
 
@@ -58,22 +59,28 @@ async function block(facade: Facade, { namespace, integration, kind, target }: A
   const object: ObjectName = { namespace, name: blockObjectName(namespace, pair.integration, kind, pair.target.name) };
   const applied = await writer.edit(async () => {
     const before = await caches.live('Block', object);
-    if (before === undefined) {
-      try {
-        await assertBlockable(facade, namespace, pair);
-      } catch (error) {
-        // No new Block is required if another manager already has one, even when a new Block would be refused.
-        const [standing] = await readOthers(facade, namespace, pair, object.name);
-        if (standing === undefined) throw error;
-        return standing;
-      }
+    // No new Block is required if another manager already has one, even when a new Block would be refused.
+    const insteadOf = async (error: unknown) => {
+      const [standing] = await readOthers(facade, namespace, pair, object.name);
+      if (standing === undefined) throw error;
+      return standing;
+    };
+    try {
+      if (before === undefined) await assertBlockable(facade, namespace, pair);
+    } catch (error) {
+      return insteadOf(error);
     }
-    return writer.apply('Block', object, {
-      manager: FIELD_MANAGER.facade,
-      before,
-      concern: ['integration', 'target'],
-      spec: pair,
-    });
+    try {
+      return await writer.apply('Block', object, {
+        manager: FIELD_MANAGER.facade,
+        before,
+        concern: ['integration', 'target'],
+        spec: pair,
+      });
+    } catch (error) {
+      if (!isLimit(error)) throw error;
+      return insteadOf(error);
+    }
   });
   // There's no need to check Redis here, although it may have lost its data since the condition was set. In this case,
   // no events are routed until the state has been rebuilt from the custom resources, and this includes the Block.
@@ -123,7 +130,7 @@ const blockStream = defineRoute({
   description: UNTIL_WHEN,
   closes: true,
   answers: { 204: { description: 'The stream has been blocked, and the block is in force.' } },
-  problems: ['unknown_resource'],
+  problems: ['unknown_resource', 'limit_reached'],
   handle: (facade, { tenant, params: { integration, catalogEntryPublicId: target } }) =>
     block(facade, { namespace: tenant.name, integration, kind: 'CatalogStream', target }),
 });

@@ -48,6 +48,7 @@ const invite = defineRoute({
       headers: LOCATION,
     },
   },
+  problems: ['limit_reached'],
   async handle(facade, { tenant, body }) {
     const { integration, made } = await inviteByAddress(facade, tenant.name, body.email);
     const inForce = await facade.writer.waitFor('Integration', integration);

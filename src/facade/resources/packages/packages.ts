@@ -98,7 +98,7 @@ const createPackage = defineRoute({
       headers: { Location: 'The path of the new package.' },
     },
   },
-  problems: ['package_key_conflict'],
+  problems: ['limit_reached', 'package_key_conflict'],
   async handle({ caches, writer }, { tenant, body }) {
     const object = { namespace: tenant.name, name: slugOf(body.name, 'p') };
     const present = await writer.edit(async () => {

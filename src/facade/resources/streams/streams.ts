@@ -141,7 +141,7 @@ const applyStream = defineRoute({
   body: StreamApply,
   largeBody: true,
   answers: { 200: { description: 'The stream matches the request body and is in force.', schema: AppliedStream } },
-  problems: ['stream_name_conflict', 'field_managed'],
+  problems: ['limit_reached', 'stream_name_conflict', 'field_managed'],
   async handle({ caches, writer }, { tenant, body }) {
     const object = { namespace: tenant.name, name: slugOf(body.name, 's') };
     const applied = await writer.edit(async () => {

@@ -92,6 +92,7 @@ const subscribeRoute = defineRoute({
   },
   problems: [
     'unknown_resource',
+    'limit_reached',
     'stream_blocked',
     'stream_deprecated',
     'integration_not_active',

@@ -8,11 +8,7 @@ import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
 import { ROLE_MEANINGS, RoleField } from '../../contract/roles.ts';
 import { defineRoute } from '../../contract/route.ts';
 import type { Cached } from '../../objects/cached.ts';
-
-const Plan = z.enum(['Free', 'Metered']).meta({
-  description:
-    'Account plan, either Free or Metered. On the Free plan, distribution pauses once the included tokens have been used up. Usage on the Metered plan is counted but unlimited.',
-});
+import { Plan } from './plan-field.ts';
 
 const AccountEntry = z
   .object({

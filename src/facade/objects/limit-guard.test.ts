@@ -1,0 +1,203 @@
+import { expect, test } from 'vitest';
+import { createManualClock } from '../../../test/support/manual-clock.ts';
+import type { KindName } from '../../api/kinds/kinds.ts';
+import { Refusal } from '../../http/refusal.ts';
+import type { ChangeHandler } from '../../kube/reflected.ts';
+import type { Caches } from './caches.ts';
+import { createLimitGuard } from './limit-guard.ts';
+
+const WORKSPACES = ['shop', 'shop-2'];
+
+/** An account `acme` with two workspaces, whose caches follow what is stored when `see` is called. */
+function setUp(limit: number, ceiling?: number) {
+  const clock = createManualClock();
+  const handlers = new Map<KindName, ChangeHandler<unknown>[]>();
+  const cached = new Map<string, object>();
+  const account = (streams: number) => ({ metadata: { name: 'acme' }, spec: { plan: 'Metered', limits: { streams } } });
+  let live = account(limit);
+  let liveReads = 0;
+  const caches = {
+    get: (kind: KindName, { namespace, name }: { namespace?: string; name: string }) => {
+      if (kind === 'Account') return account(limit);
+      if (kind === 'Workspace') return WORKSPACES.includes(name) ? { spec: { account: 'acme' } } : undefined;
+      return cached.get(`${kind} ${namespace}/${name}`);
+    },
+    by: () => WORKSPACES.map(name => ({ metadata: { name } })),
+    live: async (kind: KindName) => {
+      liveReads += 1;
+      return kind === 'Account' ? live : undefined;
+    },
+    reflector: (kind: KindName) => ({
+      subscribe: (handler: ChangeHandler<unknown>) => handlers.set(kind, [...(handlers.get(kind) ?? []), handler]),
+    }),
+  } as unknown as Caches;
+  const change = (what: 'added' | 'deleted', kind: KindName, key: string) => {
+    if (what === 'added') cached.set(`${kind} ${key}`, {});
+    else cached.delete(`${kind} ${key}`);
+    for (const handler of handlers.get(kind) ?? []) handler(what, key, undefined, undefined);
+  };
+  const policy = {
+    byPlan: { Free: {}, Metered: {} },
+    ceilings: ceiling === undefined ? {} : { streams: ceiling },
+  };
+  const guard = createLimitGuard({ caches, policy, clock });
+  const stored: string[] = [];
+  return {
+    clock,
+    guard,
+    stored,
+    liveReads: () => liveReads,
+    see: (key: string, kind: KindName = 'CatalogStream') => change('added', kind, key),
+    lose: (key: string, kind: KindName = 'CatalogStream') => change('deleted', kind, key),
+    raise: (streams: number) => {
+      live = account(streams);
+    },
+    create: (key: string, kind: KindName = 'CatalogStream', spec: object = {}) => {
+      const [namespace, name = ''] = key.split('/');
+      return guard
+        .create(kind, { namespace, name }, spec, async () => stored.push(key))
+        .then(
+          () => 'made',
+          error => (error instanceof Refusal ? error.code : error),
+        );
+    },
+  };
+}
+
+/** Lets everything that can go on without the cache or the clock go on. */
+const settle = async () => {
+  for (let turns = 0; turns < 20; turns++) await Promise.resolve();
+};
+
+test('the limit holds for all workspaces of the account together, and nothing is created beyond it', async () => {
+  const { create, see, stored, guard } = setUp(2);
+  see('shop/a');
+  see('shop-2/b');
+  expect(guard.countOf('acme', 'streams')).toBe(2);
+  expect(await create('shop/c')).toBe('limit_reached');
+  expect(stored).toEqual([]);
+});
+
+test('the refusal names the limit, its value, the use, and who can raise it', async () => {
+  const { guard, see } = setUp(1);
+  see('shop/a');
+  const refused = guard.create('CatalogStream', { namespace: 'shop', name: 'b' }, {}, async () => undefined);
+  await expect(refused).rejects.toMatchObject({
+    facts: {
+      detail: expect.stringMatching(
+        /^The account acc_[0-9a-z]{20} has 1 streams in all of its workspaces together, and its limit is 1\. Nothing was changed\. To raise it, ask the administrator to change spec\.limits\.streams of the Account\.$/,
+      ),
+    },
+  });
+});
+
+test('a limit at the ceiling of the installation is said to be one', async () => {
+  const { guard, see } = setUp(5, 1);
+  see('shop/a');
+  const refused = guard.create('CatalogStream', { namespace: 'shop', name: 'b' }, {}, async () => undefined);
+  await expect(refused).rejects.toMatchObject({
+    facts: { detail: expect.stringContaining('the highest limit of the installation (SLUICE_MAX_LIMITS)') },
+  });
+});
+
+test('calls at the same moment do not pass the limit, although none of their objects is in the cache yet', async () => {
+  const { create, see, stored } = setUp(3);
+  const answers = Array.from({ length: 10 }, (_, n) => create(`shop/s${n}`));
+  await settle();
+  // Near the limit, each object must be seen before the next one is created.
+  expect(stored).toEqual(['shop/s0']);
+  for (const key of ['shop/s0', 'shop/s1', 'shop/s2']) {
+    see(key);
+    await settle();
+  }
+  expect((await Promise.all(answers)).filter(answer => answer === 'made')).toHaveLength(3);
+  expect(stored).toEqual(['shop/s0', 'shop/s1', 'shop/s2']);
+});
+
+test('far from the limit, objects are created at once, and are counted before the cache has them', async () => {
+  const { create, stored } = setUp(100);
+  const answers = Array.from({ length: 200 }, (_, n) => create(`shop/s${n}`));
+  await settle();
+  // From 32 left, they go one by one.
+  expect(stored).toHaveLength(69);
+  await Promise.all(answers.slice(0, 68));
+});
+
+test('an object that failed is not counted', async () => {
+  const { guard, create, see } = setUp(1);
+  const failing = guard.create('CatalogStream', { namespace: 'shop', name: 'a' }, {}, async () => {
+    throw new Error('the API server is away');
+  });
+  await expect(failing).rejects.toThrow('away');
+  const answer = create('shop/b');
+  await settle();
+  see('shop/b');
+  expect(await answer).toBe('made');
+});
+
+test('an object that the watch never shows is not counted forever', async () => {
+  const { create, clock, stored } = setUp(1);
+  const first = create('shop/a');
+  await settle();
+  clock.advance(2_000);
+  expect(await first).toBe('made');
+  const second = create('shop/b');
+  await settle();
+  clock.advance(2_000);
+  expect(await second).toBe('made');
+  expect(stored).toHaveLength(2);
+});
+
+test('an object can be created again while the cache still has the deleted one', async () => {
+  const { create, see, clock } = setUp(1);
+  see('shop/a');
+  const answer = create('shop/a');
+  await settle();
+  clock.advance(2_000);
+  expect(await answer).toBe('made');
+});
+
+test('room that was made is used at once', async () => {
+  const { create, see, lose } = setUp(1);
+  see('shop/a');
+  expect(await create('shop/b')).toBe('limit_reached');
+  lose('shop/a');
+  const answer = create('shop/b');
+  await settle();
+  see('shop/b');
+  expect(await answer).toBe('made');
+});
+
+test('a raised limit is in force before the cache has it; calls within the limit read nothing', async () => {
+  const { create, see, raise, liveReads } = setUp(1);
+  const within = create('shop/a');
+  await settle();
+  see('shop/a');
+  expect([await within, liveReads()]).toEqual(['made', 0]);
+  raise(2);
+  const answer = create('shop/b');
+  await settle();
+  see('shop/b');
+  expect([await answer, liveReads()]).toEqual(['made', 2]);
+});
+
+test('the points per minute are those of the account, or of the Free plan until the account is known', () => {
+  const { guard } = setUp(1);
+  const policy = { byPlan: { Free: { requestsPerMinute: 7 }, Metered: { requestsPerMinute: 9 } }, ceilings: {} };
+  const caches = {
+    get: (_kind: string, { name }: { name: string }) => (name === 'acme' ? { spec: { plan: 'Metered' } } : undefined),
+    reflector: () => ({ subscribe: () => undefined }),
+  } as unknown as Caches;
+  const other = createLimitGuard({ caches, policy, clock: createManualClock() });
+  expect(['acme', 'new'].map(other.pointsPerMinuteOf)).toEqual([9, 7]);
+  expect(guard.pointsPerMinuteOf('acme')).toBeUndefined();
+});
+
+test('objects that close a route are created beyond the limit', async () => {
+  const { guard, create } = setUp(0);
+  expect(guard.of({ spec: { plan: 'Metered', owners: [], includedTokens: 0, limits: { blocks: 0 } } })).toEqual({
+    blocks: 0,
+  });
+  expect(await create('shop/a', 'Activation', { revoked: true })).toBe('made');
+  expect(await create('shop/b', 'Block', { target: { kind: 'Package' } })).toBe('made');
+});

@@ -1,0 +1,207 @@
+import type { KindName } from '../../api/kinds/kinds.ts';
+import { publicId } from '../../core/ids/ids.ts';
+import {
+  COUNTED,
+  COUNTED_KINDS,
+  type CountedKind,
+  type CountedLimit,
+  limitForNew,
+  type NewObject,
+} from '../../core/limits/counted-limits.ts';
+import { type LimitPolicy, type Limits, limitsOf } from '../../core/limits/limits.ts';
+import { Refusal } from '../../http/refusal.ts';
+import { countByNamespace } from '../../kube/namespace-counts.ts';
+import { keyOf, type ObjectName } from '../../kube/object.ts';
+import type { Clock } from '../../time/clock.ts';
+import { createLocks } from '../../time/locks.ts';
+import type { Cached } from './cached.ts';
+import type { Caches } from './caches.ts';
+
+/** LimitGuard compares what an account uses to its limits. */
+export interface LimitGuard {
+  /** Returns the limits in force for an account. */
+  readonly of: (account: Pick<Cached<'Account'>, 'spec'>) => Limits;
+  /** Returns the points per minute of an account. Undefined if it has no such limit. */
+  readonly pointsPerMinuteOf: (account: string) => number | undefined;
+  /** Returns the number of objects in all workspaces of an account, according to the caches. */
+  readonly countOf: (account: string, limit: CountedLimit) => number;
+  /**
+   * Creates an object that does not exist yet, unless its account has reached the limit. Objects that this replica is
+   * creating are counted as well. Other replicas may each create one more object than the limit at the same moment.
+   *
+   * @throws Refusal 409 `limit_reached`
+   */
+  readonly create: <T>(kind: KindName, name: ObjectName, spec: object, create: () => Promise<T>) => Promise<T>;
+}
+
+/** With fewer objects left than this, an account's objects are created one after the other on this replica. */
+const FEW_LEFT = 32;
+/** Maximum time in milliseconds for a created object to appear in the cache. */
+const SEEN_WITHIN_MS = 2_000;
+
+/** An object that is being created, and isn't in the cache yet. */
+interface Pending {
+  readonly account: string;
+  readonly limit: CountedLimit;
+  readonly seen: PromiseWithResolvers<void>;
+}
+
+interface Named {
+  readonly kind: KindName;
+  readonly name: ObjectName;
+}
+
+/** An object that is counted before it is in the cache. */
+interface Expected {
+  /** Resolves once it is in the cache, or is no longer counted. */
+  readonly seen: Promise<void>;
+  readonly settle: () => void;
+}
+
+/** An account with the default plan. */
+const NEW_ACCOUNT: Pick<Cached<'Account'>, 'spec'> = { spec: { plan: 'Free', includedTokens: 0, owners: [] } };
+
+type GuardCaches = Pick<Caches, 'get' | 'by' | 'live' | 'reflector'>;
+
+/** Counts the objects of accounts, including those that are pending. */
+function createCounter(caches: GuardCaches) {
+  const pending = new Map<string, Pending>();
+  const pendingKey = (kind: KindName, key: string) => `${kind}/${key}`;
+  const counts = Object.fromEntries(
+    COUNTED_KINDS.map(kind => {
+      const reflector = caches.reflector(kind);
+      reflector.subscribe((change, key) => {
+        if (change !== 'deleted') settle(pendingKey(kind, key));
+      });
+      return [COUNTED[kind], { kind, in: countByNamespace(reflector) }];
+    }),
+  ) as Record<CountedLimit, { readonly kind: CountedKind; readonly in: (namespace: string) => number }>;
+
+  function settle(key: string): void {
+    pending.get(key)?.seen.resolve();
+    pending.delete(key);
+  }
+
+  function countOf(account: string, limit: CountedLimit): number {
+    let count = 0;
+    for (const { metadata } of caches.by('Workspace', 'account', account)) count += counts[limit].in(metadata.name);
+    return count;
+  }
+
+  return {
+    countOf,
+    /** Returns the count without the object itself, whose deletion may not have reached the cache yet. */
+    countWithout(account: string, limit: CountedLimit, { kind, name }: Named): number {
+      const own = pendingKey(kind, keyOf(name));
+      let count = countOf(account, limit) - (caches.get(kind, name) === undefined ? 0 : 1);
+      for (const [key, each] of pending) {
+        if (key !== own && each.account === account && each.limit === limit) count++;
+      }
+      return count;
+    },
+    /** Counts an object from now on, until it appears in the cache, or `settle` is called. */
+    expect(account: string, limit: CountedLimit, { kind, name }: Named): Expected {
+      const key = pendingKey(kind, keyOf(name));
+      const seen = Promise.withResolvers<void>();
+      pending.set(key, { account, limit, seen });
+      return { seen: seen.promise, settle: () => settle(key) };
+    },
+  };
+}
+
+/** Returns true if a call was refused because of a limit. */
+export function isLimit(error: unknown): boolean {
+  return error instanceof Refusal && error.code === 'limit_reached';
+}
+
+function limitReached(facts: {
+  readonly account: string;
+  readonly limit: CountedLimit;
+  readonly most: number;
+  readonly count: number;
+  readonly ceiling: number | undefined;
+}): Refusal {
+  const { account, limit, most, count, ceiling } = facts;
+  const use = `The account ${publicId('Account', '', account)} has ${count} ${limit} in all of its workspaces together, and its limit is ${most}. Nothing was changed.`;
+  const remedy =
+    most === ceiling
+      ? 'This is the highest limit of the installation (SLUICE_MAX_LIMITS), which only its operator can raise.'
+      : `To raise it, ask the administrator to change spec.limits.${limit} of the Account.`;
+  return new Refusal('limit_reached', `${use} ${remedy}`);
+}
+
+export function createLimitGuard(deps: {
+  readonly caches: GuardCaches;
+  readonly policy: LimitPolicy;
+  readonly clock: Clock;
+}): LimitGuard {
+  const { caches, policy, clock } = deps;
+  const counter = createCounter(caches);
+  const locks = createLocks();
+  const resolved = new WeakMap<object, Limits>();
+
+  function of({ spec }: Pick<Cached<'Account'>, 'spec'>): Limits {
+    let limits = resolved.get(spec);
+    if (limits === undefined) resolved.set(spec, (limits = limitsOf(spec, policy)));
+    return limits;
+  }
+
+  async function accountOf(namespace: string): Promise<string | undefined> {
+    const workspace =
+      caches.get('Workspace', { name: namespace }) ?? (await caches.live('Workspace', { name: namespace }));
+    return workspace?.spec.account;
+  }
+
+  /**
+   * Counts the object from now on, or returns undefined if only few are left and it isn't `alone`. Its limit may just have
+   * been raised, so the account is read from the API server before a call is refused.
+   */
+  async function reserve(account: string, limit: CountedLimit, object: Named, alone: boolean) {
+    // Checks and counts in one step, so that no other call comes in between.
+    const attempt = (found: Cached<'Account'> | undefined) => {
+      const most = found === undefined ? undefined : of(found)[limit];
+      const count = counter.countWithout(account, limit, object);
+      const left = (most ?? Number.POSITIVE_INFINITY) - count;
+      if (left <= 0) return limitReached({ account, limit, most: most ?? 0, count, ceiling: policy.ceilings[limit] });
+      return left > FEW_LEFT || alone ? counter.expect(account, limit, object) : undefined;
+    };
+    const cached = caches.get('Account', { name: account });
+    const first = cached === undefined ? undefined : attempt(cached);
+    if (cached !== undefined && !isLimit(first)) return first as Expected | undefined;
+    const second = attempt(await caches.live('Account', { name: account }));
+    if (isLimit(second)) throw second;
+    return second as Expected | undefined;
+  }
+
+  return {
+    of,
+    countOf: counter.countOf,
+    // An account that was just created may not be in the cache yet.
+    pointsPerMinuteOf: account => of(caches.get('Account', { name: account }) ?? NEW_ACCOUNT).requestsPerMinute,
+    async create(kind, name, spec, create) {
+      const limit = limitForNew(kind, spec as NewObject);
+      const account = limit === undefined ? undefined : await accountOf(name.namespace ?? '');
+      if (limit === undefined || account === undefined) return create();
+
+      const object = { kind, name };
+      const finish = async (expected: Expected, untilSeen: boolean) => {
+        try {
+          const made = await create();
+          // A watch that misses an object entirely must not count it forever.
+          const cancel = clock.setTimer(expected.settle, SEEN_WITHIN_MS);
+          void expected.seen.then(cancel);
+          if (untilSeen) await expected.seen;
+          return made;
+        } catch (error) {
+          expected.settle();
+          throw error;
+        }
+      };
+      const expected = await reserve(account, limit, object, false);
+      if (expected !== undefined) return finish(expected, false);
+      return locks.exclusively(`${limit}/${account}`, async () =>
+        finish((await reserve(account, limit, object, true)) as Expected, true),
+      );
+    },
+  };
+}

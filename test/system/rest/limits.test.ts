@@ -1,0 +1,219 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { publicId, tenantId } from '../../../src/core/ids/ids.ts';
+import type { Sluice } from '../../support/sluice.ts';
+import { eventually } from '../support/deadline.ts';
+import type { Problem, Reply, RestClient } from '../support/rest-client.ts';
+import { activation, apply, kubectl, pkg, stream, waitForAll } from '../support/world.ts';
+import { expectDeclared } from './support/declared-answer.ts';
+import { type FacadeWorld, openFacadeWorld, ownedTenant } from './support/facade-world.ts';
+
+/** Limits of accounts, with two replicas of the facade. */
+
+let world: FacadeWorld;
+let replicas: readonly [RestClient, RestClient];
+let eve: RestClient;
+
+beforeAll(async () => {
+  world = await openFacadeWorld();
+  const env = { SLUICE_FREE_LIMITS: 'streams=1', SLUICE_MAX_LIMITS: 'packages=2' };
+  const [first, second]: Sluice[] = await Promise.all([world.start({ env }), world.start({ env, role: 'facade' })]);
+  replicas = [await world.as(first as Sluice, 'ada'), await world.as(second as Sluice, 'ada')];
+  eve = await world.as(first as Sluice, 'eve');
+});
+afterAll(() => world?.stop());
+
+const [ofAda, other] = [() => replicas[0], () => replicas[1]];
+const accountId = (name: string) => publicId('Account', '', name);
+const codeOf = ({ status, body }: Problem | Reply) =>
+  status < 300 ? status : `${status} ${(body as Problem['body']).code}`;
+
+/** Makes a tenant of ada, and waits until both replicas know it. */
+async function makeTenant(name: string, account: object): Promise<string> {
+  await apply(world.installation.cluster, ownedTenant(world.issuer, name, 'ada', account));
+  for (const replica of replicas) {
+    const known = async () => (await replica.get(`/waas/accounts/${accountId(name)}/limits`)).status === 200;
+    await eventually('a replica knows the account', known, { withinMs: 10_000 });
+  }
+  await waitForAll(world.installation.cluster, 'workspace', '');
+  return tenantId(name);
+}
+
+const setLimits = (name: string, limits: object) =>
+  kubectl(world.installation.cluster, [
+    'patch',
+    'account',
+    name,
+    '--type=merge',
+    '-p',
+    JSON.stringify({ spec: { limits } }),
+  ]);
+
+const namesOf = async (kind: string, namespace: string): Promise<string[]> => {
+  const names = await kubectl(world.installation.cluster, ['get', kind, '-n', namespace, '-o', 'name']);
+  return names.split('\n').flatMap(line => line.split('/')[1] ?? []);
+};
+
+const putStream = (client: RestClient, tenant: string, name: string) =>
+  client.put<{ publicId: string; detail?: string }>('/waas/streams', {
+    producerTenantPublicId: tenant,
+    name,
+    isPublic: true,
+  });
+
+interface LimitsBody {
+  readonly limits: Readonly<Record<string, { limit: number | null; used: number | null }>>;
+}
+
+test('two replicas create up to the limit at once; what is refused is stored nowhere', async () => {
+  const shop = await makeTenant('shop', { plan: 'Metered', limits: { streams: 6 } });
+  const replies = await Promise.all(
+    Array.from(
+      { length: 24 },
+      async (_, n) => [`s${n}`, await putStream(replicas[n % 2] as RestClient, shop, `s${n}`)] as const,
+    ),
+  );
+  const made = replies.filter(([, { status }]) => status === 200).map(([name]) => name);
+  // Each of two replicas may pass the limit by one.
+  expect(made.length).toBeGreaterThanOrEqual(6);
+  expect(made.length).toBeLessThanOrEqual(8);
+  const refused = replies.filter(([name]) => !made.includes(name));
+  expect(new Set(refused.map(([, reply]) => codeOf(reply)))).toEqual(new Set(['409 limit_reached']));
+  expect((await namesOf('catalogstream', 'shop')).toSorted()).toEqual(made.toSorted());
+  const [, sample] = refused[0] ?? [];
+  expect(sample?.body.detail).toMatch(
+    /^The account acc_\w+ has \d streams in all of its workspaces together, and its limit is 6\. Nothing was changed\. To raise it, ask the administrator to change spec\.limits\.streams of the Account\.$/,
+  );
+});
+
+test('a raised limit is in force at once on each replica, for the next workspace of the account as well', async () => {
+  const { cluster } = world.installation;
+  const [, , ...workspace] = ownedTenant(world.issuer, 'shop-2', 'ada');
+  await apply(cluster, [
+    ...ownedTenant(world.issuer, 'shop-2', 'ada').slice(0, 1),
+    ...workspace.map(each => ({ ...each, spec: { account: 'shop' } })),
+  ]);
+  await waitForAll(cluster, 'workspace', '');
+  const second = tenantId('shop-2');
+  const used = async (client: RestClient) =>
+    (await client.get<LimitsBody>(`/waas/accounts/${accountId('shop')}/limits`)).body.limits['streams']?.used ?? 0;
+  const streams = (await namesOf('catalogstream', 'shop')).length;
+  for (const replica of replicas) {
+    await eventually('the replica counts all streams', async () => (await used(replica)) === streams, {
+      withinMs: 5_000,
+    });
+    expect(codeOf(await putStream(replica, second, 'one'))).toBe('409 limit_reached');
+  }
+  await setLimits('shop', { streams: streams + 1 });
+  expect(codeOf(await putStream(ofAda(), second, 'one'))).toBe(200);
+  await setLimits('shop', { streams: streams + 2 });
+  expect(codeOf(await putStream(other(), tenantId('shop'), 'another'))).toBe(200);
+  // Both exist, so repeating the calls needs no room.
+  expect(codeOf(await putStream(ofAda(), second, 'one'))).toBe(200);
+  expect(codeOf(await putStream(ofAda(), second, 'two'))).toBe('409 limit_reached');
+});
+
+test('defaults of the plan and the ceiling of the installation hold, and the owner can read them', async () => {
+  const tenant = await makeTenant('free', { plan: 'Free', limits: { packages: 50, blocks: 7 } });
+  expect(codeOf(await putStream(ofAda(), tenant, 'one'))).toBe(200);
+  expect(codeOf(await putStream(ofAda(), tenant, 'two'))).toBe('409 limit_reached');
+  const makePackage = (name: string) => ofAda().post(`/waas/producer/${tenant}/packages`, { name });
+  expect(codeOf(await makePackage('a'))).toBe(201);
+  expect(codeOf(await makePackage('b'))).toBe(201);
+  const beyond = (await makePackage('c')) as Problem;
+  expect(codeOf(beyond)).toBe('409 limit_reached');
+  expect(beyond.body.detail).toContain('the highest limit of the installation (SLUICE_MAX_LIMITS)');
+  const path = `/waas/accounts/${accountId('free')}/limits`;
+  const read = expectDeclared('getLimits', await ofAda().get<LimitsBody>(path));
+  expect(read.body).toMatchObject({
+    accountPublicId: accountId('free'),
+    plan: 'Free',
+    limits: {
+      streams: { limit: 1, used: 1 },
+      packages: { limit: 2, used: 2 },
+      blocks: { limit: 7, used: 0 },
+      activations: { limit: 10_000, used: 0 },
+      requestsPerMinute: { limit: 30_000, used: null },
+    },
+  });
+  expect((await eve.get(path)).status).toBe(403);
+});
+
+test('at the limit, everything that closes still works, and so does every repeated call', async () => {
+  const { cluster } = world.installation;
+  const tenant = await makeTenant('full', { plan: 'Metered' });
+  await apply(cluster, [stream('full', 'orders'), stream('full', 'bills'), pkg('full', 'basic', ['orders'])]);
+  const invited = await ofAda().post<{ publicId: string }>('/waas/integrations', {
+    producerTenantPublicId: tenant,
+    email: 'eve@example.com',
+  });
+  const integrationPublicId = invited.body.publicId;
+  const activate = (groupKey: string) =>
+    ofAda().post('/waas/activations', { producerTenantPublicId: tenant, integrationPublicId, groupKey });
+  expect(codeOf(await activate('k'))).toBe(200);
+  await apply(cluster, [activation('full', (await namesOf('integration', 'full'))[0] as string, 'of-git')]);
+  await waitForAll(cluster, 'activation', 'full');
+  await setLimits('full', {
+    streams: 0,
+    packages: 0,
+    integrations: 0,
+    activations: 0,
+    subscriptions: 0,
+    blocks: 0,
+  });
+  const limits = async (client: RestClient) =>
+    (await client.get<LimitsBody>(`/waas/accounts/${accountId('full')}/limits`)).body.limits;
+  await eventually('the limits are known', async () => (await limits(ofAda()))['blocks']?.limit === 0, {
+    withinMs: 5_000,
+  });
+
+  const blocks = `/waas/producer/${tenant}/integrations/${integrationPublicId}/blocks`;
+  const target = (kind: 'CatalogStream' | 'Package', name: string) => publicId(kind, 'full', name);
+  const calls: [string, () => Promise<Reply>, number | string][] = [
+    ['new stream', () => putStream(ofAda(), tenant, 'fresh'), '409 limit_reached'],
+    ['new package', () => ofAda().post(`/waas/producer/${tenant}/packages`, { name: 'fresh' }), '409 limit_reached'],
+    [
+      'new invitation',
+      () => ofAda().post('/waas/integrations', { producerTenantPublicId: tenant, email: 'x@example.com' }),
+      '409 limit_reached',
+    ],
+    ['new activation', () => activate('fresh'), '409 limit_reached'],
+    [
+      'new stream block',
+      () => ofAda().post(`${blocks}/streams/${target('CatalogStream', 'bills')}`),
+      '409 limit_reached',
+    ],
+    ['repeated stream', () => putStream(ofAda(), tenant, 'orders'), 200],
+    [
+      'repeated invitation',
+      () => ofAda().post('/waas/integrations', { producerTenantPublicId: tenant, email: 'eve@example.com' }),
+      200,
+    ],
+    ['repeated activation', () => activate('k'), 200],
+    ['activation that Git has', () => activate('of-git'), 200],
+    ['package block', () => ofAda().post(`${blocks}/packages/${target('Package', 'basic')}`), 204],
+    ['repeated package block', () => ofAda().post(`${blocks}/packages/${target('Package', 'basic')}`), 204],
+    ['unblock', () => ofAda().remove(`${blocks}/packages/${target('Package', 'basic')}`), 204],
+    [
+      'deactivate',
+      () => ofAda().remove('/waas/activations', { producerTenantPublicId: tenant, integrationPublicId, groupKey: 'k' }),
+      204,
+    ],
+    [
+      'deactivate what Git has',
+      () =>
+        ofAda().remove('/waas/activations', {
+          producerTenantPublicId: tenant,
+          integrationPublicId,
+          groupKey: 'of-git',
+        }),
+      204,
+    ],
+    ['activate again what is revoked', () => activate('k'), 200],
+    ['archive', () => ofAda().post(`/waas/producer/${tenant}/packages/${target('Package', 'basic')}/archive`), 204],
+    ['revoke', () => ofAda().post(`/waas/producer/${tenant}/integrations/${integrationPublicId}/revoke`), 204],
+  ];
+  for (const [what, call, expected] of calls) expect([what, codeOf(await call())]).toEqual([what, expected]);
+  expect(await namesOf('catalogstream', 'full')).toEqual(['bills', 'orders']);
+  expect(await namesOf('package', 'full')).toEqual(['basic']);
+  expect(await namesOf('integration', 'full')).toHaveLength(1);
+});
