@@ -1,5 +1,5 @@
 import type { EndpointNetworks } from '../core/delivery/network.ts';
-import type { LimitPolicy } from '../core/limits/limits.ts';
+import type { LimitPolicy, Limits } from '../core/limits/limits.ts';
 import { nearestName } from '../core/problems/nearest-name.ts';
 import { type Mailbox, parseMailbox } from '../mail/address.ts';
 import { defaultSender, parseSmtpUrl, type SmtpServer } from '../mail/smtp-url.ts';
@@ -10,7 +10,7 @@ import type { TracingConfig } from '../telemetry/tracing-config.ts';
 import type { ServedCertificate } from '../tls/served-certificate.ts';
 import { ENVIRONMENT, type EnvironmentValues, parseEnvironment } from './environment.ts';
 import { readAuditTarget } from './facade-environment.ts';
-import { readLimits } from './limits-environment.ts';
+import { readInvitedLimits, readLimits } from './limits-environment.ts';
 import { type OidcConfig, readOidc } from './oidc-environment.ts';
 import { readRedis } from './redis-environment.ts';
 import { readRootKey } from './root-key-file.ts';
@@ -68,6 +68,8 @@ export interface Config {
   readonly workspaceQuota: Readonly<Record<string, string>> | undefined;
   /** Limits of accounts. */
   readonly limits: LimitPolicy;
+  /** Limits of accounts that are created for an accepted invitation. */
+  readonly invitedLimits: Limits;
   /** Namespace of the controller's Lease. If undefined, the client's own namespace is used. */
   readonly namespace: string | undefined;
   /** Name of this installation, or `''` for the default one. */
@@ -152,6 +154,7 @@ export function readConfig(argv: readonly string[], env: Env): Config {
     secretsRole: data.SLUICE_SECRETS_ROLE,
     workspaceQuota: data.SLUICE_WORKSPACE_QUOTA,
     limits: readLimits(data),
+    invitedLimits: readInvitedLimits(data),
     namespace: data.SLUICE_NAMESPACE,
     instance: data.SLUICE_INSTANCE,
     shutdownDelayMs: data.SLUICE_SHUTDOWN_DELAY_SECONDS * 1_000,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { DEFAULT_LIMITS } from '../core/limits/limits.ts';
-import { LIMITS_ENVIRONMENT, readLimits } from './limits-environment.ts';
+import { LIMITS_ENVIRONMENT, readInvitedLimits, readLimits } from './limits-environment.ts';
 
 const Environment = z.object(LIMITS_ENVIRONMENT);
 
@@ -32,6 +32,14 @@ test('ceilings are read as they are', () => {
   expect(ceilings).toEqual({ storedBytes: 10_737_418_240 });
 });
 
+test('limits of invited accounts are only those that are written', () => {
+  expect(readInvitedLimits(Environment.parse({}))).toEqual({});
+  expect(readInvitedLimits(Environment.parse({ SLUICE_INVITED_LIMITS: 'streams=0,blocks=10000' }))).toEqual({
+    streams: 0,
+    blocks: 10_000,
+  });
+});
+
 describe('a mistake is explained', () => {
   test.each([
     ['stream=5', 'unknown limit "stream"; did you mean streams?'],
@@ -58,6 +66,12 @@ describe('a mistake is explained', () => {
   test('a ceiling that is unlimited', () => {
     expect(problemsOf({ SLUICE_MAX_LIMITS: 'blocks=unlimited' })).toEqual([
       'SLUICE_MAX_LIMITS: blocks must be a whole number between 0 and 10000000, such as blocks=1000',
+    ]);
+  });
+
+  test('a limit of invited accounts that the admission policy would refuse', () => {
+    expect(problemsOf({ SLUICE_INVITED_LIMITS: 'streams=101,blocks=1' })).toEqual([
+      'SLUICE_INVITED_LIMITS: streams must not exceed 100, because the admission policy of the facade only allows limits up to the shipped defaults of the Free plan, such as streams=100',
     ]);
   });
 

@@ -58,6 +58,18 @@ export const LIMITS_ENVIRONMENT = {
   SLUICE_MAX_LIMITS: limits({ unlimited: false }).describe(
     'Highest limits of any Account, in the same format. They also apply to what is set in spec.limits of an Account. Defaults to no ceilings.',
   ),
+  SLUICE_INVITED_LIMITS: limits({ unlimited: false })
+    .superRefine((written, context) => {
+      for (const [name, limit] of Object.entries(written) as [LimitName, number][]) {
+        const most = DEFAULT_LIMITS.Free[name] ?? 0;
+        if (limit <= most) continue;
+        const message = `${name} must not exceed ${most}, because the admission policy of the facade only allows limits up to the shipped defaults of the Free plan, such as ${name}=${most}`;
+        context.addIssue({ code: 'custom', message });
+      }
+    })
+    .describe(
+      'Limits that the facade writes to spec.limits of each Account that it creates for an accepted invitation, in the same format, such as streams=0,integrations=0 for partners that only receive. None can exceed the shipped default of SLUICE_FREE_LIMITS. Limits that are left out are not written, so the account has those of the Free plan. Existing accounts stay as they are.',
+    ),
 } as const;
 
 type Values = z.output<z.ZodObject<typeof LIMITS_ENVIRONMENT>>;
@@ -65,6 +77,11 @@ type Values = z.output<z.ZodObject<typeof LIMITS_ENVIRONMENT>>;
 function over(defaults: Limits, written: Written): Limits {
   const all = Object.entries({ ...defaults, ...written }).filter(([, limit]) => limit !== null);
   return Object.freeze(Object.fromEntries(all)) as Limits;
+}
+
+/** Returns the limits of accounts that are created for an accepted invitation. */
+export function readInvitedLimits(data: Values): Limits {
+  return over({}, data.SLUICE_INVITED_LIMITS);
 }
 
 /** Returns the limits of the installation. */

@@ -47,6 +47,7 @@ export async function startFacade(parts: Parts): Promise<Running> {
     headerSeals: createHeaderSeals(deriveSealKeys(rootKey)),
     instance: config.instance,
     limitPolicy: config.limits,
+    invitedLimits: config.invitedLimits,
     nowMs,
     log,
   });

@@ -133,6 +133,7 @@ test('the roles read what the values say', async () => {
     expect(role?.limits.byPlan.Free).not.toHaveProperty('eventsPerSecond');
     expect(role?.limits.byPlan.Metered.storedBytes).toBe(1_099_511_627_776);
     expect(role?.limits.ceilings).toEqual({ streams: 4_000 });
+    expect(role?.invitedLimits).toEqual({ streams: 0 });
   }
   expect(ingress).toMatchObject({ shutdownDelayMs: 20_000, rootKey: undefined, mail: undefined });
   expect(ingress?.tracing).toMatchObject({ sampler: { parentBased: true, ratio: 0.05 } });

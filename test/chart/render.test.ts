@@ -257,6 +257,7 @@ test('values reach the pods', async () => {
     SLUICE_FREE_LIMITS: 'eventsPerSecond=unlimited,streams=5',
     SLUICE_METERED_LIMITS: 'storedBytes=1099511627776',
     SLUICE_MAX_LIMITS: 'streams=4000',
+    SLUICE_INVITED_LIMITS: 'streams=0',
     SLUICE_WORKSPACE_QUOTA: '{"count/activations.sluice.dev":"10000","count/packages.sluice.dev":100}',
     SLUICE_OIDC_ISSUERS: 'https://a.example.com,https://b.example.com',
     SLUICE_OIDC_AUDIENCE: 'sluice',

@@ -1,7 +1,7 @@
 import type { Replays } from '../../accounts/replays.ts';
 import type { HeaderSeals } from '../../core/delivery/header-seal.ts';
 import type { Balance, Shortage } from '../../core/events/tokens.ts';
-import type { LimitPolicy } from '../../core/limits/limits.ts';
+import type { LimitPolicy, Limits } from '../../core/limits/limits.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { InboxOperations } from '../../plane/inbox-operations.ts';
 import type { InboxReader } from '../../plane/inbox-reader.ts';
@@ -22,6 +22,8 @@ export interface Facade {
   readonly writer: ResourceWriter;
   readonly ownership: Ownership;
   readonly limits: LimitGuard;
+  /** Limits of accounts that are created for an accepted invitation. */
+  readonly invitedLimits: Limits;
   /** Data plane state in Redis. */
   readonly gates: GateReader;
   readonly inboxes: InboxReader;

@@ -45,6 +45,7 @@ export const VALUE_SETS: Readonly<Record<string, ValueSet>> = {
         free: { streams: 5, eventsPerSecond: 'unlimited' },
         metered: { storedBytes: 1_099_511_627_776 },
         max: { streams: 4_000 },
+        invited: { streams: 0 },
       },
     },
     workspaces: { defaultQuota: { 'count/activations.sluice.dev': '10000', 'count/packages.sluice.dev': 100 } },

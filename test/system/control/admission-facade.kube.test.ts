@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { FINALIZER, PAUSED_ANNOTATION } from '../../../src/api/well-known.ts';
+import { DEFAULT_LIMITS } from '../../../src/core/limits/limits.ts';
 import { facadeProbe } from '../../../src/kube/access/policy-probes.ts';
 import type { AnyObject, ObjectName } from '../../../src/kube/object.ts';
 import { NAMESPACES, SECRETS } from '../../../src/kube/resource.ts';
@@ -50,9 +51,27 @@ describe('accounts', () => {
     expect(await refusal(created)).toMatch(/^403 .*accounts with the plan Free/);
   });
 
+  it('makes one with lower limits, or with those of the plan', async () => {
+    const limits = { ...DEFAULT_LIMITS.Free, streams: 0 };
+    const made = await applying(at.facade, 'Account', at.fresh('Account'), { spec: { owners: OWNERS, limits } });
+    expect(made).toMatchObject({ spec: { limits } });
+  });
+
+  it.each(Object.entries(DEFAULT_LIMITS.Free) as [string, number][])(
+    'does not make one with higher limits: %s',
+    async (name, limit) => {
+      const spec = { owners: OWNERS, limits: { [name]: limit + 1 } };
+      const making = applying(at.facade, 'Account', at.fresh('Account'), { spec });
+      expect(await refusal(making)).toMatch(
+        /^403 .*only create accounts with limits up to the defaults of the plan Free/,
+      );
+    },
+  );
+
   it.each([
     ['its plan', { owners: OWNERS, plan: 'Metered' }],
     ['its tokens', { owners: OWNERS, includedTokens: 99_999 }],
+    ['its limits', { owners: OWNERS, limits: { streams: 1 } }],
     ['its owners', { owners: STRANGERS }],
     ['its name for people', { owners: OWNERS, displayName: 'Eve' }],
   ])('does not change %s', async (_, spec) => {

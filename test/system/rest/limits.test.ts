@@ -10,15 +10,21 @@ import { type FacadeWorld, openFacadeWorld, ownedTenant } from './support/facade
 /** Limits of accounts, with two replicas of the facade. */
 
 let world: FacadeWorld;
+let sluice: Sluice;
 let replicas: readonly [RestClient, RestClient];
 let eve: RestClient;
 
 beforeAll(async () => {
   world = await openFacadeWorld();
-  const env = { SLUICE_FREE_LIMITS: 'streams=1', SLUICE_MAX_LIMITS: 'packages=2' };
-  const [first, second]: Sluice[] = await Promise.all([world.start({ env }), world.start({ env, role: 'facade' })]);
-  replicas = [await world.as(first as Sluice, 'ada'), await world.as(second as Sluice, 'ada')];
-  eve = await world.as(first as Sluice, 'eve');
+  const env = {
+    SLUICE_FREE_LIMITS: 'streams=1',
+    SLUICE_MAX_LIMITS: 'packages=2',
+    SLUICE_INVITED_LIMITS: 'streams=0,blocks=5',
+  };
+  const replica = world.start({ env, role: 'facade' });
+  sluice = await world.start({ env });
+  replicas = [await world.as(sluice, 'ada'), await world.as(await replica, 'ada')];
+  eve = await world.as(sluice, 'eve');
 });
 afterAll(() => world?.stop());
 
@@ -216,4 +222,37 @@ test('at the limit, everything that closes still works, and so does every repeat
   expect(await namesOf('catalogstream', 'full')).toEqual(['bills', 'orders']);
   expect(await namesOf('package', 'full')).toEqual(['basic']);
   expect(await namesOf('integration', 'full')).toHaveLength(1);
+});
+
+test('an account that is created for an invitation has the limits of the installation', async () => {
+  const { cluster } = world.installation;
+  const tenant = await makeTenant('inviting', { plan: 'Metered' });
+  const invited = await ofAda().post<{ publicId: string }>('/waas/integrations', {
+    producerTenantPublicId: tenant,
+    email: 'grace@example.com',
+  });
+  expect(invited.status).toBe(201);
+  const [name] = await namesOf('integration', 'inviting');
+  const secret = async () =>
+    cluster.kubectl(['get', 'secret', `${name}-invitation`, '-n', 'inviting', '-o', 'jsonpath={.data.token}']);
+  const { value } = await eventually('the token', async () => ((await secret()).stdout || undefined) ?? false, {
+    withinMs: 10_000,
+  });
+  const grace = await world.as(sluice, 'grace');
+  const token = Buffer.from(value, 'base64').toString();
+  const accepted = await grace.post<{ workspacePublicId: string; accountPublicId: string }>(
+    '/waas/invitations/accept',
+    {
+      token,
+    },
+  );
+  expect(accepted.status, JSON.stringify(accepted.body)).toBe(200);
+  const { workspacePublicId, accountPublicId } = accepted.body;
+  const { limits } = (await grace.get<LimitsBody>(`/waas/accounts/${accountPublicId}/limits`)).body;
+  expect([limits['streams'], limits['blocks'], limits['packages']]).toEqual([
+    { limit: 0, used: 0 },
+    { limit: 5, used: 0 },
+    { limit: 2, used: 0 },
+  ]);
+  expect(codeOf(await putStream(grace, workspacePublicId, 'mine'))).toBe('409 limit_reached');
 });

@@ -288,6 +288,9 @@ export const Values = z.strictObject({
       ),
       metered: openObject('The same for the Metered plan. Defaults are those of SLUICE_METERED_LIMITS.'),
       max: openObject('Highest limits of any Account, whatever its spec.limits says. Defaults to no ceilings.'),
+      invited: openObject(
+        'Limits that are written to each Account created for an accepted invitation, e.g. {streams: 0}. None can exceed the default of SLUICE_FREE_LIMITS.',
+      ),
     }),
   }),
   workspaces: section('Workspaces.', {

@@ -27,6 +27,7 @@ const OPTIONAL: typeof SETTINGS = {
   SLUICE_FREE_LIMITS: ['limits.accounts.free', 'pairs'],
   SLUICE_METERED_LIMITS: ['limits.accounts.metered', 'pairs'],
   SLUICE_MAX_LIMITS: ['limits.accounts.max', 'pairs'],
+  SLUICE_INVITED_LIMITS: ['limits.accounts.invited', 'pairs'],
   SLUICE_WORKSPACE_QUOTA: ['workspaces.defaultQuota', 'text'],
   SLUICE_REDIS_SERVER_NAME: ['redis.tls.serverName', 'text'],
   SLUICE_REDIS_SENTINEL_USERNAME: ['redis.sentinel.username', 'text'],

@@ -1,3 +1,4 @@
+import { LIMIT_NAMES } from '../../../src/api/account-limits.ts';
 import { GROUP } from '../../../src/api/group-version.ts';
 import { AccountSpec } from '../../../src/api/kinds/account.ts';
 import { KINDS } from '../../../src/api/kinds/kinds.ts';
@@ -11,6 +12,7 @@ import {
 } from '../../../src/api/well-known.ts';
 import type { Role } from '../../../src/config/config.ts';
 import { FREE_ACCOUNT_PATTERN, RECEIVING_PREFIX } from '../../../src/core/ids/invitation-names.ts';
+import { DEFAULT_LIMITS } from '../../../src/core/limits/limits.ts';
 import type { Installation } from '../installation.ts';
 import { rolesOfTenants } from './permissions.ts';
 
@@ -45,6 +47,11 @@ const everyKind = Object.values(KINDS).map(({ plural }) => plural);
 const { plan, includedTokens } = AccountSpec.parse({
   owners: [{ issuer: 'https://issuer.example', subject: 'anybody', role: 'Owner' }],
 });
+
+/** Whether no limit of a new account exceeds the default of its plan. The facade can lower limits, but not raise them. */
+const limitsOnlyLowered = LIMIT_NAMES.map(
+  name => `object.spec.?limits.?${name}.orValue(0) <= ${DEFAULT_LIMITS[plan][name] ?? 0}`,
+).join(' && ');
 
 /** Fields of an existing Workspace that the facade may change. New fields of the kind are closed by default. */
 const OPEN_FIELDS = ['producer', 'ingressKeys'];
@@ -239,7 +246,7 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
     ...FACADE,
     name: 'facade-accounts',
     // If it could change the owners of other accounts, whoever breaks into it could take over any producer for good.
-    description: `The facade can create accounts with the plan ${plan} and ${includedTokens} included tokens. It cannot change accounts, except for the owners of those that are named like the ones it creates (free-*).`,
+    description: `The facade can create accounts with the plan ${plan}, ${includedTokens} included tokens, and limits that do not exceed the shipped defaults of this plan. It cannot change accounts, except for the owners of those that are named like the ones it creates (free-*).`,
     resources: [KINDS.Account.plural],
     operations: ['CREATE', 'UPDATE'],
     validations: [
@@ -254,6 +261,10 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
       {
         expression: `object.spec.owners.exists(owner, owner.?role.orValue('Admin') == 'Owner')`,
         message: 'the facade cannot leave an account without an Owner',
+      },
+      {
+        expression: `oldObject != null || (${limitsOnlyLowered})`,
+        message: `the facade can only create accounts with limits up to the defaults of the plan ${plan}`,
       },
     ],
   },

@@ -49,7 +49,7 @@ export function otherFreeAccounts(
  * @throws Refusal 403 if the caller no longer owns or administers the account
  */
 export async function ownFreeAccount(facade: Facade, identity: Identity): Promise<string> {
-  const { caches, writer, rootKey, instance } = facade;
+  const { caches, writer, rootKey, instance, invitedLimits } = facade;
   const { issuer, subject } = identity;
   const name = freeAccountName(rootKey, issuer, subject);
   return writer.edit(async () => {
@@ -78,9 +78,13 @@ export async function ownFreeAccount(facade: Facade, identity: Identity): Promis
       {
         manager: FIELD_MANAGER.facade,
         before,
-        concern: ['owners', 'instance'],
+        concern: ['owners', 'instance', 'limits'],
         // Leave out plan and tokens so that the defaults of the kind apply. The operator may change these values.
-        spec: { owners: [{ issuer, subject, role: 'Owner' }], ...instanceFields(instance) },
+        spec: {
+          owners: [{ issuer, subject, role: 'Owner' }],
+          ...(Object.keys(invitedLimits).length === 0 ? {} : { limits: invitedLimits }),
+          ...instanceFields(instance),
+        },
       },
     );
     return name;
