@@ -235,6 +235,12 @@ export const CONDITION_MEANING = {
       LedgerReady: 'True: The plan and included tokens have been written to Redis.',
       StillInUse: 'False: The account is being deleted but is still referenced by one or more Workspaces.',
     },
+    LimitReached: {
+      AtLimit:
+        'True: The workspaces of the account have reached one or more of its limits on the number of objects. The REST API refuses to create any more of them.',
+      NearLimit: 'False: The workspaces of the account use 90 % or more of a limit, or 80 % or more after that.',
+      WithinLimits: 'False: The account is within its limits again. The condition is absent if it was never near one.',
+    },
   },
 } as const;
 
@@ -262,4 +268,6 @@ export const CONDITION = mapValues(CONDITION_MEANING, namesOf) as {
 };
 
 /** Condition reasons by kind. For example, `REASON.Subscription.Live.Blocked` is `'Blocked'`. */
-export const REASON = mapValues(CONDITION_MEANING, conditions => mapValues(conditions, namesOf)) as ReasonTables;
+export const REASON = mapValues(CONDITION_MEANING, conditions =>
+  mapValues(conditions, namesOf),
+) as unknown as ReasonTables;

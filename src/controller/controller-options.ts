@@ -51,6 +51,8 @@ export interface ControllerOptions {
   readonly instance: string;
   /** Limits for each workspace, by resource. If undefined, no quotas are written. */
   readonly workspaceQuota: Readonly<Record<string, string>> | undefined;
+  /** Limits of accounts, by plan, and their ceilings. */
+  readonly limitPolicy: LimitPolicy;
   /** Namespace of the Lease. */
   readonly namespace: string;
   /** Identity of this process. Must be unique. */

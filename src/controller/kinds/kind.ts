@@ -1,3 +1,4 @@
+import type { LimitPolicy } from '../../core/limits/limits.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { SendInvitation } from '../../mail/mailer.ts';
 import type { Registry } from '../../telemetry/metrics.ts';
@@ -25,6 +26,8 @@ export interface KindParts {
   readonly sendInvitation: SendInvitation | undefined;
   /** Limits for each workspace, by resource. If undefined, no quotas are written. */
   readonly workspaceQuota: Readonly<Record<string, string>> | undefined;
+  /** Limits of accounts, by plan, and their ceilings. */
+  readonly limitPolicy: LimitPolicy;
   /** Returns the shared options for the named controller. */
   readonly engine: (name: string, workers: number) => EngineOptions;
 }

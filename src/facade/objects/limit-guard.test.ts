@@ -22,7 +22,6 @@ function setUp(limit: number, ceiling?: number) {
       if (kind === 'Workspace') return WORKSPACES.includes(name) ? { spec: { account: 'acme' } } : undefined;
       return cached.get(`${kind} ${namespace}/${name}`);
     },
-    by: () => WORKSPACES.map(name => ({ metadata: { name } })),
     live: async (kind: KindName) => {
       liveReads += 1;
       return kind === 'Account' ? live : undefined;
@@ -41,6 +40,10 @@ function setUp(limit: number, ceiling?: number) {
     ceilings: ceiling === undefined ? {} : { streams: ceiling },
   };
   const guard = createLimitGuard({ caches, policy, clock });
+  for (const name of WORKSPACES) {
+    for (const handler of handlers.get('Workspace') ?? [])
+      handler('added', name, undefined, { spec: { account: 'acme' } });
+  }
   const stored: string[] = [];
   return {
     clock,

@@ -3,15 +3,15 @@ import { publicId } from '../../core/ids/ids.ts';
 import {
   COUNTED,
   COUNTED_KINDS,
-  type CountedKind,
   type CountedLimit,
   limitForNew,
   type NewObject,
 } from '../../core/limits/counted-limits.ts';
 import { type LimitPolicy, type Limits, limitsOf } from '../../core/limits/limits.ts';
 import { Refusal } from '../../http/refusal.ts';
-import { countByNamespace } from '../../kube/namespace-counts.ts';
+import { countByAccount } from '../../kube/account-counts.ts';
 import { keyOf, type ObjectName } from '../../kube/object.ts';
+import type { Reflector } from '../../kube/reflector.ts';
 import type { Clock } from '../../time/clock.ts';
 import { createLocks } from '../../time/locks.ts';
 import type { Cached } from './cached.ts';
@@ -61,39 +61,31 @@ interface Expected {
 /** An account with the default plan. */
 const NEW_ACCOUNT: Pick<Cached<'Account'>, 'spec'> = { spec: { plan: 'Free', includedTokens: 0, owners: [] } };
 
-type GuardCaches = Pick<Caches, 'get' | 'by' | 'live' | 'reflector'>;
+type GuardCaches = Pick<Caches, 'get' | 'live' | 'reflector'>;
 
 /** Counts the objects of accounts, including those that are pending. */
 function createCounter(caches: GuardCaches) {
   const pending = new Map<string, Pending>();
   const pendingKey = (kind: KindName, key: string) => `${kind}/${key}`;
-  const counts = Object.fromEntries(
-    COUNTED_KINDS.map(kind => {
-      const reflector = caches.reflector(kind);
-      reflector.subscribe((change, key) => {
-        if (change !== 'deleted') settle(pendingKey(kind, key));
-      });
-      return [COUNTED[kind], { kind, in: countByNamespace(reflector) }];
-    }),
-  ) as Record<CountedLimit, { readonly kind: CountedKind; readonly in: (namespace: string) => number }>;
+  const reflectors = Object.fromEntries(COUNTED_KINDS.map(kind => [COUNTED[kind], caches.reflector(kind)]));
+  const counts = countByAccount(reflectors as Record<CountedLimit, Reflector<unknown>>, caches.reflector('Workspace'));
+  for (const kind of COUNTED_KINDS) {
+    caches.reflector(kind).subscribe((change, key) => {
+      if (change !== 'deleted') settle(pendingKey(kind, key));
+    });
+  }
 
   function settle(key: string): void {
     pending.get(key)?.seen.resolve();
     pending.delete(key);
   }
 
-  function countOf(account: string, limit: CountedLimit): number {
-    let count = 0;
-    for (const { metadata } of caches.by('Workspace', 'account', account)) count += counts[limit].in(metadata.name);
-    return count;
-  }
-
   return {
-    countOf,
+    countOf: counts.of,
     /** Returns the count without the object itself, whose deletion may not have reached the cache yet. */
     countWithout(account: string, limit: CountedLimit, { kind, name }: Named): number {
       const own = pendingKey(kind, keyOf(name));
-      let count = countOf(account, limit) - (caches.get(kind, name) === undefined ? 0 : 1);
+      let count = counts.of(account, limit) - (caches.get(kind, name) === undefined ? 0 : 1);
       for (const [key, each] of pending) {
         if (key !== own && each.account === account && each.limit === limit) count++;
       }

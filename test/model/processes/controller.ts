@@ -118,7 +118,7 @@ export async function createController(
     Subscription: writerOf('Subscription'),
   };
   const reconcilers = {
-    account: reconcileAccount(context),
+    account: reconcileAccount({ ...context, limitUse: { levelsOf: () => ({ reached: [], near: [] }) } }),
     integration: unlessPaused(
       context,
       PAUSABLE.Integration,

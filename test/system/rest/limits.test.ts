@@ -3,7 +3,7 @@ import { publicId, tenantId } from '../../../src/core/ids/ids.ts';
 import type { Sluice } from '../../support/sluice.ts';
 import { eventually } from '../support/deadline.ts';
 import type { Problem, Reply, RestClient } from '../support/rest-client.ts';
-import { activation, apply, kubectl, pkg, stream, waitForAll } from '../support/world.ts';
+import { activation, apply, conditionOf, kubectl, pkg, stream, waitForAll } from '../support/world.ts';
 import { expectDeclared } from './support/declared-answer.ts';
 import { type FacadeWorld, openFacadeWorld, ownedTenant } from './support/facade-world.ts';
 
@@ -116,6 +116,25 @@ test('a raised limit is in force at once on each replica, for the next workspace
   // Both exist, so repeating the calls needs no room.
   expect(codeOf(await putStream(ofAda(), second, 'one'))).toBe(200);
   expect(codeOf(await putStream(ofAda(), second, 'two'))).toBe('409 limit_reached');
+});
+
+test('the status shows a reached limit, and is not written for each object', async () => {
+  const { cluster } = world.installation;
+  const tenant = await makeTenant('watched', { plan: 'Metered', limits: { streams: 3 } });
+  const condition = () => conditionOf(cluster, 'account/watched', undefined, 'LimitReached');
+  const version = () => kubectl(cluster, ['get', 'account', 'watched', '-o', 'jsonpath={.metadata.resourceVersion}']);
+  const until = (expected: string) =>
+    eventually(`the condition is ${expected}`, async () => (await condition()) === expected, { withinMs: 10_000 });
+  const before = await version();
+  for (const name of ['a', 'b']) expect(codeOf(await putStream(ofAda(), tenant, name))).toBe(200);
+  expect([await version(), await condition()]).toEqual([before, '']);
+  expect(codeOf(await putStream(ofAda(), tenant, 'c'))).toBe(200);
+  await until('True/AtLimit');
+  const reached = await version();
+  for (const name of ['d', 'e']) expect(codeOf(await putStream(ofAda(), tenant, name))).toBe('409 limit_reached');
+  expect(await version()).toBe(reached);
+  await setLimits('watched', { streams: 10 });
+  await until('False/WithinLimits');
 });
 
 test('defaults of the plan and the ceiling of the installation hold, and the owner can read them', async () => {

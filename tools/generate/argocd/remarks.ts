@@ -25,7 +25,9 @@ type Remarks = {
  * in the message. So is what another party has to do: Argo CD would wait for it, and not finish its sync.
  */
 export const REMARKS: Remarks = {
-  Account: {},
+  Account: {
+    LimitReached: { AtLimit: 'Healthy', NearLimit: 'silent', WithinLimits: 'silent' },
+  },
   Workspace: {
     // Sluice keeps trying, so this ends by itself.
     DataPlaneReachable: { RedisUnavailable: 'Progressing', RedisAnswers: 'silent' },

@@ -10,6 +10,22 @@ export const SCENARIOS: { readonly [K in KindName]: readonly Scenario<K>[] } = {
     ...COMMON,
     { name: 'ledger-ready', health: 'Healthy', conditions: { Ready: 'True LedgerReady' } },
     {
+      name: 'at-limit',
+      health: 'Healthy',
+      by: ['LimitReached'],
+      conditions: { Ready: 'True LedgerReady', LimitReached: 'True AtLimit' },
+    },
+    {
+      name: 'near-limit',
+      health: 'Healthy',
+      conditions: { Ready: 'True LedgerReady', LimitReached: 'False NearLimit' },
+    },
+    {
+      name: 'within-limits',
+      health: 'Healthy',
+      conditions: { Ready: 'True LedgerReady', LimitReached: 'False WithinLimits' },
+    },
+    {
       name: 'still-in-use',
       health: 'Progressing',
       conditions: { Ready: 'False StillInUse', Reconciling: 'True Progressing' },

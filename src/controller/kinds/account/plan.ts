@@ -1,14 +1,40 @@
 import { CONDITION, REASON } from '../../../api/condition-reasons.ts';
 import type { AccountStatus } from '../../../api/kinds/account.ts';
 import { publicId } from '../../../core/ids/ids.ts';
+import type { LimitLevels } from '../../../core/limits/limit-levels.ts';
+import type { DesiredCondition } from '../../engine/conditions.ts';
 import type { Finalization, Outcome } from '../../engine/outcome.ts';
 import { nameSome } from '../named-objects.ts';
 
 const condition = CONDITION.Account;
 const reason = REASON.Account;
 
+/**
+ * Returns the LimitReached condition, which is set during and after an account is near a limit. Other accounts don't have
+ * it. Its message names the limits rather than the use, so that it is only written when a level changes.
+ */
+function limitReached({ reached, near }: LimitLevels, wasSet: boolean): DesiredCondition[] {
+  const type = condition.LimitReached;
+  const { AtLimit, NearLimit, WithinLimits } = reason.LimitReached;
+  const nearly = near.length === 0 ? [] : [`the account is near its limits of ${near.join(', ')}`];
+  if (reached.length > 0) {
+    const full = `the account has reached its limits of ${reached.join(', ')}. To create more, delete some, or raise spec.limits`;
+    return [{ type, status: 'True', reason: AtLimit, message: [full, ...nearly].join('; ') }];
+  }
+  if (near.length > 0) return [{ type, status: 'False', reason: NearLimit, message: nearly.join() }];
+  return wasSet ? [{ type, status: 'False', reason: WithinLimits, message: 'the account is within its limits' }] : [];
+}
+
+/** Facts about an account whose plan has been applied. */
+interface AccountFacts {
+  readonly name: string;
+  readonly levels: LimitLevels;
+  /** Whether the status has the LimitReached condition. */
+  readonly hadLimitReached: boolean;
+}
+
 /** Returns an account's status once its plan has been applied. */
-export function planAccount(name: string): Outcome<AccountStatus> {
+export function planAccount({ name, levels, hadLimitReached }: AccountFacts): Outcome<AccountStatus> {
   return {
     status: { publicId: publicId('Account', '', name) },
     conditions: [
@@ -18,6 +44,7 @@ export function planAccount(name: string): Outcome<AccountStatus> {
         reason: reason.Ready.LedgerReady,
         message: 'plan and included tokens are applied',
       },
+      ...limitReached(levels, hadLimitReached),
     ],
   };
 }

@@ -11,6 +11,7 @@ import { onEachRedis } from '../../../redis/testing/each-redis.ts';
 import { createRegistry } from '../../../telemetry/metrics.ts';
 import type { Cached } from '../../caches/caches.ts';
 import type { Context } from '../../context/context.ts';
+import type { LimitUse } from './limit-use.ts';
 import { finalizeAccount, reconcileAccount } from './reconcile.ts';
 import { createShortages } from './shortages.ts';
 
@@ -34,7 +35,8 @@ onEachRedis(redis => {
       fence: () => 1,
       nowMs: () => NOW_MS,
       explain: (error: unknown) => error,
-    } as Pick<Context, 'control' | 'shortages' | 'fence' | 'nowMs' | 'explain'> as Context;
+      limitUse: { levelsOf: () => ({ reached: [], near: [] }) },
+    } as unknown as Context & { limitUse: Pick<LimitUse, 'levelsOf'> };
     const reconcile = (includedTokens: number, plan: 'Free' | 'Metered' = 'Free') =>
       reconcileAccount(context)({ metadata: { name }, spec: { owners: [], plan, includedTokens } });
     const finalize = (includedTokens: number, workspaces: readonly Cached<'Workspace'>[]) =>

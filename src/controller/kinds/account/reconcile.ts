@@ -1,8 +1,11 @@
+import { CONDITION } from '../../../api/condition-reasons.ts';
 import type { Account, AccountStatus } from '../../../api/kinds/account.ts';
 import { isShort } from '../../../core/events/tokens.ts';
 import { publicId } from '../../../core/ids/ids.ts';
 import type { Context } from '../../context/context.ts';
+import { findCondition } from '../../engine/conditions.ts';
 import type { Finalization } from '../../engine/outcome.ts';
+import type { LimitUse } from './limit-use.ts';
 import { planAccount, planStillInUse } from './plan.ts';
 
 /**
@@ -11,14 +14,19 @@ import { planAccount, planStillInUse } from './plan.ts';
  */
 const SHORT_CHECK_MS = 30_000;
 
-type NamedAccount = Pick<Account, 'spec'> & { metadata: { name: string } };
+type NamedAccount = Pick<Account, 'spec'> & {
+  readonly metadata: { name: string };
+  readonly status?: AccountStatus | undefined;
+};
+
+type AccountContext = Context & { readonly limitUse: Pick<LimitUse, 'levelsOf'> };
 
 /**
  * Writes the account's plan to Redis, which is where tokens are counted. Also records whether any stream is waiting for
  * tokens. Waiting parts poll by themselves, so they don't need a message about a top-up.
  */
-export function reconcileAccount({ control, shortages, fence, nowMs, explain }: Context) {
-  return async ({ metadata, spec }: NamedAccount) => {
+export function reconcileAccount({ control, shortages, fence, nowMs, explain, limitUse }: AccountContext) {
+  return async ({ metadata, spec, status }: NamedAccount) => {
     const account = publicId('Account', '', metadata.name);
     try {
       await control.setAccount(fence(), account, spec.plan, spec.includedTokens);
@@ -26,7 +34,12 @@ export function reconcileAccount({ control, shortages, fence, nowMs, explain }: 
       const waiting = balance?.shortages ?? [];
       const short = balance !== undefined && isShort(balance, waiting, nowMs());
       shortages.note(metadata.name, short);
-      return { ...planAccount(metadata.name), requeueAfterMs: short ? SHORT_CHECK_MS : undefined };
+      const planned = planAccount({
+        name: metadata.name,
+        levels: limitUse.levelsOf({ metadata, spec }),
+        hadLimitReached: findCondition(status?.conditions, CONDITION.Account.LimitReached) !== undefined,
+      });
+      return { ...planned, requeueAfterMs: short ? SHORT_CHECK_MS : undefined };
     } catch (error) {
       throw explain(error);
     }
@@ -37,7 +50,7 @@ export function reconcileAccount({ control, shortages, fence, nowMs, explain }: 
  * Waits until no workspace names the account, since a workspace without an account distributes nothing. Meanwhile, its
  * plan continues to be applied. An account's balance stays in Redis.
  */
-export function finalizeAccount(context: Context) {
+export function finalizeAccount(context: AccountContext) {
   const apply = reconcileAccount(context);
   return async (account: NamedAccount): Promise<Finalization<AccountStatus>> => {
     const { name } = account.metadata;

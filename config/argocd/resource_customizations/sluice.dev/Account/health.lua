@@ -1,6 +1,7 @@
 -- Generated from tools/generate/argocd by tools/generate/generate.ts. Change it there.
 -- Health by type and reason of conditions, for an object that is Ready.
 local remarks = {
+  ["LimitReached/AtLimit"] = "Healthy",
 }
 
 local said = {}
