@@ -111,7 +111,7 @@ export const ENVIRONMENT = {
     })
     .optional()
     .describe(
-      'Limits for each workspace, as a JSON object such as {"count/activations.sluice.dev": "10000"}. The controller writes them to the ResourceQuota sluice in the namespace of each workspace. Limits that you have changed there are kept. Within two minutes, it restores limits that you have removed, or the whole quota. If omitted, no quotas are written, and existing ones stay as they are.',
+      'Limits for each workspace, as a JSON object such as {"count/activations.sluice.dev": "10000"}. The controller writes them to the ResourceQuota sluice in the namespace of each workspace. Limits that you have changed there are kept. Within two minutes, it restores limits that you have removed, or the whole quota. If omitted, only workspaces whose Account has spec.limits get a quota, and existing ones stay as they are.',
     ),
   ...OIDC_ENVIRONMENT,
   SLUICE_ALLOWED_NETWORKS: list

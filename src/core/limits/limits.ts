@@ -58,7 +58,8 @@ export function limitsOf({ plan, limits = {} }: Pick<AccountSpec, 'plan' | 'limi
   return Object.fromEntries(entries) as Partial<Record<LimitName, number>>;
 }
 
-function lowest(limit: number | undefined, ceiling: number | undefined): number | undefined {
+/** Returns the lower one of a limit and its ceiling, either of which may be missing. */
+export function lowest(limit: number | undefined, ceiling: number | undefined): number | undefined {
   if (limit === undefined || ceiling === undefined) return limit ?? ceiling;
   return Math.min(limit, ceiling);
 }

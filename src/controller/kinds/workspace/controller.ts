@@ -12,6 +12,7 @@ export const createWorkspaceControllers: CreateControllers = ({
   context,
   dataPlane,
   workspaceQuota,
+  limitPolicy: { ceilings },
   engine,
 }) => {
   const parts = engine('workspace', 4);
@@ -20,7 +21,7 @@ export const createWorkspaceControllers: CreateControllers = ({
     createKindController({
       ...parts,
       reflector: context.caches.Workspace,
-      reconcile: unlessPaused(context, PAUSABLE.Workspace, reconcileWorkspace({ ...context, quotas })),
+      reconcile: unlessPaused(context, PAUSABLE.Workspace, reconcileWorkspace({ ...context, quotas, ceilings })),
       finalize: finalizeWorkspace({ ...context, quotas }),
       sources: [...workspaceSources(context.caches), ...context.secretAccess.sources, dataPlane.source],
     }),

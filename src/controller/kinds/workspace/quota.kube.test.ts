@@ -109,6 +109,47 @@ test('one that is deleted or has lost a limit is back within two minutes, and no
   expect(written).toEqual([deleted, reduced, intact]);
 });
 
+test('limits of a workspace are written, changed and removed again, and the default overrides them', async () => {
+  const namespace = await makeNamespace();
+  const written: unknown[] = [];
+  const apply: KubeClient['apply'] = (resource, name, ...rest) => {
+    written.push(rest[0]);
+    return client.apply(resource, name, ...rest);
+  };
+  const quotas = createWorkspaceQuotas({ client: { list: client.list, apply }, quota: undefined, log });
+  const hard = async () => (await read(namespace))?.spec.hard;
+  await quotas.ensure(namespace, {});
+  expect(written).toEqual([]);
+  await quotas.ensure(namespace, { 'count/packages.sluice.dev': '5', 'count/catalogstreams.sluice.dev': '1' });
+  await quotas.ensure(namespace, { 'count/packages.sluice.dev': '5', 'count/catalogstreams.sluice.dev': '1' });
+  expect([written.length, await hard()]).toEqual([
+    1,
+    { 'count/packages.sluice.dev': '5', 'count/catalogstreams.sluice.dev': '1' },
+  ]);
+  await client.mergePatch(
+    RESOURCE_QUOTAS,
+    { namespace, name: QUOTA_NAME },
+    {
+      spec: { hard: { 'count/packages.sluice.dev': '99', 'count/blocks.sluice.dev': '7' } },
+    },
+  );
+  const customized = { 'count/packages.sluice.dev': '99', 'count/blocks.sluice.dev': '7' };
+  await quotas.ensure(namespace, { 'count/packages.sluice.dev': '6', 'count/catalogstreams.sluice.dev': '2' });
+  expect(await hard()).toEqual({ ...customized, 'count/catalogstreams.sluice.dev': '2' });
+  await quotas.ensure(namespace, {});
+  expect(await hard()).toEqual(customized);
+  const calls = written.length;
+  await quotas.repair(() => true, new AbortController().signal);
+  await quotas.ensure(namespace, {});
+  expect(written).toHaveLength(calls);
+
+  const other = await makeNamespace();
+  const quota = { 'count/packages.sluice.dev': '3' };
+  const both = createWorkspaceQuotas({ client, quota, log });
+  await both.ensure(other, { 'count/packages.sluice.dev': '5', 'count/catalogstreams.sluice.dev': '1' });
+  expect((await read(other))?.spec.hard).toEqual({ ...quota, 'count/catalogstreams.sluice.dev': '1' });
+});
+
 test('writes none without a default, and survives a refusal', async () => {
   const namespace = await makeNamespace();
   await write(namespace, undefined);

@@ -9,10 +9,15 @@ import { type Controller, createKeyedController, type KeyedControllerOptions } f
 /** Limits by resource, such as `count/activations.sluice.dev`, as Kubernetes quantities. */
 export type Quota = Readonly<Record<string, string>>;
 
-/** WorkspaceQuotas writes the default quota into the namespaces of workspaces. */
+/** WorkspaceQuotas writes quotas into the namespaces of workspaces. */
 export interface WorkspaceQuotas {
-  /** Writes the quota, unless this process has done so before. Never rejects, since the workspace works without it. */
-  readonly ensure: (namespace: string) => Promise<void>;
+  /**
+   * Writes the quota, unless this process has already written the same one. Never rejects, since the workspace works
+   * without it.
+   *
+   * @param limits limits of this workspace, which the default quota overrides
+   */
+  readonly ensure: (namespace: string, limits?: Quota) => Promise<void>;
   /**
    * Writes the quotas again that could not be written, were deleted, or have lost limits.
    *
@@ -37,16 +42,27 @@ function conflictingLimits(error: KubeError): Set<string> {
   );
 }
 
-/** @param quota undefined or empty to write no quotas. Existing ones stay as they are. */
+/** The limits of a namespace, and whether they were written. */
+interface Entry {
+  readonly hard: Quota;
+  readonly written: boolean;
+}
+
+const isEmpty = (hard: Quota) => Object.keys(hard).length === 0;
+const isSame = (one: Quota, other: Quota) => JSON.stringify(one) === JSON.stringify(other);
+
+/**
+ * @param quota default quota of every workspace. Without it, namespaces without limits of their own get no quota, and
+ *   existing ones stay as they are.
+ */
 export function createWorkspaceQuotas(deps: {
   readonly client: Pick<KubeClient, 'apply' | 'list'>;
   readonly quota: Quota | undefined;
   readonly log: Pick<Logger, 'warn'>;
 }): WorkspaceQuotas {
   const { client, quota = {}, log } = deps;
-  const resources = Object.keys(quota);
-  /** Namespaces that have a quota, and whether it was written. */
-  const namespaces = new Map<string, boolean>();
+  /** Namespaces that have a quota. */
+  const namespaces = new Map<string, Entry>();
 
   const apply = (namespace: string, hard: Quota) =>
     client.apply(
@@ -57,22 +73,28 @@ export function createWorkspaceQuotas(deps: {
     );
 
   /** Writes the limits that were not changed by others. */
-  async function write(namespace: string): Promise<void> {
+  async function write(namespace: string, hard: Quota): Promise<void> {
     try {
-      await apply(namespace, quota);
+      await apply(namespace, hard);
     } catch (error) {
       if (!isKubeError(error, 409) || error.conflictManagers.length === 0) throw error;
       const others = conflictingLimits(error);
-      await apply(namespace, Object.fromEntries(Object.entries(quota).filter(([resource]) => !others.has(resource))));
+      await apply(namespace, Object.fromEntries(Object.entries(hard).filter(([resource]) => !others.has(resource))));
     }
   }
 
-  async function ensure(namespace: string): Promise<void> {
-    if (resources.length === 0 || namespaces.get(namespace) === true) return;
+  async function ensure(namespace: string, limits: Quota = {}): Promise<void> {
+    const hard = { ...limits, ...quota };
+    const last = namespaces.get(namespace);
+    if (last === undefined ? isEmpty(hard) : last.written && isSame(last.hard, hard)) return;
+    await put(namespace, hard);
+  }
+
+  async function put(namespace: string, hard: Quota): Promise<void> {
     try {
-      namespaces.set(namespace, false);
-      await write(namespace);
-      namespaces.set(namespace, true);
+      namespaces.set(namespace, { hard, written: false });
+      await write(namespace, hard);
+      namespaces.set(namespace, { hard, written: true });
     } catch (error) {
       log.warn({ err: error as Error, namespace }, 'cannot write the quota of a workspace; retrying');
     }
@@ -81,16 +103,18 @@ export function createWorkspaceQuotas(deps: {
   return {
     ensure,
     async repair(owns, signal) {
-      const expected = [...namespaces.keys()].filter(owns);
+      const expected = [...namespaces].filter(([namespace, { hard }]) => !isEmpty(hard) && owns(namespace));
       if (expected.length === 0) return;
-      const complete = ({ metadata, spec }: QuotaObject) =>
-        resources.every(resource => spec?.hard?.[resource] !== undefined) ? metadata.namespace : undefined;
+      const complete = ({ metadata: { namespace = '' }, spec }: QuotaObject) =>
+        Object.keys(namespaces.get(namespace)?.hard ?? {}).every(resource => spec?.hard?.[resource] !== undefined)
+          ? namespace
+          : undefined;
       const { items } = await client.list(RESOURCE_QUOTAS, complete, { fieldSelector: SELECTOR, signal });
       const found = new Set(items);
-      for (const namespace of expected) {
-        if (found.has(namespace) || !namespaces.has(namespace) || signal.aborted) continue;
-        namespaces.set(namespace, false);
-        await ensure(namespace);
+      for (const [namespace] of expected) {
+        const entry = namespaces.get(namespace);
+        if (found.has(namespace) || entry === undefined || signal.aborted) continue;
+        await put(namespace, entry.hard);
       }
     },
     forget: namespace => namespaces.delete(namespace),

@@ -2,6 +2,7 @@ import { CONDITION } from '../../../api/condition-reasons.ts';
 import { DEFAULT_INSTANCE } from '../../../api/instance.ts';
 import type { WorkspaceStatus } from '../../../api/kinds/workspace.ts';
 import { INSTANCE_LABEL, PAUSED_ANNOTATION, WORKSPACE_LABEL } from '../../../api/well-known.ts';
+import type { Limits } from '../../../core/limits/limits.ts';
 import { cacheBehind, isKubeError } from '../../../kube/kube-error.ts';
 import type { AnyObject } from '../../../kube/object.ts';
 import { NAMESPACES } from '../../../kube/resource.ts';
@@ -11,6 +12,7 @@ import { OUTAGE_REPORTED_AFTER_MS } from '../../context/data-plane.ts';
 import { findCondition } from '../../engine/conditions.ts';
 import { FAILURES_BEFORE_REPORT, reportFailure } from '../../engine/failure.ts';
 import { OutageError, type Outcome } from '../../engine/outcome.ts';
+import { quotaOfLimits } from './limit-quota.ts';
 import { planWorkspace, reachability, type WorkspaceFacts } from './plan.ts';
 import type { WorkspaceQuotas } from './quota.ts';
 
@@ -56,13 +58,18 @@ function planAway(
   return { status: fields, conditions: [...kept, ...reachability(facts)], requeueAfterMs: AWAY_CHECK_MS };
 }
 
-type WorkspaceContext = Context & { readonly quotas: Pick<WorkspaceQuotas, 'ensure' | 'forget'> };
+type WorkspaceContext = Context & {
+  readonly quotas: Pick<WorkspaceQuotas, 'ensure' | 'forget'>;
+  /** Highest limits of any account. */
+  readonly ceilings?: Limits;
+};
 
 export function reconcileWorkspace(context: WorkspaceContext) {
   return async (workspace: Cached<'Workspace'>): Promise<Outcome<WorkspaceStatus>> => {
     const { name } = workspace.metadata;
     const claimed = await claimNamespace(context, name);
     if (claimed.namespace !== 'adopted') context.quotas.forget(name);
+    const account = context.caches.Account.store.get(workspace.spec.account);
     const { conditions, producer } = workspace.status ?? {};
     const facts = {
       name,
@@ -70,7 +77,7 @@ export function reconcileWorkspace(context: WorkspaceContext) {
       ...claimed,
       account: workspace.spec.account,
       pauseValue: workspace.metadata.annotations?.[PAUSED_ANNOTATION],
-      accountExists: context.caches.Account.store.get(workspace.spec.account) !== undefined,
+      accountExists: account !== undefined,
       // Once a producer, a workspace remains one even after its last stream is deleted.
       producer:
         workspace.spec.producer === true ||
@@ -84,7 +91,7 @@ export function reconcileWorkspace(context: WorkspaceContext) {
     const isAway = () => context.dataPlane.awayForMs(name) >= OUTAGE_REPORTED_AFTER_MS;
     try {
       if (claimed.namespace === 'adopted') {
-        await context.quotas.ensure(name);
+        await context.quotas.ensure(name, quotaOfLimits(account?.spec.limits, context.ceilings));
         await context.secretAccess.ensure(name);
         await context.tenants.inForce(name, workspace);
       }

@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest';
+import { quotaOfLimits } from './limit-quota.ts';
+
+test('only limits of the account itself are part of the quota, and none above the ceiling', () => {
+  expect(quotaOfLimits({ streams: 5, packages: 0, integrations: 50, subscriptions: 3 }, { integrations: 20 })).toEqual({
+    'count/catalogstreams.sluice.dev': '5',
+    'count/packages.sluice.dev': '0',
+    'count/integrations.sluice.dev': '20',
+    'count/subscriptions.sluice.dev': '3',
+  });
+  expect(quotaOfLimits(undefined, { streams: 5 })).toEqual({});
+});
+
+test('what can close a route has no quota, and neither has what is not an object', () => {
+  expect(quotaOfLimits({ activations: 1, blocks: 1, storedBytes: 1, requestsPerMinute: 10 })).toEqual({});
+});
