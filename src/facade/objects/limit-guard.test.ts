@@ -142,11 +142,11 @@ test('an object that the watch never shows is not counted forever', async () => 
   const { create, clock, stored } = setUp(1);
   const first = create('shop/a');
   await settle();
-  clock.advance(2_000);
+  await clock.advance(2_000);
   expect(await first).toBe('made');
   const second = create('shop/b');
   await settle();
-  clock.advance(2_000);
+  await clock.advance(2_000);
   expect(await second).toBe('made');
   expect(stored).toHaveLength(2);
 });
@@ -156,7 +156,7 @@ test('an object can be created again while the cache still has the deleted one',
   see('shop/a');
   const answer = create('shop/a');
   await settle();
-  clock.advance(2_000);
+  await clock.advance(2_000);
   expect(await answer).toBe('made');
 });
 

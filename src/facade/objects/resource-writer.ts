@@ -117,16 +117,9 @@ export function createResourceWriter({ client, caches, limits, clock }: WriterPa
         await waitUntilGone(kind, name, before.metadata.uid, new Refusal('being_deleted'));
         present = undefined;
       }
-      if (present !== undefined) {
-        const fields = spec as Readonly<Record<string, unknown>>;
-        const held = [
-          ...conflictingFields(present, fields, absentOf(spec, concern), manager),
-          ...conflictingFieldsWithin(present, fields, concern, manager),
-        ];
-        if (held.length > 0) throw fieldManaged(held);
-      }
-      if (present === undefined) await assertFree(caches, kind, name);
+      if (present !== undefined) assertNotHeld(present, wanted);
       const write = () => applyOnce(kind, name, { ...wanted, before: present });
+      if (present === undefined) await assertFree(caches, kind, name);
       const applied = await (present === undefined ? limits.create(kind, name, spec, write) : write());
       noteChange({ kind, before: present, after: applied });
       const held = conflictingFields(applied, spec as Readonly<Record<string, unknown>>, concern, manager);
@@ -150,6 +143,16 @@ export function createResourceWriter({ client, caches, limits, clock }: WriterPa
     },
     waitFor,
   };
+}
+
+/** @throws Refusal 409 `field_managed` if another manager owns a field that would change */
+function assertNotHeld<K extends KindName>(present: Cached<K>, { manager, spec, concern }: Wanted<K>): void {
+  const fields = spec as Readonly<Record<string, unknown>>;
+  const held = [
+    ...conflictingFields(present, fields, absentOf(spec, concern), manager),
+    ...conflictingFieldsWithin(present, fields, concern, manager),
+  ];
+  if (held.length > 0) throw fieldManaged(held);
 }
 
 /** @throws Refusal 409 if an object of another installation has the name, because applying would change that object */
