@@ -270,7 +270,7 @@ onEachRedis(redis => {
   });
 
   test('steps that were delayed never grant more than there is', async () => {
-    const { parts, account, send, stored, pass, setLimit } = await start(30_000, 2);
+    const { parts, account, send, stored, pass } = await start(30_000, 2);
     const [one, two] = parts as [TestPart, TestPart];
     const late: (() => Promise<unknown>)[] = [];
     const slow: ScriptClient = {
@@ -288,7 +288,8 @@ onEachRedis(redis => {
           nowMs: () => t.clock.ms,
         }),
     };
-    for (let i = 0; i < 10; i++) await send(one, [50], replicaOf(one));
+    // The last grant is not used up.
+    for (let i = 0; i < 8; i++) await send(one, [50], replicaOf(one));
     pass(5_000);
     for (let i = 0; i < 10; i++)
       await send(
@@ -299,12 +300,53 @@ onEachRedis(redis => {
     for (const call of late) await call();
     expect(await send(one, [50])).toEqual(['LIMIT']);
     expect(await stored()).toBe(30_000);
-    await setLimit(60_000);
-    for (const call of late) await call();
-    expect((await one.hash('meta')).space).toBe(undefined);
     expect(Object.keys(await redis().readHash(accountKeys(account).space)).toSorted()).toEqual(
       [one, two].map(t => partName(t.part)).toSorted(),
     );
+  });
+
+  test('a recall that arrives late leaves a later grant in force', async () => {
+    const { parts, account, send, replicaOf } = await start(30_000, 2);
+    const [one, two] = parts as [TestPart, TestPart];
+    for (let i = 0; i < 8; i++) await send(one, [50]);
+    let grown: string[] = [];
+    const late: ScriptClient = {
+      ...two.client,
+      runNamed: async (script, call) => {
+        if (script.name === 'shrink-space' && grown.length === 0) {
+          grown = ['-'];
+          grown = await send(one, [50, 50, 50]);
+        }
+        return two.client.runNamed(script, call);
+      },
+    };
+    expect(await send(two, [27_050], replicaOf(two, late))).toEqual(['LIMIT']);
+    expect(grown).toEqual(['OK', 'OK', 'OK']);
+    const { space, spaceSeq, bytes } = await one.hash('meta');
+    const [seq, granted] = ((await redis().readHash(accountKeys(account).space))[partName(one.part)] ?? '').split(' ');
+    expect([spaceSeq, space]).toEqual([seq, granted]);
+    expect(Number(space)).toBeGreaterThan(Number(bytes));
+  });
+
+  test('a grant of an earlier limit that arrives late has no effect', async () => {
+    const { first, send, setLimit, replicaOf } = await start(100_000);
+    const held: (() => Promise<unknown>)[] = [];
+    const holding: ScriptClient = {
+      ...first.client,
+      runNamed: async (script, call) => {
+        if (script.name !== 'apply-space') return first.client.runNamed(script, call);
+        held.push(() => first.client.runNamed(script, call));
+        return ['OK'];
+      },
+    };
+    expect(await send(first, [50], replicaOf(first, holding))).toEqual(['LIMIT']);
+    await setLimit(200);
+    for (const call of held) await call();
+    expect(held.length).toBeGreaterThan(0);
+    expect(await send(first, [50])).toEqual(['LIMIT']);
+    await setLimit(100_000);
+    for (const call of held) await call();
+    expect(await send(first, [50])).toEqual(['OK']);
   });
 
   test('random rounds through two replicas, with deaths, expiry, and other limits, never pass the limit', async () => {
