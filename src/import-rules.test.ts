@@ -44,6 +44,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   plane: { rooms: 'core/delivery core/events core/routing' },
   hints: { rooms: 'telemetry redis' },
   accounts: { rooms: 'core/events redis plane hints' },
+  idempotency: { rooms: 'core/delivery redis' },
   series: { rooms: 'core/events redis plane' },
   record: {
     rooms: 'api core/delivery core/events core/routing telemetry redis plane hints accounts series',
@@ -125,11 +126,11 @@ const RULES: Readonly<Record<string, Rule>> = {
     rooms: `
       facade/audit
       api api/kinds core/ids core/delivery core/problems core/limits core/events core/routing time telemetry http
-      kube plane accounts record facade/auth
+      kube plane accounts idempotency record facade/auth
     `,
   },
   'facade/contract': {
-    rooms: 'api core/ids core/problems time telemetry http facade/audit facade/auth facade/objects',
+    rooms: 'api core/ids core/problems time telemetry http idempotency facade/audit facade/auth facade/objects',
     packages: 'zod fastify',
   },
   'facade/resources': {
@@ -137,7 +138,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     packages: 'zod',
   },
   facade: {
-    rooms: 'core/problems telemetry tls http plane accounts facade/*',
+    rooms: 'core/problems telemetry tls http plane accounts idempotency facade/*',
     packages: `
       zod zod-openapi fastify @fastify/helmet @fastify/swagger @fastify/swagger-ui @fastify/under-pressure
     `,
@@ -182,7 +183,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   roles: {
     rooms: `
       core/ids core/delivery time telemetry tls http mail kube redis/connection redis plane hints accounts series
-      record part part/* config controller facade/audit facade/objects facade dataplane/* dataplane
+      idempotency record part part/* config controller facade/audit facade/objects facade dataplane/* dataplane
     `,
   },
 };

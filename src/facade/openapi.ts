@@ -53,14 +53,21 @@ function answersOf(route: Route, problems: ProblemResponses): ZodOpenApiOperatio
   return { ...Object.fromEntries(successes), ...problems.of(problemsOf(route)) };
 }
 
-const IdempotencyKey = z
-  .string()
-  .regex(/^[!-~]{1,255}$/)
-  .optional()
-  .meta({
-    description:
-      'Only used as the id of a replay. No key is needed for any other requests, as these can be safely repeated.',
-  });
+/** Descriptions of the header Idempotency-Key. */
+const IDEMPOTENCY = {
+  answer:
+    'Makes it safe to repeat the request. For 24 hours, a request with the same key and the same content returns the status and body of the first one, without performing it again. Keys belong to the workspace or integration in the path, and to this operation. Using the same key with other content results in a 422 `idempotency_conflict`. While the first request is in progress, the response is a 409 `idempotency_in_progress`. Requests that were refused free their key.',
+  replay:
+    'Id of the replay, unique for each integration. Keys other than 1 to 64 letters, digits, _ and - are hashed. Repeating the request with the same key returns the same replay. Using the key for a different replay results in a 422 `idempotency_conflict`. Defaults to an id derived from the request.',
+  none: 'Accepted, but not needed, because the request can be safely repeated.',
+} as const;
+
+const idempotencyKeyOf = ({ idempotency }: Route) =>
+  z
+    .string()
+    .regex(/^[!-~]{1,255}$/)
+    .optional()
+    .meta({ description: IDEMPOTENCY[idempotency ?? 'none'] });
 
 /** Returns the parameter names in a path template. */
 export function parametersOf(path: string): PathParameter[] {
@@ -85,7 +92,7 @@ function operationOf(route: Route, problems: ProblemResponses): ZodOpenApiOperat
     requestParams: {
       ...(names.length === 0 ? {} : { path }),
       ...(route.query === undefined ? {} : { query: route.query as z.ZodObject }),
-      ...(route.method === 'GET' ? {} : { header: z.object({ 'Idempotency-Key': IdempotencyKey }) }),
+      ...(route.method === 'GET' ? {} : { header: z.object({ 'Idempotency-Key': idempotencyKeyOf(route) }) }),
     },
     ...(route.body === undefined
       ? {}

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PROBLEMS } from '../core/problems/problems.ts';
 import { faultOfCodings } from '../http/codings.ts';
 import { Refusal } from '../http/refusal.ts';
+import type { KeyedCall } from '../idempotency/keyed-calls.ts';
 import { accessGiven } from './audit/access.ts';
 import type { CallFacts } from './audit/audit-line.ts';
 import type { AuditTrail } from './audit/audit-trail.ts';
@@ -10,6 +11,7 @@ import { refuseScope } from './auth/challenge.ts';
 import { callerKey, type Identity, identityOf } from './auth/identity.ts';
 import { longPoll } from './contract/long-poll.ts';
 import type { RateLimit } from './contract/rate-limit.ts';
+import { performOnce } from './contract/repeated-calls.ts';
 import { requireRole } from './contract/roles.ts';
 import { type Access, type Answer, bodyLimitOf, type Call, type Route, roleOf } from './contract/route.ts';
 import { isPathParameter, validate, validatePath } from './contract/validate.ts';
@@ -184,7 +186,20 @@ async function perform(
   const inside = reached ?? (await reach(facade, route, call));
   seen.inside = inside;
   if (reached === undefined) chargeFor(inside, charge);
-  return collectChanges(seen.changes, () => route.handle(facade, { ...call, ...inside } as typeof call));
+  const handle = (seed?: string) => route.handle(facade, { ...call, ...inside, seed } as typeof call);
+  const keyed = keyedCall(route, call, inside);
+  return collectChanges(seen.changes, () =>
+    keyed === undefined ? handle() : performOnce(facade.keyedCalls, keyed, handle),
+  );
+}
+
+/** Returns a call whose answer is stored by its Idempotency-Key. */
+function keyedCall(route: Route, call: AnyCall, { tenant, integration }: Inside): KeyedCall | undefined {
+  const owner = (tenant ?? integration)?.publicId;
+  const key = call.idempotencyKey;
+  if (route.idempotency !== 'answer' || key === undefined || owner === undefined) return undefined;
+  const request = JSON.stringify([call.params, call.query ?? {}, call.body ?? {}]);
+  return { owner, operation: route.operation, key, request };
 }
 
 function validateNoQuery(query: Readonly<Record<string, unknown>>): undefined {

@@ -90,7 +90,7 @@ export function partKeys({ tenant, queue, gen, number }: Part) {
     channel: key('push'),
     /** HASH: hash of a sender's event id → ref, by the hour of the ref. */
     ids: (hour: number) => key(`id:${hour}`),
-    /** HASH: chunk number of a replay → reply to the caller. Expires. */
+    /** HASH: chunk number of a replay, or `ref` of a test event (`test.<call>`) → reply to the caller. Expires. */
     chunks: (slot: string, replay: string) => key(`rpl:${slot}:${replay}`),
     /** HASH: ref → records, by six hours of the ref. */
     records: (bucket: number) => key(`rec:${bucket}`),

@@ -26,9 +26,12 @@ export interface InboxRecovery {
   /**
    * Sends a test event to the endpoint, with a single attempt that is signed and recorded as usual. HELD: the endpoint
    * can't be called. PULLED: there is no endpoint. MANY: too many test events are open.
+   *
+   * @param once sends one event for this text within 24 hours, and otherwise returns the ref of the first one
    */
   readonly sendTest: (
     inbox: InboxRef,
+    once?: string,
   ) => Promise<
     { readonly answer: 'OK'; readonly ref: string } | { readonly answer: Refused | 'HELD' | 'PULLED' | 'MANY' }
   >;

@@ -1,6 +1,6 @@
 /**
  * Every key of Sluice in Redis. The hash tag places the keys of a script in one slot: queue `{q:<tenant>:<queue>}`,
- * tenant `{t:<tenant>}`, integration `{i:<integration>}`, account `{a:<account>}`, hints `{r:p}`, `{d:p}`, `{a:p}` and
+ * tenant `{t:<tenant>}`, integration `{i:<integration>}`, account `{a:<account>}`, calls with an Idempotency-Key `{o:<owner>}`, hints `{r:p}`, `{d:p}`, `{a:p}` and
  * `{s:p}`, usage of a tenant's sandbox runs `{s:<tenant>}`, one run with all of its data `{s:<tenant>:<run>}`, and the
  * installation `{c}`.
  */
@@ -62,6 +62,17 @@ export function accountKeys(account: string) {
     replays: `${tag}:rp`,
     /** HASH: details of a replay. */
     replay: (name: string) => `${tag}:rp:${name}`,
+  };
+}
+
+/** Keys of the calls with an Idempotency-Key that belong to a workspace or an integration. */
+export function callKeys(owner: string) {
+  const tag = `{o:${owner}}`;
+  return {
+    /** ZSET: names of calls, by the time they are forgotten (ms). */
+    calls: `${tag}:calls`,
+    /** HASH: request, seed, turn, untilMs; encrypted answer. Expires. */
+    call: (name: string) => `${tag}:call:${name}`,
   };
 }
 

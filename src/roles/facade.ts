@@ -11,6 +11,7 @@ import { createFacadeMetrics } from '../facade/facade-metrics.ts';
 import { createFacade } from '../facade/objects/facade.ts';
 import { createFacadeServer } from '../facade/server.ts';
 import { createClientAddress } from '../http/client-address.ts';
+import { createKeyedCalls } from '../idempotency/keyed-calls.ts';
 import { facadeProbe } from '../kube/access/policy-probes.ts';
 import { FACADE_RULES } from '../kube/access/rights.ts';
 import { connect } from '../kube/client.ts';
@@ -42,6 +43,7 @@ export async function startFacade(parts: Parts): Promise<Running> {
     traffic: plane.traffic,
     ...countOperations(plane, metrics.did),
     readBalance: account => readBalance(redis, account),
+    keyedCalls: createKeyedCalls(redis, rootKey, nowMs),
     rootKey,
     requireInvitedEmail: config.requireInvitedEmail,
     headerSeals: createHeaderSeals(deriveSealKeys(rootKey)),

@@ -145,6 +145,23 @@ const OF_PARTS: readonly Mutant[] = [
   ...mutantsOf(`${PART}owner/recovery.ts`, [
     ['a dead replay needs no other replay', 'replayId !== undefined || recovered', 'recovered'],
   ]),
+  ...mutantsOf(`${PART}owner/send-test.lua`, [
+    ['a test event is sent again for the same call', "if before then return { 'OK', before } end", ''],
+  ]),
+  ...mutantsOf('src/idempotency/begin-call.lua', [
+    ['a key stands for two requests', "if known[1] ~= ARG_REQUEST then return { 'CONFLICT' } end", ''],
+    ['a call is performed twice', "if known[4] then return { 'DONE', known[4] } end", ''],
+    ['a call is performed twice at once', "if left > 0 then return { 'BUSY', left } end", ''],
+    ['an interrupted call begins anew', "return { 'RUN', known[2] }", "return { 'RUN', ARG_SEED }"],
+    ['an owner keeps any number of calls', '>= tonumber(ARG_MOST) then', '>= 2 ^ 52 then'],
+  ]),
+  ...mutantsOf('src/idempotency/end-call.lua', [
+    [
+      'who lost its turn ends the call',
+      "if redis.call('HGET', KEY_CALL, 'turn') ~= ARG_TURN then return 'LOST' end",
+      '',
+    ],
+  ]),
   ...mutantsOf(`${PART}owner/enqueue.lua`, [
     ['a chunk of a replay that comes again is put again', "if before then return { 'OK', before } end", ''],
     ['what retention removes is replayed', "word ~= 'GONE' and ref > cut and", "word ~= 'GONE' and"],

@@ -22,7 +22,7 @@ const LEAST_PATIENCE_MS = 300_000;
 const STAGES: readonly (readonly string[])[] = [
   ['unit', 'src/core', 'src/redis', 'src/record', 'src/controller/engine', 'src/dataplane/due-loop.test.ts'],
   ['redis', 'src/part', 'test/part'],
-  ['redis', 'src/redis', 'src/hints', 'src/series', 'src/record'],
+  ['redis', 'src/redis', 'src/idempotency', 'src/hints', 'src/series', 'src/record'],
   ['redis', 'src/dataplane/parts', 'src/controller/routes', 'src/controller/audit'],
   ['redis', 'test/model'],
 ];

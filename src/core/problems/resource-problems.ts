@@ -153,10 +153,15 @@ export const RESOURCE_PROBLEMS = {
     title: 'The delivery of the event ended with a different state',
     remedy: 'Check the state of the event. To receive the event again, replay it.',
   },
-  replay_conflict: {
+  idempotency_conflict: {
+    status: 422,
+    title: 'Another request used this Idempotency-Key',
+    remedy: 'Use a new key for each request. You can only use the same key to repeat the same request.',
+  },
+  idempotency_in_progress: {
     status: 409,
-    title: 'Another replay used this Idempotency-Key',
-    remedy: 'Use a new key for each replay. You can only use the same key to repeat the same request.',
+    title: 'The request with this Idempotency-Key is still in progress',
+    remedy: 'Wait for the number of seconds in Retry-After, and then retry with the same key and the same body.',
   },
   invitation_used: {
     status: 409,

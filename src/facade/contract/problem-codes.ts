@@ -34,6 +34,9 @@ const OF_WRITES: readonly ProblemCode[] = [
   'not_in_force',
 ];
 
+/** Problems for calls whose answers are stored by Idempotency-Key. */
+const OF_KEYS: readonly ProblemCode[] = ['idempotency_in_progress', 'idempotency_conflict'];
+
 /** Returns all problems of a route without duplicates, starting with those shared by all calls. */
 export function problemsOf(route: Route): readonly ProblemCode[] {
   const mayHaveBody = route.method !== 'GET';
@@ -47,6 +50,7 @@ export function problemsOf(route: Route): readonly ProblemCode[] {
       ...(mayHaveBody ? OF_BODIES : []),
       ...(writes ? OF_WRITES : []),
       ...(writes && route.closes !== true ? (['workspace_paused'] as const) : []),
+      ...(route.idempotency === 'answer' ? OF_KEYS : []),
       ...(route.problems ?? []),
     ]),
   ];

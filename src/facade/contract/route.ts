@@ -42,6 +42,12 @@ export type Call<A extends Access, Path extends string, Q, B> = Reached[A] & {
   readonly body: B;
   /** Value of the `Idempotency-Key` header, if sent. */
   readonly idempotencyKey: string | undefined;
+  /**
+   * Random text that is the same for each attempt to perform this call, if the route stores answers and an
+   * `Idempotency-Key` was sent. Derive what the call creates from it, so that a repetition completes a call that was
+   * interrupted.
+   */
+  readonly seed: string | undefined;
   /** Signal that is aborted when the caller disconnects. */
   readonly signal: AbortSignal;
   /**
@@ -101,6 +107,12 @@ interface RouteSource<A extends Access, Path extends string, Q extends z.ZodType
   readonly dataPlane?: boolean;
   /** Set to true for a GET route whose answer contains a secret. Such calls are audited like changes. */
   readonly showsSecret?: boolean;
+  /**
+   * How the route uses an `Idempotency-Key`. `answer`: repeating the call would have another effect, so it is performed
+   * once for each key and its answer is stored. `replay`: the key is the id of the replay. Not set if the call can be
+   * repeated without a key.
+   */
+  readonly idempotency?: 'answer' | 'replay';
   /** Set to true if the route does nothing but close an open resource. Makes it available in paused workspaces. */
   readonly closes?: boolean;
   /** Defaults to 1. */

@@ -2,6 +2,7 @@ import type { Replays } from '../../accounts/replays.ts';
 import type { HeaderSeals } from '../../core/delivery/header-seal.ts';
 import type { Balance, Shortage } from '../../core/events/tokens.ts';
 import type { LimitPolicy, Limits } from '../../core/limits/limits.ts';
+import type { KeyedCalls } from '../../idempotency/keyed-calls.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { InboxOperations } from '../../plane/inbox-operations.ts';
 import type { InboxReader } from '../../plane/inbox-reader.ts';
@@ -35,6 +36,8 @@ export interface Facade {
   readonly operations: InboxOperations;
   readonly recovery: InboxRecovery;
   readonly replays: Replays;
+  /** Calls with an Idempotency-Key whose answers are stored. */
+  readonly keyedCalls: KeyedCalls;
   /**
    * Reads the balance of an account (`acc_…`) and which queues are waiting for tokens. Undefined if the account's plan
    * is not in Redis.

@@ -260,6 +260,23 @@ onEachRedis(redis => {
       expect(await inbox.recovery.recover(inbox.inbox, all)).toMatchObject({ recovered: 0 });
     });
 
+    test('is sent once for a call, also after it ended, and where nothing may be sent any more', async () => {
+      const inbox = await createPartInbox(redis(), {}, []);
+      const send = (once?: string) => inbox.recovery.sendTest(inbox.inbox, once);
+      const first = await send('call');
+      inbox.t.clock.ms += 5;
+      expect(await send('call')).toEqual(first);
+      expect(await inbox.drain()).toHaveLength(1);
+      await inbox.say({ sub: { route: 'paused', send: 'held' } });
+      expect(await send('call')).toEqual(first);
+      expect(await send('another')).toEqual({ answer: 'PAUSED' });
+      const key = inbox.part.keys.chunks(inbox.slot, 'test.call');
+      expect(Number(await redis().call('pttl', key))).toBeGreaterThan(23 * HOUR_MS);
+      await inbox.say({});
+      expect(await send('another')).not.toEqual(first);
+      expect(await inbox.drain()).toHaveLength(1);
+    });
+
     test('is skipped as others are, also without order', async () => {
       const inbox = await start({ sub: { unordered: true } });
       const [one, two] = [await sendTest(inbox), await sendTest(inbox)];

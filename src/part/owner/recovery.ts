@@ -17,6 +17,8 @@ const RECOVERED_AT_ONCE = 100;
 const OPEN_TESTS = 10;
 /** Maximum number of test events per millisecond. */
 const TEST_NUMBERS = 32;
+/** Time for which a test event is sent once for a call. */
+const TEST_CALL_MS = 24 * 3_600_000;
 const CURSOR = /^(dead|retrying):([0-9a-f]{15}(?::[\w-]{1,64})?)?$/;
 
 /** Returns whether a delivery ended for good: it was recovered before, or is a replay itself. */
@@ -94,11 +96,14 @@ export function createPartInboxRecovery(
       return { answer: 'OK', recovered, replayRequired, cursor: following };
     },
 
-    async sendTest(inbox) {
+    async sendTest(inbox, once) {
       const at = await findSlot(inbox);
       if (at === undefined) return { answer: 'GONE' };
-      const args = { gen: at.part.gen, slot: at.slot, number: tests++ % TEST_NUMBERS, most: OPEN_TESTS };
-      const [word, ref] = await callScript(redis, SEND_TEST, { keys: partKeys(at.part), args });
+      const number = tests++ % TEST_NUMBERS;
+      const args = { gen: at.part.gen, slot: at.slot, number, most: OPEN_TESTS, ttlMs: TEST_CALL_MS };
+      const keys = partKeys(at.part);
+      const listed = once === undefined ? [] : [keys.chunks(at.slot, `test.${once}`)];
+      const [word, ref] = await callScript(redis, SEND_TEST, { keys, listed, args });
       return word === 'OK' ? { answer: 'OK', ref: inboxRefOf(ref as string) } : { answer: word as 'GONE' };
     },
   };

@@ -1,7 +1,8 @@
 #!lua
 -- Puts a test event into a lane of its own: the slot alone. It needs no activation, and is in no log.
---@keys meta log keys subs endpoints claims lanes pending waiting turns retries tries counts channel
---@args gen slot number most
+--@keys meta log keys subs endpoints claims lanes pending waiting turns retries tries counts channel chunks*
+--@args gen slot number most ttlMs
+-- chunks: one key at most. The event is then sent once for this key: its ref is kept for ttlMs, and returned again.
 -- number: 0 to 31, tells those of one millisecond apart. most: how many may be open at once.
 -- Returns {OK, ref} or one word: CLOSED (missing is closed), GONE, PAUSED, PULLED (it has no endpoint), HELD (its endpoint may
 --         not be called), MANY.
@@ -15,6 +16,9 @@
 --@include ../inbox/permission.lua
 --@include requeue.lua
 --@include reopening-lane.lua
+local at = FIRST_CHUNKS
+local before = KEYS[at] and redis.call('HGET', KEYS[at], 'ref')
+if before then return { 'OK', before } end
 local word = permissionOf(ARG_SLOT)
 if word then return { word } end
 readSlots({ ARG_SLOT })
@@ -35,6 +39,10 @@ local function countClaimed()
   return count
 end
 if open >= most or (open + flightOf[ARG_SLOT] >= most and open + countClaimed() >= most) then return { 'MANY' } end
+if KEYS[at] then
+  redis.call('HSET', KEYS[at], 'ref', ref)
+  redis.call('PEXPIRE', KEYS[at], ARG_TTL_MS)
+end
 redis.call('ZADD', KEY_PENDING, 0, entry)
 reopenLane(lane)
 writeLanes()

@@ -84,6 +84,25 @@ test('a test event comes signed to the endpoint, without an activation, free, an
   expect([none.status, none.body.code]).toEqual([409, 'no_endpoint']);
 });
 
+test('a test event is sent once for an Idempotency-Key', async () => {
+  const send = (to: string, key = 'smoke') =>
+    ada.call<{ id: string }>('POST', `${root}/subscriptions/${to}/test`, undefined, { 'idempotency-key': key });
+  const sent = await send(pushed);
+  expect(sent.status).toBe(202);
+  await eventually('it arrives', async () => (await read(sent.body.id)).state === 'delivered', { withinMs: 10_000 });
+  const again = await send(pushed);
+  expect([again.status, again.body, again.headers.get('location')]).toEqual([
+    202,
+    sent.body,
+    sent.headers.get('location'),
+  ]);
+  expect((await send(pushed, 'another')).body.id).not.toBe(sent.body.id);
+  const conflict: Problem = await ada.call('POST', `${root}/subscriptions/${pulled}/test`, undefined, {
+    'idempotency-key': 'smoke',
+  });
+  expect([conflict.status, conflict.body.code]).toEqual([422, 'idempotency_conflict']);
+});
+
 test('what failed while the endpoint was away comes at once and in order when it is recovered, and costs nothing', async () => {
   receiver.behave(() => 503);
   // Events carry the time of Redis, which may be a few milliseconds behind this clock.
@@ -156,7 +175,7 @@ test('a replay is priced, charged once to the partner and marked; a Free account
   const conflict: Problem = await ada.call('POST', `${eventPath(one.id)}/replay`, undefined, {
     'idempotency-key': 'once-more',
   });
-  expect([conflict.status, conflict.body.code]).toEqual([409, 'replay_conflict']);
+  expect([conflict.status, conflict.body.code]).toEqual([422, 'idempotency_conflict']);
   const [unnamed, again] = [
     await ada.post<Replay>(`${eventPath(one.id)}/replay`),
     await ada.post<Replay>(`${eventPath(one.id)}/replay`),

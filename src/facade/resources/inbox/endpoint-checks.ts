@@ -44,13 +44,14 @@ const sendTest = defineRoute({
   description:
     "Sends an event of type sluice.test to the endpoint, using a single attempt. Test events are processed and signed by the dispatcher just like any other delivery, but they're free of charge and no activation is required. They neither delay other events nor wait for them. The outcome can be found by retrieving the event that is returned.",
   dataPlane: true,
+  idempotency: 'answer',
   answers: {
     202: { description: 'The test event has been queued. Retrieve the event to see its outcome.', schema: SentTest },
   },
   problems: ['unknown_resource', 'no_endpoint', 'stream_blocked', 'subscription_not_live', 'integration_not_active'],
-  async handle(facade, { integration, params }) {
+  async handle(facade, { integration, params, seed }) {
     const opened = await openInbox(facade, integration, params.subscription);
-    const sent = await fromRedis(facade.recovery.sendTest(opened.inbox));
+    const sent = await fromRedis(facade.recovery.sendTest(opened.inbox, seed));
     switch (sent.answer) {
       case 'OK': {
         const id = publicEventId(sent.ref, opened.id);
@@ -92,6 +93,7 @@ const recover = defineRoute({
     'Useful for recovering after an outage of your endpoint. Any deliveries that are waiting for a retry become due immediately, while dead letters are opened again with a full retry schedule, keeping their place within the order of their group key. These count as retries rather than replays, so there is never a charge. A dead letter can be recovered once. If it fails again, or if it is a replay, it stays dead and is counted in `replayRequired`. To receive such events again, list them with GET /waas/integrations/{integration}/events and `state=dead`, then replay them with POST /waas/integrations/{integration}/events/{event}/replay, or all dead first deliveries of a time range with POST /waas/integrations/{integration}/replay and `"states": ["dead"]`.',
   body: Recover,
   dataPlane: true,
+  idempotency: 'answer',
   cost: 10,
   answers: { 202: { description: 'The deliveries are now due.', schema: Recovered } },
   problems: [

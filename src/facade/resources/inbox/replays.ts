@@ -113,7 +113,7 @@ async function startReplay(
     case 'SHORT':
       throw new Refusal('insufficient_tokens');
     case 'CONFLICT':
-      throw new Refusal('replay_conflict');
+      throw new Refusal('idempotency_conflict');
     case 'BAD_ID':
       throw new Refusal('invalid_request', {
         errors: [{ header: 'idempotency-key', detail: 'is not a valid replay id' }],
@@ -130,7 +130,7 @@ const REFUSED = [
   'stream_blocked',
   'subscription_not_live',
   'integration_not_active',
-  'replay_conflict',
+  'idempotency_conflict',
 ] as const;
 const LOCATION = { Location: 'Path of the replay.' };
 
@@ -146,6 +146,7 @@ const replayEvent = defineRoute({
   bodyElsewhere:
     'To replay a range of events, use POST /waas/integrations/{integration}/replay instead. The price can be calculated beforehand using dryRun.',
   dataPlane: true,
+  idempotency: 'replay',
   answers: { 202: { description: 'The replay has been charged and started.', schema: ReplayEntry, headers: LOCATION } },
   problems: ['unknown_event', 'event_open', 'event_expired', 'group_key_inactive', ...REFUSED],
   async handle(facade, { integration, params, idempotencyKey }) {
@@ -165,6 +166,7 @@ const replayEvents = defineRoute({
   description: `Replays events in order, leaving out any whose group key isn't active. ${CHARGED}`,
   body: ReplayRange,
   dataPlane: true,
+  idempotency: 'replay',
   cost: 10,
   answers: {
     202: { description: 'The replay has been charged and started.', schema: ReplayEntry, headers: LOCATION },

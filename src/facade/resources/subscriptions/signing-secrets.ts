@@ -170,6 +170,7 @@ const enableEndpoint = defineRoute({
   access: 'recipient',
   scope: 'waas:write',
   operation: 'enableEndpoint',
+  idempotency: 'answer',
   tag: 'Receiving',
   summary: 'Enable a disabled endpoint',
   description:

@@ -42,9 +42,15 @@ async function editKeys(
   }, `Workspace/${name}/ingressKeys`);
 }
 
-/** Adds a key. @throws Refusal 409 `ingress_key_exists`, or 422 if there are more than `MOST_KEYS` */
+/**
+ * Adds a key. Does nothing if our own key with this id and hash exists.
+ *
+ * @throws Refusal 409 `ingress_key_exists`, or 422 if there are more than `MOST_KEYS`
+ */
 export async function addIngressKey(facade: Facade, name: string, key: IngressKey): Promise<Cached<'Workspace'>> {
   return editKeys(facade, name, ({ spec: { ingressKeys = [] } }, own) => {
+    // An interrupted call has added it. Only a call with the same Idempotency-Key results in the same hash.
+    if (own.some(({ id, sha256 }) => id === key.id && sha256 === key.sha256)) return undefined;
     if (ingressKeys.some(({ id }) => id === key.id)) throw new Refusal('ingress_key_exists');
     if (ingressKeys.length >= MOST_KEYS) {
       throw new Refusal(

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { crockford } from '../../../core/ids/ids.ts';
 import { formatIngressKey, hashIngressKey, INGRESS_KEY_BYTES } from '../../../core/ids/ingress-key.ts';
@@ -39,6 +39,17 @@ const CreatedIngressKey = IngressKeyEntry.extend({
 }).meta({ id: 'CreatedIngressKey' });
 
 /**
+ * Returns a function for the random bytes of a new key. With a seed, they are derived from it by the root key, so that a
+ * repeated call results in the same key. The seed alone doesn't reveal anything.
+ */
+function randomnessOf({ rootKey }: Facade, tenant: string, seed: string | undefined) {
+  return (part: 'id' | 'key'): Uint8Array =>
+    seed === undefined
+      ? randomBytes(INGRESS_KEY_BYTES)
+      : createHmac('sha256', rootKey).update(`sluice ingress key v1/${part}/${tenant}/${seed}`).digest();
+}
+
+/**
  * Removes a key that never took effect. This is safe to do: the caller hasn't received the key and can repeat the call.
  */
 async function withdraw(facade: Facade, workspace: string, id: string, cause: unknown): Promise<Refusal> {
@@ -59,9 +70,10 @@ const createKey = defineRoute({
   tag: 'Ingress keys',
   summary: 'Create an ingress key',
   description:
-    "Creates an ingress key, which is ready for use immediately. Existing keys remain valid, up to a maximum of 16 keys per workspace. Make sure to save the key at this point: only its SHA-256 hash is stored, so it can't be displayed again. For the same reason, requests with an existing id are rejected. Delete the existing key or choose a different id.",
+    "Creates an ingress key, which is ready for use immediately. Existing keys remain valid, up to a maximum of 16 keys per workspace. Make sure to save the key at this point: only its SHA-256 hash is stored, so it can't be displayed again. For the same reason, requests with an existing id are rejected. Delete the existing key or choose a different id. With an Idempotency-Key, a repeated request returns the same key for 24 hours, even if it has been deleted in the meantime.",
   body: NewIngressKey,
   bodyOptional: true,
+  idempotency: 'answer',
   answers: {
     201: {
       description: 'The new ingress key, ready for use immediately.',
@@ -70,13 +82,14 @@ const createKey = defineRoute({
     },
   },
   problems: ['ingress_key_exists'],
-  async handle(facade, { tenant, body }) {
-    const { id = `key-${crockford(randomBytes(8), 10)}`, expiresAt: until } = body ?? {};
+  async handle(facade, { tenant, body, seed }) {
+    const bytesFor = randomnessOf(facade, tenant.publicId, seed);
+    const { id = `key-${crockford(bytesFor('id'), 10)}`, expiresAt: until } = body ?? {};
     const expiresAt = until === undefined ? undefined : new Date(until).toISOString();
     if (expiresAt !== undefined && Date.parse(expiresAt) <= facade.wallMs()) {
       throw new Refusal('invalid_request', { errors: [{ pointer: '/expiresAt', detail: 'is in the past' }] });
     }
-    const key = formatIngressKey(randomBytes(INGRESS_KEY_BYTES));
+    const key = formatIngressKey(bytesFor('key'));
     const applied = await addIngressKey(facade, tenant.name, {
       id,
       sha256: hashIngressKey(key),

@@ -1,0 +1,19 @@
+#!lua flags=allow-oom
+-- Ends the turn of a call that has an Idempotency-Key.
+--@keys call calls
+--@args name turn how answer
+-- how: done (repeated calls get this answer), forget (nothing was done; the key may be used for something else), or release (a
+-- repeated call goes on with it).
+-- Returns OK, or LOST (somebody else goes on with it, or it is too old).
+if redis.call('HGET', KEY_CALL, 'turn') ~= ARG_TURN then return 'LOST' end
+if ARG_HOW == 'done' then
+  redis.call('HSET', KEY_CALL, 'answer', ARG_ANSWER)
+  redis.call('HDEL', KEY_CALL, 'turn', 'untilMs', 'seed')
+elseif ARG_HOW == 'forget' then
+  redis.call('DEL', KEY_CALL)
+  redis.call('ZREM', KEY_CALLS, ARG_NAME)
+else
+  redis.call('HDEL', KEY_CALL, 'turn')
+  redis.call('HSET', KEY_CALL, 'untilMs', '0')
+end
+return 'OK'

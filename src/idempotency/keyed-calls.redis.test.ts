@@ -1,0 +1,125 @@
+import { randomBytes } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { callKeys } from '../redis/keys.ts';
+import { onEachRedis } from '../redis/testing/each-redis.ts';
+import { type Begun, createKeyedCalls, type KeyedCall, MOST_CALLS } from './keyed-calls.ts';
+
+const ROOT_KEY = Buffer.alloc(32, 7);
+const DAY_MS = 24 * 3_600_000;
+const TURN_MS = 60_000;
+
+onEachRedis(redis => {
+  /** Two replicas of the facade, and a call with a key of its own. */
+  function start() {
+    const clock = { ms: 1_800_000_000_000 };
+    const [one, two] = [1, 2].map(() => createKeyedCalls(redis(), ROOT_KEY, () => clock.ms));
+    const owner = `ten_${randomBytes(8).toString('hex')}`;
+    const call: KeyedCall = { owner, operation: 'createIngressKey', key: 'k', request: '{}' };
+    return { clock, one: one as typeof one & object, two: two as typeof one & object, call };
+  }
+
+  function running(begun: Begun): Extract<Begun, { answer: 'RUN' }> {
+    if (begun.answer !== 'RUN') throw new Error(begun.answer);
+    return begun;
+  }
+
+  describe('a call with a key', () => {
+    test('is performed once, and answered the same at each replica, also of many at once', async () => {
+      const { one, two, call } = start();
+      const begun = await Promise.all(Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? one : two).begin(call)));
+      const [first, ...others] = begun.filter(({ answer }) => answer === 'RUN');
+      expect(others).toEqual([]);
+      expect(new Set(begun.map(({ answer }) => answer))).toEqual(new Set(['RUN', 'BUSY']));
+      await running(first as Begun).end('done', 'secret text');
+      for (const each of [one, two]) expect(await each.begin(call)).toEqual({ answer: 'DONE', text: 'secret text' });
+      const stored = JSON.stringify(await redis().call('hgetall', await nameOf(call)));
+      expect(stored).toContain('s1.');
+      expect(stored).not.toContain('secret text');
+    });
+
+    test('conflicts with another request, before and after it is answered; of others it is independent', async () => {
+      const { one, call } = start();
+      const { end } = running(await one.begin(call));
+      expect(await one.begin({ ...call, request: '{"id":1}' })).toEqual({ answer: 'CONFLICT' });
+      await end('done', 'text');
+      expect(await one.begin({ ...call, request: '{"id":1}' })).toEqual({ answer: 'CONFLICT' });
+      const others = [{ key: 'l' }, { operation: 'sendTestEvent' }, { owner: `${call.owner}x` }];
+      for (const other of others) expect((await one.begin({ ...call, ...other })).answer).toBe('RUN');
+    });
+
+    test('that was interrupted is completed by a repetition, with the same seed', async () => {
+      const { clock, one, two, call } = start();
+      const first = running(await one.begin(call));
+      expect(await two.begin(call)).toEqual({ answer: 'BUSY', leftMs: TURN_MS });
+      clock.ms += TURN_MS - 1;
+      expect(await two.begin(call)).toEqual({ answer: 'BUSY', leftMs: 1 });
+      clock.ms += 1;
+      const second = running(await two.begin(call));
+      expect(second.seed).toBe(first.seed);
+      // It stood still, and is not dead.
+      await first.end('forget');
+      await first.end('done', 'of the first');
+      expect((await one.begin(call)).answer).toBe('BUSY');
+      await second.end('done', 'of the second');
+      expect(await one.begin(call)).toEqual({ answer: 'DONE', text: 'of the second' });
+    });
+
+    test('that failed goes on at once, and one that was refused frees its key', async () => {
+      const { one, two, call } = start();
+      const first = running(await one.begin(call));
+      await first.end('release');
+      const second = running(await two.begin(call));
+      expect(second.seed).toBe(first.seed);
+      await second.end('forget');
+      const third = running(await one.begin({ ...call, request: '{"id":2}' }));
+      expect(third.seed).not.toBe(first.seed);
+    });
+
+    test('is not held up when the clock was set back', async () => {
+      const { clock, one, call } = start();
+      await one.begin(call);
+      clock.ms -= 3_600_000;
+      expect(await one.begin(call)).toEqual({ answer: 'BUSY', leftMs: TURN_MS });
+    });
+
+    test('is kept for a day, from the beginning on', async () => {
+      const { clock, one, call } = start();
+      const { end } = running(await one.begin(call));
+      await end('done', 'text');
+      const key = await nameOf(call);
+      const left = Number(await redis().call('pttl', key));
+      expect(left).toBeGreaterThan(DAY_MS - 60_000);
+      expect(left).toBeLessThanOrEqual(DAY_MS);
+      await redis().call('del', key);
+      clock.ms += DAY_MS;
+      expect((await one.begin(call)).answer).toBe('RUN');
+      expect(await redis().call('zcard', callKeys(call.owner).calls)).toBe(1);
+    });
+
+    test('is refused if its owner has too many, until one of them is forgotten', async () => {
+      const { clock, one, call } = start();
+      const { calls } = callKeys(call.owner);
+      const many = Array.from({ length: MOST_CALLS }, (_, n) => [clock.ms + 5_000 + n, `x${n}`]);
+      await redis().call('zadd', calls, ...many.flat());
+      expect(await one.begin(call)).toEqual({ answer: 'MANY', leftMs: 5_000 });
+      clock.ms += 5_000;
+      expect((await one.begin(call)).answer).toBe('RUN');
+      expect((await one.begin({ ...call, owner: `${call.owner}x`, key: 'l' })).answer).toBe('RUN');
+    });
+
+    test('conflicts if the root key was replaced, so that nothing is done twice', async () => {
+      const { clock, one, call } = start();
+      const { end } = running(await one.begin(call));
+      await end('done', 'text');
+      const other = createKeyedCalls(redis(), Buffer.alloc(32, 8), () => clock.ms);
+      expect(await other.begin(call)).toEqual({ answer: 'CONFLICT' });
+    });
+  });
+
+  /** Key of the only call of an owner. */
+  async function nameOf({ owner }: KeyedCall): Promise<string> {
+    const names = (await redis().call('zrange', callKeys(owner).calls, 0, -1)) as string[];
+    expect(names).toHaveLength(1);
+    return callKeys(owner).call(names[0] as string);
+  }
+});

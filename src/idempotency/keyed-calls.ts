@@ -1,0 +1,89 @@
+import { hash, randomBytes } from 'node:crypto';
+import { deriveSealKeys, open, SealError, seal } from '../core/delivery/seal.ts';
+import type { RedisClient } from '../redis/client.ts';
+import { callKeys } from '../redis/keys.ts';
+import { readNamedScript } from '../redis/named-scripts.ts';
+
+const BEGIN = readNamedScript(new URL('begin-call.lua', import.meta.url));
+const END = readNamedScript(new URL('end-call.lua', import.meta.url));
+/** Time that a call is kept, from its first request on. */
+const KEPT_MS = 24 * 3_600_000;
+/** Longer than a call can take. Whoever began the call is dead by then. */
+const TURN_MS = 60_000;
+/** Calls of one owner that are kept. */
+export const MOST_CALLS = 5_000;
+
+/** A call with an Idempotency-Key. */
+export interface KeyedCall {
+  /** Public id of the workspace or integration that the key belongs to. */
+  readonly owner: string;
+  /** Keys of different operations are independent. */
+  readonly operation: string;
+  readonly key: string;
+  /** Everything that is asked for, as JSON. */
+  readonly request: string;
+}
+
+/**
+ * RUN: perform the call, and then end it. `seed` is the same for all attempts to perform it. DONE: it was answered like
+ * this. BUSY: it is being performed. CONFLICT: the key belongs to another request. MANY: the owner has too many calls.
+ */
+export type Begun =
+  | { readonly answer: 'RUN'; readonly seed: string; readonly end: EndCall }
+  | { readonly answer: 'DONE'; readonly text: string }
+  | { readonly answer: 'BUSY' | 'MANY'; readonly leftMs: number }
+  | { readonly answer: 'CONFLICT' };
+
+/**
+ * Ends a call. done: `text` is the answer of repeated calls. forget: it had no effect, and the key is free. release: it
+ * may have had one, and the next repetition performs it again.
+ */
+export type EndCall = (how: 'done' | 'forget' | 'release', text?: string) => Promise<void>;
+
+/** Calls with an Idempotency-Key, which are performed once and answered the same for 24 hours. */
+export interface KeyedCalls {
+  readonly begin: (call: KeyedCall) => Promise<Begun>;
+}
+
+/** Keeps calls in Redis. Answers may contain secrets, and are encrypted. */
+export function createKeyedCalls(redis: RedisClient, rootKey: Uint8Array, nowMs: () => number): KeyedCalls {
+  const sealKeys = deriveSealKeys(rootKey);
+
+  return {
+    async begin({ owner, operation, key, request }) {
+      const name = hash('sha256', JSON.stringify([operation, key]), 'hex').slice(0, 32);
+      const keys = { call: callKeys(owner).call(name), calls: callKeys(owner).calls };
+      const context = `idempotency/${owner}/${name}`;
+      const turn = randomBytes(16).toString('hex');
+      const args = {
+        now: nowMs(),
+        name,
+        request: hash('sha256', request, 'hex'),
+        seed: randomBytes(16).toString('hex'),
+        turn,
+        turnMs: TURN_MS,
+        ttlMs: KEPT_MS,
+        most: MOST_CALLS,
+      };
+      const [word, value] = (await redis.runNamed(BEGIN, { keys, args })) as [Begun['answer'], string | number];
+      if (word === 'BUSY' || word === 'MANY') return { answer: word, leftMs: Number(value) };
+      if (word === 'DONE') return openAnswer(String(value));
+      if (word === 'CONFLICT') return { answer: word };
+      const end: EndCall = async (how, text = '') => {
+        const answer = how === 'done' ? seal(sealKeys, context, text) : '';
+        await redis.runNamed(END, { keys, args: { name, turn, how, answer } });
+      };
+      return { answer: 'RUN', seed: String(value), end };
+
+      function openAnswer(sealed: string): Begun {
+        try {
+          return { answer: 'DONE', text: open(sealKeys, context, sealed).toString('utf8') };
+        } catch (error) {
+          // The root key was replaced: this answer is lost, and performing the call again would have another effect.
+          if (error instanceof SealError) return { answer: 'CONFLICT' };
+          throw error;
+        }
+      }
+    },
+  };
+}
