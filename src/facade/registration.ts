@@ -133,12 +133,19 @@ interface CallChecks {
   readonly chargeLookup: () => void;
   /** Takes the points of the call from an account. */
   readonly charge: (account: string) => void;
+  /** Takes more points from the caller and an account, or returns false. */
+  readonly spend: (account: string | undefined, points: number) => boolean;
+}
+
+/** Returns the account that owns the requested object, if it has one. */
+function accountOf({ tenant, integration, account }: Inside): string | undefined {
+  const { workspace } = tenant ?? integration?.recipient ?? {};
+  return workspace === undefined ? account?.name : workspace.spec.account;
 }
 
 /** Charges the account that owns the requested object, if it has one. */
-function chargeFor({ tenant, integration, account }: Inside, charge: CallChecks['charge']): void {
-  const { workspace } = tenant ?? integration?.recipient ?? {};
-  const name = workspace === undefined ? account?.name : workspace.spec.account;
+function chargeFor(inside: Inside, charge: CallChecks['charge']): void {
+  const name = accountOf(inside);
   if (name !== undefined) charge(name);
 }
 
@@ -155,7 +162,7 @@ async function perform(
   route: Route,
   request: Incoming,
   signal: AbortSignal,
-  { requireScopes, waiting, charge, chargeLookup }: CallChecks,
+  { requireScopes, waiting, charge, chargeLookup, spend }: CallChecks,
   seen: Seen,
 ): Promise<Answer> {
   const identity = identityOf(request);
@@ -186,7 +193,8 @@ async function perform(
   const inside = reached ?? (await reach(facade, route, call));
   seen.inside = inside;
   if (reached === undefined) chargeFor(inside, charge);
-  const handle = (seed?: string) => route.handle(facade, { ...call, ...inside, seed } as typeof call);
+  const more = { spend: (points: number) => spend(accountOf(inside), points) };
+  const handle = (seed?: string) => route.handle(facade, { ...call, ...inside, ...more, seed } as typeof call);
   const keyed = keyedCall(route, call, inside);
   return collectChanges(seen.changes, () =>
     keyed === undefined ? handle() : performOnce(facade.keyedCalls, keyed, handle),
@@ -290,6 +298,7 @@ export function registerRoutes(
           waiting,
           chargeLookup: () => rateLimit.chargeLookup(request, reply),
           charge: (account: string) => rateLimit.chargeAccount(request, reply, account),
+          spend: (account: string | undefined, points: number) => rateLimit.spend(request, reply, account, points),
         };
         try {
           const answer = await perform(facade, route, request as Incoming, gone.signal, checks, seen);

@@ -10,10 +10,11 @@ export interface InboxRecovery {
    * dead letters, which get a full retry schedule again. Keeps the order. This is not a replay and is free, which is why
    * each dead letter is recovered once only, and dead replays aren't recovered. `replayRequired` is the number of those
    * that were left unchanged. Processes 20,000 deliveries per call. Repeat with the returned cursor until there is none.
+   * `mayGoOn` is asked after each 1,000 deliveries. The call ends early if it returns false.
    */
   readonly recover: (
     inbox: InboxRef,
-    range: { readonly sinceMs: number; readonly cursor?: string | undefined },
+    range: { readonly sinceMs: number; readonly cursor?: string | undefined; readonly mayGoOn?: () => boolean },
   ) => Promise<
     | {
         readonly answer: 'OK';

@@ -15,6 +15,7 @@ import {
 import { startIssuer, type TestIssuer } from '../../../test/support/facade/issuer.ts';
 import { exchange, type RawAnswer } from '../../../test/support/facade/raw-exchange.ts';
 import { Refusal } from '../../http/refusal.ts';
+import { systemClock } from '../../time/clock.ts';
 
 let issuer: TestIssuer;
 let facades: FacadeServers;
@@ -129,6 +130,45 @@ test('a limit of the account is in force from the next call, and an account with
   points = undefined;
   const unlimited = await call(`GET ${CATALOG}`);
   expect([unlimited.status, Object.keys(leftOf(unlimited))]).toEqual([200, ['caller']]);
+});
+
+describe('a list that looks at many pages', () => {
+  const EVENTS = `GET /waas/integrations/${INTEGRATION}/events?subscription=sub_0123456789abcdefghjk&state=dead`;
+  /** An inbox that goes on and on, without an event of the wanted state. */
+  async function startWithInbox(pointsPerMinute: number, accountPointsPerMinute: number) {
+    const looked: (string | undefined)[] = [];
+    const list = async (_inbox: unknown, { cursor }: { cursor?: string }) => {
+      looked.push(cursor);
+      return { answer: 'OK', events: [], cursor: `${looked.length}` };
+    };
+    const subscription = { metadata: { uid: 'u' }, spec: { producer: 'shop', integration: 'shop' } };
+    const caches = { assertCurrent: () => undefined, find: async () => subscription };
+    const parts = { inboxes: { list }, caches, clock: systemClock };
+    const limits = { eventLoopDelayMs: 0, pointsPerMinute, accountPointsPerMinute: () => accountPointsPerMinute };
+    facade = await facades.start(limits, undefined, undefined, parts);
+    return looked;
+  }
+
+  test('costs more, and ends early where the points do', async () => {
+    const looked = await startWithInbox(45, 1_000);
+    const answer = await call(EVENTS);
+    expect([answer.status, JSON.parse(answer.body)]).toEqual([200, { data: [], nextCursor: '5', resumeCursor: '5' }]);
+    expect(looked).toEqual([undefined, '1', '2', '3', '4']);
+    expect(leftOf(answer)).toEqual({ caller: '0/45', account: '955/1000' });
+    expect(problemOf(await call(EVENTS))).toBe('429 rate_limited');
+  });
+
+  test('takes no points of the caller where the account has none', async () => {
+    const looked = await startWithInbox(1_000, 16);
+    expect(leftOf(await call(EVENTS))).toEqual({ caller: '985/1000', account: '1/16' });
+    expect(looked).toHaveLength(2);
+  });
+
+  test('looks at 20 pages at most', async () => {
+    const looked = await startWithInbox(1_000, 1_000);
+    expect(leftOf(await call(EVENTS))).toEqual({ caller: '805/1000', account: '805/1000' });
+    expect(looked).toHaveLength(20);
+  });
 });
 
 test('a caller without access takes no points of the account', async () => {

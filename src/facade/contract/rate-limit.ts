@@ -56,6 +56,16 @@ export interface RateLimit {
    * @throws Refusal 429 `rate_limited` if the account has too few points left
    */
   readonly chargeAccount: (request: FastifyRequest, reply: FastifyReply, account: string) => void;
+  /**
+   * Takes more points for a call that does more than its cost covers, from the caller and from the account. Returns
+   * false without taking any if one of them has too few left.
+   */
+  readonly spend: (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    account: string | undefined,
+    points: number,
+  ) => boolean;
 }
 
 /**
@@ -65,7 +75,7 @@ export interface RateLimit {
  */
 export function registerAddressLimit(app: FastifyInstance, options: Options & { addressOf: ClientAddress }): void {
   const { addressOf, limits, onRefused } = options;
-  const charge = createCharge('address', () => limits.perAddress, onRefused);
+  const { charge } = createCharge('address', () => limits.perAddress, onRefused);
   const calls = createOccupancy(limits.inProgress);
   app.addHook('onRequest', async (request, reply) => {
     const address = addressOf(request.raw);
@@ -94,11 +104,18 @@ export function registerRateLimit(scope: FastifyInstance, { limits, onRefused }:
   const chargeAccount = createCharge('account', limits.ofAccount, onRefused);
   const costOf = ({ routeOptions }: FastifyRequest) => routeOptions.config.cost ?? 1;
   scope.addHook('onRequest', async (request, reply) =>
-    chargeCaller(reply, callerKey(identityOf(request)), costOf(request)),
+    chargeCaller.charge(reply, callerKey(identityOf(request)), costOf(request)),
   );
   return {
-    chargeLookup: (request, reply) => chargeCaller(reply, callerKey(identityOf(request)), LOOKUP_COST),
-    chargeAccount: (request, reply, account) => chargeAccount(reply, account, costOf(request)),
+    chargeLookup: (request, reply) => chargeCaller.charge(reply, callerKey(identityOf(request)), LOOKUP_COST),
+    chargeAccount: (request, reply, account) => chargeAccount.charge(reply, account, costOf(request)),
+    spend(request, reply, account, points) {
+      const caller = callerKey(identityOf(request));
+      if (!chargeCaller.take(reply, caller, points)) return false;
+      if (account === undefined || chargeAccount.take(reply, account, points)) return true;
+      chargeCaller.give(reply, caller, points);
+      return false;
+    },
   };
 }
 
@@ -114,7 +131,7 @@ function createCharge(name: CallLimit, pointsOf: (key: string) => number | undef
     entries: ENTRIES,
     nowMs: () => performance.now(),
   });
-  return (reply: FastifyReply, key: string, cost: number) => {
+  const charge = (reply: FastifyReply, key: string, cost: number) => {
     const points = pointsOf(key);
     if (points === undefined) return;
     const quota: Quota = { name, points, windowSeconds: WINDOW_SECONDS };
@@ -127,6 +144,23 @@ function createCharge(name: CallLimit, pointsOf: (key: string) => number | undef
     const detail = detailOfLimit('call', cost, quota, state);
     throw new Refusal('rate_limited', { detail, headers: { 'retry-after': `${state.retryInSeconds}` } });
   };
+  function show(reply: FastifyReply, key: string, points: number): void {
+    const quota = { name, points, windowSeconds: WINDOW_SECONDS };
+    putItem(reply, 'ratelimit', name, limitItem(quota, buckets.stateOf(key, 1)));
+  }
+  /** Takes points, or returns false. */
+  const take = (reply: FastifyReply, key: string, cost: number): boolean => {
+    const points = pointsOf(key);
+    if (points === undefined) return true;
+    const taken = buckets.take(key, cost);
+    show(reply, key, points);
+    return taken;
+  };
+  const give = (reply: FastifyReply, key: string, cost: number): void => {
+    buckets.give(key, cost);
+    show(reply, key, pointsOf(key) ?? 0);
+  };
+  return { charge, take, give };
 }
 
 /** Adds the item of a limit to a field that is a list, or replaces it. */

@@ -48,6 +48,11 @@ export type Call<A extends Access, Path extends string, Q, B> = Reached[A] & {
    * interrupted.
    */
   readonly seed: string | undefined;
+  /**
+   * Takes more points of the rate limit, for a call that turns out to do more than its cost covers. Returns false if the
+   * caller or its account has too few left. The call then answers what it has.
+   */
+  readonly spend: (points: number) => boolean;
   /** Signal that is aborted when the caller disconnects. */
   readonly signal: AbortSignal;
   /**

@@ -206,6 +206,19 @@ onEachRedis(redis => {
       expect(await inbox.recovery.recover(inbox.inbox, { ...all, cursor: 'bm9uZQ' })).toEqual({ answer: 'BAD_CURSOR' });
     });
 
+    test('ends early where it may not go on, and goes on by its cursor', async () => {
+      const inbox = await start({ sub: { unordered: true } });
+      await inbox.publish(Array.from({ length: 25 }, () => 'a'));
+      await inbox.drain(DEAD);
+      let asked = 0;
+      const first = await inbox.recovery.recover(inbox.inbox, { ...all, mayGoOn: () => ++asked < 2 });
+      if (first.answer !== 'OK') throw new Error(first.answer);
+      expect([first.recovered, asked]).toEqual([20, 2]);
+      const { cursor } = first;
+      const rest = await inbox.recovery.recover(inbox.inbox, { ...all, cursor });
+      expect(rest).toMatchObject({ recovered: 5, cursor: undefined });
+    });
+
     test('takes the record of its own subscription out of full chunks', async () => {
       const inbox = await start();
       const others = Array.from({ length: 150 }, (_, n) => `other${n}`);

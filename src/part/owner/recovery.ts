@@ -65,7 +65,7 @@ export function createPartInboxRecovery(
   }
 
   return {
-    async recover(inbox, { sinceMs, cursor }) {
+    async recover(inbox, { sinceMs, cursor, mayGoOn = () => true }) {
       const at = await findSlot(inbox);
       if (at === undefined) return { answer: 'GONE' };
       const permissions = await readPermissions(redis, at, []);
@@ -78,7 +78,7 @@ export function createPartInboxRecovery(
       for (const state of STATES.slice(STATES.indexOf(first as 'dead'))) {
         let after = state === first ? from : undefined;
         do {
-          if (pages === PAGES_AT_ONCE) {
+          if (pages === PAGES_AT_ONCE || (pages > 0 && !mayGoOn())) {
             next = `${state}:${after ?? ''}`;
             break;
           }

@@ -29,12 +29,14 @@ export interface StartedFacade {
 export interface FacadeServers {
   /**
    * A server whose callers own everything and whose lists are empty; `hold` keeps each call until it resolves,
-   * and refuses it when it throws. With `trustedProxies`, calls are limited by address.
+   * and refuses it when it throws. With `trustedProxies`, calls are limited by address. `parts` replace those of the
+   * facade.
    */
   readonly start: (
     limits?: Partial<FacadeLimits> & { readonly accountPointsPerMinute?: () => number | undefined },
     hold?: (caller: Caller) => Promise<void>,
     trustedProxies?: readonly string[],
+    parts?: object,
   ) => Promise<StartedFacade>;
   /** The bytes of a request with the token of `subject`. */
   readonly request: (line: string, headers?: readonly string[], body?: string, subject?: string) => Promise<string>;
@@ -53,7 +55,12 @@ export function createFacadeServers(issuer: TestIssuer): FacadeServers {
 
   return {
     request,
-    async start({ accountPointsPerMinute = () => 30_000, ...limits } = {}, hold = async () => {}, trustedProxies?) {
+    async start(
+      { accountPointsPerMinute = () => 30_000, ...limits } = {},
+      hold = async () => {},
+      trustedProxies?,
+      parts = {},
+    ) {
       const owned = async (caller: Caller, publicId: string) => {
         await hold(caller);
         const workspace = { metadata: { name: 'shop' }, spec: { account: 'shop' } };
@@ -65,6 +72,7 @@ export function createFacadeServers(issuer: TestIssuer): FacadeServers {
         caches: { assertCurrent: () => undefined, get: () => undefined, list: () => [] },
         limits: { pointsPerMinuteOf: accountPointsPerMinute },
         ownership: { tenant: owned, integration: owned, account: owned },
+        ...parts,
       } as unknown as Facade;
       const rules = { issuers: [issuer.url], audience: AUDIENCE, algorithms: ['RS256'], clockToleranceSeconds: 0 };
       const registry = createRegistry();

@@ -30,6 +30,8 @@ const Recovered = z
   })
   .meta({ id: 'Recovered' });
 
+/** Points of the rate limit that each further 1,000 deliveries cost. */
+const PAGE_POINTS = 30;
 /** Number of seconds until one of the running tests has probably ended. */
 const TESTS_END_AFTER_SECONDS = '15';
 
@@ -90,7 +92,7 @@ const recover = defineRoute({
   tag: 'Receiving',
   summary: 'Retry failed deliveries now',
   description:
-    'Useful for recovering after an outage of your endpoint. Any deliveries that are waiting for a retry become due immediately, while dead letters are opened again with a full retry schedule, keeping their place within the order of their group key. These count as retries rather than replays, so there is never a charge. A dead letter can be recovered once. If it fails again, or if it is a replay, it stays dead and is counted in `replayRequired`. To receive such events again, list them with GET /waas/integrations/{integration}/events and `state=dead`, then replay them with POST /waas/integrations/{integration}/events/{event}/replay, or all dead first deliveries of a time range with POST /waas/integrations/{integration}/replay and `"states": ["dead"]`.',
+    'Useful for recovering after an outage of your endpoint. Any deliveries that are waiting for a retry become due immediately, while dead letters are opened again with a full retry schedule, keeping their place within the order of their group key. These count as retries rather than replays, so there is never a charge. A dead letter can be recovered once. If it fails again, or if it is a replay, it stays dead and is counted in `replayRequired`. To receive such events again, list them with GET /waas/integrations/{integration}/events and `state=dead`, then replay them with POST /waas/integrations/{integration}/events/{event}/replay, or all dead first deliveries of a time range with POST /waas/integrations/{integration}/replay and `"states": ["dead"]`. Each further 1,000 deliveries cost 30 more points of the rate limit, and the request ends early, with a `nextCursor`, if you have too few left.',
   body: Recover,
   dataPlane: true,
   idempotency: 'answer',
@@ -103,10 +105,12 @@ const recover = defineRoute({
     'subscription_not_live',
     'integration_not_active',
   ],
-  async handle(facade, { integration, params, body }) {
+  async handle(facade, { integration, params, body, spend }) {
     const opened = await openInbox(facade, integration, params.subscription);
     const { since: sinceMs, cursor } = body;
-    const recovered = await fromRedis(facade.recovery.recover(opened.inbox, { sinceMs, cursor }));
+    const recovered = await fromRedis(
+      facade.recovery.recover(opened.inbox, { sinceMs, cursor, mayGoOn: () => spend(PAGE_POINTS) }),
+    );
     if (recovered.answer !== 'OK') throw inboxRefusal(facade, opened, recovered.answer);
     const { recovered: count, replayRequired, cursor: next = null } = recovered;
     return { status: 202, body: { count, replayRequired, nextCursor: next } };

@@ -13,6 +13,8 @@ import { type OpenInbox, openEvent, openInbox } from './inbox-access.ts';
 
 /** Maximum number of pages a call will scan for a matching event. Needed because most events may be in other states. */
 const PAGES_AT_ONCE = 20;
+/** Points of the rate limit that each further page costs. A page looks at up to 1,000 events. */
+const PAGE_POINTS = 10;
 
 const Instant = z.iso
   .datetime({ offset: true, error: 'must be an RFC 3339 date and time such as 2026-01-31T12:00:00Z' })
@@ -70,9 +72,16 @@ type Query = z.output<typeof EventQuery>;
 type Page = Extract<EventList, { readonly answer: 'OK' }>;
 
 /**
- * Reads up to `PAGES_AT_ONCE` pages until one with events is found. Subscriptions without an inbox get an empty page.
+ * Reads up to `PAGES_AT_ONCE` pages until one with events is found, as long as `spend` allows it. Subscriptions without
+ * an inbox get an empty page.
  */
-async function readPage({ inboxes }: Facade, { inbox }: OpenInbox, query: Query, cursor = query.cursor): Promise<Page> {
+async function readPage(
+  { inboxes }: Facade,
+  { inbox }: OpenInbox,
+  query: Query,
+  spend: (points: number) => boolean,
+  cursor = query.cursor,
+): Promise<Page> {
   const { state: states, since: fromMs, until: toMs, order, limit = 50 } = query;
   const options = {
     ...(states && { states }),
@@ -88,6 +97,7 @@ async function readPage({ inboxes }: Facade, { inbox }: OpenInbox, query: Query,
       return { answer: 'OK', events: [], cursor: undefined };
     }
     if (page.events.length > 0 || page.cursor === undefined || pages === PAGES_AT_ONCE) return page;
+    if (!spend(PAGE_POINTS)) return page;
     cursor = page.cursor;
   }
 }
@@ -108,7 +118,7 @@ const listEvents = defineRoute({
   tag: 'Inbox',
   summary: 'List all events for a subscription',
   description:
-    'Returns a list of events, sorted by the order in which they were accepted. There is no charge for this. When `wait` is specified, the request returns as soon as there is an event or the given time has passed; to follow the inbox, keep requesting the next page using `resumeCursor`. Replays are only included if `state` is limited to open states, or to dead, skipped, and expired. Although test events are never listed, they can be retrieved by id.',
+    'Returns a list of events, sorted by the order in which they were accepted. There is no charge for this. When `wait` is specified, the request returns as soon as there is an event or the given time has passed; to follow the inbox, keep requesting the next page using `resumeCursor`. Replays are only included if `state` is limited to open states, or to dead, skipped, and expired. Although test events are never listed, they can be retrieved by id. If no event is found among the first 1,000 events, up to 19,000 further ones are searched, at 10 more points for each 1,000, as long as you have points left.',
   query: EventQuery,
   cost: 5,
   answers: {
@@ -119,14 +129,14 @@ const listEvents = defineRoute({
     },
   },
   problems: ['unknown_resource', 'malformed_cursor'],
-  async handle(facade, { integration, query, waitFor }) {
+  async handle(facade, { integration, query, spend, waitFor }) {
     const opened = await openInbox(facade, integration, query.subscription);
     // Continue from the last position, so no page is scanned twice.
     let from = query.cursor;
     const page = await waitFor(
       query.wait ?? 0,
       async () => {
-        const found = await readPage(facade, opened, query, from);
+        const found = await readPage(facade, opened, query, spend, from);
         from = found.cursor ?? from;
         return found;
       },

@@ -134,6 +134,10 @@ const REFUSED = [
 ] as const;
 const LOCATION = { Location: 'Path of the replay.' };
 
+/** Points of the rate limit that searching a range costs, on top of the call. It may look at 50,000 events. */
+const RANGE_POINTS = 90;
+const RANGE_RETRY_SECONDS = '1';
+
 const replayEvent = defineRoute({
   method: 'POST',
   path: '/waas/integrations/{integration}/events/{event}/replay',
@@ -163,7 +167,7 @@ const replayEvents = defineRoute({
   operation: 'replayEvents',
   tag: 'Inbox',
   summary: 'Replay a time range, or price it (dryRun)',
-  description: `Replays events in order, leaving out any whose group key isn't active. ${CHARGED}`,
+  description: `Replays events in order, leaving out any whose group key isn't active. ${CHARGED} Searching the range costs ${RANGE_POINTS} more points of the rate limit, also with dryRun.`,
   body: ReplayRange,
   dataPlane: true,
   idempotency: 'replay',
@@ -173,9 +177,15 @@ const replayEvents = defineRoute({
     200: { description: 'Price and number of events, as calculated by the dry run.', schema: ReplayPrice },
   },
   problems: ['unknown_resource', 'malformed_cursor', ...REFUSED],
-  async handle(facade, { integration, body, idempotencyKey }) {
+  async handle(facade, { integration, body, spend, idempotencyKey }) {
     const { since: fromMs, until: toMs, states = REPLAYABLE_STATES, cursor, dryRun } = body;
     const opened = await openInbox(facade, integration, body.subscription);
+    if (!spend(RANGE_POINTS)) {
+      throw new Refusal('rate_limited', {
+        detail: `Searching a range costs ${RANGE_POINTS} more points, and you have too few left. Wait for the number of seconds in Retry-After, and then retry.`,
+        headers: { 'retry-after': RANGE_RETRY_SECONDS },
+      });
+    }
     const sorted = [...new Set(states)].toSorted();
     const selection = { fromMs, toMs, states: sorted, ...(cursor === undefined ? {} : { cursor }) };
     if (dryRun !== true) return startReplay(facade, integration, opened, selection, idempotencyKey);

@@ -57,6 +57,8 @@ const Skipped = z
 
 /** Maximum number of steps per call. Up to 200 events are skipped in each step. */
 const SKIPS_AT_ONCE = 50;
+/** Points of the rate limit that each further step costs. */
+const STEP_POINTS = 4;
 
 const skipEvents = defineRoute({
   method: 'POST',
@@ -67,13 +69,13 @@ const skipEvents = defineRoute({
   tag: 'Inbox',
   summary: 'Skip all open events up to a given event',
   description:
-    "Skips all of the subscription's open events up to and including the given event, optionally restricted to a single group key. Free of charge. Replays are unaffected.",
+    "Skips all of the subscription's open events up to and including the given event, optionally restricted to a single group key. Free of charge. Replays are unaffected. Each further 200 events cost 4 more points of the rate limit, and the request ends early, with a `nextCursor`, if you have too few left.",
   body: SkipMany,
   dataPlane: true,
   cost: 10,
   answers: { 200: { description: 'The events have been skipped.', schema: Skipped } },
   problems: ['unknown_event', 'malformed_cursor'],
-  async handle(facade, { integration, body }) {
+  async handle(facade, { integration, body, spend }) {
     const { groupKey } = body;
     const { inbox, ref } = await openEvent(facade, integration, body.upTo);
     let { cursor } = body;
@@ -84,7 +86,7 @@ const skipEvents = defineRoute({
       if (step.answer !== 'OK') throw new Refusal('unknown_event');
       skipped += step.skipped;
       cursor = step.cursor;
-      if (cursor === undefined) break;
+      if (cursor === undefined || !spend(STEP_POINTS)) break;
     }
     return { status: 200, body: { skipped, nextCursor: cursor ?? null } };
   },

@@ -163,7 +163,7 @@ const getProducedEvent = defineRoute({
       .optional()
       .meta({ description: 'Only return this integration. Defaults to all integrations.' }),
   }),
-  cost: 5,
+  cost: 10,
   answers: {
     200: {
       description: 'The event, along with a list of its dispositions sorted by integration.',
