@@ -138,7 +138,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     packages: 'zod',
   },
   facade: {
-    rooms: 'core/problems telemetry tls http plane accounts idempotency facade/*',
+    rooms: 'core/problems telemetry tls http plane accounts facade/*',
     packages: `
       zod zod-openapi fastify @fastify/helmet @fastify/swagger @fastify/swagger-ui @fastify/under-pressure
     `,

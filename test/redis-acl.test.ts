@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { partKeys } from '../src/part/keys.ts';
-import { accountKeys, CLUSTER_KEYS, sandboxUseKeys, tenantKeys } from '../src/redis/keys.ts';
+import { accountKeys, CLUSTER_KEYS, callKeys, sandboxUseKeys, tenantKeys } from '../src/redis/keys.ts';
 import { commandsOf, KEY_ACCESS, keysOfScript, loadedWith, scriptsOf } from '../src/testing/redis-commands.ts';
 import { grantedCommands } from '../tools/generate/redis/acl.ts';
 import { REDIS_RIGHTS, type RedisRights, type RedisUser } from '../tools/generate/redis/rights.ts';
@@ -15,7 +15,7 @@ interface Component {
 
 const COMPONENTS: Readonly<Record<Exclude<RedisUser, 'all'>, Component>> = {
   controller: { start: ['main.ts', 'roles/controller.ts'], unused: ['CONFIG'], elsewhere: [] },
-  facade: { start: ['main.ts', 'roles/facade.ts'], unused: ['CONFIG', 'DEL', 'SUBSCRIBE'], elsewhere: [] },
+  facade: { start: ['main.ts', 'roles/facade.ts'], unused: ['CONFIG', 'SUBSCRIBE'], elsewhere: [] },
   ingress: {
     start: ['main.ts', 'roles/ingress.ts'],
     unused: ['CONFIG', 'DEL', 'SUBSCRIBE'],
@@ -47,10 +47,13 @@ const OTHER_SLOTS: Readonly<Record<string, object>> = {
   use: sandboxUseKeys('ten_a'),
   run: { hash: '{s:ten_a:run}:meta' },
 };
+/** Keys of a call with an Idempotency-Key, by their names in its scripts. */
+const CALL_KEYS = { call: callKeys('ten_a').call('a'), calls: callKeys('ten_a').calls };
 
 function sampleKey(script: string, name: string): string {
   const slot = Object.keys(OTHER_SLOTS).find(each => script.includes(`/${each}-`));
-  const keys = (slot === undefined ? PART_KEYS : OTHER_SLOTS[slot]) as Record<string, string | ((n: number) => string)>;
+  const own = script.startsWith('idempotency/') ? CALL_KEYS : PART_KEYS;
+  const keys = (slot === undefined ? own : OTHER_SLOTS[slot]) as Record<string, string | ((n: number) => string)>;
   const key = keys[name];
   return typeof key === 'function' ? key(1) : (key as string);
 }

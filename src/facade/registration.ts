@@ -2,7 +2,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PROBLEMS } from '../core/problems/problems.ts';
 import { faultOfCodings } from '../http/codings.ts';
 import { Refusal } from '../http/refusal.ts';
-import type { KeyedCall } from '../idempotency/keyed-calls.ts';
 import { accessGiven } from './audit/access.ts';
 import type { CallFacts } from './audit/audit-line.ts';
 import type { AuditTrail } from './audit/audit-trail.ts';
@@ -11,7 +10,7 @@ import { refuseScope } from './auth/challenge.ts';
 import { callerKey, type Identity, identityOf } from './auth/identity.ts';
 import { longPoll } from './contract/long-poll.ts';
 import type { RateLimit } from './contract/rate-limit.ts';
-import { performOnce } from './contract/repeated-calls.ts';
+import { idempotencyKeyOf, keyedCallOf, performOnce } from './contract/repeated-calls.ts';
 import { requireRole } from './contract/roles.ts';
 import { type Access, type Answer, bodyLimitOf, type Call, type Route, roleOf } from './contract/route.ts';
 import { isPathParameter, validate, validatePath } from './contract/validate.ts';
@@ -28,7 +27,6 @@ declare module 'fastify' {
   }
 }
 
-const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
 /** Fastify request for a route. */
 type Incoming = FastifyRequest<{ Params: Record<string, string>; Querystring: Record<string, unknown> }>;
 
@@ -40,14 +38,6 @@ const PREFIX = '/waas';
 /** Converts a path such as `/waas/producer/{tenant}` to the Fastify format, relative to `/waas`. */
 function fastifyPath(path: string): string {
   return path.slice(PREFIX.length).replaceAll(/\{(\w+)\}/g, ':$1');
-}
-
-function idempotencyKeyOf(request: FastifyRequest): string | undefined {
-  const key = request.headers['idempotency-key'];
-  if (key === undefined) return undefined;
-  if (typeof key === 'string' && IDEMPOTENCY_KEY.test(key)) return key;
-  const detail = 'must be 1 to 255 characters of visible ASCII, once';
-  throw new Refusal('invalid_request', { errors: [{ header: 'idempotency-key', detail }] });
 }
 
 function bodyOf(route: Route, request: FastifyRequest): unknown {
@@ -131,8 +121,8 @@ interface CallChecks {
   readonly waiting: WaitingCalls;
   /** Takes the points for asking the API server for an id from the caller. */
   readonly chargeLookup: () => void;
-  /** Takes the points of the call from an account. */
-  readonly charge: (account: string) => void;
+  /** Takes the points of the call from an account, if there is one. */
+  readonly charge: (account: string | undefined) => void;
   /** Takes more points from the caller and an account, or returns false. */
   readonly spend: (account: string | undefined, points: number) => boolean;
 }
@@ -141,12 +131,6 @@ interface CallChecks {
 function accountOf({ tenant, integration, account }: Inside): string | undefined {
   const { workspace } = tenant ?? integration?.recipient ?? {};
   return workspace === undefined ? account?.name : workspace.spec.account;
-}
-
-/** Charges the account that owns the requested object, if it has one. */
-function chargeFor(inside: Inside, charge: CallChecks['charge']): void {
-  const name = accountOf(inside);
-  if (name !== undefined) charge(name);
 }
 
 /** Returns the function that a call waits with. Calls that don't wait aren't limited. */
@@ -175,7 +159,7 @@ async function perform(
     params: request.params,
     query: undefined,
     body: undefined,
-    idempotencyKey: idempotencyKeyOf(request),
+    idempotencyKey: idempotencyKeyOf(request.headers),
     signal,
     waitFor: waiter(facade, waiting, identity, signal),
   } as AnyCall;
@@ -183,7 +167,7 @@ async function perform(
   const reached = byPath ? await reach(facade, route, named) : undefined;
   if (reached !== undefined) {
     seen.inside = reached;
-    chargeFor(reached, charge);
+    charge(accountOf(reached));
   }
   const query =
     route.query === undefined ? validateNoQuery(request.query) : validate('query', route.query, request.query);
@@ -192,22 +176,13 @@ async function perform(
   const call = { ...named, query, body };
   const inside = reached ?? (await reach(facade, route, call));
   seen.inside = inside;
-  if (reached === undefined) chargeFor(inside, charge);
+  if (reached === undefined) charge(accountOf(inside));
   const more = { spend: (points: number) => spend(accountOf(inside), points) };
   const handle = (seed?: string) => route.handle(facade, { ...call, ...inside, ...more, seed } as typeof call);
-  const keyed = keyedCall(route, call, inside);
+  const keyed = keyedCallOf(route, call, inside.tenant ?? inside.integration);
   return collectChanges(seen.changes, () =>
     keyed === undefined ? handle() : performOnce(facade.keyedCalls, keyed, handle),
   );
-}
-
-/** Returns a call whose answer is stored by its Idempotency-Key. */
-function keyedCall(route: Route, call: AnyCall, { tenant, integration }: Inside): KeyedCall | undefined {
-  const owner = (tenant ?? integration)?.publicId;
-  const key = call.idempotencyKey;
-  if (route.idempotency !== 'answer' || key === undefined || owner === undefined) return undefined;
-  const request = JSON.stringify([call.params, call.query ?? {}, call.body ?? {}]);
-  return { owner, operation: route.operation, key, request };
 }
 
 function validateNoQuery(query: Readonly<Record<string, unknown>>): undefined {
@@ -297,7 +272,8 @@ export function registerRoutes(
           requireScopes,
           waiting,
           chargeLookup: () => rateLimit.chargeLookup(request, reply),
-          charge: (account: string) => rateLimit.chargeAccount(request, reply, account),
+          charge: (account: string | undefined) =>
+            account === undefined ? undefined : rateLimit.chargeAccount(request, reply, account),
           spend: (account: string | undefined, points: number) => rateLimit.spend(request, reply, account, points),
         };
         try {

@@ -167,6 +167,6 @@ function createCharge(name: CallLimit, pointsOf: (key: string) => number | undef
 function putItem(reply: FastifyReply, field: string, name: CallLimit, item: string): void {
   const before = reply.getHeader(field);
   const items = typeof before === 'string' ? before.split(', ') : [];
-  const others = items.filter(each => !each.startsWith(`"${name}";`));
-  reply.header(field, [...others, item].join(', '));
+  const at = items.findIndex(each => each.startsWith(`"${name}";`));
+  reply.header(field, (at < 0 ? [...items, item] : items.with(at, item)).join(', '));
 }

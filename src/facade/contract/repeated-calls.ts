@@ -2,12 +2,33 @@ import { PROBLEMS } from '../../core/problems/problems.ts';
 import { Refusal } from '../../http/refusal.ts';
 import type { KeyedCall, KeyedCalls } from '../../idempotency/keyed-calls.ts';
 import { fromRedis } from '../objects/redis-failures.ts';
-import type { Answer } from './route.ts';
+import type { Access, Answer, Call, Route } from './route.ts';
 
+const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
 /** Maximum number of seconds after which we suggest repeating a call that is being performed. */
 const MOST_RETRY_SECONDS = 5;
 
 const seconds = (ms: number) => Math.max(1, Math.ceil(ms / 1_000));
+
+/** Returns the Idempotency-Key of a request. @throws Refusal 422 `invalid_request` if it is not a valid key */
+export function idempotencyKeyOf(headers: Readonly<Record<string, string | string[] | undefined>>): string | undefined {
+  const key = headers['idempotency-key'];
+  if (key === undefined) return undefined;
+  if (typeof key === 'string' && IDEMPOTENCY_KEY.test(key)) return key;
+  const detail = 'must be 1 to 255 characters of visible ASCII, once';
+  throw new Refusal('invalid_request', { errors: [{ header: 'idempotency-key', detail }] });
+}
+
+/** Returns a call whose answer is stored by its Idempotency-Key. Keys belong to the workspace or integration. */
+export function keyedCallOf(
+  route: Route,
+  { idempotencyKey: key, params, query, body }: Call<Access, string, unknown, unknown>,
+  owner: { readonly publicId: string } | undefined,
+): KeyedCall | undefined {
+  if (route.idempotency !== 'answer' || key === undefined || owner === undefined) return undefined;
+  const request = JSON.stringify([params, query ?? {}, body ?? {}]);
+  return { owner: owner.publicId, operation: route.operation, key, request };
+}
 
 /**
  * Performs a call with an Idempotency-Key once, and returns the same answer to each repetition. A call that was

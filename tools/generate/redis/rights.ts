@@ -79,10 +79,11 @@ const SEPARATE: Readonly<Record<Role, RedisRights>> = {
   facade: {
     commands: [
       CONNECTION,
-      'exists hdel hexists hget hgetall hincrby hlen hmget hscan hset hvals pexpire xinfo|stream xrange',
-      'zadd zcard zcount zlexcount zmscore zrange zrangebylex zrangebyscore zrem zrevrangebylex zscore publish spublish',
+      'del exists hdel hexists hget hgetall hincrby hlen hmget hscan hset hvals pexpire xinfo|stream xrange',
+      'zadd zcard zcount zlexcount zmscore zrange zrangebylex zrangebyscore zrem zremrangebyscore zrevrangebylex zscore',
+      'publish spublish',
     ],
-    writes: [PART.inbox, PART.lanes, PART.replays, '{a:*}:[mr]*', ACCOUNT_HINTS],
+    writes: [PART.inbox, PART.lanes, PART.replays, '{a:*}:[mr]*', '{o:*}:*', ACCOUNT_HINTS],
     reads: [PART.all, '{t:*}:[mist]*', '{i:*}:[ma]*', '{a:*}:[hs]*', INSTALLATION, DUE.sandbox],
     channels: [PART.pushes, 'sluice:a:*', ALARM],
   },
@@ -115,7 +116,7 @@ export const REDIS_RIGHTS: Readonly<Record<RedisUser, RedisRights>> = {
   ...SEPARATE,
   all: {
     commands: Object.values(SEPARATE).flatMap(({ commands }) => commands),
-    writes: [PART.all, SANDBOX, '{t:*}:*', '{i:*}:*', '{a:*}:*', INSTALLATION],
+    writes: [PART.all, SANDBOX, '{t:*}:*', '{i:*}:*', '{a:*}:*', '{o:*}:*', INSTALLATION],
     reads: [],
     channels: [PART.pushes, SANDBOX, PARTS_CHANGED, 'sluice:*'],
   },
