@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { FINALIZER } from '../../../src/api/well-known.ts';
 import { WITH_FINALIZER } from '../../../src/kube/access/rights.ts';
+import { urlAs } from '../../support/redis/users.ts';
 import { eventually } from '../support/deadline.ts';
 import { makeSample } from '../support/publisher.ts';
 import { PRODUCER, QUEUE } from '../support/small-world.ts';
@@ -22,7 +23,7 @@ function uninstall(args: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
     PATH: process.env['PATH'],
     HOME: process.env['HOME'],
     KUBECONFIG: world.cluster.kubeconfig,
-    SLUICE_REDIS_URL: world.redis.url,
+    SLUICE_REDIS_URL: urlAs('uninstall', world.redis.url),
     ...env,
   };
   return new Promise<{ readonly code: number; readonly stdout: string }>(resolve => {
