@@ -182,7 +182,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
   roles: {
     rooms: `
-      core/ids core/delivery time telemetry tls http mail kube redis/connection redis plane hints accounts series
+      core/ids core/limits core/delivery time telemetry tls http mail kube redis/connection redis plane hints accounts series
       idempotency record part part/* config controller facade/audit facade/objects facade dataplane/* dataplane
     `,
   },

@@ -13,6 +13,7 @@ test('the facade reads the data plane, and changes only inboxes', () => {
     'plane/routing-reader',
     'plane/traffic-reader',
     'record/gate-reader',
+    'record/mail-reader',
   ];
   const writes = ['accounts/replays', 'plane/inbox-operations', 'plane/inbox-recovery'];
   expect([...new Set(used)].toSorted()).toEqual([...reads, ...writes].toSorted());

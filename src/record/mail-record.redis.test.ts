@@ -3,7 +3,8 @@ import { expect, test } from 'vitest';
 import { accountKeys } from '../redis/keys.ts';
 import { onEachRedis } from '../redis/testing/each-redis.ts';
 import { FencedError } from './control-store.ts';
-import { createMailReader, createMailRecord, MAIL_PERIOD_MS } from './mail-record.ts';
+import { createMailReader, MAIL_PERIOD_MS } from './mail-reader.ts';
+import { createMailRecord } from './mail-record.ts';
 
 const START_MS = Date.parse('2026-05-01T00:00:00Z');
 

@@ -5,6 +5,7 @@ import { VERSION } from '../config/version.ts';
 import { createHeaderSeals } from '../core/delivery/header-seal.ts';
 import { rootKeyFingerprint } from '../core/delivery/root-key-fingerprint.ts';
 import { deriveSealKeys } from '../core/delivery/seal.ts';
+import { limitsOf } from '../core/limits/limits.ts';
 import { auditLine, createAuditTrail } from '../facade/audit/audit-trail.ts';
 import { countOperations } from '../facade/counted-operations.ts';
 import { createFacadeMetrics } from '../facade/facade-metrics.ts';
@@ -15,6 +16,7 @@ import { createKeyedCalls } from '../idempotency/keyed-calls.ts';
 import { facadeProbe } from '../kube/access/policy-probes.ts';
 import { FACADE_RULES } from '../kube/access/rights.ts';
 import { connect } from '../kube/client.ts';
+import { createMailReader } from '../record/mail-reader.ts';
 import { watchRootKey } from '../record/root-key-watch.ts';
 import { type AuditDestination, openAuditDestination } from '../telemetry/audit-destination.ts';
 import { systemClock } from '../time/clock.ts';
@@ -45,6 +47,8 @@ export async function startFacade(parts: Parts): Promise<Running> {
     readBalance: account => readBalance(redis, account),
     keyedCalls: createKeyedCalls(redis, rootKey, nowMs),
     rootKey,
+    mails: createMailReader(redis),
+    mailsPerDay: ({ spec }) => limitsOf(spec, config.limits).invitationMailsPerDay,
     requireInvitedEmail: config.requireInvitedEmail,
     headerSeals: createHeaderSeals(deriveSealKeys(rootKey)),
     instance: config.instance,

@@ -163,6 +163,12 @@ export const RESOURCE_PROBLEMS = {
     title: 'The request with this Idempotency-Key is still in progress',
     remedy: 'Wait for the number of seconds in Retry-After, and then retry with the same key and the same body.',
   },
+  mail_limit_reached: {
+    status: 409,
+    title: 'The invitation cannot be sent by email yet',
+    remedy:
+      'Wait until the time in detail, and then repeat the call. In 24 hours, a workspace can send one invitation to an address, and an account invitationMailsPerDay.',
+  },
   invitation_used: {
     status: 409,
     title: 'The invitation was already answered',

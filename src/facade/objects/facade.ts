@@ -10,8 +10,10 @@ import type { InboxRecovery } from '../../plane/inbox-recovery.ts';
 import type { RoutingReader } from '../../plane/routing-reader.ts';
 import type { TrafficReader } from '../../plane/traffic-reader.ts';
 import type { GateReader } from '../../record/gate-reader.ts';
+import type { MailReader } from '../../record/mail-reader.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Clock } from '../../time/clock.ts';
+import type { Cached } from './cached.ts';
 import { type Caches, createCaches } from './caches.ts';
 import { createLimitGuard, type LimitGuard } from './limit-guard.ts';
 import { createOwnership, type Ownership } from './ownership.ts';
@@ -30,6 +32,10 @@ export interface Facade {
   readonly inboxes: InboxReader;
   /** Reads the state that determines routing, as well as the inboxes that events were routed to. */
   readonly routing: RoutingReader;
+  /** Reads which invitations were sent by email. */
+  readonly mails: MailReader;
+  /** Returns how many invitations an account can send by email in 24 hours. Undefined if there is no limit. */
+  readonly mailsPerDay: (account: Pick<Cached<'Account'>, 'spec'>) => number | undefined;
   /** Reads producer counts. */
   readonly traffic: TrafficReader;
   /** Inbox operations. Apart from these, the facade only writes to Kubernetes. */

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Claims } from '../../support/issuer.ts';
 import type { Sluice } from '../../support/sluice.ts';
+import { eventually } from '../support/deadline.ts';
 import { createRestClient, type RestClient } from '../support/rest-client.ts';
 import { accept, codeOf, decline, type InvitationWorld, openInvitationWorld } from './support/invitation-world.ts';
 
@@ -51,4 +52,48 @@ test('a refusal does not repeat what the Integration of the producer contains', 
   const refused = await decline(token, grace);
   expect([refused.status, codeOf(refused)]).toEqual([409, 'field_managed']);
   expect(JSON.stringify(refused.body)).not.toContain('acme-secret-gitops');
+});
+
+test('an address can be invited once a day, and the answer has the time of the next invitation', async () => {
+  const { ada, shop } = opened;
+  const email = 'again@example.com';
+  const invite = (address: string) =>
+    ada.post<{ publicId: string; detail: string }>('/waas/integrations', {
+      producerTenantPublicId: shop,
+      email: address,
+    });
+  const first = await invite(email);
+  expect(first.status).toBe(201);
+  expect((await invite(email.toUpperCase())).status).toBe(200);
+  await eventually('the mail is sent', async () => opened.mail.received.some(({ to }) => to.includes(email)), {
+    withinMs: 10_000,
+  });
+  expect((await ada.post(`/waas/producer/${shop}/integrations/${first.body.publicId}/revoke`)).status).toBe(204);
+  const refused = await invite(email.toUpperCase());
+  expect([refused.status, codeOf(refused)]).toEqual([409, 'mail_limit_reached']);
+  const time = /after (\S+Z)\./.exec(refused.body.detail)?.[1] ?? '';
+  expect(Math.abs(Date.parse(time) - Date.now() - 24 * 3_600_000)).toBeLessThan(60_000);
+  expect((await invite('another@example.com')).status).toBe(201);
+});
+
+test('an account can send so many invitations a day', async () => {
+  const { ada, shop, inCluster } = opened;
+  const limit = (most: number) =>
+    inCluster([
+      'patch',
+      'account',
+      'shop',
+      '--type=merge',
+      '-p',
+      `{"spec":{"limits":{"invitationMailsPerDay":${most}}}}`,
+    ]);
+  await limit(1);
+  let n = 0;
+  const invite = async () =>
+    ada.post('/waas/integrations', { producerTenantPublicId: shop, email: `many-${n++}@example.com` });
+  await eventually('the facade knows the limit', async () => codeOf(await invite()) === 'mail_limit_reached', {
+    withinMs: 10_000,
+  });
+  await limit(1_000);
+  await eventually('the facade knows the limit', async () => (await invite()).status === 201, { withinMs: 10_000 });
 });

@@ -3,7 +3,7 @@ import { createTestContext, objectOf } from '../../../../test/support/controller
 import { deriveInvitationToken, issueInvitation } from '../../../core/ids/invitation.ts';
 import type { InvitationMail } from '../../../mail/invitation-message.ts';
 import { MailError } from '../../../mail/mailer.ts';
-import type { MailHold } from '../../../record/mail-record.ts';
+import type { MailHold } from '../../../record/mail-reader.ts';
 import { createLogger } from '../../../telemetry/log.ts';
 import type { Cached } from '../../caches/caches.ts';
 import type { Context } from '../../context/context.ts';

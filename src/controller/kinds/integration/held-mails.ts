@@ -1,5 +1,5 @@
 import { CONDITION } from '../../../api/condition-reasons.ts';
-import type { MailHold } from '../../../record/mail-record.ts';
+import type { MailHold } from '../../../record/mail-reader.ts';
 import type { Cached } from '../../caches/caches.ts';
 import { type Context, timestampOf } from '../../context/context.ts';
 import { findCondition } from '../../engine/conditions.ts';

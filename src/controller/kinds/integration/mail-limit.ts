@@ -1,7 +1,7 @@
 import { publicId } from '../../../core/ids/ids.ts';
 import { invitedAddressHash } from '../../../core/ids/invitation-names.ts';
 import { limitsOf } from '../../../core/limits/limits.ts';
-import type { InvitationMailRef, MailHold } from '../../../record/mail-record.ts';
+import type { InvitationMailRef, MailHold } from '../../../record/mail-reader.ts';
 import type { Cached } from '../../caches/caches.ts';
 import type { Context } from '../../context/context.ts';
 

@@ -38,7 +38,7 @@ const invite = defineRoute({
   tag: 'Integrations',
   summary: 'Invite a partner',
   description:
-    'Invites a partner by email address (not case-sensitive). If there already is an open or accepted invitation for this address, it is returned with status 200. A new one will only be created if the previous invitation has expired or was declined or revoked. Note that the email may be sent some time after the request returns, as only issuing the invitation is waited for. Identical requests made at the same time can each result in a 201 response with the same body.',
+    'Invites a partner by email address (not case-sensitive). If there already is an open or accepted invitation for this address, it is returned with status 200. A new one will only be created if the previous invitation has expired or was declined or revoked. Note that the email may be sent some time after the request returns, as only issuing the invitation is waited for. A workspace can send one invitation per day to an address, whatever was revoked or deleted in the meantime, and an account `invitationMailsPerDay`. Beyond these limits, you get `mail_limit_reached` with the time from which the invitation is possible. Identical requests made at the same time can each result in a 201 response with the same body.',
   body: Invite,
   answers: {
     201: { description: 'Invited.', schema: InvitedIntegration, headers: LOCATION },
@@ -48,9 +48,9 @@ const invite = defineRoute({
       headers: LOCATION,
     },
   },
-  problems: ['limit_reached'],
+  problems: ['limit_reached', 'mail_limit_reached'],
   async handle(facade, { tenant, body }) {
-    const { integration, made } = await inviteByAddress(facade, tenant.name, body.email);
+    const { integration, made } = await inviteByAddress(facade, tenant, body.email);
     const inForce = await facade.writer.waitFor('Integration', integration);
     const answer = invitedIntegration(inForce, facade.wallMs());
     return {

@@ -1,10 +1,11 @@
 import { FIELD_MANAGER } from '../../../api/well-known.ts';
 import { addressKey, invitedIntegrationName } from '../../../core/ids/invitation-names.ts';
 import { Refusal } from '../../../http/refusal.ts';
-import type { ObjectName } from '../../../kube/object.ts';
 import type { Cached } from '../../objects/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
+import type { OwnedTenant } from '../../objects/ownership.ts';
 import { isOpen } from './integration-entry.ts';
+import { assertMailable } from './invitation-mails.ts';
 
 interface Invited {
   readonly integration: Cached<'Integration'>;
@@ -28,11 +29,14 @@ async function findOpen(
   return undefined;
 }
 
-async function readOrMake({ caches, writer }: Facade, name: ObjectName, email: string): Promise<Invited> {
+async function readOrMake(facade: Facade, owned: OwnedTenant, invited: string, email: string): Promise<Invited> {
+  const { caches, writer } = facade;
+  const name = { namespace: owned.name, name: invited };
   return writer.edit(async () => {
     const before = await caches.live('Integration', name);
     if (before !== undefined && before.metadata.deletionTimestamp === undefined)
       return { integration: before, made: false };
+    await assertMailable(facade, owned, email);
     try {
       const integration = await writer.apply('Integration', name, {
         manager: FIELD_MANAGER.facade,
@@ -56,7 +60,8 @@ async function readOrMake({ caches, writer }: Facade, name: ObjectName, email: s
  *
  * @throws Refusal
  */
-export async function inviteByAddress(facade: Facade, tenant: string, email: string): Promise<Invited> {
+export async function inviteByAddress(facade: Facade, owned: OwnedTenant, email: string): Promise<Invited> {
+  const tenant = owned.name;
   const known = await findOpen(facade, tenant, email);
   if (known !== undefined) return { integration: known, made: false };
   for (let closed = 0; ; closed++) {
@@ -64,7 +69,7 @@ export async function inviteByAddress(facade: Facade, tenant: string, email: str
     // Closed integrations are never reopened. Only read those that may be open.
     const cached = facade.caches.get('Integration', name);
     if (cached !== undefined && !isOpen(cached, facade.wallMs())) continue;
-    const invited = await readOrMake(facade, name, email);
+    const invited = await readOrMake(facade, owned, name.name, email);
     if (isOpen(invited.integration, facade.wallMs())) return invited;
   }
 }
