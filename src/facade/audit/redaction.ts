@@ -33,9 +33,10 @@ function originOf(url: string): string {
 }
 
 /**
- * Fields that are never shown: values of headers that are sent to endpoints, whether they are encrypted or not.
+ * Fields that are never shown: values of headers that are sent to endpoints, whether they are encrypted or not, and
+ * hashes of ingress keys.
  */
-const HIDDEN = new Set(['value', 'valueSealed']);
+const HIDDEN = new Set(['value', 'valueSealed', 'sha256']);
 
 /** Returns any JSON value as it may appear in an audit line. Issuers are kept, since they can't contain credentials. */
 export function redactValue(value: unknown, redact: Redact, key = ''): unknown {
