@@ -20,7 +20,7 @@ const RULES: Readonly<Record<string, Rule>> = {
 
   'core/ids': { rooms: '', node: PURE },
   'core/problems': { rooms: '', node: PURE },
-  'core/limits': { rooms: 'api api/kinds', node: [] },
+  'core/limits': { rooms: 'api/kinds', node: [] },
   'core/delivery': { rooms: 'api core/ids', node: PURE },
   'core/events': { rooms: 'api core/ids core/problems core/delivery', node: PURE },
   'core/routing': { rooms: 'api api/kinds core/ids core/limits core/delivery core/events', node: PURE },
@@ -90,7 +90,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
 
   config: {
-    rooms: 'api core/problems core/limits core/delivery telemetry tls mail redis/connection',
+    rooms: 'api api/kinds core/problems core/limits core/delivery telemetry tls mail redis/connection',
     packages: 'zod',
   },
 

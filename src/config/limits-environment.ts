@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { AccountLimits, LIMIT_NAMES, type LimitName } from '../api/account-limits.ts';
+import { AccountLimits, LIMIT_NAMES, type LimitName } from '../api/kinds/account-limits.ts';
 import { DEFAULT_LIMITS, type LimitPolicy, type Limits } from '../core/limits/limits.ts';
 import { nearestName } from '../core/problems/nearest-name.ts';
 

@@ -41,6 +41,8 @@ export interface DispositionReading {
 /** Reads the routing state and past decisions. Read-only. */
 export interface RoutingReader {
   readonly readQueue: (tenant: string, queue: string) => Promise<QueueReading>;
+  /** Returns the stored bytes of a stream, as they count for its quota and for the limit of its account. */
+  readonly readStoredBytes: (tenant: string, queue: string) => Promise<number>;
   readonly readGate: (
     tenant: string,
     queue: QueueReading & { readonly name: string },

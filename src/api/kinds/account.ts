@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { AccountLimits } from '../account-limits.ts';
 import { statusFields } from '../conditions.ts';
 import { INSTANCE_COLUMN, INSTANCE_FIELD, INSTANCE_IS_IMMUTABLE, instanceField } from '../instance.ts';
 import { defineKind } from '../kind.ts';
@@ -7,6 +6,7 @@ import { atomicList } from '../lists.ts';
 import { Owner } from '../owner.ts';
 import { withTransitions } from '../rules.ts';
 import { text } from '../strings.ts';
+import { AccountLimits } from './account-limits.ts';
 
 export const AccountSpec = withTransitions(
   z.object({

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { LIMIT_NAMES } from '../../api/account-limits.ts';
+import { LIMIT_NAMES } from '../../api/kinds/account-limits.ts';
 import { KINDS } from '../../api/kinds/kinds.ts';
 import { COUNTED, limitForNew } from './counted-limits.ts';
 

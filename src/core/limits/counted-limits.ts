@@ -1,4 +1,4 @@
-import type { LimitName } from '../../api/account-limits.ts';
+import type { LimitName } from '../../api/kinds/account-limits.ts';
 import type { ObjectOf } from '../../api/kinds/kinds.ts';
 
 /** Kinds whose objects are limited by number, with the name of the limit. */

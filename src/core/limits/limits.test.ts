@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { LIMIT_NAMES } from '../../api/account-limits.ts';
+import { LIMIT_NAMES } from '../../api/kinds/account-limits.ts';
 import { DEFAULT_LIMITS, DEFAULT_POLICY, type LimitPolicy, limitsOf } from './limits.ts';
 
 const policy: LimitPolicy = {

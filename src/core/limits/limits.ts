@@ -1,5 +1,5 @@
-import { type AccountLimits, LIMIT_NAMES, type LimitName } from '../../api/account-limits.ts';
 import type { AccountSpec } from '../../api/kinds/account.ts';
+import { type AccountLimits, LIMIT_NAMES, type LimitName } from '../../api/kinds/account-limits.ts';
 
 type Plan = AccountSpec['plan'];
 

@@ -6,11 +6,12 @@ import { isEnabledSince } from '../delivery/endpoint-health.ts';
 import type { HeaderFault } from '../delivery/header-field.ts';
 import type { HeaderSeals } from '../delivery/header-seal.ts';
 import { generationOf, publicId, tenantId } from '../ids/ids.ts';
-import { type LimitPolicy, limitsOf } from '../limits/limits.ts';
+import type { LimitPolicy } from '../limits/limits.ts';
 import { coverage } from './coverage.ts';
 import { headersOf, headerValues, type ResolvedHeader } from './endpoint-headers.ts';
 import { ingressKeysOf } from './ingress-keys.ts';
 import { integrationState, routeState } from './integration-state.ts';
+import { payerOf } from './payer.ts';
 import type { IntegrationRoute, QueueRoute, SubscriptionRoute, TenantRoutes } from './routes.ts';
 import { createRoutesMade, type RoutesMade } from './routes-made.ts';
 import type {
@@ -152,26 +153,14 @@ export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions)
     integrationRoutes[id] = made.integration(spec, circumstances, () => ({ state, sinceMs, subscriptions }));
   }
   const keys = ingressKeysOf(snapshot);
-  const routes: TenantRoutes = { tenant, ...payerOf(snapshot, options), keys, queues, integrations: integrationRoutes };
-  return { routes, verdicts, paused };
-}
-
-/** Returns who pays, its plan, and its limits for ingress. Payer and plan are empty without a workspace. */
-function payerOf(
-  { workspace, account }: TenantSnapshot,
-  { limits }: CompileOptions,
-): Pick<TenantRoutes, 'payer' | 'plan' | 'eventsPerSecond' | 'storedBytes'> {
-  if (workspace === undefined) return { payer: '', plan: '' };
-  // Closes the gate when the account is missing: parts ask for tokens from an account that doesn't exist in
-  // Redis, and are held back.
-  const paying = { payer: publicId('Account', '', workspace.spec.account), plan: account?.plan ?? 'Free' };
-  if (account === undefined || limits === undefined) return paying;
-  const { eventsPerSecond, storedBytes } = limitsOf(account, limits);
-  return {
-    ...paying,
-    ...(eventsPerSecond === undefined ? {} : { eventsPerSecond }),
-    ...(storedBytes === undefined ? {} : { storedBytes }),
+  const routes: TenantRoutes = {
+    tenant,
+    ...payerOf(snapshot, options.limits),
+    keys,
+    queues,
+    integrations: integrationRoutes,
   };
+  return { routes, verdicts, paused };
 }
 
 /** Sorts by age, then by UID. The first of several subscriptions for the same pair is used. */

@@ -96,6 +96,16 @@ onEachRedis(redis => {
     expect(await reader.readQueue(tenant, queue)).toEqual({ state: 'missing', gen: '', cursor: '0-0' });
   });
 
+  test('the stored bytes are those of the quota, and 0 without a part', async () => {
+    const { reader, tenant, queue, part, t } = await start();
+    expect(await reader.readStoredBytes(tenant, queue)).toBe(0);
+    await part.ingest(event('k', { body: Buffer.alloc(1_000) }));
+    const stored = await reader.readStoredBytes(tenant, queue);
+    expect(stored).toBeGreaterThan(1_000);
+    expect(stored).toBe(Number((await t.hash('meta')).bytes));
+    expect(await reader.readStoredBytes(tenant, 'another')).toBe(0);
+  });
+
   test('a search in a stream is two commands, because a producer may have many streams', async () => {
     const { tenant, queue, part, client, t } = await start();
     await part.ingest(event('k', { senderId: 'order/1', meta: JSON.stringify({ i: 'order/1', s: '/x' }) }));

@@ -80,6 +80,11 @@ export function createPartRoutingReader(
   return {
     readQueue: (tenant, queue) => readQueue(redis, tenant, queue),
 
+    async readStoredBytes(tenant, queue) {
+      const { meta } = partKeys({ tenant, queue, gen: '', number: PART_NUMBER });
+      return Number((await redis.call('hget', meta, 'bytes')) ?? 0);
+    },
+
     async readGate(tenant, { name, gen }, integration, groupKey): Promise<GateReading> {
       const [isReady, subscriber] = await Promise.all([
         isTenantReady(redis, tenant),

@@ -2,8 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { publicId, tenantId } from '../../../src/core/ids/ids.ts';
 import type { Sluice } from '../../support/sluice.ts';
 import { eventually } from '../support/deadline.ts';
+import { createPublisher, makeSample } from '../support/publisher.ts';
 import type { Problem, Reply, RestClient } from '../support/rest-client.ts';
-import { activation, apply, conditionOf, kubectl, pkg, stream, waitForAll } from '../support/world.ts';
+import { activation, apply, conditionOf, ingressKey, kubectl, pkg, stream, waitForAll } from '../support/world.ts';
 import { expectDeclared } from './support/declared-answer.ts';
 import { type FacadeWorld, openFacadeWorld, ownedTenant } from './support/facade-world.ts';
 
@@ -161,6 +162,28 @@ test('defaults of the plan and the ceiling of the installation hold, and the own
     },
   });
   expect((await eve.get(path)).status).toBe(403);
+});
+
+test('the stored bytes of all streams of the account are shown', async () => {
+  const { cluster } = world.installation;
+  await makeTenant('stored', { plan: 'Metered' });
+  await apply(cluster, [stream('stored', 'one'), stream('stored', 'two'), ingressKey('stored', 'the-key-of-stored')]);
+  await waitForAll(cluster, 'catalogstream', 'stored');
+  const used = async () =>
+    (await ofAda().get<LimitsBody>(`/waas/accounts/${accountId('stored')}/limits`)).body.limits['storedBytes']?.used;
+  expect(await used()).toBe(0);
+  const bytesOf = async (queue: string) => {
+    const key = 'the-key-of-stored';
+    const publisher = createPublisher({ ingressUrl: sluice.ingressUrl, producer: 'stored', queue, key });
+    const before = (await used()) ?? 0;
+    const isAccepted = async () =>
+      (await publisher.post(makeSample(queue, undefined, 'x'.repeat(1_000)))).status === 202;
+    await eventually('its key works', isAccepted, { withinMs: 10_000 });
+    await publisher.close();
+    return ((await used()) ?? 0) - before;
+  };
+  const bytes = [await bytesOf('one'), await bytesOf('two')];
+  for (const each of bytes) expect(each).toBeGreaterThan(1_000);
 });
 
 test('at the limit, everything that closes still works, and so does every repeated call', async () => {

@@ -1,6 +1,6 @@
-import { LIMIT_NAMES } from '../../../src/api/account-limits.ts';
 import { GROUP } from '../../../src/api/group-version.ts';
 import { AccountSpec } from '../../../src/api/kinds/account.ts';
+import { LIMIT_NAMES } from '../../../src/api/kinds/account-limits.ts';
 import { KINDS } from '../../../src/api/kinds/kinds.ts';
 import { WorkspaceSpec } from '../../../src/api/kinds/workspace.ts';
 import {

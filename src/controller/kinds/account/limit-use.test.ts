@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { AccountLimits } from '../../../api/account-limits.ts';
+import type { AccountLimits } from '../../../api/kinds/account-limits.ts';
 import type { ChangeHandler } from '../../../kube/reflected.ts';
 import type { Caches } from '../../caches/caches.ts';
 import { createLimitUse } from './limit-use.ts';

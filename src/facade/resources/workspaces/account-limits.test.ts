@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { LIMIT_NAMES } from '../../../api/account-limits.ts';
+import { LIMIT_NAMES } from '../../../api/kinds/account-limits.ts';
 import { limitEntries } from './account-limits.ts';
 
 test('every limit is listed, with null where there is no limit or no count', () => {

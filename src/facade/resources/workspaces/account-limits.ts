@@ -1,9 +1,12 @@
 import { z } from 'zod';
-import { LIMIT_NAMES, AccountLimits as LIMITS, type LimitName } from '../../../api/account-limits.ts';
+import { LIMIT_NAMES, AccountLimits as LIMITS, type LimitName } from '../../../api/kinds/account-limits.ts';
+import { tenantId } from '../../../core/ids/ids.ts';
 import { COUNTED } from '../../../core/limits/counted-limits.ts';
 import type { Limits } from '../../../core/limits/limits.ts';
 import { publicIdField } from '../../contract/fields.ts';
 import { defineRoute } from '../../contract/route.ts';
+import type { Facade } from '../../objects/facade.ts';
+import { fromRedis } from '../../objects/redis-failures.ts';
 import { Plan } from './plan-field.ts';
 
 /** Use of each limit. Names that are missing aren't counted. */
@@ -31,6 +34,24 @@ const AccountLimits = z
   })
   .meta({ id: 'AccountLimits' });
 
+/** Number of streams whose stored bytes are read from Redis at the same time. */
+const STREAMS_AT_ONCE = 100;
+
+async function readStoredBytes({ caches, routing }: Facade, account: string): Promise<number> {
+  const streams = caches
+    .by('Workspace', 'account', account)
+    .flatMap(({ metadata: { name } }) =>
+      caches.list('CatalogStream', name).map(stream => [tenantId(name), stream.metadata.name] as const),
+    );
+  let bytes = 0;
+  for (let at = 0; at < streams.length; at += STREAMS_AT_ONCE) {
+    const slice = streams.slice(at, at + STREAMS_AT_ONCE);
+    const each = slice.map(([tenant, queue]) => routing.readStoredBytes(tenant, queue));
+    bytes += (await fromRedis(Promise.all(each))).reduce((sum, stored) => sum + stored, 0);
+  }
+  return bytes;
+}
+
 /** Returns each limit with its use. */
 export function limitEntries(limits: Limits, use: Use): Record<string, { limit: number | null; used: number | null }> {
   return Object.fromEntries(LIMIT_NAMES.map(name => [name, { limit: limits[name] ?? null, used: use[name] ?? null }]));
@@ -46,10 +67,13 @@ const getLimits = defineRoute({
   summary: 'Retrieve the limits of an account',
   description:
     'Returns the limits in force: those set for the account, or else the defaults of its plan, but none above the ceilings of the installation. Only an administrator can change them, in spec.limits of the Account.',
+  cost: 5,
   answers: { 200: { description: 'Current limits and their use.', schema: AccountLimits } },
-  async handle({ limits }, { account }) {
+  async handle(facade, { account }) {
+    const { limits } = facade;
     const { name, object } = account;
-    const use = Object.fromEntries(Object.values(COUNTED).map(limit => [limit, limits.countOf(name, limit)]));
+    const counts = Object.fromEntries(Object.values(COUNTED).map(limit => [limit, limits.countOf(name, limit)]));
+    const use = { ...counts, storedBytes: await readStoredBytes(facade, name) };
     return {
       status: 200,
       body: {
