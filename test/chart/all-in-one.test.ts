@@ -98,7 +98,7 @@ describe('the service account of mode=all', () => {
       'pause a workspace',
       () =>
         applying(
-          { name: 'paused' },
+          { name: 'partner-paused' },
           { metadata: { annotations: { [PAUSED_ANNOTATION]: 'true' } }, spec: { account: 'ada' } },
           'Workspace',
         ),

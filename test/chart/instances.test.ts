@@ -77,14 +77,20 @@ test('only the first has the kinds', () => {
   expect(crds).toEqual([Object.keys(KINDS).length, 0]);
 });
 
-test('the policies of each limit its own service accounts, and grant only to them', () => {
-  for (const [objects, namespace] of [
-    [releases[0], 'sluice-system'],
-    [releases[1], 'blue-system'],
+test('the policies of each limit its own service accounts and roles, and grant only to them', () => {
+  for (const [objects, namespace, prefix] of [
+    [releases[0], 'sluice-system', 'sluice'],
+    [releases[1], 'blue-system', 'blue-sluice'],
   ] as const) {
     const policies = ofKind(objects, 'ValidatingAdmissionPolicy');
-    expect(policies.length).toBeGreaterThan(0);
+    const ofEverybody = `${prefix}-tenant-bindings`;
+    expect(policies.map(({ metadata }) => metadata.name)).toContain(ofEverybody);
     for (const policy of policies) {
+      if (policy.metadata.name === ofEverybody) {
+        const roles = [...JSON.stringify(policy).matchAll(/'([\w-]+)-tenant-\w+'/g)].map(([, found]) => found);
+        expect(new Set(roles)).toEqual(new Set([prefix]));
+        continue;
+      }
       const users = [...JSON.stringify(policy).matchAll(/system:serviceaccount:([^:']+):/g)].map(([, found]) => found);
       expect(new Set(users)).toEqual(new Set([namespace]));
     }
