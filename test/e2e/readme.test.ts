@@ -27,8 +27,8 @@ const PAGES = [
   'docs/telemetry.md',
   'CONTRIBUTING.md',
 ];
-/** Pages whose commands another suite runs: `image`, `chart`, and `node`. */
-const ELSEWHERE = ['docs/image.md', 'docs/install.md', 'docs/quickstart.md'];
+/** Pages whose commands another suite runs: `redis`, `image`, `chart`, and `node`. */
+const ELSEWHERE = ['docs/configuration.md', 'docs/image.md', 'docs/install.md', 'docs/quickstart.md'];
 
 const examples = PAGES.flatMap(page =>
   readExamples(readFileSync(join(ROOT, page), 'utf8')).map(example => ({

@@ -168,7 +168,9 @@ function expectCheap(what: string, { cpuMs, commands: sent }: Cost): void {
 describe(`a tenant with ${SIZE.activations} activations and ${SIZE.subscriptions} subscriptions`, () => {
   const { activations, subscriptions } = SIZE;
 
-  it('is applied, with one status for each object', { timeout: MOST_MS }, async () => {
+  it('is applied, with one status for each object, and one more for the salt of each subscription', {
+    timeout: MOST_MS,
+  }, async () => {
     // A request that the server could not carry out is repeated, on a busy machine now and then.
     const before = await readApiWrites(installed.cluster, 'done');
     const beganMs = Date.now();
@@ -184,7 +186,8 @@ describe(`a tenant with ${SIZE.activations} activations and ${SIZE.subscriptions
     const warnings = (await sluice.logLines()).filter(({ level }) => level !== 'debug' && level !== 'info');
     const why = `the controller said ${JSON.stringify(warnings.slice(0, 20), null, 2)}`;
     expect(writes['APPLY activations/status'], why).toBe(activations);
-    expect(writes['APPLY subscriptions/status'], why).toBe(subscriptions);
+    // The salt must be stored before a signing secret is derived from it.
+    expect(writes['APPLY subscriptions/status'], why).toBe(2 * subscriptions);
     await expectBounded('with everything applied');
   });
 
@@ -253,10 +256,12 @@ describe(`a tenant with ${SIZE.activations} activations and ${SIZE.subscriptions
     expect(coming.commands).not.toContain('hashes');
     expect(coming.commands.length).toBeLessThan(20);
     expect(going.writes).toEqual({ 'DELETE subscriptions': 1, 'PATCH subscriptions': 1 });
+    // It has another salt than before, and thus another secret.
     expect(coming.writes).toEqual({
       'APPLY subscriptions': 1,
       'PATCH subscriptions': 1,
-      'APPLY subscriptions/status': 1,
+      'APPLY subscriptions/status': 2,
+      'APPLY secrets': 1,
     });
   });
 

@@ -39,6 +39,8 @@ function olderAccounts(): Manifest {
     readonly properties: { readonly status: { readonly properties: Record<string, unknown> } };
   };
   delete schema.properties.status.properties.publicId;
+  const [version] = crd.spec.versions as unknown as [{ selectableFields?: readonly { readonly jsonPath: string }[] }];
+  version.selectableFields = version.selectableFields?.filter(({ jsonPath }) => jsonPath !== '.status.publicId') ?? [];
   return crd as unknown as Manifest;
 }
 

@@ -167,13 +167,13 @@ test('defaults of the plan and the ceiling of the installation hold, and the own
 test('the stored bytes of all streams of the account are shown', async () => {
   const { cluster } = world.installation;
   await makeTenant('stored', { plan: 'Metered' });
-  await apply(cluster, [stream('stored', 'one'), stream('stored', 'two'), ingressKey('stored', 'the-key-of-stored')]);
+  await apply(cluster, [stream('stored', 'one'), stream('stored', 'two'), ingressKey('stored', 'the-ingress-key-of-stored')]);
   await waitForAll(cluster, 'catalogstream', 'stored');
   const used = async () =>
     (await ofAda().get<LimitsBody>(`/waas/accounts/${accountId('stored')}/limits`)).body.limits['storedBytes']?.used;
   expect(await used()).toBe(0);
   const bytesOf = async (queue: string) => {
-    const key = 'the-key-of-stored';
+    const key = 'the-ingress-key-of-stored';
     const publisher = createPublisher({ ingressUrl: sluice.ingressUrl, producer: 'stored', queue, key });
     const before = (await used()) ?? 0;
     const isAccepted = async () =>
