@@ -497,11 +497,14 @@ describe('the events per second of the account', () => {
     expect([routes.eventsPerSecond, routes.storedBytes]).toEqual([1_000, 5]);
   });
 
-  test('are unlimited without a limit, an account, or a policy', () => {
+  test('are those of the Free plan while the account is missing', () => {
+    expect(limitOf(undefined)).toBe(1_000);
+  });
+
+  test('are unlimited without a limit or a policy', () => {
     expect(limitOf({ plan: 'Metered', short: false }, { ...limits, ceilings: {} as typeof limits.ceilings })).toBe(
       undefined,
     );
-    expect(limitOf(undefined)).toBe(undefined);
     expect(compileRoutes(snapshotOf({ account: { plan: 'Free' } }), options).routes.eventsPerSecond).toBe(undefined);
   });
 });

@@ -12,8 +12,8 @@ export function payerOf(
   // Closes the gate when the account is missing: parts ask for tokens from an account that doesn't exist in
   // Redis, and are held back.
   const paying = { payer: publicId('Account', '', workspace.spec.account), plan: account?.plan ?? 'Free' };
-  if (account === undefined || limits === undefined) return paying;
-  const { eventsPerSecond, storedBytes } = limitsOf(account, limits);
+  if (limits === undefined) return paying;
+  const { eventsPerSecond, storedBytes } = limitsOf(account ?? { plan: 'Free' }, limits);
   return {
     ...paying,
     ...(eventsPerSecond === undefined ? {} : { eventsPerSecond }),

@@ -71,7 +71,9 @@ export function computeShares(
   }
   const forEvents = Math.max(0, to * maxBytes - Math.max(0, usedBytes - sum));
   const shareBytes = Math.max(guaranteedBytes, forEvents / Math.max(1, accounts.size));
-  const largest = Math.max(shareBytes, ...accounts.values()) / shareBytes;
+  let largestBytes = shareBytes;
+  for (const bytes of accounts.values()) largestBytes = Math.max(largestBytes, bytes);
+  const largest = largestBytes / shareBytes;
   const pressure = Math.min(1, Math.max(0, (ratio - from) / (to - from)));
   const refusedBytes = NEARLY * shareBytes * largest ** (1 - pressure);
 

@@ -37,7 +37,7 @@ export interface CallFacts {
 
 /** Returns the caller as shown in audit lines. */
 export function callerFields({ issuer, subject, client }: Identity, redact: Redact): object {
-  return { issuer, subject: redact(subject), ...(client === undefined ? {} : { client: redact(client) }) };
+  return { issuer, subject: redact(subject, true), ...(client === undefined ? {} : { client: redact(client, true) }) };
 }
 
 /** Returns the trace id of the caller, who can choose it freely. */

@@ -28,6 +28,16 @@ describe('a text in an audit line', () => {
     expect(createRedact(Buffer.alloc(32, 8))('ada@example.com')).not.toBe(shown);
   });
 
+  test('is a hash if a URL is the name of a caller, so that callers of one domain differ', () => {
+    const [one, other] = ['spiffe://cluster/ns/a/sa/one', 'spiffe://cluster/ns/a/sa/other'] as const;
+    expect(redact(one, true)).toMatch(/^hmac:[0-9a-f]{32}$/);
+    expect(redact(other, true)).not.toBe(redact(one, true));
+    expect(redactValue({ subject: one, url: one }, redact)).toEqual({
+      subject: redact(one, true),
+      url: 'spiffe://cluster',
+    });
+  });
+
   test('can be found with the commands in the documentation', async () => {
     const page = await readFile(join(import.meta.dirname, '../../../docs/audit.md'), 'utf8');
     const commands = /```bash\n([^`]*)```/.exec(page)?.[1] ?? '';

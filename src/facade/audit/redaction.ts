@@ -6,19 +6,21 @@ const MOST_CHARACTERS = 256;
 const MOST_ITEMS = 20;
 const MOST_JSON = 2_000;
 
-/** Returns a text as it may appear in an audit line. */
-export type Redact = (text: string) => string;
+/** Returns a text as it may appear in an audit line. `isName`: whether it identifies a caller. */
+export type Redact = (text: string, isName?: boolean) => string;
 
 /**
  * Creates the function that hides personal data and credentials. Text with an `@` may be an email address, which many
  * identity providers use as subject: it becomes `hmac:` and 32 hexadecimal characters of an HMAC-SHA-256 under the root
  * key. The same address always has the same hash, regardless of case. Of a URL, only the origin is kept, since the rest
- * can contain credentials. Text is cut after 256 characters.
+ * can contain credentials. If a URL is the name of a caller, such as a SPIFFE id, it is hashed instead, so that different
+ * callers stay different. Text is cut after 256 characters.
  */
 export function createRedact(rootKey: Uint8Array): Redact {
-  return text => {
-    if (/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return originOf(text);
-    if (text.includes('@')) return `hmac:${hash(rootKey, text)}`;
+  return (text, isName = false) => {
+    const isUrl = /^[a-z][a-z0-9+.-]*:\/\//i.test(text);
+    if (isUrl && !isName) return originOf(text);
+    if (isUrl || text.includes('@')) return `hmac:${hash(rootKey, text)}`;
     return text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)}…` : text;
   };
 }
@@ -38,10 +40,13 @@ function originOf(url: string): string {
  */
 const HIDDEN = new Set(['value', 'valueSealed', 'sha256']);
 
+/** Fields that identify a caller. */
+const NAMES = new Set(['subject', 'client', 'group']);
+
 /** Returns any JSON value as it may appear in an audit line. Issuers are kept, since they can't contain credentials. */
 export function redactValue(value: unknown, redact: Redact, key = ''): unknown {
   if (HIDDEN.has(key)) return '[hidden]';
-  if (typeof value === 'string') return key === 'issuer' ? value : redact(value);
+  if (typeof value === 'string') return key === 'issuer' ? value : redact(value, NAMES.has(key));
   if (Array.isArray(value)) {
     const items = value.slice(0, MOST_ITEMS).map(item => redactValue(item, redact));
     return value.length > MOST_ITEMS ? [...items, `… ${value.length - MOST_ITEMS} more`] : items;

@@ -1,6 +1,7 @@
 import { PROBLEMS } from '../../core/problems/problems.ts';
 import { Refusal } from '../../http/refusal.ts';
 import type { KeyedCall, KeyedCalls } from '../../idempotency/keyed-calls.ts';
+import { callerKey } from '../auth/identity.ts';
 import { fromRedis } from '../objects/redis-failures.ts';
 import type { Access, Answer, Call, Route } from './route.ts';
 
@@ -22,11 +23,12 @@ export function idempotencyKeyOf(headers: Readonly<Record<string, string | strin
 /** Returns a call whose answer is stored by its Idempotency-Key. Keys belong to the workspace or integration. */
 export function keyedCallOf(
   route: Route,
-  { idempotencyKey: key, params, query, body }: Call<Access, string, unknown, unknown>,
+  { idempotencyKey: key, identity, params, query, body }: Call<Access, string, unknown, unknown>,
   owner: { readonly publicId: string } | undefined,
 ): KeyedCall | undefined {
   if (route.idempotency !== 'answer' || key === undefined || owner === undefined) return undefined;
-  const request = JSON.stringify([params, query ?? {}, body ?? {}]);
+  // The answer may be a secret, so it is only for the caller who has received it before.
+  const request = JSON.stringify([callerKey(identity), params, query ?? {}, body ?? {}]);
   return { owner: owner.publicId, operation: route.operation, key, request };
 }
 

@@ -151,6 +151,19 @@ test('an object that the watch never shows is not counted forever', async () => 
   expect(stored).toHaveLength(2);
 });
 
+test('a call is answered although the same object is created by another call meanwhile', async () => {
+  const { clock, create, see, lose } = setUp(33);
+  see('shop/x');
+  const first = create('shop/a');
+  await settle();
+  // There is more room now, so the second call does not wait for the first one.
+  lose('shop/x');
+  expect(await create('shop/a')).toBe('made');
+  see('shop/a');
+  await clock.advance(2_000);
+  expect(await first).toBe('made');
+});
+
 test('an object can be created again while the cache still has the deleted one', async () => {
   const { create, see, clock } = setUp(1);
   see('shop/a');

@@ -27,7 +27,8 @@ export interface LimitGuard {
   readonly countOf: (account: string, limit: CountedLimit) => number;
   /**
    * Creates an object that does not exist yet, unless its account has reached the limit. Objects that this replica is
-   * creating are counted as well. Other replicas may each create one more object than the limit at the same moment.
+   * creating are counted as well, but not those of other replicas. With 32 or fewer left, each replica creates one at a
+   * time. With more, other replicas may each add as many as are left at the same moment.
    *
    * @throws Refusal 409 `limit_reached`
    */
@@ -94,9 +95,16 @@ function createCounter(caches: GuardCaches) {
     /** Counts an object from now on, until it appears in the cache, or `settle` is called. */
     expect(account: string, limit: CountedLimit, { kind, name }: Named): Expected {
       const key = pendingKey(kind, keyOf(name));
-      const seen = Promise.withResolvers<void>();
-      pending.set(key, { account, limit, seen });
-      return { seen: seen.promise, settle: () => settle(key) };
+      const own: Pending = { account, limit, seen: Promise.withResolvers<void>() };
+      pending.set(key, own);
+      return {
+        seen: own.seen.promise,
+        settle() {
+          own.seen.resolve();
+          // Another call may be creating the same object.
+          if (pending.get(key) === own) pending.delete(key);
+        },
+      };
     },
   };
 }

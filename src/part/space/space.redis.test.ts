@@ -8,6 +8,7 @@ import type { ScriptClient } from '../call.ts';
 import { createIngest, type PartEvent } from '../log/ingest.ts';
 import { sweepAll } from '../sweep/testing/sweep-all.ts';
 import { partName } from '../tokens/part-name.ts';
+import { createTokens } from '../tokens/tokens.ts';
 import { createIngestWithin } from './ingest-within.ts';
 import { createSpace } from './space.ts';
 
@@ -267,6 +268,36 @@ onEachRedis(redis => {
     clock.monotonicMs += 1_000;
     await send(first, [50], ingest);
     expect(calls.grow).toBe(3);
+  });
+
+  test('stored events are acknowledged if the account cannot be asked for the others', async () => {
+    const { first, send, spaceOf, clock } = await start(700);
+    const away = async () => Promise.reject(new Error('away'));
+    const ingestWith = (grow: () => Promise<never>) =>
+      createIngestWithin({
+        ingest: createIngest(first.client, () => clock.ms),
+        space: { ...spaceOf(first), grow },
+        nowMs: () => clock.ms,
+        monotonicMs: () => clock.monotonicMs,
+      });
+    // An event of 50 bytes takes 300.
+    await spaceOf(first).grow(first.part, 300, clock.ms);
+    expect(await send(first, [50, 250], ingestWith(away))).toEqual(['OK', 'LIMIT']);
+    // Nothing was stored: the store is not available.
+    await expect(send(first, [250], ingestWith(away))).rejects.toThrow('away');
+    const started = performance.now();
+    const never = () => new Promise<never>(() => {});
+    await expect(send(first, [250], ingestWith(never))).rejects.toThrow('no answer within 1000 ms');
+    expect(performance.now() - started).toBeLessThan(3_000);
+  });
+
+  test('an account forgets a part that is removed', async () => {
+    const { first, account, send, replicaOf, clock } = await start(300);
+    await send(first, [50], replicaOf(first));
+    const entries = () => redis().readHash(accountKeys(account).space);
+    expect(Object.keys(await entries())).toHaveLength(1);
+    await createTokens(first.client).close(first.part, clock.ms);
+    expect(await entries()).toEqual({});
   });
 
   test('steps that were delayed never grant more than there is', async () => {

@@ -104,7 +104,9 @@ export function createTokens(redis: ScriptClient): Tokens {
       const said = await report(part);
       if (said === undefined) return;
       await settleOwed(part, said.owed, nowMs);
-      if (said.payer !== '') await tellAccount(said.payer, part, nowMs, { ...said, need: -1 });
+      if (said.payer === '') return;
+      await tellAccount(said.payer, part, nowMs, { ...said, need: -1 });
+      await forget(said.payer, part);
     },
   };
 }

@@ -167,7 +167,11 @@ test('defaults of the plan and the ceiling of the installation hold, and the own
 test('the stored bytes of all streams of the account are shown', async () => {
   const { cluster } = world.installation;
   await makeTenant('stored', { plan: 'Metered' });
-  await apply(cluster, [stream('stored', 'one'), stream('stored', 'two'), ingressKey('stored', 'the-ingress-key-of-stored')]);
+  await apply(cluster, [
+    stream('stored', 'one'),
+    stream('stored', 'two'),
+    ingressKey('stored', 'the-ingress-key-of-stored'),
+  ]);
   await waitForAll(cluster, 'catalogstream', 'stored');
   const used = async () =>
     (await ofAda().get<LimitsBody>(`/waas/accounts/${accountId('stored')}/limits`)).body.limits['storedBytes']?.used;

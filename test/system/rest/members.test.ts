@@ -23,7 +23,7 @@ let path: string;
 let [grace, bob, vera]: readonly RestClient[] = [];
 
 beforeAll(async () => {
-  at = await openInvitationWorld();
+  at = await openInvitationWorld({ SLUICE_INVITED_LIMITS: 'streams=7' });
   issuer = at.world.issuer.url;
   [grace, bob, vera] = await Promise.all([at.as('grace'), at.as('bob', 1), at.as('vera', 2)]);
   account = (await accept((await at.invite()).token, grace as RestClient)).body.accountPublicId;
@@ -58,6 +58,11 @@ test('an Owner adds members, who get their role and no more', async () => {
   const added = expectDeclared('replaceMembers', await put(grace, wanted));
   expect(added.status, JSON.stringify(added.body)).toBe(200);
   expect(added.body.members).toEqual([member('bob', 'Admin'), member('grace', 'Owner'), member('vera', 'Viewer')]);
+  // What the account was created with stays.
+  const { body } = await (grace as RestClient).get<{ limits: { streams: { limit: number } } }>(
+    `/waas/accounts/${account}/limits`,
+  );
+  expect(body.limits.streams.limit).toBe(7);
   await untilRole(bob, 'Admin');
   await untilRole(vera, 'Viewer');
   expect((await (vera as RestClient).get<Members>(path)).body).toEqual(added.body);

@@ -1,9 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { instanceFields } from '../../../api/instance.ts';
+import type { AccountSpec } from '../../../api/kinds/account.ts';
 import { Owner } from '../../../api/owner.ts';
 import { FIELD_MANAGER } from '../../../api/well-known.ts';
 import { Refusal } from '../../../http/refusal.ts';
+import { ownedPart } from '../../../kube/managed-fields.ts';
 import type { Identity } from '../../auth/identity.ts';
 import { mayActForAccount, roleOfOwner, rolesOf } from '../../auth/ownership.ts';
 import { ROLE_MEANINGS, RoleField, requireRole } from '../../contract/roles.ts';
@@ -102,6 +104,8 @@ async function replaceMembers(
     requireRole(role, 'Owner');
     // Don't apply the same list again: we would share a field that somebody else manages.
     if (isDeepStrictEqual(membersOf(before.spec.owners), wanted)) return before;
+    // Keeps the limits that the account was given when an invitation was accepted.
+    const { limits }: Partial<AccountSpec> = ownedPart(before, FIELD_MANAGER.facade);
     return writer.apply(
       'Account',
       { name },
@@ -109,7 +113,7 @@ async function replaceMembers(
         manager: FIELD_MANAGER.facade,
         before,
         concern: ['owners', 'instance'],
-        spec: { owners: [...wanted], ...instanceFields(instance) },
+        spec: { owners: [...wanted], ...(limits === undefined ? {} : { limits }), ...instanceFields(instance) },
         exactly: true,
       },
     );

@@ -67,7 +67,7 @@ async function readToken(mail: MailServer, email: string): Promise<string> {
   return value;
 }
 
-export async function openInvitationWorld(): Promise<InvitationWorld> {
+export async function openInvitationWorld(facadeEnv: Readonly<Record<string, string>> = {}): Promise<InvitationWorld> {
   const [world, mail] = await Promise.all([openFacadeWorld(), startMailServer()]);
   const { cluster } = world.installation;
   await applyPermissions(cluster);
@@ -81,7 +81,7 @@ export async function openInvitationWorld(): Promise<InvitationWorld> {
     },
   });
   const startFacade = (env: Readonly<Record<string, string>> = {}) =>
-    world.start({ role: 'facade', kubeconfig, env: { SLUICE_LOG_LEVEL: 'debug', ...env } });
+    world.start({ role: 'facade', kubeconfig, env: { SLUICE_LOG_LEVEL: 'debug', ...facadeEnv, ...env } });
   const facades = await Promise.all([startFacade(), startFacade(), startFacade()]);
   const { shop = '' } = await makeTenants(world, { shop: 'ada', other: 'eve' });
   const as = (sub: string, n = 0) => world.as(facades[n] as Sluice, sub);
