@@ -18,7 +18,7 @@ const stream = (queue: string, bytes: number, payer = `acc_${queue}`) => ({
   master: queue[0] as string,
 });
 
-/** A stop whose time passes when the test says so, with masters 0, 1, 2 that answer `says.masters`. */
+/** Returns a memory stop with a manual timer, and masters 0, 1, 2 that answer `says.masters`. */
 function start() {
   const says: { masters: unknown[] | Promise<unknown[]>; stored: () => Promise<Stored> } = {
     masters: [percent(0)],
@@ -128,7 +128,7 @@ test('under pressure, only accounts above their share of that master are refused
   expect(stop.refusalOf(stream('0flood', 60))).toBe(undefined);
 });
 
-test('stored bytes that cannot be read are used for 30 s, and the failure is told once', async () => {
+test('stored bytes that cannot be read are used for 30 s, and the failure is reported once', async () => {
   const { stop, says, clock, failures, seen } = start();
   says.stored = async () => [stream('0flood', 60), stream('0small', 2)];
   await stop.start();

@@ -27,7 +27,7 @@ export function keyedCallOf(
   owner: { readonly publicId: string } | undefined,
 ): KeyedCall | undefined {
   if (route.idempotency !== 'answer' || key === undefined || owner === undefined) return undefined;
-  // The answer may be a secret, so it is only for the caller who has received it before.
+  // Answers can contain secrets, so other callers must not receive them.
   const request = JSON.stringify([callerKey(identity), params, query ?? {}, body ?? {}]);
   return { owner: owner.publicId, operation: route.operation, key, request };
 }
