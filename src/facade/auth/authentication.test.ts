@@ -1,8 +1,9 @@
+import { generateKeyPairSync, type KeyPairKeyObjectResult, sign } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { signParts } from '../../../test/support/facade/compact-token.ts';
+import { encodePart, signParts } from '../../../test/support/facade/compact-token.ts';
 import { type GuardOptions, startGuardedServer } from '../../../test/support/facade/guarded-server.ts';
 import { goodClaims, startIssuer, type TestIssuer } from '../../../test/support/facade/issuer.ts';
 import { exchange } from '../../../test/support/facade/raw-exchange.ts';
@@ -192,6 +193,32 @@ describe('rotation', () => {
     clock.nowMs += 5_000;
     expect(await ask(invented)).toMatchObject({ status: 401 });
     expect(issuer.reads() - before).toBe(4);
+  });
+});
+
+describe('keys of an issuer that are of no use', () => {
+  /** An issuer with one key, and a token that it signed with this key. */
+  async function issueWith(pair: KeyPairKeyObjectResult, alg: string): Promise<{ url: string; token: string }> {
+    const kid = 'k';
+    const key = { ...pair.publicKey.export({ format: 'jwk' }), kid };
+    const { url } = await listen((request, response) => {
+      const metadata = { issuer: url, jwks_uri: `${url}/keys` };
+      response.end(JSON.stringify(request.url === '/keys' ? { keys: [{ kid: 'odd', kty: 'RSA' }, key] } : metadata));
+    });
+    const input = `${encodePart({ alg, kid })}.${encodePart(goodClaims(url))}`;
+    const hash = pair.privateKey.asymmetricKeyType === 'rsa' ? 'sha256' : undefined;
+    return { url, token: `${input}.${sign(hash, Buffer.from(input), pair.privateKey).toString('base64url')}` };
+  }
+
+  test.each([
+    ['an RSA key of 1,024 bits', generateKeyPairSync('rsa', { modulusLength: 1_024 }), 'RS256', 401],
+    ['a key of a curve that is not supported', generateKeyPairSync('ed448'), 'EdDSA', 401],
+    ['a key of another type', generateKeyPairSync('ed25519'), 'RS256', 401],
+    ['an RSA key of 2,048 bits, which is of use', generateKeyPairSync('rsa', { modulusLength: 2_048 }), 'RS256', 200],
+  ] as const)('%s', async (_, pair, alg, status) => {
+    const { url, token } = await issueWith(pair, alg);
+    const ask = await guard({ issuers: [url], algorithms: ['RS256', 'EdDSA'] });
+    expect(await ask(token)).toMatchObject({ status });
   });
 });
 
