@@ -33,7 +33,8 @@ test: ## run all tests: check, then tests with Redis, with Kubernetes, and of th
 test-model: setup ## run random histories against the models, and every schedule of two leaders: STEPS=12000 SEED=1, or REPLAY=… or HISTORY=… of a failure
 	@STEPS='$(or $(STEPS),12000)' SEED='$(SEED)' REPLAY='$(REPLAY)' HISTORY='$(HISTORY)' SCHEDULES=all $(NODE) node_modules/vitest/vitest.mjs run --project redis --project unit test/model src/controller/fence
 
-test-api: setup $(SCHEMATHESIS)/bin/schemathesis ## test /waas against its OpenAPI document: REQUESTS=20000 SEED=1, then schemathesis (half an hour)
+test-api: setup $(SCHEMATHESIS)/bin/schemathesis ## test /waas with forged tokens, and against its OpenAPI document: TOKENS=50000 REQUESTS=20000 SEED=1, then schemathesis (half an hour)
+	@TOKENS='$(or $(TOKENS),50000)' SEED='$(SEED)' $(NODE) node_modules/vitest/vitest.mjs run --project unit src/facade/auth/forged-tokens.test.ts
 	@REQUESTS='$(or $(REQUESTS),20000)' SEED='$(SEED)' $(NODE) node_modules/vitest/vitest.mjs run --project system test/system/rest/generator.test.ts
 	@SEED='$(SEED)' $(NODE) test/api/schemathesis.ts '$(CURDIR)/$(SCHEMATHESIS)/bin/schemathesis'
 
