@@ -174,6 +174,8 @@ export const CONDITION_MEANING = {
         'False: A Secret or key referenced by a header could not be found. Events remain in the inbox until the Secret is created, after which delivery will resume.',
       HeaderNotReadable:
         'False: The sealed value of a header could not be decrypted, because it was written for a different Subscription or header, or with a root key that the controller does not have. Events remain in the inbox until the value is set again.',
+      WaitingForConsent:
+        'False: The endpoint has not agreed to receive events. Events remain in the inbox until it answers with the header WebHook-Allowed-Origin. Only used if the operator requires consent.',
       InsufficientTokens: "False: Routing is paused due to insufficient tokens in the producer's account.",
       IntegrationClosed: 'False: The integration has expired, or it was declined or revoked.',
       NotAdmitted: 'False: The Subscription has not been admitted. See the Ready condition for more information.',

@@ -12,6 +12,7 @@ export const ATTEMPT_OUTCOMES = {
   TlsFailed: 'the TLS handshake failed, or the certificate is not valid',
   EndpointRefused: 'the address or the URL is not allowed',
   InvalidRequest: 'a header is not valid in HTTP',
+  ConsentMissing: 'the endpoint has not agreed to receive events',
 } as const;
 
 export type AttemptOutcome = keyof typeof ATTEMPT_OUTCOMES;

@@ -34,6 +34,7 @@ describe('configuration', () => {
       endpoints: { allowedNetworks: [], refusedNetworks: [], allowedPorts: [] },
       logLevel: 'info',
       queueMaxBytes: 1_073_741_824,
+      endpointConsentOrigin: undefined,
       trustedProxies: undefined,
       ingressRates: { perAddress: 50_000, perKey: 0, perWorkspace: 0 },
       namespace: undefined,
@@ -47,6 +48,7 @@ describe('configuration', () => {
       SLUICE_ALLOWED_NETWORKS: '127.0.0.0/8, ::1/128',
       SLUICE_REFUSED_NETWORKS: '127.0.0.7, 2001:db8::/96',
       SLUICE_ALLOWED_PORTS: '443, 8443',
+      SLUICE_ENDPOINT_CONSENT_ORIGIN: 'events.example.com',
       SLUICE_OPS_HOST: '::1',
       SLUICE_INGRESS_PORT: '0',
       SLUICE_REDIS_URL: 'redis://a:1,redis://b:2',
@@ -59,6 +61,7 @@ describe('configuration', () => {
         refusedNetworks: ['127.0.0.7', '2001:db8::/96'],
         allowedPorts: [443, 8443],
       },
+      endpointConsentOrigin: 'events.example.com',
       ingressPort: 0,
       rootKey: undefined,
     });
@@ -152,6 +155,16 @@ describe('configuration', () => {
     [['ingress'], { SLUICE_ALLOWED_PORTS: '0' }, 'SLUICE_ALLOWED_PORTS: must be TCP ports'],
     [['ingress'], { SLUICE_ALLOWED_PORTS: '443,65536' }, 'SLUICE_ALLOWED_PORTS: must be TCP ports'],
     [['ingress'], { SLUICE_ALLOWED_PORTS: 'https' }, 'SLUICE_ALLOWED_PORTS: must be TCP ports'],
+    [
+      ['ingress'],
+      { SLUICE_ENDPOINT_CONSENT_ORIGIN: 'https://events.example.com' },
+      'SLUICE_ENDPOINT_CONSENT_ORIGIN: must be a DNS name',
+    ],
+    [
+      ['ingress'],
+      { SLUICE_ENDPOINT_CONSENT_ORIGIN: 'localhost' },
+      'SLUICE_ENDPOINT_CONSENT_ORIGIN: must be a DNS name',
+    ],
     [['ingress'], { SLUICE_LOG_LEVEL: 'loud' }, 'SLUICE_LOG_LEVEL: '],
     [['ingress'], { SLUICE_ALLOWED_NETWORKS: '10.0.0.0/33' }, 'SLUICE_ALLOWED_NETWORKS: must be CIDR networks'],
     ...['10.0.0.0/33', 'proxy.example', 'none, 10.0.0.0/8', '10.0.0.0/8, 0.0.0.0/0', '::/0', 'true', '*'].map(

@@ -46,6 +46,8 @@ export interface Config {
   /** Undefined if no role requires it. */
   readonly oidc: OidcConfig | undefined;
   readonly endpoints: Required<EndpointNetworks>;
+  /** Name under which endpoints are asked for consent. Undefined if they aren't asked. */
+  readonly endpointConsentOrigin: string | undefined;
   /** Networks of proxies whose X-Forwarded-For counts. Undefined if addresses aren't used at all. */
   readonly trustedProxies: readonly string[] | undefined;
   /** Events per second and replica of ingress. 0 means no limit. */
@@ -140,6 +142,7 @@ export function readConfig(argv: readonly string[], env: Env): Config {
       refusedNetworks: data.SLUICE_REFUSED_NETWORKS,
       allowedPorts: data.SLUICE_ALLOWED_PORTS,
     },
+    endpointConsentOrigin: data.SLUICE_ENDPOINT_CONSENT_ORIGIN,
     trustedProxies: data.SLUICE_TRUSTED_PROXIES,
     ingressRates: {
       perAddress: data.SLUICE_INGRESS_ADDRESS_LIMIT,

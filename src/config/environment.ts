@@ -139,6 +139,17 @@ export const ENVIRONMENT = {
     .describe(
       'Comma-separated list of TCP ports that endpoints can use, such as 443,8443. Set it for the controller and the dispatcher. By default, endpoints can use any port.',
     ),
+  SLUICE_ENDPOINT_CONSENT_ORIGIN: z
+    .string()
+    .max(253)
+    .regex(
+      /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)+$/,
+      'must be a DNS name in lower case, such as events.example.com',
+    )
+    .optional()
+    .describe(
+      'DNS name of this installation, such as events.example.com. If set, the dispatcher asks each endpoint whether it agrees to receive events from this name before it sends any, and again every hour. An endpoint agrees by answering an OPTIONS request with the header WebHook-Allowed-Origin. Until then, its events are kept in the inbox. If omitted, endpoints are not asked.',
+    ),
   SLUICE_TRUSTED_PROXIES: list
     .transform(networks => (networks.length === 0 ? undefined : networks.join() === 'none' ? [] : networks))
     .refine(networks => networks === undefined || areProxies(networks), {

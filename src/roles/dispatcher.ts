@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { VERSION } from '../config/version.ts';
 import { rootKeyFingerprint } from '../core/delivery/root-key-fingerprint.ts';
+import { createAskConsent } from '../dataplane/dispatcher/consent.ts';
 import { createDeliveryAlarm } from '../dataplane/dispatcher/delivery-alarm.ts';
 import { createDispatcherMetrics } from '../dataplane/dispatcher/dispatcher-metrics.ts';
 import { createEndpointClient } from '../dataplane/dispatcher/endpoint-client.ts';
@@ -50,7 +52,13 @@ export async function startDispatcher(parts: Parts): Promise<Running> {
     setTimer: systemClock.setTimer,
   });
   const { attempt } = client;
-  const startPart = createStartPart(parts, { name, pushes, room, attempt, metrics, partMetrics, deliveryAlarm });
+  const origin = config.endpointConsentOrigin;
+  const askConsent =
+    origin === undefined
+      ? undefined
+      : createAskConsent({ attempt, origin, version: VERSION, monotonicMs: systemClock.nowMs });
+  const shared = { name, pushes, room, attempt, askConsent, metrics, partMetrics, deliveryAlarm };
+  const startPart = createStartPart(parts, shared);
   const members = createMembers(redis, name);
   const dispatcher = createPartDispatcher({
     redis,

@@ -1,5 +1,6 @@
 import { VERSION } from '../config/version.ts';
 import { deriveSealKeys } from '../core/delivery/seal.ts';
+import type { AskConsent } from '../dataplane/dispatcher/consent.ts';
 import type { DeliveryAlarm } from '../dataplane/dispatcher/delivery-alarm.ts';
 import type { DispatcherMetrics } from '../dataplane/dispatcher/dispatcher-metrics.ts';
 import type { EndpointClient } from '../dataplane/dispatcher/endpoint-client.ts';
@@ -28,6 +29,7 @@ export interface SharedWork {
   readonly pushes: PushConnection;
   readonly room: Room;
   readonly attempt: EndpointClient['attempt'];
+  readonly askConsent: AskConsent | undefined;
   readonly metrics: DispatcherMetrics;
   readonly partMetrics: PartMetrics;
   readonly deliveryAlarm: DeliveryAlarm;
@@ -74,7 +76,7 @@ export function createStartPart(parts: Parts, shared: SharedWork): (part: Part) 
 }
 
 function workerDeps({ config, log, tracing, redis, alarm }: Parts, shared: SharedWork) {
-  const { pushes, room, attempt, metrics, deliveryAlarm } = shared;
+  const { pushes, room, attempt, askConsent, metrics, deliveryAlarm } = shared;
   const rootKey = config.rootKey as Uint8Array;
   /** The other roles use subscriptions instead of slots. */
   const tell = (part: Part, slot: string, say: (owner: InboxRef) => void) => {
@@ -94,6 +96,7 @@ function workerDeps({ config, log, tracing, redis, alarm }: Parts, shared: Share
     monotonicMs: () => performance.now(),
     random: Math.random,
     attempt,
+    askConsent,
     tracing,
     onAttempt: metrics.attempted,
     onGivenUp: metrics.gaveUp,

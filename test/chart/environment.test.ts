@@ -143,6 +143,7 @@ test('the roles read what the values say', async () => {
     allowedPorts: [443, 8443],
   };
   for (const role of [controller, dispatcher]) expect(role?.endpoints).toEqual(endpoints);
+  expect(dispatcher?.endpointConsentOrigin).toBe('events.example.com');
   for (const role of [facade, ingress]) expect(role?.trustedProxies).toEqual(['10.9.0.0/16', 'fd00::/8']);
   expect(ingress?.ingressRates).toEqual({ perAddress: 900, perKey: 500, perWorkspace: 800 });
   for (const role of [controller, facade, ingress, dispatcher]) expect(role?.instance).toBe('blue');

@@ -253,6 +253,7 @@ test('values reach the pods', async () => {
     SLUICE_ALLOWED_NETWORKS: '10.8.0.0/16',
     SLUICE_REFUSED_NETWORKS: '203.0.113.7/32,2001:db8:64::/96',
     SLUICE_ALLOWED_PORTS: '443,8443',
+    SLUICE_ENDPOINT_CONSENT_ORIGIN: 'events.example.com',
     SLUICE_TRUSTED_PROXIES: '10.9.0.0/16,fd00::/8',
     SLUICE_FREE_LIMITS: 'eventsPerSecond=unlimited,streams=5',
     SLUICE_METERED_LIMITS: 'storedBytes=1099511627776',

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type DeliverDeps, type Delivery, deliver, POISON_LAPSES } from './deliver.ts';
 import type { AttemptRequest, AttemptResult } from './endpoint-client.ts';
 import type { OpenSubscription } from './subscription.ts';
@@ -137,6 +137,49 @@ test.each([
 test('a claim that is on the wire within a second goes out', async () => {
   const { asked } = await run(answer({ status: 500 }), DELIVERY, EVENT, 1_000);
   expect(asked).toHaveLength(1);
+});
+
+describe('an endpoint that is asked for consent', () => {
+  /** Asking takes so long. */
+  async function ask(refusal: AttemptResult | undefined, tookMs: number) {
+    const made: string[] = [];
+    let nowMs = 0;
+    const deps: DeliverDeps = {
+      attempt: async () => {
+        made.push('attempt');
+        return answer({ outcome: 'delivered', reason: 'http_2xx', status: 200 });
+      },
+      askConsent: async endpoint => {
+        made.push(`ask ${endpoint.url}`);
+        nowMs += tookMs;
+        return refusal;
+      },
+      nowMs: () => NOW,
+      wallMs: () => NOW,
+      monotonicMs: () => nowMs,
+      random: () => 0,
+      onAttempt: ({ reason }, outcome) => made.push(`${outcome} ${reason}`),
+    };
+    return { ending: await deliver(deps, subscription, DELIVERY, EVENT), made };
+  }
+
+  test('gets the event once it has agreed', async () => {
+    const { ending, made } = await ask(undefined, 1_000);
+    expect(ending.outcome).toBe('delivered');
+    expect(made).toEqual(['ask https://a.example/', 'attempt', 'delivered http_2xx']);
+  });
+
+  test('gets nothing until then, and the attempt fails', async () => {
+    const { ending, made } = await ask(answer({ reason: 'consent_missing' }), 9_000);
+    expect(ending).toMatchObject({ outcome: 'failed', reason: 'consent_missing', attempted: 'ConsentMissing' });
+    expect(made).toEqual(['ask https://a.example/', 'failed consent_missing']);
+  });
+
+  test('gets nothing if the answer came so late that the gate may have closed', async () => {
+    const { ending, made } = await ask(undefined, 1_001);
+    expect(ending).toEqual({ outcome: 'released', reason: 'released' });
+    expect(made).toEqual(['ask https://a.example/']);
+  });
 });
 
 test('adds webhook-replay to a replay', async () => {

@@ -3,6 +3,7 @@ import { nextAttempt } from '../../core/delivery/backoff.ts';
 import type { EventMeta } from '../../core/events/event-meta.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
 import { endAttemptSpan, startAttemptSpan } from './attempt-span.ts';
+import type { AskConsent } from './consent.ts';
 import type { AttemptResult, EndpointClient } from './endpoint-client.ts';
 import { SHOWN_OUTCOMES } from './outcome.ts';
 import type { OpenSubscription } from './subscription.ts';
@@ -17,6 +18,8 @@ export const POISON_LAPSES = 5;
  * take up to one second to become effective.
  */
 const CLAIM_TO_WIRE_MS = 1_000;
+
+const RELEASED = { outcome: 'released', reason: 'released' } as const;
 
 /** An event that was claimed for a subscription. */
 export interface Delivery {
@@ -61,6 +64,8 @@ export interface Ending {
 
 export interface DeliverDeps {
   readonly attempt: EndpointClient['attempt'];
+  /** Optional. Endpoints won't be asked whether they want events if unset. */
+  readonly askConsent?: AskConsent | undefined;
   /** Redis clock, used for stored times. */
   readonly nowMs: () => number;
   /** Wall clock of this machine, used for `webhook-timestamp`. */
@@ -92,9 +97,14 @@ export async function deliver(
   };
   if (event === undefined) return giveUp('expired', 'expired');
   if (delivery.lapses >= POISON_LAPSES) return giveUp('dead', 'poison');
-  if (deps.monotonicMs() - delivery.claimedAtMs > CLAIM_TO_WIRE_MS) return { outcome: 'released', reason: 'released' };
+  const isLate = () => deps.monotonicMs() - delivery.claimedAtMs > CLAIM_TO_WIRE_MS;
+  if (isLate()) return RELEASED;
 
   const { endpoint, buildHeaders } = subscription;
+  const refused = deps.askConsent && (await deps.askConsent(endpoint));
+  if (refused !== undefined) return judgeAttempt(deps, endpoint.retryMs, delivery, refused);
+  // The gate may have closed while the endpoint was asked. The next claim finds its answer.
+  if (deps.askConsent !== undefined && isLate()) return RELEASED;
   const span = deps.tracing && startAttemptSpan(deps.tracing, { subscription, event, attempts });
   // Partners continue the trace from the attempt span. When tracing is disabled, they'll receive whatever value the
   // producer sent.
@@ -106,7 +116,16 @@ export async function deliver(
     body: event.body,
   });
   if (span !== undefined) endAttemptSpan(span, result);
-  const ending = judge(deps, endpoint.retryMs, delivery, result);
+  return judgeAttempt(deps, endpoint.retryMs, delivery, result);
+}
+
+function judgeAttempt(
+  deps: DeliverDeps,
+  retryMs: readonly number[],
+  delivery: Delivery,
+  result: AttemptResult,
+): Ending {
+  const ending = judge(deps, retryMs, delivery, result);
   deps.onAttempt(result, ending.outcome, delivery);
   return ending;
 }

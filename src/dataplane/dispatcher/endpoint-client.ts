@@ -4,7 +4,7 @@ import { parseRetryAfter } from '../../core/delivery/retry-after.ts';
 import type { Exchange } from './http/connection.ts';
 import { createConnectionPool, createOrigin, type Origin } from './http/connection-pool.ts';
 import type { ResolveName } from './http/name-lookup.ts';
-import { requestHead, requestStart } from './http/request-head.ts';
+import { type Method, requestHead, requestStart } from './http/request-head.ts';
 import { type AttemptReason, judgeStatus, type Outcome, outcomeOf } from './outcome.ts';
 
 /** Maximum number of response body bytes to read and store. */
@@ -15,6 +15,8 @@ const TARGETS_MAX = 20_000;
 const NO_BODY = Buffer.alloc(0);
 
 export interface AttemptRequest {
+  /** Defaults to POST. */
+  readonly method?: Method;
   readonly url: string;
   /** Timeout for the whole attempt, from name lookup to the last byte of the answer. Defaults to 15 s. */
   readonly timeoutMs?: number;
@@ -30,6 +32,8 @@ export interface AttemptResult {
   readonly status?: number;
   /** Delay requested by `Retry-After` in a failed answer. Capped at 10 h. */
   readonly retryAfterMs?: number;
+  /** Value of `WebHook-Allowed-Origin`, in answers to OPTIONS. */
+  readonly allowedOrigin?: string;
   readonly latencyMs: number;
   /** First bytes of the body, up to 16 KiB. */
   readonly responseBody: Buffer;
@@ -51,7 +55,7 @@ const unanswered = (reason: AttemptReason): { outcome: Outcome; reason: AttemptR
   reason,
 });
 
-type Target = { origin: Origin; start: string } | 'endpoint_refused' | 'address_refused';
+type Target = { origin: Origin; parsed: URL; start: string } | 'endpoint_refused' | 'address_refused';
 
 /**
  * Creates a client for sending attempts to many endpoints. It is up to the caller to limit how many attempts run
@@ -108,7 +112,7 @@ export function createEndpointClient(
     const parsed = new URL(url);
     const origin = origins.get(parsed.origin) ?? createOrigin(parsed);
     origins.set(parsed.origin, origin);
-    return { origin, start: requestStart(parsed) };
+    return { origin, parsed, start: requestStart(parsed) };
   };
 
   const attempt = (request: AttemptRequest, signal?: AbortSignal) =>
@@ -118,6 +122,7 @@ export function createEndpointClient(
       let sent = false;
       let status = 0;
       let retryAfterMs: number | undefined;
+      let allowedOrigin: string | undefined;
       let keptBytes = 0;
       const kept: Buffer[] = [];
 
@@ -131,6 +136,7 @@ export function createEndpointClient(
         const result: Writable<AttemptResult> = { outcome, reason, latencyMs, responseBody, truncated };
         if (status !== 0) result.status = status;
         if (retryAfterMs !== undefined) result.retryAfterMs = retryAfterMs;
+        if (allowedOrigin !== undefined) result.allowedOrigin = allowedOrigin;
         resolve(result);
       };
 
@@ -140,7 +146,9 @@ export function createEndpointClient(
       if (typeof target === 'string') return settle(target, false);
       if (closed || signal?.aborted) return settle('aborted', false);
 
-      const head = requestHead(target.start, request.headers, request.body.length);
+      const { method = 'POST' } = request;
+      const start = method === 'POST' ? target.start : requestStart(target.parsed, method);
+      const head = requestHead(start, request.headers, request.body.length);
       if (head === undefined) return settle('invalid_request', false);
 
       const connection = pool.take(target.origin);
@@ -158,8 +166,9 @@ export function createEndpointClient(
         onSent() {
           sent = true;
         },
-        onHead(statusCode, retryAfter) {
+        onHead(statusCode, retryAfter, allowed) {
           status = statusCode;
+          if (method === 'OPTIONS') allowedOrigin = allowed;
           if (statusCode >= 300 && retryAfter !== undefined) retryAfterMs = parseRetryAfter(retryAfter, nowMs());
         },
         onBody(bytes) {

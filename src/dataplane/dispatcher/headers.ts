@@ -21,6 +21,16 @@ function latin1OfUtf8(text: string): string {
   return ASCII.test(text) ? text : Buffer.from(text, 'utf8').toString('latin1');
 }
 
+/** Returns the headers configured on an endpoint, with their names in lower case. Reserved names are left out. */
+export function endpointHeaders(headers: Readonly<Record<string, string>> = {}): ReadonlyMap<string, string> {
+  // Names are case-insensitive. The last value wins when a name is listed several times.
+  const own = new Map<string, string>();
+  for (const [name, value] of Object.entries(headers)) {
+    if (mayEndpointSet(name) && isHeaderValue(value)) own.set(name.toLowerCase(), value);
+  }
+  return own;
+}
+
 /** Returns the attempt headers as a flat list of names and values. */
 export type BuildHeaders = (meta: EventMeta, body: Uint8Array, timestampMs: number, replayId?: string) => string[];
 
@@ -38,13 +48,8 @@ export function createHeaderBuilder(endpoint: {
   extra?: Readonly<Record<string, string>>;
 }): BuildHeaders {
   const { sign } = endpoint;
-  const fixed: string[] = ['user-agent', `sluice/${endpoint.version}`];
-  // Names are case-insensitive. The last value wins when a name is listed several times.
-  const own = new Map<string, string>();
-  for (const [name, value] of Object.entries(endpoint.extra ?? {})) {
-    if (mayEndpointSet(name) && isHeaderValue(value)) own.set(name.toLowerCase(), value);
-  }
-  fixed.push(...[...own].flat());
+  const own = endpointHeaders(endpoint.extra);
+  const fixed: string[] = ['user-agent', `sluice/${endpoint.version}`, ...[...own].flat()];
   return (meta, body, timestampMs, replayId) => {
     const { id, headers: ofEvent } = eventHeadersOf(meta);
     const timestampSeconds = Math.floor(timestampMs / 1000);

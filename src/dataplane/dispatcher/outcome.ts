@@ -34,6 +34,7 @@ export const ATTEMPT_REASONS = {
   invalid_request: 'Sluice could not create the request because a header contains characters that HTTP does not allow.',
   aborted: 'The dispatcher stopped during the attempt.',
   network_error: 'Another network error occurred.',
+  consent_missing: 'The endpoint has not agreed to receive events, so the event was not sent.',
 } as const satisfies Readonly<Record<ExchangeFailure, string>> & Readonly<Record<string, string>>;
 
 export type AttemptReason = keyof typeof ATTEMPT_REASONS;
@@ -60,6 +61,7 @@ export const SHOWN_OUTCOMES: Readonly<Record<AttemptReason, AttemptOutcome | und
   invalid_request: 'InvalidRequest',
   aborted: undefined,
   network_error: 'ConnectionFailed',
+  consent_missing: 'ConsentMissing',
 };
 
 /** Returns the outcome for an attempt with the given reason. */

@@ -12,6 +12,7 @@ export const ATTEMPT_LETTERS = {
   TlsFailed: 'l',
   EndpointRefused: 'r',
   InvalidRequest: 'q',
+  ConsentMissing: 'w',
 } as const satisfies Readonly<Record<AttemptOutcome, string>>;
 
 const OUTCOMES = new Map<string, string>(Object.entries(ATTEMPT_LETTERS).map(([outcome, letter]) => [letter, outcome]));

@@ -34,6 +34,7 @@ export const VALUE_SETS: Readonly<Record<string, ValueSet>> = {
     allowedNetworks: ['10.8.0.0/16'],
     refusedNetworks: ['203.0.113.7/32', '2001:db8:64::/96'],
     allowedPorts: [443, 8443],
+    endpointConsentOrigin: 'events.example.com',
     instance: 'blue',
     trustedProxies: ['10.9.0.0/16', 'fd00::/8'],
     limits: {

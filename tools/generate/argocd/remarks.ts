@@ -79,6 +79,7 @@ export const REMARKS: Remarks = {
       EndpointRefused: 'Degraded',
       WaitingForSecret: 'Degraded',
       HeaderNotReadable: 'Degraded',
+      WaitingForConsent: 'Degraded',
       InsufficientTokens: 'Healthy',
       IntegrationClosed: 'Healthy',
       NotAdmitted: 'silent',

@@ -13,6 +13,7 @@ const HELD = {
   EndpointRefused: 'Degraded',
   WaitingForSecret: 'Degraded',
   HeaderNotReadable: 'Degraded',
+  WaitingForConsent: 'Degraded',
 } as const;
 
 /** Returns a name in kebab case. */

@@ -272,6 +272,7 @@ export const Values = z.strictObject({
   allowedNetworks: list(z.string().regex(NETWORK), meaningOf('SLUICE_ALLOWED_NETWORKS')),
   refusedNetworks: list(z.string().regex(NETWORK), meaningOf('SLUICE_REFUSED_NETWORKS')),
   allowedPorts: list(z.int().min(1).max(65_535), meaningOf('SLUICE_ALLOWED_PORTS')),
+  endpointConsentOrigin: text(meaningOf('SLUICE_ENDPOINT_CONSENT_ORIGIN')),
   trustedProxies: list(z.union([z.string().regex(NETWORK), z.literal('none')]), meaningOf('SLUICE_TRUSTED_PROXIES')),
   instance: text(meaningOf('SLUICE_INSTANCE'), DEFAULT_INSTANCE, {
     regex: INSTANCE_OR_DEFAULT,

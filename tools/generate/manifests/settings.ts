@@ -23,6 +23,7 @@ const OPTIONAL: typeof SETTINGS = {
   SLUICE_ALLOWED_NETWORKS: ['allowedNetworks', 'joined'],
   SLUICE_REFUSED_NETWORKS: ['refusedNetworks', 'joined'],
   SLUICE_ALLOWED_PORTS: ['allowedPorts', 'joined'],
+  SLUICE_ENDPOINT_CONSENT_ORIGIN: ['endpointConsentOrigin', 'text'],
   SLUICE_TRUSTED_PROXIES: ['trustedProxies', 'joined'],
   SLUICE_FREE_LIMITS: ['limits.accounts.free', 'pairs'],
   SLUICE_METERED_LIMITS: ['limits.accounts.metered', 'pairs'],

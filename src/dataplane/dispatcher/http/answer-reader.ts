@@ -14,7 +14,9 @@ const LAST_CODING_IS_CHUNKED = /(?:^|,)[\t ]*chunked[\t ]*$/i;
 const KEEP_ALIVE_TIMEOUT = /timeout=(\d{1,9})/;
 
 /** Lengths of the names of the headers that are read, see `noteField`. */
-const NOTED_LENGTHS = new Set(['connection', 'retry-after', 'content-length', 'transfer-encoding'].map(n => n.length));
+const NOTED_LENGTHS = new Set(
+  ['connection', 'retry-after', 'content-length', 'transfer-encoding', 'webhook-allowed-origin'].map(n => n.length),
+);
 
 /** Connections are closed this long before the timeout that the server has announced, in milliseconds. */
 const CLOSING_MARGIN_MS = 2_000;
@@ -22,8 +24,11 @@ const CLOSING_MARGIN_MS = 2_000;
 const IDLE_MAX_MS = 60_000;
 
 export interface AnswerEvents {
-  /** Called when the headers are complete, except for informational responses (102 to 199). */
-  readonly onHead: (status: number, retryAfter: string | undefined) => void;
+  /**
+   * Called when the headers are complete, except for informational responses (102 to 199). `allowedOrigin` is the value
+   * of `WebHook-Allowed-Origin`.
+   */
+  readonly onHead: (status: number, retryAfter: string | undefined, allowedOrigin: string | undefined) => void;
   /** Called with parts of the body. They are views of a buffer that is reused. */
   readonly onBody: (part: Buffer) => void;
 }
@@ -59,6 +64,7 @@ interface Head {
   connection: string;
   keepAlive: string | undefined;
   retryAfter: string | undefined;
+  allowedOrigin: string | undefined;
 }
 
 const emptyHead = (): Head => ({
@@ -69,6 +75,7 @@ const emptyHead = (): Head => ({
   connection: '',
   keepAlive: undefined,
   retryAfter: undefined,
+  allowedOrigin: undefined,
 });
 
 /**
@@ -98,6 +105,9 @@ function noteField(head: Head, line: string): boolean {
       return true;
     case 'retry-after':
       head.retryAfter ??= value.trimEnd();
+      return true;
+    case 'webhook-allowed-origin':
+      head.allowedOrigin ??= value.trimEnd();
       return true;
     default:
       return true;
@@ -147,7 +157,7 @@ export function createAnswerReader(): AnswerReader {
       state = left > 0 ? 'body' : 'ended';
     }
     lineBytes = 0;
-    events.onHead(status, head.retryAfter);
+    events.onHead(status, head.retryAfter, head.allowedOrigin);
     return 'more';
   };
 

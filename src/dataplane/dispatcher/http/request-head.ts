@@ -5,11 +5,12 @@ const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const OWN =
   /^(?:connection|content-length|expect|host|http2-settings|keep-alive|proxy-connection|te|trailer|transfer-encoding|upgrade)$/i;
 
-/**
- * Returns the beginning of a POST request for a URL that has already been checked. The rest is added by `requestHead`.
- */
-export function requestStart(url: URL): string {
-  return `POST ${url.pathname}${url.search} HTTP/1.1\r\nhost: ${url.host}\r\nconnection: keep-alive\r\n`;
+/** Events are sent with POST. OPTIONS asks an endpoint whether it wants them. */
+export type Method = 'POST' | 'OPTIONS';
+
+/** Returns the beginning of a request for a URL that has already been checked. The rest is added by `requestHead`. */
+export function requestStart(url: URL, method: Method = 'POST'): string {
+  return `${method} ${url.pathname}${url.search} HTTP/1.1\r\nhost: ${url.host}\r\nconnection: keep-alive\r\n`;
 }
 
 /**

@@ -100,7 +100,7 @@ export const SubscriptionEntry = z
     }),
     reason: z.string().meta({
       description:
-        'Reason for the current status. Can be one of Live, Blocked, Suspended, EndpointDisabled, EndpointRefused, WaitingForSecret, HeaderNotReadable, InsufficientTokens, or IntegrationClosed, or otherwise specifies why the subscription is pending.',
+        'Reason for the current status. Can be one of Live, Blocked, Suspended, EndpointDisabled, EndpointRefused, WaitingForSecret, HeaderNotReadable, WaitingForConsent, InsufficientTokens, or IntegrationClosed, or otherwise specifies why the subscription is pending.',
       example: 'Live',
     }),
     message: z.string().meta({ description: 'Human-readable description of the reason.' }),

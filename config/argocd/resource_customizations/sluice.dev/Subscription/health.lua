@@ -7,6 +7,7 @@ local remarks = {
   ["Live/EndpointRefused"] = "Degraded",
   ["Live/WaitingForSecret"] = "Degraded",
   ["Live/HeaderNotReadable"] = "Degraded",
+  ["Live/WaitingForConsent"] = "Degraded",
   ["Live/InsufficientTokens"] = "Healthy",
   ["Live/IntegrationClosed"] = "Healthy",
   ["SecretMirrored/NameTaken"] = "Healthy",

@@ -9,6 +9,7 @@ import { type Cached, type Caches, resourceOf } from '../../../caches/caches.ts'
 import type { EventRecorder } from '../../../engine/event-recorder.ts';
 import type { Attempt } from '../../../engine/keyed-controller.ts';
 import type { Outcome } from '../../../engine/outcome.ts';
+import { withConsent } from './consent-condition.ts';
 import { createDeliveryMetrics } from './delivery-metrics.ts';
 import { createDeliveryWatch } from './delivery-watch.ts';
 import { createDeliveryWriter } from './writer.ts';
@@ -64,7 +65,9 @@ export function createDeliveryShowing(deps: {
     show(reconcile: Reconcile): Reconcile {
       return async (subscription, attempt) => {
         const outcome = await reconcile(subscription, attempt);
-        return { ...outcome, status: { ...outcome.status, delivery: watch.statusOf(subscription) } };
+        const delivery = watch.statusOf(subscription);
+        const conditions = withConsent(outcome.conditions, subscription, delivery);
+        return { ...outcome, conditions, status: { ...outcome.status, delivery } };
       };
     },
   };

@@ -1,0 +1,25 @@
+import { CONDITION, REASON } from '../../../../api/condition-reasons.ts';
+import type { DeliveryStatus } from '../../../../api/delivery-status.ts';
+import type { DesiredCondition } from '../../../engine/conditions.ts';
+
+const MESSAGE =
+  'the endpoint has not agreed to receive events, which are kept in the inbox. It must answer OPTIONS requests with the header WebHook-Allowed-Origin, see the section about consent on the page about deliveries. It is asked again within a minute or two';
+
+/**
+ * Returns the conditions of a subscription, with Live=False while its endpoint hasn't agreed to receive events. Only the
+ * dispatcher knows this, so it follows from the most recent attempt.
+ */
+export function withConsent(
+  conditions: readonly DesiredCondition[],
+  { spec }: { readonly spec: { readonly endpoint?: unknown } },
+  { lastAttempt }: DeliveryStatus,
+): readonly DesiredCondition[] {
+  if (lastAttempt !== 'ConsentMissing' || spec.endpoint === undefined) return conditions;
+  const type = CONDITION.Subscription.Live;
+  const reason = REASON.Subscription.Live.WaitingForConsent;
+  return conditions.map(condition =>
+    condition.type === type && condition.status === 'True'
+      ? { type, status: 'False', reason, message: MESSAGE }
+      : condition,
+  );
+}
