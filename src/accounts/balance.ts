@@ -2,7 +2,10 @@ import type { Balance, Shortage } from '../core/events/tokens.ts';
 import type { RedisClient } from '../redis/client.ts';
 import { accountKeys } from '../redis/keys.ts';
 
-/** Balance and usage of an account, and the queues waiting for tokens. Undefined while its plan is not in Redis. */
+/**
+ * The balance and the usage of an account, and the queues that are waiting for tokens. This is undefined if there is no
+ * plan for the account in Redis.
+ */
 export async function readBalance(
   redis: RedisClient,
   account: string,

@@ -10,16 +10,19 @@ import {
 import type { RedisClient } from '../redis/client.ts';
 import { accountKeys } from '../redis/keys.ts';
 
-/** A replay that was charged. */
+/** A replay which has been charged. */
 export interface Replay {
   readonly answer: 'OK';
   readonly replayId: string;
-  /** What was charged for: events, and tokens. */
+  /** The events and the tokens that have been charged. */
   readonly events: number;
   readonly tokens: number;
   /** false if charged but not completely added to the inbox yet. The sweep completes it. */
   readonly complete: boolean;
-  /** Number of these events in progress, and tokens refunded for events that expired in the meantime. */
+  /**
+   * The number of these events that are in progress, and the number of tokens that were refunded because events have
+   * expired in the meantime.
+   */
   readonly taken: number;
   readonly refunded: number;
   /** Start position of the next replay. Only for a range. */
@@ -27,8 +30,8 @@ export interface Replay {
 }
 
 /**
- * SHORT: the account does not have enough tokens. CONFLICT: the id belongs to another replay of the integration. NOTHING: no event in the
- * range can be replayed. BAD_ID: `[A-Za-z0-9_-]`, 1 to 64.
+ * SHORT: the account does not have enough tokens. CONFLICT: the id is already used for another replay of this
+ * integration. NOTHING: no event in the range can be replayed. BAD_ID: `[A-Za-z0-9_-]`, from 1 to 64 characters.
  */
 export type ReplayAnswer =
   | Replay
@@ -37,14 +40,14 @@ export type ReplayAnswer =
 
 /** Replays: paid by the account of the integration's own workspace, before anything is sent. */
 export interface Replays {
-  /** Returns the events and the price of a replay without charging it. */
+  /** Returns the events and the price of a replay. This does not charge anything. */
   readonly price: (
     inbox: InboxRef,
     selection: ReplaySelection,
   ) => Promise<ReplayPrice | { readonly answer: ReplayRefusal }>;
   /**
-   * Charges and queues a replay. Repeating the same id for the integration returns the current state of the replay
-   * without charging it again.
+   * Charges a replay and adds it to the queue. If you use the same id for the integration again, this returns the
+   * current state of the replay. It will not be charged again.
    */
   readonly start: (
     account: string,
@@ -53,36 +56,39 @@ export interface Replays {
     selection: ReplaySelection,
   ) => Promise<ReplayAnswer>;
   /**
-   * Returns the current state of a replay and its inbox. Undefined if the integration (`int_…`) has no replay with this
-   * id that was charged to the account, or it is too old.
+   * Returns the current state of a replay and the inbox that it belongs to. If the integration (`int_…`) does not have
+   * a replay with this id that was charged to the account, or if the replay is too old, this returns undefined.
    */
   readonly read: (
     account: string,
     integration: string,
     replayId: string,
   ) => Promise<{ readonly replay: Replay; readonly inbox: InboxRef } | undefined>;
-  /** Completes replays that are open for more than 30 s. Returns the time of the next check (ms), or null. */
+  /**
+   * Completes all replays that have been open for more than 30 s. Returns the time of the next check in milliseconds,
+   * or null if there is none.
+   */
   readonly sweep: (account: string) => Promise<number | null>;
 }
 
 export interface ReplaysDeps {
   readonly redis: RedisClient;
   readonly nowMs: () => number;
-  /** Of the index of accounts with open replays. */
+  /** The index that contains accounts with open replays. */
   readonly lowerAccounts: HintIndex['lower'];
   readonly inboxes: ReplayInboxes;
-  /** Events that one script puts into an inbox. */
+  /** The number of events that a script adds to an inbox. */
   readonly chunkEvents: number;
 }
 
-/** Retention of replays. The same as for records. */
+/** How long replays are kept. This is the same as for records. */
 const RECORD_TTL_MS = 726 * 3_600_000;
-/** Who started it has completed it by then, or is dead. */
+/** At this time, the process that has started the replay has either completed it or is no longer running. */
 const SWEEP_AFTER_MS = 30_000;
 /** Time after which an unknown inbox is considered deleted. The remaining events are refunded. */
 const ABANDON_AFTER_MS = 3_600_000;
 const SWEPT_AT_ONCE = 20;
-/** A ref, and its tokens in base 36. */
+/** The ref of an event, followed by its tokens in base 36. */
 const REF_CHARS = 15;
 const EVENT_CHARS = REF_CHARS + 2;
 
@@ -94,7 +100,7 @@ interface Intent {
   readonly fields: Readonly<Record<string, string>>;
 }
 
-/** Name of a replay within its account. Each integration has ids of its own. */
+/** The name of a replay within an account. The ids are separate for each integration. */
 function nameOf({ integration }: Pick<InboxRef, 'integration'>, replayId: string): string {
   return `${integration}/${replayId}`;
 }
@@ -131,7 +137,7 @@ type Charge = (
   selection: ReplaySelection,
 ) => Promise<Intent | Exclude<ReplayAnswer, Replay>>;
 
-/** Charges a replay and returns its state. */
+/** Charges the replay and returns its new state. */
 function createCharge({ redis, nowMs, lowerAccounts, inboxes, chunkEvents }: ReplaysDeps): Charge {
   return async function charge(account, replayId, inbox, selection) {
     const price = await inboxes.price(inbox, selection);
@@ -265,7 +271,7 @@ function byNumber(a: string, b: string): number {
   return Number(a.slice(1)) - Number(b.slice(1));
 }
 
-/** Fields `c0`, `c1`, … with up to `size` events each. */
+/** The fields `c0`, `c1`, and so on, each of which contains up to `size` events. */
 function writeChunks(events: readonly PricedEvent[], size: number): Record<string, string> {
   const fields: Record<string, string> = {};
   for (let at = 0; at < events.length; at += size) {

@@ -1,10 +1,11 @@
 /**
- * Lists every condition type and reason by kind, with their descriptions. Both the names and the reference pages are
- * generated from this table.
+ * Lists every condition type and reason for each kind, including their descriptions. Both the names and the reference
+ * pages are generated from this table.
  */
 
 /**
- * Reasons that may be used with the Ready condition of any kind, plus the conditions that are only present while True.
+ * Reasons that can be used with the Ready condition of any kind, and the conditions that are only present if they are
+ * True.
  */
 const EVERY_KIND = {
   Ready: {
@@ -29,7 +30,10 @@ const EVERY_KIND = {
   },
 } as const;
 
-/** Returns the description for a missing reference in the spec. The same reason is used with `Ready=False`. */
+/**
+ * Returns the description to use if a reference in the spec is missing. The same reason will be used with
+ * `Ready=False`.
+ */
 const missing = (what: string) =>
   `The ${what} has been missing for five minutes. Reconciliation will resume once it has been created.`;
 
@@ -252,14 +256,14 @@ function mapValues<T extends object, R>(table: T, map: (value: T[keyof T]) => R)
   return Object.fromEntries(Object.entries(table).map(([key, value]) => [key, map(value)])) as { [K in keyof T]: R };
 }
 
-/** Maps every key of `T` to its own name. */
+/** Maps each key of `T` to its own name. */
 type Names<T> = { readonly [K in keyof T]: K };
 
 function namesOf<T extends object>(table: T): Names<T> {
   return Object.fromEntries(Object.keys(table).map(name => [name, name])) as Names<T>;
 }
 
-/** A reason of the Ready condition, of any kind. */
+/** A reason that can be used for the Ready condition, regardless of the kind. */
 export type ReadyReason = { [K in keyof Meanings]: keyof Meanings[K]['Ready'] }[keyof Meanings];
 
 type ReasonTables = { readonly [K in keyof Meanings]: { readonly [C in keyof Meanings[K]]: Names<Meanings[K][C]> } };

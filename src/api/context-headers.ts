@@ -3,9 +3,9 @@ import { forwardedHeaderName, headerName } from './header-names.ts';
 import { atomicList } from './lists.ts';
 
 /**
- * Request headers read by ingress for a stream without `contextHeaders`. The first header that is present will be used,
- * and ingress creates an `evt_` id if there is no event id. These can't be schema defaults, because server-side apply
- * would assign the fields of a schema default to the first manager.
+ * The request headers that ingress will read if a stream does not specify any `contextHeaders`. The first header that
+ * is present will be used, and ingress creates an `evt_` id if there is no event id. These can't be schema defaults,
+ * because server-side apply would assign the fields of a schema default to the first manager.
  */
 export const CONTEXT_HEADER_DEFAULTS = {
   eventType: ['x-sluice-event-type', 'ce-type', 'webhook-event'],
@@ -50,7 +50,7 @@ export const ContextHeaders = z
   .describe('Configures which request headers are read by ingress. Not needed for CloudEvents in structured mode.');
 export type ContextHeaders = z.infer<typeof ContextHeaders>;
 
-/** Lowercase header names for each of the four uses, in the order they are read by ingress. */
+/** The lowercase names of the headers for each of the four uses, in the order in which ingress will read them. */
 interface HeaderChoice {
   readonly eventType: readonly string[];
   readonly groupKey: readonly string[];
@@ -59,8 +59,8 @@ interface HeaderChoice {
 }
 
 /**
- * Returns the headers that ingress reads for a stream, as unique lowercase names. If the stream doesn't list any,
- * returns the defaults.
+ * Returns the headers that ingress should read for the given stream, as unique lowercase names. If the stream doesn't
+ * list any, returns the defaults.
  */
 export function chooseHeaders(contextHeaders: ContextHeaders | undefined): HeaderChoice {
   const choose = (use: keyof HeaderChoice) => [

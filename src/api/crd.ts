@@ -28,15 +28,15 @@ function columnsOf({ columns, reasonPath, columnsBehind = [] }: KindDefinition):
   return [...columns, READY_COLUMN, reason, ...columnsBehind, ...LAST_COLUMNS];
 }
 
-// Object names end up in Redis keys and in paths. A fieldPath can't refer to metadata.
+// Object names end up in Redis keys and in paths. It is not possible to refer to metadata in a fieldPath.
 const NAME_RULE: CelRule = {
   rule: "self.metadata.name.size() <= 63 && !self.metadata.name.contains('.')",
   message: 'metadata.name must be a DNS label with at most 63 lowercase letters, digits and hyphens, and without dots',
 };
 
 /**
- * Builds a kind's CustomResourceDefinition as plain data in a stable order. Any validation not supported by structural
- * schemas is left to the CEL rules in rules.ts.
+ * Builds the CustomResourceDefinition for the given kind as plain data with a stable order. Any validation not
+ * supported by structural schemas is left to the CEL rules in rules.ts.
  */
 export function buildCrd(kind: KindDefinition) {
   return {
@@ -103,7 +103,7 @@ function rank(keyword: string): number {
   return FIRST.includes(keyword) ? FIRST.indexOf(keyword) : FIRST.length + 1 + LAST.indexOf(keyword);
 }
 
-// zod's keyword order depends on how a schema was built. Sort them, so that CRD diffs stay small.
+// zod's keyword order depends on how a schema was built. Sort the keywords to keep the diffs of the CRDs small.
 function orderedNode(node: object): object {
   const keywords = Object.entries(node).filter(([keyword]) => keyword !== 'pattern' || !isPatternInRules(node));
   const entries = keywords.toSorted(([a], [b]) => rank(a) - rank(b) || (a < b ? -1 : 1));
@@ -111,7 +111,7 @@ function orderedNode(node: object): object {
 }
 
 /**
- * Returns true if one of the CEL rules checks the same thing as the pattern, in which case the rule's message is more
+ * Returns true if the pattern is already checked by one of the CEL rules. In this case, the message of the rule is more
  * helpful.
  */
 function isPatternInRules(node: {

@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import { timestamp } from './strings.ts';
 
-/** Outcomes of an attempt, as shown in a Subscription's status, with descriptions. Names are stable. */
+/**
+ * The possible outcomes of an attempt, as shown in the status of a Subscription, with their descriptions. The names
+ * must not be changed.
+ */
 export const ATTEMPT_OUTCOMES = {
   Succeeded: 'a status from 200 to 299',
   HttpError: 'a status of 300 or above',

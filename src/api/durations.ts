@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { withRule } from './rules.ts';
 
 /**
- * Go duration strings, restricted as in the Kubernetes Gateway API (GEP-2257). A duration has up to four whole numbers
- * of at most five digits, each with one of the units `h`, `m`, `s` or `ms`, which prevents overflows in Go, CEL, and
- * JavaScript.
+ * Go duration strings, restricted as in the Kubernetes Gateway API (GEP-2257). A duration can have up to four whole
+ * numbers with at most five digits, each of them followed by one of the units `h`, `m`, `s` or `ms`. This prevents
+ * overflows in Go, CEL, and JavaScript.
  */
 const DURATION_PATTERN = /^([0-9]{1,5}(h|m|s|ms)){1,4}$/;
 
@@ -18,7 +18,7 @@ const UNIT_MS: ReadonlyMap<string | undefined, number> = new Map([
 ]);
 
 /**
- * Parses a duration string to milliseconds, e.g. `parseDurationMs('1h30m')` returns 5,400,000.
+ * Parses a duration string to milliseconds, e.g. `parseDurationMs('1h30m')` will return 5,400,000.
  * @throws RangeError if the string is not a valid duration
  */
 export function parseDurationMs(value: string): number {
@@ -32,8 +32,8 @@ export function parseDurationMs(value: string): number {
 }
 
 /**
- * Returns the schema for a duration string such as `5s`, `30m` or `168h`. The pattern is limited to OpenAPI. In the API
- * server we use a CEL rule instead, since its error contains a helpful message.
+ * Returns the schema to use for a duration string such as `5s`, `30m` or `168h`. The pattern is limited to OpenAPI. In
+ * the API server we use a CEL rule instead, since its error contains a helpful message.
  */
 export function duration(): z.ZodString {
   return withRule(z.string().max(32).meta({ pattern: DURATION_PATTERN.source }), {
@@ -43,7 +43,7 @@ export function duration(): z.ZodString {
   });
 }
 
-/** Returns the schema for a duration string between `min` and `max`, inclusive. */
+/** Returns the schema to use for a duration string that must be between `min` and `max` (inclusive). */
 export function durationBetween(min: string, max: string): z.ZodString {
   const [minMs, maxMs] = [parseDurationMs(min), parseDurationMs(max)];
   return withRule(duration(), {

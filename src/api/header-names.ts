@@ -1,9 +1,13 @@
 import { z } from 'zod';
 import { withRule } from './rules.ts';
 
-/** Headers reserved for HTTP, the dispatcher, or one of its protocols. They can't be set by endpoints or events. */
+/**
+ * Headers that are reserved for HTTP, for the dispatcher, or for one of its protocols. They can't be set by an endpoint
+ * or an event.
+ */
 export const RESERVED_HEADERS: readonly string[] = [
-  // Used for framing and connections (RFC 9110, 7.6.1; RFC 9112). Setting one of them could split the request.
+  // Used for framing and connections (RFC 9110, 7.6.1; RFC 9112). If one of these could be set, it would be possible to
+  // split the request.
   'connection',
   'content-length',
   'expect',
@@ -17,7 +21,7 @@ export const RESERVED_HEADERS: readonly string[] = [
   'trailer',
   'transfer-encoding',
   'upgrade',
-  // Would tell the receiver to decode the body, or to take it for a part of another one. It is sent as it is.
+  // This header would tell the receiver to decode the body, or that it is a part of another body. It is sent as it is.
   'content-encoding',
   'content-range',
   // Set by the dispatcher on each delivery.
@@ -40,7 +44,10 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const RESERVED = new Set(RESERVED_HEADERS);
 const CREDENTIALS = new Set(CREDENTIAL_HEADERS);
 
-/** Returns true if an endpoint may set the header, i.e. its name is valid and not reserved. */
+/**
+ * Returns true if an endpoint is allowed to set this header. This means that the name must be valid and must not be
+ * reserved.
+ */
 export function mayEndpointSet(name: string): boolean {
   const lower = name.toLowerCase();
   return (
@@ -49,21 +56,24 @@ export function mayEndpointSet(name: string): boolean {
 }
 
 /**
- * Returns true if a header from the producer's request may be forwarded. Same rules as for endpoints, except that
- * credentials aren't allowed either.
+ * Returns true if we are allowed to forward this header from the request of the producer. The rules are the same as for
+ * endpoints, but credentials are not allowed either.
  */
 export function mayForward(name: string): boolean {
   return mayEndpointSet(name) && !CREDENTIALS.has(name.toLowerCase());
 }
 
-/** Returns the schema for a header name (RFC 9110 token) of at most 128 characters. */
+/**
+ * Returns the schema to use for the name of a header (a token as defined in RFC 9110), which can have at most 128
+ * characters.
+ */
 export function headerName(): z.ZodString {
   return z.string().min(1).max(128).regex(TOKEN);
 }
 
 /**
- * Returns the schema for a header name that isn't in `refused` and doesn't have a reserved prefix. Must match the rule
- * implemented by `holds`.
+ * Returns the schema to use for the name of a header that is not in `refused` and does not start with a reserved
+ * prefix. This must be the same rule as the one in `holds`.
  */
 function nameOutside(refused: readonly string[], holds: (name: string) => boolean, message: string): z.ZodString {
   const list = refused.map(name => `'${name}'`).join(', ');
@@ -72,7 +82,7 @@ function nameOutside(refused: readonly string[], holds: (name: string) => boolea
   return withRule(headerName(), { rule, message, holds });
 }
 
-/** Returns the schema for a request header that may be forwarded from the producer to partners. */
+/** Returns the schema to use for a request header that can be forwarded from the producer to its partners. */
 export function forwardedHeaderName(): z.ZodString {
   return nameOutside(
     [...RESERVED_HEADERS, ...CREDENTIAL_HEADERS],
@@ -82,8 +92,8 @@ export function forwardedHeaderName(): z.ZodString {
 }
 
 /**
- * Returns the schema for a header added by a subscription. Unlike above, `authorization` is allowed, since it belongs
- * to the partner.
+ * Returns the schema to use for a header that is added by a subscription. Unlike above, `authorization` is allowed,
+ * since it belongs to the partner.
  */
 export function endpointHeaderName(): z.ZodString {
   return nameOutside(

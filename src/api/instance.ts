@@ -5,13 +5,15 @@ import type { CelRule } from './rules.ts';
 /** Maximum length of an instance name, which is a DNS label. */
 const MOST_CHARACTERS = 32;
 
-/** Matches the name of an instance. */
+/** Used to check the name of an instance. */
 export const INSTANCE = new RegExp(`^[a-z0-9]([-a-z0-9]{0,${MOST_CHARACTERS - 2}}[a-z0-9])?$`);
 
-/** Name of the default installation, whose objects have no `spec.instance`. */
+/** The name of the default installation. The objects of this installation don't have a `spec.instance`. */
 export const DEFAULT_INSTANCE = '';
 
-/** Returns the schema for `spec.instance`, the installation that is responsible for the object. */
+/**
+ * Returns the schema to use for `spec.instance`, which specifies the installation that is responsible for the object.
+ */
 export function instanceField() {
   return z
     .string()
@@ -24,7 +26,7 @@ export function instanceField() {
     .optional();
 }
 
-/** The instance can't be changed, removed, or added later. */
+/** It is not possible to change, remove, or add the instance later. */
 export const INSTANCE_IS_IMMUTABLE: CelRule = {
   rule: 'has(self.instance) == has(oldSelf.instance) && (!has(self.instance) || self.instance == oldSelf.instance)',
   message: 'instance is immutable',
@@ -35,7 +37,8 @@ export const INSTANCE_IS_IMMUTABLE: CelRule = {
 export const INSTANCE_FIELD = '.spec.instance';
 
 /**
- * Shows the installation. Helps to find objects of installations that do not exist, because their status is never set.
+ * Shows the name of the installation. Helps to find objects of installations that do not exist, because their status is
+ * never set.
  */
 export const INSTANCE_COLUMN: PrinterColumn = {
   name: 'Instance',
@@ -44,12 +47,12 @@ export const INSTANCE_COLUMN: PrinterColumn = {
   description: 'Installation that is responsible for this object. Empty for the installation without a name.',
 };
 
-/** Returns the name of the installation that is responsible for an Account or a Workspace. */
+/** Returns the name of the installation that is responsible for the given Account or Workspace. */
 export function instanceOf({ spec }: { readonly spec: { readonly instance?: string | undefined } }): string {
   return spec.instance ?? DEFAULT_INSTANCE;
 }
 
-/** Returns the fields that assign a new Account or Workspace to an installation. */
+/** Returns the fields to set if a new Account or Workspace should belong to an installation. */
 export function instanceFields(instance: string): { readonly instance?: string } {
   return instance === DEFAULT_INSTANCE ? {} : { instance };
 }

@@ -13,8 +13,8 @@ export interface PrinterColumn {
 }
 
 /**
- * `metadata` fields read by Sluice. We leave them out of the CRDs because the API server already knows the schema of
- * metadata.
+ * The `metadata` fields that are used by Sluice. We leave them out of the CRDs because the API server already knows the
+ * schema of metadata.
  */
 const ObjectMeta = z.object({
   name: z.string(),
@@ -28,7 +28,7 @@ const ObjectMeta = z.object({
   finalizers: z.array(z.string()).optional(),
 });
 
-/** `metadata` for namespaced kinds. */
+/** The `metadata` to use for namespaced kinds. */
 const NamespacedMeta = ObjectMeta.extend({ namespace: z.string() });
 
 const META = { Namespaced: NamespacedMeta, Cluster: ObjectMeta } as const;
@@ -36,14 +36,14 @@ const META = { Namespaced: NamespacedMeta, Cluster: ObjectMeta } as const;
 // Users who can only read a single namespace should still be able to run `kubectl get waas`.
 const CATEGORY: Record<keyof typeof META, string> = { Namespaced: 'waas', Cluster: 'waas-admin' };
 
-/** Definition of a kind, as found in its file. */
+/** The definition of a kind. There is one file for each kind. */
 interface KindSource<K extends string, Sc extends keyof typeof META, S extends z.ZodType, T extends z.ZodType> {
   kind: K;
   /** Used for the CRD's name and in the API server's REST paths. */
   plural: string;
   shortNames: readonly string[];
   scope: Sc;
-  /** First paragraph of `kubectl explain <kind>`. */
+  /** This is shown as the first paragraph of `kubectl explain <kind>`. */
   description: string;
   spec: S;
   status: T;
@@ -52,7 +52,7 @@ interface KindSource<K extends string, Sc extends keyof typeof META, S extends z
   columns: readonly PrinterColumn[];
   /** JSON path of the REASON column. Defaults to the reason of Ready. */
   reasonPath?: string;
-  /** Columns after REASON. */
+  /** The columns that should be shown after REASON. */
   columnsBehind?: readonly PrinterColumn[];
   /** JSON paths that can be used in field selectors for lists and watches, in addition to the public id. */
   selectableFields?: readonly string[];
@@ -86,14 +86,14 @@ export function defineKind<
   };
 }
 
-/** Any kind. Useful for code that iterates over all of them. */
+/** Any kind. This can be used if you need to iterate over all of the kinds. */
 export interface KindDefinition extends KindSource<string, 'Namespaced' | 'Cluster', z.ZodType, z.ZodType> {
   singular: string;
   categories: readonly string[];
   schema: z.ZodType;
 }
 
-/** Returns a column showing a condition's status or reason. */
+/** Returns a column that shows the status or the reason of a condition. */
 export function conditionColumn(
   name: string,
   type: string,

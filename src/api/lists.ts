@@ -1,15 +1,17 @@
 import { z } from 'zod';
 
 /**
- * Returns the schema for a list of at most `max` items. The list is atomic, meaning that an apply replaces all of its
- * items.
+ * Returns the schema to use for a list with at most `max` items. This list is atomic, which means that all of its items
+ * will be replaced when it is applied.
  */
 export function atomicList<T extends z.ZodType>(item: T, limits: { min?: number; max: number }): z.ZodArray<T> {
   const list = z.array(item).max(limits.max).meta({ 'x-kubernetes-list-type': 'atomic' });
   return limits.min === undefined ? list : list.min(limits.min);
 }
 
-/** Returns the schema for a list of at most `max` objects, which server-side apply merges by `key`. */
+/**
+ * Returns the schema to use for a list with at most `max` objects. Server-side apply will use the `key` to merge them.
+ */
 export function mapList<T extends z.ZodType>(item: T, key: string, limits: { max: number }): z.ZodArray<T> {
   return z
     .array(item)

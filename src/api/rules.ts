@@ -1,7 +1,8 @@
 import type { z } from 'zod';
 
 /**
- * An entry in `x-kubernetes-validations`, with a CEL expression over `self`. Transition rules can also use `oldSelf`.
+ * An entry in `x-kubernetes-validations`. It contains a CEL expression which can use `self`. Transition rules can also
+ * use `oldSelf`.
  */
 export interface CelRule {
   /** CEL expression that must be true. */
@@ -24,8 +25,8 @@ function addRules<S extends z.ZodType>(schema: S, rules: readonly CelRule[]): S 
 }
 
 /**
- * Adds a validation rule for a value. You'll need to provide both `holds`, for zod, and the CEL expression `rule`, for
- * the API server, because zod doesn't include refinements in the JSON Schema.
+ * Adds a validation rule to the given schema. You'll need to provide both `holds`, for zod, and the CEL expression
+ * `rule`, for the API server, because zod doesn't include refinements in the JSON Schema.
  */
 export function withRule<S extends z.ZodType>(
   schema: S,
@@ -46,8 +47,8 @@ export function immutable(field: string): CelRule {
 }
 
 /**
- * Returns a rule to make an optional field immutable once set. Must be added to the field's parent, because users could
- * otherwise remove the field and add it again.
+ * Returns a rule to make an optional field immutable once set. This must be added to the parent of the field.
+ * Otherwise, users would be able to remove the field and then add it again.
  */
 export function immutableOnceSet(field: string): CelRule {
   return {

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { queryInteger } from './query-integer.ts';
 
-/** ID of a run, chosen by the caller. */
+/** The ID of a run, which is chosen by the caller. */
 export const RunId = z.string().regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be 1 to 64 letters, digits, ".", "_" and "-"');
 
-/** Query parameters of the sandbox route. Any others are rejected. */
+/** Query parameters of the sandbox route. Any other parameters will be rejected. */
 export const SandboxQuery = z.object({
   sb_fail_code: queryInteger(/^[345]\d\d$/, 'must be a number from 300 to 599', {
     minimum: 300,
@@ -41,7 +41,7 @@ export const RunReportQuery = z.object({
     }),
 });
 
-/** Response of the production route. */
+/** The response that is returned by the production route. */
 export const AcceptedEvent = z
   .object({
     id: z
@@ -157,7 +157,7 @@ const RunEvent = z
   })
   .meta({ id: 'SandboxEvent' });
 
-/** Report of a run, including one page of its events. */
+/** The report of a run, which contains a single page of its events. */
 export const RunReport = z
   .object({
     tenantPublicId: z.string().meta({ description: 'Workspace of the producer.' }),

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { withRule } from './rules.ts';
 
 /**
- * Returns the schema for a text of `min` to `max` characters. Kubernetes counts code points whereas zod counts UTF-16
- * units, so we use a check for code points and put the limits into the JSON Schema.
+ * Returns the schema to use for a text with `min` to `max` characters. Kubernetes counts code points whereas zod counts
+ * UTF-16 units, so we use a check for code points and put the limits into the JSON Schema.
  */
 export function text(limits: { min?: number; max: number }): z.ZodString {
   const min = limits.min ?? 0;
@@ -22,7 +22,10 @@ function codePoints(value: string): number {
   return count;
 }
 
-/** Returns the schema for 1 to `max` visible ASCII characters, i.e. no spaces or control characters. */
+/**
+ * Returns the schema to use for 1 to `max` visible ASCII characters. This does not include spaces and control
+ * characters.
+ */
 export function visibleAscii(max: number): z.ZodString {
   return z
     .string()
@@ -31,7 +34,7 @@ export function visibleAscii(max: number): z.ZodString {
     .regex(/^[!-~]+$/);
 }
 
-/** Returns the schema for an object name, i.e. a DNS label (RFC 1123) of at most 63 characters. */
+/** Returns the schema to use for the name of an object, which is a DNS label (RFC 1123) with at most 63 characters. */
 export function objectName(): z.ZodString {
   return z
     .string()
@@ -49,8 +52,8 @@ export function sha256Hex(): z.ZodString {
 }
 
 /**
- * Returns the schema for an RFC 3339 date and time. There is no need for a pattern, since the API server checks the
- * format.
+ * Returns the schema to use for a date and time in RFC 3339 format. We don't need a pattern here, because the API
+ * server will check the format.
  */
 export function timestamp(): z.ZodString {
   return z

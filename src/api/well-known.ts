@@ -14,43 +14,46 @@ export const INSTANCE_LABEL = 'sluice.dev/instance';
 
 /**
  * Annotation used to pause a Workspace. While it is set to `"true"`, the workspace will not be reconciled, and events
- * use the routes that have been applied. Changes made in the meantime will be applied once the annotation has been
- * removed, but deletions only wait for up to one minute. If Redis loses control state during the pause, it won't be
- * rebuilt, and ingress responds with 503. Subscriptions are paused along with their producer's workspace. Has no effect
- * on a Workspace that is being deleted.
+ * use the routes that have been applied. If there are any changes in the meantime, they will be applied after the
+ * annotation has been removed. However, deletions will only wait for up to one minute. If Redis loses control state
+ * during the pause, it won't be rebuilt, and ingress responds with 503. If the workspace of a producer is paused, all
+ * of the subscriptions to its streams are paused as well. Has no effect on a Workspace that is being deleted.
  */
 export const PAUSED_ANNOTATION = 'sluice.dev/paused';
 
 /** Annotation on CustomResourceDefinitions with the hash of their spec, which the controller compares to its own. */
 export const SCHEMA_ANNOTATION = 'sluice.dev/schema';
 
-/** Finalizer for the kinds that need cleanup or protection: Account, CatalogStream, Package, Subscription, and Workspace. */
+/** The finalizer for kinds that need cleanup or protection (all except Activation, Block, and Integration). */
 export const FINALIZER = 'sluice.dev/finalizer';
 
-/** Name of the ResourceQuota that the controller writes into the namespaces of workspaces. */
+/** The name of the ResourceQuota that the controller creates in the namespaces of workspaces. */
 export const QUOTA_NAME = 'sluice';
 
-/** Type of a Secret with an ingress key for the workspace of its namespace. */
+/** The type to use for a Secret that contains an ingress key for the workspace of its namespace. */
 export const INGRESS_KEY_SECRET_TYPE = 'sluice.dev/ingress-key';
 
 /** Field of an ingress key Secret holding the key. */
 export const INGRESS_KEY_FIELD = 'key';
 
-/** Type of the Secret `<subscription>-signing`, written by the controller for partners who use kubectl. */
+/**
+ * The type of the Secret `<subscription>-signing`. The controller creates this Secret for partners who are using
+ * kubectl.
+ */
 export const SIGNING_SECRET_TYPE = 'sluice.dev/signing';
 
 /** Field of a signing Secret holding the latest `whsec_` secret. */
 export const SIGNING_SECRET_FIELD = 'secret';
 
-/** Type of the Secret `<integration>-invitation`, written by the controller when there is no mail server. */
+/** The type of the Secret `<integration>-invitation`. The controller creates this Secret if there is no mail server. */
 export const INVITATION_SECRET_TYPE = 'sluice.dev/invitation';
 
 /** Field of an invitation Secret holding the token. */
 export const INVITATION_SECRET_FIELD = 'token';
 
 /**
- * Secret types that endpoint headers can't read. Otherwise, anyone able to write a Subscription could have credentials
- * of the cluster, or of Sluice itself, sent to an endpoint.
+ * The types of Secrets that can't be used for the headers of an endpoint. Otherwise, anyone able to write a
+ * Subscription could have credentials of the cluster, or of Sluice itself, sent to an endpoint.
  */
 export const NEVER_SENT_SECRET_TYPES: readonly string[] = [
   INGRESS_KEY_SECRET_TYPE,
@@ -62,8 +65,8 @@ export const NEVER_SENT_SECRET_TYPES: readonly string[] = [
 ];
 
 /**
- * Field managers used with server-side apply. The facade needs one per concern: if there was just one, archiving a
- * package would remove its display name.
+ * Field managers used with server-side apply. The facade uses a different manager for each concern. If it used the same
+ * one for all of them, the display name of a package would be removed when it is archived.
  */
 export const FIELD_MANAGER = {
   controller: 'sluice-controller',
@@ -79,12 +82,14 @@ export const FIELD_MANAGER = {
 
 export type FieldManager = (typeof FIELD_MANAGER)[keyof typeof FIELD_MANAGER];
 
-/** Returns the name of the Secret with a subscription's signing secret. */
+/** Returns the name of the Secret that contains the signing secret of a subscription. */
 export function signingSecretName(subscription: string): string {
   return `${subscription}-signing`;
 }
 
-/** Returns the name of the Secret that holds an integration's invitation token when there is no mail server. */
+/**
+ * Returns the name of the Secret that is used for the invitation token of an integration if there is no mail server.
+ */
 export function invitationSecretName(integration: string): string {
   return `${integration}-invitation`;
 }

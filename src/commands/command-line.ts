@@ -3,7 +3,10 @@ import { ConfigError } from '../config/config.ts';
 
 type Options = NonNullable<NonNullable<Parameters<typeof parseArgs>[0]>['options']>;
 
-/** Parses the arguments of a command. @throws ConfigError with the usage if one of them is unknown or has no value */
+/**
+ * Parses the arguments that were passed to a command. @throws ConfigError with the usage if an argument is unknown or
+ * does not have a value
+ */
 export function parseCommandLine<const O extends Options>(argv: readonly string[], options: O, usage: string) {
   try {
     return parseArgs({ args: [...argv], options, strict: true, allowPositionals: false }).values;

@@ -9,16 +9,19 @@ import { isKubeError, isStale } from '../kube/kube-error.ts';
 import { NAMESPACES, ROLE_BINDINGS, resourceOf } from '../kube/resource.ts';
 import { DRAINING, type HeldObject, NO_BACKLOG } from './uninstall-plan.ts';
 
-/** Objects whose finalizer is removed at the same time. */
+/** The number of objects whose finalizers are removed at the same time. */
 const AT_ONCE = 8;
-/** Number of lists. More than one is needed if objects change while their finalizer is being removed. */
+/**
+ * How often to list the objects. If objects are changed while their finalizers are being removed, we need to list them
+ * again.
+ */
 const PASSES = 10;
-/** Shared by all objects that have no other one. */
+/** This is shared by all objects that don't have another one. */
 const ONLY_OURS: string[] = [FINALIZER];
 
 type Item = Omit<HeldObject, 'kind'>;
 
-/** Lists the objects of a kind. Empty if its CustomResourceDefinition was deleted. */
+/** Lists all objects of a kind. If the CustomResourceDefinition was deleted, the result is empty. */
 async function listKind(client: Pick<KubeClient, 'list'>, kind: KindName, signal: AbortSignal): Promise<HeldObject[]> {
   try {
     return (await client.list(resourceOf(KINDS[kind]), (object: Item) => pick(kind, object), { signal })).items;
@@ -28,7 +31,7 @@ async function listKind(client: Pick<KubeClient, 'list'>, kind: KindName, signal
   }
 }
 
-/** Reads which installation is responsible for each namespace. */
+/** Reads the installation that is responsible for each namespace. */
 async function readInstances(client: Pick<KubeClient, 'list'>, signal: AbortSignal) {
   const toHome = ({ metadata }: Item) =>
     [metadata.name, metadata.labels?.[INSTANCE_LABEL] ?? DEFAULT_INSTANCE] as const;
@@ -44,7 +47,7 @@ async function readInstances(client: Pick<KubeClient, 'list'>, signal: AbortSign
   return { workspaces: [...workspaces.values()], instanceOfNamespace };
 }
 
-/** Lists the objects that have the finalizer, by the installation that is responsible for them. */
+/** Lists all objects that have the finalizer, grouped by the installation that is responsible for them. */
 export async function listHeldObjects(
   client: Pick<KubeClient, 'list'>,
   signal: AbortSignal,
@@ -61,7 +64,7 @@ export async function listHeldObjects(
 }
 
 /**
- * Removes the RoleBindings that allow a controller to read Secrets, in the namespaces of its installation.
+ * Removes the RoleBindings in the namespaces of an installation that allow its controller to read Secrets.
  *
  * @param role their name, same as the ClusterRole
  */
@@ -78,7 +81,9 @@ export async function removeRoleBindings(
   return ours.length;
 }
 
-/** Only keeps the required fields, because there may be 100,000 objects and the Job has little memory. */
+/**
+ * We only keep the fields that are needed, because there can be 100,000 objects and the Job does not have much memory.
+ */
 export function pick(kind: string, { metadata, spec, status }: Item): HeldObject {
   const { name, namespace, uid, resourceVersion, finalizers } = metadata;
   const { producer, stream, instance } = spec ?? {};
@@ -101,10 +106,10 @@ export function pick(kind: string, { metadata, spec, status }: Item): HeldObject
 }
 
 /**
- * Removes the finalizer from all objects of an installation.
+ * Removes the finalizer from all of the objects that belong to an installation.
  *
  * @param renew called before each object
- * @throws if another process keeps adding it
+ * @throws if there is another process that keeps adding the finalizer
  */
 export async function removeFinalizers(
   client: Pick<KubeClient, 'list' | 'mergePatch'>,
@@ -131,7 +136,7 @@ export async function removeFinalizers(
   throw new Error(`${left} custom resources got their finalizer back. Stop all controllers of Sluice, and try again`);
 }
 
-/** Returns false if the object has changed in the meantime. */
+/** If the object was changed in the meantime, this returns false. */
 async function isRemoved(client: Pick<KubeClient, 'mergePatch'>, object: HeldObject, signal: AbortSignal) {
   const resource = resourceOf(KINDS[object.kind as keyof typeof KINDS]);
   try {

@@ -13,9 +13,9 @@ import { type HeldObject, type Undelivered, undeliveredByStatus } from './uninst
 const REDIS_WITHIN_MS = 15_000;
 
 /**
- * Finds the streams with undelivered events. Falls back to the statuses if Redis does not answer.
+ * Looks for streams that have undelivered events. Falls back to the statuses if Redis does not answer.
  *
- * @param settings undefined if they are invalid. `problems` contains the reason
+ * @param settings these are undefined if they are invalid. In this case, the reason is in `problems`
  */
 export async function findUndelivered(
   objects: readonly HeldObject[],
@@ -44,7 +44,7 @@ export async function findUndelivered(
   }
 }
 
-/** Returns the names of workspaces by id (`ten_…`). Redis only has their ids. */
+/** Returns the names of all workspaces, by their id (`ten_…`). This is needed because Redis only contains their ids. */
 function workspacesOf(objects: readonly HeldObject[]): ReadonlyMap<string, string> {
   const names = objects.flatMap(({ kind, metadata, spec }) => {
     if (kind === 'Workspace') return [metadata.name];
@@ -53,7 +53,10 @@ function workspacesOf(objects: readonly HeldObject[]): ReadonlyMap<string, strin
   return new Map(names.map(name => [tenantId(name), name]));
 }
 
-/** Returns the streams whose queue has events to route, or whose subscriptions have events to deliver. */
+/**
+ * Returns all streams which have events that have not been routed, or have subscriptions with events that have not been
+ * delivered.
+ */
 async function readUndelivered(redis: RedisClient, workspaces: ReadonlyMap<string, string>): Promise<string[]> {
   const audit = createControlAudit(redis, () => Promise.resolve());
   const drain = createDrain(redis);

@@ -2,7 +2,7 @@ import type { DeliveryStatus } from '../api/delivery-status.ts';
 import { DEFAULT_INSTANCE } from '../api/instance.ts';
 import type { ObjectMeta } from '../kube/object.ts';
 
-/** A custom resource that has the finalizer of Sluice. */
+/** A custom resource which has the finalizer of Sluice. */
 export interface HeldObject {
   readonly kind: string;
   readonly metadata: ObjectMeta;
@@ -13,25 +13,25 @@ export interface HeldObject {
   };
 }
 
-/** State of undelivered events. */
+/** The state of the undelivered events. */
 export interface Undelivered {
-  /** Streams with undelivered events, as `workspace/stream`, sorted. */
+  /** The streams that have undelivered events, in the format `workspace/stream`. They are sorted. */
   readonly streams: readonly string[];
-  /** Reason why Redis could not be read. In this case, the streams come from the statuses. */
+  /** The reason why it was not possible to read Redis. In this case, the streams come from the statuses. */
   readonly redisProblem?: string | undefined;
 }
 
-/** Backlog of a subscription without undelivered events. */
+/** The backlog of a subscription that does not have any undelivered events. */
 export const NO_BACKLOG = '0';
-/** Reason of a stream that is being deleted, and still has undelivered events. */
+/** The reason that is used if a stream is being deleted but still has undelivered events. */
 export const DRAINING = 'Draining';
 
-/** Number of streams named in a message. */
+/** The maximum number of streams to include in a message. */
 const MOST_NAMED = 10;
 
 /**
- * Returns the streams that have undelivered events according to the statuses. These are updated with a delay, and only
- * name events that were already routed, unless the stream is being deleted.
+ * Returns the streams which have undelivered events according to their status. The statuses are updated with a delay.
+ * They only include events which have already been routed, unless the stream is being deleted.
  */
 export function undeliveredByStatus(objects: readonly HeldObject[]): string[] {
   const streams = new Set<string>();
@@ -50,8 +50,8 @@ const nameOf = (instance: string): string =>
   instance === DEFAULT_INSTANCE ? 'the installation without a name' : `the installation ${instance}`;
 
 /**
- * Returns the lines to print if an installation has no objects with a finalizer. They name the installations that have
- * some, because the name of this one may be missing.
+ * Returns the lines that should be printed if there are no objects with a finalizer in an installation. The lines
+ * include all installations which have such objects, because the name of this installation might be missing.
  */
 export function describeNothing(instance: string, held: ReadonlyMap<string, readonly unknown[]>): string[] {
   const others = [...held].filter(([other]) => other !== instance).toSorted(([a], [b]) => (a < b ? -1 : 1));
@@ -65,7 +65,7 @@ export function describeNothing(instance: string, held: ReadonlyMap<string, read
 }
 
 /**
- * Decides whether to remove the finalizers, and returns the lines to print.
+ * Decides if the finalizers should be removed, and returns the lines that should be printed.
  *
  * @param ignoreUndelivered whether to remove them even if there are undelivered events
  */

@@ -5,14 +5,14 @@ import type { RedisSettings } from '../redis/connection/redis-settings.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Settings of `sluice uninstall`. */
+/** The settings that are used for `sluice uninstall`. */
 export interface UninstallSettings {
   readonly instance: string;
   /** `SLUICE_NAMESPACE`. */
   readonly namespace: string | undefined;
-  /** `SLUICE_SECRETS_ROLE`, which is also the name of the RoleBindings. */
+  /** The value of `SLUICE_SECRETS_ROLE`. This is also used as the name of the RoleBindings. */
   readonly secretsRole: string | undefined;
-  /** Undefined if Redis is unusable. `redisProblems` contains the reason. */
+  /** If it is not possible to use Redis, this is undefined. In this case, the reason is in `redisProblems`. */
   readonly redis: RedisSettings | undefined;
   readonly redisProblems: readonly string[];
 }
@@ -20,8 +20,8 @@ export interface UninstallSettings {
 const OWN = ['SLUICE_INSTANCE', 'SLUICE_NAMESPACE', 'SLUICE_SECRETS_ROLE'];
 
 /**
- * Reads the variables that the command needs. Other settings of Sluice may be wrong, which may be why it is being
- * uninstalled. Redis may be gone already, along with the Secrets for it.
+ * Reads the variables which are used by the command. There might be errors in the other settings of Sluice, and this
+ * could be the reason why it is being uninstalled. Redis may be gone already, along with the Secrets for it.
  *
  * @throws ConfigError if a variable is unknown, since it could be a misspelled name of the installation
  */

@@ -16,11 +16,11 @@ import { readUninstallSettings, type UninstallSettings } from './uninstall-setti
 const USAGE = 'sluice uninstall [--ignore-undelivered]';
 
 /**
- * Removes the finalizer of Sluice from all custom resources of this installation, so that they, their namespaces and their
- * CustomResourceDefinitions can be deleted without a controller. Also removes the RoleBindings of the controller. Returns
- * 1, and changes nothing, if there are undelivered events.
+ * Removes the finalizer of Sluice from all custom resources that belong to this installation. After that, you can
+ * delete the resources, their namespaces, and their CustomResourceDefinitions without a controller. This also removes
+ * the RoleBindings of the controller. If there are undelivered events, nothing is changed and it returns 1.
  *
- * The objects themselves and the data in Redis stay as they are. A controller that is installed later adds the
+ * The objects themselves and the data in Redis are not changed. If a controller is installed later, it will add the
  * finalizers again.
  */
 export const uninstall: Command = async (argv, env) => {
@@ -58,12 +58,12 @@ export const uninstall: Command = async (argv, env) => {
   }
 };
 
-/** Returns the message for a namespace in which no controller has ever led. */
+/** Returns the message to use if there has never been a leader in a namespace. */
 function leaseMissing({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
   return `SLUICE_NAMESPACE: not set, and namespace ${namespace} has no Lease ${name}. Set SLUICE_NAMESPACE to the namespace of the controller, even if the namespace was deleted`;
 }
 
-/** Removes the RoleBindings of the controller, if it has any. Returns the lines to print. */
+/** If the controller has any RoleBindings, this removes them. Returns the lines that should be printed. */
 async function unbind(
   client: KubeClient,
   { instance, secretsRole: role }: UninstallSettings,

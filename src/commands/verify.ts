@@ -10,17 +10,17 @@ import type { Command } from './commands.ts';
 const USAGE =
   'sluice verify --url <URL of ingress> --workspace <name> --stream <name> --key-file <path> [--timeout <seconds>]';
 
-/** Seconds to wait for a delivery. Right after the custom resources were created, they are not in force yet. */
+/** Seconds to wait for a delivery. If the custom resources have just been created, they are not in force yet. */
 const TIMEOUT = '120';
 const TRY_EVERY_MS = 1_000;
-/** Time for one request, and for one run to end. */
+/** The timeout for each request, and for a run to end. */
 const REQUEST_MS = 10_000;
 
 const GROUP_KEY = 'verify';
 
 /**
- * Publishes an event in the sandbox until it is delivered to a subscription of the stream. It needs an open activation
- * with the group key `verify`. Returns 1 if no event is delivered in time.
+ * Publishes events in the sandbox until one of them has been delivered to a subscription of the stream. It needs an
+ * open activation with the group key `verify`. Returns 1 if no event is delivered in time.
  *
  * This exercises ingress, routing, delivery and Redis; only the call of the endpoint is simulated.
  */
@@ -47,7 +47,10 @@ export const verify: Command = async argv => {
   }
 };
 
-/** Publishes one event in a run of its own. Returns why it was not delivered, or undefined if it was. */
+/**
+ * Publishes a single event in a separate run. If the event was not delivered, this returns the reason. Otherwise, it
+ * returns undefined.
+ */
 async function publishOnce(sandbox: string, stream: string, headers: Readonly<Record<string, string>>) {
   const run = `verify-${randomUUID()}`;
   const accepted = await fetch(`${sandbox}${stream}?runId=${run}`, {
@@ -66,7 +69,7 @@ async function publishOnce(sandbox: string, stream: string, headers: Readonly<Re
     const { data } = JSON.parse(last) as RunReport;
     const verdicts = data.flatMap(({ integrations }) => integrations);
     if (verdicts.some(({ delivery }) => delivery?.state === 'delivered')) return undefined;
-    // Nothing changes a verdict within a run.
+    // Within a run, the verdict will not change any more.
     if (verdicts.length > 0 && verdicts.every(({ verdict }) => verdict === 'not_routed')) break;
   }
   return `The event was accepted, but not delivered: ${last}`;

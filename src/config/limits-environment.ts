@@ -3,13 +3,13 @@ import { AccountLimits, LIMIT_NAMES, type LimitName } from '../api/kinds/account
 import { DEFAULT_LIMITS, type LimitPolicy, type Limits } from '../core/limits/limits.ts';
 import { nearestName } from '../core/problems/nearest-name.ts';
 
-/** Limits as they are written. Null for one that is `unlimited`. */
+/** The limits, as they are written in the variable. This is null if the limit is set to `unlimited`. */
 type Written = Readonly<Partial<Record<LimitName, number | null>>>;
 
 const UNLIMITED = 'unlimited';
 const EXAMPLE = 'streams=1000,storedBytes=10737418240';
 
-/** Reads one pair, or returns what needs to change. */
+/** Reads a single pair. If it is invalid, the required change is returned instead. */
 function readPair(pair: string, unlimited: boolean): readonly [LimitName, number | null] | string {
   const [name = '', value = '', ...rest] = pair.split('=').map(part => part.trim());
   if (rest.length > 0 || value === '') return `must be name=number, separated by commas, such as ${EXAMPLE}`;
@@ -47,7 +47,7 @@ const listed = (of: Limits) =>
     .map(([name, limit]) => `${name}=${limit}`)
     .join(', ');
 
-/** The variables with the limits of accounts. */
+/** The variables that are used to set the limits of accounts. */
 export const LIMITS_ENVIRONMENT = {
   SLUICE_FREE_LIMITS: limits({ unlimited: true }).describe(
     `Limits of each Account on the Free plan, as comma-separated pairs such as ${EXAMPLE}. Names and ranges are those of spec.limits in an Account, which takes precedence. Use ${UNLIMITED} for no limit. Limits that are left out keep their defaults: ${listed(DEFAULT_LIMITS.Free)}.`,
@@ -79,12 +79,12 @@ function over(defaults: Limits, written: Written): Limits {
   return Object.freeze(Object.fromEntries(all)) as Limits;
 }
 
-/** Returns the limits of accounts that are created for an accepted invitation. */
+/** Returns the limits to use for accounts which are created when an invitation is accepted. */
 export function readInvitedLimits(data: Values): Limits {
   return over({}, data.SLUICE_INVITED_LIMITS);
 }
 
-/** Returns the limits of the installation. */
+/** Returns the limits to use for this installation. */
 export function readLimits(data: Values): LimitPolicy {
   return Object.freeze({
     byPlan: Object.freeze({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** A list separated by commas. Spaces around the items, and empty items, are dropped. */
+/** Parses a list that is separated by commas. Spaces around the items, and empty items, are dropped. */
 export const list = z.string().transform(text =>
   text
     .split(',')

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { list } from './lists.ts';
 
-/** An issuer doesn't publish secrets, so only asymmetric algorithms are allowed. */
+/** Since an issuer does not publish any secrets, we only allow asymmetric algorithms. */
 export const SIGNING_ALGORITHMS = [
   'RS256',
   'RS384',
@@ -16,8 +16,8 @@ export const SIGNING_ALGORITHMS = [
 ];
 
 /**
- * Checks an issuer's URL (OpenID Connect Discovery). It must use https, unless it is a loopback address, and can't have
- * a query or a fragment.
+ * Checks an issuer's URL (OpenID Connect Discovery). The URL must use https, unless it is a loopback address. It must
+ * not have a query or a fragment.
  */
 function isIssuer(text: string): boolean {
   if (!URL.canParse(text) || !/^[!-~]{1,512}$/.test(text) || /[?#\\]/.test(text)) return false;
@@ -26,13 +26,13 @@ function isIssuer(text: string): boolean {
   return protocol === 'https:' || (protocol === 'http:' && /^(localhost|127\.[0-9.]+|\[::1\])$/.test(hostname));
 }
 
-/** Splits `name=value` at the first equals sign. */
+/** Splits `name=value`, using the first equals sign. */
 function parseClaim(text: string): { readonly name: string; readonly value: string } {
   const at = text.indexOf('=');
   return { name: text.slice(0, at), value: text.slice(at + 1) };
 }
 
-/** The variables of the identity providers. */
+/** The variables that are used to configure the identity providers. */
 export const OIDC_ENVIRONMENT = {
   SLUICE_OIDC_ISSUERS: list
     .refine(issuers => issuers.every(isIssuer), {
@@ -97,13 +97,16 @@ export interface OidcConfig {
   readonly audience: string;
   readonly algorithms: readonly string[];
   readonly clockToleranceSeconds: number;
-  /** Claims that mark tokens of clients. */
+  /** The claims that are used to recognize the tokens of clients. */
   readonly clientClaims: readonly { readonly name: string; readonly value: string }[];
   readonly requireScopes: boolean;
   readonly maxAgeSeconds?: number;
 }
 
-/** Reads the identity providers of the facade, adding what needs to change to `problems`. */
+/**
+ * Reads the identity providers to be used by the facade. If there is an error, the required change will be added to
+ * `problems`.
+ */
 export function readOidc(data: Values, problems: string[]): OidcConfig | undefined {
   const { SLUICE_OIDC_ISSUERS: issuers, SLUICE_OIDC_AUDIENCE: audience } = data;
   if (issuers.length === 0) {

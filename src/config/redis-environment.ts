@@ -4,7 +4,7 @@ import { parseRedisUrl } from '../redis/connection/redis-url.ts';
 
 const file = () => z.string().min(1).optional();
 
-/** The variables of the connection to Redis. */
+/** The variables that are used to configure the connection to Redis. */
 export const REDIS_ENVIRONMENT = {
   SLUICE_REDIS_URL: z
     .string()
@@ -59,7 +59,10 @@ export const REDIS_ENVIRONMENT = {
 
 type Values = z.output<z.ZodObject<typeof REDIS_ENVIRONMENT>>;
 
-/** Reads the settings for Redis, adding what needs to change to `problems`. The files must be usable at the start. */
+/**
+ * Reads the settings to use for Redis. If there is an error, the required change will be added to `problems`. The files
+ * must be usable at the start.
+ */
 export function readRedis(data: Values, problems: string[]): RedisSettings {
   const settings = Object.freeze({
     url: data.SLUICE_REDIS_URL,

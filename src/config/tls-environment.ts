@@ -3,7 +3,7 @@ import { readCertificate, type ServedCertificate } from '../tls/served-certifica
 
 const file = () => z.string().min(1).optional();
 
-/** The variables of the certificates that ingress and the facade serve. */
+/** The variables that are used to configure the certificates of ingress and the facade. */
 export const TLS_ENVIRONMENT = {
   SLUICE_INGRESS_CERT_FILE: file().describe(
     'Path to a PEM file with the certificate of the ingress role, followed by any intermediate certificates. If set, SLUICE_INGRESS_PORT only accepts TLS. This file and its key are read again every 5 seconds, so you can replace them without a restart.',
@@ -22,7 +22,10 @@ const VARIABLES = {
 
 type Values = z.output<z.ZodObject<typeof TLS_ENVIRONMENT>>;
 
-/** Reads the certificate of a role, adding what needs to change to `problems`. Undefined if it serves plain HTTP. */
+/**
+ * Reads the certificate to use for a role. If there is an error, the required change will be added to `problems`. This
+ * returns undefined if the role should serve plain HTTP.
+ */
 export function readServedCertificate(
   role: 'ingress' | 'facade',
   data: Values,

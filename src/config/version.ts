@@ -1,4 +1,4 @@
 import packageJson from '../../package.json' with { type: 'json' };
 
-/** Version of Sluice. Also used in `user-agent`. */
+/** The version of Sluice. This is also used for the `user-agent` header. */
 export const VERSION: string = packageJson.version;

@@ -3,12 +3,12 @@ import type { Caches } from './caches/caches.ts';
 import type { Controllers } from './engine/controllers.ts';
 import type { SubscriptionServices } from './kinds/subscription/services.ts';
 
-/** Returns a listener that forwards alarms from other roles to whichever component handles them. */
+/** Returns a listener that forwards the alarms of other roles to the component that should handle them. */
 export function createAlarmListener(deps: {
   readonly caches: Pick<Caches, 'Account'>;
   readonly controllers: Pick<Controllers, 'enqueue'>;
   readonly subscriptions: Pick<SubscriptionServices, 'endpointHealths' | 'showing'>;
-  /** Called with the name of the data without control state. */
+  /** This is called with the name of the data that does not have any control state. */
   readonly onLost: (slot: string) => void;
 }): (slot: string) => void {
   return slot => {

@@ -50,7 +50,7 @@ import { createTerms } from './term.ts';
  */
 const RETRY: Backoff = { firstMs: 5, mostMs: 5_000 };
 
-/** Creates the caches and the access to the Secrets in them. */
+/** Creates the caches, including access to the Secrets that they contain. */
 function createCachesWith(options: ControllerOptions) {
   const { client, clock, log, secretsRole: role } = options;
   if (role === undefined) return { ...createCaches(options), secretAccess: CLUSTER_SECRET_ACCESS };
@@ -69,7 +69,7 @@ function createCachesWith(options: ControllerOptions) {
   return { caches, confirm, secretAccess };
 }
 
-/** Creates the components shared by all parts of the controller. */
+/** Creates the components which are shared by all parts of the controller. */
 function createBasis(options: ControllerOptions) {
   const { client, clock, log, registry } = options;
   const { caches, confirm, secretAccess } = createCachesWith(options);
@@ -77,7 +77,8 @@ function createBasis(options: ControllerOptions) {
   const shortages = createShortages({
     registry,
     exists: account => caches.Account.store.get(account) !== undefined,
-    // Subscriptions to these workspaces will have their statuses updated too, since they depend on the routes.
+    // The statuses of all Subscriptions to these workspaces will be updated as well, because they depend on these
+    // routes.
     onNews: (account, turned) => {
       for (const name of workspacesOf(caches, account)) {
         controllers.enqueue('workspace', name, 'background');
@@ -138,7 +139,7 @@ function createRoutes(options: ControllerOptions, basis: Basis) {
 
 type Tenants = ReturnType<typeof createRoutes>;
 
-/** Adds the controllers for all kinds, plus the one that applies routes whenever a tenant changes. */
+/** Adds the controllers for all kinds, and the controller that applies the routes when a tenant has changed. */
 function addControllers(
   options: ControllerOptions,
   basis: Basis,
@@ -197,7 +198,8 @@ function addControllers(
 }
 
 /**
- * Creates the controller role, consisting of the caches, leader election, the audit, and the controllers for all kinds.
+ * Creates the controller role. It consists of the caches, the leader election, the audit, and the controllers for all
+ * kinds.
  */
 export function createController(options: ControllerOptions): ControllerRole {
   const { clock, log, registry } = options;

@@ -17,8 +17,8 @@ import type { Leadership } from './leadership.ts';
 /** Time within which a term should begin or the API server should respond, in milliseconds. */
 const USUAL_MS = 10_000;
 /**
- * Number of rejected requests before we report them. A single rejection may be caused by the Lease being deleted, and
- * is ignored.
+ * The number of requests that must be rejected before we report this. A single rejection may be caused by the Lease
+ * being deleted, and is ignored.
  */
 const REFUSALS = 2;
 
@@ -26,16 +26,19 @@ export interface ElectionDeps {
   readonly client: Pick<KubeClient, 'get' | 'create' | 'update'>;
   readonly leading: Pick<Leadership, 'works' | 'failure'>;
   readonly events: Pick<EventRecorder, 'record'>;
-  /** Namespace of the Lease. */
+  /** The namespace in which the Lease is stored. */
   readonly namespace: string;
-  /** Identity of this process. Must be unique. */
+  /** The identity of this process. It must be unique. */
   readonly identity: string;
   readonly clock: Clock;
   readonly random?: () => number;
   readonly log: Logger;
 }
 
-/** Creates the leader election, which also reports why this replica can't become the leader or can't work as one. */
+/**
+ * Creates the leader election. It will also report why this replica can't become the leader, or can't work if it is the
+ * leader.
+ */
 export function createElection(deps: ElectionDeps) {
   const { client, leading, namespace, identity, log } = deps;
   const name = { namespace, name: LEASE_NAME };
@@ -52,12 +55,12 @@ export function createElection(deps: ElectionDeps) {
   return {
     elector,
 
-    /** Records an Event on the Lease when this replica releases it. Errors are only logged. */
+    /** Records an Event on the Lease when this replica releases it. If there is an error, it is only logged. */
     onGivenUp: (error: unknown): void => {
       recordGivenUp(error).catch((err: unknown) => log.debug({ err }, 'cannot write an Event for the Lease'));
     },
 
-    /** Returns the reasons why this replica can't become the leader, or can't work while it is. */
+    /** Returns why this replica can't become the leader, or why it is not able to work while it is the leader. */
     impairments: (): readonly Impairment[] => [
       ...leaseImpairments(elector, namespace),
       ...termImpairments(elector, leading),

@@ -19,8 +19,8 @@ const READ_CLUSTER_WITHIN_MS = 5_000;
 /**
  * Claims the fencing epoch for the term.
  *
- * @throws ForeignRedisError if Redis belongs to another cluster. Also throws if the term has ended, since claiming
- * would then fence the current leader.
+ * @throws ForeignRedisError if this Redis belongs to a different cluster. Also throws if the term has ended, since
+ * claiming would then fence the current leader.
  */
 export async function claimEpoch(
   deps: {

@@ -10,8 +10,9 @@ import { markApplied, type TermState, type Terms } from './term.ts';
 const TENANTS_AT_ONCE = 16;
 
 /**
- * Applies each tenant once, then marks the control state as ready. Individual tenants may fail, e.g. because their
- * shard is unavailable. These are enqueued and retried during the term rather than blocking the other tenants.
+ * Applies each tenant a single time. After that, the control state is marked as ready. Individual tenants may fail,
+ * e.g. because their shard is unavailable. These are enqueued and retried during the term rather than blocking the
+ * other tenants.
  *
  * @throws if all tenants fail, or if the term has ended
  */
@@ -44,7 +45,7 @@ export async function syncEveryTenant(
 
   await Promise.race([Promise.all(Array.from({ length: TENANTS_AT_ONCE }, work)), aborted(over)]);
   over.throwIfAborted();
-  // A tenant whose Secrets can't be read says nothing about Redis.
+  // If it is not possible to read the Secrets of a tenant, this does not mean that there is a problem with Redis.
   const ofRedis = [...failed.values()].filter(error => !isStale(error) && !(error instanceof SecretsForbiddenError));
   if (ofRedis.length > 0 && failed.size === names.size) throw ofRedis[0];
   await deps.control.markClusterReady(deps.terms.fence());

@@ -28,8 +28,8 @@ export interface LeadershipDeps {
 }
 
 /**
- * Manages the leader's term in Redis by claiming the fencing epoch and applying all tenants once. Control state lost by
- * Redis will be rebuilt.
+ * Manages the term of a leader in Redis. This includes claiming the fencing epoch and applying all tenants once.
+ * Control state lost by Redis will be rebuilt.
  */
 export function createLeadership(deps: LeadershipDeps) {
   const { terms, caches, tenants } = deps;
@@ -57,7 +57,7 @@ export function createLeadership(deps: LeadershipDeps) {
   }
 
   return {
-    /** Starts a term. Fails if Redis can't be updated, in which case it should be called again. */
+    /** Starts a new term. If it is not possible to update Redis, this fails and should be called again. */
     begin: async (term: Term, over: AbortSignal = term.signal): Promise<void> => {
       const state = terms.begin(term, over);
       await attempt(state, async () => {
@@ -74,13 +74,13 @@ export function createLeadership(deps: LeadershipDeps) {
       });
     },
 
-    /** Whether this replica has a term and applies objects in it. */
+    /** Whether this replica has a term and is able to apply objects. */
     works: (): boolean => {
       const state = terms.lasting();
       return state !== undefined && state.applied && state.failure === undefined;
     },
 
-    /** Returns the error of the current or last term, if any. */
+    /** Returns the error of the current term or of the last term (if there was one). */
     failure: terms.failure,
 
     onAlarm: createSlotAlarm({
@@ -93,8 +93,8 @@ export function createLeadership(deps: LeadershipDeps) {
     }),
 
     /**
-     * Applies all tenants again after Redis has reconnected, because writes in progress may have been lost, or Redis
-     * may have been restored from older data.
+     * Applies all tenants again when Redis was reconnected. This is needed because writes that were in progress might
+     * have been lost, or Redis might have been restored from older data.
      */
     onReconnect: (): void => {
       if (!hasEpoch()) return;
@@ -112,7 +112,7 @@ function everyTenant({ tenants, caches }: Pick<LeadershipDeps, 'tenants' | 'cach
   return names;
 }
 
-/** Runs `work`. On failure, the error is kept as the reason why the term doesn't work. */
+/** Runs `work`. If it fails, the error is kept as the reason why this term is not working. */
 async function attempt(state: TermState, work: () => Promise<void>): Promise<void> {
   try {
     await work();

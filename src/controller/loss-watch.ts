@@ -2,7 +2,10 @@ import type { ControlStore } from '../record/control-store.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { type Clock, sleep } from '../time/clock.ts';
 
-/** Delay between the loss and the rebuild, in milliseconds, in case Redis is still starting. */
+/**
+ * How long to wait between the loss and the rebuild, in milliseconds. This is needed because Redis might still be
+ * starting.
+ */
 const REBUILD_AFTER_MS = 2_000;
 const CHECK_EVERY_MS = 1_000;
 
@@ -10,7 +13,7 @@ export interface LossWatchDeps {
   readonly readCluster: ControlStore['readCluster'];
   /** Called when the control state is lost. Should stop all writes and report the loss on the objects. */
   readonly onLost: () => void;
-  /** Starts rebuilding the control state. The promise resolves once the rebuild has started. */
+  /** Starts rebuilding the control state. The promise resolves when the rebuild has been started. */
   readonly onRebuild: () => Promise<void>;
   readonly clock: Pick<Clock, 'setTimer'>;
   /** Stops the watch when aborted, after which no callbacks will be called. */
@@ -19,8 +22,8 @@ export interface LossWatchDeps {
 }
 
 /**
- * Detects when Redis has lost its control state, e.g. because it was flushed or its disk is empty. This works even
- * without any events.
+ * Detects if Redis has lost its control state. For example, this happens if it was flushed, or if its disk is empty.
+ * This works even without any events.
  */
 export async function watchForLoss({ clock, over, log, ...deps }: LossWatchDeps): Promise<void> {
   async function isLost(): Promise<boolean> {

@@ -7,15 +7,15 @@ import type { Caches } from './caches/caches.ts';
 const SAME_ALARM_MS = 1_000;
 
 /**
- * Returns a listener for missing control state reported by other roles. It applies the tenant again, unless all data
- * has been lost. In that case, the loss watch rebuilds the data.
+ * Returns a listener that is called if another role reports that control state is missing. It will apply the tenant
+ * again, unless all of the data has been lost. In that case, the loss watch rebuilds the data.
  */
 export function createSlotAlarm(deps: {
   readonly caches: Pick<Caches, 'Integration' | 'Workspace'>;
   readonly control: Pick<ControlStore, 'readCluster'>;
-  /** Whether this replica has claimed an epoch in a term that hasn't ended. */
+  /** Whether this replica has claimed an epoch in a term which has not ended yet. */
   readonly hasEpoch: () => boolean;
-  /** Reads the tenant from Redis, then applies it again. */
+  /** Reads the tenant from Redis, and then applies it again. */
   readonly reapply: (tenant: string) => void;
   readonly clock: Pick<Clock, 'nowMs'>;
   readonly log: Pick<Logger, 'debug'>;

@@ -1,11 +1,11 @@
 import { Gauge, type Registry } from '../telemetry/metrics.ts';
 import type { ControllerRole } from './controller-options.ts';
 
-/** Registers metrics for how many objects of each kind are cached and how many backlogs are at risk. */
+/** Registers metrics for the number of cached objects of each kind, and for the number of backlogs that are at risk. */
 export function registerObjectMetrics(
   registry: Registry,
   deps: {
-    /** Caches by kind. */
+    /** The caches, by kind. */
     readonly caches: Readonly<Record<string, { readonly store: { readonly size: () => number } }>>;
     readonly backlogsAtRisk: () => number;
   },
@@ -30,8 +30,8 @@ export function registerObjectMetrics(
 }
 
 /**
- * Registers metrics indicating whether this replica is the leader, whether it works, and whether its caches are up to
- * date.
+ * Registers metrics which show whether this replica is the leader, whether it is working, and whether its caches are up
+ * to date.
  */
 export function registerRuntimeMetrics(registry: Registry, runtime: Pick<ControllerRole, 'readiness' | 'works'>): void {
   new Gauge({

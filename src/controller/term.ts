@@ -1,7 +1,7 @@
 import type { Term } from './engine/elector.ts';
 import { ReconcileError } from './engine/outcome.ts';
 
-/** Reasons for not allowing writes, as shown in statuses. */
+/** The reasons why writes are not allowed, as they are shown in statuses. */
 export const HELD = {
   unreached: 'the controller has not connected to Redis yet and will retry',
   foreign:
@@ -13,19 +13,20 @@ export const HELD = {
   lost: 'Redis has lost its control state. The controller is rebuilding it from the objects, and no events are routed until this is complete',
 } as const;
 
-/** State of one term in Redis. Each term gets a new one. */
+/** The state of a single term in Redis. There is a new one for each term. */
 export interface TermState {
   readonly term: Term;
   /** Aborted when the lease is lost or the process stops. No work should be started after that. */
   readonly over: AbortSignal;
-  /** Fencing epoch. Undefined until returned by Redis. */
+  /** Fencing epoch. This is undefined until it has been returned by Redis. */
   epoch: number | undefined;
-  /** Why writes aren't allowed. Undefined if they are. */
+  /** The reason why writes are not allowed. If they are allowed, this is undefined. */
   held: string | undefined;
-  /** Whether at least one tenant has been applied, or there aren't any tenants. */
+  /** Whether at least one tenant was applied, or there are no tenants. */
   applied: boolean;
   /**
-   * Why the term doesn't work: either the last error from starting or rebuilding it, or the loss that is being rebuilt.
+   * The reason why the term is not working. This is either the last error when it was started or rebuilt, or the loss
+   * for which it is being rebuilt.
    */
   failure: unknown;
 }
@@ -37,18 +38,18 @@ export function markApplied(state: TermState): void {
 }
 
 /**
- * Creates the state of this replica's terms: the current term, its fencing epoch, and why it doesn't work, if that is
- * the case.
+ * Creates the state for the terms of this replica. This includes the current term, its fencing epoch, and the reason if
+ * it is not working.
  */
 export function createTerms() {
   let current: TermState | undefined;
 
-  /** Returns the state of the current term, provided that it hasn't ended. */
+  /** Returns the state of the current term, but only if it has not ended. */
   function lasting(): TermState | undefined {
     return current === undefined || current.term.signal.aborted ? undefined : current;
   }
 
-  /** Returns the current term's fencing epoch. @throws if there is no term or writes are not allowed */
+  /** Returns the fencing epoch of the current term. @throws if there is no term, or if writes are not allowed */
   const fence = (): number => {
     const state = lasting();
     if (state === undefined) throw new Error('not leading');
@@ -67,7 +68,7 @@ export function createTerms() {
       }
       return current;
     },
-    /** Returns the error of the current or last term, if any. */
+    /** Returns the error of the current term or of the last term (if there was one). */
     failure: (): unknown => current?.failure,
     fence,
   };

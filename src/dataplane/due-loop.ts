@@ -9,25 +9,30 @@ export interface DueLoopOptions {
   readonly log: Logger;
   /** Maximum number of members this process works on at once. */
   readonly concurrency: number;
-  /** How long a picked hint is leased to us. After a crash, others can take it over once this time has passed. */
+  /**
+   * How long a picked hint is leased to us. After a crash, another process can take it over when this time has passed.
+   */
   readonly leaseMs: number;
-  /** Works on a member until nothing is due. Resolves to the next due time in milliseconds, or null. */
+  /**
+   * Works on a member until there is nothing due any more. Resolves to the time at which it will be due again (in
+   * milliseconds), or null.
+   */
   readonly run: (member: string) => Promise<number | null>;
-  /** Called when a member became due again while being worked on. */
+  /** This is called if a member is due again while there is already work on it. */
   readonly poke?: (member: string) => void;
   /**
-   * Maximum interval between two checks of a partition. This bounds the delay after a lost message; an idle system pays
+   * The maximum time between two checks of a partition. This bounds the delay after a lost message; an idle system pays
    * one read.
    */
   readonly sweepMs?: number;
   readonly token: () => string;
-  /** Called when a turn of work has failed. The error is logged, and the turn will be retried. */
+  /** This is called if a turn of work has failed. The error is logged, and the turn will be retried. */
   readonly onFailure?: () => void;
 }
 
 export interface DueLoop {
   readonly start: () => void;
-  /** Checks all partitions now. Used when messages may have been missed. */
+  /** Checks all of the partitions immediately. This is used if messages might have been lost. */
   readonly lookEverywhere: () => void;
   /** Stops picking new work and waits for whatever is still running. */
   readonly stop: () => Promise<void>;
@@ -37,18 +42,18 @@ export interface DueLoop {
 const RETRY_MS = 500;
 
 interface Working {
-  /** Partition of the hint. */
+  /** The partition of this hint. */
   partition: number;
   token: string;
-  /** Whether the member was picked again while being worked on. */
+  /** Whether the member was picked again while there was already work on it. */
   again: boolean;
-  /** Whether the hint was lowered since we last started to settle it. */
+  /** Whether the hint was lowered after we have started to settle it. */
   lowered: boolean;
 }
 
 /**
- * Finds due work by its hints, working on each member only once at a time. Hints are leased when picked and settled by
- * compare-and-set when done, so a crash or a wake-up in between is never lost.
+ * Uses hints to find work that is due. There is only a single process working on a member at a time. Hints are leased
+ * when picked and settled by compare-and-set when done, so a crash or a wake-up in between is never lost.
  */
 export function createDueLoop(options: DueLoopOptions): DueLoop {
   const { hints, nowMs, log, run } = options;
@@ -66,7 +71,7 @@ export function createDueLoop(options: DueLoopOptions): DueLoop {
   let reserved = 0;
   const idle: (() => void)[] = [];
 
-  /** Ensures that partition `p` is checked at `ms` or earlier. */
+  /** Ensures that the partition `p` will be checked at `ms` or earlier. */
   function arm(p: number, ms: number): void {
     if (ms < (dueAt[p] as number)) dueAt[p] = ms;
     schedule();
@@ -133,7 +138,7 @@ export function createDueLoop(options: DueLoopOptions): DueLoop {
     await hints.settle(p, member, token, nowMs());
   }
 
-  /** Lets `stop` return once all work has finished. */
+  /** Allows `stop` to return when all of the work has been finished. */
   function rest(): void {
     if (working.size === 0 && reserved === 0) for (const done of idle.splice(0)) done();
   }
@@ -201,7 +206,7 @@ export function createDueLoop(options: DueLoopOptions): DueLoop {
       working.delete(member);
       // Lowered while being worked on, i.e. still due and not leased to anybody.
       if (!settled || entry.lowered) arm(entry.partition, nowMs());
-      // We'll check the partition again at that time. Other processes find out during their own sweep.
+      // We'll check the partition again at that time. Other processes will notice this when they sweep the next time.
       else if (next !== null) arm(entry.partition, next);
       schedule();
       rest();

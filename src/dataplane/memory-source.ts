@@ -3,7 +3,7 @@ import { readStored } from '../part/stored/stored-bytes.ts';
 import type { RedisClient } from '../redis/client.ts';
 import type { MemorySource } from './ingress/memory-stop.ts';
 
-/** Reads the memory of all Redis masters, and the streams that use it. */
+/** Reads the memory usage of all Redis masters, and the streams that are using the memory. */
 export function createMemorySource(redis: Pick<RedisClient, 'callMasters' | 'masterOf' | 'readHash'>): MemorySource {
   return {
     readMasters: () => redis.callMasters('INFO', 'memory'),

@@ -9,7 +9,7 @@ export interface DataPlaneOperations {
   readonly replays: Replays;
 }
 
-/** Wraps the facade's inbox operations in order to count their events. */
+/** Wraps the operations of the facade for inboxes, so that their events are counted. */
 export function countOperations(parts: DataPlaneOperations, did: FacadeMetrics['did']): DataPlaneOperations {
   const { operations, recovery, replays } = parts;
   const count =

@@ -27,7 +27,8 @@ export const tidySchema: ZodOpenApiOverride = ({ jsonSchema, zodSchema }) => {
   const described = def.type === 'nullable' ? z.globalRegistry.get(def.innerType)?.description : undefined;
   if (described !== undefined) schema['description'] ??= described;
   for (const keyword of Object.keys(schema)) if (keyword.startsWith('x-kubernetes-')) delete schema[keyword];
-  // Integers have a pattern since queries are text. Remove it here if the type or format is sufficient for clients.
+  // Since all queries are text, integers have a pattern. Remove it here if the type or format is sufficient for
+  // clients.
   if (schema['type'] === 'integer' || schema['format'] === 'date-time') delete schema['pattern'];
   // These limits come from JavaScript numbers, not from the field.
   if (schema['minimum'] === Number.MIN_SAFE_INTEGER) delete schema['minimum'];
@@ -69,12 +70,12 @@ const idempotencyKeyOf = ({ idempotency }: Route) =>
     .optional()
     .meta({ description: IDEMPOTENCY[idempotency ?? 'none'] });
 
-/** Returns the parameter names in a path template. */
+/** Returns the names of the parameters in a path template. */
 export function parametersOf(path: string): PathParameter[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as PathParameter);
 }
 
-/** Adds the points of a call to its description, unless it costs 1 point. */
+/** Adds the number of points to the description of a call, unless it only costs 1 point. */
 function describe({ description, cost = 1 }: Route): { description?: string } {
   const price = cost === 1 ? undefined : `Costs ${cost} points of the rate limit.`;
   const words = [description, price].filter(text => text !== undefined).join(' ');
@@ -110,7 +111,7 @@ function operationOf(route: Route, problems: ProblemResponses): ZodOpenApiOperat
   };
 }
 
-/** Parts of an OpenAPI document that Sluice reads. */
+/** The parts of an OpenAPI document that are used by Sluice. */
 export interface OpenApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>;
   readonly components: {
@@ -150,18 +151,18 @@ export interface OpenApiOperation {
   readonly responses: Readonly<Record<string, OpenApiResponse>>;
   /** Scope that the token must have, if scopes are required. */
   readonly security?: readonly [{ readonly bearer: readonly [string] }];
-  /** Weakest role that the caller needs. Not set if the call doesn't need any. */
+  /** Weakest role that the caller needs. If the call does not need a role, this is not set. */
   readonly 'x-required-role'?: string;
   /** All problems that the call can return. */
   readonly 'x-problem-codes': readonly ProblemCode[];
 }
 
-/** Returns the schema that a reference in the document points to. */
+/** Returns the schema for a reference in the document. */
 export function resolveReference(document: OpenApiDocument, reference: string): object | undefined {
   return document.components.schemas[reference.replace('#/components/schemas/', '')];
 }
 
-/** Adds an example to each body, built from the examples of its fields. */
+/** Adds an example for every body. It is built from the examples of the fields. */
 function addExamples(document: OpenApiDocument): void {
   for (const operation of Object.values(document.paths).flatMap(item => Object.values(item))) {
     const body = operation.requestBody?.content['application/json'] as { schema: ExampleSchema; example?: unknown };
@@ -175,7 +176,7 @@ const SCOPE_MEANINGS = Object.entries(SCOPES)
   .map(([scope, meaning]) => `\`${scope}\`: ${meaning}`)
   .join(' ');
 
-/** Returns the OpenAPI 3.1 document for `routes`, as served at `/openapi.json`. */
+/** Returns the OpenAPI 3.1 document for the given `routes`. It is served at `/openapi.json`. */
 export function describeRoutes(routes: readonly Route[], version: string): OpenApiDocument {
   const problems = createProblemResponses(routes.flatMap(problemsOf));
   const paths: ZodOpenApiPathsObject = {};

@@ -29,7 +29,7 @@ const ProblemSchema = z
   })
   .meta({ id: 'Problem', description: 'Specifies why a request was rejected (RFC 9457).' });
 
-/** Names of the shared responses by status. */
+/** The names of the responses that are shared, by status. */
 const NAMES: Readonly<Record<number, string>> = {
   400: 'BadRequest',
   401: 'Unauthorized',
@@ -50,7 +50,7 @@ const NAMES: Readonly<Record<number, string>> = {
   503: 'ServiceUnavailable',
 };
 
-/** Returns the OpenAPI definition of a text header. */
+/** Returns the OpenAPI definition for a header that contains text. */
 export const textHeader = (description: string) => ({ description, schema: { type: 'string' as const } });
 
 /** Headers present on all answers with a given status. */
@@ -65,7 +65,7 @@ const HEADERS: Readonly<Record<number, ZodOpenApiResponseObject['headers']>> = {
 const SENT_AFTER_TOKEN =
   'Before the token has been checked, there is at most the item "address", which is the first one if calls are limited by address.';
 
-/** Definitions of the headers that tell callers about their rate limits. */
+/** The definitions of all headers that describe the rate limits of the caller. */
 export const RATE_LIMIT_HEADERS = {
   'RateLimit-Policy': textHeader(
     `Points (q) that the caller, and the account that is called, have in w seconds, e.g. "caller";q=6000;w=60, "account";q=30000;w=60. ${SENT_AFTER_TOKEN}`,
@@ -80,10 +80,10 @@ export const RATE_LIMIT_REFERENCES = Object.fromEntries(
   Object.keys(RATE_LIMIT_HEADERS).map(name => [name, { $ref: `#/components/headers/${name}` as const }]),
 );
 
-/** Statuses that are only sent before the token has been checked. */
+/** The statuses that can only be sent before we have checked the token. */
 const BEFORE_TOKEN: readonly number[] = [401, 408, 414, 417, 431];
 
-/** Headers of a 429 `rate_limited` of ingress, whose other answers don't have them. */
+/** The headers that ingress uses for a 429 `rate_limited`. Its other responses do not have these headers. */
 export const REFUSED_LIMIT_HEADERS = {
   'RateLimit-Policy': textHeader(
     'Number of events (q) in w seconds of the limit that was reached, which is that of the address, key, or workspace, e.g. "key";q=500;w=1. Only sent with `rate_limited`.',
@@ -109,19 +109,19 @@ function byStatus(problems: readonly ProblemCode[]): [number, ProblemCode[]][] {
 const describe = (codes: readonly ProblemCode[]) =>
   codes.map(code => `\`${code}\`: ${PROBLEMS[code].title}.`).join(' ');
 
-/** ProblemResponses contains a shared response for each status, which operations refer to. */
+/** ProblemResponses contains a response for each status. It is shared by all operations that refer to it. */
 export interface ProblemResponses {
   readonly components: Record<string, ZodOpenApiResponseObject>;
   /**
-   * Returns the references for an operation. A description lists the operation's codes in case the shared response has
-   * more.
+   * Returns the references to use for an operation. A description lists the operation's codes in case the shared
+   * response has more.
    */
   readonly of: (problems: readonly ProblemCode[]) => NonNullable<ZodOpenApiOperationObject['responses']>;
 }
 
 /**
- * Creates shared responses for all `problems` in a document. By default, answers have the headers of the facade that
- * tell callers about their limits. With `ofRefusal`, only a 429 has headers of this sort, namely these.
+ * Creates the shared responses for all of the `problems` in a document. By default, answers have the headers of the
+ * facade that tell callers about their limits. If `ofRefusal` is set, these headers are only used for a 429.
  */
 export function createProblemResponses(
   problems: Iterable<ProblemCode>,

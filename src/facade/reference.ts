@@ -6,7 +6,7 @@ import { describeRoutes } from './openapi.ts';
 import { ROUTES } from './routes.ts';
 
 /**
- * Content security policy for the page. Only files from the same origin are allowed. We can't require https because the
+ * Content security policy for the page. It only allows files from the same origin. We can't require https because the
  * facade serves http, but a TLS proxy in front can set another policy.
  */
 const PAGE_POLICY = {
@@ -21,7 +21,7 @@ const PAGE_POLICY = {
   'frame-ancestors': "'none'",
 };
 
-/** Serves `/openapi.json` and the reference page at `/docs`. No authentication is required. */
+/** Serves `/openapi.json`, and the page for the reference at `/docs`. No authentication is required. */
 export async function registerReference(app: FastifyInstance, version: string): Promise<void> {
   const document = describeRoutes(ROUTES, version);
   serveOpenApi(app, document);

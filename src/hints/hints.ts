@@ -5,15 +5,15 @@ export interface Hint {
   readonly member: string;
   readonly dueMs: number;
   /**
-   * Key for selecting the partition. Defaults to the member itself. Members with the same key are lowered in one
-   * command.
+   * Key for selecting the partition. By default, this is the member itself. If several members have the same key, a
+   * single command is used to lower them.
    */
   readonly home?: string;
 }
 
 export interface Picked {
   readonly members: readonly string[];
-  /** Due time of the next hint in the partition. Undefined if it has none. */
+  /** Due time of the next hint in the partition. If there are no hints, this is undefined. */
   readonly nextMs: number | undefined;
 }
 
@@ -23,17 +23,17 @@ export interface Picked {
  */
 export interface HintIndex {
   readonly kind: HintKind;
-  /** Makes each member due no later than `dueMs`, and wakes the listeners. */
+  /** Ensures that each member is due at `dueMs` or earlier, and wakes up the listeners. */
   readonly lower: (hints: readonly Hint[]) => Promise<void>;
   readonly pick: (partition: number, nowMs: number, most: number, leaseMs: number, token: string) => Promise<Picked>;
   /**
-   * Sets the next due time of a hint, or removes it (`null`). Returns false if the hint was lowered or picked again in
-   * between. In this case, it is due at the next time at the latest.
+   * Sets the next due time of a hint, or removes it (`null`). If the hint was lowered or picked again in the meantime,
+   * this returns false. In this case, it is due at the next time at the latest.
    */
   readonly settle: (partition: number, member: string, token: string, nextMs: number | null) => Promise<boolean>;
   /**
-   * `onDue(partition, ms, members)` when hints were lowered (members are left out when they are many); every partition
-   * with ms 0 and no members when messages may have been missed.
+   * Calls `onDue(partition, ms, members)` when hints have been lowered (if there are too many members, they are not
+   * included). If messages might have been lost, it is called for every partition, with ms 0 and no members.
    */
   readonly listen: (onDue: (partition: number, dueMs: number, members: readonly string[]) => void) => void;
 }
@@ -52,7 +52,7 @@ export function createHintIndex(redis: RedisClient, kind: HintKind): HintIndex {
   const settling: Settling[][] = keys.map(() => []);
   const busy = new Set<number>();
 
-  /** Settles everything collected during the last call with one call. */
+  /** Uses a single call to settle everything that was collected during the last call. */
   async function flush(partition: number): Promise<void> {
     busy.add(partition);
     for (;;) {

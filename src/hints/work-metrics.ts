@@ -5,20 +5,20 @@ import { Gauge, type Registry } from '../telemetry/metrics.ts';
 import { createSampler } from '../telemetry/sampler.ts';
 import { type IndexedWork, surveyWork } from './work-survey.ts';
 
-/** What waits is read from here. */
+/** Used to read the work that is waiting. */
 export interface WorkSources {
   readonly redis: RedisClient;
   /** Redis's clock. */
   readonly nowMs: () => number;
 }
 
-/** Returns the last result, or undefined while Redis is unavailable. */
+/** Returns the last result. While Redis is not available, this is undefined. */
 type ReadIndex = () => Promise<IndexedWork | undefined>;
 
 const SAMPLED =
   'The same value is reported by all processes, so be sure to aggregate using the maximum. Updated roughly every 15 s when the process is scraped. Will be NaN while Redis is unavailable.';
 
-/** Samples the result of `look` on demand if the last sample is too old. */
+/** If the last sample is too old, this takes a new sample using `look`. */
 export function sampleWork<T>(look: () => Promise<T>): () => Promise<T | undefined> {
   const { read } = createSampler({
     look,
@@ -38,7 +38,7 @@ function sampleHints({ redis, nowMs }: WorkSources, kind: HintKind): ReadIndex {
   return sampleWork(() => surveyWork(redis, kind, nowMs()));
 }
 
-/** Registers indexes by their label. */
+/** Registers the metrics for all indexes. The label of each index is used. */
 export function registerIndexes(registry: Registry, indexes: Readonly<Record<string, ReadIndex>>): void {
   const gauge = (name: string, help: string, of: (work: IndexedWork) => number) =>
     new Gauge({
@@ -66,7 +66,7 @@ export function registerIndexes(registry: Registry, indexes: Readonly<Record<str
   );
 }
 
-/** Registers the backlog of deliveries returned by `read`. */
+/** Registers a metric for the backlog of deliveries, which is returned by `read`. */
 export function registerBacklog(registry: Registry, read: () => Promise<number | undefined>): void {
   new Gauge({
     name: 'sluice_dispatcher_open_deliveries',

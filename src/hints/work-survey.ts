@@ -1,19 +1,20 @@
 import type { RedisClient, Reply } from '../redis/client.ts';
 import { HINT_PARTITIONS, type HintKind, hintKeys } from '../redis/keys.ts';
 
-/** What one index holds. */
+/** The content of an index. */
 export interface IndexedWork {
   /** Members that have something to do, now or later. */
   readonly waiting: number;
-  /** Number of these that are due and not being processed. */
+  /** The number of these that are due but are not being processed. */
   readonly due: number;
   /** Time in ms since the oldest due hint became due. 0 if none is due. */
   readonly overdueMs: number;
 }
 
 /**
- * Reads a hint index without changing it, using one command (in a Cluster, one per partition). A member being processed
- * is due at the end of its lease, so overdue members are not being processed.
+ * Reads an index of hints without changing it. This uses a single command (in a Cluster, there is one for each
+ * partition). If a member is being processed, it is due at the end of its lease. This means that members which are
+ * overdue are not being processed.
  */
 export async function surveyWork(
   redis: Pick<RedisClient, 'run' | 'cluster'>,

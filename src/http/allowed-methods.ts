@@ -1,13 +1,16 @@
 /** AllowedMethods holds the registered methods by path, which lets us answer 405 rather than 404. */
 interface AllowedMethods {
   readonly add: (method: string | readonly string[], url: string) => void;
-  /** Returns the `Allow` header value if the path exists with other methods. Returns undefined for unknown paths. */
+  /**
+   * If the path supports other methods, this returns the value to use for the `Allow` header. If the path is unknown,
+   * it returns undefined.
+   */
   readonly find: (path: string) => string | undefined;
 }
 
 /**
- * Creates an empty list of methods. Routes are registered using a pattern such as `/events/:tenant/:queue`. Parameters
- * must be whole segments.
+ * Creates a list of methods, which is empty. Routes are registered using a pattern such as `/events/:tenant/:queue`.
+ * Each parameter must be a whole segment.
  */
 export function createAllowedMethods(): AllowedMethods {
   const routes = new Map<string, { pattern: RegExp; methods: Set<string> }>();

@@ -1,14 +1,17 @@
 import type { RefusalFacts } from './refusal.ts';
 
-/** Facts of the 415 for a compressed body. `Accept-Encoding` tells clients what to send instead (RFC 9110, 15.5.16). */
+/**
+ * The facts to use for a 415 if the body is compressed. `Accept-Encoding` tells clients what to send instead (RFC 9110,
+ * 15.5.16).
+ */
 const COMPRESSED: RefusalFacts = {
   detail: 'Compressed bodies are not supported. Send the body as it is, without the Content-Encoding header.',
   headers: { 'accept-encoding': 'identity' },
 };
 
 /**
- * Facts of the 415 for a body with another transfer coding than `chunked`. Node removes the chunks only, and would
- * return bytes that are still compressed.
+ * The facts to use for a 415 if the body has a transfer coding other than `chunked`. This is needed because Node only
+ * removes the chunks, so the bytes would still be compressed.
  */
 const TRANSFER_CODED: RefusalFacts = {
   detail:
@@ -22,8 +25,8 @@ interface Codings {
 }
 
 /**
- * Returns the facts of `unsupported_media_type` if the body has a content coding (RFC 9110, 8.4) or a transfer coding
- * (RFC 9112, 7) such as gzip, and undefined otherwise.
+ * If the body has a content coding (RFC 9110, 8.4) or a transfer coding (RFC 9112, 7) such as gzip, this returns the
+ * facts for `unsupported_media_type`. Otherwise, it returns undefined.
  */
 export function faultOfCodings(headers: Codings): RefusalFacts | undefined {
   const { 'content-encoding': content, 'transfer-encoding': transfer } = headers;

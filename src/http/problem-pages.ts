@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { PROBLEM_CONTENT_TYPE, PROBLEM_TYPE_PATH, problem } from '../core/problems/problem.ts';
 import { problemPage } from '../core/problems/problem-page.ts';
 
-/** Serves a page for each problem `type`. No authentication is required. */
+/** Serves a page for the `type` of each problem. No authentication is required. */
 export function serveProblemPages(app: FastifyInstance): void {
   app.get<{ Params: { code: string } }>(`${PROBLEM_TYPE_PATH}:code`, (request, reply) => {
     const page = problemPage(request.params.code);

@@ -2,7 +2,7 @@ import type { BucketState } from '../time/token-buckets.ts';
 
 /** A limit that clients are told about: `points` come back evenly within `windowSeconds`. */
 export interface Quota {
-  /** Owner of the points, e.g. `caller`. */
+  /** The owner of these points, e.g. `caller`. */
   readonly name: string;
   readonly points: number;
   readonly windowSeconds: number;
@@ -13,12 +13,12 @@ export function policyItem({ name, points, windowSeconds }: Quota): string {
   return `"${name}";q=${points};w=${windowSeconds}`;
 }
 
-/** Returns an item of the field `RateLimit`. */
+/** Returns an item to use in the `RateLimit` field. */
 export function limitItem({ name }: Quota, { left, fullInSeconds }: BucketState): string {
   return `"${name}";r=${left};t=${fullInSeconds}`;
 }
 
-/** Returns the detail of a 429 `rate_limited`. @param what is refused, e.g. `call` */
+/** Returns the detail for a 429 `rate_limited`. @param what the operation that is refused, e.g. `call` */
 export function detailOfLimit(what: string, cost: number, quota: Quota, { left }: BucketState): string {
   const { name, points, windowSeconds } = quota;
   return `The ${what} costs ${cost} of the ${points} points that the ${name} has in ${windowSeconds} s, and ${left} are left. Wait for the number of seconds in Retry-After, and then retry.`;

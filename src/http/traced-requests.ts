@@ -2,8 +2,9 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { parseTraceparent, type Tracing } from '../telemetry/tracing.ts';
 
 /**
- * Starts a server span for each request as part of the caller's trace. We replace the `traceparent` header on the
- * request so that stored events and log lines use the new span. Must be called before any other hooks are added.
+ * Starts a server span for every request, which is part of the trace of the caller. We replace the `traceparent` header
+ * on the request so that stored events and log lines use the new span. You must call this before you add any other
+ * hooks.
  */
 export function traceRequests(app: FastifyInstance, tracing: Tracing): void {
   app.addHook('onRequest', async (request, reply) => {
@@ -31,7 +32,7 @@ export function traceRequests(app: FastifyInstance, tracing: Tracing): void {
   });
 }
 
-/** Returns the trace id of a request, for use in log lines. */
+/** Returns the trace id of a request. This can be used in log lines. */
 export function traceOf({ headers }: FastifyRequest): { readonly traceId?: string } {
   const traceId = parseTraceparent(headers.traceparent as string | undefined)?.traceId;
   return traceId === undefined ? {} : { traceId };

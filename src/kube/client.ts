@@ -9,12 +9,12 @@ import { apiVersionOf, collectionPath, objectPath, type Resource } from './resou
 import { createTransport, type Transport, toKubeError } from './transport.ts';
 import { readWatch, type WatchEvent } from './watch-stream.ts';
 
-/** Selects objects of a kind. Without any fields, all objects are selected. */
+/** Used to select the objects of a kind. If there are no fields, all of the objects are selected. */
 export type Selection = {
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
   readonly fieldSelector?: string | undefined;
-  /** Whether the server should only return each object's `metadata`. */
+  /** Whether the server should only return the `metadata` of each object. */
   readonly metadataOnly?: boolean | undefined;
 };
 
@@ -27,49 +27,53 @@ export type Waiting = {
 
 type ApplyOptions = Waiting & {
   readonly fieldManager: string;
-  /** Whether to overwrite fields owned by other managers, rather than return a 409 error. Defaults to false. */
+  /**
+   * Whether fields that are owned by other managers should be overwritten. If this is not set, a 409 error is returned
+   * instead. Defaults to false.
+   */
   readonly force?: boolean;
   readonly subresource?: 'status';
-  /** Whether to validate and default the object without storing it. */
+  /** Whether to only validate the object and set its defaults, without storing it. */
   readonly dryRun?: boolean;
 };
 
 type DeletePreconditions = { readonly uid?: string; readonly resourceVersion?: string };
 
 /**
- * KubeClient is a client for the API server. All of its functions reject with either a KubeError or the signal's
- * reason.
+ * KubeClient is a client for the API server. If a function fails, it will reject with a KubeError or with the reason of
+ * the signal.
  */
 export type KubeClient = {
   readonly server: string;
   /**
-   * Namespace of the current kubeconfig context or, in a pod, the pod's namespace. Undefined if neither is available.
+   * The namespace of the current context in the kubeconfig. In a pod, this is the namespace of the pod. If neither of
+   * them is available, it is undefined.
    */
   readonly namespace: string | undefined;
-  /** Returns the object, or undefined if it does not exist. */
+  /** Returns the object. If it does not exist, this returns undefined. */
   readonly get: <T = AnyObject>(resource: Resource, name: ObjectName, options?: Waiting) => Promise<T | undefined>;
   /**
-   * Lists all selected objects, at least as new as the call. Only the results of `project` are kept, so we never hold
-   * 100,000 full objects in memory.
+   * Lists all of the selected objects. The result is at least as new as the call. We only keep the results of
+   * `project`, so that there are never 100,000 full objects in memory.
    * @throws KubeError 410 if the list takes longer than the server keeps its history
    */
   readonly list: List;
   /**
-   * Returns changes after `resourceVersion` in order, including bookmarks, until the server closes the watch. There are
-   * no retries.
+   * Returns all changes after `resourceVersion` in order (including bookmarks) until the server closes the watch. This
+   * does not retry on errors.
    */
   readonly watch: <T>(
     resource: Resource,
     options: Selection & {
       readonly resourceVersion?: string | undefined;
       readonly signal?: AbortSignal | undefined;
-      /** Time after which the server closes the watch. Defaults to 240. */
+      /** The time after which the server should close the watch. The default is 240. */
       readonly timeoutSeconds?: number;
-      /** After this long without any data, the connection is considered dead. Defaults to 90,000. */
+      /** If there has not been any data for this time, we assume that the connection is dead. The default is 90,000. */
       readonly inactivityMs?: number;
       /**
-       * Whether to begin with all objects, at least as new as the call, instead of a `resourceVersion`. A bookmark with
-       * the annotation `k8s.io/initial-events-end` follows them.
+       * Whether to start with all of the objects (at least as new as the call) instead of a `resourceVersion`. They are
+       * followed by a bookmark which has the annotation `k8s.io/initial-events-end`.
        */
       readonly sendInitialEvents?: boolean;
     },
@@ -85,8 +89,8 @@ export type KubeClient = {
     options: ApplyOptions,
   ) => Promise<T>;
   /**
-   * Sends a JSON merge patch. When set, `metadata.resourceVersion` and `metadata.uid` act as preconditions, and a
-   * mismatch results in a 409 error.
+   * Sends a patch in JSON merge patch format. When set, `metadata.resourceVersion` and `metadata.uid` act as
+   * preconditions, and a mismatch results in a 409 error.
    */
   readonly mergePatch: <T = AnyObject>(
     resource: Resource,
@@ -104,16 +108,16 @@ export type KubeClient = {
   /** Creates the object. @throws KubeError 409 AlreadyExists */
   readonly create: <T = AnyObject>(resource: Resource, name: ObjectName, body: object, options?: Waiting) => Promise<T>;
   /**
-   * Replaces the whole object. `metadata.resourceVersion` in the body acts as a precondition, and a mismatch results in
-   * a 409 error.
+   * Replaces the object as a whole. If `metadata.resourceVersion` is set in the body, it is used as a precondition. If
+   * it does not match, this will result in a 409 error.
    */
   readonly update: <T = AnyObject>(resource: Resource, name: ObjectName, body: object, options?: Waiting) => Promise<T>;
-  /** Returns the number of connections opened so far. */
+  /** Returns the number of connections that have been opened so far. */
   readonly connectionsOpened: () => number;
   readonly close: () => Promise<void>;
 };
 
-/** Returns the body along with the fields identifying the object. */
+/** Returns the body and the fields that are used to identify the object. */
 function named(resource: Resource, { namespace, name }: ObjectName, body: object) {
   const { metadata } = body as { metadata?: object };
   return {
@@ -124,7 +128,7 @@ function named(resource: Resource, { namespace, name }: ObjectName, body: object
   };
 }
 
-/** Returns undefined if object doesn't exist. */
+/** If the object does not exist, this returns undefined. */
 async function unlessMissing<T>(call: Promise<T>): Promise<T | undefined> {
   try {
     return await call;
@@ -134,7 +138,7 @@ async function unlessMissing<T>(call: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Creates a client's watch function. */
+/** Creates the watch function of a client. */
 function createWatch(stream: Transport['stream'], clock: Clock): KubeClient['watch'] {
   return async function* <T>(resource: Resource, options: Parameters<KubeClient['watch']>[1]) {
     const { namespace, labelSelector, fieldSelector, metadataOnly, resourceVersion, signal } = options;
@@ -159,7 +163,7 @@ function createWatch(stream: Transport['stream'], clock: Clock): KubeClient['wat
 }
 
 /**
- * Creates a client, which won't open a connection until the first request is sent.
+ * Creates a client. It will only open a connection when the first request is sent.
  *
  * @throws if there is neither a usable kubeconfig nor a service account
  */

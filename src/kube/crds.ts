@@ -23,7 +23,10 @@ const CRDS: Resource = {
 /** CustomResourceDefinition names for all kinds. */
 export const CRD_NAMES: readonly string[] = Object.values(KINDS).map(({ plural }) => `${plural}.${GROUP}`);
 
-/** Returns a kind's CustomResourceDefinition as stored in `crds/`, with the hash of the spec added as an annotation. */
+/**
+ * Returns the CustomResourceDefinition of a kind in the same format as in `crds/`, and adds the hash of the spec as an
+ * annotation.
+ */
 export function describeCrd(kind: KindDefinition) {
   const { apiVersion, kind: kindOfCrd, metadata, spec } = buildCrd(kind);
   const hash = createHash('sha256').update(JSON.stringify(spec)).digest('hex').slice(0, 16);
@@ -49,7 +52,7 @@ export type LiveCrd = AnyObject & {
   };
 };
 
-/** Returns fields and enum values of `ours` which are missing from `live`. */
+/** Returns all fields and enum values which are included in `ours` but are missing from `live`. */
 function missingIn(live: SchemaNode | undefined, ours: SchemaNode, path: string): string[] {
   if (live === undefined) return [path];
   if (live['x-kubernetes-preserve-unknown-fields'] === true) return [];
@@ -66,8 +69,9 @@ function missingIn(live: SchemaNode | undefined, ours: SchemaNode, path: string)
 }
 
 /**
- * Describes the fields missing from a CustomResourceDefinition in the cluster, or returns undefined if it is complete.
- * Newer versions always count as complete, since they contain all fields of this one.
+ * Describes which fields are missing from a CustomResourceDefinition in the cluster. If there are none, this returns
+ * undefined. A newer version is always considered to be complete, because it contains all of the fields of this
+ * version.
  */
 export function lackOf(live: LiveCrd | undefined, kind: KindDefinition): string | undefined {
   if (live === undefined) return 'is missing';
@@ -88,8 +92,8 @@ const TRY_AGAIN_MS = 1_000;
 /** CrdGate compares the CustomResourceDefinitions in the cluster with those we require. */
 interface CrdGate {
   /**
-   * Waits until no CustomResourceDefinition is missing or outdated, and then returns true. Returns false if `stop` is
-   * aborted first.
+   * Waits until all CustomResourceDefinitions exist and are up to date, and then returns true. If `stop` is aborted
+   * before that, it returns false.
    */
   readonly pass: (stop: AbortSignal) => Promise<boolean>;
   readonly impairments: () => readonly Impairment[];

@@ -1,21 +1,24 @@
-/** A cause from the Status returned by the API server, such as a field that is invalid or owned by another manager. */
+/**
+ * A cause that is part of the Status returned by the API server. For example, this can be a field that is invalid or
+ * owned by another manager.
+ */
 export type ErrorCause = { readonly reason: string; readonly field: string; readonly message: string };
 
-/** The `status` of an error without a response, e.g. because of a timeout or a closed connection. */
+/** The `status` to use if there was no response, for example because of a timeout or a closed connection. */
 export const NO_ANSWER = 0;
 
 /**
- * KubeError is thrown when a request to the API server fails. Its `message` is safe to log, since it doesn't contain
- * any headers or values of the object. When rejecting an object, the server's response may include values; these are
- * limited to `detail` and `causes`, which are never logged.
+ * KubeError is thrown when a request to the API server fails. It is safe to log the `message`, because it never
+ * contains any headers or values of the object. If an object is rejected, the response of the server may contain
+ * values. They are only included in `detail` and `causes`, which must not be logged.
  */
 export class KubeError extends Error {
   override readonly name = 'KubeError';
-  /** HTTP status code, or 0 without a response. */
+  /** The HTTP status code. If there was no response, this is 0. */
   readonly status: number;
   /**
-   * Reason returned by Kubernetes, such as `NotFound`, `Conflict` or `Invalid`. Without a valid response, this will be
-   * one of `ConnectionFailed`, `Timeout` or `MalformedAnswer`.
+   * The reason that was returned by Kubernetes, such as `NotFound`, `Conflict` or `Invalid`. If there was no valid
+   * response, this is one of `ConnectionFailed`, `Timeout` or `MalformedAnswer`.
    */
   readonly reason: string;
   /** Value from the `Retry-After` header or the Status details. */
@@ -52,7 +55,7 @@ export class KubeError extends Error {
 }
 
 /**
- * Returns the manager names from a message such as `conflict with "kubectl" using v1: .spec.x`. See
+ * Returns the names of the managers in a message such as `conflict with "kubectl" using v1: .spec.x`. See
  * managedfields/conflict.go in the API server for the format.
  */
 function conflictManagers(causes: readonly ErrorCause[]): string[] {
@@ -71,8 +74,8 @@ type StatusBody = {
 };
 
 /**
- * Returns the error for a response with a `Status` body. A body in any other format, such as a load balancer's HTML
- * page, will not be included in the message.
+ * Returns the error to use for a response that has a `Status` as its body. A body in any other format, such as a load
+ * balancer's HTML page, will not be included in the message.
  *
  * @param call method and path, for use in the message
  */
@@ -99,21 +102,23 @@ export function isKubeError(error: unknown, status?: number): error is KubeError
   return error instanceof KubeError && (status === undefined || error.status === status);
 }
 
-/** Returns true if the list or watch must be restarted because its resourceVersion has been compacted. */
+/** Returns true if the list or watch needs to be restarted, because its resourceVersion is no longer available. */
 export function isExpired(error: unknown): boolean {
   return isKubeError(error, 410) || (isKubeError(error) && (error.reason === 'Expired' || error.reason === 'Gone'));
 }
 
 /**
- * Returns an error for an outdated cache. It is handled like a conflict, as the watch will bring the cache up to date.
+ * Returns the error to use for a cache that is out of date. It is handled like a conflict, as the watch will bring the
+ * cache up to date.
  */
 export function cacheBehind(what: string): KubeError {
   return new KubeError({ call: what, status: 409, reason: 'CacheBehind' });
 }
 
 /**
- * Returns true if the object has changed since it was read, so the request can be retried after reading it again. A
- * conflict over a field owned by another manager returns false.
+ * Returns true if the object was changed after it had been read. In this case, the request can be retried after the
+ * object has been read again. If there is a conflict about a field that is owned by another manager, this returns
+ * false.
  */
 export function isStale(error: unknown): boolean {
   if (!isKubeError(error, 409) || error.conflictManagers.length > 0) return false;

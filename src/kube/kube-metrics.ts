@@ -3,9 +3,9 @@ import { createPlainHistogram } from '../telemetry/plain-histogram.ts';
 
 /** KubeMetrics holds the functions called by the client to record metrics. */
 export interface KubeMetrics {
-  /** Called after each attempt, with a status of 0 if there was no response. */
+  /** This is called after each attempt. If there was no response, the status is 0. */
   readonly answered: (method: string, status: number, seconds: number) => void;
-  /** Called after each check of the admission policies. */
+  /** This is called each time the admission policies have been checked. */
   readonly policiesMissing: (role: string, missing: boolean) => void;
 }
 

@@ -1,8 +1,8 @@
-/** Namespace of the Lease if neither the settings nor the credentials have one. */
+/** The namespace to use for the Lease if it is not specified by the settings or the credentials. */
 const DEFAULT_NAMESPACE = 'sluice-system';
 
 /**
- * Returns the namespace of the controller's Lease.
+ * Returns the namespace in which the Lease of the controller is stored.
  *
  * @param configured `SLUICE_NAMESPACE`
  * @param own namespace of the pod, or of the current context of the kubeconfig

@@ -5,9 +5,9 @@ import { LEASES } from './resource.ts';
 /** Name of the Lease of the leading controller. */
 export const LEASE_NAME = 'sluice-controller';
 
-/** The `spec` of a coordination.k8s.io/v1 Lease, where all times are in MicroTime format. */
+/** The `spec` of a Lease in coordination.k8s.io/v1. All times are in MicroTime format. */
 export type LeaseSpec = {
-  /** Identity of the holder. Empty or unset once the lease has been released. */
+  /** The identity of the current holder. Empty or unset once the lease has been released. */
   readonly holderIdentity?: string;
   readonly leaseDurationSeconds?: number;
   readonly acquireTime?: string;
@@ -18,8 +18,8 @@ export type LeaseSpec = {
 export type Lease = { readonly resourceVersion: string; readonly spec: LeaseSpec };
 
 /**
- * LeaseStore reads and writes a Lease using optimistic concurrency. If another process changed the Lease, `create` and
- * `update` reject with a 409 error.
+ * LeaseStore reads and writes a Lease using optimistic concurrency. If the Lease has been changed by another process,
+ * `create` and `update` will reject with a 409 error.
  */
 export type LeaseStore = {
   readonly get: (signal: AbortSignal) => Promise<Lease | undefined>;

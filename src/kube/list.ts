@@ -9,12 +9,12 @@ export type List = <T, P>(
   project: (object: T) => P,
   options?: Selection &
     Waiting & {
-      /** Number of objects in a chunk. Defaults to 500. */
+      /** The number of objects in each chunk. The default is 500. */
       readonly limit?: number;
       /**
-       * Whether to receive the objects as a stream from the server's watch cache, if the server supports it. This takes
-       * much less of its memory than chunks, which it reads from etcd. Objects changed meanwhile may be newer than the
-       * rest. Defaults to false.
+       * Whether to receive the objects as a stream from the server's watch cache, if the server supports it. This uses
+       * much less memory than chunks, because the server has to read those from etcd. If an object is changed in the
+       * meantime, it may be newer than the other objects. Defaults to false.
        */
       readonly streamed?: boolean;
     },
@@ -25,16 +25,16 @@ type ListPage<T> = {
   readonly items: readonly T[] | null;
 };
 
-/** Number of objects per list chunk. Same default as client-go. */
+/** The number of objects in each chunk of a list. Same default as client-go. */
 const PAGE = 500;
 
 /** Content types for requests that only return metadata. See "Metadata-only fetches" in the Kubernetes API concepts. */
 export const METADATA = { list: metadataAs('PartialObjectMetadataList'), watch: metadataAs('PartialObjectMetadata') };
 
-/** Annotation of the bookmark after which a watch continues with changes. See "Streaming lists" there. */
+/** The annotation of the bookmark after which the watch will continue with changes. See "Streaming lists" there. */
 export const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
-/** Number of attempts at a list that expires between two chunks. */
+/** How often to try again if a list expires between two chunks. */
 const LIST_TRIES = 3;
 
 /** A streamed list without data for this long is given up. In milliseconds. */
@@ -46,8 +46,8 @@ function metadataAs(kind: string): string {
 }
 
 /**
- * Creates a client's list function. A streamed list that fails is made in chunks instead, like in client-go, and a
- * server that refuses the first one is not asked again.
+ * Creates the list function of a client. If a streamed list fails, the objects are listed in chunks instead, which is
+ * also what client-go does. If the server refuses the first one, we don't ask it again.
  */
 export function createList(call: Transport['call'], watch: KubeClient['watch']): List {
   const listChunks = createChunkedList(call);
@@ -64,7 +64,10 @@ export function createList(call: Transport['call'], watch: KubeClient['watch']):
   };
 }
 
-/** Lists by a watch that begins with all objects. Changes made in the meantime arrive among them. */
+/**
+ * Uses a watch that starts with all of the objects to create the list. If there are changes in the meantime, they will
+ * be received together with the objects.
+ */
 async function listStream<T, P>(
   watch: KubeClient['watch'],
   resource: Resource,
@@ -89,7 +92,10 @@ async function listStream<T, P>(
   });
 }
 
-/** Creates a function that lists in chunks. If a list expires between two chunks, it will be started again. */
+/**
+ * Creates a function that uses chunks to list the objects. If a list expires between two chunks, it will be started
+ * again.
+ */
 function createChunkedList(call: Transport['call']): List {
   return async (resource, project, options = {}) => {
     const { namespace, labelSelector, fieldSelector, metadataOnly, limit = PAGE, signal, timeoutMs } = options;

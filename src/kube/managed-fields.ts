@@ -1,41 +1,44 @@
 /**
- * A set of fields as used by server-side apply. Keys consist of `f:` and a field name, or of `k:` and the key of a list
- * item. Values hold the fields below.
+ * A set of fields as used by server-side apply. A key is either `f:` followed by the name of a field, or `k:` followed
+ * by the key of a list item. Values hold the fields below.
  */
 export interface FieldSet {
   readonly [entry: string]: FieldSet;
 }
 
-/** An entry in `metadata.managedFields`, listing one manager's fields. */
+/** An entry in `metadata.managedFields`. It contains the fields of a single manager. */
 export interface ManagedFields {
   readonly manager?: string;
   readonly subresource?: string;
-  /** When the manager last changed any of its fields, in RFC 3339 format. */
+  /** The time at which the manager changed one of its fields for the last time, in RFC 3339 format. */
   readonly time?: string;
   readonly fieldsV1?: { readonly 'f:spec'?: FieldSet };
 }
 
-/** An object returned by the API server. Cached objects can't be used here, since they lack managed fields. */
+/**
+ * An object returned by the API server. You can't use a cached object here, because its managed fields have been
+ * removed.
+ */
 interface Managed {
   readonly metadata: object;
 }
 
-/** Returns an object's managed fields, leaving out entries for subresources. */
+/** Returns the managed fields of an object. This does not include entries for subresources. */
 export function managedFieldsOf({ metadata }: Managed): ManagedFields[] {
   const { managedFields = [] } = metadata as { readonly managedFields?: readonly ManagedFields[] };
   return managedFields.filter(({ subresource }) => subresource === undefined);
 }
 
 /**
- * Returns the fields below a spec field that an entry includes, or undefined if the entry's manager doesn't own the
- * field.
+ * Returns the fields below a field of the spec which are included in an entry. If the manager of this entry does not
+ * own the field, this returns undefined.
  */
 export function partsOf({ fieldsV1 }: ManagedFields, field: string): FieldSet | undefined {
   return fieldsV1?.['f:spec']?.[`f:${field}`];
 }
 
 /**
- * Returns the managers of a list item.
+ * Returns the managers that own an item of a list.
  * @param field the list in the spec
  * @param id the `id` of the item (`k:{"id":"…"}`)
  */
@@ -48,8 +51,9 @@ export function managersOfItem(object: Managed, field: string, id: string): stri
 }
 
 /**
- * Returns the part of a spec owned by a field manager, with current values. To change any of these fields, the manager
- * needs to send all of them, since server-side apply removes whatever is omitted. Lists are always included in full.
+ * Returns the part of a spec that is owned by a field manager, using the current values. To change any of these fields,
+ * the manager needs to send all of them, since server-side apply removes whatever is omitted. Lists are always included
+ * in full.
  */
 export function ownedPart<Spec extends object>(
   object: Managed & { readonly spec: Spec },

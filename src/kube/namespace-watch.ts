@@ -8,35 +8,39 @@ import { createReflector } from './reflector.ts';
 import type { Resource } from './resource.ts';
 
 /**
- * Whether the objects of a namespace can be read: `closed` if nobody asked for them, `pending` until the first list, and
- * `forbidden` if the last answer of the API server was 403. A forbidden namespace keeps what was read before.
+ * Whether it is possible to read the objects in a namespace: It is `closed` if they are not needed, `pending` until
+ * they have been listed, and `forbidden` if the last response of the API server was a 403. If a namespace is forbidden,
+ * the objects that have been read before are kept.
  */
 export type NamespaceAccess = 'closed' | 'pending' | 'readable' | 'forbidden';
 
-/** A namespace may stay forbidden for a long time, and each attempt is logged. */
+/** A namespace can be forbidden for a long time, and there will be a log message for each attempt. */
 const BACKOFF: Backoff = { firstMs: 200, mostMs: 60_000 };
 
-/** Values of an object, one for each view. */
+/** The values of an object. There is one for each view. */
 type Values = readonly unknown[];
 
-/** NamespaceWatch caches the objects of one namespace, and knows whether the API server allows this. */
+/**
+ * NamespaceWatch is a cache for the objects in a single namespace. It also knows if the API server allows us to read
+ * them.
+ */
 export interface NamespaceWatch {
   readonly access: () => Exclude<NamespaceAccess, 'closed'>;
-  /** Whether the namespace has ever been listed. */
+  /** Whether the objects in this namespace have been listed before. */
   readonly wasRead: () => boolean;
-  /** Resolves once the namespace is listed, forbidden, or closed. */
+  /** Resolves when the namespace has been listed, or if it is forbidden or closed. */
   readonly settled: Promise<void>;
-  /** Lists the namespace again. Resolves as well if this is forbidden, or the namespace is closed. */
+  /** Lists the objects in the namespace again. Resolves as well if this is forbidden, or the namespace is closed. */
   readonly relist: () => Promise<void>;
-  /** Undefined while disconnected, or before the first message. */
+  /** This is undefined if there is no connection, or before the first message. */
   readonly lastHeardMs: () => number | undefined;
-  /** Ends the watch, and keeps the objects. */
+  /** Ends the watch. The objects are kept. */
   readonly stop: () => Promise<void>;
-  /** Ends the watch, and reports all objects as deleted. */
+  /** Ends the watch and reports that all of the objects have been deleted. */
   readonly close: () => void;
 }
 
-/** Starts to watch a namespace. Objects without any value are left out. */
+/** Starts to watch a namespace. If there are no values for an object, it is not included. */
 export function createNamespaceWatch(options: {
   readonly client: Pick<KubeClient, 'list' | 'watch'>;
   readonly resource: Resource;
@@ -51,7 +55,7 @@ export function createNamespaceWatch(options: {
   const { onChange, onAccess, ...connection } = options;
   const end = new AbortController();
   const settled = Promise.withResolvers<void>();
-  /** Callers waiting for a list. */
+  /** Callers which are waiting for a list. */
   const waiting = new Set<() => void>();
   let forbidden = false;
 
@@ -110,7 +114,7 @@ export function createNamespaceWatch(options: {
   };
 }
 
-/** Returns a client that reports whether the API server denies its requests. */
+/** Returns a client that will report if its requests are denied by the API server. */
 function noteAccess(
   client: Pick<KubeClient, 'list' | 'watch'>,
   note: (forbidden: boolean) => void,

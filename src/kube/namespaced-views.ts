@@ -8,27 +8,33 @@ import type { Reflector } from './reflector.ts';
 import type { Resource } from './resource.ts';
 import { createStore, type Indexers } from './store.ts';
 
-/** NamespacedViews caches a resource in some namespaces only, for a process that may not list it everywhere. */
+/**
+ * NamespacedViews is a cache for a resource in some of the namespaces. It is used if a process is not allowed to list
+ * the resource in all namespaces.
+ */
 export interface NamespacedViews<T extends AnyObject> {
   /**
-   * Creates a cache of the objects for which `project` returns a value. All views share one watch for each namespace.
-   * Call this before the first `open`.
+   * Creates a cache for all objects for which `project` returns a value. For each namespace, there is a single watch
+   * that is shared by all views. Call this before the first `open`.
    */
   readonly view: <P>(project: (object: T) => P | undefined, indexers?: Indexers<P>) => Reflector<P>;
   /** Starts to watch a namespace. This is a no-op if it is open. */
   readonly open: (namespace: string) => void;
-  /** Ends the watch of a namespace, and removes its objects from the views. */
+  /** Ends the watch for a namespace and removes its objects from all views. */
   readonly close: (namespace: string) => void;
   readonly access: (namespace: string) => NamespaceAccess;
-  /** Whether the namespace has ever been listed since it was opened. */
+  /** Whether the objects in this namespace have been listed since it was opened. */
   readonly wasRead: (namespace: string) => boolean;
-  /** Calls `handler` with each namespace whose access changes. Returns a function to unsubscribe. */
+  /** Calls `handler` when the access to a namespace has changed. Returns a function that can be used to unsubscribe. */
   readonly onAccess: (handler: (namespace: string) => void) => () => void;
-  /** Lists the namespace again now, rather than after the current backoff. Resolves as well if this is forbidden. */
+  /**
+   * Lists the objects in the namespace immediately, without waiting for the current backoff. Resolves as well if this
+   * is forbidden.
+   */
   readonly retry: (namespace: string) => Promise<void>;
 }
 
-/** The parts of objects that one view caches. */
+/** The parts of an object that are cached by a view. */
 type View = {
   readonly project: (object: AnyObject) => unknown;
   readonly put: (key: string, old: unknown, current: unknown) => void;
@@ -82,7 +88,7 @@ export function createNamespacedViews<T extends AnyObject>(options: {
     opened.set(namespace, watch);
   }
 
-  /** Every view has it, and one of them is enough. */
+  /** All of the views have it, so we only need to check one of them. */
   function run(signal: AbortSignal): Promise<void> {
     running ??= aborted(signal).then(async () => {
       stopped = true;

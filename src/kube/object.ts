@@ -4,7 +4,7 @@ export type ObjectMeta = {
   readonly namespace?: string | undefined;
   readonly uid: string;
   readonly resourceVersion: string;
-  /** Not set for kinds without a spec, e.g. Secrets. */
+  /** This is not set if the kind does not have a spec, e.g. Secrets. */
   readonly generation?: number | undefined;
   readonly creationTimestamp?: string | undefined;
   readonly deletionTimestamp?: string | undefined;
@@ -13,29 +13,29 @@ export type ObjectMeta = {
   readonly annotations?: Readonly<Record<string, string>> | undefined;
 };
 
-/** An object of any kind, as returned by the API server. */
+/** An object of any kind that was returned by the API server. */
 export type AnyObject = { readonly metadata: ObjectMeta };
 
-/** An object with a spec, written by users, and a status, written by the controller. */
+/** An object that has a spec, which is written by users, and a status, which is written by the controller. */
 export type KubeObject<Spec = unknown, Status = unknown> = AnyObject & {
   readonly spec: Spec;
   readonly status?: Status | undefined;
 };
 
-/** Name of an object, without a `namespace` if the kind is cluster-scoped. */
+/** The name of an object. If the kind is cluster-scoped, there is no `namespace`. */
 export type ObjectName = { readonly namespace?: string | undefined; readonly name: string };
 
 /**
- * Returns an object's key, which is `namespace/name`, or just `name` for cluster-scoped kinds. Same as MetaNamespaceKey
- * in client-go.
+ * Returns the key of an object. This is `namespace/name`, or only `name` if the kind is cluster-scoped. Same as
+ * MetaNamespaceKey in client-go.
  */
 export function keyOf(object: ObjectName): string {
   return object.namespace ? `${object.namespace}/${object.name}` : object.name;
 }
 
 /**
- * Returns the parts of an object worth caching. managedFields and annotations make up most of the size (kubectl even
- * stores a copy of the manifest in an annotation), so we drop them.
+ * Returns the parts of an object that should be cached. We remove managedFields and annotations because they usually
+ * make up most of the size (kubectl even uses an annotation to store a copy of the manifest).
  *
  * @param annotations names of annotations to keep
  */

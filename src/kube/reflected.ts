@@ -7,8 +7,8 @@ import type { WatchEvent } from './watch-stream.ts';
 export type Change = 'added' | 'updated' | 'deleted';
 
 /**
- * Called after the store has changed. Handlers should only enqueue keys and must not block. Any errors are logged and
- * ignored.
+ * This is called after the store has been changed. Handlers should only enqueue keys and must not block. If there is an
+ * error, it will be logged and ignored.
  */
 export type ChangeHandler<P> = (change: Change, key: string, old: P | undefined, current: P | undefined) => void;
 
@@ -24,17 +24,17 @@ export type Reflected<P> = {
   readonly store: Omit<Store<P>, 'set' | 'remove'>;
   readonly subscribe: (handler: ChangeHandler<P>) => () => void;
   /**
-   * Returns an object's projection, or undefined if the object isn't needed or can't be read. The latter is logged as
-   * an error.
+   * Returns the projection of an object. If we don't need the object, or can't read it, this returns undefined. The
+   * latter is logged as an error.
    */
   readonly project: (object: AnyObject) => Entry<P> | undefined;
   /**
-   * Like `project`, but never reuses known objects. Needed after restoring etcd, where the same version may have
-   * different content.
+   * This is like `project`, but it will never reuse an existing object. It is needed if etcd has been restored, because
+   * the content may be different for the same version.
    */
   readonly projectAnew: (object: AnyObject) => Entry<P> | undefined;
   /**
-   * Replaces the state with the result of a list, calling the handlers for every difference.
+   * Replaces the state with the result of a list. The handlers are called for each difference.
    *
    * @param anew whether the list came from a server restored to an earlier state, in which case all objects are
    * reported as changed.
@@ -44,13 +44,16 @@ export type Reflected<P> = {
     resourceVersion: string,
     options?: { readonly anew: boolean },
   ) => void;
-  /** Applies a single watch event. Events older than the known object are ignored. */
+  /** Applies an event of a watch. Events older than the known object are ignored. */
   readonly apply: (event: WatchEvent<AnyObject>) => void;
-  /** Returns the resourceVersion to use for the next watch. Undefined before the first list. */
+  /**
+   * Returns the resourceVersion from which the next watch should start. This is undefined if there has not been a list
+   * yet.
+   */
   readonly cursor: () => string | undefined;
 };
 
-/** Creates the set of change handlers. An error thrown by one handler doesn't keep the others from being called. */
+/** Creates the set of change handlers. If one of the handlers throws an error, the others will still be called. */
 export function createHandlers<P>(log: Logger) {
   const handlers = new Set<ChangeHandler<P>>();
   return {
@@ -70,7 +73,9 @@ export function createHandlers<P>(log: Logger) {
   };
 }
 
-/** Returns a view of the store containing just the values, without fields internal to the reflector. */
+/**
+ * Returns a view of the store which only contains the values. It does not include the internal fields of the reflector.
+ */
 function valuesOf<P>(store: Store<Entry<P>>): Reflected<P>['store'] {
   return {
     get: key => store.get(key)?.value,
@@ -85,7 +90,7 @@ function valuesOf<P>(store: Store<Entry<P>>): Reflected<P>['store'] {
 }
 
 export function createReflected<P>(options: {
-  /** Returns the value to cache, or undefined if the object isn't needed. */
+  /** Returns the value that should be cached. If the object is not needed, this returns undefined. */
   project: (object: AnyObject) => P | undefined;
   indexers?: Indexers<P> | undefined;
   log: Logger;
@@ -114,7 +119,8 @@ export function createReflected<P>(options: {
 
   function project(object: AnyObject): Entry<P> | undefined {
     const { uid, resourceVersion } = object.metadata;
-    // Reuse known objects, so that a relist doesn't hold 100,000 objects in memory twice.
+    // We reuse existing objects here. Otherwise, there could be 100,000 objects in memory twice when they are listed
+    // again.
     const known = store.get(keyOf(object.metadata));
     return known?.uid === uid && known.resourceVersion === resourceVersion ? known : projectAnew(object);
   }

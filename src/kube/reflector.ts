@@ -11,20 +11,23 @@ import type { Indexers } from './store.ts';
 
 export type Reflector<P> = Pick<Reflected<P>, 'store' | 'subscribe'> & {
   readonly resource: Resource;
-  /** Keeps the cache up to date until the signal is aborted, retrying any errors. Must only be called once. */
+  /**
+   * Keeps the cache up to date until the signal is aborted. If there is an error, it will try again. This must only be
+   * called once.
+   */
   readonly run: (signal: AbortSignal) => Promise<void>;
-  /** Whether the first list has completed. */
+  /** Whether the first list has been completed. */
   readonly hasSynced: () => boolean;
-  /** Resolves once the first list has completed. */
+  /** Resolves when the first list has been completed. */
   readonly synced: Promise<void>;
   /**
-   * Time of the last event, bookmark, or list from the API server, comparable to `nowMs` of the clock. Undefined until
-   * there has been a response.
+   * The time at which we last received an event, a bookmark, or a list from the API server. You can compare it to
+   * `nowMs` of the clock. This is undefined until there has been a response.
    */
   readonly lastHeardMs: () => number | undefined;
   /**
-   * Lists all objects again. Resolves once the result of a list started after this call has been applied, and rejects
-   * if `run` has ended.
+   * Lists all of the objects again. Resolves when the result of a list that was started after this call has been
+   * applied. If `run` has ended, it rejects.
    */
   readonly relist: () => Promise<void>;
 };
@@ -33,8 +36,8 @@ type ReflectorOptions<T extends AnyObject, P> = Selection & {
   readonly client: Pick<KubeClient, 'list' | 'watch'>;
   readonly resource: Resource;
   /**
-   * Returns the value to cache, or undefined if the object isn't needed. Must be a pure function. As there may be
-   * 100,000 values in memory, they should be small.
+   * Returns the value that should be cached. If the object is not needed, this returns undefined. Must be a pure
+   * function. As there may be 100,000 values in memory, they should be small.
    */
   readonly project: (object: T) => P | undefined;
   readonly indexers?: Indexers<P>;
@@ -42,34 +45,37 @@ type ReflectorOptions<T extends AnyObject, P> = Selection & {
   readonly clock: Clock;
   readonly log: Logger;
   readonly random?: () => number;
-  /** Backoff between retries. Defaults to 200 milliseconds, increasing up to 10 seconds. */
+  /**
+   * The backoff to use between two retries. By default, this starts at 200 milliseconds and increases up to 10 seconds.
+   */
   readonly backoff?: Backoff;
   /**
-   * Duration of a watch. Defaults to 240 seconds. Up to 50% of jitter is added to prevent all replicas from
+   * The duration of each watch. Defaults to 240 seconds. Up to 50% of jitter is added to prevent all replicas from
    * reconnecting at once.
    */
   readonly watchTimeoutSeconds?: number;
   /**
-   * After this long without any data, a watch is considered dead. Defaults to 90,000, given that the server sends a
-   * bookmark about once per minute.
+   * If there has not been any data for this time, we assume that the watch is dead. The default is 90,000, because the
+   * server will send a bookmark about once per minute.
    */
   readonly inactivityMs?: number;
   /**
-   * Interval between relists, which keep lost events from having a lasting effect. Defaults to one hour with jitter.
+   * Interval between relists, which keep lost events from having a lasting effect. The default is one hour, with
+   * additional jitter.
    */
   readonly relistEveryMs?: number;
 };
 
-/** Number of consecutive watches without an event until all objects are listed again. */
+/** The number of consecutive watches without any events after which all objects are listed again. */
 const FRUITLESS_WATCHES = 4;
 
 /**
- * How many lists to reject for being older than the known data, as they may come from an outdated server. The next one
- * is accepted, since etcd may have been restored from a backup.
+ * How many lists should be rejected because they are older than the known data. They may have been returned by a server
+ * that is out of date. After this, the next list is accepted, because etcd may have been restored from a backup.
  */
 const OLDER_LISTS = 3;
 
-/** A watch that ends sooner than this without an event counts as a failure. In milliseconds. */
+/** If a watch ends before this time without any events, we consider this to be a failure. In milliseconds. */
 const SHORTEST_WATCH_MS = 1_000;
 
 const BACKOFF: Backoff = { firstMs: 200, mostMs: 10_000 };
@@ -84,7 +90,9 @@ type Source<P> = {
   readonly log: Logger;
 };
 
-/** Creates the function that lists all objects and replaces the state. Rejects if the list is older than the state. */
+/**
+ * Creates a function that lists all of the objects and replaces the state. Rejects if the list is older than the state.
+ */
 function createLister<P>({ client, resource, selection, reflected, log }: Source<P>, onAnswer: () => void) {
   let olderLists = 0;
   return async (signal: AbortSignal): Promise<void> => {
@@ -101,7 +109,7 @@ function createLister<P>({ client, resource, selection, reflected, log }: Source
   };
 }
 
-/** Applies the events of a single watch until the server closes it. Rejects if this happens too early. */
+/** Applies the events of a watch until it is closed by the server. Rejects if this happens too early. */
 async function watchOnce<P>(
   { client, resource, selection, reflected, clock }: Source<P>,
   onProgress: () => void,
@@ -116,13 +124,13 @@ async function watchOnce<P>(
     reflected.apply(event);
   }
   if (events === 0 && clock.nowMs() - beganMs < SHORTEST_WATCH_MS) throw new Error('the watch ended at once');
-  // Not a failure: the server closed the watch after its timeout.
+  // This is not a failure, because the server has closed the watch after its timeout.
   onProgress();
 }
 
 /**
- * Keeps track of callers waiting for a list. A successful list resolves those that were waiting when it started; after
- * a failed one, they keep waiting.
+ * Keeps track of callers which are waiting for a list. If a list succeeds, this resolves all callers that were already
+ * waiting when it was started. If it fails, they will continue to wait.
  */
 function createListWaiters() {
   let waiting: PromiseWithResolvers<void>[] = [];
@@ -155,8 +163,9 @@ function createListWaiters() {
 }
 
 /**
- * Creates a cache for one kind, which is filled by a list and kept up to date by a watch. Combines client-go's
- * Reflector with the store of its shared informer, projecting objects before they are stored.
+ * Creates a cache for a single kind. It is filled by a list and then kept up to date using a watch. This is similar to
+ * the Reflector in client-go together with the store of its shared informer, but objects are projected before they are
+ * stored.
  */
 export function createReflector<T extends AnyObject, P>(options: ReflectorOptions<T, P>): Reflector<P> {
   const { client, resource, clock, random = Math.random, backoff = BACKOFF, relistEveryMs = 3_600_000 } = options;
@@ -204,7 +213,7 @@ export function createReflector<T extends AnyObject, P>(options: ReflectorOption
       const either = AbortSignal.any([signal, interruption.signal]);
       const listing = !waiters.isEmpty() || clock.nowMs() >= relistAtMs;
       try {
-        // Only interrupt watches. A list that restarts for every relist might never complete.
+        // Only interrupt watches. If we restarted a list each time, it might never be completed.
         await (listing ? waiters.serve(() => sync(signal)) : watch(either));
       } catch (error) {
         if (either.aborted) continue;

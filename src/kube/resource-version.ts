@@ -1,6 +1,7 @@
 /**
- * Compares two resourceVersions. Negative if `a` is older than `b`. Versions that aren't decimal numbers can only be
- * compared for equality, so the result is undefined for these. See KEP-5504 for the order of numeric versions.
+ * Compares two resourceVersions. The result is negative if `a` is older than `b`. If a version is not a decimal number,
+ * we can only check if they are equal. Otherwise, the result is undefined. See KEP-5504 for the order of numeric
+ * versions.
  */
 export function compareResourceVersions(a: string, b: string): number | undefined {
   if (a === b) return 0;
@@ -10,7 +11,7 @@ export function compareResourceVersions(a: string, b: string): number | undefine
   return a < b ? -1 : 1;
 }
 
-/** Returns true if `a` is older than `b`, and false if their order isn't known. */
+/** Returns true if `a` is older than `b`. If the order is not known, this returns false. */
 export function isOlder(a: string, b: string): boolean {
   const order = compareResourceVersions(a, b);
   return order !== undefined && order < 0;

@@ -44,19 +44,19 @@ export const LEASES: Resource = {
   namespaced: true,
 };
 
-/** Returns the kind's `apiVersion`, e.g. `v1` or `sluice.dev/v1alpha1`. */
+/** Returns the `apiVersion` of this kind, e.g. `v1` or `sluice.dev/v1alpha1`. */
 export function apiVersionOf(resource: Resource): string {
   return resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
 }
 
-/** Returns the collection's path. Without a `namespace`, this covers objects in all namespaces. */
+/** Returns the path of the collection. If there is no `namespace`, this includes the objects in all namespaces. */
 export function collectionPath(resource: Resource, namespace?: string): string {
   const root = resource.group === '' ? '/api' : `/apis/${resource.group}`;
   const scope = resource.namespaced && namespace !== undefined ? `/namespaces/${encodeURIComponent(namespace)}` : '';
   return `${root}/${resource.version}${scope}/${resource.plural}`;
 }
 
-/** Returns the path of a single object. @throws if the kind is namespaced but no namespace is given */
+/** Returns the path of an object. @throws if the kind is namespaced and no namespace was given */
 export function objectPath(resource: Resource, { namespace, name }: ObjectName, subresource?: string): string {
   if (resource.namespaced && !namespace) throw new Error(`${resource.kind} ${name} is named without a namespace`);
   // Reject empty names, since the path would otherwise refer to the whole collection.
@@ -65,7 +65,7 @@ export function objectPath(resource: Resource, { namespace, name }: ObjectName, 
   return subresource === undefined ? path : `${path}/${subresource}`;
 }
 
-/** Returns the resource for one of this project's kinds. */
+/** Returns the resource to use for one of our own kinds. */
 export function resourceOf(kind: Pick<KindDefinition, 'kind' | 'plural' | 'scope'>): Resource {
   return {
     group: GROUP,

@@ -1,4 +1,4 @@
-/** Indexes of a store. Each function returns a value's index entries. */
+/** The indexes of a store. Each function should return the index entries for a value. */
 export type Indexers<P> = Readonly<Record<string, (value: P) => readonly string[]>>;
 
 export type Store<P> = {
@@ -6,23 +6,23 @@ export type Store<P> = {
   readonly keys: () => Iterable<string>;
   readonly values: () => Iterable<P>;
   readonly size: () => number;
-  /** Returns the values with `entry` in the given index. @throws if there is no such index */
+  /** Returns the values that have `entry` in the given index. @throws if this index does not exist */
   readonly byIndex: (index: string, entry: string) => P[];
-  /** Returns the keys of these values. @throws if there is no such index */
+  /** Returns the keys for these values. @throws if this index does not exist */
   readonly keysByIndex: (index: string, entry: string) => string[];
   readonly set: (key: string, value: P) => void;
   readonly remove: (key: string) => void;
 };
 
 /**
- * Keys of an index entry. Most entries only have one key, and using a Set for each would take more memory than the
- * values themselves.
+ * The keys of an entry in the index. Most of the entries only have a single key. If we used a Set for each of them, it
+ * would use more memory than the values themselves.
  */
 type Keys = string | Set<string>;
 
 /**
- * Creates a store of values, accessible by key and by index entry. Index functions are called again when a value is
- * removed, so they must be pure.
+ * Creates a store for values, which can be accessed by their key or by an index entry. The index functions must be
+ * pure, because they are called again when a value is removed.
  */
 export function createStore<P>(indexers: Indexers<P> = {}): Store<P> {
   const values = new Map<string, P>();

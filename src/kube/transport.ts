@@ -13,16 +13,19 @@ export type Call = {
   readonly path: string;
   readonly query?: Readonly<Record<string, string | undefined>>;
   readonly body?: unknown;
-  /** Content type of the body. Defaults to `application/json`. */
+  /** Content type of the body. The default is `application/json`. */
   readonly contentType?: string;
-  /** Content type accepted for the response. Defaults to `application/json`. */
+  /** Content type accepted for the response. The default is `application/json`. */
   readonly accept?: string | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Timeout of each attempt, including the time to connect. Defaults to 30 seconds. */
+  /** The timeout for each attempt. This includes the time that is needed to connect. Defaults to 30 seconds. */
   readonly timeoutMs?: number | undefined;
-  /** Whether the server may compress the response, which it does above 128 KiB. Defaults to false. */
+  /**
+   * Whether the server is allowed to compress the response. It will only do this if the size is more than 128 KiB.
+   * Defaults to false.
+   */
   readonly compressed?: boolean;
-  /** Connections to use. Defaults to `calls`. */
+  /** Connections to use. The default is `calls`. */
   readonly over?: Exclude<keyof Dispatchers, 'watches'> | undefined;
 };
 
@@ -32,15 +35,16 @@ export type Transport = {
    * causes the request to be retried with new credentials.
    */
   readonly call: <T>(call: Call) => Promise<T>;
-  /** Sends a request and returns the body as a stream, without retries or a timeout. */
+  /** Sends a request and returns the body as a stream. This does not use any retries or a timeout. */
   readonly stream: (call: Call) => Promise<Readable>;
 };
 
-/** Timeout of each attempt. */
+/** The timeout for each attempt. */
 const TIMEOUT_MS = 30_000;
 
 /**
- * Number of retries when there is no response, and the delay before the first one. The delay doubles after each retry.
+ * How often to retry if there is no response, and how long to wait before the first retry. After each retry, the delay
+ * is doubled.
  */
 const RETRIES = 3;
 const RETRY_AFTER_MS = 100;
@@ -51,7 +55,7 @@ const RETRY_AFTER_MS = 100;
  */
 const LONGEST_RETRY_AFTER_SECONDS = 5;
 
-/** Sends a request once. Resolves as soon as the response headers have been received. */
+/** Sends the request a single time. Resolves as soon as the response headers have been received. */
 async function send(credentials: Credentials, what: Call, over: keyof Dispatchers, bodyTimeout: number) {
   const { method, path, query = {}, body, contentType = 'application/json', timeoutMs = TIMEOUT_MS } = what;
   const access = await credentials.access().catch((cause: unknown) => {
@@ -77,8 +81,8 @@ async function send(credentials: Credentials, what: Call, over: keyof Dispatcher
 }
 
 /**
- * Creates the transport. Retries are safe for every request in this project: apply requests contain the desired state,
- * updates and deletes have preconditions, and repeating a create request returns AlreadyExists.
+ * Creates the transport to use for requests. Retries are safe for every request in this project: apply requests contain
+ * the desired state, updates and deletes have preconditions, and repeating a create request returns AlreadyExists.
  */
 export function createTransport(
   credentials: Credentials,
@@ -90,7 +94,7 @@ export function createTransport(
     metrics?.answered(what.method, status, (performance.now() - startedMs) / 1_000);
   }
 
-  /** Sends a request once. The timeout covers connecting as well as reading the response. */
+  /** Sends the request a single time. The timeout covers connecting as well as reading the response. */
   async function attempt(what: Call): Promise<unknown> {
     const { timeoutMs = TIMEOUT_MS, over = 'calls' } = what;
     const deadline = AbortSignal.timeout(timeoutMs);
@@ -151,13 +155,19 @@ export function createTransport(
   return { call, stream };
 }
 
-/** Reads a body, which is decompressed first if it is encoded as gzip. Rejects if it is incomplete or malformed. */
+/**
+ * Reads the body of a response. If it is encoded using gzip, it is decompressed first. If the body is incomplete or
+ * malformed, this rejects.
+ */
 async function readText(body: Readable, encoding: string | string[] | undefined): Promise<string> {
   // The callback is required; the same error is thrown by the reader of the last stream.
   return textOf(encoding === 'gzip' ? pipeline(body, createGunzip(), () => {}) : body);
 }
 
-/** Returns the delay in milliseconds before retrying a failed request, or undefined if it shouldn't be retried. */
+/**
+ * Returns how long to wait until a failed request is retried, in milliseconds. If it should not be retried, this
+ * returns undefined.
+ */
 function retryPauseMs(error: KubeError, tries: number): number | undefined {
   if (tries >= RETRIES) return undefined;
   if (error.reason === 'ConnectionFailed') return RETRY_AFTER_MS * 2 ** tries;
@@ -166,7 +176,7 @@ function retryPauseMs(error: KubeError, tries: number): number | undefined {
   return error.retryAfterSeconds <= LONGEST_RETRY_AFTER_SECONDS ? error.retryAfterSeconds * 1_000 : undefined;
 }
 
-/** Converts a connection error to a {@link KubeError}, keeping the original error as its cause. */
+/** Converts the error of a connection to a {@link KubeError}. The original error is kept as its cause. */
 export function toKubeError(call: string, error: unknown): KubeError {
   if (error instanceof KubeError) return error;
   const timeout =

@@ -9,12 +9,13 @@ export type WatchEvent<T> = { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 
 const LONGEST_LINE = 16 * 1024 * 1024;
 
 /**
- * Yields watch events until the server closes the watch. Each line of the response is a JSON document.
+ * Yields the events of a watch until it is closed by the server. Each line of the response contains a single JSON
+ * document.
  *
- * @param options.inactivityMs after this long without any data, the connection is considered dead. The server sends a
- * bookmark about once per minute.
- * @throws KubeError on an ERROR event, a malformed or incomplete line, or a dead connection. The status is 410 if the
- * resourceVersion is too old.
+ * @param options.inactivityMs after this long without any data, the connection is considered dead. The server will send
+ * a bookmark about once per minute.
+ * @throws KubeError on an ERROR event, a malformed or incomplete line, or a dead connection. If the resourceVersion is
+ * too old, the status is 410.
  */
 export async function* readWatch<T>(
   body: Readable,
@@ -46,7 +47,7 @@ export async function* readWatch<T>(
     if (rest.trim() !== '') yield parseLine<T>(call, rest);
   } finally {
     cancel();
-    // Close the body, since the connection would otherwise stay in use.
+    // We need to close the body here. Otherwise, the connection would still be in use.
     body.destroy();
   }
 }

@@ -9,13 +9,17 @@ export interface Mailbox {
 const plain = emailAddress();
 
 /**
- * Returns true if the text is exactly one plain email address, i.e. without a name, a second address, or a line break.
+ * Returns true if the text is a single plain email address. This means that it does not contain a name, a second
+ * address, or a line break.
  */
 export function isPlainAddress(text: string): boolean {
   return plain.safeParse(text).success;
 }
 
-/** Parses `address`, `Name <address>` or `"Name" <address>`. Anything else returns undefined. */
+/**
+ * Parses an address that is written as `address`, `Name <address>` or `"Name" <address>`. For anything else, this
+ * returns undefined.
+ */
 export function parseMailbox(text: string): Mailbox | undefined {
   const named = /^(?:"(?<quoted>[^"<>\p{Cc}]*)"|(?<bare>[^"<>\p{Cc}]*?)) *<(?<address>[^<>]*)>$/u.exec(text)?.groups;
   const address = named?.['address'] ?? text;

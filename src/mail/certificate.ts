@@ -4,8 +4,8 @@ import type { SmtpServer } from './smtp-url.ts';
 const TIMEOUT_MS = 10_000;
 
 /**
- * Connects to a mail server, with STARTTLS if needed, and returns when its certificate ends, in milliseconds since 1970.
- * Nothing is sent. Undefined if the server does not use TLS.
+ * Connects to a mail server, using STARTTLS if it is needed. Returns the time at which its certificate will expire, in
+ * milliseconds since 1970. This does not send anything. If the server does not use TLS, it returns undefined.
  *
  * @throws if the server does not answer, or its certificate is not accepted
  */

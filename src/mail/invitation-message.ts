@@ -1,4 +1,4 @@
-/** Contents and recipient of an invitation. */
+/** The content of an invitation, and who should receive it. */
 export interface InvitationMail {
   /** A single plain email address. */
   readonly to: string;
@@ -11,12 +11,13 @@ export interface InvitationMail {
 
 export interface Message {
   readonly subject: string;
-  /** Plain text, with lines separated by `\n`. */
+  /** This is plain text in which lines are separated by `\n`. */
   readonly text: string;
 }
 
 /**
- * Returns the invitation as plain text, so there is no need for escaping and no external content to load.
+ * Returns the invitation as plain text. This means that we don't need to escape anything, and that there is no external
+ * content that could be loaded.
  * @param acceptUrl page that accepts the token. If undefined, the email explains how to accept over REST instead
  */
 export function writeInvitation(
@@ -49,7 +50,8 @@ export function writeInvitation(
 }
 
 /**
- * Adds the token as a fragment. Since browsers don't send fragments, it will not show up in access logs or referrers.
+ * The token is added as a fragment. Since browsers don't send fragments, it will not show up in access logs or
+ * referrers.
  */
 function addToken(acceptUrl: string, token: string): string {
   const url = new URL(acceptUrl);

@@ -15,7 +15,7 @@ const DEFAULT_PORT = { 'smtp:': 587, 'smtps:': 465 } as const;
 /**
  * Parses `smtp://[user:password@]host[:port]` or `smtps://…`, percent-decoding user and password.
  *
- * @throws TypeError for anything else. Since the text may hold a password, the message doesn't repeat it
+ * @throws TypeError for anything else. The message must not contain the text, because it may include a password
  */
 export function parseSmtpUrl(text: string): SmtpServer {
   const url = URL.parse(text);
@@ -43,13 +43,16 @@ const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
 LOOPBACK.addAddress('::1', 'ipv6');
 
-/** Returns true if the server is on this machine, meaning that there is no network in between. */
+/** Returns true if the server is running on this machine. In this case, there is no network in between. */
 export function isLoopback({ host }: Pick<SmtpServer, 'host'>): boolean {
   const family = isIP(host);
   return family === 0 ? host.toLowerCase() === 'localhost' : LOOPBACK.check(host, family === 6 ? 'ipv6' : 'ipv4');
 }
 
-/** Returns the default sender, which is `sluice@` and the server's host name if that is valid in an address. */
+/**
+ * Returns the sender to use by default. This is `sluice@` followed by the host name of the server, if it is valid in an
+ * address.
+ */
 export function defaultSender({ host }: SmtpServer): Mailbox {
   const address = `sluice@${host}`;
   return { name: '', address: isIP(host) === 0 && isPlainAddress(address) ? address : 'sluice@localhost' };

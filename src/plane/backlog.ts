@@ -6,18 +6,21 @@ export interface InboxLook extends InboxRef {
 }
 
 export interface OldestOpen {
-  /** Acceptance time of the oldest open event in ms. Undefined if none is open. */
+  /** Acceptance time of the oldest open event in ms. If there are no open events, this is undefined. */
   readonly ms: number | undefined;
-  /** False if no event older than `ms` is open. A further call starting at `settledTo` may find more. */
+  /**
+   * This is false if there are no open events that are older than `ms`. Another call that starts at `settledTo` might
+   * find more of them.
+   */
   readonly exact: boolean;
   readonly settledTo: string;
 }
 
-/** What waits for a subscription, read without a write and bounded in each call. */
+/** Reads what is waiting for a subscription. This does not write anything, and the cost of each call is limited. */
 export interface BacklogStore {
   /**
-   * Acceptance time of the oldest event that was not routed to each subscription yet, in ms. Undefined for a
-   * subscription that is not behind.
+   * The time at which the oldest event that has not been routed to a subscription was accepted, in milliseconds. If a
+   * subscription is not behind, this is undefined.
    *
    * @param gen generation of the queue
    */
@@ -27,6 +30,6 @@ export interface BacklogStore {
     gen: string,
     inboxes: readonly InboxRef[],
   ) => Promise<(number | undefined)[]>;
-  /** The oldest open event of each inbox of one integration. */
+  /** The oldest open event in each of the inboxes of an integration. */
   readonly readOldestOpen: (inboxes: readonly InboxLook[]) => Promise<OldestOpen[]>;
 }

@@ -1,13 +1,16 @@
-/** How the deliveries of a subscription went before and go now, as a part notes it. */
+/** The previous and the current state of the deliveries of a subscription, as recorded by a part. */
 export interface DeliveryNews {
   readonly before: DeliveryNote;
   readonly now: DeliveryNote;
 }
 
-/** Returns whether two states look the same in a status. Ignores the time since which attempts have this result. */
+/**
+ * Returns true if two states look the same in a status. This does not compare the time of the first attempt with this
+ * result.
+ */
 export interface DeliveryNote {
-  /** Result of the last attempt, and whether there are dead letters. */
+  /** The result of the last attempt, and whether there are any dead letters. */
   readonly trouble: string;
-  /** Digits of the number of events that wait. */
+  /** The number of digits in the number of waiting events. */
   readonly backlog: string;
 }

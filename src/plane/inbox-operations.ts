@@ -3,7 +3,7 @@ import type { EventState } from '../core/events/event-state.ts';
 import type { Permission } from './inbox-reader.ts';
 import type { InboxRef } from './inbox-ref.ts';
 
-/** One delivery: an event's first, or one of its replays. */
+/** A single delivery. This is either the first delivery of an event or one of its replays. */
 export interface DeliveryRef {
   readonly ref: string;
   readonly replayId?: string | undefined;
@@ -18,16 +18,20 @@ export interface PulledEvent extends DeliveryRef {
   readonly body: Buffer;
 }
 
-/** Operations of an integration on its own inbox. All of them are free and can be repeated. */
+/**
+ * Operations that an integration can use for its own inbox. They are free of charge, and all of them can be repeated
+ * safely.
+ */
 export interface InboxOperations {
   /**
-   * Ends one open event without delivering it. If an attempt is in progress, its result is ignored. GONE: the
+   * Ends an open event without delivering it. If an attempt is in progress, its result is ignored. GONE: the
    * subscription does not exist.
    */
   readonly skip: (inbox: InboxRef, delivery: DeliveryRef) => Promise<FinishAnswer | 'GONE'>;
   /**
-   * Skips open first deliveries up to and including `ref`, optionally for one group key. Processes 200 deliveries per
-   * call. Repeat with the returned cursor until there is none.
+   * Skips all open first deliveries up to and including `ref`. If a group key is given, only events with this key are
+   * skipped. Each call will process 200 deliveries. You should repeat the call using the returned cursor until there is
+   * no cursor any more.
    */
   readonly skipUpTo: (
     inbox: InboxRef,
@@ -38,8 +42,8 @@ export interface InboxOperations {
     | { readonly answer: 'GONE' | 'BAD_CURSOR' | 'BAD_REF' }
   >;
   /**
-   * Marks up to 250 deliveries as delivered, in any order. PUSHED: the subscription has an endpoint, so only a 2xx
-   * response acknowledges events.
+   * Marks up to 250 deliveries as delivered. They can be in any order. PUSHED: the subscription has an endpoint, so
+   * events can only be acknowledged by a 2xx response.
    */
   readonly acknowledge: (
     inbox: InboxRef,
@@ -48,9 +52,10 @@ export interface InboxOperations {
     { readonly answer: 'OK'; readonly answers: readonly FinishAnswer[] } | { readonly answer: 'GONE' | 'PUSHED' }
   >;
   /**
-   * Returns the open events that a subscription without an endpoint can pull: the first of each group key, oldest
-   * first. With `all`, also the following events, in order and grouped by key. Limited to `limit` (≤ 250) events and
-   * about 4 MiB. Events that are not acknowledged are returned again.
+   * Returns the open events that can be pulled by a subscription without an endpoint. This is the first event of each
+   * group key, starting with the oldest. If `all` is set, the events after that are included as well, in order and
+   * grouped by their key. Limited to `limit` (≤ 250) events and about 4 MiB. If an event is not acknowledged, it will
+   * be returned again.
    */
   readonly pull: (
     inbox: InboxRef,

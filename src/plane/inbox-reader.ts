@@ -2,7 +2,10 @@ import type { EventMeta } from '../core/events/event-meta.ts';
 import type { EventProgress, EventState } from '../core/events/event-state.ts';
 import type { InboxRef } from './inbox-ref.ts';
 
-/** Which events of an inbox: by state, and by when they were accepted (ms; `toMs` is not in it). */
+/**
+ * Specifies which events of an inbox should be returned, using their state and the time at which they were accepted (in
+ * milliseconds, not including `toMs`).
+ */
 export interface EventRange {
   /** All when absent. */
   readonly states?: readonly EventState[];
@@ -12,21 +15,21 @@ export interface EventRange {
 
 export interface WalkedEvent {
   readonly ref: string;
-  /** Of a replay: its id. */
+  /** The id of the replay. This is only set for replays. */
   readonly replayId?: string;
-  /** undefined if the event has expired. */
+  /** This is This is undefined if the event has expired. */
   readonly groupKey: string | undefined;
   readonly progress: EventProgress;
 }
 
 export interface ListedEvent extends WalkedEvent {
-  /** When ingress accepted it, ms. */
+  /** The time at which the event was accepted by ingress, in milliseconds. */
   readonly acceptedMs: number;
-  /** undefined if the event has expired. Only its state remains. */
+  /** undefined if the event has expired. In this case, only its state is still available. */
   readonly meta: EventMeta | undefined;
-  /** Of its body. */
+  /** The size of the body. */
   readonly bytes: number | undefined;
-  /** What a replay costs. */
+  /** The price of a replay. */
   readonly tokens: number | undefined;
 }
 
@@ -41,14 +44,17 @@ export interface InspectedEvent {
   readonly meta: EventMeta | undefined;
   readonly bytes: number | undefined;
   readonly tokens: number | undefined;
-  /** undefined if the event has expired or the body is withheld. */
+  /** This is undefined if the event has expired, or if the body is withheld. */
   readonly body: Buffer | undefined;
-  /** Reason why the body is hidden: the partner has not received the event, and currently can't. */
+  /**
+   * The reason why the body is hidden. This means that the partner has not received the event, and is currently not
+   * able to.
+   */
   readonly withheld: Exclude<Permission, 'OPEN'> | undefined;
   readonly progress: EventProgress;
-  /** The last 20, and all that are open. */
+  /** The last 20 replays, and all of the replays that are still open. */
   readonly replays: readonly (EventProgress & { readonly replayId: string })[];
-  /** Responses to failed attempts that are still stored, oldest first. */
+  /** The responses to failed attempts which are still stored, starting with the oldest. */
   readonly responses: readonly {
     readonly replayId?: string;
     readonly attempt: number;
@@ -59,13 +65,17 @@ export interface InspectedEvent {
 }
 
 /**
- * PAUSED: covered by a Block, or suspended. INACTIVE: the group key is not active. CLOSED: currently unknown, retry.
+ * PAUSED: the subscription is covered by a Block, or it is suspended. INACTIVE: the group key is not active. CLOSED:
+ * currently unknown, retry.
  */
 export type Permission = 'OPEN' | 'CLOSED' | 'PENDING' | 'REVOKED' | 'GONE' | 'PAUSED' | 'INACTIVE';
 
 /** Reads inboxes. Doesn't use any tokens or change anything. */
 export interface InboxReader {
-  /** A page of at most `limit` (≤ 250) events, in the order of acceptance; it may be short and have a cursor. */
+  /**
+   * Returns a page with at most `limit` (≤ 250) events, in the order in which they were accepted. There may be fewer
+   * events even if there is a cursor.
+   */
   readonly list: (
     inbox: InboxRef,
     options: EventRange & {
@@ -74,7 +84,7 @@ export interface InboxReader {
       readonly limit: number;
     },
   ) => Promise<EventList>;
-  /** One event, or test event, with its attempts. UNKNOWN: it never was here, or its record is too old. */
+  /** Returns an event or a test event, including its attempts. UNKNOWN: it never was here, or its record is too old. */
   readonly inspect: (
     inbox: InboxRef,
     ref: string,

@@ -3,14 +3,18 @@ import type { InboxRef } from './inbox-ref.ts';
 
 type Refused = Exclude<Permission, 'OPEN' | 'INACTIVE'>;
 
-/** Operations after an outage of an endpoint: send a test event, and recover failed events. Both are free. */
+/**
+ * Operations that can be used after an outage of an endpoint to send a test event and to recover failed events. Both
+ * are free.
+ */
 export interface InboxRecovery {
   /**
-   * Makes failed deliveries of events accepted since `sinceMs` due immediately, both deliveries waiting for a retry and
-   * dead letters, which get a full retry schedule again. Keeps the order. This is not a replay and is free, which is why
-   * each dead letter is recovered once only, and dead replays aren't recovered. `replayRequired` is the number of those
-   * that were left unchanged. Processes 20,000 deliveries per call. Repeat with the returned cursor until there is none.
-   * `mayGoOn` is asked after each 1,000 deliveries. The call ends early if it returns false.
+   * Makes failed deliveries due immediately if their event was accepted since `sinceMs`. This includes deliveries that
+   * are waiting for a retry, and dead letters, which will get a full retry schedule again. The order of the events is
+   * preserved. This is not a replay and is free, which is why each dead letter is recovered once only, and dead replays
+   * aren't recovered. The number of deliveries that have been left unchanged is returned as `replayRequired`. Each call
+   * will process 20,000 deliveries. You should repeat the call using the returned cursor until there is no cursor any
+   * more. After each 1,000 deliveries, `mayGoOn` is called. The call ends early if it returns false.
    */
   readonly recover: (
     inbox: InboxRef,
@@ -25,10 +29,12 @@ export interface InboxRecovery {
     | { readonly answer: Refused | 'BAD_CURSOR' }
   >;
   /**
-   * Sends a test event to the endpoint, with a single attempt that is signed and recorded as usual. HELD: the endpoint
-   * can't be called. PULLED: there is no endpoint. MANY: too many test events are open.
+   * Sends a test event to the endpoint, with a single attempt that is signed and recorded as usual. HELD: it is not
+   * possible to call the endpoint. PULLED: the subscription does not have an endpoint. MANY: there are too many open
+   * test events.
    *
-   * @param once sends one event for this text within 24 hours, and otherwise returns the ref of the first one
+   * @param once only a single event is sent for this text within 24 hours. After that, the ref of the first event is
+   * returned
    */
   readonly sendTest: (
     inbox: InboxRef,

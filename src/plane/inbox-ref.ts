@@ -1,4 +1,4 @@
-/** One subscription's inbox; written `int/sub.inc`. */
+/** The inbox of a single subscription. It is written as `int/sub.inc`. */
 export interface InboxRef {
   readonly integration: string;
   readonly sub: string;
@@ -15,7 +15,7 @@ export function parseInboxMember(member: string): InboxRef {
   return { integration: member.slice(0, slash), sub: member.slice(slash + 1, dot), inc: member.slice(dot + 1) };
 }
 
-/** The replay that a lane is of (`lib/lanes.lua`); undefined for a first delivery. */
+/** The replay that a lane belongs to (`lib/lanes.lua`). For first deliveries, this is undefined. */
 export function replayOf(lane: string): string | undefined {
   const at = lane.indexOf('\x01');
   if (at < 0) return undefined;
@@ -23,7 +23,7 @@ export function replayOf(lane: string): string | undefined {
   return lane.slice(at + 1, end < 0 ? undefined : end);
 }
 
-/** Replay ids are chosen by the caller: `[A-Za-z0-9_-]`, 1 to 64. */
+/** Replay ids are chosen by the caller: `[A-Za-z0-9_-]`, from 1 to 64 characters. */
 export function isReplayId(text: string): boolean {
   return /^[\w-]{1,64}$/.test(text);
 }

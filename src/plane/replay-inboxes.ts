@@ -4,13 +4,13 @@ import type { ReplayPrice, ReplayRefusal, ReplaySelection } from './replay-price
 /** Longer than anybody may repeat a chunk. */
 export const CHUNK_TTL_MS = 24 * 3_600_000;
 
-/** One chunk of a replay, with events of one inbox. */
+/** A chunk of a replay. It contains the events of a single inbox. */
 export interface ReplayChunk {
   readonly inbox: InboxRef;
   readonly replayId: string;
   readonly number: number;
   readonly refs: readonly string[];
-  /** Result of `placeOf` at the time of the charge. */
+  /** The result that `placeOf` returned when the replay was charged. */
   readonly place: string;
 }
 
@@ -20,11 +20,11 @@ export interface ReplayInboxes {
     inbox: InboxRef,
     selection: ReplaySelection,
   ) => Promise<ReplayPrice | { readonly answer: ReplayRefusal }>;
-  /** Returns the slot and part of an inbox, which is needed to complete the replay. */
+  /** Returns the slot and the part of an inbox. These are needed to complete a replay. */
   readonly placeOf: (inbox: InboxRef) => Promise<string>;
   /**
-   * Adds a chunk once. Repeated calls return the same result, one letter per event: t (added), o (still open), or g
-   * (expired). Undefined while the inbox is unknown.
+   * Adds a chunk, but only once. If it is called again, it returns the same result, which is one letter for each event:
+   * t (added), o (still open), or g (expired). If the inbox is not known, it returns undefined.
    */
   readonly enqueue: (chunk: ReplayChunk) => Promise<string | undefined>;
   /** Something of it can be claimed now. */

@@ -25,19 +25,23 @@ export interface PricedEvent {
 }
 
 /**
- * OPEN_EVENT: the event has not ended yet. EXPIRED: retention removed it. UNKNOWN: it never was here. The others: the
- * subscription, or the event's group key, may not be given events now.
+ * OPEN_EVENT: the event has not ended yet. EXPIRED: it was removed because its retention period has ended. UNKNOWN: it
+ * never was here. All others mean that the subscription, or the group key of the event, can't receive any events at the
+ * moment.
  */
 export type ReplayRefusal = Exclude<Permission, 'OPEN'> | 'UNKNOWN' | 'EXPIRED' | 'OPEN_EVENT' | 'BAD_CURSOR';
 
 export interface ReplayPrice {
   readonly answer: 'OK';
-  /** Oldest first; each costs its tokens again. */
+  /** The oldest event is first. Each of them costs its tokens again. */
   readonly events: readonly PricedEvent[];
   readonly tokens: number;
-  /** Set if the range has, or may have, more events, because each operation is limited. */
+  /**
+   * This is set if there are (or may be) more events in the range, because the number of events in each operation is
+   * limited.
+   */
   readonly cursor: string | undefined;
 }
 
-/** Events that one operation takes. */
+/** The maximum number of events in an operation. */
 export const REPLAYED_AT_ONCE = 10_000;

@@ -3,16 +3,19 @@ import type { EventProgress } from '../core/events/event-state.ts';
 import type { NotRoutedReason } from '../core/routing/reasons.ts';
 import type { InboxRef } from './inbox-ref.ts';
 
-/** A queue as routing finds it. */
+/** The state of a queue, as it is seen by the routing. */
 export interface QueueReading {
-  /** closing: no longer accepts events. missing: Redis has no state or has lost it. */
+  /** closing: no longer accepts events. missing: Redis does not have any state, or has lost it. */
   readonly state: 'open' | 'closing' | 'missing';
   readonly gen: string;
-  /** Progress of routing: `ms-seq`. */
+  /** The position up to which events have been routed: `ms-seq`. */
   readonly cursor: string;
 }
 
-/** State of an integration in Redis, for a stream and a group key. Lost state looks like state that never existed. */
+/**
+ * The state that Redis contains for an integration, a stream, and a group key. Lost state looks like state that never
+ * existed.
+ */
 export interface GateReading {
   readonly integration: 'pending' | 'active' | 'closed' | 'missing';
   readonly activated: boolean;
@@ -25,15 +28,15 @@ export interface FoundEvent {
   /** `ms-seq` */
   readonly id: string;
   readonly meta: EventMeta;
-  /** Of its body. */
+  /** The size of the body. */
   readonly bytes: number;
 }
 
-/** Disposition of an event for one integration, as stored in Redis. */
+/** The disposition of an event for an integration, as it is stored in Redis. */
 export interface DispositionReading {
   readonly subscription: { readonly id: string; readonly behindAt: string | undefined } | undefined;
   readonly progress: EventProgress | undefined;
-  /** Time of activation of its group key in ms. Undefined if it isn't active. */
+  /** The time at which its group key was activated, in milliseconds. If it is not active, this is undefined. */
   readonly activatedSinceMs: number | undefined;
   readonly noted: NotRoutedReason | undefined;
 }
@@ -41,7 +44,9 @@ export interface DispositionReading {
 /** Reads the routing state and past decisions. Read-only. */
 export interface RoutingReader {
   readonly readQueue: (tenant: string, queue: string) => Promise<QueueReading>;
-  /** Returns the stored bytes of a stream, as they count for its quota and for the limit of its account. */
+  /**
+   * Returns the number of stored bytes of a stream. They count towards its quota, and towards the limit of its account.
+   */
   readonly readStoredBytes: (tenant: string, queue: string) => Promise<number>;
   readonly readGate: (
     tenant: string,
@@ -50,8 +55,8 @@ export interface RoutingReader {
     groupKey: string,
   ) => Promise<GateReading>;
   /**
-   * An event of a queue by the id that the producer gave it; of several within 36 h, the youngest. Ids are remembered for
-   * 24 h at least, refs as long as the event is kept.
+   * Looks up an event of a queue using the id that was provided by the producer. If there are several events within 36
+   * h, the most recent one is returned. Ids are remembered for 24 h at least, refs as long as the event is kept.
    */
   readonly findEvent: (
     tenant: string,

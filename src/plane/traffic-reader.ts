@@ -1,13 +1,15 @@
 import type { Bucket, History } from '../core/events/series.ts';
 import type { CountedReason } from '../core/routing/reasons.ts';
 
-/** Reads the counts of producers. Read-only. */
+/** Reads the counts for producers. Read-only. */
 export interface TrafficReader {
-  /** A producer's series, up to the bucket of now, without gaps; one command. */
+  /**
+   * Returns the series of a producer without any gaps. The last bucket is the current one. This uses a single command.
+   */
   readonly readSeries: (tenant: string, history: History, nowMs: number) => Promise<readonly Bucket[]>;
   /**
    * Number of times that subscribed integrations did not receive an event of a queue, by reason and UTC hour of the
-   * history (2, 25 or 169 hours). `missing_group_key` counts events. Uses two commands.
+   * history (2, 25 or 169 hours). `missing_group_key` is the number of events. Uses two commands.
    */
   readonly readReasons: (
     tenant: string,

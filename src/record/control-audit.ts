@@ -12,7 +12,7 @@ export interface Probe {
 }
 
 export interface Probed {
-  /** How many group keys it holds, expected or not. */
+  /** The number of group keys that it contains. It doesn't matter if they are expected. */
   readonly size: number;
   /** Out of the requested ones. */
   readonly missing: readonly string[];
@@ -23,7 +23,7 @@ export interface AccountPlan {
   readonly included: string | undefined;
 }
 
-/** A difference between a part and its routes and activations. */
+/** A difference between a part and the routes and activations that it should have. */
 export interface PartDifference {
   readonly queue: string;
   readonly what: 'part' | 'part-row' | 'part-endpoint' | 'part-activation' | 'part-list';
@@ -37,7 +37,7 @@ export interface PartDifference {
   };
 }
 
-/** A part of a stream, by its name in the list of all parts. */
+/** A part of a stream, using the name that it has in the list of all parts. */
 export interface ListedPart {
   readonly tenant: string;
   readonly queue: string;
@@ -45,18 +45,18 @@ export interface ListedPart {
   readonly number: number;
 }
 
-/** What a part keeps of a subscription for its status. */
+/** The data of a subscription that a part keeps for its status. */
 export interface SubscriptionState {
   readonly inc: string;
   readonly deliveries: DeliveryFields;
-  /** Undefined while the endpoint works. */
+  /** This is undefined if the endpoint is working. */
   readonly health: string | undefined;
 }
 
-/** Looks at the parts of streams. */
+/** Reads the parts of streams. */
 export interface PartAudit {
   /**
-   * Compares the parts of a tenant with its routes, one after another.
+   * Compares the parts of a tenant with its routes, one at a time.
    *
    * @param openKeys open group keys by integration (`int_…`)
    */
@@ -64,34 +64,34 @@ export interface PartAudit {
     routes: TenantRoutes,
     openKeys: ReadonlyMap<string, readonly { readonly groupKey: string; readonly sinceMs: number }[]>,
   ) => AsyncGenerator<readonly PartDifference[]>;
-  /** Reads subscriptions by id (`sub_…`). Leaves out subscriptions that are not in a part. */
+  /** Reads the subscriptions with the given ids (`sub_…`). If a subscription is not in a part, it is not included. */
   readonly readStates: (routes: TenantRoutes) => Promise<ReadonlyMap<string, SubscriptionState>>;
-  /** Reads the list of all parts a page at a time. Some may come twice. */
+  /** Reads the list of all parts, one page at a time. Some of them may be returned twice. */
   readonly scan: () => AsyncGenerator<readonly ListedPart[]>;
 }
 
-/** Reads the controller's record without writing anything. */
+/** Reads the controller's record. This does not write anything. */
 export interface ControlAudit {
   readonly readRoutes: (tenant: string, known: readonly TenantRoutes[]) => Promise<TenantReading>;
-  /** The names of everything that each tenant has, as its index has them. */
+  /** The names of everything that belongs to a tenant, as found in its index. */
   readonly readIndexes: (tenants: readonly string[]) => Promise<ReadonlyMap<string, Fields>>;
   /** Tenants (`ten_…`) that are listed as having control state. */
   readonly readTenants: () => Promise<ReadonlySet<string>>;
-  /** In the order of `accounts`. */
+  /** These are in the same order as `accounts`. */
   readonly readAccounts: (accounts: readonly string[]) => Promise<AccountPlan[]>;
-  /** In the order of `probes`; together they hold 2,000 names at most. */
+  /** These are in the same order as `probes`. In total, there are at most 2,000 names. */
   readonly probe: (probes: readonly Probe[]) => Promise<Probed[]>;
-  /** Every open group key of an integration, some of them perhaps twice. */
+  /** All open group keys of an integration. Some of them may be included twice. */
   readonly scanActivations: (integration: string) => AsyncGenerator<string[], void, undefined>;
 }
 
-/** Looks at the record and at the parts that are written with it. */
+/** Reads the record and the parts that are written together with it. */
 export interface StateAudit extends ControlAudit {
   readonly parts: PartAudit;
 }
 
 const SCAN_COUNT = 1_000;
-/** Number of keys per probe. */
+/** The number of keys in each probe. */
 const PROBES_AT_ONCE = 50;
 
 /** @param pace awaited before each command */

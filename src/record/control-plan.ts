@@ -3,7 +3,9 @@ import type { IntegrationRoute, QueueRoute, SubscriptionRoute, TenantRoutes } fr
 import { integrationKeys, queueKeys, tenantKeys } from '../redis/keys.ts';
 import { indexOf, subscribersOf, withoutSame } from './tenant-index.ts';
 
-/** Use `UNLINK` for large keys: Redis frees them in the background, whereas `DEL` blocks all clients. */
+/**
+ * Use `UNLINK` for large keys: Redis will free them in the background. If `DEL` was used, all clients would be blocked.
+ */
 export type PatchCommand = 'HSET' | 'HSETNX' | 'HDEL' | 'SADD' | 'SREM' | 'DEL' | 'UNLINK';
 export interface PatchOp {
   readonly command: PatchCommand;
@@ -11,18 +13,19 @@ export interface PatchOp {
   readonly args: readonly (string | number)[];
 }
 
-/** One fenced, atomic write to one slot; `meta` is the hash that holds the slot's fence. */
+/** A single write to one slot. It is atomic and fenced, and `meta` is the hash that contains the fence of this slot. */
 export interface SlotPatch {
   readonly meta: string;
   readonly ops: readonly PatchOp[];
 }
 
-/** State of a tenant in Redis: its routes and the slots that are marked ready. */
+/** The state of a tenant in Redis. This includes its routes and the slots that are marked as ready. */
 export interface StoredRoutes {
   readonly routes: TenantRoutes;
   readonly ready: ReadonlySet<string>;
   /**
-   * Key → stored fields, for everything that was read. Differs from `routes` for damaged keys. Absent after a write.
+   * Key → stored fields, for everything that was read. If a key is damaged, this is different from `routes`. After a
+   * write, this is absent.
    */
   readonly hashes?: ReadonlyMap<string, Fields>;
 }
@@ -30,7 +33,10 @@ export interface StoredRoutes {
 export interface RoutesPlan {
   /** In the order they must be written: new names, queues, integrations, and then the tenant. */
   readonly patches: readonly SlotPatch[];
-  /** Markers, written after everything else, including the activations. The tenant's marker is the last one. */
+  /**
+   * The markers are written after everything else, including the activations. The marker of the tenant is always the
+   * last one.
+   */
   readonly ready: readonly SlotPatch[];
 }
 
@@ -73,7 +79,10 @@ export function subscriptionFields(tenant: string, route: SubscriptionRoute): Fi
   return whole;
 }
 
-/** Version of a configuration, derived from its content, so repeated writes have no effect. */
+/**
+ * The version of a configuration. Since it is derived from the content, it has no effect if the same content is written
+ * again.
+ */
 function versionOf(fields: Fields): string {
   return createHash('sha256')
     .update(JSON.stringify(Object.entries(fields).toSorted(([a], [b]) => (a < b ? -1 : 1))))
@@ -120,7 +129,7 @@ function hashOps(key: string, have: Fields, want: Fields): PatchOp[] {
   return ops;
 }
 
-/** Whether a configuration is as it was written: its version is of its content. */
+/** Whether a configuration is the same as when it was written. This means that the version matches its content. */
 function isWhole({ cfgv, ...fields }: Fields): boolean {
   return cfgv === versionOf(fields);
 }
@@ -131,9 +140,12 @@ const GONE: IntegrationRoute = { state: 'closed', sinceMs: 0, subscriptions: {} 
 interface Standing {
   /** Redis contains the given routes, so identical objects don't need to be compared. */
   readonly isWritten: boolean;
-  /** Fields of a hash, either as read or derived from the routes. */
+  /** The fields of a hash. They have either been read or are derived from the routes. */
   readonly held: (key: string, said: Fields) => Fields;
-  /** Another generation is a successor's only if the hash is whole: a damaged one is mended, its progress kept. */
+  /**
+   * A different generation only belongs to a successor if the hash is complete. If it is damaged, we repair it and keep
+   * its progress.
+   */
   readonly isMended: (key: string) => boolean;
 }
 
@@ -145,7 +157,8 @@ function standingOf({ hashes }: StoredRoutes): Standing {
 function planQueue({ held, isMended }: Standing, meta: string, old: QueueRoute | undefined, route: QueueRoute) {
   const isMade = old === undefined || (old.gen !== route.gen && !isMended(meta));
   const ops: PatchOp[] = [];
-  // A stream that was made again is not ready before all of it is written. The fence stays, or a deposed controller could write here again.
+  // If a stream has been created again, it is not ready until all of its data has been written. We need to keep the
+  // fence. Otherwise, a controller that is no longer the leader would be able to write here again.
   if (isMade && old !== undefined) ops.push({ command: 'HDEL', key: meta, args: ['ready'] });
   ops.push(...hashOps(meta, held(meta, old === undefined ? {} : queueFields(old)), queueFields(route)));
   return { ops, isMade };
@@ -187,7 +200,7 @@ function planIntegration(
   return ops;
 }
 
-/** Changes to the tenant itself. `names` contains the new names for its index. */
+/** The changes to the tenant itself. `names` contains the names that should be added to its index. */
 function planTenant({ held, isWritten }: Standing, have: TenantRoutes, want: TenantRoutes) {
   const t = tenantKeys(want.tenant);
   const ops: PatchOp[] = [];
@@ -212,8 +225,8 @@ function planTenant({ held, isWritten }: Standing, have: TenantRoutes, want: Ten
 }
 
 /**
- * Returns the writes that bring the record from its current state to `want`. This function is pure. It never removes
- * anything: queues and subscriptions without an object are closed and kept.
+ * Returns the writes that are needed to change the record from its current state to `want`. This function is pure. This
+ * will never remove anything. If a queue or a subscription does not have an object any more, it is closed and kept.
  */
 export function planRoutes(have: StoredRoutes, wanted: TenantRoutes): RoutesPlan {
   const want = keepUnowned(have.routes, wanted);
@@ -242,14 +255,15 @@ export function planRoutes(have: StoredRoutes, wanted: TenantRoutes): RoutesPlan
   const { meta } = tenantKeys(tenant);
   const { ops, names } = planTenant(standing, have.routes, want);
   add(meta, ops);
-  // Named before it is made: what a controller that dies in between leaves open is found, and closed, by the next one.
+  // The name is added before it is created. If a controller stops in between, the next one will be able to find and
+  // close it.
   if (names.length > 0) patches.unshift({ meta, ops: names });
   return { patches, ready };
 }
 
 /**
- * Adds queues and subscriptions in Redis without an object to `want`, as closed. Only the drain or an explicit Delete
- * removes them. Returns the same objects if there is nothing to add.
+ * If there are queues and subscriptions in Redis that don't have an object, this adds them to `want` as closed. They
+ * can only be removed by the drain, or by an explicit Delete. If there is nothing to add, it returns the same objects.
  */
 export function keepUnowned(have: TenantRoutes, want: TenantRoutes): TenantRoutes {
   const queues: Record<string, QueueRoute> = {};
@@ -274,7 +288,7 @@ export function keepUnowned(have: TenantRoutes, want: TenantRoutes): TenantRoute
   return { ...want, queues: { ...queues, ...want.queues }, integrations };
 }
 
-/** Returns the same object if it is already closed. */
+/** If it is already closed, this returns the same object. */
 function closeRoute(route: SubscriptionRoute): SubscriptionRoute {
   const { onUnblock, ...rest } = route;
   if (onUnblock === undefined && rest.route === 'closed' && rest.send === 'held' && rest.endpoint === '') return route;

@@ -3,14 +3,15 @@ import type { RedisClient } from '../redis/client.ts';
 import { integrationKeys, queueKeys, slotTag, tenantKeys } from '../redis/keys.ts';
 import { type Fields, QUEUE_FIELDS, type StoredRoutes, SUBSCRIPTION_FIELDS } from './control-plan.ts';
 
-/** Hashes by key. Empty if the key doesn't exist. */
+/** The hashes, by key. Empty if the key doesn't exist. */
 export type ReadHashes = (keys: readonly string[]) => Promise<ReadonlyMap<string, Fields>>;
 
-/** Hashes that one call reads. */
+/** The number of hashes that are read by each call. */
 const HASHES_AT_ONCE = 50;
 
 /**
- * Splits items into groups of up to `most` for one script. In a Cluster, each group is in one slot.
+ * Splits the items into groups. Each group contains up to `most` items and is used for one script. In a Cluster, all
+ * items of a group are in the same slot.
  *
  * @param keyOf the key of an item
  */
@@ -45,7 +46,7 @@ function fieldsOf(flat: readonly string[]): Fields {
   return fields;
 }
 
-/** Everything that a tenant has in Redis, by name. */
+/** Everything that a tenant has in Redis, by its name. */
 interface Names {
   readonly queues: ReadonlySet<string>;
   /** integration → its subscriptions */
@@ -77,18 +78,18 @@ function namesOf(index: Fields, known: readonly TenantRoutes[]): Names {
   return { queues, integrations };
 }
 
-/** Result of reading a tenant. */
+/** The result of reading the data of a tenant. */
 export interface TenantReading {
   readonly stored: StoredRoutes;
-  /** Key of each slot's meta hash → the fence that it holds. */
+  /** The key of the meta hash of each slot → the fence that it contains. */
   readonly fences: ReadonlyMap<string, number>;
 }
 
 /**
  * Reads the routes of a tenant. Damaged data is read as far as possible: incomplete queues and subscriptions are
- * closed. `stored.hashes` contains the actual data.
+ * closed. The data that was actually found is in `stored.hashes`.
  *
- * @param known routes whose names are read even if the tenant's index has lost them
+ * @param known routes whose names should be read even if they are missing from the index of the tenant
  */
 export async function readRoutes(
   read: ReadHashes,
@@ -165,7 +166,10 @@ function pick(fields: Fields, names: readonly string[]): Fields {
   return picked;
 }
 
-/** Maximum retention in ms. Used if the retention of a queue is lost, so that nothing is removed too early. */
+/**
+ * Maximum retention in ms. This is used if the retention of a queue has been lost, to make sure that nothing is removed
+ * too early.
+ */
 const LONGEST_RETENTION_MS = 720 * 3_600_000;
 const NO_HEADERS: QueueRoute['contextHeaders'] = { eventType: [], groupKey: [], eventId: [], forward: [] };
 

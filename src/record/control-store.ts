@@ -8,7 +8,7 @@ import { accountKeys, CLUSTER_KEYS, integrationKeys, queueKeys, tenantKeys } fro
 import type { SlotPatch, StoredRoutes } from './control-plan.ts';
 import { createHashReader, readRoutes } from './control-reader.ts';
 
-/** A newer controller leads: this one must stop at once. */
+/** There is a newer controller that is now the leader. This controller must stop immediately. */
 export class FencedError extends Error {
   override readonly name = 'FencedError';
 }
@@ -20,46 +20,56 @@ export interface ClusterState {
 }
 
 export interface DrainState {
-  /** Events that were not routed to all subscriptions yet. None of a stream without events. */
+  /**
+   * The number of events that have not been routed to all of the subscriptions yet. If a stream does not have any
+   * events, this is 0.
+   */
   readonly unrouted: number;
-  /** Number of open deliveries. 0 for a stream without events. */
+  /** The number of open deliveries. If a stream does not have any events, this is 0. */
   readonly open: number;
 }
 
-/** A change of a tenant's routes. */
+/** A change to the routes of a tenant. */
 export interface RoutesChange {
   readonly fence: number;
   readonly have: TenantRoutes;
   readonly want: TenantRoutes;
-  /** Whether Redis is known to contain `have`. */
+  /** Whether we know that Redis contains `have`. */
   readonly isKnown: boolean;
-  /** Returns the open group keys of each integration (`int_…`), and when each was opened in milliseconds. */
+  /**
+   * Returns all open group keys of each integration (`int_…`), and the time at which each of them was opened, in
+   * milliseconds.
+   */
   readonly openKeys: () => ReadonlyMap<string, readonly { readonly groupKey: string; readonly sinceMs: number }[]>;
 }
 
 /**
  * The controller's record of applied changes, and data that is not specific to a stream: accounts, keys, and state of
- * the installation. All writes are fenced.
+ * the installation. Every write is fenced.
  */
 export interface ControlRecord {
   /**
-   * Claims the fencing epoch after the lease was won; `other` names the cluster that this Redis belongs to.
+   * Claims the fencing epoch. This should be called when the controller has become the leader. If this Redis belongs to
+   * another cluster, its name is returned as `other`.
    *
    * @throws RedisFormatError if the data has another format
-   * @throws RedisInstanceError if the data was written by another installation in the cluster
+   * @throws RedisInstanceError if the data belongs to another installation in this cluster
    */
   readonly lead: (uid: string, transitions: number, nowMs: number) => Promise<{ epoch: number } | { other: string }>;
   readonly readCluster: () => Promise<ClusterState>;
   readonly markClusterReady: (fence: number) => Promise<void>;
   /**
-   * Raises the fence of all data of the tenant before reading it, so an older leader cannot write in between. Names in
-   * `known` are read even if they are missing from the tenant's index.
+   * Raises the fence for all of the data of this tenant before it is read. This ensures that an older leader can't
+   * write in between. The names in `known` will be read even if they are missing from the index of the tenant.
    */
   readonly readTenant: (tenant: string, fence: number, known?: readonly TenantRoutes[]) => Promise<StoredRoutes>;
   readonly patch: (fence: number, patches: readonly SlotPatch[]) => Promise<void>;
-  /** Writes an account's plan to the place where its tokens are counted. Returns true if it has changed. */
+  /**
+   * Writes the plan of an account. It is stored together with the counts of its tokens. If the plan has changed, this
+   * returns true.
+   */
   readonly setAccount: (fence: number, account: string, plan: string, includedTokens: number) => Promise<boolean>;
-  /** undefined while the account's plan is not in Redis. */
+  /** This is undefined if the plan of the account is not in Redis. */
   readonly readBalance: (account: string) => ReturnType<typeof readBalance>;
   /** Records that a group key is open (`sinceMs`) or closed (null) for an integration; true when something changed. */
   readonly setActivation: (
@@ -68,7 +78,7 @@ export interface ControlRecord {
     groupKey: string,
     sinceMs: number | null,
   ) => Promise<boolean>;
-  /** group key → time of activation, for one integration. */
+  /** group key → the time at which it was activated, for a single integration. */
   readonly readActivations: (integration: string) => Promise<ReadonlyMap<string, number>>;
   /** Adds the tenant to the list of tenants with control state. */
   readonly enlist: (fence: number, tenant: string) => Promise<void>;
@@ -76,35 +86,37 @@ export interface ControlRecord {
   readonly forgetInbox: (fence: number, tenant: string, inbox: InboxRef) => Promise<void>;
 }
 
-/** The controller's access to Redis: the record, and the parts of streams. */
+/** Used by the controller to access Redis. This includes the record and the parts of streams. */
 export interface ControlStore extends Omit<ControlRecord, 'forgetQueue' | 'forgetInbox'> {
   /**
-   * Writes a change to the parts of streams. Must be done before the change is written by `patch`, and while no activation
-   * of the tenant is written.
+   * Writes a change to all affected parts of streams. You must call this before `patch` writes the change, and no
+   * activation of this tenant may be written at the same time.
    */
   readonly applyParts: (change: RoutesChange) => Promise<void>;
   /**
-   * Closes everything that is open in parts but not in these routes or `openKeys`. Doesn't write anything else. A
-   * previous controller may have opened it without a record, and can no longer write to the parts. Must not run
-   * concurrently with writes to the tenant's activations.
+   * Closes everything which is open in a part but is not included in these routes or in `openKeys`. It does not write
+   * anything else. This is needed because a previous controller might have opened something without recording it. That
+   * controller is no longer able to write to the parts. Must not run concurrently with writes to the tenant's
+   * activations.
    */
   readonly closeParts: (fence: number, routes: TenantRoutes, openKeys: RoutesChange['openKeys']) => Promise<void>;
-  /** What the data plane keeps of an endpoint that does not simply work. */
+  /** The data that the data plane keeps for an endpoint which is not just working. */
   readonly readHealth: (inbox: InboxRef) => Promise<string | undefined>;
   readonly readDrain: (tenant: string, queue: string) => Promise<DrainState>;
-  /** Removes the part of a stream with all of its contents. */
+  /** Removes the part of a stream, including everything it contains. */
   readonly dropQueue: (fence: number, tenant: string, queue: string, gen: string) => Promise<void>;
-  /** Removes an inbox; with `keepMs`, its records stay readable as long as the events that they are of. */
+  /** Removes an inbox. If `keepMs` is set, its records can still be read for as long as their events are kept. */
   readonly dropInbox: (fence: number, tenant: string, inbox: InboxRef, keepMs: number) => Promise<void>;
 }
 
-/** Maximum number of commands per patch. Limits the duration of a script to a few milliseconds. */
+/** The maximum number of commands in a patch. This limits the time that a script can take to a few milliseconds. */
 const PATCH_OPS = 400;
 
 type PatchSlot = (fence: number, meta: string, ops: SlotPatch['ops']) => Promise<void>;
 
 function createPatchSlot(redis: RedisClient, instance: string): PatchSlot {
-  // Redis may have lost its data after `lead`. What is written then must not pass for that of another version.
+  // Redis may have lost its data after we called `lead`. In this case, we need to make sure that new data is not
+  // mistaken for the data of another version.
   const marker: SlotPatch['ops'] = Object.entries({ format: FORMAT, instance }).map(field => ({
     command: 'HSETNX',
     key: CLUSTER_KEYS.meta,
@@ -137,7 +149,7 @@ function createActivationRecord(redis: RedisClient): Pick<ControlRecord, 'setAct
     },
 
     async readActivations(integration) {
-      // Not as an object: a group key may have any name.
+      // We can't use an object here, because a group key can have any name.
       const flat = (await redis.run('fields', [integrationKeys(integration).act], [])) as string[];
       const activations = new Map<string, number>();
       for (let at = 0; at < flat.length; at += 2) activations.set(flat[at] as string, Number(flat[at + 1]));
@@ -165,7 +177,8 @@ function createForgetting(
       const i = integrationKeys(integration);
       const t = tenantKeys(tenant);
       const entry = `s:${integration}:${sub}`;
-      // A Subscription may name anything: for one that was never admitted nothing is written in a slot that is not its own.
+      // A Subscription can refer to anything. If it was never admitted, we must not write to a slot that does not
+      // belong to it.
       const [known, hash] = await Promise.all([
         redis.call('hexists', t.index, entry),
         redis.call('exists', i.sub(sub)),
@@ -197,7 +210,7 @@ export function createControlRecord(redis: RedisClient, rootKey = '', instance =
 
     async readCluster() {
       const { uid, ready, epoch } = await hgetall(CLUSTER_KEYS.meta);
-      // Without the cluster, the data was lost after `lead` and before it was marked as ready.
+      // If the cluster is missing, the data was lost after `lead`, before it was marked as ready.
       return { uid, ready: ready === '1' && uid !== undefined, epoch: Number(epoch ?? 0) };
     },
 
@@ -206,7 +219,8 @@ export function createControlRecord(redis: RedisClient, rootKey = '', instance =
     },
 
     async readTenant(tenant, fence, known) {
-      // Again after the fences were raised: until then an older leader may have added what this one had not heard of.
+      // This is read again after the fences have been raised. Until then, an older leader may have added something that
+      // we don't know about.
       for (;;) {
         const { stored, fences } = await readRoutes(readHashes, tenant, known);
         const lower = [...fences].filter(([, had]) => had !== fence);
@@ -224,7 +238,7 @@ export function createControlRecord(redis: RedisClient, rootKey = '', instance =
       const want = { plan, included: String(includedTokens) };
       const have = await hgetall(key);
       const stands = have.plan === want.plan && have.included === want.included;
-      // Of a new leader also what stands already: an older one could change it otherwise.
+      // If this is a new leader, we also need to do this for existing data. Otherwise, an older leader could change it.
       if (stands && have.fence === String(fence)) return false;
       await patchSlot(fence, key, [{ command: 'HSET', key, args: Object.entries(want).flat() }]);
       return !stands;

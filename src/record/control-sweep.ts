@@ -6,18 +6,18 @@ import { weekOf } from '../series/traffic-store.ts';
 import type { ListedPart } from './control-audit.ts';
 import { FencedError } from './control-store.ts';
 
-/** An inbox and its stream, if known. */
+/** An inbox. If it is known, this includes its stream. */
 export interface StoredInbox extends InboxRef {
   readonly stream?: { readonly tenant: string; readonly queue: string };
 }
 
 /**
- * Removes data without an object. Each function returns whether the data can be removed or was removed. False if it is
- * not empty or not closed. Each function checks and removes the data in one fenced script.
+ * Removes data that does not have an object any more. Each of these functions returns whether the data can be removed
+ * or was removed. False if it is not empty or not closed. A single fenced script is used to check and remove the data.
  */
 export interface ControlSweep {
   /**
-   * A closed stream, once all of its events are delivered or expired.
+   * A closed stream. It can be removed when all of its events have been delivered or have expired.
    *
    * @param look only returns whether it can be removed
    */
@@ -27,7 +27,7 @@ export interface ControlSweep {
     nowMs: number,
     look: boolean,
   ) => Promise<boolean>;
-  /** A closed subscription, once all events in its inbox have expired. */
+  /** A closed subscription. It can be removed when all of the events in its inbox have expired. */
   readonly purgeInbox: (
     fence: number,
     inbox: StoredInbox,
@@ -35,18 +35,18 @@ export interface ControlSweep {
     retentionMs: number,
     look: boolean,
   ) => Promise<boolean>;
-  /** A closed integration without an active group key. */
+  /** A closed integration which does not have an active group key. */
   readonly purgeIntegration: (fence: number, integration: string, nowMs: number, look: boolean) => Promise<boolean>;
-  /** A tenant whose index is empty. */
+  /** A tenant that has an empty index. */
   readonly purgeTenant: (fence: number, tenant: string, nowMs: number, look: boolean) => Promise<boolean>;
   /**
-   * A listed part without a stream, including the remains of its generations. Closes it first and removes it like a
-   * stream.
+   * A part in the list that does not have a stream. This includes what is left of its generations. Closes it first and
+   * removes it like a stream.
    */
   readonly purgePart: (fence: number, part: ListedPart, nowMs: number) => Promise<boolean>;
 }
 
-/** Removes records without an object. Checks the part first. */
+/** Removes the records that don't have an object. The part is checked first. */
 export interface RecordSweep extends Pick<ControlSweep, 'purgeIntegration' | 'purgeTenant'> {
   readonly purgeQueue: (fence: number, tenant: string, queue: string, gen: string, look: boolean) => Promise<boolean>;
   readonly purgeInbox: (fence: number, inbox: InboxRef, look: boolean) => Promise<boolean>;

@@ -1,16 +1,16 @@
 import type { RedisClient, Reply } from '../redis/client.ts';
 import { integrationKeys, tenantKeys } from '../redis/keys.ts';
 
-/** State of a pair of integration and group key in the controller's record. */
+/** The state that the controller's record contains for an integration and a group key. */
 interface PairReading {
-  /** missing: Redis has no state of the tenant or has lost it, so its data is not reliable. */
+  /** missing: Redis does not have any state for this tenant, or has lost it. This means that its data can't be used. */
   readonly tenant: 'ready' | 'missing';
   readonly integration: 'pending' | 'active' | 'closed' | 'missing';
-  /** Whether it is in the list of activations of the integration, which belongs to this tenant. */
+  /** Whether it is included in the list of activations for the integration, which belongs to this tenant. */
   readonly activated: boolean;
 }
 
-/** Rejects while Redis is unavailable. */
+/** While Redis is not available, this rejects. */
 async function readPair(
   redis: Pick<RedisClient, 'call'>,
   tenant: string,
@@ -21,7 +21,7 @@ async function readPair(
   const i = integrationKeys(integration);
   const [tenantReady, isOwn, meta, since] = await Promise.all([
     redis.call('hget', t.meta, 'ready'),
-    // Nothing is said of another tenant's integration.
+    // If the integration belongs to another tenant, nothing is returned.
     redis.call('hexists', t.index, `i:${integration}`),
     redis.call('hmget', i.meta, 'ready', 'state') as Promise<Reply[]>,
     redis.call('hget', i.act, groupKey),
@@ -34,16 +34,16 @@ async function readPair(
   };
 }
 
-/** Whether Redis states that a group key is open for an integration. */
+/** Whether a group key is open for an integration according to Redis. */
 export interface GateReader {
   /**
-   * False if either of them is missing, e.g. after a flush. Rejects while Redis is unavailable.
+   * If one of them is missing, for example after a flush, this is false. While Redis is not available, it rejects.
    *
    * @param tenant `ten_…`
    * @param integration `int_…`
    */
   readonly isOpen: (tenant: string, integration: string, groupKey: string) => Promise<boolean>;
-  /** Whether the gate is closed. Neither open nor closed while a change is in progress. */
+  /** Whether the gate has been closed. While there is a change in progress, it is neither open nor closed. */
   readonly isClosed: (tenant: string, integration: string, groupKey: string) => Promise<boolean>;
 }
 

@@ -10,14 +10,17 @@ export interface IngressQueue {
   readonly state: 'open' | 'closing';
   readonly eventTypes: readonly string[];
   readonly contextHeaders: QueueRoute['contextHeaders'];
-  /** Quota of the queue, in bytes of stored events; kept by the store. */
+  /** The quota of the queue (in bytes of stored events), which is enforced by the store. */
   readonly maxBytes: number;
   readonly source: string;
-  /** Account of the workspace (`acc_…`). Empty without one. */
+  /** The account of the workspace (`acc_…`). If there is no account, this is empty. */
   readonly payer: string;
-  /** Events per second that each replica of ingress accepts for this account. Unlimited if undefined. */
+  /**
+   * The number of events per second that each replica of ingress will accept for this account. If this is undefined,
+   * there is no limit.
+   */
   readonly eventsPerSecond?: number | undefined;
-  /** Bytes of the events that the stream has stored, when this was read. */
+  /** The number of bytes used by the events of this stream at the time this was read. */
   readonly bytes: number;
 }
 
@@ -28,10 +31,10 @@ export interface IngressEvent {
   readonly contentType: string | undefined;
   readonly traceparent: string | undefined;
   readonly forward: Record<string, string>;
-  /** Of a CloudEvent in binary mode: its attributes. */
+  /** The attributes of a CloudEvent in binary mode. */
   readonly attributes?: Record<string, string>;
   readonly body: Buffer;
-  /** Response of the simulated endpoints. Only for events of a sandbox run. */
+  /** How the simulated endpoints should respond. This is only used for the events of a sandbox run. */
   readonly simulation?: Simulation;
 }
 
@@ -39,7 +42,7 @@ export type IngestOutcome =
   | { readonly answer: 'OK' | 'DUP'; readonly ref: string }
   | { readonly answer: 'STALE' | 'CLOSED' | 'FULL' | 'GONE' };
 
-/** What ingress reads. Missing control state is `unavailable`, never "does not exist". */
+/** Used by ingress to read its configuration. Missing control state is `unavailable`, never "does not exist". */
 export interface IngressReader {
   readonly readQueue: (tenant: string, queue: string) => Promise<IngressQueue | null | 'unavailable'>;
   readonly checkKey: (tenant: string, sha256: string) => Promise<boolean | 'unavailable'>;
@@ -63,7 +66,7 @@ export function storedMeta(
   return JSON.stringify(meta);
 }
 
-/** Fields of a part's hash that ingress reads. */
+/** The fields in the hash of a part that are read by ingress. */
 const READ_FIELDS = [
   'ready',
   'gen',
@@ -78,14 +81,17 @@ const READ_FIELDS = [
   'eventsPerSecond',
 ];
 
-/** Reads the configuration of ingress. `metaOf` returns the hash key of a queue, or of its part. */
+/** Reads the configuration for ingress. `metaOf` should return the key of the hash for a queue or for its part. */
 export function createIngressReader(
   redis: RedisClient,
   nowMs: () => number,
   alarm: (slot: string) => void,
   metaOf: (tenant: string, queue: string) => string,
 ): IngressReader {
-  /** A tenant without control state. It is unknown only if the list of tenants exists and does not contain it. */
+  /**
+   * A tenant that does not have any control state. It is unknown only if the list of tenants exists and does not
+   * contain it.
+   */
   async function unknownTenant(tenant: string): Promise<false | 'unavailable'> {
     const [ready, known] = await Promise.all([
       redis.call('hget', CLUSTER_KEYS.meta, 'ready'),

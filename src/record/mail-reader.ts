@@ -1,16 +1,18 @@
 import type { RedisClient } from '../redis/client.ts';
 import { accountKeys } from '../redis/keys.ts';
 
-/** Period in which an address gets one mail of a workspace, and in which the mails of an account are counted. */
+/**
+ * The period in which a workspace can send one email to an address. It is also used to count the emails of an account.
+ */
 export const MAIL_PERIOD_MS = 24 * 60 * 60 * 1_000;
 
 /** An invitation that is to be mailed. */
 export interface InvitationMailRef {
-  /** `acc_…` of the workspace that invites. */
+  /** The account of the workspace that sends the invitation (`acc_…`). */
   readonly account: string;
-  /** Hash of workspace and address, as returned by `invitedAddressHash`. */
+  /** The hash of the workspace and the address. This is returned by `invitedAddressHash`. */
   readonly address: string;
-  /** Most mails of the account in the period. Undefined if there is no limit. */
+  /** The maximum number of emails that the account can send in this period. If there is no limit, this is undefined. */
   readonly most: number | undefined;
   /** Current time in milliseconds, according to the Redis clock. */
   readonly nowMs: number;
@@ -22,9 +24,12 @@ export interface MailHold {
   readonly untilMs: number;
 }
 
-/** What the record says about mails, for the facade. */
+/** Used by the facade to read the record of emails. */
 export interface MailReader {
-  /** Returns why a new invitation would have to wait for its mail. Rejects while Redis is unavailable. */
+  /**
+   * If the email for a new invitation would have to wait, this returns the reason. While Redis is not available, it
+   * rejects.
+   */
   readonly holdOf: (mail: InvitationMailRef) => Promise<MailHold | undefined>;
 }
 

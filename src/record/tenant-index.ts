@@ -3,7 +3,7 @@ import type { Fields } from './control-plan.ts';
 
 type Parts = Pick<TenantRoutes, 'queues' | 'integrations'>;
 
-/** Every name of the tenant in Redis, used to find data without an object. */
+/** All names of the tenant in Redis. They are used to find data that does not have an object. */
 export function indexOf(routes: Parts): Fields {
   const index: Fields = {};
   for (const [queue, route] of Object.entries(routes.queues)) index[`q:${queue}`] = route.gen;
@@ -14,9 +14,12 @@ export function indexOf(routes: Parts): Fields {
   return index;
 }
 
-/** Subscriptions per queue: all that are not closed, covered ones too. */
+/**
+ * The subscriptions of each queue. This includes all subscriptions which are not closed, even if they are covered by a
+ * Block.
+ */
 export function subscribersOf(routes: Parts): Record<string, Fields> {
-  // Without a prototype: `constructor` is a good name for a queue.
+  // This must not have a prototype: `constructor` is a good name for a queue.
   const byQueue: Record<string, Fields> = Object.create(null);
   for (const queue of Object.keys(routes.queues)) byQueue[queue] = {};
   for (const [integration, route] of Object.entries(routes.integrations)) {
@@ -30,7 +33,8 @@ export function subscribersOf(routes: Parts): Record<string, Fields> {
 }
 
 /**
- * Returns the routes without integrations that are the same object in `other`, because their results are the same too.
+ * Returns the routes without any integrations that are the same object in `other`. Since the objects are the same,
+ * their results are also the same.
  */
 export function withoutSame(routes: TenantRoutes, other: TenantRoutes): Parts {
   const integrations: Record<string, IntegrationRoute> = {};
@@ -40,7 +44,9 @@ export function withoutSame(routes: TenantRoutes, other: TenantRoutes): Parts {
   return { queues: routes.queues, integrations };
 }
 
-/** Returns the routes without a dropped inbox. A closed inbox has no other data. */
+/**
+ * Returns the routes without an inbox that has been dropped. If an inbox is closed, it does not have any other data.
+ */
 export function withoutSubscription(
   routes: TenantRoutes,
   { integration, sub }: { readonly integration: string; readonly sub: string },

@@ -7,15 +7,16 @@ export class RedisSetupError extends Error {
 }
 
 /**
- * Without these settings, Redis blocks for seconds when it frees an expired or replaced hash with millions of fields.
+ * If these settings are missing, Redis will block for several seconds when it has to free a hash with millions of
+ * fields that has expired or was replaced.
  */
 const LAZY_FREEING = ['lazyfree-lazy-expire', 'lazyfree-lazy-server-del'] as const;
 const SET_THEM = LAZY_FREEING.map(name => `${name} yes`).join(', ');
 
 /**
  * Checks every master at startup: Redis 7 and `noeviction` (other policies remove gates and events when memory is low).
- * Warns if acknowledged events would not survive a power failure. Enables lazy freeing, also after a reconnect, because
- * Redis may have restarted with its configuration file.
+ * Warns if acknowledged events would not survive a power failure. It also enables lazy freeing. This is done again
+ * after a reconnect, because Redis may have been restarted using its configuration file.
  *
  * @throws RedisSetupError with the settings to change
  */
@@ -45,7 +46,7 @@ export async function checkRedis(redis: RedisClient, log: Logger): Promise<void>
   });
 }
 
-/** Returns false if Redis does not return its settings. */
+/** If Redis does not return its settings, this returns false. */
 async function turnLazyFreeingOn(redis: RedisClient, log: Logger): Promise<boolean> {
   const answers = await unlessRefused(redis.callAll('CONFIG', 'GET', ...LAZY_FREEING));
   if (answers === undefined) {
@@ -70,7 +71,10 @@ async function turnLazyFreeingOn(redis: RedisClient, log: Logger): Promise<boole
   return true;
 }
 
-/** Returns undefined if Redis rejects the command because it is unknown or the user lacks permission. */
+/**
+ * If Redis rejects the command because it does not know it or because the user does not have permission, this returns
+ * undefined.
+ */
 async function unlessRefused(replying: Promise<Reply[]>): Promise<Reply[] | undefined> {
   try {
     return await replying;

@@ -13,36 +13,37 @@ import { type ScriptName, scriptSource } from './scripts.ts';
 export type Reply = string | number | null | Buffer | Reply[];
 export type Argument = string | number | Buffer;
 
-/** Reply of one master. `name` is its host and port in a Cluster, and '' otherwise. */
+/** Reply of one master. In a Cluster, `name` is the host and port of this master. Otherwise, it is ''. */
 export interface MasterReply {
   readonly name: string;
   readonly reply: Reply;
 }
 
-/** A connection to one Redis, or to all masters of a Cluster; closes over reconnects. */
+/** A connection to a single Redis, or to all masters of a Cluster. It can be used again after a reconnect. */
 export interface RedisClient {
   readonly cluster: boolean;
   /**
-   * Runs a script of `scripts/` by its hash. Rejects immediately if Redis is unavailable, without queueing or retrying.
+   * Uses the hash of a script in `scripts/` to run it. If Redis is not available, this rejects immediately. The call is
+   * not queued or retried.
    */
   readonly run: (name: ScriptName, keys: readonly string[], args: readonly Argument[]) => Promise<Reply>;
-  /** The same with bulk strings as Buffers. */
+  /** This is the same, but bulk strings are returned as Buffers. */
   readonly runBuffers: (name: ScriptName, keys: readonly string[], args: readonly Argument[]) => Promise<Reply>;
-  /** Runs a script that names its keys and arguments, as `run` does. */
+  /** Runs a script that uses names for its keys and arguments. Apart from this, it is the same as `run`. */
   readonly runNamed: (script: NamedScript, call: NamedCall) => Promise<Reply>;
-  /** The same with bulk strings as Buffers. */
+  /** This is the same, but bulk strings are returned as Buffers. */
   readonly runNamedBuffers: (script: NamedScript, call: NamedCall) => Promise<Reply>;
-  /** One plain command whose first argument is its key. */
+  /** Sends a single command. The first argument of the command must be its key. */
   readonly call: (command: string, key: string, ...args: Argument[]) => Promise<Reply>;
-  /** Reads a hash with known field names. Empty if it doesn't exist. */
+  /** Reads a hash with known field names. If the hash does not exist, the result is empty. */
   readonly readHash: (key: string) => Promise<Readonly<Record<string, string>>>;
-  /** A command without a key: to the server, or to every master. */
+  /** Sends a command that does not have a key to the server, or to all of the masters. */
   readonly callAll: (command: string, ...args: Argument[]) => Promise<Reply[]>;
-  /** The same, with the name of each master (`masterOf`). */
+  /** This is the same, but the result includes the name of each master (`masterOf`). */
   readonly callMasters: (command: string, ...args: Argument[]) => Promise<readonly MasterReply[]>;
-  /** Returns the name of the master that has this key, as far as is known. Always '' without a Cluster. */
+  /** Returns the name of the master that has this key, if it is known. Without a Cluster, this is always ''. */
   readonly masterOf: (key: string) => string;
-  /** Listens on channels; `onLost` is called when messages may have been missed. */
+  /** Subscribes to the given channels. If some of the messages may have been lost, `onLost` is called. */
   readonly subscribe: (
     channels: readonly string[],
     onMessage: (channel: string, message: string) => void,
@@ -51,33 +52,34 @@ export interface RedisClient {
   readonly publish: (channel: string, message: string) => Promise<void>;
   /** Is a connection ready for commands? */
   readonly isReady: () => boolean;
-  /** Returns why the last attempt to connect failed, unless one has succeeded since. */
+  /** Returns why the last attempt to connect failed. If it has succeeded since then, this is undefined. */
   readonly connectionError: () => Error | undefined;
-  /** Returns the last error of a command that the user has no right to, if it is less than a minute old. */
+  /** Returns the last error of a command that the user has no permission for, if it is less than a minute old. */
   readonly deniedCommand: () => Error | undefined;
   /** Called at each (re)connect, with everything that was in flight lost. */
   readonly onReconnect: (listener: () => void) => void;
-  /** Commands sent so far, scripts counting as one. */
+  /** The number of commands that have been sent so far. A script counts as one command. */
   readonly commandsSent: () => number;
   readonly close: () => Promise<void>;
 }
 
 /**
- * Connects to all masters of a Cluster. Otherwise ioredis connects to a node with the first command, and rejects further
- * commands until the connection is ready. A master that does not answer is not an error here, because the others work.
+ * Connects to all masters of a Cluster. Otherwise ioredis connects to a node with the first command, and rejects
+ * further commands until the connection is ready. If a master does not answer, this is not an error, because the others
+ * work.
  */
 async function connectNodes(cluster: Cluster): Promise<void> {
   const waiting = cluster.nodes('master').filter(node => node.status === 'wait');
   await Promise.allSettled(waiting.map(node => node.connect()));
 }
 
-/** Remembers why no connection could be made, until one is ready: to Redis, or to any node of a Cluster. */
+/** Remembers why it was not possible to connect to Redis (or to any node of a Cluster), until this succeeds. */
 function followConnectionErrors(redis: Redis | Cluster): () => Error | undefined {
   let last: Error | undefined;
   const failed = (error: Error) => (last = error);
   const succeeded = () => (last = undefined);
   if (redis instanceof Cluster) {
-    // An error of the Cluster itself says less: all nodes failed.
+    // The error that is returned by the Cluster is less helpful, because it only says that all nodes have failed.
     redis.on('node error', failed);
     redis.on('+node', (node: Redis) => node.on('ready', succeeded));
   } else {
@@ -88,10 +90,10 @@ function followConnectionErrors(redis: Redis | Cluster): () => Error | undefined
   return () => last;
 }
 
-/** How long a denied command is remembered, in milliseconds. Roles repeat most commands within this time. */
+/** How long we remember a denied command, in milliseconds. Roles repeat most commands within this time. */
 const DENIED_FOR_MS = 60_000;
 
-/** Remembers which command was denied last. */
+/** Remembers the last command that was denied. */
 function rememberDenials() {
   let last: Error | undefined;
   let sinceMs = 0;
@@ -105,7 +107,7 @@ function rememberDenials() {
   };
 }
 
-/** Milliseconds before a client that has given up connects again. */
+/** How long to wait until a client that has given up will connect again, in milliseconds. */
 const REVIVE_MS = 200;
 
 /**
@@ -116,15 +118,15 @@ function revive(redis: Redis | Cluster, isClosing: () => boolean): void {
   redis.on('end', () => {
     if (isClosing()) return;
     setTimeout(() => {
-      // If this fails as well, the client ends again.
+      // If this also fails, the client will end again.
       if (!isClosing()) redis.connect().catch(() => {});
     }, REVIVE_MS).unref();
   });
 }
 
 /**
- * Connects to Redis using its settings, or only its URL. Detects a Cluster using INFO, so Redis must be available (see
- * openRedis). `metrics` counts commands and their results.
+ * Uses the settings (or only the URL) to connect to Redis. Detects a Cluster using INFO, so Redis must be available
+ * (see openRedis). The commands and their results are counted using `metrics`.
  */
 export async function connectRedis(
   settings: RedisSettings | string,
@@ -155,7 +157,7 @@ export async function connectRedis(
   revive(redis, () => closing);
 
   let gathering = false;
-  /** Sends the commands of one turn in one write, so that Redis reads them together and syncs its file once. */
+  /** Sends all commands of a turn in a single write, so that Redis reads them together and syncs its file once. */
   function gather(): void {
     if (gathering || !(redis instanceof Redis) || redis.status !== 'ready') return;
     const { stream } = redis;
@@ -231,7 +233,7 @@ export async function connectRedis(
       name: redis instanceof Cluster ? `${node.options.host}:${node.options.port}` : '',
       reply: (await node.call(command, ...args)) as Reply,
     });
-    // A user who may not know the settings of Redis works without them.
+    // If a user is not allowed to read the settings of Redis, they are not used.
     return watch(Promise.all(targets.map(ask)), error => metrics?.failed(error));
   }
 

@@ -1,6 +1,9 @@
 import type { RedisClient } from './client.ts';
 
-/** Milliseconds of Redis's clock, used as `nowMs` by every script, because clocks of the machines may differ. */
+/**
+ * The number of milliseconds of the Redis clock. It is used as `nowMs` in all scripts, because the clocks of different
+ * machines may not be the same.
+ */
 export interface RedisClock {
   readonly nowMs: () => number;
   readonly stop: () => void;
@@ -10,9 +13,9 @@ export interface RedisClock {
 const LARGEST_PAUSE_MS = 2_000;
 
 /**
- * Reads TIME of Redis (in a Cluster, of its first master) every `intervalMs`, and keeps the offset of the sample with
- * the shortest round trip. Uses the monotonic clock in between, so changes to the clock of this machine have no effect.
- * After a small correction, the time stands still instead of moving backward.
+ * Uses TIME to read the clock of Redis every `intervalMs` (in a Cluster, this is the clock of its first master). It
+ * keeps the offset of the sample that had the shortest round trip. Uses the monotonic clock in between, so changes to
+ * the clock of this machine have no effect. After a small correction, the time stands still instead of moving backward.
  */
 export async function followRedisClock(redis: RedisClient, intervalMs = 10_000): Promise<RedisClock> {
   let offset = 0;

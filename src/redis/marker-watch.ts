@@ -1,22 +1,28 @@
 import type { RedisClient } from './client.ts';
 import { checkMarker, RedisFormatError, RedisInstanceError } from './format.ts';
 
-/** Watches the owner and the format of the data in Redis. Both change if Redis is emptied, restored, or replaced. */
+/**
+ * Watches the owner and the format of the data that is stored in Redis. If Redis is emptied, restored, or replaced,
+ * both of them will change.
+ */
 export interface MarkerWatch {
-  /** Whether the data may be used. False from a reconnect on until it was checked, but not in a Redis Cluster. */
+  /**
+   * Whether we are allowed to use the data. After a reconnect, this is false until it has been checked. This does not
+   * apply to a Redis Cluster.
+   */
   readonly isUsable: () => boolean;
-  /** Returns why the data must not be used. Undefined while unknown. */
+  /** Returns the reason why the data must not be used. If this is not known yet, it is undefined. */
   readonly refusal: () => Error | undefined;
   readonly stop: () => void;
 }
 
-/** Connections may stay open while Redis is emptied and written by another version. */
+/** Redis could be emptied and then used by another version without closing any connections. */
 export const CHECK_EVERY_MS = 5_000;
 const CHECK_AGAIN_MS = 200;
 
 /**
- * Checks the marker at each reconnect, and regularly. In a Redis Cluster, the other nodes remain usable while the node
- * with the marker is unavailable.
+ * Checks the marker after each reconnect, and at regular intervals. In a Redis Cluster, the other nodes remain usable
+ * while the node with the marker is unavailable.
  *
  * @param client has been checked just now
  * @param onUsable called when the data may be used again after a reconnect or a refusal
@@ -32,7 +38,7 @@ export function watchMarker(
 
   async function check(of: number): Promise<void> {
     const error = await checkMarker(client, instance).catch((error: unknown) => error as Error);
-    // Another check runs after a reconnect, and none after the end.
+    // After a reconnect, there will be another check. There are no checks after it has ended.
     if (of !== connection) return;
     const wasUsable = isUsable;
     if (error === undefined) {

@@ -26,7 +26,7 @@ import type { Parts, Running } from './parts.ts';
 import { openReplays } from './replays.ts';
 import { openSandboxRunner } from './sandbox.ts';
 
-/** Claims that this process holds at most. */
+/** The maximum number of claims for this process. */
 const ROOM = 4_096;
 
 export async function startDispatcher(parts: Parts): Promise<Running> {

@@ -1,11 +1,11 @@
 import { createServer } from 'node:net';
 import { ConfigError } from '../config/config.ts';
 
-/** Returns the address representing all addresses of this machine: `::`, or `0.0.0.0` if IPv6 is disabled. */
+/** Returns the address to use for all addresses of this machine: `::`, or `0.0.0.0` if IPv6 is not enabled. */
 export async function anyAddress(): Promise<string> {
   const probe = createServer();
   try {
-    // Without an address, Node tries `::` first.
+    // If there is no address, Node will try `::` first.
     await new Promise<void>((resolve, reject) => {
       probe.once('error', reject);
       probe.listen({ port: 0 }, resolve);

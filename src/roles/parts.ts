@@ -10,22 +10,22 @@ import type { CertificateMetrics } from '../tls/certificate-metrics.ts';
 
 /** A running role. */
 export interface Running {
-  /** Keeps serving requests, but closes each connection after its response. */
+  /** Requests are still served, but each connection is closed after the response. */
   readonly drain?: () => void;
   readonly stop: () => Promise<void>;
   readonly impairments: ImpairmentCheck;
 }
 
-/** Dependencies shared by all roles in a process. */
+/** The dependencies that are shared by all of the roles in a process. */
 export interface Parts {
   readonly config: Config;
   readonly log: Logger;
   readonly registry: Registry;
   readonly tracing: Tracing | undefined;
-  /** Rejects commands until Redis responds. Only the controller is started before that. */
+  /** Commands are rejected until Redis has responded. Only the controller is started before that. */
   readonly redis: RedisClient;
   readonly redisImpairments: ImpairmentCheck;
-  /** Returns metrics for all roles that use a Kubernetes client. */
+  /** Returns the metrics to use for all roles that have a Kubernetes client. */
   readonly kubeMetrics: () => KubeMetrics;
   readonly certificates: CertificateMetrics;
   readonly nowMs: () => number;
@@ -34,7 +34,7 @@ export interface Parts {
   readonly alarm: (slot: string) => void;
 }
 
-/** Returns a role's impairment for as long as its caches of `kinds` haven't synced. */
+/** Returns the impairment of a role if its caches for `kinds` have not been synced yet. */
 export function notSynced(kinds: readonly string[]): readonly Impairment[] {
   if (kinds.length === 0) return [];
   const message = `The caches of ${kinds.join(', ')} are empty or out of date because the API server does not respond or does not allow the controller to list them. Check KUBECONFIG and the permissions of the service account.`;

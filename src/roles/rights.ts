@@ -4,7 +4,10 @@ import type { ImpairmentCheck } from '../telemetry/role-health.ts';
 import { systemClock } from '../time/clock.ts';
 import type { Parts } from './parts.ts';
 
-/** Checks whether Kubernetes grants these roles their permissions, until `stop` is aborted. */
+/**
+ * Checks if Kubernetes has granted all permissions that are needed by these roles. This is done until `stop` is
+ * aborted.
+ */
 export function watchRights(
   { log }: Parts,
   client: KubeClient,

@@ -1,10 +1,13 @@
 import type { Role } from '../config/config.ts';
 import type { Parts, Running } from './parts.ts';
 
-/** Starts a role, which is working once the promise resolves. */
+/** Starts a role. When the promise resolves, the role is working. */
 export type Start = (parts: Parts) => Running | Promise<Running>;
 
-/** Loads a role's module. Roles differ in the packages they need, most of which are larger than Sluice. */
+/**
+ * Loads the module of a role. Different roles need different packages, and most of these packages are larger than
+ * Sluice itself.
+ */
 const LOAD: Readonly<Record<Role, () => Promise<Start>>> = {
   controller: async () => (await import('./controller.ts')).startController,
   facade: async () => (await import('./facade.ts')).startFacade,
@@ -12,7 +15,7 @@ const LOAD: Readonly<Record<Role, () => Promise<Start>>> = {
   dispatcher: async () => (await import('./dispatcher.ts')).startDispatcher,
 };
 
-/** Loads the modules of these roles only, and returns the functions that start them. */
+/** Loads only the modules of these roles, and returns the functions which can be used to start them. */
 export async function loadRoles(roles: readonly Role[]): Promise<ReadonlyMap<Role, Start>> {
   return new Map(await Promise.all(roles.map(async role => [role, await LOAD[role]()] as const)));
 }

@@ -7,7 +7,7 @@ import { holdHints } from '../record/root-key-watch.ts';
 import type { Parts } from './parts.ts';
 
 /**
- * Creates the loop of a dispatcher that drives sandbox runs.
+ * Creates the loop that a dispatcher uses to process sandbox runs.
  *
  * @param isHeld whether the root key isn't the one that endpoints were encrypted with. Runs stay due as long as it is not.
  */

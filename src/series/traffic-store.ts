@@ -3,12 +3,12 @@ import { tenantKeys } from '../redis/keys.ts';
 
 const WEEK_MS = 7 * 86_400_000;
 
-/** Marks of the series are stored in the hash of a week (`seriesMarks`). */
+/** The marks of the series, which are stored in the hash of a week (`seriesMarks`). */
 export function weekOf(nowMs: number): number {
   return Math.floor(nowMs / WEEK_MS);
 }
 
-/** The part whose counts are folded; `meta` is its hash. */
+/** The part whose counts should be folded. `meta` is the hash of this part. */
 export interface TrafficSource {
   readonly tenant: string;
   readonly queue: string;
@@ -16,22 +16,22 @@ export interface TrafficSource {
   readonly meta: string;
 }
 
-/** Adds the counts of parts, each in its own slot, to the series of their producers. */
+/** Adds the counts of all parts (each of them has its own slot) to the series of their producers. */
 export interface TrafficStore {
   /**
-   * Adds new counts of the part to the series. Can be repeated by any process at any time. Each count is added once, to
-   * the minute in which it was counted.
+   * Adds new counts of the part to the series. Can be repeated by any process at any time. Each of the counts is only
+   * added once, and always to the minute in which it was counted.
    *
    * @param known result of the last call. Returns early without new counts
-   * @returns the state of the series, to be passed to the next call
+   * @returns the state of the series. You should pass it to the next call
    */
   readonly fold: (source: TrafficSource, nowMs: number, known?: string) => Promise<string>;
 }
 
-/** Fields of a part's hash with its counts. */
+/** The fields in the hash of a part that contain its counts. */
 const FIELDS = ['in', 'out'] as const;
 
-/** `<begun>(;<minute> <a> <b> <c>)*` (`lib/traffic.lua`) without past minutes. */
+/** `<begun>(;<minute> <a> <b> <c>)*` (`lib/traffic.lua`) without any past minutes. */
 function pruned(text: string): string {
   const [head = '', ...minutes] = text.split(';');
   return minutes.length === 0 ? head : `${head};${minutes.at(-1)}`;
@@ -41,7 +41,7 @@ export function createTrafficStore(redis: RedisClient): TrafficStore {
   return {
     async fold(source, nowMs, known) {
       const { tenant, queue, number, meta } = source;
-      // What the series calls them.
+      // The names that are used in the series.
       const names = [`a:${queue}:${number}`, `o:${queue}:${number}`];
       const texts = ((await redis.call('hmget', meta, ...FIELDS)) as (string | null)[]).map(text => text ?? '');
       const said = texts.join('\n');

@@ -4,41 +4,47 @@ import { promisify } from 'node:util';
 import type { Logger } from './log.ts';
 import type { Impairment } from './role-health.ts';
 
-/** Where audit lines are written: a file, or a file descriptor that this process has inherited. */
+/**
+ * Specifies where audit lines should be written. This is either a file, or a file descriptor that was inherited by this
+ * process.
+ */
 export type AuditTarget = { readonly file: string } | { readonly fd: number };
 
-/** Writes lines of text in the background, in order. Keeps lines in memory while the target does not accept them. */
+/**
+ * Writes lines of text in the background. The order of the lines is preserved. While the target is not able to accept
+ * lines, they are kept in memory.
+ */
 export interface AuditDestination {
-  /** Queues a line. Never waits. The line is lost if the lines in memory already have `BUFFER_BYTES`. */
+  /** Adds a line to the queue. Never waits. The line is lost if the lines in memory already have `BUFFER_BYTES`. */
   readonly write: (line: string) => void;
-  /** Returns why lines are late, or were lost recently. Empty if all lines are written. */
+  /** Returns the reason why lines are late, or why some of them were lost recently. Empty if all lines are written. */
   readonly impairments: () => readonly Impairment[];
-  /** Writes the remaining lines, for up to 2 s, and closes the file. */
+  /** Writes the lines that are left (this can take up to 2 s) and closes the file. */
   readonly close: () => Promise<void>;
 }
 
 interface DestinationOptions {
   readonly target: AuditTarget;
-  /** Returns the line that takes the place of lost lines. */
+  /** Returns the line that should be written instead of the lines that were lost. */
   readonly lostLine: (lost: number) => string;
   readonly log: Logger;
   readonly count: (result: 'written' | 'lost', lines: number) => void;
-  /** Bytes of lines to keep in memory. Defaults to 16 MiB. */
+  /** How many bytes of lines to keep in memory. Defaults to 16 MiB. */
   readonly bufferBytes?: number;
   /** Monotonic clock in milliseconds. */
   readonly nowMs?: () => number;
 }
 
 const BUFFER_BYTES = 16_777_216;
-/** A write of up to PIPE_BUF bytes to a pipe is never mixed with the writes of others. */
+/** If at most PIPE_BUF bytes are written to a pipe, they are never mixed with the data of other writers. */
 const BATCH_BYTES = 4_096;
 const RETRY_MS = 100;
 const MOST_RETRY_MS = 2_000;
-/** How often to check whether the file was renamed, as log rotation does. */
+/** How often we check if the file was renamed, which is done to rotate logs. */
 const LOOK_EVERY_MS = 1_000;
-/** Time after which a write counts as late. */
+/** After this time, a write is considered to be late. */
 const LATE_MS = 5_000;
-/** How long to report that lines were lost. Longer than the delay of the alert. */
+/** For how long we report that lines have been lost. This needs to be longer than the delay of the alert. */
 const REPORT_LOST_MS = 300_000;
 const LOG_EVERY_MS = 60_000;
 const CLOSE_WITHIN_MS = 2_000;
@@ -50,13 +56,13 @@ const [openFile, closeFile, statFile, writeFile] = [
   promisify(write),
 ];
 
-/** Opens a file for appending. Doesn't wait for the reader of a named pipe. */
+/** Opens a file for appending. It does not wait until there is a reader for a named pipe. */
 function openForAppending(file: string): Promise<number> {
   const { O_APPEND, O_CREAT, O_NONBLOCK, O_WRONLY } = constants;
   return openFile(file, O_APPEND | O_CREAT | O_NONBLOCK | O_WRONLY, 0o600);
 }
 
-/** Gives the descriptor to write to, opening the file again after it was renamed. */
+/** Returns the descriptor to write to. If the file was renamed, it is opened again. */
 function createHandle(target: AuditTarget, nowMs: () => number) {
   let fd = 'fd' in target ? target.fd : undefined;
   let inode: number | undefined;
@@ -93,20 +99,23 @@ function createHandle(target: AuditTarget, nowMs: () => number) {
 
 type Handle = ReturnType<typeof createHandle>;
 
-/** Writes bytes to the target, and knows since when this takes. */
+/** Writes bytes to the target, and keeps track of how long this has been taking. */
 function createWriter(handle: Handle, nowMs: () => number) {
   let sinceMs: number | undefined;
   let lastError: string | undefined;
   let closing = false;
   return {
-    /** Error code of the last attempt. Undefined if it succeeded. */
+    /** The error code of the last attempt. If it was successful, this is undefined. */
     lastError: () => lastError,
     isLate: () => sinceMs !== undefined && nowMs() - sinceMs > LATE_MS,
-    /** Gives up at the next error. */
+    /** If there is another error, it gives up. */
     close: () => {
       closing = true;
     },
-    /** Writes all bytes, retrying for as long as it takes. Returns false if it was closed before. */
+    /**
+     * Writes all of the bytes. If there is an error, it will keep trying. If it was closed before all bytes were
+     * written, this returns false.
+     */
     async writeAll(bytes: Buffer): Promise<boolean> {
       sinceMs = nowMs();
       let retryMs = RETRY_MS;
@@ -130,7 +139,7 @@ function createWriter(handle: Handle, nowMs: () => number) {
   };
 }
 
-/** Counts lost lines, and logs them once a minute. */
+/** Counts the lines that have been lost, and logs this once a minute. */
 function createLosses({ log, count }: DestinationOptions, nowMs: () => number) {
   let lost = 0;
   let lostAtMs: number | undefined;
@@ -145,7 +154,7 @@ function createLosses({ log, count }: DestinationOptions, nowMs: () => number) {
       loggedMs = lostAtMs;
       log.error({ lost, code }, 'audit lines are lost because their destination does not accept them');
     },
-    /** Returns the number of lines lost since the last call. */
+    /** Returns how many lines have been lost since the last call. */
     take(): number {
       const taken = lost;
       lost = 0;
@@ -154,7 +163,7 @@ function createLosses({ log, count }: DestinationOptions, nowMs: () => number) {
   };
 }
 
-/** Returns how many lines to write at once. */
+/** Returns the number of lines that should be written at once. */
 function batchOf(lines: readonly string[]): number {
   let size = Buffer.byteLength(lines[0] ?? '');
   let count = 1;
@@ -165,7 +174,7 @@ function batchOf(lines: readonly string[]): number {
   return count;
 }
 
-/** Returns the impairment of a role whose lines are late or were lost. */
+/** Returns the impairment to use for a role if its lines are late or have been lost. */
 function impairmentOf(target: AuditTarget, isLate: boolean, hasLost: boolean, code: string | undefined): Impairment {
   const what = 'file' in target ? 'the file in SLUICE_AUDIT_FILE' : `the file descriptor ${target.fd}`;
   const why = code === undefined ? '' : ` (${code})`;
@@ -178,7 +187,8 @@ function impairmentOf(target: AuditTarget, isLate: boolean, hasLost: boolean, co
 }
 
 /**
- * Opens the destination of audit lines. Writes run outside the event loop, so a slow target only delays the lines.
+ * Opens the destination to use for audit lines. Writes run outside the event loop, so a slow target only delays the
+ * lines.
  *
  * @throws the error of Node if the file cannot be opened, or the descriptor is not open
  */

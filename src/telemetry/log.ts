@@ -2,12 +2,12 @@ import { type Logger, pino } from 'pino';
 
 export type { Logger };
 
-/** Values of `SLUICE_LOG_LEVEL`, least verbose first. */
+/** The possible values of `SLUICE_LOG_LEVEL`, starting with the least verbose. */
 export const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
 
 /**
- * Creates the logger for a process, which writes one JSON object per line to standard output. Secrets and email
- * addresses must not be passed as fields. Redaction is only there as an additional protection.
+ * Creates the logger of a process. It writes JSON objects to standard output, using one line for each of them. Secrets
+ * and email addresses must not be passed as fields. Redaction is only there as an additional protection.
  */
 export function createLogger(options: { level: (typeof LOG_LEVELS)[number]; role?: string }): Logger {
   return pino({
@@ -32,7 +32,7 @@ export function createLogger(options: { level: (typeof LOG_LEVELS)[number]; role
   });
 }
 
-/** Returns a logger whose lines contain `role` once, whether `log` already has this field or not. */
+/** Returns a logger that will add `role` to its lines. If `log` already has this field, it is only included once. */
 export function logOfRole(log: Logger, role: string): Logger {
   return log.bindings().role === undefined ? log.child({ role }) : log;
 }

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Registry } from './metrics.ts';
 
-/** Returns the health of one part of the process, in `/readyz` format. */
+/** Returns the health of a part of the process, in the same format as `/readyz`. */
 type HealthCheck = () => {
   readonly ready: boolean;
   readonly impairments: readonly { readonly message: string }[];
@@ -14,11 +14,11 @@ export interface OpsServer {
 }
 
 /**
- * Serves `/metrics` (Prometheus text format), `/healthz` (200 while the process runs), and `/readyz` (200 once its
- * roles have worked and their settings are right, else 503). Regardless of the status, `/readyz` lists all impairments,
- * one per line.
+ * Serves `/metrics` (in Prometheus text format), `/healthz` (200 while the process is running), and `/readyz` (200 if
+ * its roles have worked and their settings are valid, 503 otherwise). The response of `/readyz` always lists all of the
+ * impairments, one per line. This does not depend on the status.
  *
- * @param host IP address to listen at. Undefined for all addresses
+ * @param host IP address to listen at. If this is undefined, it will listen on all addresses
  */
 export async function startOpsServer(
   { host, port }: { readonly host: string | undefined; readonly port: number },

@@ -2,7 +2,9 @@ import { collectDefaultMetrics } from 'prom-client';
 import { Gauge, type Registry } from './metrics.ts';
 import { type HealthState, IMPAIRMENTS, type ImpairmentReason } from './role-health.ts';
 
-/** Registers the version along with the usual metrics of a Node process. Must only be called once per process. */
+/**
+ * Registers the version, and the default metrics for a Node process. This must only be called once for each process.
+ */
 export function registerProcessMetrics(registry: Registry, version: string): void {
   new Gauge({
     name: 'sluice_build_info',
@@ -16,7 +18,10 @@ export function registerProcessMetrics(registry: Registry, version: string): voi
 
 const REASONS = Object.keys(IMPAIRMENTS) as ImpairmentReason[];
 
-/** Registers the readiness of each role in this process and whatever keeps it from working, as in `/readyz`. */
+/**
+ * Registers a metric for each role in this process which shows whether it is ready, and anything that prevents it from
+ * working (as in `/readyz`).
+ */
 export function registerRoleHealth(registry: Registry, roles: Readonly<Record<string, () => HealthState>>): void {
   new Gauge({
     name: 'sluice_role_ready',

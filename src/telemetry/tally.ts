@@ -1,10 +1,10 @@
 /**
- * Keeps counts in a plain map until a scrape moves them into a metric, because a metric's `inc` hashes its labels on
- * every call.
+ * Stores counts in a plain map, and moves them into a metric for each scrape. This is done because the `inc` function
+ * of a metric hashes its labels on every call.
  */
 export interface Tally<K> {
   readonly add: (key: K) => void;
-  /** Calls `each` with every count since the last call, and resets the counts. */
+  /** Calls `each` for all counts since the last call. The counts are then reset. */
   readonly take: (each: (key: K, count: number) => void) => void;
 }
 

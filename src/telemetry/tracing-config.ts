@@ -1,19 +1,22 @@
-/** Share of traces to be recorded. With `parentBased`, a trace with a parent keeps its parent's decision. */
+/**
+ * Share of traces to be recorded. If `parentBased` is set and the trace has a parent, the decision of the parent is
+ * used.
+ */
 export interface SamplerConfig {
   readonly parentBased: boolean;
   /** 0 to 1. */
   readonly ratio: number;
 }
 
-/** Export of spans. */
+/** How spans should be exported. */
 export interface TracingConfig {
   /** Traces URL of the collector, e.g. `http://collector:4318/v1/traces`. */
   readonly url: string;
   readonly protocol: 'http/protobuf' | 'http/json';
   readonly headers: Readonly<Record<string, string>>;
-  /** Timeout of a single export. */
+  /** The timeout for each export. */
   readonly timeoutMs: number;
-  /** Delay between two exports. */
+  /** How long to wait between two exports. */
   readonly delayMs: number;
   readonly sampler: SamplerConfig;
   /** Resource attributes, including `service.name`. */

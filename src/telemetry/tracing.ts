@@ -1,13 +1,16 @@
-/** Attributes of a span. Names follow the semantic conventions of OpenTelemetry if one exists. */
+/** The attributes of a span. Names follow the semantic conventions of OpenTelemetry if one exists. */
 type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
 export interface SpanStart {
-  /** `server` and `client` are HTTP calls, `consumer` is work on a stored event, and `internal` is anything else. */
+  /**
+   * `server` and `client` are used for HTTP calls, `consumer` is used for work on a stored event, and `internal` is
+   * used for anything else.
+   */
   readonly kind: 'server' | 'client' | 'consumer' | 'internal';
-  /** Parent's `traceparent` (W3C Trace Context). If undefined, a new trace is started. */
+  /** Parent's `traceparent` (W3C Trace Context). If this is undefined, a new trace will be started. */
   readonly parent?: string | undefined;
   readonly attributes?: SpanAttributes;
-  /** Start, in ms since the epoch. Defaults to now. */
+  /** The start time of the span, in milliseconds since the epoch. Defaults to now. */
   readonly startMs?: number;
 }
 
@@ -15,21 +18,24 @@ export interface Span {
   readonly traceId: string;
   /** `traceparent` with this span as the parent. */
   readonly traceparent: string;
-  /** Ends the span. Must only be called once. `error` is a single stable word for why it failed. */
+  /**
+   * Ends this span. This must only be called once. If the operation has failed, `error` should be a single stable word
+   * for the reason.
+   */
   readonly end: (outcome?: { readonly attributes?: SpanAttributes; readonly error?: string | undefined }) => void;
 }
 
 /** Creates spans. Callers have `undefined` instead if tracing is off. */
 export interface Tracing {
   readonly start: (name: string, span: SpanStart) => Span;
-  /** Exports any finished spans, within a few seconds. */
+  /** Exports all spans that have been finished. This takes a few seconds at most. */
   readonly stop: () => Promise<void>;
 }
 
 /** A valid `traceparent` header (W3C Trace Context, 3.2). */
 export const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
 
-/** Parses a `traceparent` header, returning undefined if it is invalid. */
+/** Parses the value of a `traceparent` header. If it is invalid, this returns undefined. */
 export function parseTraceparent(
   text: string | undefined,
 ): { readonly traceId: string; readonly spanId: string; readonly flags: number } | undefined {
@@ -38,7 +44,7 @@ export function parseTraceparent(
   return { traceId, spanId, flags: Number.parseInt(flags, 16) };
 }
 
-/** Returns true if the trace of this `traceparent` is being recorded. */
+/** Returns true if the trace that this `traceparent` belongs to is being recorded. */
 export function isSampled(traceparent: string | undefined): boolean {
   return ((parseTraceparent(traceparent)?.flags ?? 0) & 1) === 1;
 }

@@ -1,6 +1,9 @@
 import { textOf } from './source-files.ts';
 
-/** How commands use their keys: read, write, both, or neither, for those that only look whether a key exists. */
+/**
+ * How a command uses its keys. It can read them, write them, do both, or neither if it only checks whether a key
+ * exists.
+ */
 export const KEY_ACCESS: Readonly<Record<string, 'R' | 'W' | 'RW' | ''>> = {
   DEL: 'W',
   EXISTS: '',
@@ -46,10 +49,10 @@ export const KEY_ACCESS: Readonly<Record<string, 'R' | 'W' | 'RW' | ''>> = {
   ZSCORE: 'R',
 };
 
-/** Files outside of a role that load all of them. */
+/** Files that do not belong to a role and which load all of the roles. */
 const LOADS_ROLES = 'roles/roles.ts';
 
-/** Returns the files that are loaded with `start`, without those that are only imported as types. */
+/** Returns all files that are loaded together with `start`, except for files which are only imported as types. */
 export function loadedWith(start: readonly string[]): ReadonlySet<string> {
   const loaded = new Set<string>();
   const open = [...start];
@@ -70,7 +73,7 @@ function pathFrom(file: string, path: string): string {
   return new URL(path, `file:///${file}`).pathname.slice(1);
 }
 
-/** Returns the paths of the scripts that these files run. */
+/** Returns the paths of all scripts that are run by these files. */
 export function scriptsOf(files: Iterable<string>): readonly string[] {
   const scripts = new Set<string>();
   for (const file of files) {
@@ -86,7 +89,7 @@ export function scriptsOf(files: Iterable<string>): readonly string[] {
   return [...scripts].toSorted();
 }
 
-/** Returns the text of a script with its includes, and without comments. */
+/** Returns the text of a script, including the files it includes. Comments are removed. */
 export function scriptText(script: string): string {
   return textOf(script)
     .replaceAll(/^--@include (\S+)$/gm, (_, name: string) =>
@@ -95,10 +98,12 @@ export function scriptText(script: string): string {
     .replaceAll(/--(?!@).*$/gm, '');
 }
 
-/** Names of commands in quotes: scripts get some of them as arguments. */
+/** The names of commands in quotes. Some of them are passed to scripts as arguments. */
 const QUOTED = new RegExp(`'(${Object.keys(KEY_ACCESS).join('|')})'`, 'g');
 
-/** Returns the commands that these files send to Redis, themselves and in scripts, in upper case. */
+/**
+ * Returns all commands that these files send to Redis in upper case. This includes commands that are used in scripts.
+ */
 export function commandsOf(files: Iterable<string>): ReadonlySet<string> {
   const all = [...files];
   const commands = new Set<string>();
@@ -120,14 +125,14 @@ export function commandsOf(files: Iterable<string>): ReadonlySet<string> {
   return commands;
 }
 
-/** How scripts refer to a key in a list of keys. */
+/** How a script refers to a key that is in a list of keys. */
 const LISTED = String.raw`(?:KEYS\[at\]|keyOfHour\(hour\))`;
 
-/** A call of Redis with a command and its key. */
+/** A call to Redis that uses a command and its key. */
 const callsWith = (key: string) =>
   new RegExp(String.raw`(?:redis\.p?call|inSlices)\(\s*'(\w+)', (?:'STREAM', )?${key}`, 'g');
 
-/** Returns the commands that a script sends with a key, itself or in functions that it gives the key to. */
+/** Returns the commands that a script uses with the given key. This includes functions to which the key is passed. */
 function commandsWith(key: string, text: string): string[] {
   const commands = [...text.matchAll(callsWith(key))].map(([, command = '']) => command);
   for (const [, name, parameters = '', body = ''] of text.matchAll(
@@ -141,11 +146,11 @@ function commandsWith(key: string, text: string): string[] {
   return commands;
 }
 
-/** Returns the commands of a script by the name of their key, e.g. `meta`. */
+/** Returns the commands that are used in a script for each key, e.g. `meta`. */
 export function keysOfScript(script: string): ReadonlyMap<string, ReadonlySet<string>> {
   const text = scriptText(script);
   const onlyReads = text.startsWith('#!lua flags=no-writes');
-  // Included functions may write; they are not called.
+  // Note that included functions are allowed to write, but they are not called here.
   const mayRun = (command: string) => !onlyReads || !KEY_ACCESS[command]?.includes('W');
   const names = /^--@keys (.+)$/m.exec(text)?.[1]?.split(' ') ?? [];
   return new Map(

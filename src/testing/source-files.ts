@@ -2,14 +2,14 @@ import { globSync, readFileSync } from 'node:fs';
 
 const root = new URL('../', import.meta.url);
 
-/** Paths below `src` of all files without tests and what only tests use. */
+/** The paths below `src` of all files, except for tests and files that are only used in tests. */
 export const files = globSync('**/*.ts', { cwd: root }).filter(file => !/\.test\.ts$|(^|\/)testing\//.test(file));
 
 export function textOf(file: string): string {
   return readFileSync(new URL(file, root), 'utf8');
 }
 
-/** Returns what a file imports, as it is written there. */
+/** Returns the imports of a file, as they are written in the file. */
 export function importsOf(file: string): string[] {
   return [
     ...textOf(file).matchAll(
@@ -18,7 +18,7 @@ export function importsOf(file: string): string[] {
   ].map(match => (match[1] ?? match[2]) as string);
 }
 
-/** Returns the path below `src` of what a file imports. */
+/** Returns the path below `src` of an imported file. */
 export function targetOf(file: string, name: string): string {
   return new URL(name, new URL(file, root)).pathname.slice(root.pathname.length);
 }

@@ -1,13 +1,13 @@
-/** Configuration of an exponential backoff with an upper limit. */
+/** The configuration for an exponential backoff which has an upper limit. */
 export type Backoff = { readonly firstMs: number; readonly mostMs: number };
 
-/** Returns a random duration, between 75% and 125% of the given one. */
+/** Returns a random duration that is between 75% and 125% of the given duration. */
 export function jittered(ms: number, random: () => number): number {
   return ms * (0.75 + random() / 2);
 }
 
 /**
- * Returns the delay after a failure in milliseconds, where the first failure is number 1.
+ * Returns how long to wait after a failure, in milliseconds. The number of the first failure is 1.
  *
  * @param random source of the jitter. No jitter will be added if this isn't set.
  */

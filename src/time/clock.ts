@@ -1,16 +1,20 @@
 /** Clock provides timers and the current time. It is passed in as a dependency, allowing tests to control the time. */
 export type Clock = {
-  /** Returns the monotonic time in milliseconds. Should be used for intervals and deadlines. */
+  /** Returns the time of a monotonic clock in milliseconds. Should be used for intervals and deadlines. */
   readonly nowMs: () => number;
   /**
-   * Returns milliseconds since the epoch. A wall clock can jump, so this should only be used for times shown to users.
+   * Returns the number of milliseconds since the epoch. A wall clock can jump, so this should only be used for times
+   * shown to users.
    */
   readonly wallMs: () => number;
-  /** Calls `run` once after `delayMs`. Returns a function to cancel the timer. */
+  /** Calls `run` a single time after `delayMs`. Returns a function to cancel the timer. */
   readonly setTimer: (run: () => void, delayMs: number) => () => void;
 };
 
-/** Longest delay supported by setTimeout, in milliseconds. With anything longer, the timer would fire immediately. */
+/**
+ * The longest delay that can be used with setTimeout, in milliseconds. With anything longer, the timer would fire
+ * immediately.
+ */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
@@ -22,7 +26,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** Waits for `delayMs`, or until `signal` is aborted. Never rejects, so callers should check the signal. */
+/** Waits until `delayMs` has passed or `signal` has been aborted. Never rejects, so callers should check the signal. */
 export function sleep(clock: Pick<Clock, 'setTimer'>, delayMs: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted) return Promise.resolve();
   return new Promise(resolve => {
@@ -36,7 +40,7 @@ export function sleep(clock: Pick<Clock, 'setTimer'>, delayMs: number, signal?: 
   });
 }
 
-/** Resolves once `signal` has been aborted. */
+/** Resolves when `signal` has been aborted. */
 export function aborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise(resolve => signal.addEventListener('abort', () => resolve(), { once: true }));

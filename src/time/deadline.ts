@@ -1,14 +1,17 @@
 import { type Clock, systemClock } from './clock.ts';
 
 /**
- * Thrown if there was no response in time. The operation may still have been performed, which means that it must be
- * safe to retry.
+ * Thrown if we did not receive a response in time. The operation may still have been performed, which means that it
+ * must be safe to retry.
  */
 export class DeadlineError extends Error {
   override readonly name = 'DeadlineError';
 }
 
-/** Returns the result of `start`. After `timeoutMs`, throws a DeadlineError and aborts the signal passed to `start`. */
+/**
+ * Returns the result of calling `start`. If this takes longer than `timeoutMs`, a DeadlineError is thrown and the
+ * signal that was passed to `start` is aborted.
+ */
 export function withDeadline<T>(
   timeoutMs: number,
   start: (signal: AbortSignal) => Promise<T>,

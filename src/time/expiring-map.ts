@@ -1,6 +1,6 @@
 /**
- * Creates a map where each value expires `ttlMs` after being set. Once it holds more than `entries` values, the oldest
- * one is removed.
+ * Creates a map in which each value will expire `ttlMs` after it has been set. If there are more than `entries` values,
+ * the oldest value will be removed.
  */
 export function createExpiringMap<V>(options: { ttlMs: number; entries: number; nowMs: () => number }) {
   const { ttlMs, entries, nowMs } = options;

@@ -1,14 +1,14 @@
 interface Lock {
-  /** Last exclusive holder, which might still be waiting. */
+  /** The last exclusive holder. It might still be waiting for the lock. */
   exclusive: Promise<unknown> | undefined;
-  /** All shared holders, including any that are still waiting. */
+  /** All of the shared holders, including the ones that are still waiting for the lock. */
   readonly shared: Set<Promise<unknown>>;
 }
 
 /**
- * Creates a set of locks by key. A lock has either one exclusive holder or any number of shared ones, and is granted in
- * the order of the calls. This means that later shared holders can't starve an exclusive holder that is already
- * waiting. Different keys are independent of each other.
+ * Creates a set of locks by key. A lock can have either a single exclusive holder or any number of shared holders. It
+ * is granted in the same order as it was requested. This means that later shared holders can't starve an exclusive
+ * holder that is already waiting. Locks for different keys don't affect each other.
  */
 export function createLocks() {
   const locks = new Map<string, Lock>();

@@ -1,12 +1,15 @@
-/** Occupancy counts what each key has in use at the same time, up to a limit. Only keys in use are kept in memory. */
+/**
+ * Occupancy counts how many places of each key are in use at the same time, up to a limit. If a key is not in use, it
+ * will not be kept in memory.
+ */
 export interface Occupancy {
-  /** Takes a place of the key, or returns false without taking one if all are in use. */
+  /** Takes a place of the given key. If all of its places are in use, this returns false. */
   readonly enter: (key: string) => boolean;
-  /** Returns a place that was taken. */
+  /** Returns a place that was taken before. */
   readonly leave: (key: string) => void;
 }
 
-/** @param most places of each key */
+/** @param most the number of places for each key */
 export function createOccupancy(most: number): Occupancy {
   const used = new Map<string, number>();
   return {

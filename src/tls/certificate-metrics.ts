@@ -1,27 +1,30 @@
 import { Gauge, type Registry } from '../telemetry/metrics.ts';
 import { createSampler } from '../telemetry/sampler.ts';
 
-/** Certificates that Sluice depends on. */
+/** The certificates that are used by Sluice. */
 export const CERTIFICATE_USES = ['redis', 'redis_client', 'smtp', 'ingress', 'facade'] as const;
 export type CertificateUse = (typeof CERTIFICATE_USES)[number];
 
 interface CertificateSource {
-  /** Returns when the certificate ends, in milliseconds since 1970. Undefined if unknown. */
+  /**
+   * Returns the time at which the certificate will expire, in milliseconds since 1970. If this is not known, it returns
+   * undefined.
+   */
   readonly endMs: () => Promise<number | undefined> | number | undefined;
-  /** Whether the files of the certificate cannot be used. Left out if there are no files. */
+  /** Whether it is currently not possible to use the files of the certificate. Left out if there are no files. */
   readonly rejected?: () => boolean;
 }
 
 export interface CertificateMetrics {
-  /** Adds a certificate. Replaces an earlier one for the same use. */
+  /** Adds a certificate to the metrics. If there already is one for the same use, it is replaced. */
   readonly watch: (use: CertificateUse, source: CertificateSource) => void;
 }
 
-/** Certificates last for days, and asking for one opens a connection. */
+/** Certificates are valid for days, and we need to open a connection to read one. */
 const SAMPLE_EVERY_MS = 600_000;
 const PATIENCE_MS = 1_000;
 
-/** Registers when certificates end, and whether their files can be used. */
+/** Registers the metrics for the expiry of certificates, and for whether it is possible to use their files. */
 export function createCertificateMetrics(registry: Registry): CertificateMetrics {
   const registers = [registry];
   const labelNames = ['use'] as const;

@@ -1,13 +1,16 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
-/** A file that is named by an environment variable. */
+/** A file whose path is given by an environment variable. */
 export interface NamedFile {
   readonly variable: string;
   readonly path: string | undefined;
 }
 
-/** Reads a file that must not be empty. If it cannot be used, returns undefined and adds why to `problems`. */
+/**
+ * Reads a file. It must not be empty. If the file can't be used, this returns undefined and adds the reason to
+ * `problems`.
+ */
 export function readText({ variable, path }: NamedFile, problems: string[]): string | undefined {
   if (path === undefined) return undefined;
   try {
@@ -20,7 +23,7 @@ export function readText({ variable, path }: NamedFile, problems: string[]): str
   return undefined;
 }
 
-/** Reads a PEM file with one certificate or more, in the same way as `readText`. */
+/** Reads a PEM file that contains one or more certificates. This is the same as `readText` otherwise. */
 export function readCertificates(file: NamedFile, problems: string[]): string | undefined {
   const text = readText(file, problems);
   if (text === undefined) return undefined;
@@ -38,7 +41,10 @@ function isCertificate(pem: string): boolean {
   }
 }
 
-/** Checks that a key in PEM belongs to the first certificate, if there is one, and adds what is wrong to `problems`. */
+/**
+ * Checks if a key in PEM format belongs to the first certificate (if there is one). If there is an error, it is added
+ * to `problems`.
+ */
 export function checkKey(
   key: string,
   certificates: string | undefined,
@@ -57,7 +63,7 @@ export function checkKey(
   }
 }
 
-/** Returns when the first certificate in PEM ends, in milliseconds since 1970. */
+/** Returns the time at which the first certificate in PEM format will expire, in milliseconds since 1970. */
 export function endOf(certificates: string): number {
   return Date.parse(new X509Certificate(certificates).validTo);
 }

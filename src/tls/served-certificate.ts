@@ -2,19 +2,22 @@ import { createSecureContext } from 'node:tls';
 import type { Logger } from '../telemetry/log.ts';
 import { checkKey, type NamedFile, readCertificates, readText } from './pem-files.ts';
 
-/** A certificate, followed by any intermediate certificates, and its key, in PEM. */
+/** A certificate (which can be followed by intermediate certificates) and its key, in PEM format. */
 export interface Certificate {
   readonly cert: string;
   readonly key: string;
 }
 
-/** The files of a certificate for a server, and what they contained at the start. */
+/** The files that are used for the certificate of a server, and their content when the process was started. */
 export interface ServedCertificate {
   readonly files: { readonly certificates: NamedFile; readonly key: NamedFile };
   readonly first: Certificate;
 }
 
-/** Reads both files. If they cannot be used, returns undefined and adds what needs to change to `problems`. */
+/**
+ * Reads both files. If it is not possible to use them, this returns undefined and adds the required change to
+ * `problems`.
+ */
 export function readCertificate(files: ServedCertificate['files'], problems: string[]): Certificate | undefined {
   const found: string[] = [];
   const cert = readCertificates(files.certificates, found);
@@ -29,7 +32,10 @@ export function readCertificate(files: ServedCertificate['files'], problems: str
   return undefined;
 }
 
-/** Returns why OpenSSL does not accept the certificate, such as a key that is too short. Undefined if it does. */
+/**
+ * Returns the reason why the certificate is not accepted by OpenSSL, for example because the key is too short. If it is
+ * accepted, this returns undefined.
+ */
 function whyUnusable(certificate: Certificate): string | undefined {
   try {
     createSecureContext(certificate);
@@ -40,9 +46,11 @@ function whyUnusable(certificate: Certificate): string | undefined {
 }
 
 interface Following {
-  /** Returns the certificate that is served. */
+  /** Returns the certificate that is currently served. */
   readonly current: () => Certificate;
-  /** Returns why the files cannot be used now. Undefined if they can. */
+  /**
+   * Returns the reason why it is currently not possible to use the files. If it is possible, this returns undefined.
+   */
   readonly problem: () => string | undefined;
   readonly stop: () => void;
 }
@@ -51,8 +59,8 @@ interface Following {
 const READ_EVERY_MS = 5_000;
 
 /**
- * Reads the files again every five seconds, and calls `onChange` with each new certificate. If the files are invalid,
- * e.g. because only one of them has been replaced, the last valid certificate is used.
+ * Reads the files again every five seconds. If there is a new certificate, `onChange` is called. If the files are
+ * invalid, e.g. because only one of them has been replaced, the last valid certificate is used.
  */
 export function followCertificate(options: {
   readonly served: ServedCertificate;

@@ -9,7 +9,7 @@ const count = (min: number, max: number, description: string) =>
     .describe(`${description} ${min === 0 ? `At most ${max}.` : `Between ${min} and ${max}.`}`)
     .optional();
 
-/** Limits of an Account, by name. Each of them holds for all workspaces of the account together. */
+/** The limits of an Account, by name. Each limit is shared by all of the workspaces of the account. */
 export const AccountLimits = z
   .object({
     storedBytes: count(
@@ -50,5 +50,5 @@ export type AccountLimits = z.infer<typeof AccountLimits>;
 
 export type LimitName = keyof AccountLimits;
 
-/** Names of all limits, in the order of the kind. */
+/** The names of all limits, in the same order as in the kind. */
 export const LIMIT_NAMES = Object.keys(AccountLimits.shape) as readonly LimitName[];

@@ -8,7 +8,7 @@ import { Package } from './package.ts';
 import { Subscription } from './subscription.ts';
 import { Workspace } from './workspace.ts';
 
-/** All kinds in the API. New kinds should be added here. */
+/** All of the kinds in this API. New kinds should be added here. */
 export const KINDS = {
   Account,
   Workspace,
@@ -20,8 +20,8 @@ export const KINDS = {
   Subscription,
 } as const;
 
-/** Name of a kind, e.g. `'CatalogStream'`. */
+/** The name of a kind, e.g. `'CatalogStream'`. */
 export type KindName = keyof typeof KINDS;
 
-/** A kind's object type, as returned by the API server. */
+/** The type of the objects of a kind, as returned by the API server. */
 export type ObjectOf<K extends KindName> = z.infer<(typeof KINDS)[K]['schema']>;

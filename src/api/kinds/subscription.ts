@@ -122,7 +122,8 @@ export const Subscription = defineKind({
       fieldPath: '.spec.endpoint.secretVersion',
     },
     {
-      // Without this, a controller that no longer leads could remove the salt with its last write.
+      // Without this precondition, a controller that is no longer the leader could remove the salt when it writes for
+      // the last time.
       rule: '!has(oldSelf.status) || !has(oldSelf.status.signing) || !has(oldSelf.status.signing.salt) || (has(self.status) && has(self.status.signing) && has(self.status.signing.salt) && self.status.signing.salt == oldSelf.status.signing.salt)',
       message: 'status.signing.salt cannot be changed. To get another one, delete the Subscription and create it again',
       fieldPath: '.status.signing.salt',

@@ -70,7 +70,7 @@ export type WorkspaceStatus = z.infer<typeof WorkspaceStatus>;
 const RESERVED_NAMES = ['default'];
 const RESERVED_PREFIXES = ['kube-', 'sluice-'];
 
-/** Returns true if the name is reserved for a system namespace. */
+/** Returns true if this name is reserved for a system namespace. */
 export function isReservedWorkspaceName(name: string): boolean {
   return RESERVED_NAMES.includes(name) || RESERVED_PREFIXES.some(prefix => name.startsWith(prefix));
 }

@@ -1,7 +1,7 @@
 import { Counter, Histogram, type Registry } from '../../telemetry/metrics.ts';
 import { DRIFTED, type Drifted } from './drift.ts';
 
-/** Kinds of orphaned data that can be removed by garbage collection. */
+/** The kinds of orphaned data that can be removed by the garbage collection. */
 const SWEPT = ['queue', 'inbox', 'integration', 'tenant', 'part'] as const;
 export type Swept = (typeof SWEPT)[number];
 

@@ -7,13 +7,13 @@ import type { Difference } from './drift.ts';
 import type { GarbageCollector } from './garbage-collector.ts';
 
 /**
- * How long to wait between the start of one pass and the next, in milliseconds, with 20% jitter. Combined with the
- * second comparison, this guarantees that damage will be repaired within 65 seconds.
+ * How long to wait from the start of one pass until the start of the next, in milliseconds. There is a jitter of 20%.
+ * Combined with the second comparison, this guarantees that damage will be repaired within 65 seconds.
  */
 const PASS_EVERY_MS = 48_000;
 /** Delay before the second comparison, in milliseconds, which gives in-flight writes a chance to complete. */
 const SECOND_COMPARISON_MS = 2_000;
-/** Number of accounts per batch. */
+/** The number of accounts in each batch. */
 const ACCOUNTS_AT_ONCE = 500;
 
 export interface AuditPassDeps {
@@ -22,7 +22,7 @@ export interface AuditPassDeps {
   readonly readTenants: ControlAudit['readTenants'];
   readonly tenants: () => readonly string[];
   readonly accounts: () => Iterable<string>;
-  /** Called at the end of each pass. */
+  /** This is called at the end of each pass. */
   readonly onPass: () => void;
   readonly metrics: Pick<AuditMetrics, 'passed'>;
   readonly clock: Pick<Clock, 'nowMs' | 'setTimer'>;
@@ -31,14 +31,17 @@ export interface AuditPassDeps {
 }
 
 /**
- * Creates the pass that the leader runs periodically over all data in Redis, looking for damage first and for orphans
- * afterwards.
+ * Creates the pass that is run by the leader at regular intervals. It checks all of the data in Redis, looking for
+ * damage first and then for orphans.
  */
 export function createAuditPass(deps: AuditPassDeps) {
   const { audit, clock, log, random = Math.random } = deps;
   let over = new AbortController();
 
-  /** Runs `work` and returns its result, or undefined if it fails. Failed work will be retried in the next pass. */
+  /**
+   * Runs `work` and returns its result. If it fails, this returns undefined. Failed work will be retried in the next
+   * pass.
+   */
   async function attempt<T>(what: string, work: () => Promise<T>): Promise<T | undefined> {
     try {
       return await work();
@@ -52,7 +55,9 @@ export function createAuditPass(deps: AuditPassDeps) {
     const listed = await deps.readTenants();
     const suspects = new Map<string, { readonly found: Difference[]; readonly atMs: number }>();
 
-    /** Repairs suspects that are old enough. A pass may take a long time, so this is called during the pass as well. */
+    /**
+     * Repairs all suspects that are old enough. Since a pass can take a long time, this is also called during the pass.
+     */
     async function repair(accounts: ReadonlyMap<string, Difference[]> = new Map()): Promise<void> {
       const due = [...suspects].filter(([, { atMs }]) => clock.nowMs() - atMs >= SECOND_COMPARISON_MS);
       if (due.length + accounts.size === 0) return;
@@ -100,7 +105,7 @@ export function createAuditPass(deps: AuditPassDeps) {
   }
 
   return {
-    /** Restarts the passes, which keep running until the signal is aborted. */
+    /** Restarts the passes. They will continue to run until the signal is aborted. */
     begin(signal: AbortSignal): void {
       over.abort();
       over = new AbortController();

@@ -10,7 +10,7 @@ import { type StaleCachesDeps, withoutStale } from './stale-caches.ts';
 
 export interface AuditDeps extends ComparisonDeps, Pick<StaleCachesDeps, 'relist' | 'readPair'> {
   readonly tenants: ComparisonDeps['tenants'] & Pick<Tenants, 'forget'>;
-  /** These functions only enqueue a pair or an account, since the workers are responsible for all writes. */
+  /** These functions will only enqueue a pair or an account. All writes are done by the workers. */
   readonly enqueuePair: (key: string) => void;
   readonly enqueueAccount: (name: string) => void;
   readonly events: Pick<EventRecorder, 'record'>;
@@ -21,9 +21,9 @@ export interface AuditDeps extends ComparisonDeps, Pick<StaleCachesDeps, 'relist
 type Differences = ReadonlyMap<string, readonly Difference[]>;
 
 /**
- * Compares the data in Redis with the state that was last written, and enqueues a repair when they differ. Nothing is
- * written to Redis by the audit itself. We only repair a difference once a second comparison has confirmed it against
- * caches that match the quorum; otherwise a stale cache could cause valid data to be removed.
+ * Compares the data in Redis with the state that was written last. If they are different, a repair is enqueued. The
+ * audit itself will not write anything to Redis. We only repair a difference once a second comparison has confirmed it
+ * against caches that match the quorum; otherwise a stale cache could cause valid data to be removed.
  */
 export function createAudit(deps: AuditDeps) {
   const { caches, tenants } = deps;
@@ -69,7 +69,7 @@ export function createAudit(deps: AuditDeps) {
   return {
     compareTenant: (name: string, listed: ReadonlySet<string>) => compareTenant(deps, name, listed),
     compareAccounts: (names: readonly string[]) => compareAccounts(deps, names),
-    /** Compares the suspects a second time, and repairs any that still differ. */
+    /** Compares the suspects again. If they are still different, they are repaired. */
     async repair(
       suspects: { readonly tenants: Differences; readonly accounts: Differences },
       listed: ReadonlySet<string>,
@@ -85,7 +85,7 @@ export function createAudit(deps: AuditDeps) {
 
 export type Audit = ReturnType<typeof createAudit>;
 
-/** Updates the metrics, logs the repair, and records an Event on the object being repaired. */
+/** Updates the metrics, logs the repair, and records an Event for the object that is being repaired. */
 function reportRepair(
   deps: Pick<AuditDeps, 'metrics' | 'log' | 'events'>,
   of: { readonly kind: 'Workspace' | 'Account'; readonly name: string; readonly object: AnyObject | undefined },

@@ -18,15 +18,15 @@ export interface ComparisonDeps {
   readonly isPairPending: (key: string) => boolean;
   readonly isAccountPending: (name: string) => boolean;
   /**
-   * Records endpoint health for the given subscriptions (`sub_…`). A subscription without any text has a working
-   * endpoint.
+   * Records endpoint health for the given subscriptions (`sub_…`). If there is no text for a subscription, its endpoint
+   * is working.
    */
   readonly noteHealths: (subs: Iterable<string>, texts: ReadonlyMap<string, string>) => void;
-  /** Records the delivery state by subscription id (`sub_…`). */
+  /** Records the delivery state for each subscription id (`sub_…`). */
   readonly noteDeliveries: (found: ReadonlyMap<string, FoundDelivery>) => void;
 }
 
-/** Forwards data of subscriptions from the parts. */
+/** Forwards the data of subscriptions that was read from the parts. */
 function noteStates(
   { noteHealths, noteDeliveries }: ComparisonDeps,
   states: ReadonlyMap<string, SubscriptionState>,
@@ -41,7 +41,7 @@ function noteStates(
   noteDeliveries(deliveries);
 }
 
-/** Returns the differences of a tenant. @param listed tenants listed with control state in Redis */
+/** Returns all of the differences for a tenant. @param listed the tenants that have control state in Redis */
 export async function compareTenant(
   deps: ComparisonDeps,
   name: string,
@@ -65,7 +65,7 @@ export async function compareTenant(
   return differences;
 }
 
-/** Returns the differences for each account, omitting accounts that match. */
+/** Returns the differences for each account. Accounts without any differences are not included. */
 export async function compareAccounts(
   { caches, store, isAccountPending }: ComparisonDeps,
   names: readonly string[],

@@ -23,23 +23,23 @@ export const DRIFTED = [
 ] as const;
 export type Drifted = (typeof DRIFTED)[number];
 
-/** A difference between Redis and the last write. */
+/** A difference between the data in Redis and what was written last. */
 export interface Difference {
   /** Identifies the difference so it can be recognized in a second comparison. */
   readonly id: string;
   readonly what: Drifted;
   /** Pair to repair. If not set, the tenant's routes will be repaired instead. */
   readonly pair?: { readonly integration: string; readonly groupKey: string };
-  /** Whether the routes are repaired even though the pair is set, because the pair itself is correct. */
+  /** Whether the routes need to be repaired even if the pair is set. In this case, the pair itself is correct. */
   readonly inPart?: true;
-  /** Whether Redis contains an open gate that no object in the caches opens. */
+  /** Whether there is an open gate in Redis which is not opened by any object in the caches. */
   readonly removes: boolean;
 }
 
 /** Holds the time of the repair and must therefore be ignored when comparing. */
 const MOMENTARY = new Set(['since']);
 
-/** Returns the plan's changes that have yet to be written, one difference per key. */
+/** Returns all changes of the plan that have not been written yet. There is one difference for each key. */
 export function differencesOfPlan({ patches, ready }: Pick<RoutesPlan, 'patches' | 'ready'>): Difference[] {
   const differences: Difference[] = [];
   for (const { meta } of ready) differences.push({ id: `ready ${meta}`, what: 'ready', removes: false });
@@ -54,7 +54,7 @@ export function differencesOfPlan({ patches, ready }: Pick<RoutesPlan, 'patches'
   return differences;
 }
 
-/** Returns the fields that this operation writes or deletes. */
+/** Returns the fields that are written or deleted by this operation. */
 function fieldsOf({ command, args }: PatchOp): string[] {
   if (command === 'HDEL') return args.map(field => `-${field}`);
   if (command !== 'HSET') return [];
@@ -62,8 +62,8 @@ function fieldsOf({ command, args }: PatchOp): string[] {
 }
 
 /**
- * Returns the part of the control state that a key belongs to, based on its tag and the word following it. For example,
- * `{i:int_…}:s:sub_…` belongs to a subscription.
+ * Returns the part of the control state that a key belongs to. This is determined by its tag and the word after the
+ * tag. For example, `{i:int_…}:s:sub_…` belongs to a subscription.
  */
 function whatOf(key: string): Drifted {
   const [, slot, kind] = /^\{(\w):.*?\}:(\w+)/.exec(key) ?? [];
@@ -74,8 +74,8 @@ function whatOf(key: string): Drifted {
 }
 
 /**
- * Returns only the differences found in both comparisons. Anything else was caused by in-flight writes and can be
- * ignored.
+ * Returns only the differences that were found by both comparisons. Anything else was caused by in-flight writes and
+ * can be ignored.
  */
 export function inBoth(first: readonly Difference[], second: readonly Difference[]): Difference[] {
   const ids = new Set(first.map(({ id }) => id));

@@ -15,7 +15,7 @@ export interface GarbageCollectorDeps extends OrphanRemovalDeps {
   readonly control: Pick<ControlStore, 'patch' | 'readTenant' | 'applyParts'>;
   readonly isPaused: (tenant: string) => boolean;
   readonly fence: () => number;
-  /** Lists every object that may own data in Redis, using a quorum read. */
+  /** Uses a quorum read to list every object that may own data in Redis. */
   readonly relist: (what: 'routes') => Promise<void>;
   readonly enqueueTenant: (name: string) => void;
 }
@@ -26,14 +26,14 @@ type Indexes = Awaited<ReturnType<StateAudit['readIndexes']>>;
 const MOST_TENANTS = 50;
 
 /**
- * Removes orphaned data from Redis. Data is orphaned when its object was deleted without a cleanup, either because
- * someone removed the finalizer during an outage or because the object never had one. Queues with undelivered events,
- * as well as inboxes within their retention, will not be removed. For safety, an orphan must have been found in two
- * passes, and the caches must match the quorum, before we remove it.
+ * Removes orphaned data from Redis. Data is orphaned if its object was deleted without a cleanup. This happens if the
+ * finalizer was removed during an outage, or if the object never had a finalizer. This will not remove queues which
+ * still have undelivered events, or inboxes that are within their retention. For safety, an orphan must have been found
+ * in two passes, and the caches must match the quorum, before we remove it.
  */
 export function createGarbageCollector(deps: GarbageCollectorDeps) {
   const { caches, tenants, store, purger } = deps;
-  /** Orphans found in the previous pass, by tenant. */
+  /** The orphans that were found in the previous pass, by tenant. */
   let seen = new Map<string, ReadonlySet<string>>();
   const orphanParts = createOrphanParts({ ...deps, parts: store.parts });
 
@@ -42,7 +42,7 @@ export function createGarbageCollector(deps: GarbageCollectorDeps) {
     return { tenant, name, owned: name === undefined ? OWNS_NOTHING : ownedBy(caches, name) };
   }
 
-  /** Returns the tenants with at least one orphan that was already found in the previous pass. */
+  /** Returns all tenants that have at least one orphan which was already found in the previous pass. */
   function findSuspects(indexes: Indexes, names: ReadonlyMap<string, string>): string[] {
     const found = new Map<string, ReadonlySet<string>>();
     const again: string[] = [];
@@ -58,7 +58,7 @@ export function createGarbageCollector(deps: GarbageCollectorDeps) {
     return again.slice(0, MOST_TENANTS);
   }
 
-  /** Whether the stream of the part has an object, or may have one. */
+  /** Whether the stream of this part has an object. This is also true if it might have one. */
   function hasObject({ tenant, queue }: ListedPart, names: ReadonlyMap<string, string>): boolean {
     const name = names.get(tenant);
     if (name === undefined) return false;
@@ -85,12 +85,12 @@ export function createGarbageCollector(deps: GarbageCollectorDeps) {
   }
 
   return {
-    /** Discards the results of the previous pass. Called when a term starts. */
+    /** Discards what was found in the previous pass. Called when a term starts. */
     forget: (): void => {
       seen = new Map();
       orphanParts.forget();
     },
-    /** Runs one pass over all tenants listed with control state in Redis. */
+    /** Runs a single pass for all tenants that have control state in Redis. */
     async pass(listed: ReadonlySet<string>): Promise<void> {
       const uids = knownUids(caches);
       for (const name of tenants.prune(uid => uids.has(uid))) {
@@ -115,8 +115,8 @@ export function createGarbageCollector(deps: GarbageCollectorDeps) {
 export type GarbageCollector = ReturnType<typeof createGarbageCollector>;
 
 /**
- * Returns workspace names by id (`ten_…`), covering every workspace that exists, contains objects, or is named by an
- * object.
+ * Returns the names of workspaces by their id (`ten_…`). This includes all workspaces which exist, contain objects, or
+ * are referenced by an object.
  */
 function namesById({ caches, tenants }: Pick<GarbageCollectorDeps, 'caches' | 'tenants'>): Map<string, string> {
   const names = new Set(tenants.names());
@@ -128,7 +128,7 @@ function namesById({ caches, tenants }: Pick<GarbageCollectorDeps, 'caches' | 't
   return new Map([...names].map(name => [tenantId(name), name]));
 }
 
-/** Returns the UIDs of all objects that may still need to be reconciled. */
+/** Returns the UIDs of all objects that might still have to be reconciled. */
 function knownUids(caches: Pick<Caches, 'CatalogStream' | 'Subscription'>): Set<string> {
   const uids = new Set<string>();
   for (const kind of ['CatalogStream', 'Subscription'] as const) {

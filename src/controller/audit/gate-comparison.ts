@@ -10,13 +10,13 @@ import { createGateProbe } from './gate-probe.ts';
 export interface CompareGatesDeps {
   readonly caches: Pick<Caches, 'Workspace' | 'Integration' | 'Activation'>;
   readonly store: Pick<ControlAudit, 'probe' | 'scanActivations'>;
-  /** Whether the pair is queued or waiting to be retried, in which case a difference is to be expected. */
+  /** Whether the pair is in the queue or is waiting for a retry. In this case, we expect that there is a difference. */
   readonly isPending: (pair: string) => boolean;
 }
 
 /**
- * Compares a tenant's open group keys that are recorded in Redis with its objects. Reading happens a slice at a time, which
- * means that only the differences are held in memory.
+ * Compares the open group keys that are recorded in Redis for a tenant with its objects. They are read in slices, so
+ * that only the differences are kept in memory.
  */
 export async function compareGates(
   deps: CompareGatesDeps,
@@ -32,7 +32,7 @@ export async function compareGates(
   for (const [integration, name] of names) {
     await probe.expect(integration, name === undefined ? [] : openGroupKeys(caches, namespace, name));
   }
-  // Only read all group keys of an integration when Redis holds more of them than expected.
+  // If Redis contains more group keys for an integration than we expect, we need to read all of them.
   for (const integration of await probe.finish()) {
     for await (const groupKeys of store.scanActivations(integration)) {
       for (const groupKey of groupKeys) differences.add('activation', integration, groupKey, true);
@@ -42,8 +42,8 @@ export async function compareGates(
 }
 
 /**
- * Returns the names of all integrations with an object or a route, by id (`int_…`). An integration without an object
- * has an undefined name.
+ * Returns the names of all integrations that have an object or a route, by id (`int_…`). If an integration does not
+ * have an object, its name is undefined.
  */
 export function integrationNames(
   { Integration }: Pick<Caches, 'Integration'>,
@@ -59,7 +59,7 @@ export function integrationNames(
   return names;
 }
 
-/** Yields every open group key of an integration in the caches, without duplicates. */
+/** Yields all open group keys of an integration that are in the caches. There are no duplicates. */
 export function* openGroupKeys(
   caches: Pick<Caches, 'Activation'>,
   namespace: string,

@@ -4,15 +4,17 @@ import { isOpen } from '../kinds/activation/open-gates.ts';
 import type { Difference } from './drift.ts';
 
 /**
- * Maximum number of pairs to repair one by one. Once there are more differences than this, the whole tenant is
- * repaired.
+ * Maximum number of pairs to repair one by one. If there are more differences than this, the whole tenant is repaired.
  */
 const MOST_PAIRS = 1_000;
 
-/** A place in Redis where open group keys are kept: the record of an integration, or a part of a stream. */
+/**
+ * A place in Redis that is used to store open group keys. This is either the record of an integration or a part of a
+ * stream.
+ */
 export type Place = 'activation' | 'part-activation';
 
-/** Returns the cached Activations of a pair. */
+/** Returns the Activations of a pair that are in the cache. */
 export function activationsOf(
   { Activation }: Pick<Caches, 'Activation'>,
   namespace: string,
@@ -23,14 +25,16 @@ export function activationsOf(
 }
 
 /**
- * Collects group keys of a tenant for which Redis and the objects disagree.
+ * Collects all group keys of a tenant that are different in Redis and in the objects.
  *
  * @param names integration names by id (`int_…`), undefined if the object does not exist.
  */
 export function createGateDifferences(
   deps: {
     readonly caches: Pick<Caches, 'Workspace' | 'Activation'>;
-    /** Whether the pair is queued or waiting to be retried, in which case a difference is to be expected. */
+    /**
+     * Whether the pair is in the queue or is waiting for a retry. In this case, we expect that there is a difference.
+     */
     readonly isPending: (pair: string) => boolean;
   },
   namespace: string,
@@ -40,10 +44,10 @@ export function createGateDifferences(
   const differences: Difference[] = [];
   return {
     /**
-     * Adds a differing group key. With `removes` set, the group key exists only in Redis; otherwise it is missing
-     * there.
+     * Adds a differing group key. If `removes` is set, the group key only exists in Redis. Otherwise, it is missing
+     * from Redis.
      *
-     * @param of location, if there are several
+     * @param of the location, if there is more than one
      */
     add(what: Place, integration: string, groupKey: string, removes: boolean, of = ''): void {
       if (differences.length > MOST_PAIRS) return;
@@ -63,8 +67,8 @@ export function createGateDifferences(
     },
     all(): Difference[] {
       if (differences.length <= MOST_PAIRS) return differences;
-      // There are too many differences, so we return a single one per place, using the same id in each comparison.
-      // Some of them must be assumed to be removals, since we did not keep them all.
+      // There are too many differences. We only return a single difference for each place, and use the same id each
+      // time. Some of them must be assumed to be removals, since we did not keep them all.
       return (['activation', 'part-activation'] as const).flatMap(what =>
         differences.some(each => each.what === what) ? [{ id: `many ${what}`, what, removes: true }] : [],
       );

@@ -1,6 +1,6 @@
 import type { ControlAudit, Probe } from '../../record/control-audit.ts';
 
-/** Maximum number of names per probe. */
+/** The maximum number of names in each probe. */
 const PROBE_NAMES = 500;
 
 /** Called with an integration's (`int_…`) group key that should be in Redis but isn't. */
@@ -8,9 +8,9 @@ type OnMissing = (integration: string, groupKey: string) => void;
 
 /** Creates a probe to check whether a tenant's expected open group keys exist in Redis, a slice at a time. */
 export function createGateProbe(store: Pick<ControlAudit, 'probe'>, onMissing: OnMissing) {
-  /** Number of group keys in Redis per integration (`int_…`). */
+  /** The number of group keys in Redis for each integration (`int_…`). */
   const sizes = new Map<string, number>();
-  /** How many of the expected group keys exist in Redis. */
+  /** The number of expected group keys that were found in Redis. */
   const present = new Map<string, number>();
   let batch: Probe[] = [];
   let names = 0;
@@ -35,7 +35,8 @@ export function createGateProbe(store: Pick<ControlAudit, 'probe'>, onMissing: O
 
   return {
     /**
-     * Sets the expected group keys of an integration. Must be called once per integration, with all of its group keys.
+     * Sets the expected group keys of an integration. This must be called a single time for each integration, using all
+     * of its group keys.
      */
     async expect(integration: string, groupKeys: Iterable<string>): Promise<void> {
       let slice: string[] = [];
@@ -49,7 +50,7 @@ export function createGateProbe(store: Pick<ControlAudit, 'probe'>, onMissing: O
       }
       if (slice.length > 0 || !isAsked) await expectSlice(integration, slice);
     },
-    /** Finishes the probe and returns the integrations that have more group keys in Redis than expected. */
+    /** Finishes the probe. Returns all integrations which have more group keys in Redis than expected. */
     async finish(): Promise<string[]> {
       await flush();
       return [...sizes].flatMap(([integration, size]) => (size > (present.get(integration) ?? 0) ? [integration] : []));

@@ -13,7 +13,10 @@ export interface OrphanPartsDeps {
   readonly log: Pick<Logger, 'info'>;
 }
 
-/** Whether an object or a tenant's index has the part's stream. Anything in an index is swept with its queue. */
+/**
+ * Whether the stream of this part is included in an object, or in the index of a tenant. If something is in an index,
+ * it will be removed together with its queue.
+ */
 export type IsOwned = (part: ListedPart) => boolean;
 
 /** Maximum number of parts removed in a single pass. */
@@ -24,8 +27,8 @@ function nameOf({ tenant, queue, gen, number }: ListedPart): string {
 }
 
 /**
- * Finds and removes parts that are listed, and therefore worked on by dispatchers, although their stream is gone. Must have
- * been found in two passes.
+ * Finds and removes parts which are in the list even though their stream does not exist any more. Dispatchers would
+ * otherwise continue to work on them. A part must have been found in two passes before it is removed.
  */
 export function createOrphanParts(deps: OrphanPartsDeps) {
   let seen: ReadonlySet<string> = new Set();
@@ -34,7 +37,7 @@ export function createOrphanParts(deps: OrphanPartsDeps) {
     forget: (): void => {
       seen = new Set();
     },
-    /** Returns the orphans that were already found by the previous call. */
+    /** Returns the orphans which have already been found by the previous call. */
     async find(isOwned: IsOwned): Promise<ListedPart[]> {
       const found = new Map<string, ListedPart>();
       for await (const page of deps.parts.scan()) {
@@ -44,7 +47,7 @@ export function createOrphanParts(deps: OrphanPartsDeps) {
       seen = new Set(found.keys());
       return again.slice(0, MOST_PARTS);
     },
-    /** Removes a part unless something in it is undelivered. */
+    /** Removes a part. If it contains anything that has not been delivered, it is not removed. */
     async remove(part: ListedPart, fence: number): Promise<void> {
       if (!(await deps.purger.purgePart(fence, part, deps.nowMs()))) return;
       deps.metrics.swept('part');

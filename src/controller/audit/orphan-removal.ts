@@ -7,11 +7,11 @@ import type { Logger } from '../../telemetry/log.ts';
 import type { AuditMetrics, Swept } from './audit-metrics.ts';
 import { findOrphans, type Owned } from './orphans.ts';
 
-/** A tenant that might have orphans. */
+/** A tenant which might have orphaned data. */
 export interface Suspect {
-  /** ID of the tenant (`ten_…`). */
+  /** The ID of this tenant (`ten_…`). */
   readonly tenant: string;
-  /** Name of the tenant, or undefined if no object refers to it. */
+  /** The name of this tenant. If there is no object that refers to it, this is undefined. */
   readonly name: string | undefined;
   readonly owned: Owned;
 }
@@ -27,10 +27,10 @@ export interface OrphanRemovalDeps {
 }
 
 /**
- * Removes a tenant's orphans, except for queues with undelivered events and inboxes within their retention.
+ * Removes all orphans of a tenant. Queues with undelivered events and inboxes within their retention are kept.
  *
  * @param dryRun if true, orphans will only be counted
- * @returns the number of orphans removed
+ * @returns the number of orphans that have been removed
  */
 export async function removeOrphans(
   deps: OrphanRemovalDeps,

@@ -7,11 +7,11 @@ import type { Caches } from '../caches/caches.ts';
 /** Data in Redis owned by a tenant's objects, including objects that have yet to be applied. */
 export interface Owned {
   readonly queues: ReadonlySet<string>;
-  /** IDs of the integrations (`int_…`). */
+  /** The IDs of the integrations (`int_…`). */
   readonly integrations: ReadonlySet<string>;
-  /** IDs of the inboxes, formatted as `sub_….inc`. */
+  /** The IDs of the inboxes, in the format `sub_….inc`. */
   readonly inboxes: ReadonlySet<string>;
-  /** Whether the workspace exists or its namespace contains any object. */
+  /** Whether the workspace exists, or there are any objects in its namespace. */
   readonly exists: boolean;
 }
 
@@ -19,12 +19,12 @@ export const OWNS_NOTHING: Owned = { queues: new Set(), integrations: new Set(),
 
 type OwnerCaches = Pick<Caches, 'Workspace' | 'CatalogStream' | 'Integration' | 'Subscription'>;
 
-/** Returns the routes for a tenant without any objects. */
+/** Returns the routes to use for a tenant that does not have any objects. */
 export function emptyRoutes(tenant: string): TenantRoutes {
   return { tenant, payer: '', plan: '', keys: {}, queues: {}, integrations: {} };
 }
 
-/** Returns the data owned by the objects in a workspace. */
+/** Returns all data that is owned by the objects in a workspace. */
 export function ownedBy(caches: OwnerCaches, name: string): Owned {
   const queues = new Set(caches.CatalogStream.store.byIndex('namespace', name).map(({ metadata }) => metadata.name));
   const integrations = new Set(
@@ -46,7 +46,7 @@ export interface Orphans {
   readonly inboxes: readonly (StoredInbox & { readonly retentionMs: number })[];
   readonly queues: readonly { readonly queue: string; readonly gen: string }[];
   readonly integrations: readonly string[];
-  /** Whether none of the tenant's data is owned by an object. */
+  /** Whether there is no data of this tenant that is owned by an object. */
   readonly tenant: boolean;
 }
 
@@ -54,10 +54,11 @@ export interface Orphans {
 const LONGEST_RETENTION_MS = 720 * 3_600_000;
 
 /**
- * Returns a tenant's orphans, i.e. the index entries that no object owns. This is a pure function.
+ * Returns the orphans of a tenant. These are all entries in the index that are not owned by an object. This is a pure
+ * function.
  *
- * @param index the tenant's index, keyed by `q:<queue>`, `i:<integration>` and `s:<integration>:<sub>`. Each value is
- * the generation of the queue or of the subscription.
+ * @param index the index of the tenant. The keys are `q:<queue>`, `i:<integration>` and `s:<integration>:<sub>`. The
+ * value is the generation of the queue or of the subscription.
  * @param routes the routes read for the index entries
  */
 export function findOrphans(index: Readonly<Record<string, string>>, routes: TenantRoutes, owned: Owned): Orphans {
@@ -88,7 +89,7 @@ export function findOrphans(index: Readonly<Record<string, string>>, routes: Ten
   return { inboxes, queues, integrations, tenant: !owned.exists };
 }
 
-/** Returns the orphan names, which don't change from pass to pass. */
+/** Returns the names of the orphans. They are always the same for each pass. */
 export function namesOf({ inboxes, queues, integrations, tenant }: Orphans): string[] {
   return [
     ...inboxes.map(({ sub, inc }) => `${sub}.${inc}`),

@@ -10,7 +10,7 @@ const KEYS_AT_ONCE = 2_000;
 
 type OpenKeys = Parameters<PartAudit['compare']>[1];
 
-/** Collects a tenant's open group keys from the caches, by integration (`int_…`). */
+/** Uses the caches to collect all open group keys of a tenant, by integration (`int_…`). */
 async function collectOpenKeys(
   caches: CompareGatesDeps['caches'],
   namespace: string,
@@ -22,7 +22,7 @@ async function collectOpenKeys(
     if (name === undefined) continue;
     const keys: { readonly groupKey: string; readonly sinceMs: number }[] = [];
     for (const groupKey of openGroupKeys(caches, namespace, name)) {
-      // Times aren't compared.
+      // The times are not compared.
       keys.push({ groupKey, sinceMs: 0 });
       if (++count % KEYS_AT_ONCE === 0) await turn();
     }
@@ -31,7 +31,7 @@ async function collectOpenKeys(
   return open;
 }
 
-/** Compares the parts of a tenant's streams with its routes and objects. */
+/** Compares the parts for the streams of a tenant with its routes and objects. */
 export async function compareParts(
   deps: Pick<CompareGatesDeps, 'caches' | 'isPending'> & { readonly parts: PartAudit },
   namespace: string,

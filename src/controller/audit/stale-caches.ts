@@ -6,7 +6,7 @@ export interface StaleCachesDeps {
   readonly caches: Pick<Caches, 'Activation'>;
   /** Lists objects from the quorum: either all objects used for routes and accounts, or the activations. */
   readonly relist: (what: 'routes' | 'activations') => Promise<void>;
-  /** Reads a pair's objects from the quorum. */
+  /** Uses a quorum read to get the objects of a pair. */
   readonly readPair: (
     namespace: string,
     integration: string,

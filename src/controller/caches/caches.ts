@@ -28,7 +28,8 @@ export function resourceOf(kind: KindName): Resource {
 const byNamespace = { namespace: (object: AnyObject) => [object.metadata.namespace ?? ''] };
 
 /**
- * Returns the pair key for an Activation. Since integration names can't contain a slash, the key can be parsed again.
+ * Returns the key of the pair for an Activation. It is possible to parse this key, because the name of an integration
+ * can't contain a slash.
  */
 export function pairKey(namespace: string, integration: string, groupKey: string): string {
   return `${namespace}/${integration}/${groupKey}`;
@@ -38,7 +39,7 @@ export function pairKeyOf({ metadata, spec }: Cached<'Activation'>): string {
   return pairKey(metadata.namespace ?? '', spec.integration, spec.groupKey);
 }
 
-/** Returns the index entry for a Block's target. */
+/** Returns the entry in the index for the target of a Block. */
 export function targetKey(namespace: string, kind: 'CatalogStream' | 'Package', name: string): string {
   return `${namespace}/${kind}/${name}`;
 }
@@ -69,7 +70,7 @@ export const INDEXES: { readonly [K in KindName]: Indexes<K> } = {
     producer: object => [object.spec.producer],
     integration: ({ spec }) => [`${spec.producer}/${spec.integration}`],
     publicId: ({ metadata }) => [publicId('Subscription', metadata.namespace ?? '', metadata.name)],
-    // Subscriptions with a header from a Secret are indexed both by Secret and by producer.
+    // If a Subscription uses a header from a Secret, it is indexed by the Secret as well as by the producer.
     secret: ({ metadata, spec }) => [
       ...new Set(headersWithSecret(spec.endpoint?.headers).map(({ secret }) => `${metadata.namespace}/${secret.name}`)),
     ],
@@ -82,22 +83,25 @@ export const INDEXES: { readonly [K in KindName]: Indexes<K> } = {
   },
 };
 
-/** Spec fields which often have the same value across many objects of the kind. */
+/** The fields of the spec that often have the same value in many objects of this kind. */
 const SHARED_FIELDS: { readonly [K in KindName]?: readonly (keyof Cached<K>['spec'] & string)[] } = {
   Activation: ['integration'],
   Subscription: ['producer', 'integration', 'stream'],
 };
 
-/** The part of a namespace that is kept in the cache. */
+/** The part of a namespace that we keep in the cache. */
 interface CachedNamespace {
-  /** Name of the Workspace that may adopt the namespace. Empty if it is that of another installation. */
+  /**
+   * The name of the Workspace that is allowed to adopt the namespace. If it belongs to another installation, this is
+   * empty.
+   */
   readonly workspace: string;
   /** Installation that is responsible for the namespace if it has no Workspace. */
   readonly instance: string;
   readonly deleting: boolean;
 }
 
-/** Returns the part of a namespace to cache. @param instance name of this installation */
+/** Returns the part of a namespace that should be cached. @param instance the name of this installation */
 export function projectNamespace({ metadata }: AnyObject, instance: string): CachedNamespace {
   const { [WORKSPACE_LABEL]: workspace = '', [INSTANCE_LABEL]: owner = DEFAULT_INSTANCE } = metadata.labels ?? {};
   return {
@@ -109,7 +113,7 @@ export function projectNamespace({ metadata }: AnyObject, instance: string): Cac
 
 type Connection = { readonly client: KubeClient; readonly clock: Clock; readonly log: Logger };
 
-/** Returns the function that creates the cache of a kind. */
+/** Returns the function that is used to create the cache for a kind. */
 function kindReflectors(connection: Connection) {
   return <K extends KindName>(kind: K): Reflector<Cached<K>> => {
     const share = createPartSharing<Cached<K>>(SHARED_FIELDS[kind] ?? []);
@@ -123,8 +127,8 @@ function kindReflectors(connection: Connection) {
 }
 
 /**
- * Caches contains one reflector per kind, limited to the objects that this installation is responsible for. All
- * reflectors share the same connection.
+ * Caches contains a reflector for each kind. It is limited to the objects that this installation is responsible for.
+ * The same connection is used by all reflectors.
  */
 export type Caches = ReturnType<typeof createCaches>['caches'];
 

@@ -2,27 +2,30 @@ import { type AnyObject, keyOf } from '../../kube/object.ts';
 import { type KeySource, keysFrom } from '../engine/keyed-controller.ts';
 import type { Caches } from './caches.ts';
 
-/** Kinds that belong to the workspace of their namespace, where the controller uses one key per object. */
+/**
+ * The kinds that belong to the workspace of their namespace, and for which the controller uses a separate key for each
+ * object.
+ */
 type KindOfWorkspace = 'CatalogStream' | 'Package' | 'Integration' | 'Block';
 
-/** Returns true if object was created or deleted, and false for an update. */
+/** Returns true if the object was created or deleted. For an update, this returns false. */
 export function isCreatedOrDeleted(old: unknown, current: unknown): boolean {
   return old === undefined || current === undefined;
 }
 
-/** Returns the key of the changed object. */
+/** Returns the key of the object that was changed. */
 export function keyOfChanged(old: AnyObject | undefined, current: AnyObject | undefined): string[] {
   const object = current ?? old;
   return object === undefined ? [] : [keyOf(object.metadata)];
 }
 
-/** Returns the namespace of the changed object. */
+/** Returns the namespace of the object that was changed. */
 export function namespaceOfChanged(old: AnyObject | undefined, current: AnyObject | undefined): string[] {
   const object = current ?? old;
   return object === undefined ? [] : [object.metadata.namespace ?? ''];
 }
 
-/** Returns the keys for all objects of a kind in the given namespace. */
+/** Returns the keys of all objects of a kind that are in the given namespace. */
 export function keysInNamespace(caches: Caches, kind: KindOfWorkspace, namespace: string): string[] {
   return caches[kind].store.byIndex('namespace', namespace).map(({ metadata }) => keyOf(metadata));
 }
@@ -33,8 +36,8 @@ export function workspacesOf(caches: Pick<Caches, 'Workspace'>, account: string)
 }
 
 /**
- * Maps each changed namespace to the workspace of the same name. Once its label is removed, a namespace no longer
- * belongs to the workspace.
+ * Maps a namespace that was changed to the workspace with the same name. If the label of a namespace is removed, it
+ * does not belong to the workspace any more.
  */
 export function fromNamespaces({ namespaces }: Pick<Caches, 'namespaces'>): KeySource {
   return keysFrom(namespaces, (old, current) =>
@@ -42,7 +45,7 @@ export function fromNamespaces({ namespaces }: Pick<Caches, 'namespaces'>): KeyS
   );
 }
 
-/** Maps each workspace that was created or deleted to its objects of the given kind. */
+/** Maps a workspace that was created or deleted to its objects of the given kind. */
 export function fromWorkspaces(caches: Caches, kind: KindOfWorkspace): KeySource {
   return keysFrom(caches.Workspace, (old, current) =>
     isCreatedOrDeleted(old, current)
@@ -51,7 +54,7 @@ export function fromWorkspaces(caches: Caches, kind: KindOfWorkspace): KeySource
   );
 }
 
-/** Returns the keys of the objects owning the changed Secret. */
+/** Returns the keys of all objects that own the Secret which was changed. */
 export function ownersOf(
   old: { readonly namespace: string; readonly owner: string | undefined } | undefined,
   current: typeof old,

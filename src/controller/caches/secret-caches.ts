@@ -19,13 +19,13 @@ import type { Logger } from '../../telemetry/log.ts';
 import type { Clock } from '../../time/clock.ts';
 
 /**
- * The part of an ingress key Secret that is kept in the cache, which never includes the key itself. Either `sha256` or
- * `unusable` will be set.
+ * The part of a Secret with an ingress key that we keep in the cache. It will never include the key itself. Either
+ * `sha256` or `unusable` will be set.
  */
 export interface IngressKeySecret {
   readonly namespace: string;
   readonly sha256?: string;
-  /** Why the Secret can't be used, along with the metadata needed for the Event. */
+  /** The reason why this Secret can't be used, and the metadata that is needed for the Event. */
   readonly unusable?: {
     readonly message: string;
     readonly metadata: Pick<AnyObject['metadata'], 'name' | 'namespace' | 'uid' | 'resourceVersion'>;
@@ -50,21 +50,21 @@ export interface SigningSecretMirror {
 /** The part of an invitation Secret that is kept in the cache, excluding the token. */
 export interface InvitationSecret {
   readonly namespace: string;
-  /** Hash of the token, or undefined if the Secret is empty. */
+  /** The hash of the token. If the Secret is empty, this is undefined. */
   readonly sha256: string | undefined;
   /** Name of the owning Integration. */
   readonly owner: string | undefined;
 }
 
-/** A Secret that may provide a header value. Does not include the Secret's data. */
+/** A Secret that could be used for the value of a header. Does not include the Secret's data. */
 export interface HeaderSecret {
-  /** Key formatted as `namespace/name`. */
+  /** The key, in the format `namespace/name`. */
   readonly key: string;
   readonly resourceVersion: string;
 }
 
 /**
- * Returns the hex-encoded SHA-256 hash of a Secret value.
+ * Returns the SHA-256 hash of a value in a Secret, encoded in hex.
  * @param value base64-encoded value
  */
 function sha256Of(value: string | undefined): string | undefined {
@@ -72,8 +72,8 @@ function sha256Of(value: string | undefined): string | undefined {
 }
 
 /**
- * Returns the part of an ingress key Secret to cache, which is either the hash or the reason why the Secret can't be
- * used.
+ * Returns the part of a Secret with an ingress key that should be cached. This is either the hash, or the reason why it
+ * is not possible to use the Secret.
  */
 export function projectIngressKey({ metadata, data = {} }: SecretObject): IngressKeySecret {
   const { name, namespace = '', uid, resourceVersion } = metadata;
@@ -90,7 +90,10 @@ export function projectIngressKey({ metadata, data = {} }: SecretObject): Ingres
 
 const OURS = [INGRESS_KEY_SECRET_TYPE, SIGNING_SECRET_TYPE, INVITATION_SECRET_TYPE];
 
-/** Selects the Secrets that any of the caches needs. The other types can be large, such as releases of Helm. */
+/**
+ * Selects all Secrets that are needed by at least one of the caches. The other types can be large, such as releases of
+ * Helm.
+ */
 export const NEEDED_SECRETS = NEVER_SENT_SECRET_TYPES.filter(type => !OURS.includes(type))
   .map(type => `type!=${type}`)
   .join(',');
@@ -100,8 +103,8 @@ export function namespaceOfHeaderSecret({ key }: HeaderSecret): string {
 }
 
 /**
- * Creates the caches of Secrets. Without `views`, they list the Secrets of the whole cluster, each cache with a watch of
- * its own.
+ * Creates the caches that are used for Secrets. If there are no `views`, they will list the Secrets of the whole
+ * cluster, and each cache will use a separate watch.
  */
 export function createSecretCaches(
   connection: { readonly client: KubeClient; readonly clock: Clock; readonly log: Logger },
@@ -136,13 +139,13 @@ export function createSecretCaches(
       data: data?.[SIGNING_SECRET_FIELD],
       owner: metadata.ownerReferences?.find(({ kind }) => kind === 'Subscription')?.name,
     })),
-    /** Secrets holding invitations, cached so that they can be restored or emptied. */
+    /** The Secrets that contain invitations. We cache them so that it is possible to restore or empty them. */
     invitationSecrets: ofType<InvitationSecret>(INVITATION_SECRET_TYPE, ({ metadata, data }) => ({
       namespace: metadata.namespace ?? '',
       sha256: sha256Of(data?.[INVITATION_SECRET_FIELD]),
       owner: metadata.ownerReferences?.find(({ kind }) => kind === 'Integration')?.name,
     })),
-    /** Names and versions of Secrets that can be used in headers. Their data is never cached. */
+    /** The names and versions of all Secrets that can be used for a header. We never cache their data. */
     headerSecrets:
       views === undefined
         ? createReflector<AnyObject, HeaderSecret>({

@@ -7,16 +7,17 @@ import type { Logger } from '../../telemetry/log.ts';
 import type { Backoff } from '../../time/backoff.ts';
 import { type Clock, sleep } from '../../time/clock.ts';
 
-/** How long the API server may take until it applies a change of a RoleBinding, in milliseconds. */
+/** How long it can take until the API server applies a change to a RoleBinding, in milliseconds. */
 export const APPLIED_WITHIN_MS = 5_000;
 
 const BACKOFF: Backoff = { firstMs: 200, mostMs: 60_000 };
 
 /**
- * Watches the RoleBindings of a name, and tries to read the namespace of each one that changes. Otherwise, it would take
- * minutes until a missing permission is noticed, because the API server only checks it when a watch begins.
+ * Watches all RoleBindings with the given name. If one of them is changed, it tries to read its namespace. Otherwise,
+ * it would take minutes until a missing permission is noticed, because the API server only checks it when a watch
+ * begins.
  *
- * @returns a function that watches until its signal is aborted
+ * @returns a function that will watch until its signal is aborted
  */
 export function createBindingWatch(deps: {
   readonly client: Pick<KubeClient, 'list' | 'watch'>;

@@ -4,32 +4,34 @@ import type { Caches } from '../caches/caches.ts';
 import type { KeySource } from '../engine/keyed-controller.ts';
 
 /**
- * How long Redis may be unavailable before we report this on Workspaces, in milliseconds. Must exceed the duration of a
- * failover.
+ * How long Redis can be unavailable until we report this on Workspaces, in milliseconds. This must be longer than a
+ * failover takes.
  */
 export const OUTAGE_REPORTED_AFTER_MS = 60_000;
 
-/** Interval between Redis checks, in milliseconds. */
+/** The interval between two checks of Redis, in milliseconds. */
 const CHECK_EVERY_MS = 5_000;
 
 export interface DataPlane {
-  /** Returns how long Redis has been unresponsive for the workspace, in milliseconds, or 0 if it responds. */
+  /**
+   * Returns how long Redis has not been responding for this workspace, in milliseconds. If it is responding, this is 0.
+   */
   readonly awayForMs: (workspace: string) => number;
   /**
-   * Records whether Redis responded for the workspace. Parts of a Redis Cluster can be unavailable on their own, so
-   * this is tracked per workspace.
+   * Records if Redis has responded for this workspace. We need to track this for each workspace, because it is possible
+   * that only a part of a Redis Cluster is unavailable.
    */
   readonly note: (workspace: string, answered: boolean) => void;
   /**
-   * Enqueues all Workspaces when an outage should be reported, and again when it is over. Only used while this replica
-   * is the leader.
+   * Enqueues all Workspaces when an outage should be reported, and again when it has ended. Only used while this
+   * replica is the leader.
    */
   readonly source: KeySource;
 }
 
 /**
- * Checks whether Redis responds. Outages are reported once, and only on Workspaces. We don't report failovers, since
- * they are too short.
+ * Checks if Redis is responding. An outage is only reported a single time, and only on Workspaces. A failover is too
+ * short to be reported.
  */
 export function createDataPlane(deps: {
   readonly caches: Pick<Caches, 'Workspace'>;
@@ -38,8 +40,8 @@ export function createDataPlane(deps: {
 }): DataPlane {
   const { caches, control, clock } = deps;
   /**
-   * When the part of Redis used by a workspace stopped responding, by workspace. In milliseconds of the monotonic
-   * clock.
+   * When the part of Redis used by a workspace stopped responding, by workspace. This is in milliseconds of the
+   * monotonic clock.
    */
   const since = new Map<string, number>();
   let awaySinceMs: number | undefined;

@@ -7,20 +7,23 @@ import type { Caches } from '../caches/caches.ts';
 const PROTECTED = ['Workspace', 'CatalogStream', 'Package', 'Subscription'] as const;
 
 export interface DeletionTimes {
-  /** Returns how long ago this process first observed the object's deletion, in milliseconds. */
+  /** Returns how long ago this process noticed that the object is being deleted, in milliseconds. */
   readonly deletingForMs: (object: AnyObject) => number;
 }
 
 /**
- * Records when this process first observed that an object is being deleted. We don't want to use the deletionTimestamp
- * here, since it is set by the API server's clock: if this pod's clock was an hour behind, deleting a namespace would
- * take an hour longer. Replicas other than the leader record the time as well.
+ * Records the time at which this process noticed that an object is being deleted. We don't want to use the
+ * deletionTimestamp here, since it is set by the API server's clock: if this pod's clock was an hour behind, deleting a
+ * namespace would take an hour longer. Replicas other than the leader record the time as well.
  */
 export function createDeletionTimes(
   caches: { readonly [K in (typeof PROTECTED)[number]]: Pick<Caches[K], 'subscribe'> },
   clock: Pick<Clock, 'nowMs'>,
 ): DeletionTimes {
-  /** When an object's deletion was first observed, by UID. In milliseconds of the monotonic clock. */
+  /**
+   * The time at which we noticed that an object is being deleted, by UID. This is in milliseconds of the monotonic
+   * clock.
+   */
   const seen = new Map<string, number>();
 
   function note({ metadata }: AnyObject): number {

@@ -4,7 +4,7 @@ import { keysInNamespace } from '../caches/related-keys.ts';
 import { findCondition } from '../engine/conditions.ts';
 import type { Controllers } from '../engine/controllers.ts';
 
-/** Enqueues objects whose status depends on the routes of tenant `name`. Can be limited to the given UIDs. */
+/** Enqueues all objects whose status depends on the routes of the tenant `name`. Can be limited to the given UIDs. */
 export function enqueueFollowers(
   { caches, controllers }: { readonly caches: Caches; readonly controllers: Pick<Controllers, 'enqueue'> },
   name: string,
@@ -26,7 +26,7 @@ export function enqueueFollowers(
   enqueue('integration', keysInNamespace(caches, 'Integration', name));
 }
 
-/** Returns the pairs in a namespace with an Activation whose current generation has yet to be applied. */
+/** Returns all pairs in a namespace which have an Activation whose current generation has not been applied yet. */
 function unsettledPairs(caches: Caches, namespace: string): string[] {
   return caches.Activation.store.byIndex('namespace', namespace).flatMap(activation => {
     const ready = findCondition(activation.status?.conditions, 'Ready');

@@ -10,8 +10,8 @@ import type { InForce } from '../routes/closing.ts';
 import { type Context, FINALIZER_TIMEOUT_MS } from './context.ts';
 
 /**
- * Returns true if the workspace is paused. A workspace being deleted never counts as paused, since its routes must be
- * closed.
+ * Returns true if this workspace is paused. If a workspace is being deleted, it is never considered to be paused,
+ * because its routes need to be closed.
  */
 export function isPaused(caches: Pick<Caches, 'Workspace'>, name: string): boolean {
   const metadata = caches.Workspace.store.get(name)?.metadata;
@@ -19,8 +19,9 @@ export function isPaused(caches: Pick<Caches, 'Workspace'>, name: string): boole
 }
 
 /**
- * Returns an object's status while its workspace is paused. A status for the current generation is left unchanged;
- * otherwise, the Ready condition will indicate the pause, and all other conditions keep their observed generation.
+ * Returns the status to use for an object while its workspace is paused. A status for the current generation is left
+ * unchanged; otherwise, the Ready condition will indicate the pause, and all other conditions keep their observed
+ * generation.
  */
 export function planPaused(
   { metadata, status }: AnyObject & { readonly status?: CommonStatus | undefined },
@@ -43,7 +44,7 @@ const PAUSED_CHECK_MS = 5_000;
 
 export interface Pausable<K extends KindName> {
   readonly kind: K;
-  /** Returns the name of the workspace that can pause this object. */
+  /** Returns the name of the workspace that is able to pause this object. */
   readonly workspaceOf: (object: Cached<K>) => string;
 }
 
@@ -52,9 +53,9 @@ function inNamespace<K extends KindName>(kind: K): Pausable<K> {
 }
 
 /**
- * Kinds that are not reconciled during a pause. Activations and Subscriptions aren't listed because their own
- * reconcilers handle the pause. Neither are Blocks, which can only close routes, or Accounts, which don't belong to a
- * workspace.
+ * The kinds that should not be reconciled during a pause. Activations and Subscriptions are not included, because their
+ * reconcilers handle the pause themselves. Neither are Blocks, which can only close routes, or Accounts, which don't
+ * belong to a workspace.
  */
 export const PAUSABLE = {
   Workspace: { kind: 'Workspace', workspaceOf: ({ metadata }) => metadata.name } satisfies Pausable<'Workspace'>,
@@ -66,8 +67,8 @@ export const PAUSABLE = {
 type StatusOf<K extends KindName> = NonNullable<Cached<K>['status']>;
 
 /**
- * Wraps `reconcile` so that objects in a paused workspace only have their status updated to show the pause. They will
- * be enqueued again once the workspace's routes have been applied.
+ * Wraps `reconcile`. If the workspace of an object is paused, only the status is updated to show this. When the routes
+ * of the workspace have been applied, these objects will be enqueued again.
  *
  * @param closes returns true if the object can only close routes, in which case it is reconciled even during a pause
  */
@@ -85,7 +86,8 @@ export function unlessPaused<K extends KindName>(
 }
 
 /**
- * Waits until the object's routes have been applied. In a paused workspace, this only covers changes that close routes.
+ * Waits until the routes of this object have been applied. In a paused workspace, this only covers changes that close
+ * routes.
  */
 export function settled(
   { caches, tenants }: Pick<Context, 'caches' | 'tenants'>,
@@ -95,7 +97,9 @@ export function settled(
   return isPaused(caches, name) ? tenants.closedBy(name, object) : tenants.inForce(name, object);
 }
 
-/** Wraps `finalize` to wait for the end of a pause, for at most as long as it would wait for Redis. */
+/**
+ * Wraps `finalize` so that it waits for the end of a pause. It will not wait any longer than it would wait for Redis.
+ */
 export function finalizeUnlessPaused<K extends KindName>(
   context: Pick<Context, 'caches' | 'deletingForMs' | 'recordForcedRemoval'>,
   { kind, workspaceOf }: Pausable<K>,

@@ -22,25 +22,28 @@ export class SecretsForbiddenError extends ReconcileError {
   override readonly name = 'SecretsForbiddenError';
 }
 
-/** SecretAccess gives this process access to the Secrets of each workspace. */
+/** SecretAccess is used to give this process access to the Secrets of each workspace. */
 export interface SecretAccess {
-  /** Grants access if the API server refuses it. @throws SecretsForbiddenError, or KubeError if it isn't granted yet */
+  /**
+   * If the API server refuses access, this will grant it. @throws SecretsForbiddenError, or KubeError if it has not
+   * been granted yet
+   */
   readonly ensure: (workspace: string) => Promise<void>;
   /** Grants access to every workspace that the API server refuses. Never rejects. */
   readonly ensureAll: () => Promise<void>;
-  /** Notices within seconds, until `over` is aborted, if a RoleBinding is removed or changed. */
+  /** Until `over` is aborted, this will notice within seconds if a RoleBinding is removed or changed. */
   readonly watchBindings: (over: AbortSignal) => void;
-  /** Removes the access to a workspace that is being deleted. */
+  /** Removes access to a workspace if it is being deleted. */
   readonly revoke: (workspace: string) => Promise<void>;
-  /** Throws the errors of `ensure` if the Secrets of the workspace have never been read. */
+  /** If the Secrets of the workspace have never been read, this throws the same errors as `ensure`. */
   readonly assertRead: (workspace: string) => void;
-  /** Whether the caches have the Secrets of a namespace. */
+  /** Whether the Secrets of a namespace are in the caches. */
   readonly wasRead: (namespace: string) => boolean;
-  /** Emits each workspace whose access changes. */
+  /** Emits a workspace each time the access to it has changed. */
   readonly sources: readonly KeySource[];
 }
 
-/** Access of a process that can read the Secrets of the whole cluster. */
+/** The access that is used if a process is allowed to read the Secrets of the whole cluster. */
 export const CLUSTER_SECRET_ACCESS: SecretAccess = {
   ensure: async () => {},
   ensureAll: async () => {},
@@ -51,9 +54,9 @@ export const CLUSTER_SECRET_ACCESS: SecretAccess = {
   sources: [],
 };
 
-/** Keeps track of how long each namespace has been forbidden. */
+/** Keeps track of the time for which each namespace has been forbidden. */
 function trackForbidden(views: NamespacedViews<SecretObject>, clock: Pick<Clock, 'nowMs'>) {
-  /** In milliseconds of the monotonic clock. */
+  /** This is in milliseconds of the monotonic clock. */
   const since = new Map<string, number>();
   views.onAccess(namespace => {
     if (views.access(namespace) !== 'forbidden') since.delete(namespace);
@@ -66,7 +69,7 @@ function trackForbidden(views: NamespacedViews<SecretObject>, clock: Pick<Clock,
   };
 }
 
-/** Returns the error for a missing RoleBinding. */
+/** Returns the error to use if a RoleBinding is missing. */
 function secretsForbidden(facts: { namespace: string; role: string; user: string | undefined; cause: unknown }): Error {
   const { namespace, role, user = 'the user of the controller', cause } = facts;
   const reason = isKubeError(cause) ? `: ${cause.message}` : '';
@@ -78,14 +81,14 @@ async function unbind(client: Pick<KubeClient, 'remove'>, name: ObjectName): Pro
   try {
     await client.remove(ROLE_BINDINGS, name);
   } catch (error) {
-    // Without this permission, the administrator creates and removes the RoleBindings.
+    // If this permission is missing, the RoleBindings are created and removed by the administrator.
     if (!isKubeError(error, 403)) throw error;
   }
 }
 
 /**
- * Creates Secret access that requires a RoleBinding in each namespace. The leader creates this binding in the namespace
- * of each workspace unless an administrator has created it.
+ * Creates access to Secrets which requires that there is a RoleBinding in each namespace. If an administrator has not
+ * created this binding, it is created by the leader in the namespace of each workspace.
  *
  * @param role name of the ClusterRole and of the RoleBinding
  */

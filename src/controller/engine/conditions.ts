@@ -2,7 +2,7 @@ import type { Condition } from '../../api/conditions.ts';
 
 export type { Condition };
 
-/** A condition as determined by a kind. Transition time and observed generation are filled in by the engine. */
+/** A condition as it was determined by a kind. Transition time and observed generation are filled in by the engine. */
 export type DesiredCondition = Pick<Condition, 'type' | 'status' | 'reason' | 'message'> & {
   /** Only set for a condition carried over from an older generation. */
   readonly observedGeneration?: number;
@@ -11,7 +11,7 @@ export type DesiredCondition = Pick<Condition, 'type' | 'status' | 'reason' | 'm
 /** Maximum length of a condition message. Must match the CRDs. */
 const LONGEST_MESSAGE = 1024;
 
-/** Fallback Ready condition, for objects whose kind doesn't plan one. */
+/** The Ready condition to use if the kind of an object does not provide one. */
 const UNJUDGED: DesiredCondition = {
   type: 'Ready',
   status: 'Unknown',
@@ -19,13 +19,13 @@ const UNJUDGED: DesiredCondition = {
   message: 'not reconciled yet',
 };
 
-/** Following the kstatus convention, these conditions are only present while they are True. */
+/** By convention (see kstatus), these conditions are only present if they are True. */
 const ONLY_WHILE_TRUE = new Set(['Reconciling', 'Stalled']);
 
 /**
- * Returns the conditions to write to the status. Ready is always present and comes first, whereas Reconciling and
- * Stalled are only included while True. `lastTransitionTime` is preserved unless the status changes. Should a type
- * occur more than once, the last one wins.
+ * Returns the conditions that should be written to the status. Ready is always present and comes first, whereas
+ * Reconciling and Stalled are only included while True. If the status is still the same, the `lastTransitionTime` is
+ * preserved. If there is more than one condition with the same type, the last one is used.
  *
  * @param existing the object's current conditions. Types that are no longer desired will be removed.
  * @param nowMs milliseconds since the epoch, stored in whole seconds as Kubernetes does.
@@ -57,7 +57,7 @@ function cut(message: string): string {
   return `${message.slice(0, LONGEST_MESSAGE - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }
 
-/** Returns the condition of the given type, or undefined if there is none. */
+/** Returns the condition with the given type. If there is none, this returns undefined. */
 export function findCondition<C extends Pick<Condition, 'type'>>(
   conditions: readonly C[] | undefined,
   type: string,

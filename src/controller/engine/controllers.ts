@@ -1,9 +1,9 @@
 import type { Controller } from './keyed-controller.ts';
 
 /**
- * Holds the controllers in this process by name, so that a component can enqueue work for another controller without
- * needing a reference to it. Keys for a controller that hasn't been added yet are dropped, which is safe because a
- * controller enqueues every key when it starts.
+ * Contains the controllers of this process by name. This allows a component to enqueue work for another controller
+ * without a reference to it. If a controller has not been added yet, its keys are dropped. This is safe because every
+ * controller will enqueue all of its keys when it is started.
  */
 export function createControllers() {
   const byName = new Map<string, Controller>();

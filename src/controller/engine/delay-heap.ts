@@ -1,11 +1,14 @@
 import type { Clock } from '../../time/clock.ts';
 
-/** A binary heap of keys, sorted by when they become ready. Each key has at most one live entry. */
+/**
+ * A binary heap that contains keys. They are sorted by the time at which they will be ready. There is at most one live
+ * entry for each key.
+ */
 type DelayHeap = {
-  /** Adds a key. For a key that is already waiting, the earlier time wins. */
+  /** Adds a key to the heap. For a key that is already waiting, the earlier time wins. */
   readonly add: (key: string, readyAtMs: number) => void;
   readonly nextMs: () => number | undefined;
-  /** Removes and returns a key that is ready at `nowMs`, if any. */
+  /** If there is a key that is ready at `nowMs`, this removes and returns it. */
   readonly take: (nowMs: number) => string | undefined;
   readonly size: () => number;
   readonly clear: () => void;
@@ -15,8 +18,8 @@ type Entry = { readonly key: string; readonly atMs: number };
 
 export function createDelayHeap(): DelayHeap {
   const heap: Entry[] = [];
-  // Time of each key's live entry. Once replaced by an earlier entry, the old one stays in the heap until it reaches
-  // the top.
+  // The time of the live entry for each key. If an entry is replaced by an earlier one, it will stay in the heap until
+  // it is at the top.
   const live = new Map<string, number>();
 
   const atMs = (index: number): number => heap[index]?.atMs ?? Number.POSITIVE_INFINITY;
@@ -77,7 +80,7 @@ export function createDelayHeap(): DelayHeap {
   };
 }
 
-/** Calls `onReady` with each key once its delay has passed. All keys share a single timer. */
+/** Calls `onReady` for each key after its delay. All keys share a single timer. */
 export function createDelayedKeys(clock: Pick<Clock, 'nowMs' | 'setTimer'>, onReady: (key: string) => void) {
   const heap = createDelayHeap();
   let cancelTimer = () => {};
@@ -99,7 +102,7 @@ export function createDelayedKeys(clock: Pick<Clock, 'nowMs' | 'setTimer'>, onRe
   }
 
   return {
-    /** Adds a key. For a key that is already waiting, the earlier time wins. */
+    /** Adds a key to the heap. For a key that is already waiting, the earlier time wins. */
     add(key: string, delayMs: number): void {
       heap.add(key, clock.nowMs() + delayMs);
       arm();

@@ -6,7 +6,7 @@ import { withDeadline } from '../../time/deadline.ts';
 import { createLeaseHold, type LeaseHold } from './lease-hold.ts';
 
 export type Term = {
-  /** Number of times the lease has changed holders. */
+  /** How often the holder of the lease has changed. */
   readonly transitions: number;
   /** Aborted when leadership is lost, before any other process can acquire the lease. */
   readonly signal: AbortSignal;
@@ -14,57 +14,60 @@ export type Term = {
 
 export type Elector = {
   /**
-   * Acquires the lease, leads until leadership is lost, and then tries again until `stop` is aborted. The lease will be
-   * released once `onStartedLeading` has returned.
+   * Acquires the lease, and leads until leadership has been lost. After that, it will try again until `stop` is
+   * aborted. The lease will be released once `onStartedLeading` has returned.
    */
   readonly run: (
     stop: AbortSignal,
     callbacks: {
       /**
-       * Called when this process becomes the leader. Should return soon after `term.signal` or `stop` is aborted. On
-       * failure, the lease is released so another process can acquire it.
+       * Called when this process becomes the leader. It should return soon after `term.signal` or `stop` has been
+       * aborted. On failure, the lease is released so another process can acquire it.
        */
       readonly onStartedLeading: (term: Term) => Promise<void>;
     },
   ) => Promise<void>;
   readonly isLeader: () => boolean;
-  /** Identity of the last observed holder, or undefined if the lease is free. */
+  /** The identity of the holder that we have seen last. If the lease is free, this is undefined. */
   readonly holder: () => string | undefined;
-  /** How long this process has been leading, in milliseconds. Undefined if it isn't the leader. */
+  /** How long this process has been the leader, in milliseconds. If it is not the leader, this is undefined. */
   readonly leadingForMs: () => number | undefined;
   /**
-   * Whether this process has released the lease because its work failed, and is now waiting for other processes to
-   * acquire it.
+   * Whether this process has released the lease because there was a failure. In this case, it waits until another
+   * process has acquired the lease.
    */
   readonly standsAside: () => boolean;
-  /** Why the lease can't be read or written. Undefined if the last attempt received a response. */
+  /**
+   * The reason why it is not possible to read or write the lease. If there was a response to the last attempt, this is
+   * undefined.
+   */
   readonly trouble: () => LeaseTrouble | undefined;
 };
 
 type LeaseTrouble = {
-  /** Error returned by the last attempt. */
+  /** The error that was returned by the last attempt. */
   readonly error: unknown;
-  /** Number of consecutive failures. */
+  /** The number of consecutive failures. */
   readonly times: number;
-  /** Time since the first failure, in milliseconds. */
+  /** The time since the first failure, in milliseconds. */
   readonly forMs: number;
 };
 
 export type ElectorOptions = {
   readonly leases: LeaseStore;
   /**
-   * Identity of this process, e.g. a host name and a UUID. Must be unique: two processes sharing an identity could end
-   * up leading at the same time.
+   * Identity of this process, e.g. a host name and a UUID. This must be unique, because two processes with the same
+   * identity could both become the leader.
    */
   readonly identity: string;
-  /** How long other processes will wait after the last renewal they observed. Defaults to 15 seconds. */
+  /** How long other processes will wait after they have seen a renewal for the last time. Defaults to 15 seconds. */
   readonly leaseDurationMs?: number;
   /**
-   * How long the leader may continue after its last renewal. Must be shorter than the lease duration. Defaults to 10
-   * seconds.
+   * How long the leader is allowed to continue after the last renewal. Must be shorter than the lease duration.
+   * Defaults to 10 seconds.
    */
   readonly renewDeadlineMs?: number;
-  /** Delay between two attempts. Defaults to 2 seconds. */
+  /** How long to wait between two attempts. Defaults to 2 seconds. */
   readonly retryPeriodMs?: number;
   readonly clock: Clock;
   readonly random?: () => number;
@@ -74,7 +77,9 @@ export type ElectorOptions = {
 /** Jitter for the retry period, to prevent all processes from retrying at once. Same value as in client-go. */
 const JITTER = 1.2;
 
-/** Returns the configured periods, falling back to the defaults. @throws if the periods are inconsistent */
+/**
+ * Returns the configured periods. If they are not set, the defaults are used. @throws if the periods are inconsistent
+ */
 function periodsOf(options: ElectorOptions) {
   const { leaseDurationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2_000 } = options;
   if (leaseDurationMs <= renewDeadlineMs || renewDeadlineMs <= retryPeriodMs * JITTER) {
@@ -83,13 +88,13 @@ function periodsOf(options: ElectorOptions) {
   return { leaseDurationMs, renewDeadlineMs, retryPeriodMs };
 }
 
-/** Creates a function that tries to acquire or renew the lease, recording why it fails. */
+/** Creates a function that will try to acquire or renew the lease. If this fails, the reason is recorded. */
 function createTries(hold: LeaseHold, clock: Clock, log: Logger) {
   let failing: { readonly error: unknown; readonly times: number; readonly fromMs: number } | undefined;
   return {
     /**
-     * Makes a single attempt to acquire or renew the lease, and returns true if this process holds it. Ends after
-     * `timeoutMs` even if the API client ignores the signal.
+     * Makes a single attempt to acquire or renew the lease, and returns true if this process holds it. After
+     * `timeoutMs`, it ends even if the signal is ignored by the API client.
      */
     attempt: async (timeoutMs: number, leads: boolean): Promise<boolean> => {
       try {
@@ -97,7 +102,7 @@ function createTries(hold: LeaseHold, clock: Clock, log: Logger) {
         failing = undefined;
         return ours;
       } catch (err) {
-        // A conflict isn't counted as a failure, since it means the API server did respond.
+        // We don't count a conflict as a failure, because there was a response from the API server.
         if (isKubeError(err, 409)) failing = undefined;
         else failing = { error: err, times: (failing?.times ?? 0) + 1, fromMs: failing?.fromMs ?? clock.nowMs() };
         log.debug({ err }, 'cannot acquire the Lease');
@@ -124,11 +129,14 @@ export function createElector(options: ElectorOptions): Elector {
   let leadingFromMs: number | undefined;
   let aside = false;
 
-  /** Keeps renewing the lease until the deadline passes, another process holds it, or `over` is aborted. */
+  /**
+   * Keeps renewing the lease until the deadline has passed, another process has become the holder, or `over` is
+   * aborted.
+   */
   async function renew(over: AbortSignal): Promise<void> {
     while (!over.aborted) {
       await sleep(clock, Math.min(retryPeriodMs, hold.leftMs()), over);
-      // Return here, since timers can't wait for a fraction of a millisecond.
+      // We need to return here, because a timer can't wait for a fraction of a millisecond.
       if (over.aborted || hold.leftMs() < 1) return;
       const renewed = await attempt(Math.min(renewDeadlineMs / 2, hold.leftMs()), true);
       if (!renewed && hold.holder() !== undefined && hold.holder() !== identity) return;
@@ -138,7 +146,7 @@ export function createElector(options: ElectorOptions): Elector {
   const release = () =>
     hold.release().catch((err: unknown) => log.debug({ err }, 'cannot release the Lease; it expires'));
 
-  /** Runs the leader's work and releases the lease afterwards. Returns true if the work failed. */
+  /** Runs the work of the leader, and then releases the lease. If the work has failed, this returns true. */
   async function lead(work: (term: Term) => Promise<void>): Promise<boolean> {
     const lost = new AbortController();
     const over = new AbortController();

@@ -1,6 +1,6 @@
 import { Counter, type Registry } from '../../telemetry/metrics.ts';
 
-/** Why a Kubernetes Event was dropped. */
+/** The reason why an Event was dropped. */
 const DROPPED = ['object_limit', 'workspace_limit', 'process_limit', 'queue_full', 'rejected'] as const;
 export type DroppedEvent = (typeof DROPPED)[number];
 

@@ -16,30 +16,36 @@ type Regarding = {
 };
 
 export type EventRecorder = {
-  /** Queues an Event without waiting until it is sent. Never throws, but Events may be dropped. */
+  /**
+   * Adds an Event to the queue, without waiting until it has been sent. This never throws, but it is possible that an
+   * Event is dropped.
+   */
   readonly record: (object: Regarding, note: EventNote) => void;
-  /** Resolves once all Events recorded so far have been sent or dropped. */
+  /** Resolves when all Events that have been recorded so far are either sent or dropped. */
   readonly flush: () => Promise<void>;
 };
 
 /** Identical Events within 10 minutes are combined into one with a count, as in client-go. */
 const SAME_EVENT_MS = 600_000;
-/** The spam filter allows a burst of 25 Events per object, followed by one Event every 5 minutes, as in client-go. */
+/**
+ * The spam filter allows a burst of 25 Events for each object, and then one Event every 5 minutes. This is the same as
+ * in client-go.
+ */
 const BURST = 25;
 const REFILL_MS = 300_000;
 /**
- * All objects together may have a burst of 1,000 Events, followed by 50 per second, which is the rate of a kubelet
- * (eventRecordQPS). One workspace may have half of the burst, which covers an apply of a few hundred objects. client-go
- * has no such limit, but a change that affects every object, such as an outage, would otherwise create as many Events as
- * there are objects.
+ * For all objects together, a burst of 1,000 Events is allowed. After that, there can be 50 Events per second, which is
+ * the rate that is used by a kubelet (eventRecordQPS). A single workspace is allowed to use half of the burst, which is
+ * enough to apply a few hundred objects. There is no such limit in client-go, but if a change affects all objects (for
+ * example, an outage), there would otherwise be as many Events as there are objects.
  */
 const PROCESS_BURST = 1_000;
 const PROCESS_PER_MS = 50 / 1_000;
 /** Cache size, same as in client-go. When full, the oldest entries are dropped. */
 const MOST_REMEMBERED = 4_096;
 /**
- * Maximum number of Events waiting to be sent, of which one workspace may have half. Beyond this limit, new Events will
- * be dropped.
+ * The maximum number of Events that can wait to be sent. A single workspace is allowed to use half of this. Beyond this
+ * limit, new Events will be dropped.
  */
 const MOST_PENDING = 2_000;
 /** Maximum number of characters in an Event message, as defined in core/v1. */
@@ -51,7 +57,7 @@ const CLUSTER_EVENTS_NAMESPACE = 'default';
  * Creates a spam filter modelled after the one in client-go. It returns true if an Event for the given UID may be sent.
  */
 function createSpamFilter({ nowMs }: Pick<Clock, 'nowMs'>): (uid: string) => boolean {
-  // After this long without use, a bucket is full again and can be removed.
+  // If a bucket has not been used for this time, it is full again, and can be removed.
   const buckets = createExpiringMap<{ readonly tokens: number; readonly filledMs: number }>({
     ttlMs: BURST * REFILL_MS,
     entries: MOST_REMEMBERED,
@@ -66,7 +72,7 @@ function createSpamFilter({ nowMs }: Pick<Clock, 'nowMs'>): (uid: string) => boo
   };
 }
 
-/** Counts the Events of each workspace that are waiting to be sent. */
+/** Counts how many Events are waiting to be sent for each workspace. */
 function createPendingCounts() {
   const counts = new Map<string, number>();
   let total = 0;
@@ -79,19 +85,21 @@ function createPendingCounts() {
   return { add, isFull: (workspace: string) => isShareUsed(counts.get(workspace) ?? 0, total, MOST_PENDING) };
 }
 
-/** Returns the workspace that an object belongs to. Workspaces have the name of their namespace. */
+/**
+ * Returns the workspace to which an object belongs. The name of a Workspace is the same as the name of its namespace.
+ */
 function workspaceOf({ metadata }: Regarding): string {
   return metadata.namespace ?? metadata.name;
 }
 
-/** Returns a reference to the Event's object, in core/v1 format. */
+/** Returns a reference to the object of an Event, in the format of core/v1. */
 function involvedObject({ resource, metadata: { name, namespace, uid, resourceVersion } }: Regarding) {
   const named = { apiVersion: apiVersionOf(resource), kind: resource.kind, name, uid, resourceVersion };
   return namespace === undefined ? named : { ...named, namespace };
 }
 
 /**
- * Creates a recorder for core/v1 Events, as shown by `kubectl describe` and `kubectl get events`.
+ * Creates a recorder for Events in core/v1. You can use `kubectl describe` and `kubectl get events` to see them.
  *
  * @param options.instance name of the process, e.g. the name of the pod
  */
@@ -115,7 +123,7 @@ export function createEventRecorder(options: {
   });
   let chain = Promise.resolve();
 
-  /** Returns why an Event for the given UID must be dropped, or undefined. */
+  /** If an Event for the given UID must be dropped, this returns the reason. Otherwise, it returns undefined. */
   function limitReached(workspace: string, uid: string): DroppedEvent | undefined {
     if (pending.isFull(workspace)) return 'queue_full';
     if (bucket.isEmpty()) return 'process_limit';
@@ -162,7 +170,8 @@ export function createEventRecorder(options: {
         return;
       }
       pending.add(workspace, 1);
-      // Events must be sent in sequence, since the count of an Event can only be patched once it has been created.
+      // Events need to be sent in sequence, because it is only possible to patch the count of an Event after it has
+      // been created.
       chain = chain
         .then(() => send(object, note))
         .catch((err: unknown) => {

@@ -1,13 +1,14 @@
 import type { Clock } from '../../time/clock.ts';
 
-/** How often tokens are given back at most, in milliseconds. */
+/** How often tokens can be given back, in milliseconds. */
 const REFILL_EVERY_MS = 100;
 /** A workspace with fewer tokens is treated as having none, so that the bucket only contains active workspaces. */
 const FEWEST = 0.5;
 
 /**
- * Returns whether a workspace has used its share, i.e. as much as is left for all others. A single workspace can use
- * half of the capacity, two can use a third each, and so on. This always leaves capacity for workspaces with low usage.
+ * Returns whether a workspace has used its share. The share is the same as what is left for all others. A single
+ * workspace can use half of the capacity, two can use a third each, and so on. This always leaves capacity for
+ * workspaces with low usage.
  */
 export function isShareUsed(own: number, total: number, capacity: number): boolean {
   return own >= capacity - total;
@@ -16,19 +17,22 @@ export function isShareUsed(own: number, total: number, capacity: number): boole
 /** SharedBucket is a token bucket for all workspaces. */
 export interface SharedBucket {
   readonly isEmpty: () => boolean;
-  /** Whether this workspace has taken its share, while there are tokens for others. */
+  /** Whether this workspace has used its share, while there are still tokens for others. */
   readonly isShareTaken: (workspace: string) => boolean;
   readonly take: (workspace: string) => void;
 }
 
-/** Creates a bucket of `capacity` tokens that is refilled with `perMs` tokens per millisecond. */
+/** Creates a bucket with `capacity` tokens. It is refilled with `perMs` tokens per millisecond. */
 export function createSharedBucket(capacity: number, perMs: number, { nowMs }: Pick<Clock, 'nowMs'>): SharedBucket {
-  /** Tokens by workspace that have not been refilled, at most twice as many workspaces as there are tokens. */
+  /**
+   * The tokens of each workspace that have not been refilled yet. There are at most twice as many workspaces as there
+   * are tokens.
+   */
   const taken = new Map<string, number>();
   let total = 0;
   let filledMs = nowMs();
 
-  /** Returns tokens in proportion to their usage. */
+  /** Returns tokens to each workspace. The number depends on how many tokens it has used. */
   function refill(): void {
     const elapsedMs = nowMs() - filledMs;
     if (elapsedMs < REFILL_EVERY_MS) return;

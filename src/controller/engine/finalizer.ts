@@ -15,7 +15,7 @@ export function hasFinalizer({ metadata }: AnyObject): boolean {
 }
 
 /**
- * Adds the finalizer and returns the updated object.
+ * Adds the finalizer to the object, and returns the updated object.
  * @throws KubeError 409 if object has changed since it was read
  */
 export async function addFinalizer<P extends AnyObject>(object: P, patching: Patching): Promise<P> {
@@ -24,7 +24,9 @@ export async function addFinalizer<P extends AnyObject>(object: P, patching: Pat
   return { ...object, metadata: { ...object.metadata, finalizers, resourceVersion: metadata.resourceVersion } };
 }
 
-/** Removes the finalizer. This is a no-op if the object no longer exists. @throws KubeError 409 as above */
+/**
+ * Removes the finalizer from the object. This is a no-op if the object no longer exists. @throws KubeError 409 as above
+ */
 export async function removeFinalizer(object: AnyObject, patching: Patching): Promise<void> {
   const finalizers = (object.metadata.finalizers ?? []).filter(name => name !== FINALIZER);
   try {
@@ -35,7 +37,8 @@ export async function removeFinalizer(object: AnyObject, patching: Patching): Pr
 }
 
 /**
- * Patches the full list of finalizers, with the resourceVersion set so we don't overwrite those of other controllers.
+ * Patches the whole list of finalizers. The resourceVersion is set to make sure that we don't overwrite the finalizers
+ * of other controllers.
  */
 function patch({ metadata }: AnyObject, finalizers: string[], { client, resource, signal }: Patching) {
   const { uid, resourceVersion } = metadata;

@@ -15,18 +15,18 @@ export type Attempt = {
   readonly log: Logger;
 };
 
-/** A source of keys: a reflector combined with a function mapping its changes to the keys of a controller. */
+/** A source of keys. This is a reflector and a function which maps its changes to the keys of a controller. */
 export type KeySource = {
   readonly reflector: Pick<Reflector<unknown>, 'hasSynced' | 'synced' | 'resource'>;
-  /** Calls `add` with the keys of every change. Returns a function to unsubscribe. */
+  /** Calls `add` with the keys of each change. Returns a function that can be used to unsubscribe. */
   readonly subscribe: (add: (key: string) => void) => () => void;
-  /** Returns the keys of all existing objects. */
+  /** Returns the keys of all objects that exist. */
   readonly keys: () => Iterable<string>;
 };
 
 /**
- * Creates a source that maps a reflector's changes to keys. `toKeys` receives both the old and the new object, so that
- * both are enqueued when a reference changes. It should be fast and free of side effects.
+ * Creates a source that maps the changes of a reflector to keys. `toKeys` receives both the old and the new object, so
+ * that both are enqueued when a reference changes. It should be fast and free of side effects.
  */
 export function keysFrom<P>(
   reflector: Reflector<P>,
@@ -36,7 +36,8 @@ export function keysFrom<P>(
     reflector,
     subscribe: add =>
       reflector.subscribe((_change, _key, old, current) => {
-        // Add each key only once. A second call would reconcile it twice if a worker has already started on it.
+        // We need to make sure that each key is only added once. A second call would reconcile it twice if a worker has
+        // already started on it.
         for (const key of new Set(toKeys(old, current))) add(key);
       }),
     keys: function* () {
@@ -46,7 +47,7 @@ export function keysFrom<P>(
 }
 
 export type KeyedControllerOptions = {
-  /** Name of the controller, used in logs and metrics. */
+  /** The name of the controller, which is used in logs and metrics. */
   readonly name: string;
   /**
    * Reconciles the given key. Never called concurrently for the same key, and should not depend on why the key was
@@ -57,16 +58,18 @@ export type KeyedControllerOptions = {
     attempt: Attempt,
   ) => Promise<{ readonly requeueAfterMs?: number | undefined } | undefined | void>;
   /**
-   * Called before each reconcile. Rejects if the caches are too old to determine whether this installation is
-   * responsible for the key. The key is then retried.
+   * This is called before each reconciliation. Rejects if the caches are too old to determine whether this installation
+   * is responsible for the key. The key is then retried.
    */
   readonly confirm?: ((key: string) => Promise<void>) | undefined;
   readonly sources?: readonly KeySource[];
   /** Returns additional keys to enqueue when the controller starts, e.g. keys that only exist in Redis. */
   readonly keys?: () => Iterable<string> | Promise<Iterable<string>>;
-  /** Whether the key currently represents a deletion. Deletions are reconciled first. Defaults to no. */
+  /**
+   * Whether the key is currently used for a deletion. Deletions are reconciled before anything else. Defaults to no.
+   */
   readonly isDeletion?: ((key: string) => boolean) | undefined;
-  /** Number of keys that can be reconciled concurrently. Defaults to 1. */
+  /** Number of keys that can be reconciled concurrently. The default is 1. */
   readonly workers?: number | undefined;
   readonly retry?: Backoff | undefined;
   readonly clock: Clock;
@@ -79,13 +82,16 @@ export type KeyedControllerOptions = {
 export type Controller = {
   readonly name: string;
   readonly sources: readonly KeySource[];
-  /** Enqueues a key. This is a no-op unless this replica is the leader, since a new leader enqueues all keys anyway. */
+  /**
+   * Adds a key to the queue. This is a no-op unless this replica is the leader, since a new leader enqueues all keys
+   * anyway.
+   */
   readonly enqueue: (key: string, order?: 'change' | 'background') => void;
   readonly enqueueAfter: (key: string, delayMs: number) => void;
-  /** Whether the key is waiting, being reconciled, or waiting to be retried after a failure or conflict. */
+  /** Whether the key is waiting, is being reconciled, or will be retried after a failure or a conflict. */
   readonly isPending: (key: string) => boolean;
   /**
-   * Runs the controller until `stop` is aborted and all running reconciles have finished.
+   * Runs the controller until `stop` is aborted and all reconciliations in progress have finished.
    *
    * @param lost passed to each reconcile, and aborted when the lease is lost
    */
@@ -93,16 +99,16 @@ export type Controller = {
 };
 
 /**
- * Creates a controller that reconciles keys, retrying any failures. A key can be any string, such as `acme/orders`, and
- * will only be processed by one worker at a time. The part before the first slash is the tenant, which is used for
- * taking turns.
+ * Creates a controller that reconciles keys. If there is a failure, it will be retried. A key can be any string, such
+ * as `acme/orders`. It is only processed by a single worker at a time. The part before the first slash is the tenant,
+ * which is used for taking turns.
  */
 export function createKeyedController(options: KeyedControllerOptions): Controller {
   const { name, clock, metrics, sources = [], workers = 1 } = options;
   const base = options.log.child({ controller: name });
   let queue: WorkQueue | undefined;
 
-  /** Reconciles a key once, then enqueues it again if required by the result. */
+  /** Reconciles a key a single time. If the result requires this, it will be enqueued again. */
   async function workOn(
     key: string,
     current: WorkQueue,

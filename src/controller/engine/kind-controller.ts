@@ -15,29 +15,35 @@ import { createMissingReferences } from './missing-references.ts';
 import type { Finalization, Outcome } from './outcome.ts';
 import { type CommonStatus, createStatusWriter, type StatusWriter } from './status-writer.ts';
 
-/** A cached object of a kind. The projection must preserve spec, status, and the metadata returned by `slimObject`. */
+/**
+ * An object of a kind, as it is stored in the cache. The projection needs to preserve the spec, the status, and the
+ * metadata that is returned by `slimObject`.
+ */
 export type Reconcilable = KubeObject<unknown, CommonStatus>;
 
 type StatusOf<P extends Reconcilable> = NonNullable<P['status']>;
 
-/** Options for the controller of a single kind. */
+/** The options that can be set for the controller of a single kind. */
 export type KindControllerOptions<P extends Reconcilable> = {
   readonly name: string;
   readonly reflector: Reflector<P>;
   /** Reconciles the given object. Not called for objects that are being deleted. */
   readonly reconcile: (object: P, attempt: Attempt) => Promise<Outcome<StatusOf<P>>>;
   /**
-   * Removes everything that `reconcile` created outside of Kubernetes. If set, each object will be given a finalizer
-   * before it is first reconciled. The finalizer is removed once this function returns `done`.
+   * Removes everything that was created outside of Kubernetes by `reconcile`. If set, each object will be given a
+   * finalizer before it is first reconciled. The finalizer is removed once this function returns `done`.
    */
   readonly finalize?: (object: P, attempt: Attempt) => Promise<Finalization<StatusOf<P>>>;
-  /** Returns status fields derived from the conditions. */
+  /** Returns the fields of the status that depend on the conditions. */
   readonly fieldsOf?: (conditions: Outcome['conditions']) => object;
-  /** Other objects that this kind depends on. Each source returns keys of this kind, formatted as `namespace/name`. */
+  /**
+   * Other objects that this kind depends on. Each of the sources returns keys of this kind, in the format
+   * `namespace/name`.
+   */
   readonly sources?: readonly KeySource[];
   /** See `KeyedControllerOptions`. */
   readonly confirm?: ((key: string) => Promise<void>) | undefined;
-  /** Number of objects that can be reconciled concurrently. Defaults to 1. */
+  /** Number of objects that can be reconciled concurrently. The default is 1. */
   readonly workers?: number | undefined;
   readonly retry?: Backoff | undefined;
   readonly client: Pick<KubeClient, 'apply' | 'mergePatch'>;
@@ -56,7 +62,7 @@ function createReports<P extends Reconcilable>(
   { events, fieldsOf, reflector: { resource } }: Pick<KindControllerOptions<P>, 'events' | 'fieldsOf' | 'reflector'>,
   status: StatusWriter<P['spec'], CommonStatus>,
 ) {
-  /** Writes the status and records the Events. This is a no-op if the object no longer exists. */
+  /** Writes the status, and records the Events. This is a no-op if the object no longer exists. */
   async function write(object: P, said: Pick<Outcome, 'status' | 'conditions' | 'events'>, signal: AbortSignal) {
     const fields = { ...said.status, ...fieldsOf?.(said.conditions) };
     try {
@@ -83,8 +89,8 @@ function createReports<P extends Reconcilable>(
 }
 
 /**
- * Creates the controller for one kind. It adds the finalizer before making any other change, only updates the status
- * when needed, records Events for changes, and retries failures.
+ * Creates the controller for a single kind. It adds the finalizer before making any other change, only updates the
+ * status when needed, records Events for changes, and retries failures.
  */
 export function createKindController<P extends Reconcilable>(options: KindControllerOptions<P>): Controller {
   const { reflector, client, finalize, clock } = options;
@@ -93,8 +99,8 @@ export function createKindController<P extends Reconcilable>(options: KindContro
   const { write, writeFailure } = createReports(options, status);
   const references = createMissingReferences(clock.wallMs);
   /**
-   * UIDs by key of objects that are still in the cache although their finalizer has been removed. They have already
-   * been cleaned up.
+   * The UIDs of objects (by key) that are still in the cache even though their finalizer has been removed. They have
+   * been cleaned up already.
    */
   const forceRemoved = new Map<string, string>();
 
@@ -107,7 +113,7 @@ export function createKindController<P extends Reconcilable>(options: KindContro
       }),
   };
 
-  /** Returns after how many milliseconds the object should be reconciled again. */
+  /** Returns the number of milliseconds after which the object should be reconciled again. */
   async function reconcile(object: P, attempt: Attempt): Promise<number | undefined> {
     const patching = { client, resource, signal: attempt.signal };
     const kept = finalize === undefined || hasFinalizer(object) ? object : await addFinalizer(object, patching);

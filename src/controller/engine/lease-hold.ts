@@ -14,10 +14,10 @@ const RELEASE_WITHIN_MS = 3_000;
 type Observed = { readonly lease: Lease; readonly atMs: number };
 
 /**
- * Creates one process's view of a lease. A lease held by another process expires if we don't see it change for the
- * lease duration. Since the times inside the lease are ignored for this purpose, clocks don't need to be synchronized
- * between processes, although they must run at about the same speed. Our own deadline is based on when the last renewal
- * was sent.
+ * Creates the view that a single process has of a lease. A lease held by another process expires if we don't see it
+ * change for the lease duration. Since the times inside the lease are ignored for this purpose, clocks don't need to be
+ * synchronized between processes, although they must run at about the same speed. Our own deadline is based on when the
+ * last renewal was sent.
  */
 export function createLeaseHold(options: {
   readonly leases: LeaseStore;
@@ -28,7 +28,7 @@ export function createLeaseHold(options: {
 }) {
   const { leases, identity, leaseDurationMs, renewDeadlineMs, clock } = options;
   let observed: Observed | undefined;
-  /** When the last successful renewal was sent. */
+  /** The time at which the last renewal that was successful was sent. */
   let renewedMs = Number.NEGATIVE_INFINITY;
 
   const holder = () => observed?.lease.spec.holderIdentity || undefined;
@@ -49,15 +49,15 @@ export function createLeaseHold(options: {
       observed = observe(observed, lease, clock.nowMs());
     } catch (error) {
       signal.throwIfAborted();
-      // Either another process updated the lease, or our last update succeeded without us receiving the response. In
-      // both cases, we need to read the lease before trying again.
+      // Either the lease was updated by another process, or our last update was successful but we did not receive the
+      // response. In both cases, we need to read the lease before trying again.
       if (isKubeError(error, 409) || isKubeError(error, 404)) observed = undefined;
       throw error;
     }
   }
 
   /**
-   * Makes a single attempt to acquire or renew the lease. Returns true if this process now holds it.
+   * Makes a single attempt to acquire or renew the lease. If this process now holds the lease, this returns true.
    *
    * @param leads whether this process is the leader, meaning that its last observed lease is accurate
    */
@@ -72,8 +72,8 @@ export function createLeaseHold(options: {
   }
 
   /**
-   * Releases the lease if this process still holds it, like ReleaseOnCancel in client-go, so that another process can
-   * lead without delay. On failure, the promise rejects and the lease will expire.
+   * If this process still holds the lease, this releases it (like ReleaseOnCancel in client-go), so that another
+   * process can lead without delay. On failure, the promise rejects and the lease will expire.
    */
   async function release(): Promise<void> {
     const mine = observed;
@@ -90,9 +90,9 @@ export function createLeaseHold(options: {
   return {
     take,
     release,
-    /** Returns the identity of the last observed holder, or undefined if the lease is free. */
+    /** Returns the identity of the holder that we have seen last. If the lease is free, this returns undefined. */
     holder,
-    /** Returns the remaining time of the lease in milliseconds, which is zero or negative once it has been lost. */
+    /** Returns how many milliseconds the lease has left. If it has been lost, this is zero or negative. */
     leftMs,
     transitions: () => observed?.lease.spec.leaseTransitions ?? 0,
   };
@@ -104,13 +104,13 @@ function observe(before: Observed | undefined, lease: Lease, nowMs: number): Obs
   return { lease, atMs: before && isDeepStrictEqual(before.lease.spec, lease.spec) ? before.atMs : nowMs };
 }
 
-/** Returns true if the lease is held by another process and hasn't expired. */
+/** Returns true if the lease has not expired and is held by another process. */
 function isHeldByOther({ lease: { spec }, atMs }: Observed, identity: string, nowMs: number): boolean {
   if (!spec.holderIdentity || spec.holderIdentity === identity) return false;
   return nowMs < atMs + (spec.leaseDurationSeconds ?? 0) * 1_000;
 }
 
-/** Returns the lease spec used for acquiring or renewing. */
+/** Returns the spec of the lease that should be used to acquire or renew it. */
 function nextSpec(
   before: LeaseSpec | undefined,
   own: { readonly identity: string; readonly leaseDurationMs: number; readonly wallMs: number },

@@ -2,8 +2,8 @@ import type { ReadyReason } from '../../api/condition-reasons.ts';
 import type { DesiredCondition } from './conditions.ts';
 
 /**
- * A Kubernetes Event to be recorded for an object and shown by `kubectl describe`. Must not contain personal data or
- * secrets.
+ * A Kubernetes Event to be recorded for an object and shown by `kubectl describe`. It must not contain any personal
+ * data or secrets.
  */
 export type EventNote = {
   readonly type: 'Normal' | 'Warning';
@@ -13,19 +13,19 @@ export type EventNote = {
 };
 
 /**
- * Result of reconciling an object, which has either been reconciled or is waiting for something else. Failures are
- * thrown instead.
+ * The result of reconciling an object. The object was either reconciled, or it is waiting for something else. Failures
+ * are thrown instead.
  */
 export type Outcome<Status = object> = {
   /** Status fields specific to the kind. Any field omitted here will be removed from the object. */
   readonly status?: Omit<Status, 'conditions' | 'observedGeneration'>;
   /** Full list of conditions, including Ready. */
   readonly conditions: readonly DesiredCondition[];
-  /** Delay in milliseconds before the object should be reconciled again if it doesn't change. */
+  /** How long to wait until the object should be reconciled again if it does not change, in milliseconds. */
   readonly requeueAfterMs?: number | undefined;
   /**
-   * Whether the object is waiting for another object named in its spec. It will be reconciled when that object is
-   * created, and counts as failed after five minutes.
+   * Whether the object is waiting for another object that is referenced in its spec. It will be reconciled when that
+   * object is created, and counts as failed after five minutes.
    */
   readonly missingReference?: boolean | undefined;
   /** Events to record, provided that this outcome changed the status. */
@@ -33,7 +33,7 @@ export type Outcome<Status = object> = {
 };
 
 /**
- * Result of finalizing an object: either the finalizer can be removed, or we keep it and finalize again after
+ * The result of finalizing an object. We can either remove the finalizer, or need to keep it and finalize again after
  * `waitingMs`.
  */
 export type Finalization<Status = object> =
@@ -60,8 +60,8 @@ export function waiting<Status = object>(
 }
 
 /**
- * Returns a {@link waiting} outcome for an object that refers to a missing object. It will count as failed after five
- * minutes.
+ * Returns a {@link waiting} outcome for an object that refers to an object which is missing. It will count as failed
+ * after five minutes.
  */
 export function waitingForReference<Status = object>(
   reason: ReadyReason,
@@ -72,7 +72,7 @@ export function waitingForReference<Status = object>(
 }
 
 /**
- * An error that determines the reason of the Ready condition. Its message is shown to users, and the object will be
+ * An error that is used as the reason of the Ready condition. Its message is shown to users, and the object will be
  * retried.
  */
 export class ReconcileError extends Error {
@@ -86,8 +86,8 @@ export class ReconcileError extends Error {
 }
 
 /**
- * Thrown if Redis doesn't respond. Since the data in Redis is unchanged, objects that have been applied keep their
- * status. We only report the outage on Workspaces because there may be 10,000 other objects.
+ * Thrown if Redis is not responding. Since the data in Redis has not changed, objects which have been applied will keep
+ * their status. We only report the outage on Workspaces because there may be 10,000 other objects.
  */
 export class OutageError extends ReconcileError {
   override readonly name = 'OutageError';

@@ -1,12 +1,12 @@
 import { Counter, Gauge, Histogram, type Registry } from '../../telemetry/metrics.ts';
 
-/** QueueMetrics records the metrics for one queue, with all durations in seconds. */
+/** QueueMetrics is used to record the metrics for a single queue. All durations are in seconds. */
 export type QueueMetrics = {
   readonly added: () => void;
   readonly retried: () => void;
   readonly taken: (waitedSeconds: number) => void;
   readonly finished: (workedSeconds: number) => void;
-  /** Registers a function to be called on every scrape until `close` is called. */
+  /** Registers a function that is called for every scrape, until `close` is called. */
   readonly observe: (state: () => { depth: number; unfinishedSeconds: number; longestSeconds: number }) => void;
   readonly close: () => void;
 };
@@ -16,7 +16,8 @@ const BUCKETS = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10, 100, 1_0
 
 /**
  * Registers the `workqueue_*` metrics under the names and labels used by controller-runtime, so that existing
- * dashboards will work. Must only be called once per registry. The returned function creates the metrics for one queue.
+ * dashboards will work. This must only be called once for each registry. The returned function creates the metrics for
+ * one queue.
  */
 export function createQueueMetrics(registry: Registry): (name: string) => QueueMetrics {
   const labelNames = ['name', 'controller'] as const;

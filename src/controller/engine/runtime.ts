@@ -8,14 +8,14 @@ import type { Controller } from './keyed-controller.ts';
 
 /** State reported by the readiness probe. */
 type Readiness = {
-  /** Whether all caches have synced. Replicas other than the leader can be ready too. */
+  /** Whether all of the caches have synced. Replicas other than the leader can be ready too. */
   readonly ready: boolean;
-  /** Paths of the kinds whose cache has yet to sync. */
+  /** The paths of all kinds whose caches have not synced yet. */
   readonly missing: readonly string[];
   readonly leading: boolean;
   /**
-   * How long the quietest cache has gone without receiving anything from the API server, in milliseconds. Undefined if
-   * some cache hasn't received anything yet.
+   * How long ago the quietest cache has received something from the API server, in milliseconds. If there is a cache
+   * that has not received anything yet, this is undefined.
    */
   readonly silentMs: number | undefined;
 };
@@ -26,10 +26,11 @@ export type RuntimeOptions = {
   readonly elector: Pick<Elector, 'run' | 'isLeader'>;
   /**
    * Prepares a new term once the caches have been refreshed, e.g. by claiming the fencing epoch. Retried on failure.
-   * The controllers will be started when it succeeds, or after 10 seconds. Should return soon after `over` is aborted.
+   * The controllers will be started when it succeeds, or after 10 seconds. It should return soon after `over` has been
+   * aborted.
    */
   readonly prepare?: (term: Term, over: AbortSignal) => Promise<void>;
-  /** Called with the last error once `prepare` has been failing for a minute and the lease is being released. */
+  /** This is called with the last error if `prepare` has been failing for a minute and the lease will be released. */
   readonly onGivenUp?: (error: unknown) => void;
   /** Called before the process exits, e.g. to send any remaining Events. */
   readonly finish?: () => Promise<void>;
@@ -44,28 +45,33 @@ export type RuntimeOptions = {
 };
 
 export type Runtime = {
-  /** Runs the controllers until `stop` is aborted, then waits for running reconciles and releases the lease. */
+  /**
+   * Runs the controllers until `stop` is aborted. It then waits for all reconciliations in progress, and releases the
+   * lease.
+   */
   readonly run: (stop: AbortSignal) => Promise<void>;
   readonly readiness: () => Readiness;
 };
 
 const PREPARE_BACKOFF: Backoff = { firstMs: 200, mostMs: 5_000 };
 /**
- * How long the controllers wait for `prepare`. Even if it doesn't succeed, some work is still possible, such as
+ * How long the controllers should wait for `prepare`. Even if it doesn't succeed, some work is still possible, such as
  * removing finalizers.
  */
 const START_WITHIN_MS = 10_000;
-/** How long `prepare` may fail before the leader releases the lease, in the hope that another replica can connect. */
+/**
+ * How long `prepare` can fail until the leader will release the lease. We hope that another replica is able to connect.
+ */
 const GIVE_UP_AFTER_MS = 60_000;
 
 /**
- * Creates the runtime for the controller role. Every replica keeps its caches up to date, so a new leader doesn't need
- * to fill them first, but only the leader runs the controllers.
+ * Creates the runtime for the controller role. The caches are kept up to date by all replicas, so that a new leader
+ * does not need to fill them first. However, only the leader will run the controllers.
  */
 export function createRuntime(options: RuntimeOptions): Runtime {
   const { reflectors, controllers, elector, clock, log, random = Math.random, drainMs = 15_000 } = options;
 
-  /** Calls `prepare` until it succeeds. @throws the last error if it keeps failing for too long */
+  /** Calls `prepare` until it is successful. @throws the last error if it has been failing for too long */
   async function prepare(term: Term, over: AbortSignal): Promise<void> {
     const beganMs = clock.nowMs();
     for (let failures = 1; !over.aborted; failures++) {

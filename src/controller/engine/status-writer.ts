@@ -13,9 +13,12 @@ export type CommonStatus = {
 };
 
 export type StatusWriter<Spec, Status extends CommonStatus> = {
-  /** Returns the object with its most recently written status, in case the cache doesn't have it yet. */
+  /**
+   * Returns the object with the status that was written most recently. This is needed if the cache does not contain it
+   * yet.
+   */
   readonly latest: (object: KubeObject<Spec, Status>) => KubeObject<Spec, Status>;
-  /** Writes the status if it has changed, and returns whether it did. @throws KubeError */
+  /** If the status has changed, this writes it. Returns whether it was written. @throws KubeError */
   readonly write: (
     object: KubeObject<Spec, Status>,
     fields: object,
@@ -24,16 +27,16 @@ export type StatusWriter<Spec, Status extends CommonStatus> = {
   ) => Promise<boolean>;
   /**
    * Returns true if the change was caused solely by one of our own writes, which means that there is no need to
-   * reconcile the object. Since a relist may merge such a change with one a user made just before it, this returns true
-   * at most once per write.
+   * reconcile the object. It is possible that a relist merges such a change with another change that was made by a user
+   * just before it, so this will return true at most once for each write.
    */
   readonly takeEcho: (old: AnyObject | undefined, current: AnyObject) => boolean;
   readonly forget: (key: string) => void;
 };
 
 /**
- * Creates a writer that updates the status subresource using server-side apply. Conflicts are forced, because the
- * controller is the only owner of the status.
+ * Creates a writer that updates the status subresource using server-side apply. Conflicts are forced, because no other
+ * manager should own the status.
  *
  * @param wallMs returns milliseconds since the epoch, used for `lastTransitionTime`
  */
@@ -50,8 +53,8 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
   >();
 
   /**
-   * Writes in progress. The watch often delivers the change before the write receives its response, in which case
-   * `heard` holds the version from the watch.
+   * The writes that are in progress. Often, the watch will deliver the change before the response to the write is
+   * received. In this case, `heard` is the version that was received from the watch.
    */
   const flying = new Map<string, { readonly uid: string; readonly status: CommonStatus; heard: string | undefined }>();
 
@@ -117,7 +120,9 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
   };
 }
 
-/** Returns true if the second version is older than the first, as can happen when etcd is restored from a backup. */
+/**
+ * Returns true if the second version is older than the first one. This can happen if etcd is restored from a backup.
+ */
 function wentBack(old: AnyObject, current: AnyObject): boolean {
   const order = compareResourceVersions(current.metadata.resourceVersion, old.metadata.resourceVersion);
   return order !== undefined && order <= 0;
@@ -128,7 +133,10 @@ function onlyStatusMoved(old: AnyObject | undefined, { metadata }: AnyObject): b
   return old !== undefined && isDeepStrictEqual({ ...old.metadata, resourceVersion }, metadata);
 }
 
-/** Returns true if the statuses are equal. Conditions are a map by type, so their order doesn't matter. */
+/**
+ * Returns true if both statuses are the same. The order of the conditions does not matter, because they are a map by
+ * type.
+ */
 function sameStatus(current: CommonStatus | undefined, next: CommonStatus): boolean {
   if (current === undefined) return false;
   const sorted = (status: CommonStatus) => ({
@@ -138,7 +146,7 @@ function sameStatus(current: CommonStatus | undefined, next: CommonStatus): bool
   return isDeepStrictEqual(sorted(withoutUndefined(current)), sorted(next));
 }
 
-/** Returns the value as it would be encoded in JSON, i.e. without undefined fields. */
+/** Returns the value in the same way as if it was encoded in JSON, which means that undefined fields are removed. */
 function withoutUndefined<T extends object>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T;
 }

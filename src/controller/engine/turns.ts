@@ -1,16 +1,17 @@
-/** Priority of a waiting key. Closing has priority over opening, and user changes over the audit. */
+/** The priority of a key that is waiting. Closing has priority over opening, and user changes over the audit. */
 export type Order = 'deletion' | 'change' | 'background';
 
 const ORDERS: readonly Order[] = ['deletion', 'change', 'background'];
 
-/** Returns the order with the highest priority. */
+/** Returns the order which has the highest priority. */
 export function firstOf(order: Order, other: Order | undefined): Order {
   return other === undefined || ORDERS.indexOf(order) < ORDERS.indexOf(other) ? order : other;
 }
 
 /**
- * The first order in each of eight consecutive turns. Deletions get most of them, but must not delay changes in other
- * workspaces, e.g. when a workspace deletes 20,000 objects. The audit must always make progress.
+ * The order that should be first in each of eight consecutive turns. Most of the turns are used for deletions. However,
+ * they must not delay the changes in other workspaces, for example if 20,000 objects are deleted in one workspace. The
+ * audit must always make progress.
  */
 const FIRST_IN_TURN: readonly Order[] = [
   'deletion',
@@ -24,8 +25,8 @@ const FIRST_IN_TURN: readonly Order[] = [
 ];
 
 /**
- * Returns the tenant of a key, which is the namespace for `namespace/name`. A key without a namespace, such as the name
- * of an Account, is its own tenant.
+ * Returns the tenant that a key belongs to. For `namespace/name`, this is the namespace. If a key does not have a
+ * namespace (for example, the name of an Account), it is its own tenant.
  */
 export function tenantOfKey(key: string): string {
   const slash = key.indexOf('/');
@@ -33,8 +34,8 @@ export function tenantOfKey(key: string): string {
 }
 
 /**
- * Creates a FIFO queue that supports removal. This relies on Set iterators also visiting elements added during the
- * iteration.
+ * Creates a FIFO queue from which keys can be removed. This relies on Set iterators also visiting elements added during
+ * the iteration.
  */
 function createFifo() {
   const keys = new Set<string>();
@@ -58,7 +59,10 @@ function createFifo() {
   };
 }
 
-/** Creates the waiting keys of one order. Tenants take turns, and each tenant's keys are first in, first out. */
+/**
+ * Creates the keys that are waiting in a single order. The tenants take turns. For each tenant, the keys are first in,
+ * first out.
+ */
 function createRotation() {
   const tenants = createFifo();
   const keysOf = new Map<string, ReturnType<typeof createFifo>>();
@@ -104,8 +108,8 @@ function createRotation() {
 export type Turns = ReturnType<typeof createTurns>;
 
 /**
- * Creates the waiting keys of a work queue, without duplicates. Within each order, tenants take turns, so the wait of a
- * key depends on the number of active tenants instead of their number of keys.
+ * Creates the keys that are waiting in a work queue. There are no duplicates. Since the tenants take turns within each
+ * order, the time that a key has to wait depends on how many tenants are active, and not on how many keys they have.
  */
 export function createTurns() {
   let turn = 0;
@@ -118,7 +122,10 @@ export function createTurns() {
   return {
     has: (key: string) => ORDERS.some(order => waiting[order].has(key)),
     size: () => ORDERS.reduce((sum, order) => sum + waiting[order].size(), 0),
-    /** Adds a key, or moves it forward if it waits in a later order. Returns true if the key wasn't waiting before. */
+    /**
+     * Adds a key. If it is already waiting in a later order, it is moved forward. If the key was not waiting before,
+     * this returns true.
+     */
     add(key: string, order: Order): boolean {
       const rank = ORDERS.indexOf(order);
       const current = ORDERS.findIndex(each => waiting[each].has(key));

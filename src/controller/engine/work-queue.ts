@@ -19,31 +19,34 @@ const CONFLICT_RETRY: Backoff = { firstMs: 5, mostMs: 200 };
  */
 export type WorkQueue = {
   /**
-   * Adds a key, unless it is already waiting. A key that is currently being processed will be processed again
-   * afterwards.
+   * Adds a key. If it is already waiting, this does nothing. A key that is currently being processed will be processed
+   * again afterwards.
    */
   readonly add: (key: string) => void;
   /** Adds a key with the lowest priority. Used at startup and by the audit, so that current changes won't be delayed. */
   readonly addInBackground: (key: string) => void;
   readonly addAfter: (key: string, delayMs: number) => void;
-  /** Adds a key once the backoff for its previous failures has passed, and increments its number of failures. */
+  /** Adds a key after the backoff for its previous failures, and increments the number of failures. */
   readonly addRateLimited: (key: string) => void;
-  /** Adds a key again after a conflict. Doesn't count as a failure, and is never delayed by more than 200 ms. */
+  /**
+   * Adds a key again because there was a conflict. This is not considered to be a failure, and it will not be delayed
+   * by more than 200 ms.
+   */
   readonly addAfterConflict: (key: string) => void;
-  /** Resets the failures and conflicts of a key. */
+  /** Resets the number of failures and conflicts for a key. */
   readonly forget: (key: string) => void;
   readonly numRequeues: (key: string) => number;
   /**
-   * Waits for the next key, returning undefined once the queue has been shut down. Callers must call `done` for every
-   * key.
+   * Waits for the next key. If the queue has been shut down, this returns undefined. The caller needs to call `done`
+   * for each key.
    */
   readonly get: () => Promise<string | undefined>;
   readonly done: (key: string) => void;
-  /** Whether the key is waiting, being processed, or waiting to be retried after a failure or conflict. */
+  /** Whether the key is waiting, is being processed, or will be retried after a failure or a conflict. */
   readonly isPending: (key: string) => boolean;
-  /** Number of waiting keys, excluding delayed ones. */
+  /** The number of keys that are waiting. This does not include keys that are delayed. */
   readonly depth: () => number;
-  /** Drops all waiting keys and stops accepting new ones. Resolves once all keys in progress are done. */
+  /** Drops all waiting keys and stops accepting new ones. Resolves when all keys that are in progress are done. */
   readonly shutDown: () => Promise<void>;
 };
 
@@ -79,7 +82,7 @@ function createLine(onTaken: (key: string) => void) {
         hand();
       });
     },
-    /** Drops all keys and stops any waiting workers. */
+    /** Drops all keys, and stops all workers that are waiting. */
     close(): void {
       closed = true;
       turns.clear();
@@ -88,13 +91,13 @@ function createLine(onTaken: (key: string) => void) {
   };
 }
 
-/** Counts how often each key has failed in a row. */
+/** Counts the number of consecutive failures for each key. */
 function createCounts(backoff: Backoff) {
   const counts = new Map<string, number>();
   const of = (key: string): number => counts.get(key) ?? 0;
   return {
     of,
-    /** Increments the count and returns the delay in milliseconds. */
+    /** Increments the count, and returns how long to wait in milliseconds. */
     add(key: string): number {
       const times = of(key) + 1;
       counts.set(key, times);
@@ -104,7 +107,7 @@ function createCounts(backoff: Backoff) {
   };
 }
 
-/** Records how long keys wait in the queue, as well as how long it takes to process them. */
+/** Records how long keys have to wait in the queue, and how long it takes to process them. */
 function createMeter(clock: Pick<Clock, 'nowMs'>, metrics: QueueMetrics | undefined, depth: () => number) {
   const addedMs = new Map<string, number>();
   const beganMs = new Map<string, number>();
@@ -146,7 +149,7 @@ export type WorkQueueOptions = {
   readonly clock: Pick<Clock, 'nowMs' | 'setTimer'>;
   readonly metrics?: QueueMetrics;
   readonly retry?: Backoff | undefined;
-  /** Whether the key currently represents a deletion. Defaults to no. */
+  /** Whether the key is currently used for a deletion. Defaults to no. */
   readonly isDeletion?: ((key: string) => boolean) | undefined;
 };
 

@@ -16,27 +16,28 @@ type EngineOptions = Required<
 > &
   Pick<KindControllerOptions<Reconcilable>, 'confirm' | 'tracing'>;
 
-/** Dependencies needed to create the controllers of a kind. */
+/** The dependencies that are needed to create the controllers for a kind. */
 export interface KindParts {
   readonly context: Context;
   readonly dataPlane: Pick<DataPlane, 'source'>;
   readonly client: KubeClient;
   readonly registry: Registry;
-  /** Undefined without a configured mail server. In this case, invitations are written to Secrets. */
+  /** This is undefined if there is no mail server. In this case, invitations are written to Secrets. */
   readonly sendInvitation: SendInvitation | undefined;
-  /** Limits for each workspace, by resource. If undefined, no quotas are written. */
+  /** The limits for each workspace, by resource. If this is undefined, no quotas are written. */
   readonly workspaceQuota: Readonly<Record<string, string>> | undefined;
-  /** Limits of accounts, by plan, and their ceilings. */
+  /** The limits for accounts (for each plan), and their ceilings. */
   readonly limitPolicy: LimitPolicy;
-  /** Returns the shared options for the named controller. */
+  /** Returns the options that are shared, for the controller with this name. */
   readonly engine: (name: string, workers: number) => EngineOptions;
 }
 
-/** Creates the controllers of a kind. Implemented by each kind in its `controller.ts`. */
+/** Creates the controllers for a kind. Each kind implements this in its `controller.ts` file. */
 export type CreateControllers = (parts: KindParts) => readonly Controller[];
 
 /**
- * Number of workers for kinds whose objects wait for their tenant's routes. All waiting objects share one compilation,
- * so creating 10,000 subscriptions together requires hundreds of compilations rather than thousands.
+ * The number of workers to use for kinds whose objects have to wait for the routes of their tenant. Since all objects
+ * that are waiting share a single compilation, only hundreds of compilations are needed to create 10,000 subscriptions,
+ * and not thousands.
  */
 export const WAITING_WORKERS = 32;

@@ -1,7 +1,10 @@
 /** Maximum number of names to include in a message. */
 const MOST_NAMED = 10;
 
-/** Returns a list such as `a, b and 3 more`. Names are sorted to keep the message from changing between reconciles. */
+/**
+ * Returns a list of names such as `a, b and 3 more`. Names are sorted to keep the message from changing between
+ * reconciles.
+ */
 export function nameSome(names: Iterable<string>): string {
   const sorted = [...names].toSorted();
   const more = sorted.length - MOST_NAMED;

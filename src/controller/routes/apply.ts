@@ -6,16 +6,16 @@ import { integrationKeys, tenantKeys } from '../../redis/keys.ts';
 /** An integration's (`int_…`) open group key. */
 export interface OpenGate {
   readonly groupKey: string;
-  /** When the group key was opened, in milliseconds. Only used if Redis doesn't have a time. */
+  /** The time at which the group key was opened, in milliseconds. This is only used if there is no time in Redis. */
   readonly sinceMs: number;
 }
 
 export interface ApplyDeps {
   readonly control: ControlStore;
   readonly nowMs: () => number;
-  /** Returns each integration's (`int_…`) open group keys, as specified by the objects. */
+  /** Returns the open group keys of each integration (`int_…`) according to the objects. */
   readonly openGates: (name: string) => ReadonlyMap<string, readonly OpenGate[]>;
-  /** Runs `restore` while preventing writes to the tenant's activations. */
+  /** Runs `restore`. During this time, the activations of the tenant can't be written. */
   readonly exclusively: (name: string, restore: () => Promise<void>) => Promise<void>;
 }
 
@@ -26,15 +26,17 @@ export interface Application {
   readonly plan: RoutesPlan;
   readonly wanted: TenantRoutes;
   /**
-   * Whether the routes were just read from Redis, in which case we also repair changes made while there was no leader.
+   * Whether the routes have just been read from Redis. In this case, we also need to repair any changes that were made
+   * while there was no leader.
    */
   readonly first: boolean;
 }
 
 /**
- * Writes a plan to Redis. Routes come first, followed by the activations if they may have been lost or there is a new
- * leader, and then the ready markers, with the tenant's own marker last. Until then, no events are routed and ingress
- * returns 503, so that events are never processed with an incomplete configuration.
+ * Writes a plan to Redis. The routes are written first. After that, the activations are written (but only if they might
+ * have been lost, or if there is a new leader), and then the ready markers. The marker of the tenant itself is the last
+ * one. Until this is done, no events are routed and ingress returns 503. This ensures that events are never processed
+ * using an incomplete configuration.
  */
 export async function applyRoutes(deps: ApplyDeps, application: Application): Promise<StoredRoutes> {
   const { control } = deps;
@@ -42,10 +44,12 @@ export async function applyRoutes(deps: ApplyDeps, application: Application): Pr
   const routes = keepUnowned(stored.routes, wanted);
   const concerned = withActivationsLost(application);
   let gates: ReturnType<ApplyDeps['openGates']> | undefined;
-  // The same for parts and record: an activation that one of them misses would never reach it.
+  // This is done for the parts and for the record, because an activation that is missing from one of them would
+  // otherwise never be added.
   const openGates = () => (gates ??= deps.openGates(name));
   const write = async () => {
-    // What the record says about the end of a pause is needed again if parts can't be written, so it is changed afterwards.
+    // If it is not possible to write the parts, we still need to know from the record that a pause has ended. For this
+    // reason, it is changed later.
     await control.applyParts({ fence, have: stored.routes, want: routes, isKnown: !first, openKeys: openGates });
     await control.patch(fence, plan.patches);
     if (isAny(concerned)) await restoreActivations(deps, application, concerned, openGates());
@@ -59,8 +63,8 @@ export async function applyRoutes(deps: ApplyDeps, application: Application): Pr
 }
 
 /**
- * Returns the integrations that might be missing open group keys in Redis, i.e. those that were not ready there.
- * Returns `all` if every integration must be checked.
+ * Returns all integrations which might have open group keys that are missing from Redis, because they were not ready
+ * there. If all integrations need to be checked, this returns `all`.
  */
 function withActivationsLost({ plan, wanted, stored, first }: Application): ReadonlySet<string> | 'all' {
   if (!first && plan.ready.length === 0) return new Set();
@@ -74,9 +78,7 @@ function isAny(concerned: ReadonlySet<string> | 'all'): boolean {
   return concerned === 'all' || concerned.size > 0;
 }
 
-/**
- * Updates the open group keys that are recorded in Redis to match the objects.
- */
+/** Updates the open group keys that are recorded in Redis to match the objects. */
 async function restoreActivations(
   deps: ApplyDeps,
   { fence, stored, wanted }: Application,
@@ -98,7 +100,8 @@ async function restoreActivations(
         await control.setActivation(fence, integration, groupKey, sinceMs);
       }
     } else {
-      // Events can't be parked in an integration that wasn't ready, so it is safe to write the activations in bulk.
+      // If an integration was not ready, no events can be parked in it. It is therefore safe to write all of its
+      // activations at once.
       const ops = missing.map(([groupKey, sinceMs]) => ({
         command: 'HSET' as const,
         key: i.act,

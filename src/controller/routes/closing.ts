@@ -6,9 +6,9 @@ import { subscribersOf } from '../../record/tenant-index.ts';
 import { tenantKeys } from '../../redis/keys.ts';
 import { type ApplyDeps, applyRoutes } from './apply.ts';
 
-/** Result of closing a tenant's routes while its workspace is paused. */
+/** The result of closing the routes of a tenant while its workspace is paused. */
 export interface Closing {
-  /** Routes in Redis after writing the changes. */
+  /** The routes in Redis after the changes have been written. */
   readonly stored: StoredRoutes;
   readonly closed: ClosedTenant['closed'];
   readonly paused: ClosedTenant['paused'];
@@ -21,7 +21,7 @@ export interface ClosingDeps extends ApplyDeps {
 }
 
 /**
- * Applies only those changes of a paused tenant that close routes. Changes that open routes will not be written, and
+ * Applies only those changes of a paused tenant which close a route. Changes that open routes will not be written, and
  * neither will data lost by Redis.
  *
  * @param stored the routes in Redis
@@ -42,7 +42,7 @@ export async function applyClosing(
   const { routes, closed, paused } = closeRoutes(stored.routes, deps.gather(name), nowMs);
   if (fresh) await deps.exclusively(name, () => closeParts(deps, name, fence, routes));
   const left = staleSubscribers(stored);
-  // Any other differences won't be repaired until the pause is over.
+  // All other differences will be repaired when the pause has ended.
   const had: StoredRoutes = {
     routes: stored.routes,
     ready: stored.ready,
@@ -55,8 +55,8 @@ export async function applyClosing(
 }
 
 /**
- * Closes group keys that are open in Redis without an object opening them. The workers don't know about these, as their
- * Activations were deleted while there was no leader.
+ * Closes all group keys that are open in Redis, if there is no object that opens them. The workers don't know about
+ * these, because their Activations were deleted while there was no leader.
  */
 async function closeStaleGates(deps: ClosingDeps, name: string, fence: number, routes: TenantRoutes): Promise<void> {
   const { control } = deps;
@@ -72,15 +72,15 @@ async function closeStaleGates(deps: ClosingDeps, name: string, fence: number, r
   }
 }
 
-/** Closes everything in parts that neither these routes nor the objects open. */
+/** Closes everything in the parts which is not opened by these routes or by the objects. */
 function closeParts({ control, openGates }: ClosingDeps, name: string, fence: number, routes: TenantRoutes) {
   let gates: ReturnType<typeof openGates> | undefined;
   return control.closeParts(fence, routes, () => (gates ??= openGates(name)));
 }
 
 /**
- * Returns subscriber lists containing stale entries, by key. Each list includes both stale and correct entries. Stale
- * entries are left behind when a controller stops while closing routes.
+ * Returns the lists of subscribers that contain stale entries, by key. Each list includes both stale and correct
+ * entries. Stale entries are left behind when a controller stops while closing routes.
  */
 function staleSubscribers({ routes, hashes }: StoredRoutes): Map<string, Fields> {
   const left = new Map<string, Fields>();
@@ -93,7 +93,7 @@ function staleSubscribers({ routes, hashes }: StoredRoutes): Map<string, Fields>
   return left;
 }
 
-/** Returns the UIDs of Subscriptions and Blocks whose status changes. */
+/** Returns the UIDs of all Subscriptions and Blocks whose status has changed. */
 export function changedByClosing(had: Closing | undefined, has: Closing): Set<string> {
   const changed = new Set<string>();
   for (const [uid, how] of has.closed) if (had?.closed.get(uid) !== how) changed.add(uid);
@@ -101,7 +101,7 @@ export function changedByClosing(had: Closing | undefined, has: Closing): Set<st
   return changed;
 }
 
-/** A tenant's applied routes. Also covers paused tenants. */
+/** The routes of a tenant that have been applied. Also covers paused tenants. */
 export interface InForce {
   readonly routes: TenantRoutes;
   readonly paused: ReadonlyMap<string, number>;

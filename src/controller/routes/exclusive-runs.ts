@@ -1,9 +1,9 @@
-/** ExclusiveRuns makes sure that only one function is running at a time. */
+/** ExclusiveRuns ensures that there is only a single function running at a time. */
 export interface ExclusiveRuns {
   readonly isRunning: () => boolean;
-  /** Runs `work` now, or after the current run. Calls made during a run all share the next one. */
+  /** Runs `work` immediately, or after the current run. All calls that are made during a run share the next run. */
   readonly join: (work: () => Promise<void>) => Promise<void>;
-  /** Runs `work` on its own, as soon as no other run is in progress. */
+  /** Runs `work` exclusively, as soon as there is no other run in progress. */
   readonly alone: (work: () => Promise<void>) => Promise<void>;
 }
 

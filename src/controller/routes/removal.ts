@@ -3,14 +3,14 @@ import type { StoredRoutes } from '../../record/control-plan.ts';
 import type { SyncDeps } from './sync.ts';
 import type { Tenant } from './tenant.ts';
 
-/** Removes data of a tenant from Redis. */
+/** Removes the data of a tenant from Redis. */
 export type Drop = (fence: number) => Promise<void>;
 
-/** Returns the routes without the removed data. */
+/** Returns the routes without the data that was removed. */
 export type Leaves = (routes: TenantRoutes) => TenantRoutes;
 
 /**
- * Runs `drop` between two syncs of the tenant.
+ * Runs `drop` between two syncs of a tenant.
  *
  * @param leaves if not set, or if `drop` fails, the next sync will read the routes from Redis
  */

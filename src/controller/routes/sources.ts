@@ -4,7 +4,10 @@ import type { Caches } from '../caches/caches.ts';
 import { fromNamespaces, keyOfChanged, namespaceOfChanged, workspacesOf } from '../caches/related-keys.ts';
 import { type KeySource, keysFrom } from '../engine/keyed-controller.ts';
 
-/** Returns true if both versions of an object have the same spec and finalizers. No other change affects the routes. */
+/**
+ * Returns true if the spec and the finalizers are the same in both versions of an object. The routes are not affected
+ * by any other change.
+ */
 function isSame(old: AnyObject | undefined, current: AnyObject | undefined): boolean {
   return (
     old?.metadata.generation === current?.metadata.generation &&
@@ -12,7 +15,10 @@ function isSame(old: AnyObject | undefined, current: AnyObject | undefined): boo
   );
 }
 
-/** Returns the sources for tenant keys. A tenant is enqueued when an object used in its routes changes. */
+/**
+ * Returns the sources that are used for the keys of tenants. A tenant is enqueued when an object used in its routes
+ * changes.
+ */
 export function routeSources(caches: Caches): readonly KeySource[] {
   return [
     fromNamespaces(caches),

@@ -12,25 +12,29 @@ import { changedObjects, isEmpty, type Tenant, versionOf } from './tenant.ts';
 export interface SyncDeps extends ApplyDeps {
   readonly control: ControlStore;
   /**
-   * Reads data required by `gather` that isn't in the caches. Rejects if the routes can't be compiled yet; in this
-   * case, the routes in Redis are left unchanged. `gather` reports any other data that couldn't be read.
+   * Reads all data that is needed by `gather` but is not in the caches. If it is not possible to compile the routes
+   * yet, this rejects. In this case, the routes in Redis are not changed. If other data could not be read, this is
+   * reported by `gather`.
    */
   readonly prepare: (name: string) => Promise<void>;
   readonly gather: (name: string) => TenantSnapshot;
   readonly compile: (name: string, nowMs: number) => CompiledTenant;
-  /** Whether the workspace is paused, meaning that only changes that close routes may be written. */
+  /** Whether the workspace is paused. In this case, we are only allowed to write changes that close a route. */
   readonly isPaused: (name: string) => boolean;
-  /** Returns all objects included in a tenant's snapshot. */
+  /** Returns all objects that are included in the snapshot of a tenant. */
   readonly objectsOf: (name: string) => Iterable<AnyObject>;
-  /** Returns this leader's fencing epoch, and throws an error if writes are not allowed. */
+  /** Returns the fencing epoch of this leader. If it is not allowed to write, an error is thrown. */
   readonly fence: () => number;
-  /** Returns the error to show in statuses when Redis has failed. */
+  /** Returns the error that should be shown in statuses if Redis has failed. */
   readonly explain: (error: unknown) => unknown;
-  /** Called after a tenant's routes have changed or couldn't be applied, since statuses may need an update. */
+  /**
+   * This is called if the routes of a tenant have changed or could not be applied, because statuses might have to be
+   * updated.
+   */
   readonly onChanged: (name: string, uids: ReadonlySet<string> | 'all') => void;
 }
 
-/** Compiles a tenant's routes from all of its objects and writes the changes to Redis. */
+/** Uses all objects of a tenant to compile its routes, and writes the changes to Redis. */
 export async function syncTenant(deps: SyncDeps, tenant: Tenant): Promise<void> {
   const { name } = tenant;
   if (deps.isPaused(name)) return syncPaused(deps, tenant);
@@ -58,7 +62,9 @@ export async function syncTenant(deps: SyncDeps, tenant: Tenant): Promise<void> 
   deps.onChanged(name, failed || had === undefined ? 'all' : changedObjects(had, compiled));
 }
 
-/** Writes the routes. Returns false if the tenant has none, neither in Redis nor in its objects. */
+/**
+ * Writes the routes. If there are no routes for the tenant, neither in Redis nor in its objects, this returns false.
+ */
 async function write(deps: SyncDeps, tenant: Tenant, compiled: CompiledTenant): Promise<boolean> {
   const { name, remembered } = tenant;
   const fence = deps.fence();
@@ -66,7 +72,7 @@ async function write(deps: SyncDeps, tenant: Tenant, compiled: CompiledTenant): 
   const first = tenant.stored === undefined || isEmpty(tenant.stored.routes);
   const known = remembered === undefined ? [compiled.routes] : [compiled.routes, remembered];
   const stored = tenant.stored ?? (await deps.control.readTenant(tenantId(name), fence, known));
-  // Until all changes have been written, we don't know the routes in Redis.
+  // We don't know which routes are in Redis until all changes have been written.
   tenant.stored = undefined;
   if (isEmpty(stored.routes) && isEmpty(compiled.routes)) {
     // There might not be a workspace for this tenant, since subscriptions and ingress keys can name any workspace.
@@ -80,7 +86,7 @@ async function write(deps: SyncDeps, tenant: Tenant, compiled: CompiledTenant): 
   return true;
 }
 
-/** Applies the changes that close routes. Anything else needs to wait for the pause to end. */
+/** Applies all changes that close a route. Anything else needs to wait for the pause to end. */
 async function syncPaused(deps: SyncDeps, tenant: Tenant): Promise<void> {
   const { name, remembered, closing: had } = tenant;
   // Once the pause is over, the routes and activations are read from Redis again in order to check everything.

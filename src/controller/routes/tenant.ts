@@ -5,20 +5,26 @@ import type { StoredRoutes } from '../../record/control-plan.ts';
 import type { Closing } from './closing.ts';
 import { createExclusiveRuns, type ExclusiveRuns } from './exclusive-runs.ts';
 
-/** A tenant's routes, as known to this leader. */
+/** The routes of a tenant, as far as they are known to this leader. */
 export interface Tenant {
   readonly name: string;
   readonly runs: ExclusiveRuns;
-  /** Routes written to Redis by this leader. If undefined, they must be read again. */
+  /** Routes written to Redis by this leader. If this is undefined, we need to read them again. */
   stored: StoredRoutes | undefined;
-  /** Last known routes in Redis. Names in these routes are read even if Redis has lost the index. */
+  /**
+   * The last routes that are known to be in Redis. All names in these routes will be read, even if the index has been
+   * lost in Redis.
+   */
   remembered: TenantRoutes | undefined;
   compiled: CompiledTenant | undefined;
-  /** Versions of all objects used to compile the routes. */
+  /** The versions of all objects that have been used to compile the routes. */
   seen: ReadonlySet<string>;
-  /** Routes closed during the pause. Undefined if the workspace isn't paused or Redis has yet to be read. */
+  /**
+   * The routes that were closed during the pause. This is undefined if the workspace is not paused, or if we have not
+   * read the data in Redis yet.
+   */
   closing: Closing | undefined;
-  /** Whether the last run failed, meaning that the routes might not have been applied. */
+  /** Whether the last run has failed. In this case, it is possible that the routes have not been applied. */
   failed: boolean;
 }
 
@@ -35,18 +41,18 @@ export function createTenant(name: string): Tenant {
   };
 }
 
-/** Marks the tenant's routes in Redis as unknown. */
+/** Marks the routes of the tenant in Redis as unknown. */
 export function forgetStored(tenant: Tenant): void {
   tenant.stored = undefined;
   tenant.closing = undefined;
 }
 
-/** A Subscription, whose endpoint needs the salt. */
+/** A Subscription which needs the salt for its endpoint. */
 type Salted = AnyObject & { readonly status?: { readonly signing?: { readonly salt?: string } } };
 
 /**
- * Returns an object's version, which changes with its spec, deletion timestamp, and finalizers, and when a Subscription
- * gets its salt.
+ * Returns the version of an object. It changes if there is a change to the spec, the deletion timestamp, or the
+ * finalizers, or if a salt is added to a Subscription.
  */
 export function versionOf(object: AnyObject): string {
   const { uid, generation, deletionTimestamp, finalizers } = object.metadata;
@@ -54,12 +60,12 @@ export function versionOf(object: AnyObject): string {
   return `${uid}@${generation ?? 0}${deletionTimestamp === undefined ? '' : '-'}${finalizers?.length ?? 0}${salt}`;
 }
 
-/** Returns true if there are no routes. */
+/** Returns true if there are no routes for this tenant. */
 export function isEmpty({ payer, queues, integrations }: TenantRoutes): boolean {
   return payer === '' && Object.keys(queues).length === 0 && Object.keys(integrations).length === 0;
 }
 
-/** Returns the UIDs of Subscriptions and Blocks whose routes have changed. */
+/** Returns the UIDs of all Subscriptions and Blocks whose routes have changed. */
 export function changedObjects(had: CompiledTenant, has: CompiledTenant): Set<string> {
   const changed = new Set<string>();
   for (const [uid, verdict] of has.verdicts) {

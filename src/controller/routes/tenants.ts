@@ -16,8 +16,8 @@ export interface TenantsDeps extends Omit<SyncDeps, 'gather' | 'compile'> {
 }
 
 /**
- * Applies the routes of all tenants, with at most one run per tenant at a time. Changes made during a run will be
- * picked up by the next one.
+ * Applies the routes of all tenants. For each tenant, there is at most one run at a time. If there are changes during a
+ * run, they will be processed by the next run.
  */
 export function createTenants(deps: TenantsDeps) {
   const tenants = new Map<string, Tenant>();
@@ -40,40 +40,40 @@ export function createTenants(deps: TenantsDeps) {
     removeData(deps, of(name), drop, leaves);
 
   return {
-    /** Applies the tenant's routes. Objects are read no earlier than this call. */
+    /** Applies the routes of a tenant. The objects are not read before this call. */
     sync: (name: string): Promise<void> => run(of(name)),
-    /** Waits until the routes have been applied for this version of the object. */
+    /** Waits until the routes for this version of the object have been applied. */
     inForce: (name: string, object: AnyObject): Promise<CompiledTenant> => awaitApplied(of(name), object, run),
-    /** Waits until this version's closing changes have been applied during a pause. */
+    /** Waits until the closing changes of this version have been applied during a pause. */
     closedBy: (name: string, object: AnyObject): Promise<InForce> => awaitClosed(of(name), object, run),
-    /** Returns how the Subscription with this UID was closed while its workspace is paused. */
+    /** If the workspace is paused, this returns how the Subscription with this UID was closed. */
     closureOf: (name: string, uid: string) => tenants.get(name)?.closing?.closed.get(uid),
-    /** Whether this leader has closed routes of the paused tenant, so that Redis will accept its writes. */
+    /** Whether this leader has closed routes of the paused tenant. If so, Redis will accept its writes. */
     isClosing: (name: string) => tenants.get(name)?.closing !== undefined,
     between,
-    /** Removes an object's data from Redis, in the same way as `between`. */
+    /** Removes the data of an object from Redis. This is done in the same way as in `between`. */
     async remove(name: string, uid: string, drop: Drop, leaves?: Leaves): Promise<void> {
       await between(name, drop, leaves);
       removed.add(uid);
     },
-    /** Whether `remove` was called for the object, which must not be added to the routes again. */
+    /** Whether `remove` has been called for the object. In this case, it must not be added to the routes again. */
     isRemoved,
     names: (): string[] => [...tenants.keys()],
     compiled: (name: string) => tenants.get(name)?.compiled,
     isSynced: (name: string) => of(name).stored !== undefined,
-    /** Returns the routes written to Redis, or undefined if unknown. Each sync creates a new object. */
+    /** Returns the routes in Redis. If they are unknown, this is undefined. Each sync creates a new object. */
     stored: (name: string): StoredRoutes | undefined => {
       const tenant = tenants.get(name);
       return tenant === undefined || tenant.runs.isRunning() || tenant.failed ? undefined : tenant.stored;
     },
-    /** Whether the routes in Redis match the objects. */
+    /** Whether the routes in Redis are the same as in the objects. */
     isCurrent: (name: string): boolean => {
       const stored = tenants.get(name)?.stored;
       return stored !== undefined && isCurrent(stored, compile(name, deps.nowMs()).routes);
     },
     /**
-     * Drops the UIDs of objects that no longer exist, as well as tenants without any objects or data in Redis other
-     * than their fence. Returns the names of those tenants.
+     * Drops the UIDs of all objects that don't exist any more. It also drops tenants which don't have any objects, and
+     * have no data in Redis except for their fence. Returns the names of these tenants.
      */
     prune(exists: (uid: string) => boolean): string[] {
       for (const uid of removed) if (!exists(uid)) removed.delete(uid);
@@ -85,7 +85,7 @@ export function createTenants(deps: TenantsDeps) {
     forget(names: Iterable<string> | 'all'): void {
       for (const name of names === 'all' ? [...tenants.keys()] : names) forgetStored(of(name));
     },
-    /** Marks all routes as possibly not applied, and updates the statuses. */
+    /** Marks all routes as possibly not applied, and then updates the statuses. */
     doubt(): void {
       for (const [name, tenant] of tenants) {
         forgetStored(tenant);
@@ -121,7 +121,7 @@ function isCurrent(stored: StoredRoutes, routes: TenantRoutes): boolean {
   return patches.length + ready.length === 0;
 }
 
-/** Returns true if the tenant has no objects and no data in Redis. */
+/** Returns true if there are no objects and no data in Redis for this tenant. */
 function hasNothing({ runs, stored }: Tenant, objects: Iterable<AnyObject>): boolean {
   if (runs.isRunning() || stored === undefined || !isEmpty(stored.routes)) return false;
   return objects[Symbol.iterator]().next().done === true;

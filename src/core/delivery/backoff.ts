@@ -5,8 +5,8 @@ const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
 /**
- * Default delays after each failed attempt in milliseconds, from 5 s to 24 h. Once the last one has passed, the event
- * becomes a dead letter.
+ * Default delays after each failed attempt in milliseconds, from 5 s to 24 h. If the last one has failed as well, the
+ * event will become a dead letter.
  */
 export const DEFAULT_RETRY_SCHEDULE_MS: readonly number[] = [
   5 * SECOND_MS,
@@ -27,12 +27,12 @@ export const DEFAULT_RETRY_SCHEDULE_MS: readonly number[] = [
 const MAX_JITTER = 0.2;
 
 /**
- * Returns when the next attempt is due, or `'dead'` after the last step of the schedule.
+ * Returns the time of the next attempt. After the last step of the schedule, this is `'dead'`.
  *
- * @param failures number of failed attempts so far, including this one. Must be 1 or more
+ * @param failures number of failed attempts so far, including this one. This must be at least 1
  * @param randomUnit from 0 (inclusive) to 1 (exclusive), given by the caller
  * @param retryAfterMs the endpoint's Retry-After, which can only lengthen the wait, up to 10 h
- * @returns `dueAtMs` in whole ms since the epoch
+ * @returns `dueAtMs` as a whole number of milliseconds since the epoch
  */
 export function nextAttempt(failed: {
   schedule: readonly number[];
@@ -45,8 +45,8 @@ export function nextAttempt(failed: {
   if (scheduledMs === undefined) return 'dead';
   const askedMs = Math.min(failed.retryAfterMs ?? 0, RETRY_AFTER_MAX_MS);
   const waitMs = Math.max(scheduledMs, askedMs);
-  // Add jitter to Retry-After too, or an endpoint that sends the same date to all clients would receive all of the
-  // retries at once.
+  // We also need to add jitter to Retry-After. If an endpoint sends the same date to all of its clients, it would
+  // otherwise receive all of the retries at the same time.
   const jitterMs = Math.floor(waitMs * MAX_JITTER * failed.randomUnit);
   return { dueAtMs: Math.ceil(failed.nowMs + waitMs) + jitterMs };
 }

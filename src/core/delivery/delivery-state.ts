@@ -17,22 +17,23 @@ export const DELIVERY_FIELDS = [
 
 export type DeliveryFields = { readonly [F in (typeof DELIVERY_FIELDS)[number]]?: string | undefined };
 
-/** A subscription's delivery state, as kept by the data plane. */
+/** The delivery state of a subscription, which is maintained by the data plane. */
 export interface DeliveryState {
-  /** Undefined before the first attempt. */
+  /** This is undefined if there has not been an attempt yet. */
   readonly attempt: { readonly outcome: AttemptOutcome; readonly sinceMs: number } | undefined;
-  /** Number of dead letters, excluding test events. */
+  /** The number of dead letters. This does not include test events. */
   readonly dead: number;
-  /** When the event of the newest dead letter was accepted, in ms. */
+  /** The time at which the event of the newest dead letter was accepted, in milliseconds. */
   readonly youngestDeadMs: number | undefined;
-  /** First dead letter of the most recent hour that had any. */
+  /** The first dead letter in the most recent hour that had any dead letters. */
   readonly firstDead: { readonly ms: number; readonly ref: string } | undefined;
-  /** One of `0`, `1+`, `10+`, and so on. */
+  /** This can be `0`, `1+`, `10+`, and so on. */
   readonly backlog: string;
 }
 
 /**
- * Reads a subscription's delivery state. If fields are absent or unreadable, we assume that nothing has happened yet.
+ * Reads the delivery state of a subscription. If fields are absent or unreadable, we assume that nothing has happened
+ * yet.
  */
 export function parseDeliveryState(fields: DeliveryFields): DeliveryState {
   const count = (field: keyof DeliveryFields): number => Number(fields[field]) || 0;
@@ -45,7 +46,8 @@ export function parseDeliveryState(fields: DeliveryFields): DeliveryState {
     dead: Math.max(0, count('n:dead') - count('testsDead')),
     youngestDeadMs: isRef(youngest) ? refMs(youngest) : undefined,
     firstDead: first === undefined ? undefined : { ms: Number(deadMs), ref: first },
-    // Retention can end events without an exchange, and an event that is no longer open isn't waiting.
+    // Events can also be ended by their retention, which does not require an exchange. If an event is not open any
+    // more, it is not waiting.
     backlog: powerOfTen(Math.min(Number(digits), open > 0 ? String(open).length : 0)),
   };
 }
@@ -59,7 +61,10 @@ function powerOfTen(digits: number): string {
   return digits === 0 ? '0' : `1${'0'.repeat(digits - 1)}+`;
 }
 
-/** Rounds a count down to a power of ten, i.e. `0`, `1+`, `10+`, or `100+`, so that a status rarely changes with it. */
+/**
+ * Rounds a count down to a power of ten, i.e. `0`, `1+`, `10+`, or `100+`. This is done so that the status does not
+ * have to be changed very often.
+ */
 export function roundCount(count: number): string {
   return powerOfTen(count === 0 ? 0 : String(count).length);
 }

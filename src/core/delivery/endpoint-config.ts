@@ -1,18 +1,24 @@
 import { open, type SealKeys, seal } from './seal.ts';
 
 /**
- * Configuration needed by the dispatcher to call an endpoint. Encrypted in Redis, as the URL and headers may contain
- * secrets.
+ * Configuration needed by the dispatcher to call an endpoint. This is encrypted before it is stored in Redis, because
+ * the URL and the headers may contain secrets.
  */
 export interface EndpointConfig {
   readonly url: string;
   readonly timeoutMs: number;
-  /** Delays after each failed attempt, in milliseconds. After the last one, the event becomes a dead letter. */
+  /**
+   * How long to wait after each failed attempt, in milliseconds. After the last attempt has failed, the event will
+   * become a dead letter.
+   */
   readonly retryMs: readonly number[];
   readonly headers: Readonly<Record<string, string>>;
-  /** Salt of the signing secrets, from the status of the Subscription. */
+  /** The salt to use for the signing secrets. This is taken from the status of the Subscription. */
   readonly salt: string;
-  /** Version of the signing secret and when it was created. The previous version stays in use for another 24 hours. */
+  /**
+   * The version of the signing secret, and the time at which this version was created. The previous version will be
+   * used for another 24 hours.
+   */
   readonly secretVersion: number;
   readonly rotatedAtMs?: number;
 }
@@ -22,8 +28,8 @@ function context(subscription: string): string {
 }
 
 /**
- * Encrypts the configuration of a subscription (`sub_…`). Deterministic: the same input always results in the same
- * text.
+ * Encrypts the configuration for the given subscription (`sub_…`). Deterministic: the same input always results in the
+ * same text.
  */
 export function sealEndpoint(keys: SealKeys, subscription: string, config: EndpointConfig): string {
   return seal(keys, context(subscription), JSON.stringify(config));

@@ -1,22 +1,25 @@
 const DAY_MS = 86_400_000;
 
 /**
- * How long an endpoint may be failing until the next failed attempt disables it, as decided by the script
- * `lib/health.lua`.
+ * How long an endpoint can fail before the next failed attempt will disable it. This is decided by the `lib/health.lua`
+ * script.
  */
 export const FAILING_LIMIT_MS = 5 * DAY_MS;
 
-/** Health of an endpoint that is failing or disabled. */
+/** The health of an endpoint that is failing or has been disabled. */
 export interface EndpointHealth {
-  /** Time of the first failed attempt since the last success, in milliseconds. */
+  /** The time of the first failed attempt after the last success, in milliseconds. */
   readonly sinceMs: number;
-  /** Number of failed attempts since then. */
+  /** The number of failed attempts since that time. */
   readonly failures: number;
-  /** When the endpoint was disabled, in milliseconds, and why. It either returned 410 or failed for five days. */
+  /**
+   * The time at which the endpoint was disabled (in milliseconds), and the reason for this. It either returned 410 or
+   * failed for five days.
+   */
   readonly disabled?: { readonly ms: number; readonly by: 'gone' | 'failing' };
 }
 
-/** Reads a subscription's `health` field. Returns undefined if it is missing or can't be parsed. */
+/** Reads the `health` field of a subscription. If the field is missing or can't be parsed, this returns undefined. */
 export function parseEndpointHealth(text: string | undefined): EndpointHealth | undefined {
   const found = /^(\d+) (\d+) \d+ \d+ \S+(?: (\d+) (gone|failing))?$/.exec(text ?? '');
   if (found === null) return undefined;
@@ -25,23 +28,23 @@ export function parseEndpointHealth(text: string | undefined): EndpointHealth | 
   return ms === undefined ? health : { ...health, disabled: { ms: Number(ms), by: by as 'gone' } };
 }
 
-/** How far the clocks of other systems may be ahead, in milliseconds. */
+/** How far we allow the clocks of other systems to be ahead, in milliseconds. */
 const AHEAD_MS = 60_000;
 
 /**
- * Returns true if the owner enabled the endpoint after `begunMs`, meaning that failures which began at that time should
- * be ignored.
+ * Returns true if the owner has enabled the endpoint after `begunMs`. In this case, failures that started at this time
+ * should be ignored.
  */
 export function isEnabledSince(begunMs: number, enabledMs: number | undefined, nowMs: number): boolean {
   return enabledMs !== undefined && enabledMs > begunMs && enabledMs <= nowMs + AHEAD_MS;
 }
 
-/** Number of days of failures after which the owner will be warned. */
+/** The number of days with failures after which we will warn the owner. */
 const WARNED_AFTER_DAYS = [1, 3, 4] as const;
 
 /**
- * Returns the latest warning that is due, along with the time of the next one in milliseconds. Undefined if no warning
- * is due.
+ * Returns the latest warning that is due, and the time of the next warning in milliseconds. If there is no warning due,
+ * this returns undefined.
  */
 export function warningOf(sinceMs: number, nowMs: number) {
   const passed = WARNED_AFTER_DAYS.filter(days => nowMs - sinceMs >= days * DAY_MS);

@@ -3,7 +3,7 @@ import { REFUSED_IPV4, REFUSED_IPV6 } from './network-ranges.ts';
 
 type Family = 4 | 6;
 
-/** First and last address of a network, as 32-bit or 128-bit numbers. */
+/** The first and the last address of a network, as numbers with 32 or 128 bits. */
 interface Span {
   family: Family;
   first: bigint;
@@ -14,15 +14,17 @@ interface Span {
 export interface NetworkPolicy {
   readonly refused: BlockList;
   readonly allowed: BlockList;
-  /** Ports that endpoints can use. If empty, they can use any port. */
+  /** The ports that an endpoint is allowed to use. If empty, they can use any port. */
   readonly ports: ReadonlySet<number>;
 }
 
-/** The operator's settings for endpoints. Networks are in CIDR notation. */
+/** The operator's settings for endpoints. All networks are in CIDR notation. */
 export interface EndpointNetworks {
   /** Networks that endpoints can use in addition to public addresses. */
   readonly allowedNetworks: readonly string[];
-  /** Networks that endpoints can never use, even if they are public or part of an allowed network. */
+  /**
+   * The networks that an endpoint is never allowed to use, even if they are public or included in an allowed network.
+   */
   readonly refusedNetworks?: readonly string[];
   readonly allowedPorts?: readonly number[];
 }
@@ -32,7 +34,7 @@ function ipv4Number(address: string): bigint {
 }
 
 function ipv6Number(address: string): bigint {
-  // A trailing IPv4 address, e.g. `::ffff:10.0.0.1`, represents the last two groups (RFC 4291, 2.2).
+  // A trailing IPv4 address, e.g. `::ffff:10.0.0.1`, is used for the last two groups (RFC 4291, 2.2).
   const dotted = /^(.*:)(\d+\.\d+\.\d+\.\d+)$/.exec(address);
   if (dotted) {
     const tail = ipv4Number(dotted[2] ?? '');
@@ -51,8 +53,8 @@ function addressOf(family: Family, value: bigint): string {
 }
 
 /**
- * Returns the address range of a CIDR network (RFC 4632, RFC 4291, 2.3). Host bits are ignored, and a single address is
- * treated as a network of one.
+ * Returns the range of addresses for a network in CIDR notation (RFC 4632, RFC 4291, 2.3). Any host bits are ignored.
+ * If there is only a single address, it is treated as a network that contains just this address.
  * @throws RangeError with the text
  */
 export function parseNetwork(cidr: string): Span {
@@ -85,13 +87,13 @@ function blockListOf(spans: Span[]): BlockList {
   return list;
 }
 
-/** Cuts networks out of others. BlockList doesn't support exceptions. */
+/** Removes networks from other networks. This is needed because BlockList does not support exceptions. */
 function without(spans: readonly Span[], holes: readonly Span[]): Span[] {
   return holes.reduce<Span[]>((left, hole) => left.flatMap(span => subtract(span, hole)), [...spans]);
 }
 
 /**
- * Creates the policy from the public addresses and the operator's settings.
+ * Creates the policy, using the public addresses and the settings of the operator.
  * @throws RangeError if a network is not in CIDR notation
  */
 export function createNetworkPolicy(networks: EndpointNetworks): NetworkPolicy {
@@ -107,8 +109,8 @@ export function createNetworkPolicy(networks: EndpointNetworks): NetworkPolicy {
 }
 
 /**
- * Returns true if connections to `address`, which comes from DNS or the URL parser, are allowed. Invalid addresses are
- * rejected.
+ * Returns true if it is allowed to connect to `address`. The address should come from DNS or from the URL parser.
+ * Invalid addresses are rejected.
  */
 export function permitsAddress(policy: NetworkPolicy, address: string): boolean {
   // Addresses with a zone (e.g. `fe80::1%eth0`) are link-local, and BlockList is unable to parse them.
@@ -116,7 +118,7 @@ export function permitsAddress(policy: NetworkPolicy, address: string): boolean 
   return version !== 0 && !policy.refused.check(address, version === 4 ? 'ipv4' : 'ipv6');
 }
 
-/** Why an endpoint is rejected before its name has been resolved. */
+/** The reason why an endpoint is rejected before we have resolved its name. */
 type EndpointRefusal =
   | 'invalid_url'
   | 'scheme_refused'
@@ -125,16 +127,17 @@ type EndpointRefusal =
   | 'plain_http_refused'
   | 'address_refused';
 
-/** Returns the port of a URL. The parser leaves out the default port of the scheme. */
+/** Returns the port that is used by a URL. The parser leaves out the default port of the scheme. */
 function portOf({ port, protocol }: URL): number {
   if (port !== '') return Number(port);
   return protocol === 'https:' ? 443 : 80;
 }
 
 /**
- * Checks an endpoint's URL without resolving its name. Addresses will be checked again whenever a connection is opened.
- * An `https:` URL may contain a host name or an allowed address, whereas an `http:` URL can only contain addresses in
- * the operator's networks, because an unencrypted endpoint has no way to prove its identity.
+ * Checks the URL of an endpoint. This does not resolve its name. Addresses will be checked again whenever a connection
+ * is opened. If the URL starts with `https:`, it can contain a host name or an allowed address. If it starts with
+ * `http:`, it can only contain an address in the networks of the operator, because an unencrypted endpoint is not able
+ * to prove its identity.
  */
 export function judgeEndpoint(url: string, policy: NetworkPolicy): 'ok' | EndpointRefusal {
   const parsed = URL.parse(url);

@@ -7,7 +7,7 @@ const IMF_FIXDATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), (\d\d) ([A-Z][a-z]{2}) (\
 const RFC850_DATE = /^[A-Z][a-z]{5,8}, (\d\d)-([A-Z][a-z]{2})-(\d\d) (\d\d):(\d\d):(\d\d) GMT$/;
 const ASCTIME_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) ([A-Z][a-z]{2}) ([ \d]\d) (\d\d):(\d\d):(\d\d) (\d{4})$/;
 
-/** Checks the number of days in the month. Otherwise, 31 February would be parsed as a date in March. */
+/** Check the number of days in this month. Otherwise, 31 February would be parsed as a date in March. */
 function utcMs(year: number, month: string, ...[day, hour, minute, second]: [string, string, string, string]) {
   const monthIndex = MONTHS.indexOf(month);
   const ms = Date.UTC(year, monthIndex, Number(day), Number(hour), Number(minute), Math.min(Number(second), 59));
@@ -21,9 +21,9 @@ function utcMs(year: number, month: string, ...[day, hour, minute, second]: [str
 }
 
 /**
- * Parses an HTTP-date to milliseconds since the epoch, or returns undefined if it is invalid. A recipient must support
- * three formats (RFC 9110, 5.6.7), all of which are accepted. We don't want to use `Date.parse` here because it treats
- * the asctime format as local time, and accepts plenty of other formats.
+ * Parses an HTTP-date. This returns the number of milliseconds since the epoch, or undefined if the date is invalid. A
+ * recipient must support three formats (RFC 9110, 5.6.7), all of which are accepted. We don't want to use `Date.parse`
+ * here because it treats the asctime format as local time, and accepts plenty of other formats.
  */
 export function parseHttpDate(value: string, nowMs: number): number | undefined {
   const imf = IMF_FIXDATE.exec(value);
@@ -49,9 +49,9 @@ export function parseHttpDate(value: string, nowMs: number): number | undefined 
 }
 
 /**
- * Returns the wait requested by `Retry-After`, in milliseconds from `nowMs`, between 0 and {@link RETRY_AFTER_MAX_MS}.
- * Accepts a number of seconds or an HTTP-date (RFC 9110, 10.2.3); for a date in the past, the wait is 0. Anything else,
- * including fractions and signs, is ignored and returns undefined.
+ * Returns how long the `Retry-After` header asks us to wait, in milliseconds from `nowMs`. The result is between 0 and
+ * {@link RETRY_AFTER_MAX_MS}. Accepts a number of seconds or an HTTP-date (RFC 9110, 10.2.3); for a date in the past,
+ * the wait is 0. All other values will be ignored, including fractions and signs. In this case, undefined is returned.
  */
 export function parseRetryAfter(value: string | undefined, nowMs: number): number | undefined {
   const text = value?.trim();

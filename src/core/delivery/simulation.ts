@@ -1,10 +1,10 @@
 import { nextAttempt } from './backoff.ts';
 
-/** Responses of the simulated endpoint for an event in a sandbox run. When empty, every attempt succeeds. */
+/** How the simulated endpoint should respond to an event in a sandbox run. When empty, every attempt succeeds. */
 export interface Simulation {
   /** HTTP status of failed attempts, from 300 to 599. */
   readonly failCode?: number;
-  /** Number of attempts that should fail, from 0 to 20. If only the code is set, all of them will. */
+  /** The number of attempts that should fail (from 0 to 20). If only the code is set, all of them will. */
   readonly failCount?: number;
 }
 
@@ -19,15 +19,15 @@ const SUCCESS = 200;
 export const COMPRESSION = 36_000;
 
 /**
- * Converts a production wait of `delayMs` to the corresponding wait in a sandbox run, in whole milliseconds. Any wait
- * in production results in at least 1.
+ * Converts a wait of `delayMs` in production to the wait that should be used in a sandbox run, in whole milliseconds.
+ * Any wait in production results in at least 1.
  */
 export function compressDelay(delayMs: number): number {
   return Math.ceil(delayMs / COMPRESSION);
 }
 
 /**
- * Returns the HTTP status for an attempt.
+ * Returns the HTTP status to use for an attempt.
  * @param attempt number of the attempt, starting with 1
  */
 export function simulatedStatus({ failCode, failCount }: Simulation, attempt: number): number {
@@ -36,12 +36,12 @@ export function simulatedStatus({ failCode, failCount }: Simulation, attempt: nu
 }
 
 /**
- * An attempt in the retry schedule. Delays are measured in milliseconds from the previous attempt, with a first delay
- * of 0.
+ * An attempt in the retry schedule. All delays are in milliseconds and start at the previous attempt. The first delay
+ * is always 0.
  */
 interface PlannedAttempt {
   readonly status: number;
-  /** Minimum wait in production, i.e. the schedule without any jitter. */
+  /** The minimum time to wait in production. This is the schedule without jitter. */
   readonly delayMs: number;
   /** Wait in production, including this attempt's jitter. */
   readonly jitteredDelayMs: number;
@@ -49,17 +49,18 @@ interface PlannedAttempt {
   readonly compressedDelayMs: number;
 }
 
-/** How a delivery is expected to go, given its simulation and its endpoint's schedule. */
+/** How we expect a delivery to go, based on its simulation and the schedule of its endpoint. */
 interface DeliveryPlan {
   readonly outcome: 'delivered' | 'dead';
   readonly attempts: readonly PlannedAttempt[];
 }
 
 /**
- * Returns all attempts of a delivery, in order.
+ * Returns all of the attempts for a delivery, in order.
  *
  * @param retryMs the endpoint's delays after the 1st, 2nd, … failed attempt, in ms
- * @param jitterOf returns the share of jitter after the n-th failed attempt, from 0 to 1. Same as in the run
+ * @param jitterOf returns the share of jitter after the n-th failed attempt, from 0 to 1. This should be the same as in
+ * the run
  */
 export function planDelivery(
   simulation: Simulation,

@@ -3,7 +3,7 @@ import { isAttributeName } from './cloudevent-attributes.ts';
 import { isStructuredCloudEvent } from './context-headers-cloudevent.ts';
 import type { EventMeta } from './event-meta.ts';
 
-/** `ce-type` for events without a type, since CloudEvents requires this attribute. */
+/** The `ce-type` to use if an event does not have a type, because this attribute is required by CloudEvents. */
 const UNTYPED = 'event';
 
 const NEEDS_ENCODING = /[^\x21\x23\x24\x26-\x7e]/;
@@ -27,9 +27,9 @@ export function encodeAttribute(value: string): string {
 }
 
 /**
- * Returns an event's `ce-` headers as a flat list of names and values. In binary mode, an event keeps its producer's
- * headers. A structured event gets none, because its attributes are part of the body. We add attributes to all other
- * events so that receivers can read them as CloudEvents.
+ * Returns the `ce-` headers of an event, as a flat list of names and values. In binary mode, an event keeps its
+ * producer's headers. If an event is structured, no headers are added because its attributes are already part of the
+ * body. We add attributes to all other events so that receivers can read them as CloudEvents.
  */
 export function cloudEventHeaders(meta: EventMeta): string[] {
   if (isStructuredCloudEvent(meta.contentType)) return [];
@@ -54,7 +54,7 @@ export function cloudEventHeaders(meta: EventMeta): string[] {
     'ce-time',
     new Date(meta.time).toISOString(),
   );
-  // Test events don't have a group key, and CloudEvents doesn't allow empty attributes.
+  // Test events do not have a group key, and empty attributes are not allowed in CloudEvents.
   if (meta.groupKey !== '') headers.push('ce-partitionkey', encodeAttribute(meta.groupKey));
   return headers;
 }

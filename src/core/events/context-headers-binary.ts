@@ -3,15 +3,18 @@ import { faultOfAttribute, isAttributeName, REQUIRED_ATTRIBUTES } from './cloude
 import { ATTRIBUTES_MAX, ATTRIBUTES_TOTAL_MAX_LENGTH } from './context-headers-limits.ts';
 import { decodeCloudEventHeader, decodeUtf8Header, isHeaderRepeated } from './context-headers-text.ts';
 
-/** Attributes of a CloudEvent in binary mode, with names that exclude `ce-` and values left as latin1 text. */
+/**
+ * The attributes of a CloudEvent in binary mode. The names do not include `ce-`, and the values are kept as latin1
+ * text.
+ */
 export type BinaryAttributes = Record<string, string>;
 
 const PREFIX = 'ce-';
 
 /**
- * Reads a request's CloudEvent in binary mode, or returns undefined if it isn't one. A request counts as a CloudEvent
- * once it contains `ce-specversion`, or any `ce-` header outside of `plain`, whose headers may also be used in other
- * requests.
+ * Reads the CloudEvent from a request in binary mode. If the request is not a CloudEvent, this returns undefined. A
+ * request is considered to be a CloudEvent if it contains `ce-specversion`, or any `ce-` header that is not in `plain`.
+ * The headers in `plain` can also be used by other requests.
  * @param errors receives any errors along with their headers
  */
 export function readBinaryCloudEvent(

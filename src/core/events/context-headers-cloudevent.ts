@@ -13,7 +13,7 @@ const INT32 = 2 ** 31;
 const FAULTS_MAX = 20;
 const SHOWN_NAME_MAX = 64;
 
-// No ignoreBOM here: JSON may be preceded by a BOM, which isn't part of it (RFC 8259, 8.1).
+// No ignoreBOM here: JSON can start with a BOM, which is not part of the value (RFC 8259, 8.1).
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** Returns true if the body is a CloudEvent in structured JSON mode. */
@@ -22,8 +22,8 @@ export function isStructuredCloudEvent(contentType: string | undefined): boolean
 }
 
 /**
- * Returns why events can't have this content type, or undefined if they can. CloudEvents batches and formats other than
- * JSON are rejected, as Sluice has no way to read their attributes.
+ * Returns the reason why events can't use this content type. If they can use it, undefined is returned. We need to
+ * reject batches of CloudEvents and any format other than JSON, because Sluice is not able to read their attributes.
  */
 export function faultOfContentType(contentType: string | undefined): string | undefined {
   if (contentType === undefined || !ANY_FORMAT.test(contentType) || STRUCTURED.test(contentType)) return undefined;
@@ -34,7 +34,7 @@ export function faultOfContentType(contentType: string | undefined): string | un
 }
 
 /**
- * Reads the event in `body`. Returns 'malformed' if this isn't UTF-8 JSON, and 'invalid' if the JSON value isn't an
+ * Reads the event from `body`. Returns 'malformed' if this isn't UTF-8 JSON, and 'invalid' if the JSON value isn't an
  * object.
  */
 export function parseStructuredCloudEvent(body: Uint8Array): StructuredCloudEvent | 'malformed' | 'invalid' {
@@ -51,7 +51,7 @@ function isObject(value: unknown): value is StructuredCloudEvent {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Returns violations of CloudEvents 1.0.2 and its JSON format by member, limited to 20 entries. */
+/** Returns the violations of CloudEvents 1.0.2 and its JSON format for each member. There are at most 20 entries. */
 export function faultsOfStructured(event: StructuredCloudEvent): ProblemError[] {
   const errors: ProblemError[] = [];
   for (const name of REQUIRED_ATTRIBUTES) {
@@ -92,9 +92,9 @@ function pointerOf(name: string): string {
 }
 
 /**
- * Returns an attribute's text in the canonical form of its type (CloudEvents 1.0.2, "Type System"), or undefined if it
- * is absent or null. An attribute without any text (an object, an array, a fraction, or an integer of more than 32
- * bits) returns `null`.
+ * Returns the text of an attribute in the canonical form of its type (CloudEvents 1.0.2, "Type System"). If it is
+ * absent or null, this returns undefined. If an attribute does not have a text (an object, an array, a fraction, or an
+ * integer with more than 32 bits), this returns `null`.
  */
 export function readAttribute(event: StructuredCloudEvent, name: string): string | undefined | null {
   // Names come from configuration, so we don't want `constructor` to find an inherited property.

@@ -2,7 +2,7 @@
 const GROUP_KEY_MAX_BYTES = 256;
 const EVENT_ID_MAX_LENGTH = 256;
 const EVENT_TYPE_MAX_LENGTH = 128;
-/** Maximum length of a forwarded header value, as well as of the content type. */
+/** The maximum length for the value of a forwarded header. This is also used for the content type. */
 const FORWARD_VALUE_MAX_LENGTH = 2048;
 /** Maximum total length of an event's forwarded names and values. */
 export const FORWARD_TOTAL_MAX_LENGTH = 8192;
@@ -23,9 +23,9 @@ const EVENT_ID = /^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/;
 const EVENT_TYPE = /^[\x21-\x7e]{1,128}$/;
 
 /**
- * Returns an error message for a group key, or undefined if it is valid. Must be 1 to 256 bytes of UTF-8 without
- * control characters and without leading or trailing spaces. Activation's schema follows the same rule, which means
- * that every valid key can be activated.
+ * Returns an error message if the group key is invalid. Otherwise, it returns undefined. Must be 1 to 256 bytes of
+ * UTF-8 without control characters and without leading or trailing spaces. The schema of Activation uses the same rule.
+ * This ensures that it is possible to activate every valid key.
  */
 export function faultOfGroupKey(groupKey: string): string | undefined {
   if (SIMPLE_GROUP_KEY.test(groupKey)) return undefined;
@@ -38,8 +38,8 @@ export function faultOfGroupKey(groupKey: string): string | undefined {
 }
 
 /**
- * Returns an error message for an event id, or undefined if it is valid. Must be 1 to 256 printable ASCII characters
- * without leading or trailing spaces, because the id is used in the `webhook-id` header of deliveries.
+ * Returns an error message if the event id is invalid. Otherwise, it returns undefined. Must be 1 to 256 printable
+ * ASCII characters without leading or trailing spaces, because the id is used in the `webhook-id` header of deliveries.
  */
 export function faultOfEventId(id: string): string | undefined {
   if (EVENT_ID.test(id)) return undefined;
@@ -49,7 +49,8 @@ export function faultOfEventId(id: string): string | undefined {
 }
 
 /**
- * Returns an error message for an event type, or undefined if it is valid. Must be 1 to 128 visible ASCII characters.
+ * Returns an error message if the event type is invalid. Otherwise, it returns undefined. Must be 1 to 128 visible
+ * ASCII characters.
  */
 export function faultOfEventType(type: string): string | undefined {
   if (EVENT_TYPE.test(type)) return undefined;
@@ -58,7 +59,7 @@ export function faultOfEventType(type: string): string | undefined {
   return 'must be visible ASCII without spaces';
 }
 
-/** Returns an error message for a forwarded header's value, or undefined if it is valid. */
+/** Returns an error message if the value of a forwarded header is invalid. Otherwise, it returns undefined. */
 export function faultOfForwarded(value: string): string | undefined {
   if (value.length > FORWARD_VALUE_MAX_LENGTH) return 'is longer than 2,048 bytes';
   return NOT_A_FIELD_VALUE.test(value) ? 'contains a control character' : undefined;

@@ -3,22 +3,25 @@ import { nearestName } from '../problems/nearest-name.ts';
 import type { ProblemError } from '../problems/problem.ts';
 
 const OWN_PREFIX = 'x-sluice-';
-/** Maximum number of header errors per response. */
+/** The maximum number of errors for headers in a single response. */
 const MOST_NAMED = 10;
 
-/** `x-sluice-` request headers accepted by all streams. */
+/** The `x-sluice-` request headers that are accepted by every stream. */
 const OWN_HEADERS: readonly string[] = Object.values(CONTEXT_HEADER_DEFAULTS)
   .flat()
   .filter(name => name.startsWith(OWN_PREFIX));
 
-/** Returns the `x-sluice-` headers accepted by a stream, i.e. the default ones plus those in its `contextHeaders`. */
+/**
+ * Returns the `x-sluice-` headers that a stream accepts. These are the default headers and the ones in its
+ * `contextHeaders`.
+ */
 export function ownHeadersOf(listed: readonly string[]): ReadonlySet<string> {
   return new Set([...OWN_HEADERS, ...listed.filter(name => name.startsWith(OWN_PREFIX))]);
 }
 
 /**
- * Returns an error for each unknown `x-sluice-` header. Without this check, an event with a misspelled
- * `x-sluice-group-key` would be accepted without a group key, and then never be delivered.
+ * Returns an error for each `x-sluice-` header that is unknown. If we didn't check this, an event with a misspelled
+ * `x-sluice-group-key` header would be accepted without a group key. It would then never be delivered.
  */
 export function faultsOfOwnHeaders(
   known: ReadonlySet<string>,

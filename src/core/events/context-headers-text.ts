@@ -1,12 +1,15 @@
-/** Text in HTTP headers. Note that Node decodes header values as latin1, with one character per byte. */
+/**
+ * Text in HTTP headers. Note that Node uses latin1 to decode the values of headers, which means that each character is
+ * a single byte.
+ */
 
-// Decode byte by byte, since a BOM is part of a group key and must be kept.
+// This must be decoded byte by byte, because a BOM is part of the group key and we need to keep it.
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** Printable ASCII with inner spaces, which doesn't need to be decoded. */
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 
-/** Decodes UTF-8 bytes stored as latin1 characters, or returns undefined if they aren't valid UTF-8. */
+/** Decodes bytes of UTF-8 that are stored as latin1 characters. If they are not valid UTF-8, this returns undefined. */
 export function decodeUtf8Header(latin1: string): string | undefined {
   if (PRINTABLE_ASCII.test(latin1)) return latin1;
   try {
@@ -18,7 +21,7 @@ export function decodeUtf8Header(latin1: string): string | undefined {
 
 /**
  * Decodes the value of a `ce-` header (CloudEvents HTTP binding 1.0.2, 3.1.3.2) by unquoting a quoted string, decoding
- * percent sequences once, and then reading UTF-8. Returns undefined if any of these steps fails.
+ * percent sequences once, and then reading UTF-8. If one of these steps fails, this returns undefined.
  */
 export function decodeCloudEventHeader(latin1: string): string | undefined {
   let text = latin1;
@@ -34,7 +37,7 @@ export function decodeCloudEventHeader(latin1: string): string | undefined {
   return decodeUtf8Header(text);
 }
 
-/** Returns true if `rawHeaders` contains the lowercase header `name` more than once. */
+/** Returns true if there is more than one header in `rawHeaders` with the lowercase name `name`. */
 export function isHeaderRepeated(rawHeaders: readonly string[], name: string): boolean {
   let seen = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {

@@ -28,8 +28,8 @@ export interface ContextHeaders {
 }
 
 /**
- * Headers which are never read or forwarded, even if listed by a stream, because they contain credentials or belong to
- * a single connection.
+ * Headers that will never be read or forwarded, even if they are listed by a stream. They contain credentials, or they
+ * belong to a single connection.
  */
 const NEVER_LIFTED = new Set([
   'authorization',
@@ -49,7 +49,7 @@ const NEVER_LIFTED = new Set([
   'content-length',
 ]);
 
-/** A header or, for structured CloudEvents, the attribute of the same name. */
+/** A header. For structured CloudEvents, this is the attribute with the same name. */
 interface Source {
   readonly header: string;
   readonly attribute: string | undefined;
@@ -62,15 +62,15 @@ export interface ExtractionRules {
   readonly eventId: readonly Source[];
   readonly forward: readonly string[];
   readonly eventTypes: ReadonlySet<string>;
-  /** `ce-` headers that may also be used in requests that aren't CloudEvents. */
+  /** The `ce-` headers that can also be used in requests which are not CloudEvents. */
   readonly plain: ReadonlySet<string>;
-  /** `x-sluice-` headers that a request may contain. */
+  /** The `x-sluice-` headers that are allowed in a request. */
   readonly own: ReadonlySet<string>;
 }
 
 /**
- * The parts of a request that provide its context. Names in `headers` are lowercase, while `rawHeaders` alternates
- * between names and values.
+ * The parts of a request that are used to determine the context. The names in `headers` are in lower case. In
+ * `rawHeaders`, each name is followed by its value.
  */
 interface RequestContext {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -78,25 +78,31 @@ interface RequestContext {
   readonly body: Uint8Array;
 }
 
-/** Context of an event. `id` is undefined unless the sender set one. Values in `forward` are left as latin1 text. */
+/**
+ * The context of an event. If the sender has not set an `id`, it is undefined. The values in `forward` are kept as
+ * latin1 text.
+ */
 export interface EventContext {
   readonly id: string | undefined;
   readonly type: string | undefined;
   readonly groupKey: string | undefined;
   readonly forward: Record<string, string>;
-  /** Attributes of a CloudEvent in binary mode. */
+  /** The attributes of a CloudEvent that was sent in binary mode. */
   readonly attributes?: BinaryAttributes;
 }
 
-/** Why a request lacks a valid context: a problem code, and the errors with their headers or attributes. */
+/**
+ * The reason why a request does not have a valid context. This is a problem code and the errors for each header or
+ * attribute.
+ */
 interface ContextRefusal {
   readonly code: ProblemCode;
   readonly errors: readonly ProblemError[];
-  /** What needs to change, if the code's own remedy isn't specific enough. */
+  /** The required change. This is only set if the remedy of the code is not specific enough. */
   readonly detail?: string;
 }
 
-/** `ce-` headers that can be used in requests to any stream without making them a CloudEvent. */
+/** The `ce-` headers that can be used for any stream, even if the request is not a CloudEvent. */
 const PLAIN = ['ce-id', 'ce-type', 'ce-partitionkey'];
 
 /**
@@ -125,13 +131,15 @@ export function compileExtraction(
   };
 }
 
-/** CloudEvent of a request. `event` is set in structured mode, and `attributes` in binary mode. */
+/**
+ * The CloudEvent that was sent in a request. In structured mode, `event` is set. In binary mode, `attributes` is set.
+ */
 interface CloudEventParts {
   readonly event?: StructuredCloudEvent;
   readonly attributes?: BinaryAttributes;
 }
 
-/** Reads and validates a request's CloudEvent. The content type tells us whether it is in structured mode. */
+/** Reads the CloudEvent from a request and validates it. The content type tells us whether it is in structured mode. */
 function readCloudEvent(rules: ExtractionRules, request: RequestContext): CloudEventParts | ContextRefusal {
   const contentType = request.headers['content-type'];
   const code = 'malformed_cloudevent';
@@ -152,9 +160,10 @@ function readCloudEvent(rules: ExtractionRules, request: RequestContext): CloudE
 const NOT_JSON = 'With the content type application/cloudevents+json, the body must be a CloudEvent in JSON and UTF-8.';
 
 /**
- * Reads a request's id, type, group key, and forwarded headers. The first source that is present will be used, even if
- * it's empty, and the request is rejected with 422 if its value is invalid. For a structured CloudEvent, `ce-` sources
- * refer to the event's attributes, and the body is left unchanged. All attributes are kept in binary mode.
+ * Reads the id, type, group key, and the headers to forward from a request. The first source that is present will be
+ * used, even if it's empty, and the request is rejected with 422 if its value is invalid. For a structured CloudEvent,
+ * `ce-` sources refer to the event's attributes, and the body is left unchanged. In binary mode, we keep all of the
+ * attributes.
  */
 export function extractContext(rules: ExtractionRules, request: RequestContext): EventContext | ContextRefusal {
   const contentType = request.headers['content-type'];

@@ -1,9 +1,12 @@
 import type { Simulation } from '../delivery/simulation.ts';
 import { refMs } from '../ids/refs.ts';
 
-/** Metadata of an event in its queue. Stored with every event, hence the short names. */
+/** The metadata of an event in its queue. Stored with every event, hence the short names. */
 export interface StoredEventMeta {
-  /** Event id, always the first field. In a part, only if set by the producer: the others follow from the position. */
+  /**
+   * Event id, always the first field. In a part, this is only set if it was provided by the producer. All other ids are
+   * derived from the position.
+   */
   i?: string;
   /** Event type. */
   t?: string;
@@ -13,28 +16,31 @@ export interface StoredEventMeta {
   p?: string;
   /** Forwarded context headers. */
   f?: Record<string, string>;
-  /** CloudEvents `source` of the queue, for events that are not CloudEvents. */
+  /** The CloudEvents `source` of the queue. This is used for events that are not CloudEvents. */
   s: string;
   /**
-   * Attributes of a CloudEvent in binary mode, exactly as sent by the producer. Absent if the event isn't a CloudEvent
-   * or has its attributes in the body.
+   * The attributes of a CloudEvent in binary mode, exactly as they were sent by the producer. This is absent if the
+   * event is not a CloudEvent, or if the attributes are in its body.
    */
   a?: Record<string, string>;
   /** Simulated endpoint responses for an event in a sandbox run. */
   x?: Simulation;
 }
 
-/** Metadata of an event, excluding its body. */
+/** The metadata of an event. This does not include its body. */
 export interface EventMeta {
   readonly id: string;
   readonly type?: string;
   readonly groupKey: string;
-  /** When ingress accepted the event, in milliseconds since the epoch. */
+  /** The time at which the event was accepted by ingress, in milliseconds since the epoch. */
   readonly time: number;
   readonly contentType?: string;
-  /** CloudEvents `source` (a URI reference), for events that are not CloudEvents. */
+  /** The CloudEvents `source` (which is a URI reference). This is used for events that are not CloudEvents. */
   readonly source: string;
-  /** Attributes of a CloudEvent in binary mode, with names that exclude `ce-` and values left as latin1 text. */
+  /**
+   * The attributes of a CloudEvent in binary mode. The names do not include `ce-`, and the values are kept as latin1
+   * text.
+   */
   readonly attributes?: Readonly<Record<string, string>>;
   readonly traceparent?: string;
   /** Context headers forwarded from the producer's request. */
@@ -57,7 +63,7 @@ export function parseEventMeta(stored: string, groupKey: string, ref: string): E
   return meta;
 }
 
-/** Returns the simulated endpoint responses for a sandbox event, which are successful by default. */
+/** Returns the responses of the simulated endpoint for a sandbox event. By default, all of them are successful. */
 export function parseSimulation(stored: string): Simulation {
   return (JSON.parse(stored) as StoredEventMeta).x ?? {};
 }

@@ -1,37 +1,37 @@
-/** State of an event for a particular subscription. */
+/** The state of an event for a given subscription. */
 export const EVENT_STATES = ['pending', 'inflight', 'retrying', 'delivered', 'dead', 'skipped', 'expired'] as const;
 export type EventState = (typeof EVENT_STATES)[number];
 
-/** States of events waiting to be delivered. */
+/** The states of events that are waiting to be delivered. */
 export const OPEN_STATES: readonly EventState[] = ['pending', 'inflight', 'retrying'];
 
 /** An HTTP attempt. */
 interface Attempt {
-  /** When the attempt ended, in milliseconds. */
+  /** The time at which the attempt ended, in milliseconds. */
   readonly atMs: number;
-  /** HTTP status, or a reason code if there was no response. */
+  /** The HTTP status. If there was no response, this is a reason code instead. */
   readonly result: string;
   readonly latencyMs: number;
 }
 
-/** Progress of a delivery. */
+/** The progress of a delivery. */
 export interface EventProgress {
   readonly state: EventState;
-  /** Number of attempts made so far. */
+  /** The number of attempts that have been made so far. */
   readonly attempts: number;
-  /** Last 20 failed attempts, and the attempt that ended the delivery. Oldest first. */
+  /** The last 20 failed attempts, and the attempt that has ended the delivery. Oldest first. */
   readonly history: readonly Attempt[];
   /**
-   * Time of the next attempt in milliseconds. Only present while the event is being retried and its endpoint isn't
-   * disabled.
+   * The time of the next attempt, in milliseconds. This is only present if the event is being retried and the endpoint
+   * is not disabled.
    */
   readonly dueMs?: number;
   /**
-   * When the delivery ended, in milliseconds, and why (an HTTP status or a reason code). Only present once it has
-   * ended.
+   * The time at which the delivery ended (in milliseconds), and the reason for this (which is an HTTP status or a
+   * reason code). This is only present if the delivery has ended.
    */
   readonly endedMs?: number;
   readonly reason?: string;
-  /** Set on a dead letter that was recovered before. Only a replay delivers it again. */
+  /** Set on a dead letter that was recovered before. After that, it can only be delivered again by a replay. */
   readonly recovered?: true;
 }

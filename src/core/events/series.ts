@@ -1,18 +1,18 @@
-/** Time range of a series: the last hour, day, or week. */
+/** The time range to use for a series, which can be the last hour, day, or week. */
 export const HISTORIES = ['1h', '24h', '7d'] as const;
 export type History = (typeof HISTORIES)[number];
 
 const MINUTE_MS = 60_000;
 
 /**
- * The ring of buckets holding a series, with its letter in Redis, the width of a bucket, and how many of them Redis
- * keeps.
+ * The ring of buckets that is used to store a series. This includes its letter in Redis, the width of a bucket, and the
+ * number of buckets that are kept in Redis.
  */
 interface Ring {
   readonly letter: 'm' | 'q' | 'h';
   readonly granularitySeconds: number;
   readonly slots: number;
-  /** Number of buckets in a series, with the current one last. */
+  /** The number of buckets in a series. The last one is the current bucket. */
   readonly buckets: number;
 }
 
@@ -22,31 +22,34 @@ export const RINGS: Readonly<Record<History, Ring>> = {
   '7d': { letter: 'h', granularitySeconds: 3_600, slots: 169, buckets: 168 },
 };
 
-/** Counts for a single bucket. */
+/** The counts for a single bucket. */
 export interface Traffic {
   /** Number of events accepted by ingress, not counting repeated ids. */
   readonly eventsIn: number;
-  /** Number of successful first deliveries, per event and integration. */
+  /** The number of first deliveries that were successful, for each event and integration. */
   readonly deliveries: number;
-  /** Number of failed attempts at first deliveries. */
+  /** The number of failed attempts for first deliveries. */
   readonly failures: number;
-  /** Number of events that weren't routed to any integration. */
+  /** The number of events that were not routed to any integration. */
   readonly notRouted: number;
   /** Total body size of accepted events in bytes. */
   readonly bytes: number;
   readonly tokens: number;
 }
 
-/** Counts, in Redis order. */
+/** The counts, in the same order as in Redis. */
 const COLUMNS = ['eventsIn', 'deliveries', 'failures', 'notRouted', 'bytes', 'tokens'] as const;
 const NOTHING: Traffic = { eventsIn: 0, deliveries: 0, failures: 0, notRouted: 0, bytes: 0, tokens: 0 };
 
 export interface Bucket extends Traffic {
-  /** Start of the bucket, in ms. */
+  /** The start time of the bucket, in milliseconds. */
   readonly startMs: number;
 }
 
-/** Time window of a series, made up of whole buckets aligned to UTC. `endMs` is the end of the current bucket. */
+/**
+ * The time window of a series. It consists of whole buckets that are aligned to UTC. The end of the current bucket is
+ * `endMs`.
+ */
 interface Window {
   readonly startMs: number;
   readonly endMs: number;
@@ -58,15 +61,15 @@ export function windowOf({ granularitySeconds, buckets }: Ring, nowMs: number): 
   return { startMs: endMs - buckets * widthMs, endMs };
 }
 
-/** Returns the Redis slots for a window's buckets, in order. */
+/** Returns the slots in Redis that are used for the buckets of a window, in order. */
 export function slotsOf(ring: Ring, { startMs }: Window): string[] {
   const first = startMs / (ring.granularitySeconds * 1_000);
   return Array.from({ length: ring.buckets }, (_, i) => `${ring.letter}${(first + i) % ring.slots}`);
 }
 
 /**
- * Creates the series from its Redis slots, each formatted as `<index> <count>*`. Counts will be zero for an empty slot
- * or one containing another bucket.
+ * Creates the series from its slots in Redis. The format of each slot is `<index> <count>*`. Counts will be zero for an
+ * empty slot or one containing another bucket.
  */
 export function seriesOf(ring: Ring, { startMs }: Window, texts: readonly (string | null)[]): Bucket[] {
   const widthMs = ring.granularitySeconds * 1_000;

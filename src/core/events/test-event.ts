@@ -2,21 +2,28 @@ import { publicEventId } from '../ids/public-event-id.ts';
 import { refMs } from '../ids/refs.ts';
 import type { EventMeta } from './event-meta.ts';
 
-/** Type of a test event sent by a partner to its endpoint. */
+/** The type of the test event that a partner can send to its endpoint. */
 const TEST_EVENT_TYPE = 'sluice.test';
 
-/** The last 32 sequences of a millisecond as a ref has them, minus the last character. Events of a log never have one. */
+/**
+ * The last 32 sequences of a millisecond in the format of a ref, without the last character. These are never used for
+ * events in a log.
+ */
 const TEST_MARK = 'zzzz';
 const MARK_AT = 10;
 
 /**
- * Returns true if a ref belongs to a test event. These aren't in a log, since they can be derived from their ref.
+ * Returns true if this is the ref of a test event. Test events are not stored in a log, because they can be derived
+ * from their ref.
  */
 export function isTestRef(ref: string): boolean {
   return ref.startsWith(TEST_MARK, MARK_AT);
 }
 
-/** Creates a test event from its ref, in the format used for signing and sending. Test events are never stored. */
+/**
+ * Creates a test event for the given ref. The format is the same as the one that is used for signing and sending. Test
+ * events are never stored.
+ */
 export function testEvent(ref: string, subscription: string): { readonly meta: EventMeta; readonly body: Buffer } {
   const time = refMs(ref);
   const timestamp = new Date(time).toISOString();

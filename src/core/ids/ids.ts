@@ -16,7 +16,10 @@ export const ID_PREFIX = {
 
 export type IdKind = keyof typeof ID_PREFIX;
 
-/** Encodes `bytes` in lowercase Crockford base32, most significant bit first, truncated to `length` characters. */
+/**
+ * Encodes `bytes` using the lowercase alphabet of Crockford base32. The most significant bit is first, and the result
+ * is truncated to `length` characters.
+ */
 export function crockford(bytes: Uint8Array, length: number): string {
   let out = '';
   let acc = 0;
@@ -37,32 +40,32 @@ function hashId(input: string, length = 20): string {
 }
 
 /**
- * Returns an object's public id: a prefix, followed by 20 Crockford base32 characters of the SHA-256 of
- * `Kind/namespace/name`. The namespace is empty for cluster-scoped kinds. IDs are derived rather than stored, which
- * means that a manifest will have the same id in every cluster.
+ * Returns the public id of an object. This is a prefix, followed by 20 characters (in Crockford base32) of the SHA-256
+ * of `Kind/namespace/name`. The namespace is empty for cluster-scoped kinds. Since IDs are derived and not stored, a
+ * manifest will have the same id in all clusters.
  */
 export function publicId(kind: Exclude<IdKind, 'Activation' | 'Block'>, namespace: string, name: string): string {
   return ID_PREFIX[kind] + hashId(`${kind}/${namespace}/${name}`);
 }
 
-/** Returns the public id of an activation, derived from its integration and group key. */
+/** Returns the public id of an activation. It is derived from the integration and the group key. */
 export function activationId(namespace: string, integration: string, groupKey: string): string {
   return ID_PREFIX.Activation + hashId(`Activation/${namespace}/${integration}/${groupKey}`);
 }
 
-/** Returns the public id of a block, derived from its integration and target. */
+/** Returns the public id of a block. It is derived from the integration and the target. */
 export function blockId(namespace: string, integration: string, targetKind: string, target: string): string {
   return ID_PREFIX.Block + hashId(`Block/${namespace}/${integration}/${targetKind}/${target}`);
 }
 
-/** Returns a workspace's public id by name. Note that the specification calls a workspace a tenant. */
+/** Returns the public id for the name of a workspace. Note that the specification calls a workspace a tenant. */
 export function tenantId(workspace: string): string {
   return publicId('Workspace', '', workspace);
 }
 
 /**
- * Returns the generation of a queue or inbox, consisting of 12 Crockford base32 characters of its object's UID. An
- * object created again has a different UID, so we never reuse keys.
+ * Returns the generation of a queue or an inbox. This is the UID of its object as 12 characters in Crockford base32. If
+ * an object is deleted and created again, it will have a different UID. This ensures that keys are never reused.
  */
 export function generationOf(uid: string): string {
   return hashId(uid, 12);

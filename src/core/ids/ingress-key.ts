@@ -3,11 +3,11 @@ import { hash } from 'node:crypto';
 /** Prefix for keys created over REST. Used by secret scanners to detect exposed keys. */
 const PREFIX = 'slk_';
 
-/** Number of random bytes per key, i.e. 256 bits. */
+/** The number of random bytes in each key (256 bits). */
 export const INGRESS_KEY_BYTES = 32;
 
 /**
- * Returns a key made up of `slk_` and the base64url of random bytes.
+ * Returns a new key, which is `slk_` followed by random bytes in base64url.
  * @throws RangeError if there aren't enough bytes
  */
 export function formatIngressKey(random: Uint8Array): string {
@@ -15,19 +15,25 @@ export function formatIngressKey(random: Uint8Array): string {
   return PREFIX + Buffer.from(random).toString('base64url');
 }
 
-/** Returns the hex SHA-256 of a key's bytes as sent. Nothing but this hash is ever stored or looked up. */
+/**
+ * Returns the SHA-256 of a key in hex, using the bytes that were sent. Nothing but this hash is ever stored or looked
+ * up.
+ */
 export function hashIngressKey(key: string): string {
   return hash('sha256', Buffer.from(key, 'latin1'), 'hex');
 }
 
 /** Minimum length of a key. Anything shorter could be guessed. */
 const INGRESS_KEY_MIN_BYTES = 20;
-/** Maximum length of a key read by ingress. */
+/** The maximum length of a key that ingress will read. */
 const INGRESS_KEY_MAX_BYTES = 512;
 /** A header field value without control characters or leading and trailing spaces (RFC 9110, 5.5). */
 const FIELD_VALUE = /^[\x21-\x7e\x80-\xff](?:[\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?$/;
 
-/** Returns an error message for a key in a Secret, or undefined if it is valid. Doesn't include the key. */
+/**
+ * Returns an error message if a key in a Secret is invalid. Otherwise, it returns undefined. The message does not
+ * contain the key.
+ */
 export function faultOfIngressKey(key: Buffer): string | undefined {
   if (key.length < INGRESS_KEY_MIN_BYTES) {
     return `it has ${key.length} bytes; use ${INGRESS_KEY_MIN_BYTES} or more random characters`;

@@ -4,7 +4,7 @@ const PREFIX = 'evt_';
 const REF_CHARS = 15;
 const EVENT_ID = /^evt_[0-9a-hjkmnp-tv-z]{35}$/;
 
-/** An event in one particular inbox. */
+/** An event in the inbox of a given subscription. */
 interface InboxEvent {
   readonly ref: string;
   /** `sub_…` */
@@ -12,15 +12,15 @@ interface InboxEvent {
 }
 
 /**
- * Returns the public id of an event in a subscription's inbox, made up of `evt_`, the ref, and the subscription's id
- * without its prefix. We can't use the ref alone, because it belongs to a queue and several subscriptions may receive
- * the same event. IDs within a subscription sort in the order of acceptance.
+ * Returns the public id of an event in the inbox of a subscription. This is `evt_`, followed by the ref and the id of
+ * the subscription without its prefix. We can't use the ref alone, because it belongs to a queue and several
+ * subscriptions may receive the same event. IDs within a subscription sort in the order of acceptance.
  */
 export function publicEventId(ref: string, subscription: string): string {
   return PREFIX + ref + subscription.slice(ID_PREFIX.Subscription.length);
 }
 
-/** Parses a public event id, or returns undefined if it is malformed. */
+/** Parses the public id of an event. If the id is malformed, this returns undefined. */
 export function parsePublicEventId(id: string): InboxEvent | undefined {
   if (!EVENT_ID.test(id)) return undefined;
   const refEnd = PREFIX.length + REF_CHARS;

@@ -1,8 +1,8 @@
 /**
  * A ref is the position of an event in its queue (a Redis Stream id, `ms-seq`) as 15 fixed-width Crockford base32
- * characters, 10 for the milliseconds and 5 for the sequence. Unlike stream ids, where `-10` sorts before `-9`, refs
- * sort the same way as strings and as numbers. They support times until the year 37,648, and 33,554,432 events per
- * millisecond.
+ * characters, 10 for the milliseconds and 5 for the sequence. Refs are sorted in the same way as strings and as
+ * numbers. This is not the case for stream ids, where `-10` is before `-9`. They can be used for times until the year
+ * 37,648, and for 33,554,432 events per millisecond.
  */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const VALUE = new Int8Array(128).fill(-1);
@@ -27,23 +27,23 @@ function decode(text: string, from: number, to: number): number {
   return value;
 }
 
-/** Returns the ref for a position. */
+/** Returns the ref to use for a position. */
 export function refOf(ms: number, sequence: number): string {
   return encode(ms, MS_CHARS) + encode(sequence, SEQ_CHARS);
 }
 
-/** Returns the ref for stream id `ms-seq`. */
+/** Returns the ref to use for the stream id `ms-seq`. */
 export function refOfStreamId(id: string): string {
   const dash = id.indexOf('-');
   return refOf(Number(id.slice(0, dash)), Number(id.slice(dash + 1)));
 }
 
-/** Returns the stream id `ms-seq` for a ref. */
+/** Returns the stream id `ms-seq` of a ref. */
 export function streamIdOfRef(ref: string): string {
   return `${refMs(ref)}-${decode(ref, MS_CHARS, MS_CHARS + SEQ_CHARS)}`;
 }
 
-/** Returns when the event with this ref was accepted, in ms of the Redis clock. */
+/** Returns the time at which the event with this ref was accepted, in milliseconds of the Redis clock. */
 export function refMs(ref: string): number {
   return decode(ref, 0, MS_CHARS);
 }
@@ -52,7 +52,7 @@ export function isRef(text: string): boolean {
   return REF_PATTERN.test(text);
 }
 
-/** Returns true if stream id `id` comes after `position`, comparing (ms, seq) instead of strings. */
+/** Returns true if the stream id `id` is after `position`. This compares (ms, seq) and not the strings. */
 export function isAfter(id: string, position: string): boolean {
   const [aMs, aSeq] = id.split('-').map(Number) as [number, number];
   const [bMs, bSeq] = position.split('-').map(Number) as [number, number];

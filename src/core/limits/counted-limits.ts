@@ -1,7 +1,7 @@
 import type { LimitName } from '../../api/kinds/account-limits.ts';
 import type { ObjectOf } from '../../api/kinds/kinds.ts';
 
-/** Kinds whose objects are limited by number, with the name of the limit. */
+/** The kinds for which the number of objects is limited, and the name of each limit. */
 export const COUNTED = {
   CatalogStream: 'streams',
   Package: 'packages',
@@ -14,18 +14,19 @@ export const COUNTED = {
 export type CountedKind = keyof typeof COUNTED;
 export type CountedLimit = (typeof COUNTED)[CountedKind];
 
-/** Counted kinds, in the order of the limits. */
+/** The kinds that are counted, in the same order as the limits. */
 export const COUNTED_KINDS = Object.keys(COUNTED) as readonly CountedKind[];
 
-/** Fields of a new object that decide whether it opens or closes a route. */
+/** The fields of a new object that are used to decide if it opens or closes a route. */
 export interface NewObject {
   readonly revoked?: boolean | undefined;
   readonly target?: Pick<ObjectOf<'Block'>['spec']['target'], 'kind'> | undefined;
 }
 
 /**
- * Returns the limit that refuses a new object. Undefined for objects that no limit refuses: a revoked Activation, because
- * it closes a group key, and a Block on a package, so that a producer can always close a route.
+ * Returns the limit that applies to a new object. This is undefined if the object can't be refused by a limit. For
+ * example, a revoked Activation closes a group key, and a Block on a package must always be possible so that a producer
+ * can close a route.
  */
 export function limitForNew(kind: string, { revoked, target }: NewObject): CountedLimit | undefined {
   if (revoked === true || target?.kind === 'Package') return undefined;

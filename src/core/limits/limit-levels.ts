@@ -3,14 +3,17 @@ import type { Limits } from './limits.ts';
 /** How close the use of a limit is to the limit. */
 export type LimitLevel = 'within' | 'near' | 'reached';
 
-/** Shares of a limit from which on it is near, and below which it is no longer near. */
+/**
+ * A limit is near if its use is above the first share, and it is no longer near if its use is below the second share.
+ */
 const NEAR = { from: 0.9, until: 0.8 };
 
 /**
- * Returns the level of a limit. A limit that was near or reached remains near for a while, so that the level does not
- * change with each object. A limit of 0 is always within, since it turns a feature off rather than limiting its use.
+ * Returns the level of a limit. If a limit was near or reached before, it will stay near for a while. This is done so
+ * that the level does not change for each object. If the limit is 0, it is always within, because this is used to turn
+ * off a feature and not to limit its use.
  *
- * @param before level until now. Defaults to `within`
+ * @param before level until now. The default is `within`
  */
 export function limitLevel(count: number, limit: number | undefined, before: LimitLevel = 'within'): LimitLevel {
   if (limit === undefined || limit === 0) return 'within';
@@ -18,7 +21,7 @@ export function limitLevel(count: number, limit: number | undefined, before: Lim
   return count >= limit * (before === 'within' ? NEAR.from : NEAR.until) ? 'near' : 'within';
 }
 
-/** Limits that are reached or near, by name. */
+/** The names of the limits that have been reached or are near. */
 export interface LimitLevels {
   readonly reached: readonly (keyof Limits)[];
   readonly near: readonly (keyof Limits)[];

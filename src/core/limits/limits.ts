@@ -3,19 +3,19 @@ import { type AccountLimits, LIMIT_NAMES, type LimitName } from '../../api/kinds
 
 type Plan = AccountSpec['plan'];
 
-/** Limits by name. There is no limit for names that are missing. */
+/** The limits, by name. If a name is missing, there is no limit for it. */
 export type Limits = Readonly<AccountLimits>;
 
-/** Limits of an installation. */
+/** The limits that are used for an installation. */
 export interface LimitPolicy {
-  /** Limits of accounts on a plan, unless the account has its own. */
+  /** The limits to use for accounts with this plan, unless the account has its own limits. */
   readonly byPlan: Readonly<Record<Plan, Limits>>;
-  /** Ceilings, which no account can exceed. */
+  /** The ceilings. These can't be exceeded by any account. */
   readonly ceilings: Limits;
 }
 
 /**
- * Defaults of each plan, unless the installation changes them. They protect a shared installation from a single
+ * The defaults for each plan. They can be changed for an installation. They protect a shared installation from a single
  * account. Accounts on the Free plan can be created by anyone who accepts an invitation.
  */
 export const DEFAULT_LIMITS: Readonly<Record<Plan, Limits>> = {
@@ -43,12 +43,12 @@ export const DEFAULT_LIMITS: Readonly<Record<Plan, Limits>> = {
   },
 };
 
-/** Policy of an installation that has not been configured. */
+/** The policy to use if the installation has not been configured. */
 export const DEFAULT_POLICY: LimitPolicy = { byPlan: DEFAULT_LIMITS, ceilings: {} };
 
 /**
- * Returns the limits in force for an account: those of its spec, or else the defaults of its plan, but none above the
- * ceilings.
+ * Returns the limits that are in force for an account. If its spec does not contain a limit, the default of the plan is
+ * used. A limit can't be higher than the ceiling.
  */
 export function limitsOf({ plan, limits = {} }: Pick<AccountSpec, 'plan' | 'limits'>, policy: LimitPolicy): Limits {
   const entries = LIMIT_NAMES.flatMap(name => {
@@ -58,7 +58,7 @@ export function limitsOf({ plan, limits = {} }: Pick<AccountSpec, 'plan' | 'limi
   return Object.fromEntries(entries) as Partial<Record<LimitName, number>>;
 }
 
-/** Returns the lower one of a limit and its ceiling, either of which may be missing. */
+/** Returns the lower value of a limit and its ceiling. Each of them can be missing. */
 export function lowest(limit: number | undefined, ceiling: number | undefined): number | undefined {
   if (limit === undefined || ceiling === undefined) return limit ?? ceiling;
   return Math.min(limit, ceiling);

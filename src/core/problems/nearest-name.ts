@@ -1,7 +1,10 @@
-/** Maximum number of letters by which a misspelled name may differ. */
+/** The maximum number of letters that can be different in a misspelled name. */
 const MOST_SLIPS = 3;
 
-/** Returns the known name with the fewest differing letters, provided that there are only a few. */
+/**
+ * Returns the known name that has the fewest letters that are different. If there are too many of them, nothing is
+ * returned.
+ */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   let best: string | undefined;
   let fewest = MOST_SLIPS + 1;
@@ -12,7 +15,7 @@ export function nearestName(name: string, known: readonly string[]): string | un
   return best;
 }
 
-/** Returns how many letters must be inserted, deleted or replaced (Levenshtein distance). */
+/** Returns the number of letters that need to be inserted, deleted, or replaced (this is the Levenshtein distance). */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i++) {

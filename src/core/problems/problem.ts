@@ -2,7 +2,7 @@ import { PROBLEMS, type ProblemCode } from './problems.ts';
 
 /**
  * An error with a description and its location, which can be a JSON Pointer into the body, a header, or a query
- * parameter. Never includes the value itself.
+ * parameter. The value itself is never included.
  */
 export interface ProblemError {
   readonly pointer?: string;
@@ -12,8 +12,8 @@ export interface ProblemError {
 }
 
 /**
- * Body of an error response, `application/problem+json` (RFC 9457). `type` is the path of the problem's page on this
- * server.
+ * The body that is used for error responses. The content type is `application/problem+json` (RFC 9457). `type` is the
+ * path of the problem's page on this server.
  */
 export interface ProblemDocument {
   readonly type: string;
@@ -26,12 +26,12 @@ export interface ProblemDocument {
 
 export const PROBLEM_CONTENT_TYPE = 'application/problem+json';
 
-/** Path prefix of the problem pages, which are served by every role that returns problems. */
+/** The prefix for the paths of problem pages. They are served by all roles that can return a problem. */
 export const PROBLEM_TYPE_PATH = '/problems/';
 
 /**
- * Returns the document for `code`. `detail` describes what needs to change, and defaults to the code's remedy. It must
- * not contain any secrets, such as keys, tokens, or headers from the request.
+ * Returns the document for the given `code`. You can use `detail` to describe the required change. By default, this is
+ * the remedy of the code. It must not contain any secrets, such as keys, tokens, or headers from the request.
  */
 export function problem(code: ProblemCode, detail?: string, errors?: readonly ProblemError[]): ProblemDocument {
   const { status, title, remedy } = PROBLEMS[code];

@@ -1,6 +1,8 @@
 import type { ProblemKind } from './problem-kind.ts';
 
-/** Problems with the request itself, e.g. its form or credentials, and with the server handling it. */
+/**
+ * Problems with the request itself (for example, its format or its credentials), or with the server that handles it.
+ */
 export const REQUEST_PROBLEMS = {
   malformed_request: {
     status: 400,

@@ -1,10 +1,13 @@
-/** Fields of an Activation that determine its state. */
+/** The fields of an Activation that are used to determine its state. */
 export interface ActivationOfPair {
   readonly revoked: boolean;
   readonly deleting: boolean;
 }
 
-/** Returns true if the group key is open for the integration, i.e. at least one object opens it and none revoke it. */
+/**
+ * Returns true if the group key is open for this integration. At least one object must open it, and none of them must
+ * revoke it.
+ */
 export function pairIsOpen(activations: readonly ActivationOfPair[]): boolean {
   return activations.some(each => !each.deleting) && activations.every(each => !each.revoked);
 }

@@ -1,7 +1,7 @@
-/** Share of the retention period after which an undelivered event counts as at risk. */
+/** The share of the retention period after which we consider an undelivered event to be at risk. */
 const AT_RISK_SHARE = 0.8;
 
-/** Returns when a waiting event accepted at `acceptedMs` will become at risk, in milliseconds. */
+/** Returns the time at which a waiting event will be at risk (in milliseconds), if it was accepted at `acceptedMs`. */
 export function atRiskFromMs(acceptedMs: number, retentionMs: number): number {
   return acceptedMs + AT_RISK_SHARE * retentionMs;
 }

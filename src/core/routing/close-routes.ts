@@ -5,20 +5,21 @@ import { integrationState, routeState } from './integration-state.ts';
 import type { IntegrationRoute, SubscriptionRoute, TenantRoutes } from './routes.ts';
 import type { IntegrationSnapshot, SubscriptionSnapshot, TenantSnapshot } from './snapshot.ts';
 
-/** What a tenant's objects close in its existing routes. */
+/** Everything in the existing routes that is closed by the objects of a tenant. */
 export interface ClosedTenant {
   /** Same object as the given routes if nothing closes. */
   readonly routes: TenantRoutes;
-  /** Maps the UID of each closed Subscription to how it is closed. */
+  /** Used to look up how a Subscription should be closed, given its UID. */
   readonly closed: ReadonlyMap<string, 'Blocked' | 'Ended'>;
-  /** Maps the UID of each covering Block to the number of covered subscriptions in the routes. */
+  /** Used to look up how many subscriptions in the routes are covered by a Block, given its UID. */
   readonly paused: ReadonlyMap<string, number>;
 }
 
 /**
- * Closes whatever the objects close in `stored` without changing anything else: subscriptions that are blocked,
- * deleted, or no longer granted, and integrations that are declined, revoked, or deleted. This function is pure. It is
- * meant for paused workspaces, so anything that is closed in `stored` stays closed even if the objects open it.
+ * Closes everything in `stored` that is closed by the objects. Nothing else is changed. This applies to subscriptions
+ * that are blocked, deleted, or no longer granted, and to integrations that are declined, revoked, or deleted. This
+ * function is pure. It is meant for paused workspaces, so anything that is closed in `stored` stays closed even if the
+ * objects open it.
  */
 export function closeRoutes(stored: TenantRoutes, snapshot: TenantSnapshot, nowMs: number): ClosedTenant {
   const covering = coverage(snapshot);
@@ -65,14 +66,15 @@ export function closeRoutes(stored: TenantRoutes, snapshot: TenantSnapshot, nowM
   return { routes: same ? stored : { ...stored, integrations: routes }, closed, paused };
 }
 
-/** Returns true if the route's subscription still exists and is still granted. */
+/** Returns true if the subscription of this route still exists and is still granted. */
 function isKept(subscription: SubscriptionSnapshot, { spec }: IntegrationSnapshot, route: SubscriptionRoute): boolean {
   const granted = spec.workspace === subscription.namespace && spec.declined !== true && spec.revoked !== true;
   return granted && !subscription.deleting && generationOf(subscription.uid) === route.inc;
 }
 
 /**
- * Returns the route unchanged if it is already held, in which case the next compilation will update its pause policy.
+ * If the route is already held, it is returned unchanged. In this case, the policy for the pause will be updated when
+ * the routes are compiled the next time.
  */
 function hold(route: SubscriptionRoute, pause: PauseOf): SubscriptionRoute {
   if (route.route === 'paused' && route.send === 'held' && route.onUnblock !== undefined) return route;

@@ -2,8 +2,8 @@ import type { BlockSpec } from '../../api/kinds/block.ts';
 import type { PackageSpec } from '../../api/kinds/package.ts';
 
 /**
- * Returns all Blocks that apply to a stream for an integration, where `covered(I,S) = block of S for I, or block of a
- * package that contains S for I`. Archived packages count too.
+ * Returns all Blocks for a stream and an integration, where `covered(I,S) = block of S for I, or block of a package
+ * that contains S for I`. Archived packages count too.
  */
 export function coverage<B extends { readonly spec: BlockSpec }>(objects: {
   readonly packages: readonly { readonly name: string; readonly spec: PackageSpec }[];

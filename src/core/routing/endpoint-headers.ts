@@ -4,7 +4,7 @@ import type { HeaderSeals } from '../delivery/header-seal.ts';
 import type { RoutesMade } from './routes-made.ts';
 import type { SubscriptionSnapshot } from './snapshot.ts';
 
-/** A custom header of an endpoint, with its value or the reason why there is none. */
+/** A custom header for an endpoint. If it does not have a value, this contains the reason. */
 export interface ResolvedHeader {
   readonly name: string;
   readonly field: HeaderField;
@@ -13,10 +13,10 @@ export interface ResolvedHeader {
 }
 
 /**
- * Returns the headers of an endpoint, in order.
+ * Returns the headers of an endpoint, in the same order.
  *
  * @param fromSecrets values of the headers that use a Secret, in order. Absent if the Secrets weren't read yet
- * @param openSealed decrypts a sealed value. Returns undefined if that's not possible
+ * @param openSealed decrypts a sealed value. If this is not possible, it returns undefined
  */
 function resolveHeaders(
   { headers = [] }: Endpoint,
@@ -39,8 +39,8 @@ function resolveHeaders(
 const NO_HEADERS: readonly ResolvedHeader[] = [];
 
 /**
- * Returns the headers of a subscription (`sub_…`). Decrypts them only once, since this would otherwise slow down every
- * edit.
+ * Returns the headers for the given subscription (`sub_…`). The values are only decrypted once, because this would
+ * otherwise slow down every change.
  */
 export function headersOf(
   { spec: { endpoint }, headerFields }: Pick<SubscriptionSnapshot, 'spec' | 'headerFields'>,
@@ -55,7 +55,7 @@ export function headersOf(
   );
 }
 
-/** Returns the values by name. Headers without a value are left out. */
+/** Returns the value for each name. If a header does not have a value, it is not included. */
 export function headerValues(headers: readonly ResolvedHeader[]): Record<string, string> {
   return Object.fromEntries(headers.flatMap(({ name, field }) => ('value' in field ? [[name, field.value]] : [])));
 }

@@ -7,21 +7,24 @@ export const YOUNG_MS = 10_000;
 /** Maximum clock difference for this check. */
 const GRACE_MS = 2_000;
 
-/** State of an event and an integration in Redis. */
+/** The state of an event for an integration, as stored in Redis. */
 export interface DispositionFacts {
-  /** Stream id of the event in its log. */
+  /** The stream id that the event has in its log. */
   readonly id: string;
   readonly groupKey: string;
-  /** How far the log has been routed. */
+  /** The position up to which the log has been routed. */
   readonly cursor: string;
   readonly integration: 'pending' | 'active' | 'closed';
-  /** Undefined if the integration isn't subscribed to the stream. */
+  /** This is undefined if the integration does not have a subscription to the stream. */
   readonly subscription: { readonly behindAt: string | undefined } | undefined;
-  /** When the group key was activated for the integration, in ms. Undefined if not active. */
+  /**
+   * The time at which the group key was activated for the integration, in milliseconds. This is undefined if it is not
+   * active.
+   */
   readonly activatedSinceMs: number | undefined;
-  /** Redis clock, in ms. */
+  /** The time of the Redis clock, in milliseconds. */
   readonly nowMs: number;
-  /** Progress of the event in the inbox, or undefined if it was never added there. */
+  /** The progress of the event in the inbox. If the event was never added to the inbox, this is undefined. */
   readonly progress: EventProgress | undefined;
   /** Reason recorded when the event wasn't routed. */
   readonly noted: NotRoutedReason | undefined;
@@ -39,8 +42,8 @@ export interface EventDisposition {
 }
 
 /**
- * Returns the outcome of an event for an integration. If the integration was subscribed when the event was routed, a
- * reason will have been recorded. For any other integration, the reason is its current state.
+ * Returns what has happened to an event for the given integration. If the integration was subscribed when the event was
+ * routed, a reason will have been recorded. For all other integrations, we use their current state as the reason.
  */
 export function dispositionOf(facts: DispositionFacts): EventDisposition {
   const { id, groupKey, cursor, integration, subscription, progress, noted } = facts;
@@ -56,7 +59,7 @@ export function dispositionOf(facts: DispositionFacts): EventDisposition {
   return isAfter(id, passed) ? { disposition: 'waiting' } : { disposition: 'not_routed', reason: 'not_subscribed' };
 }
 
-/** Returns true if the group key was activated too late for this event. */
+/** Returns true if the group key was not activated before the event was accepted. */
 function isTooLate({ id, activatedSinceMs = Number.POSITIVE_INFINITY, nowMs }: DispositionFacts): boolean {
   const acceptedMs = Number.parseInt(id, 10);
   return nowMs - acceptedMs > YOUNG_MS && acceptedMs < activatedSinceMs - GRACE_MS;

@@ -1,29 +1,35 @@
 import type { HeldReason, NotRoutedReason } from './reasons.ts';
 
-/** What determines whether an event in a stream is routed to an integration right now. */
+/**
+ * The information that is needed to decide whether an event in a stream should be routed to an integration right now.
+ */
 export interface GateFacts {
   /** Empty or absent if the event has no group key. */
   readonly groupKey: string | undefined;
   readonly integration: 'pending' | 'active' | 'closed';
   /** Whether an active activation exists for the group key. */
   readonly activated: boolean;
-  /** `none` without an admitted subscription to the stream. Otherwise whether it is routed, or why it is held. */
+  /**
+   * This is `none` if there is no admitted subscription to the stream. Otherwise, it specifies if the subscription is
+   * routed, or why it is held.
+   */
   readonly subscription: 'none' | 'open' | HeldReason;
 }
 
 export interface GateVerdict {
   readonly wouldRoute: boolean;
-  /** Undefined if and only if the event would be routed. */
+  /** This is undefined if and only if the event would be routed. */
   readonly reason: NotRoutedReason | HeldReason | undefined;
-  /** Whether the event would wait and then be routed once the reason ends. */
+  /** Whether the event would have to wait, and would then be routed when this reason no longer applies. */
   readonly held: boolean;
 }
 
 const refused = (reason: NotRoutedReason): GateVerdict => ({ wouldRoute: false, reason, held: false });
 
 /**
- * Evaluates the gate. The reason closest to the integration's own state takes precedence. An event whose group key
- * isn't active will not be delivered to the integration, even while its subscription is held.
+ * Evaluates the gate for an event. The reason closest to the integration's own state takes precedence. If the group key
+ * of an event is not active, the event will not be delivered to the integration. This is also the case if its
+ * subscription is being held.
  */
 export function judgeGate({ groupKey = '', integration, activated, subscription }: GateFacts): GateVerdict {
   if (groupKey === '') return refused('missing_group_key');

@@ -1,6 +1,9 @@
 import type { TenantSnapshot } from './snapshot.ts';
 
-/** Maps the SHA-256 (hex) of each ingress key of a tenant to when it expires in ms, or '' for never. */
+/**
+ * Used to look up the time at which an ingress key of a tenant expires (in milliseconds, or '' if it never expires),
+ * given the SHA-256 of the key in hex.
+ */
 export function ingressKeysOf({ workspace, secretKeys }: TenantSnapshot): Record<string, string> {
   const keys: Record<string, string> = {};
   if (workspace === undefined) return keys;

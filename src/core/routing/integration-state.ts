@@ -2,7 +2,10 @@ import type { IntegrationSnapshot } from './snapshot.ts';
 
 export type IntegrationState = 'Pending' | 'Active' | 'Declined' | 'Expired' | 'Revoked';
 
-/** Returns the state of an integration, i.e. the first of Revoked, Declined, Active, Expired, and Pending to apply. */
+/**
+ * Returns the state of an integration. The first of Revoked, Declined, Active, Expired, and Pending that applies is
+ * used.
+ */
 export function integrationState(
   integration: Pick<IntegrationSnapshot, 'spec' | 'expiresMs'>,
   nowMs: number,
@@ -15,7 +18,7 @@ export function integrationState(
   return 'Pending';
 }
 
-/** Returns an Integration object's state at `nowMs` (wall clock). */
+/** Returns the state of an Integration object at `nowMs` (using the wall clock). */
 export function integrationStatus(
   {
     spec,
@@ -29,7 +32,7 @@ export function integrationStatus(
   return integrationState({ spec, ...(expiresAt === undefined ? {} : { expiresMs: Date.parse(expiresAt) }) }, nowMs);
 }
 
-/** Returns the same state, as it appears in the routes. */
+/** Returns the same state, in the format that is used for routes. */
 export function routeState(state: IntegrationState): 'pending' | 'active' | 'closed' {
   if (state === 'Active') return 'active';
   return state === 'Pending' ? 'pending' : 'closed';

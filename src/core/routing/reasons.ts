@@ -1,4 +1,4 @@
-/** Why an event isn't routed to an integration. */
+/** The reason why an event is not routed to an integration. */
 export const NOT_ROUTED = [
   'missing_group_key',
   'not_activated',
@@ -12,8 +12,8 @@ export const NOT_ROUTED = [
 export type NotRoutedReason = (typeof NOT_ROUTED)[number];
 
 /**
- * Reasons counted for producers, in the order of the counts in Redis. Integrations without an open subscription are not
- * counted, so the other reasons never appear there.
+ * The reasons that are counted for producers, in the same order as the counts in Redis. Integrations that don't have an
+ * open subscription are not counted, so the other reasons will never be used there.
  */
 export const COUNTED = [
   'missing_group_key',
@@ -25,10 +25,10 @@ export const COUNTED = [
 export type CountedReason = (typeof COUNTED)[number];
 
 /**
- * Why an event is waiting in its queue for an integration. Once the reason ends, it will proceed, provided that this is
- * within the retention. If a stream is covered by several Blocks, one for the stream itself comes first. Redis can't
- * tell the first three apart and only knows `paused`. `state_missing` means that Redis lost the state, which is
- * currently being rebuilt.
+ * The reason why an event has to wait in its queue for an integration. Once the reason ends, it will proceed, provided
+ * that this is within the retention. If several Blocks apply to a stream, the one for the stream itself is used first.
+ * The first three reasons look the same in Redis, which only uses `paused`. `state_missing` means that Redis lost the
+ * state, which is currently being rebuilt.
  */
 export const HELD = [
   'blocked_stream',

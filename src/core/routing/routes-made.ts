@@ -1,14 +1,15 @@
 import type { ResolvedHeader } from './endpoint-headers.ts';
 import type { IntegrationRoute, QueueRoute, SubscriptionRoute } from './routes.ts';
 
-/** The result for `of` under these circumstances. Recomputed if any of them changes. */
+/** The result for `of` under these circumstances. It needs to be computed again if any of these have changed. */
 export type Reuse<T> = (of: object, circumstances: readonly unknown[], make: () => T) => T;
 
 /**
- * Results of earlier compilations, which ensure that an edit only costs as much as what it affects. This matters
- * because hashing and sealing 10,000 subscriptions would take longer than a barrier may. Results are the same with or
- * without it. Equal parts are represented by the same object, making it cheap to find differences. Must only be used
- * with a single `judgeEndpoint`, `sealEndpoint`, and `openHeader`, as those aren't among the circumstances.
+ * The results of earlier compilations. They are used so that a change only needs to recompute what is affected by it.
+ * This matters because hashing and sealing 10,000 subscriptions would take longer than a barrier may. This does not
+ * change the results. Equal parts are represented by the same object, making it cheap to find differences. You must
+ * always use the same `judgeEndpoint`, `sealEndpoint`, and `openHeader` with it, because they are not included in the
+ * circumstances.
  */
 export interface RoutesMade {
   readonly names: Reuse<{ readonly id: string; readonly generation: string }>;
@@ -30,7 +31,7 @@ export function createRoutesMade(): RoutesMade {
   };
 }
 
-/** Keeps the last result for each object for as long as something else references the object. */
+/** Remembers the last result for each object, as long as there is another reference to the object. */
 function createReuse<T>(): Reuse<T> {
   const known = new WeakMap<object, { readonly circumstances: readonly unknown[]; readonly made: T }>();
   return (of, circumstances, make) => {

@@ -1,19 +1,25 @@
 /**
- * A tenant's routes as they appear in Redis. Produced by `compileRoutes`, and used for rebuilding and for finding
- * differences. All values are text, like in Redis.
+ * The routes of a tenant, in the format that is used in Redis. They are created by `compileRoutes`, and are used to
+ * rebuild the data and to find differences. As in Redis, all of the values are strings.
  */
 export interface TenantRoutes {
   /** `ten_…` */
   readonly tenant: string;
-  /** Account paying for distribution (`acc_…`). Empty if the workspace doesn't have one. */
+  /** Account paying for distribution (`acc_…`). This is empty if the workspace does not have an account. */
   readonly payer: string;
-  /** Plan of the payer, or empty without one. With Metered, tokens are only counted and routing never waits for any. */
+  /**
+   * The plan of the payer. This is empty if there is no payer. If the plan is Metered, tokens are only counted, and
+   * routing does not have to wait for them.
+   */
   readonly plan: 'Free' | 'Metered' | '';
-  /** Events per second that each replica of ingress accepts for the payer. Unlimited if absent. */
+  /** The number of events per second that each replica of ingress will accept for the payer. Unlimited if absent. */
   readonly eventsPerSecond?: number;
-  /** Bytes of events that all streams of the payer can store together. Unlimited if absent. */
+  /** The number of bytes that all streams of the payer can use to store events. Unlimited if absent. */
   readonly storedBytes?: number;
-  /** Maps the SHA-256 (hex) of each ingress key to when it expires in ms, or '' for never. */
+  /**
+   * Used to look up the time at which an ingress key expires (in milliseconds, or '' if it never expires), given its
+   * SHA-256 in hex.
+   */
   readonly keys: Readonly<Record<string, string>>;
   readonly queues: Readonly<Record<string, QueueRoute>>;
   /** By `int_…`. */
@@ -26,7 +32,7 @@ export interface QueueRoute {
   readonly state: 'open' | 'closing';
   readonly retentionMs: number;
   readonly maxBytes: number;
-  /** CloudEvents `source` of the stream's events. */
+  /** The CloudEvents `source` to use for events of this stream. */
   readonly source: string;
   readonly eventTypes: readonly string[];
   readonly contextHeaders: {
@@ -39,10 +45,11 @@ export interface QueueRoute {
 
 export interface IntegrationRoute {
   /**
-   * While pending, i.e. not accepted yet, nothing is routed or held. Closed is declined, revoked, expired, or deleted.
+   * If it is pending, it has not been accepted yet, and nothing will be routed or held. Closed is declined, revoked,
+   * expired, or deleted.
    */
   readonly state: 'pending' | 'active' | 'closed';
-  /** When it became active, in ms. Only used if Redis doesn't know. */
+  /** The time at which it became active, in milliseconds. This is only used if it is not known in Redis. */
   readonly sinceMs: number;
   /** By `sub_…`. */
   readonly subscriptions: Readonly<Record<string, SubscriptionRoute>>;
@@ -55,19 +62,22 @@ export interface SubscriptionRoute {
   readonly gen: string;
   /** When open, events are routed. When paused, they wait and will be caught up. Closed gets no events. */
   readonly route: 'open' | 'paused' | 'closed';
-  /** Only present while covered by Blocks. Decides about the backlog after the last Block: skip if all ask for it. */
+  /**
+   * This is only present if there are Blocks that apply to it. Used to decide what to do with the backlog after the
+   * last Block has been removed. It is only skipped if all of the Blocks specify this.
+   */
   readonly onUnblock?: 'continue' | 'skip';
   /** When open, attempts are claimed. When held, events wait in the inbox. */
   readonly send: 'open' | 'held';
-  /** Start position in ms, if Redis doesn't know one. */
+  /** The position to start from (in milliseconds), which is used if there is no position in Redis. */
   readonly sinceMs: number;
   readonly unordered: boolean;
   /** Maximum concurrent attempts. */
   readonly cap: number;
   /** Maximum number of attempts to start per second. Unlimited if absent. */
   readonly maxPerSecond?: number;
-  /** When the owner enabled the endpoint, in ms. Failures before that do not count. */
+  /** The time at which the owner enabled the endpoint, in milliseconds. Failures before that do not count. */
   readonly enabledMs?: number;
-  /** Endpoint configuration, sealed with the root key. Empty for a subscription without an endpoint. */
+  /** Endpoint configuration, sealed with the root key. This is empty if the subscription does not have an endpoint. */
   readonly endpoint: string;
 }

@@ -19,7 +19,10 @@ interface CachedObject<Spec, Status = unknown> {
   readonly status?: Status | undefined;
 }
 
-/** Objects without the finalizer have no effect, because routes must not use an unprotected object. */
+/**
+ * If an object does not have the finalizer, it is ignored, because a route must not depend on an object that is not
+ * protected.
+ */
 export function isProtected({ metadata }: { readonly metadata: Metadata }): boolean {
   return metadata.finalizers?.includes(FINALIZER) === true;
 }
@@ -28,7 +31,7 @@ function msOf(time: string | undefined): number | undefined {
   return time === undefined ? undefined : Date.parse(time);
 }
 
-/** Converts a stream, package, or block. Their statuses aren't needed for any decision. */
+/** Converts a stream, a package, or a block. We don't need their statuses to make any decisions. */
 export function snapshotOf<Spec>({ metadata, spec }: CachedObject<Spec>): SnapshotMeta & { readonly spec: Spec } {
   return {
     name: metadata.name,

@@ -23,23 +23,29 @@ export interface StreamSnapshot extends SnapshotMeta {
 
 export interface IntegrationSnapshot extends SnapshotMeta {
   readonly spec: IntegrationSpec;
-  /** From the status, in ms. When the invitation will expire, and when the integration was accepted. */
+  /**
+   * These are taken from the status (in milliseconds). When the invitation will expire, and when the integration was
+   * accepted.
+   */
   readonly expiresMs?: number;
   readonly acceptedMs?: number;
 }
 
 export interface SubscriptionSnapshot extends SnapshotMeta {
   readonly spec: SubscriptionSpec;
-  /** From the status, in ms. */
+  /** This is taken from the status (in milliseconds). */
   readonly admittedMs?: number;
-  /** Salt of the signing secrets. Absent until it was written, and nothing is sent until then. */
+  /**
+   * The salt that is used for the signing secrets. It is absent until it has been written. Until then, no events are
+   * sent.
+   */
   readonly salt?: string;
   /** Newest version of the secret that has been used to sign, and since when. */
   readonly signedVersion?: number;
   readonly rotatedMs?: number;
-  /** When the endpoint was last disabled. */
+  /** The time at which the endpoint was disabled most recently. */
   readonly disabledMs?: number;
-  /** Values of headers from Secrets, in order. Absent if there are none. */
+  /** The values of headers that are read from Secrets, in order. This is absent if there are no such headers. */
   readonly headerFields?: readonly HeaderField[];
 }
 
@@ -53,15 +59,18 @@ export interface BlockSnapshot extends SnapshotMeta {
 
 /** Everything needed to decide a tenant's routes, i.e. the objects in its namespace and all subscriptions to it. */
 export interface TenantSnapshot {
-  /** Name of the workspace and its namespace. */
+  /** The name of the workspace and of its namespace. */
   readonly name: string;
-  /** Absent if there is no Workspace or it is being deleted, in which case its routing is closed. */
+  /** This is absent if there is no Workspace, or if it is being deleted. In this case, its routing is closed. */
   readonly workspace?: { readonly spec: WorkspaceSpec };
-  /** The paying account. Absent if it doesn't exist, and nothing will be routed until it does. */
+  /**
+   * The paying account. This is absent if the account does not exist. In this case, nothing is routed until it has been
+   * created.
+   */
   readonly account?: {
     readonly plan: AccountSpec['plan'];
     readonly limits?: AccountSpec['limits'];
-    /** Whether any queue is waiting for more tokens than are left. */
+    /** Whether there is a queue that is waiting for more tokens than are left. */
     readonly short: boolean;
   };
   /** SHA-256 (hex) of ingress keys in Secrets. */

@@ -4,24 +4,24 @@ import type { Room } from './room.ts';
 /** Interval for checking a removed part, in case the message about its return was lost. */
 const LOOK_MS = 5_000;
 
-/** Whether a part was removed, has another generation, or is on an unresponsive shard. */
+/** Whether a part was removed, has a different generation, or is on a shard that is not responding. */
 export interface Absence {
   readonly isGone: () => boolean;
   readonly begin: () => void;
-  /** The shard has not responded for some time. Its claims don't use any room until it does. */
+  /** The shard has not responded for some time. Until it does, its claims don't count towards the limit. */
   readonly silent: () => void;
-  /** Records a response of the part. Returns whether the part was missing before. */
+  /** Records that there was a response from the part. Returns true if the part was missing before. */
   readonly end: () => boolean;
-  /** Stops looking for it. */
+  /** Stops looking for the part. */
   readonly stop: () => void;
-  /** Returns claims that take no room. */
+  /** Returns the claims that don't count towards the limit. */
   readonly roomGiven: () => number;
 }
 
 /**
- * Tracks whether a part is missing. If the part was deleted, it is also removed from the list of parts and the worker
- * is stopped. Otherwise, the controller writes it again and announces this on its channel. Until then, claims don't use
- * any room and results of attempts are kept.
+ * Keeps track of whether a part is missing. If the part was deleted, it is also removed from the list of parts and the
+ * worker is stopped. Otherwise, the controller will write it again, and then announce this on its channel. Until this
+ * has happened, its claims don't count towards the limit, and the results of attempts are kept.
  */
 export function createAbsence(deps: {
   readonly book: Pick<ClaimBook, 'count'>;

@@ -11,15 +11,15 @@ export interface Advancing {
 }
 
 /**
- * Routes waiting events of a part that is held back, and of subscriptions that are behind, until none are left. Runs
- * concurrently with the exchanges of the part, which also serve as heartbeats.
+ * Routes events that are waiting because their part is held back or their subscription is behind, until there are none
+ * left. Runs concurrently with the exchanges of the part, which also serve as heartbeats.
  */
 export function createAdvancing(options: {
   readonly advance: Advance;
   readonly part: Part;
-  /** Lanes may wait now. */
+  /** There may be lanes that are waiting now. */
   readonly onRouted: (references: number) => void;
-  /** Reason why the part is held back, as returned by each call. */
+  /** The reason why the part is being held back. This is returned by each call. */
   readonly onHold: (hold: string | undefined) => void;
   /** The part's control data are missing. */
   readonly onClosed: () => void;
@@ -31,7 +31,7 @@ export function createAdvancing(options: {
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
 
-  /** Returns whether the part is to be tried again. */
+  /** Returns whether we should try again for this part. */
   async function advanceAll(): Promise<boolean> {
     for (;;) {
       again = false;

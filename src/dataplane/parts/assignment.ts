@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto';
 
-/** Number of dispatchers per part, if available. If one crashes, the other continues immediately. */
+/** The number of dispatchers for each part (if there are enough). If one crashes, the other continues immediately. */
 const WORKERS_OF_A_PART = 2;
 
-/** Duty of a dispatcher for a part. The home also performs the tasks that are needed once per part. */
+/**
+ * The duty that a dispatcher has for a part. The home is also responsible for all tasks that are only needed once for
+ * each part.
+ */
 export type Duty = 'home' | 'work' | 'none';
 
 function weightOf(member: string, part: string): string {
@@ -11,8 +14,8 @@ function weightOf(member: string, part: string): string {
 }
 
 /**
- * Returns the duty of `member` for a part. All dispatchers compute the same result independently, and a dispatcher that
- * joins or leaves only affects its own parts (rendezvous hashing).
+ * Returns the duty that `member` has for a part. All dispatchers compute the same result independently, and a
+ * dispatcher that joins or leaves only affects its own parts (rendezvous hashing).
  */
 export function dutyOf(member: string, members: readonly string[], part: string): Duty {
   const own = weightOf(member, part);

@@ -11,8 +11,8 @@ import type { HeldClaim } from './held-claim.ts';
 import type { OpenedSlot } from './opened-slots.ts';
 
 /**
- * Makes at most one attempt for a claim. `body` is undefined for test events, which are not stored, and for expired
- * events. Never rejects.
+ * Makes at most a single attempt for a claim. For test events (which are not stored) and for expired events, `body` is
+ * undefined. Never rejects.
  */
 export type Attempt = (
   slot: Pick<OpenedSlot, 'name' | 'subscription'>,
@@ -20,12 +20,12 @@ export type Attempt = (
   body: Buffer | undefined,
 ) => Promise<Completion>;
 
-/** Data of an event shared by all of its subscriptions. */
+/** The data of an event that is shared by all of its subscriptions. */
 interface Known {
   readonly inboxRef: string;
   readonly isTest: boolean;
   readonly acceptedMs: number;
-  /** Undefined for test events. */
+  /** For test events, this is undefined. */
   readonly meta: EventMeta | undefined;
 }
 
@@ -41,7 +41,7 @@ export function createAttempt(deps: DeliverDeps, part: Part): Attempt {
     return made;
   }
 
-  /** Metadata of an event. If the producer didn't set an id, it contains the generated id. */
+  /** The metadata of an event. If the producer didn't set an id, it contains the generated id. */
   function metaOf({ meta: stored, groupKey }: ClaimedEvent, ref: string, inboxRef: string): EventMeta {
     const meta = parseEventMeta(stored, groupKey, inboxRef);
     return (meta.id as string | undefined) === undefined ? { ...meta, id: eventIdOf(part, ref) } : meta;

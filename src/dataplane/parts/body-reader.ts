@@ -1,13 +1,19 @@
 import type { Part } from '../../part/keys.ts';
 import type { ReadBodies } from '../../part/log/read-bodies.ts';
 
-/** Number of bodies per call, each up to 1 MiB. */
+/** The number of bodies that can be read by a call. Each of them can have up to 1 MiB. */
 const BODIES_AT_ONCE = 16;
 
-/** Reads the body of an event that was too large to be sent with its claim. Undefined if it has expired. */
+/**
+ * Reads the body of an event if it was too large to be sent together with its claim. If the event has expired, this is
+ * undefined.
+ */
 export type ReadBody = (ref: string) => Promise<Buffer | undefined>;
 
-/** Reads all bodies requested in one turn with one call, and the same body only once for concurrent requests. */
+/**
+ * Uses a single call to read all bodies that were requested in the same turn. If there are concurrent requests for the
+ * same body, it is only read once.
+ */
 export function createReadBody(readBodies: ReadBodies, part: Part): ReadBody {
   const reading = new Map<string, Promise<Buffer | undefined>>();
   let asked: { ref: string; resolve: (body: Buffer | undefined) => void; reject: (error: unknown) => void }[] = [];

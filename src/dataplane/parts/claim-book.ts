@@ -1,7 +1,7 @@
 import type { Completion } from '../../part/claims/exchange.ts';
 import type { HeldClaim } from './held-claim.ts';
 
-/** Maximum number of completions per exchange. */
+/** The maximum number of completions in each exchange. */
 const COMPLETIONS_AT_ONCE = 256;
 /** This number of completions is written immediately, even if nothing is waiting for them. */
 const ENOUGH = 32;
@@ -12,28 +12,40 @@ interface Ended {
   readonly urgent: boolean;
 }
 
-/** Claims of this process in a part, from the time they are read until Redis has recorded their completion. */
+/**
+ * The claims that this process has in a part, from when they have been read until their completion has been recorded in
+ * Redis.
+ */
 export interface ClaimBook {
   /**
-   * Records a claim. Returns whether it can be sent now. It can't if an attempt of the same lane is still in progress
-   * for an earlier claim that was taken over by another dispatcher.
+   * Records a new claim. Returns whether it is possible to send it now. It is not possible if there is still an attempt
+   * in progress for an earlier claim of the same lane, which was taken over by another dispatcher.
    */
   readonly take: (held: HeldClaim) => boolean;
-  /** Ends a claim; returns the next one of its lane that may be sent now. */
+  /** Ends a claim. Returns the next claim of its lane that can be sent now. */
   readonly end: (held: HeldClaim, completion: Completion) => HeldClaim | undefined;
-  /** Gives back a claim that was never read. */
+  /** Gives back a claim which was never read. */
   readonly giveBack: (lane: string, ref: string) => void;
   readonly has: (lane: string, ref: string) => boolean;
-  /** More waits in a lane; returns whether its completion is waiting to be written. */
+  /**
+   * Records that there are more events waiting in a lane. Returns whether there is a completion for it that has not
+   * been written yet.
+   */
   readonly markBehind: (lane: string) => boolean;
-  /** Returns completions for the next exchange. They are in progress until `written` or `notWritten` is called. */
+  /**
+   * Returns the completions that should be sent in the next exchange. They are in progress until either `written` or
+   * `notWritten` has been called.
+   */
   readonly startWriting: () => readonly Completion[];
   readonly written: () => number;
   readonly notWritten: () => void;
-  /** Number of claims whose end is not yet recorded in Redis. */
+  /** The number of claims for which the end has not been recorded in Redis yet. */
   readonly count: () => number;
   readonly holdsLapsed: () => boolean;
-  /** Whether completions need to be written: none, some, or some with events waiting for them. */
+  /**
+   * Whether there are completions that need to be written. This can be none, some, or some which have events waiting
+   * for them.
+   */
   readonly toWrite: () => 'none' | 'some' | 'urgent';
   readonly clear: () => number;
 }
@@ -43,7 +55,7 @@ export function createClaimBook(): ClaimBook {
   let ended: Ended[] = [];
   let writing: readonly Ended[] = [];
   let urgent = false;
-  /** Claims waiting behind a claim that was taken over by another dispatcher. */
+  /** The claims that have to wait for a claim which was taken over by another dispatcher. */
   let followers = 0;
   let lapsed = 0;
 
@@ -63,7 +75,7 @@ export function createClaimBook(): ClaimBook {
         return true;
       }
       if (before.claim.ref === claim.claim.ref) {
-        // The same event, claimed again: what will be said of it holds for the new claim.
+        // This is the same event, which was claimed again. The result will be used for the new claim.
         before.atMs = claim.atMs;
         before.behind = claim.behind;
         return false;

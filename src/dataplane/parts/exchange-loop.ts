@@ -11,22 +11,25 @@ import { READY_MS } from './watch.ts';
 
 /** Time during which completions without waiting events are collected and written together. */
 const LINGER_MS = 5;
-/** Maximum time between exchanges while claims are held. Each exchange is also a heartbeat. */
+/** The maximum time between two exchanges while there are claims. Each exchange is also used as a heartbeat. */
 const BEAT_MS = 1_000;
-/** Maximum claims per part, claims per exchange, and bytes of unread pushes. */
+/** The maximum number of claims per part, of claims per exchange, and of bytes in pushes that were not read yet. */
 const LIMIT = 2_048;
 const CLAIMS_AT_ONCE = 128;
 const ROOM_BYTES = 2 * 2 ** 20;
 /**
- * A call whose reply was lost may still be processed, so its claims are read once more. After a later call, Redis
- * ignores it until this dispatcher is evicted.
+ * If the reply to a call was lost, the call might still be processed, so we need to read its claims again. After a
+ * later call, it will be ignored by Redis until this dispatcher is evicted.
  */
 const LATE_CALL_MS = 10_000;
-/** Retry interval for a part without control data, or with too many other dispatchers. */
+/** How long to wait until we try again if a part has no control data, or too many other dispatchers. */
 const CLOSED_MS = 1_000;
 const RESULTS = { OK: 'ok', CLOSED: 'closed', HELD: 'held', GONE: 'gone' } as const;
 const RETRY = { firstMs: 100, mostMs: 1_000 };
-/** How long a stopping worker without attempts waits for Redis. What it could not end is sent again by others. */
+/**
+ * How long a worker that is being stopped and does not have any attempts will wait for Redis. If it was not able to end
+ * something, this will be sent again by other dispatchers.
+ */
 const STOP_PATIENCE_MS = 10_000;
 
 export interface ExchangeLoop {
@@ -36,17 +39,17 @@ export interface ExchangeLoop {
   readonly completed: () => void;
   /** Call this while claims are held: the next exchange is then made within a second, as a heartbeat. */
   readonly beat: () => void;
-  /** Claims may have been lost on their way. */
+  /** Some of the claims may have been lost before they arrived. */
   readonly reclaim: () => void;
-  /** Send time of the last successful exchange, by the local monotonic clock. */
+  /** The time at which the last successful exchange was sent, using the local monotonic clock. */
   readonly acknowledgedMs: () => number;
-  /** Stops claiming. Resolves once the end of all held claims is recorded in Redis, or Redis is unavailable. */
+  /** Stops claiming. Resolves when the end of all claims has been recorded in Redis, or if Redis is not available. */
   readonly stop: (readyMs: number) => Promise<void>;
 }
 
 /**
- * Calls Redis for one part, with at most one exchange in progress. Attempts that end during an exchange are recorded by
- * the next one, which also returns the next claims.
+ * Sends calls to Redis for a single part. There is at most one exchange in progress. If an attempt ends during an
+ * exchange, it is recorded by the next exchange, which also returns the next claims.
  */
 export function createExchangeLoop(options: {
   readonly deps: PartWorkerDeps;
@@ -73,7 +76,7 @@ export function createExchangeLoop(options: {
   let failures = 0;
   let calls = 0;
   let acknowledgedMs = Number.NEGATIVE_INFINITY;
-  /** Set when the worker should stop. Resolved once Redis has stopped pushing claims. */
+  /** Set when the worker should stop. It is resolved when Redis has stopped pushing any claims. */
   let stopping: { readonly done: () => void; isToldOf: boolean; giveUpMs: number | undefined } | undefined;
   const timers: { [name in 'linger' | 'beat' | 'late' | 'closed']?: NodeJS.Timeout } = {};
   const pushSearch = createPushSearch({ ...options, onLost: reclaim });
@@ -89,7 +92,7 @@ export function createExchangeLoop(options: {
   function wake(): void {
     if (soon || running || hasEnded) return;
     soon = true;
-    // What ends in the same turn is written together.
+    // Everything that ends in the same turn is written together.
     setImmediate(() => {
       soon = false;
       if (!running) void run();
@@ -143,7 +146,7 @@ export function createExchangeLoop(options: {
       try {
         if (reclaimWanted && options.isListening()) await lookForClaims();
         else if (!isToExchange()) break;
-        // Somebody may have asked for it meanwhile.
+        // It may have been requested again in the meantime.
         else if (!(await exchange()) && !isWanted) break;
         failures = 0;
       } catch (error) {
@@ -162,14 +165,14 @@ export function createExchangeLoop(options: {
   /** There is nothing to report if the part was removed. */
   const hasStopped = () => stopping !== undefined && (absence.isGone() || (stopping.isToldOf && book.count() === 0));
 
-  /** A stopped worker also ends while Redis is unavailable. */
+  /** If a worker has been stopped, it will end even if Redis is not available. */
   function mayLeave(): boolean {
     if (stopping === undefined || failures === 0 || options.sending() > 0) return false;
     stopping.giveUpMs ??= monotonicMs() + STOP_PATIENCE_MS;
     return book.count() === 0 || monotonicMs() >= stopping.giveUpMs;
   }
 
-  /** Returns false if the part was removed. */
+  /** If the part was removed, this returns false. */
   async function exchange(): Promise<boolean> {
     const isStopping = stopping !== undefined;
     clearTimeout(timers.linger);
@@ -197,7 +200,8 @@ export function createExchangeLoop(options: {
       answer = await deps.exchange(part, { ...holding, ...seen }, completing, most);
     } catch (error) {
       deps.tally?.exchanged('failed');
-      // It may have been made all the same. What is said twice is taken once; what was claimed is looked for.
+      // It is possible that the call was made anyway. If a result is sent twice, it is only used once. If there are new
+      // claims, we will look for them.
       book.notWritten();
       isWanted = true;
       reclaimWanted = true;
@@ -215,7 +219,7 @@ export function createExchangeLoop(options: {
       absence.begin();
       return false;
     }
-    // What we knew of it may be older than what it was made again from.
+    // Our information about it could be older than the data that was used to create it again.
     if (absence.end()) reclaimWanted = true;
     room.give(book.written());
     acknowledgedMs = sentMs;
@@ -240,9 +244,9 @@ export function createExchangeLoop(options: {
   }
 
   /**
-   * Returns claims that are assigned to this dispatcher in Redis but unknown to it. The list is read first, so that
-   * earlier pushes arrive before the fence. No exchange is in progress at this time, so no reply can contain any of
-   * them.
+   * Returns all claims that are assigned to this dispatcher in Redis, but which it does not know. The list is read
+   * first, so that earlier pushes arrive before the fence. Since there is no exchange in progress at this time, they
+   * can't be included in a reply.
    */
   async function lookForClaims(): Promise<void> {
     reclaimWanted = false;
@@ -269,7 +273,7 @@ export function createExchangeLoop(options: {
     pushSearch.stop();
   }
 
-  /** Gives back the room of claims that cannot be ended any more. */
+  /** Releases the room that is used by claims which can't be ended any more. */
   function end(): void {
     hasEnded = true;
     stopTimers();

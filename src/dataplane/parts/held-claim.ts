@@ -1,13 +1,13 @@
 import type { Claim, ClaimedEvent } from '../../part/claims/message.ts';
 
-/** A claim of this process, from when it was read until its attempt ended. */
+/** A claim of this process, from when it was read until its attempt has ended. */
 export interface HeldClaim {
   readonly claim: Claim;
   readonly event: ClaimedEvent;
-  /** When it was made, at the earliest, by our monotonic clock. */
+  /** The earliest time at which it could have been made, using our monotonic clock. */
   atMs: number;
-  /** More waits behind it in its lane. */
+  /** Whether there are more events behind it in its lane. */
   behind: boolean;
-  /** A later claim of the same lane. This one was taken over while its attempt is still in progress. */
+  /** A later claim for the same lane. This claim was taken over while there is still an attempt in progress. */
   next: HeldClaim | undefined;
 }

@@ -9,7 +9,7 @@ import type { Logger } from '../../telemetry/log.ts';
 import { type Duty, dutyOf } from './assignment.ts';
 
 const BEAT_MS = 1_000;
-/** How often the list of parts is read, should every message about a change have been missed. */
+/** How often we read the list of parts. This is needed in case all messages about a change have been lost. */
 const READ_MS = 60_000;
 
 /** Something that works on a part. */
@@ -23,21 +23,21 @@ export interface PartDispatcherDeps {
   readonly redis: Pick<RedisClient, 'call'>;
   readonly pushes: Pick<PushConnection, 'listen' | 'leave'>;
   readonly members: Members;
-  /** Name of this process among the members. */
+  /** The name of this process in the list of members. */
   readonly name: string;
   readonly startPart: (part: Part) => PartWork;
-  /** A part of this dispatcher was removed from the list without a message. */
+  /** A part of this dispatcher was removed from the list, but we did not receive a message. */
   readonly onUnlisted: (part: Part) => void;
-  /** Stops all claims of this process. */
+  /** Stops all of the claims of this process. */
   readonly isHeld: () => boolean;
   readonly log: Logger;
 }
 
 export interface PartDispatcher {
   readonly start: () => void;
-  /** Call this when messages may have been missed, or when `isHeld` has changed. */
+  /** You should call this if messages may have been lost, or if `isHeld` has changed. */
   readonly refresh: () => void;
-  /** Completes the attempts in progress and returns all other claims. */
+  /** Completes all attempts that are in progress, and returns all other claims. */
   readonly stop: () => Promise<void>;
 }
 
@@ -50,8 +50,8 @@ interface Entry {
 }
 
 /**
- * Works on the parts assigned to this dispatcher. Keeps its current parts while the list of parts or dispatchers can't
- * be read.
+ * Works on the parts assigned to this dispatcher. If it is not possible to read the list of parts or dispatchers, it
+ * keeps its current parts.
  */
 export function createPartDispatcher(deps: PartDispatcherDeps): PartDispatcher {
   const { redis, members, name, log } = deps;
@@ -80,7 +80,8 @@ export function createPartDispatcher(deps: PartDispatcherDeps): PartDispatcher {
       entry.duty = duty;
       return;
     }
-    // Its connection to the part is needed until it has stopped. What falls to this dispatcher then is found out then.
+    // The connection to the part is needed until it has been stopped. If there are new parts for this dispatcher after
+    // that, they will be found then.
     entry.stopping = entry.work
       .stop()
       .catch(error => log.error({ err: error as Error, part: partName }, 'part could not be left'))
@@ -101,7 +102,7 @@ export function createPartDispatcher(deps: PartDispatcherDeps): PartDispatcher {
     settleAll();
   }
 
-  /** Reads the list of parts. Reads it again if requested during the read. */
+  /** Reads the list of all parts. If this is requested while it is being read, it will be read again. */
   function refresh(): void {
     refreshWanted = true;
     if (isRefreshing || isStopping) return;
@@ -140,7 +141,7 @@ export function createPartDispatcher(deps: PartDispatcherDeps): PartDispatcher {
   async function beat(): Promise<void> {
     while (!isStopping) {
       try {
-        // One that is held would keep the others from its parts.
+        // If this dispatcher was held back, the others would not be able to get its parts.
         noteMembers(await (deps.isHeld() ? members.leave() : members.beat()));
       } catch (error) {
         log.debug({ err: error as Error }, 'heartbeat failed');

@@ -28,15 +28,15 @@ const HOLD_CAUSES = {
 
 type HoldCause = (typeof HOLD_CAUSES)[keyof typeof HOLD_CAUSES];
 
-/** Counters of one part. */
+/** The counters for a single part. */
 export interface PartTally {
   readonly exchanged: (result: ExchangeResult) => void;
   readonly returned: (cause: ReturnCause, claims: number) => void;
-  /** Number of references that were routed after their events were stored. */
+  /** The number of references that have been routed after their events were stored. */
   readonly routed: (references: number) => void;
-  /** Number of events that expired before they were routed, counted per subscription. */
+  /** The number of events which have expired before they were routed, for each subscription. */
   readonly expired: (neverRouted: number) => void;
-  /** Reason why the part is held back, if known. Undefined if it isn't. */
+  /** Reason why the part is held back, if known. If it is not held back, this is undefined. */
   readonly held: (hold: string | undefined) => void;
   readonly failed: () => void;
 }
@@ -45,7 +45,7 @@ export interface PartTally {
 export interface TalliedPart {
   readonly tally: PartTally;
   readonly setHome: (isHome: boolean) => void;
-  /** Registers a function that returns the number of attempts in progress. */
+  /** Registers a function which returns how many attempts are in progress. */
   readonly observe: (sending: () => number) => void;
   readonly leave: () => void;
 }
@@ -56,10 +56,10 @@ interface Seen {
   sending: () => number;
 }
 
-/** Counters and gauges for all parts of a process, without a label for the part. */
+/** The counters and gauges for all parts of a process. They don't have a label for the part. */
 export interface PartMetrics {
   readonly join: () => TalliedPart;
-  /** Number of attempts in progress in all parts. */
+  /** The number of attempts that are in progress in all parts. */
   readonly sending: () => number;
 }
 

@@ -12,7 +12,7 @@ import type { SlotOpening } from './opened-slots.ts';
 import type { PartTally } from './part-metrics.ts';
 import type { Room } from './room.ts';
 
-/** Scripts of a part that its worker calls. */
+/** The scripts that the worker of a part will call. */
 interface PartCalls {
   readonly exchange: Exchange;
   readonly readOwnClaims: ReadOwnClaims;
@@ -22,7 +22,7 @@ interface PartCalls {
   readonly readBodies: ReadBodies;
 }
 
-/** Creates the calls of a worker on a connection. */
+/** Creates the calls that a worker makes on a connection. */
 export function createPartCalls(redis: ScriptClient): PartCalls {
   return {
     exchange: createExchange(redis),
@@ -34,19 +34,24 @@ export function createPartCalls(redis: ScriptClient): PartCalls {
   };
 }
 
-/** Dependencies shared by the workers of all parts of a process. */
+/** The dependencies that are shared by the workers for all parts of a process. */
 export interface PartWorkerDeps extends SlotOpening, PartCalls, Omit<DeliverDeps, 'nowMs'> {
-  /** Of this process, never used by another: claims are held by it. No blanks. */
+  /**
+   * The name of this process. It must never be used by another process, because it is the holder of the claims. No
+   * blanks.
+   */
   readonly name: string;
   readonly pushes: Pick<PushConnection, 'listen' | 'fence' | 'leave'>;
   readonly room: Room;
-  /** Reports activity in the part. `hold` is the reason why it is held back, as returned by an exchange. */
+  /**
+   * Reports activity in the part. If the part is held back, `hold` is the reason for this, as returned by an exchange.
+   */
   readonly onActivity?: (hold: string | undefined) => void;
-  /** An endpoint was disabled because of its response. */
+  /** Called if an endpoint was disabled because of its response. */
   readonly onDisabled: (part: Part, slot: string) => void;
-  /** Deliveries of a subscription go differently now. */
+  /** Called if the state of the deliveries of a subscription has changed. */
   readonly onDelivery: (part: Part, slot: string, news: DeliveryNews) => void;
-  /** What is counted of the part. */
+  /** The counts for this part. */
   readonly tally?: PartTally;
   /** Control data of a part are missing. */
   readonly onClosed: (part: Part) => void;

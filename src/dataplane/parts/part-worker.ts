@@ -15,9 +15,15 @@ import { createPushCount } from './push-count.ts';
 import { createSlotQueues, released } from './slot-queues.ts';
 import { createWatch, READY_MS } from './watch.ts';
 
-/** Nothing is sent by a claim that is older: deactivations and blocks may take so long to become effective. */
+/**
+ * If a claim is older than this, it must not be used to send anything. This is how long it can take until a
+ * deactivation or a block is effective.
+ */
 const FRESH_MS = 1_000;
-/** Nothing is sent without an acknowledged exchange for so long: others may take the claims soon. */
+/**
+ * If there was no acknowledged exchange for this time, nothing can be sent, because other dispatchers might soon take
+ * over the claims.
+ */
 const ACKNOWLEDGED_MS = 2_000;
 /** Delay before returning claims whose body could not be read. */
 const RETRY_MS = 500;
@@ -30,15 +36,15 @@ export interface PartWorker {
   /** Attempts under way. */
   readonly sending: () => number;
   /**
-   * Completes attempts in progress, returns all other claims, and leaves the part. Waits a limited time if Redis is
-   * unavailable.
+   * Completes all attempts in progress, returns all other claims, and then leaves the part. Waits a limited time if
+   * Redis is unavailable.
    */
   readonly stop: () => Promise<void>;
 }
 
 /**
- * Works on one part: receives claims from pushes and replies, sends the events, and records the results. Idle parts
- * don't cause any commands.
+ * Works on a single part. It receives claims from pushes and replies, sends the events, and records the results. Idle
+ * parts don't cause any commands.
  */
 export function createPartWorker(deps: PartWorkerDeps, part: Part): PartWorker {
   const { name, pushes, room, log, monotonicMs } = deps;
@@ -178,7 +184,8 @@ export function createPartWorker(deps: PartWorkerDeps, part: Part): PartWorker {
   function noteVersion(now: string): void {
     if (now === version) return;
     version = now;
-    // A row that changed may be of a subscription that is behind. The exchange that follows finds out the rest.
+    // If a row has changed, it may belong to a subscription that is behind. The exchange that follows finds out the
+    // rest.
     if (advancedVersion !== undefined) advance();
   }
 

@@ -1,10 +1,10 @@
-/** Claims and bytes of a part that were pushed to this process and read. */
+/** The number of claims and bytes of a part that were pushed to this process and have been read. */
 export interface PushCount {
-  /** Notes a message with `claims` claims; returns whether one before it was lost. */
+  /** Records a message that contains `claims` claims. Returns whether a message before it was lost. */
   readonly read: (pushed: number, bytes: number, claims: number) => boolean;
   readonly pushed: () => number;
   readonly bytes: () => number;
-  /** What was pushed up to here and not read is lost. */
+  /** If something was pushed before this and has not been read, it is lost. */
   readonly skipTo: (pushed: number, bytes: number) => void;
 }
 

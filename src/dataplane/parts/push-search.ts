@@ -3,9 +3,9 @@ import type { PushCount } from './push-count.ts';
 /** Time after which a missing push is searched for. */
 const PUSH_MS = 200;
 
-/** Looks for pushes that Redis has sent and that haven't arrived. */
+/** Looks for pushes that were sent by Redis but have not arrived. */
 export interface PushSearch {
-  /** Redis has pushed this many claims and bytes. */
+  /** The number of claims and bytes that have been pushed by Redis. */
   readonly expect: (pushed: number, bytes: number) => void;
   readonly stop: () => void;
 }
@@ -33,7 +33,7 @@ export function createPushSearch(options: {
       if (pushed <= count.pushed()) return;
       timer ??= setTimeout(() => {
         timer = undefined;
-        // After a failure, the channel is subscribed to again, and claims are looked for anyway.
+        // After a failure, we subscribe to the channel again and look for claims in any case.
         look(pushed, bytes).catch(error => options.onFailure(error, 'pushes could not be fenced'));
       }, PUSH_MS);
     },

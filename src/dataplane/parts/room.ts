@@ -1,13 +1,19 @@
-/** Number of further claims that this process can hold across all parts. Parts wait if no room is left. */
+/**
+ * The number of additional claims that this process is able to hold, for all of its parts. Parts wait if no room is
+ * left.
+ */
 export interface Room {
   readonly free: () => number;
   readonly take: (claims: number) => void;
   readonly give: (claims: number) => void;
-  /** Calls the function once as soon as room is available. */
+  /** Calls the function a single time, as soon as there is enough room. */
   readonly wait: (onRoom: () => void) => void;
 }
 
-/** Creates the room. Pushed claims may exceed it, because a part only learns the limit from an exchange. */
+/**
+ * Creates the room for the claims of a process. It is possible that claims which are pushed exceed it, because a part
+ * will only know about the limit after an exchange.
+ */
 export function createRoom(claims: number): Room {
   let free = claims;
   const waiting = new Set<() => void>();

@@ -5,17 +5,17 @@ import type { OpenedSlot, OpenSlots } from './opened-slots.ts';
 
 /** Retry interval for slots that could not be read or opened. */
 const RETRY_MS = 500;
-/** Maximum number of slots kept in memory without claims. */
+/** The maximum number of slots without any claims that are kept in memory. */
 const KEPT_AT_MOST = 20_000;
 
 export interface SlotQueuesDeps {
   readonly openSlots: OpenSlots;
-  /** Version of the rows that the part spoke of last. */
+  /** The version of the rows that was last mentioned by the part. */
   readonly version: () => string;
   readonly wallMs: () => number;
-  /** Maximum age of a claim that can still be sent. */
+  /** The maximum age of a claim that can still be used to send an event. */
   readonly isFresh: (held: HeldClaim) => boolean;
-  /** Makes the attempt. Never rejects. */
+  /** Makes an attempt for the claim. Never rejects. */
   readonly send: (slot: OpenedSlot, held: HeldClaim) => Promise<Completion>;
   readonly finish: (held: HeldClaim, completion: Completion) => void;
   readonly onError: (error: unknown) => void;
@@ -23,7 +23,7 @@ export interface SlotQueuesDeps {
 
 export interface SlotQueues {
   readonly add: (held: HeldClaim) => void;
-  /** Returns all claims without an attempt. */
+  /** Returns all of the claims. There will be no attempts for them. */
   readonly giveBack: () => void;
   /** Attempts under way. */
   readonly sending: () => number;
@@ -34,7 +34,7 @@ interface Slot {
   queue: HeldClaim[];
   sending: number;
   opened: OpenedSlot | undefined;
-  /** Version of the rows when it was opened. */
+  /** The version that the rows had when it was opened. */
   version: string | undefined;
 }
 
@@ -43,8 +43,9 @@ export function released({ claim: { lane, ref } }: HeldClaim): Completion {
 }
 
 /**
- * Queues claims by subscription. The number of concurrent attempts is limited by its cap, and claims are sent in order.
- * A claim that is too old on its turn is returned at that time, because claiming it again would not send it any sooner.
+ * Contains a queue of claims for each subscription. The number of concurrent attempts is limited by the cap of the
+ * subscription. Claims are sent in order. If a claim is too old when it is its turn, it is only returned at this time.
+ * If it were claimed again earlier, it would not be sent any sooner.
  */
 export function createSlotQueues(deps: SlotQueuesDeps): SlotQueues {
   const slots = new Map<string, Slot>();

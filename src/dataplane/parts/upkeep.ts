@@ -8,21 +8,21 @@ import type { TrafficStore } from '../../series/traffic-store.ts';
 import type { Logger } from '../../telemetry/log.ts';
 
 const TIMES = {
-  /** Interval for adding the counts of a part to its account and the series. */
+  /** How often the counts of a part are added to its account and to the series. */
   foldMs: 5_000,
-  /** Delay before an active part is swept, because subscriptions may have been deleted. */
+  /** How long to wait until an active part is swept, because subscriptions may have been deleted. */
   sweepMs: 10_000,
-  /** Request interval for a part whose account has no tokens. */
+  /** How often to request tokens for a part if its account does not have any. */
   shortMs: 1_500,
-  /** Interval for checking whether the tokens of a part are sufficient. */
+  /** How often to check if there are enough tokens for a part. */
   waitedMs: 250,
 };
 /** Interval for reporting a waiting part to the controller. */
 const ALARM_MS = 30_000;
 const RETRY_MS = 1_000;
-/** Pause between slices of a sweep: the part has other work. */
+/** How long to wait between two slices of a sweep, because there is other work for the part. */
 const BETWEEN_SLICES_MS = 5;
-/** Maximum delay supported by `setTimeout`. Parts that are due later are checked earlier as well. */
+/** Maximum delay supported by `setTimeout`. If a part is due later than this, it is also checked earlier. */
 const LONGEST_WAIT_MS = 2 ** 31 - 1;
 
 export interface UpkeepDeps {
@@ -32,13 +32,13 @@ export interface UpkeepDeps {
   readonly noteStored: NoteStored;
   /** Redis's clock. */
   readonly nowMs: () => number;
-  /** Tells the controller of a slot, e.g. `a:acc_…`. */
+  /** Tells the controller about a slot, e.g. `a:acc_…`. */
   readonly alarm: (slot: string) => void;
-  /** Number of events that expired before they were routed, counted per subscription. */
+  /** The number of events which have expired before they were routed, for each subscription. */
   readonly onExpired?: (neverRouted: number) => void;
-  /** Routing has stopped because of missing tokens or a missing account. */
+  /** Routing was stopped because there are no tokens, or because the account is missing. */
   readonly onHeld?: (cause: 'SHORT' | 'CLOSED') => void;
-  /** Something failed and is tried again. */
+  /** There was a failure, and we will try again. */
   readonly onFailure?: () => void;
   readonly log: Logger;
   /** For tests. */
@@ -47,19 +47,21 @@ export interface UpkeepDeps {
 
 export interface Upkeep {
   readonly start: () => void;
-  /** Reports activity in the part. `hold` is the reason why it is held back, as returned by an exchange. */
+  /**
+   * Reports activity in the part. If the part is held back, `hold` is the reason for this, as returned by an exchange.
+   */
   readonly wake: (hold?: string) => void;
-  /** Resolves once all work has finished. */
+  /** Resolves when all of the work has been finished. */
   readonly stop: () => Promise<void>;
 }
 
-/** A job without concurrent runs that starts when it is due. */
+/** A job that is started when it is due. There are no concurrent runs. */
 interface Job {
   readonly within: (delayMs: number) => void;
   readonly stop: () => Promise<void>;
 }
 
-/** `run` returns the delay until the job is due again in ms, or undefined. */
+/** `run` returns how long to wait until the job is due again (in milliseconds), or undefined. */
 function createJob(run: () => Promise<number | undefined>, onError: (error: unknown) => void): Job {
   let timer: NodeJS.Timeout | undefined;
   let dueMs = Number.POSITIVE_INFINITY;
@@ -88,7 +90,7 @@ function createJob(run: () => Promise<number | undefined>, onError: (error: unkn
       onError(error);
     }
     running = undefined;
-    // Somebody may have asked for it meanwhile.
+    // It may have been requested again in the meantime.
     const asked = dueMs - performance.now();
     dueMs = Number.POSITIVE_INFINITY;
     const next = Math.min(asked, nextMs ?? Number.POSITIVE_INFINITY);
@@ -106,8 +108,9 @@ function createJob(run: () => Promise<number | undefined>, onError: (error: unkn
 }
 
 /**
- * Performs background tasks of a part: removes expired data, adds counts to the account and the series, notes its stored
- * bytes, and requests tokens. One process per part is enough, and several are safe. In an idle part, only expired data causes commands.
+ * Runs the background tasks for a part. It removes expired data, adds the counts to the account and the series, records
+ * the stored bytes, and requests tokens. A single process is enough for each part, but it is safe if there are several.
+ * In an idle part, only expired data causes commands.
  */
 export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
   const { log, nowMs } = deps;
@@ -116,9 +119,9 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
   const source = { ...part, meta: partKeys(part).meta };
   let folded: string | undefined;
   let noted: Awaited<ReturnType<NoteStored>>;
-  /** Reason why the part was waiting for tokens in the last check. */
+  /** The reason why the part had to wait for tokens when it was checked last. */
   let waiting: 'no' | 'asked' | 'short' = 'no';
-  /** Time of the last activity, by the monotonic clock. */
+  /** The time of the last activity, using the monotonic clock. */
   let wokenMs = Number.NEGATIVE_INFINITY;
   let alarmedMs = Number.NEGATIVE_INFINITY;
   let isStopping = false;

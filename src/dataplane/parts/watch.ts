@@ -1,7 +1,7 @@
 import type { LookAtPart } from '../../part/claims/look.ts';
 import type { Part } from '../../part/keys.ts';
 
-/** Time without an exchange after which a dispatcher is considered inactive. */
+/** If there was no exchange for this time, we consider a dispatcher to be inactive. */
 export const READY_MS = 3_000;
 /** Added to this time so that Redis has the same result. */
 const LATER_MS = 50;
@@ -11,27 +11,27 @@ export interface WatchDeps {
   readonly part: Part;
   /** Name of this dispatcher, which is not watched. */
   readonly name: string;
-  /** The part's clock, at the latest. */
+  /** The latest possible time of the part's clock. */
   readonly nowMs: () => number;
-  /** Number of claims known to this process. */
+  /** The number of claims that this process knows about. */
   readonly holds: () => number;
-  /** Another dispatcher with claims has stopped responding, or pushed claims did not arrive. */
+  /** Either another dispatcher with claims is not responding any more, or claims that were pushed have not arrived. */
   readonly onLost: () => void;
   readonly onDue: (dueMs: number) => void;
 }
 
 export interface Watch {
-  /** Others may have claimed something. */
+  /** Other dispatchers may have made claims. */
   readonly start: () => void;
-  /** The same, right after an exchange that returned expired claims. */
+  /** This is the same, but immediately after an exchange that has returned expired claims. */
   readonly restart: () => void;
   readonly stop: () => void;
 }
 
 /**
- * Watches the other dispatchers with claims of a part, if this process has none. Otherwise, a crash of those
- * dispatchers would not be noticed. Checks when the first of them could have expired, and stops once none of them has
- * claims, so idle parts don't cause any commands.
+ * If this process does not have any claims for a part, it watches the other dispatchers that have claims. Otherwise, a
+ * crash of those dispatchers would not be noticed. It checks at the time when the first of them could have expired, and
+ * stops when none of them have any claims. This means that an idle part does not cause any commands.
  */
 export function createWatch({ look, part, name, nowMs, holds, onLost, onDue }: WatchDeps): Watch {
   let timer: NodeJS.Timeout | undefined;

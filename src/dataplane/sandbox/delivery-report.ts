@@ -8,20 +8,20 @@ import { type RunDelivery, runJitter, type SentAttempt } from './run-deliveries.
 
 const OPEN: readonly EventProgress['state'][] = ['pending', 'inflight', 'retrying'];
 
-/** Data about a delivery within a run, as needed for the report. */
+/** The data about a delivery in a run that is needed for its report. */
 export interface DeliveryFacts {
   readonly run: string;
   readonly delivery: RunDelivery;
   readonly bytes: number;
   readonly simulation: Simulation;
   readonly progress: EventProgress;
-  /** Last attempt, or undefined if none was made yet. */
+  /** The last attempt. If there was no attempt yet, this is undefined. */
   readonly sent: SentAttempt | undefined;
-  /** Production subscription, or undefined if unknown. */
+  /** The subscription in production. If it is not known, this is undefined. */
   readonly production: SlotView | undefined;
 }
 
-/** Returns the report for a delivery. Has no side effects. */
+/** Returns the report for a single delivery. It does not have any side effects. */
 export function reportDelivery(facts: DeliveryFacts): SandboxDelivery {
   const { run, delivery, simulation, progress, sent } = facts;
   const plan = sent && planDelivery(simulation, sent.retryMs, runJitter(run, delivery));

@@ -5,7 +5,7 @@ import type { SandboxDesk } from '../ingress/sandbox/sandbox-route.ts';
 import { createRunReports } from './run-report.ts';
 import { runMember } from './run-view.ts';
 
-/** Creates the sandbox functions used by the ingress, which store events in a run and schedule it. */
+/** Creates the functions that ingress uses for the sandbox. They store events in a run, and schedule the run. */
 export function createSandboxDesk(deps: {
   readonly redis: RedisClient;
   /** Schedules runs in the hint index. */
@@ -20,15 +20,15 @@ export function createSandboxDesk(deps: {
   return {
     async publish(tenant, queue, run, config, event) {
       const outcome = await store.ingest(tenant, queue, run, config, event);
-      // Must happen after the event is stored and before we answer. Duplicates need this as well, since the process
-      // that handled the first one might have crashed in between.
+      // Must happen after the event is stored and before we answer. This is also needed for duplicates, because the
+      // process that has handled the first event may have crashed in between.
       if (outcome.answer === 'OK' || outcome.answer === 'DUP') await wake(tenant, run);
       return outcome;
     },
     async report(tenant, run, page) {
       const report = await reports.read(tenant, run, page);
-      // Runs waiting for a gate aren't polled. Schedule the run here, so that reading the report causes its gate to be
-      // checked.
+      // If a run is waiting for a gate, it is not polled. Schedule the run here, so that reading the report causes its
+      // gate to be checked.
       const waits = report?.data.some(({ integrations }) => integrations.some(({ verdict }) => verdict === 'waiting'));
       if (report !== undefined && (waits || report.totals.pending > 0)) await wake(tenant, run);
       return report;

@@ -17,12 +17,15 @@ import type { RunView } from './run-view.ts';
 import { showHeaders } from './sent-headers.ts';
 import { simulateAttempt } from './simulated-attempt.ts';
 
-/** Maximum number of claims per turn. */
+/** The maximum number of claims in each turn. */
 const AT_ONCE = 32;
 const RETRY_MS = 1_000;
-/** A run is driven by one process at a time. The next process takes over the claims of a crashed one. */
+/**
+ * There is only a single process working on a run at a time. If a process has crashed, its claims are taken over by the
+ * next process.
+ */
 const DISPATCHER = 'run';
-/** Claims are only returned in replies and never pushed. */
+/** Claims are only returned in replies. They are never pushed. */
 const HOLDING: Omit<Holding, 'number' | 'held'> = {
   dispatcher: DISPATCHER,
   readyMs: 0,
@@ -40,13 +43,13 @@ export interface RunDeliveryDeps {
   readonly wallMs: () => number;
   readonly monotonicMs: () => number;
   readonly log: Logger;
-  /** Pauses after `busyMs` of work to let other tasks run. */
+  /** After `busyMs` of work, this waits so that other tasks can be run. */
   readonly giveWay: (busyMs: number) => Promise<void>;
 }
 
-/** Data about the last attempt of a delivery. Stored as JSON. */
+/** The data about the last attempt for a delivery. Stored as JSON. */
 export interface SentAttempt {
-  /** Endpoint delays after failed attempts, in milliseconds. */
+  /** How long the endpoint waits after a failed attempt, in milliseconds. */
   readonly retryMs: readonly number[];
   readonly headers: readonly (readonly [name: string, value: string])[];
 }
@@ -60,27 +63,28 @@ export interface RunDelivery {
   readonly ref: string;
 }
 
-/** Returns the field in `sent` for a delivery. */
+/** Returns the field of `sent` that is used for a delivery. */
 export function sentField({ slot, ref }: Pick<RunDelivery, 'slot' | 'ref'>): string {
   return `${slot} ${ref}`;
 }
 
-/** Returns the retry jitter for a delivery in a run. */
+/** Returns the jitter to use for the retries of a delivery in a run. */
 export function runJitter(run: string, { integration, sub, ref }: RunDelivery): (failures: number) => number {
   return failures => jitterOf(run, integration, sub, ref, failures);
 }
 
-/** Attempts that were made, and their headers by field in `sent`. */
+/** The attempts that have been made, and their headers for each field in `sent`. */
 interface Made {
   readonly completions: Completion[];
   readonly sent: string[];
 }
 
 /**
- * Makes the due attempts of a queue just as the production dispatcher would, but without calling endpoints. Stops when no
- * more attempts are due, or at `untilMs` on the monotonic clock.
+ * Makes all attempts of a queue that are due. This is the same as in the dispatcher for production, but no endpoints
+ * are called. It stops when there are no more attempts due, or at `untilMs` of the monotonic clock.
  *
- * @returns time in milliseconds at which the queue is due, or undefined if it has no events or all of them are held
+ * @returns the time at which the queue is due, in milliseconds. If it does not have any events, or if all of them are
+ * held, this is undefined
  */
 export async function deliverRun(
   deps: RunDeliveryDeps,
@@ -139,7 +143,7 @@ async function attemptAll(
   const nowMs = deps.nowMs();
   const completions = claims.map(async ({ claim, event }, i): Promise<Completion> => {
     const slot = opened[i];
-    // It was deleted, or its endpoint was removed.
+    // It was deleted, or its endpoint has been removed.
     if (slot === undefined) return { lane: claim.lane, ref: claim.ref, outcome: 'released', reason: 'released' };
     const attempt = createAttempt(
       {
@@ -167,7 +171,7 @@ function deliveryOf({ row, name }: OpenedSlot, { slot, ref }: Claim): RunDeliver
   return { integration: row.integration, sub: name, slot, ref };
 }
 
-/** Shortens the retry delay, since time runs faster in a run. */
+/** Reduces the delay of a retry, because time is faster in a run. */
 function compress(nowMs: number): (completion: Completion) => Completion {
   return completion => {
     if (completion.dueMs === undefined) return completion;

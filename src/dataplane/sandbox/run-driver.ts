@@ -6,9 +6,9 @@ import { openRun, parseRunMember } from './run-view.ts';
 
 /** Maximum time in milliseconds spent on attempts before the run is returned and other runs can continue. */
 const TURN_MS = 1_000;
-/** Time in milliseconds after which a queue that couldn't be read is tried again. */
+/** How long to wait until we try again if it was not possible to read a queue, in milliseconds. */
 const RETRY_MS = 1_000;
-/** Retries of a run are made together if they're due within this time in milliseconds. */
+/** If several retries of a run are due within this time (in milliseconds), they are made together. */
 const TOGETHER_MS = 20;
 
 export interface RunDriverOptions extends RunDeliveryDeps {

@@ -18,22 +18,22 @@ import { reportDelivery } from './delivery-report.ts';
 import { type RunDelivery, type SentAttempt, sentField } from './run-deliveries.ts';
 import { openRun, type RunView } from './run-view.ts';
 
-/** Maximum number of verdicts per page, and of integrations per event. */
+/** The maximum number of verdicts on each page, and the maximum number of integrations for each event. */
 const VERDICTS = 1_000;
 const INTEGRATIONS = 100;
-/** If the workspace has more names than this, integrations without a subscription are left out. */
+/** If there are more names than this in the workspace, integrations that don't have a subscription are not included. */
 const NAMES = 1_000;
 const DEFAULT_LIMIT = 50;
 const EVENTS = 1_000;
 
 export interface PageAsked {
   readonly limit?: number | undefined;
-  /** `<ref>.<queue>` of the last event on the previous page. */
+  /** `<ref>.<queue>` of the last event that was included in the previous page. */
   readonly cursor?: string | undefined;
 }
 
 export interface RunReportReader {
-  /** Reads the report. Returns undefined if the run does not exist or has ended. */
+  /** Reads the report of a run. If the run does not exist, or has ended, this returns undefined. */
   readonly read: (tenant: string, run: string, page: PageAsked) => Promise<RunReport | undefined>;
 }
 
@@ -57,15 +57,18 @@ interface QueueView {
 interface IntegrationView {
   readonly id: string;
   readonly state: 'pending' | 'active' | 'closed';
-  /** Subscription that receives the events now, or received them in this run, and its slot. Empty if there is none. */
+  /**
+   * The subscription that currently receives the events (or has received them in this run), and its slot. If there is
+   * none, this is empty.
+   */
   readonly sub: string;
   readonly slot: string;
   readonly subscribed: boolean;
-  /** State of the slot in production. */
+  /** The state of this slot in production. */
   readonly production: SlotView | undefined;
 }
 
-/** Creates reports on the results of a run. Subscriptions and their state are all that is read from production. */
+/** Creates the reports for the results of a run. Only the subscriptions and their state are read from production. */
 export function createRunReports(redis: RedisClient, nowMs: () => number, limits?: SandboxLimits): RunReportReader {
   const store = createSandboxStore(redis, nowMs, limits);
 
@@ -116,7 +119,7 @@ async function readQueueView(
     ofRun.readHash(t.subs(name)),
     redis.call('hlen', t.index),
   ]);
-  // Subscriptions of the run take precedence over the current ones.
+  // If there are subscriptions in the run, they are used instead of the current ones.
   const members = { ...subscribers, ...noted };
   const index = Number(names) <= NAMES ? Object.keys(await redis.readHash(t.index)) : [];
   const others = index.flatMap(each => (each.startsWith('i:') ? [each.slice(2)] : []));
@@ -172,10 +175,10 @@ async function readTotals({ ofRun, tenant, queues }: RunView): Promise<Omit<RunR
 interface Reading {
   readonly nowMs: number;
   readonly view: RunView;
-  /** Reads the decisions made in the run. */
+  /** Reads the decisions that have been made in this run. */
   readonly reader: RoutingReader;
   readonly queues: readonly QueueView[];
-  /** Whether the run has reached its delivery limit. */
+  /** Whether the run has reached its limit for deliveries. */
   readonly full: boolean;
 }
 
@@ -213,7 +216,7 @@ async function describeVerdict(
   const facts = { id: streamIdOf(ref), groupKey, cursor: queue.cursor, integration: state, nowMs, ...found };
   const { disposition, reason, progress } = dispositionOf(facts);
   const waits = disposition === 'waiting' ? waitsFor(production, found.subscription?.behindAt, full) : null;
-  // The run takes over those subscriptions only that a group key of its events is active for.
+  // A run only uses subscriptions for which a group key of its events is active.
   const isInactive = reason === 'not_subscribed' && subscribed;
   const why = isInactive ? 'not_activated' : (reason ?? waits);
   const verdict = { integrationPublicId: id, verdict: disposition, reason: why };

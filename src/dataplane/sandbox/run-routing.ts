@@ -5,11 +5,11 @@ import { takeOverAll } from '../../part/sandbox/take-over.ts';
 import type { RunView } from './run-view.ts';
 
 /**
- * Copies the production state to the part of a queue in a run, and routes events that could not be routed on
- * acceptance: for subscriptions whose pause has ended, and events with more deliveries than one step allows. Stops when
- * the run has reached its limit of deliveries.
+ * Copies the state of production to the part of a queue in a run. It then routes all events which could not be routed
+ * when they were accepted, because their subscription was paused or because they have more deliveries than are allowed
+ * in a single step. When the run has reached its limit for deliveries, this stops.
  *
- * @returns whether the production state was available
+ * @returns whether the state of production was available
  */
 export async function routeRun(
   store: Pick<SandboxStore, 'readRoom' | 'countDeliveries'>,

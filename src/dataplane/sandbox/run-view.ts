@@ -16,7 +16,7 @@ export function openRun(redis: RedisClient, tenant: string, run: string, known: 
   return { ...known, tenant, run, redis, ofRun: createRunClient(redis, tenant, run, known.endsMs) };
 }
 
-/** Returns the member of a run in the hint index. */
+/** Returns the member to use for a run in the index of hints. */
 export function runMember(tenant: string, run: string): string {
   return `${tenant}:${run}`;
 }

@@ -20,9 +20,11 @@ export interface SandboxRunnerOptions {
 
 /** Maximum number of runs a process works on concurrently. */
 const RUNS_AT_ONCE = 1;
-/** How long this process owns a run. Should it crash, other processes can continue the run after this time. */
+/**
+ * For how long a run is owned by this process. Should it crash, other processes can continue the run after this time.
+ */
 const LEASE_MS = 10_000;
-/** Runs are rare. When there are none, the sandbox makes just 16 reads in this time. */
+/** There are usually only a few runs. If there are none, the sandbox only needs 16 reads during this time. */
 const SWEEP_MS = 30_000;
 /** The runner pauses for three times as long as it was busy, leaving the rest of the time to production deliveries. */
 const GIVEN_WAY = 3;

@@ -2,8 +2,9 @@
 const HIDDEN = '…';
 
 /**
- * Returns attempt headers as they may be shown to a producer, in the same order. Signatures are hidden, since they are
- * valid for the partner's endpoint. This also applies to values of headers set by the partner.
+ * Returns the headers of an attempt in a form that can be shown to a producer. The order is preserved. Signatures are
+ * hidden because they would be valid for the endpoint of the partner. This also applies to values of headers set by the
+ * partner.
  *
  * @param headers flat list of names and values
  * @param ofEndpoint names of headers set by the owner of the endpoint, in any case

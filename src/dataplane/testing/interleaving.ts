@@ -1,4 +1,7 @@
-/** What happens to a call: it is done; done, but its answer is lost; not done; or its actor dies before it. */
+/**
+ * What should happen to a call. It can be done, it can be done but its answer is lost, it may not be done, or its actor
+ * can die before it.
+ */
 export type Fate = 'done' | 'answer lost' | 'not done' | 'crash';
 
 export interface Choice {
@@ -7,19 +10,20 @@ export interface Choice {
 }
 
 /**
- * Wraps every call of an actor that is visible to others. Concurrent calls of one actor are processed in sequence, as
- * on one connection.
+ * Wraps all calls of an actor that are visible to others. Concurrent calls of the same actor are processed in sequence,
+ * as they would be on a single connection.
  */
 export type Step = <T>(label: string, call: () => Promise<T>) => Promise<T>;
 
 /**
- * Wraps the calls of a service that are not steps. They run immediately, and all actors wait until they have finished.
+ * Wraps the calls of a service which are not steps. They are run immediately, and all actors wait until they have been
+ * finished.
  */
 export type Aside = <T>(call: () => Promise<T>) => Promise<T>;
 
 interface Named {
   readonly name: string;
-  /** Fates besides `done` that its calls may meet. */
+  /** The fates that can be used for its calls, in addition to `done`. */
   readonly faults: readonly Fate[];
 }
 
@@ -27,24 +31,30 @@ export interface Actor extends Named {
   readonly run: (step: Step) => Promise<void>;
 }
 
-/** Never ends: it calls when others give it cause to, and rests otherwise. All of its I/O goes through one of both. */
+/**
+ * A service never ends. It only makes calls if this is caused by others, and otherwise does nothing. All of its I/O
+ * must use one of these two.
+ */
 export interface Service extends Named {
-  /** Starts the service. Returns a function that ends it once all actors are idle. */
+  /** Starts a service. Returns a function which ends it when all actors are idle. */
   readonly serve: (step: Step, aside: Aside) => () => void;
 }
 
 export type Choose = (options: readonly Choice[], last: string) => Choice;
 
-/** Turns of the event loop without a call, after which services are taken to rest. */
+/** After this number of turns of the event loop without a call, we assume that a service is idle. */
 const RESTING_TURNS = 3;
 
 interface Call {
   readonly label: string;
-  /** Makes the call; resolves when it is over. */
+  /** Makes the call, and resolves when it is done. */
   readonly make: (fate: Fate) => Promise<void>;
 }
 
-/** Runs the actors call by call in the order determined by `choose`. Returns a log for failure reports. */
+/**
+ * Runs the calls of the actors one after the other. The order is determined by `choose`. Returns a log that can be used
+ * to report failures.
+ */
 export async function interleave(actors: readonly (Actor | Service)[], choose: Choose): Promise<readonly string[]> {
   const trace: string[] = [];
   const parked = new Map<string, Call>();
@@ -69,7 +79,7 @@ export async function interleave(actors: readonly (Actor | Service)[], choose: C
   function stepOf(name: string): Step {
     return (label, call) =>
       new Promise((resolve, reject) => {
-        // Who died makes no more calls.
+        // If an actor has died, it does not make any more calls.
         if (gone.has(name)) return;
         const make = async (fate: Fate) => {
           if (fate === 'not done') return reject(new Error('not done'));
@@ -97,7 +107,7 @@ export async function interleave(actors: readonly (Actor | Service)[], choose: C
     }
   };
 
-  /** Waits until all services are idle. */
+  /** Waits until all of the services are idle. */
   async function rest(): Promise<void> {
     for (let turns = 0; served && turns < RESTING_TURNS; ) {
       const before = activity;
@@ -107,11 +117,11 @@ export async function interleave(actors: readonly (Actor | Service)[], choose: C
     }
   }
 
-  /** Runs an actor until its next call or its end. */
+  /** Runs an actor until its next call, or until it has ended. */
   async function until(actor: Actor | Service, go: () => Promise<void> | void): Promise<void> {
     const arrived = new Promise<void>(resolve => arrivals.set(actor.name, resolve));
     await go();
-    // Of one that is finished there may be calls that nobody waits for.
+    // If it is finished, there may still be calls that nobody is waiting for.
     if ('run' in actor && !finished.has(actor.name)) await arrived;
     await rest();
   }
@@ -169,9 +179,9 @@ export interface Bounds {
 }
 
 /**
- * Returns every schedule with a limited number of preemptions (switching away from an actor that could continue) and
- * faults, each of them once. A few of them are enough to find most errors, and running all combinations would take too
- * long.
+ * Returns all schedules that have a limited number of preemptions (this means switching away from an actor which could
+ * continue) and faults. Each schedule is returned once. A small number of them is enough to find most errors, and it
+ * would take too long to run all combinations.
  */
 export async function everySchedule(
   { pairwise = false, ...bounds }: Bounds,
@@ -193,7 +203,7 @@ export async function everySchedule(
           faults: faults - fails,
           sum: sum + preempts * depth + fails * (depth + kinds.indexOf(fate)),
           isPlain: preempts + fails === 0,
-          // A crashed process cannot be paused again.
+          // If a process has crashed, it is not possible to pause it again.
           ways: kinds.filter(kind => kind !== 'done' && (fails === 1 || kind !== 'crash')).length,
         };
       };

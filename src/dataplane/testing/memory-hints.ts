@@ -1,7 +1,7 @@
 import type { Hint, HintIndex, Picked } from '../../hints/hints.ts';
 import { hintPartition } from '../../redis/keys.ts';
 
-/** A hint index in memory, with the semantics of the scripts; every call is counted. */
+/** An index of hints in memory which behaves like the scripts. All calls are counted. */
 export function createMemoryHints() {
   const due = new Map<string, number>();
   const tokens = new Map<string, string>();

@@ -3,11 +3,12 @@ import type { NamedCall, NamedScript } from '../../redis/named-scripts.ts';
 import type { ScriptName } from '../../redis/scripts.ts';
 import type { Aside, Step } from './interleaving.ts';
 
-/** Observes each script call as it is made, with its first key and its reply word. */
+/** Observes every call to a script when it is made, including its first key and the word that it returned. */
 export type Witness = (name: string, meta: string, reply: Reply) => void;
 
 /**
- * Messages between the processes of one test. Each listener receives them in order, at the time determined by its ear.
+ * The messages between the processes of a single test. Each listener will receive them in order. The time is determined
+ * by its ear.
  */
 export function createWire() {
   const listeners: ((channel: string, message: string) => void)[] = [];
@@ -21,17 +22,20 @@ export function createWire() {
 
 export type Wire = ReturnType<typeof createWire>;
 
-/** Separates hints, messages, and cluster keys, which all tests on one Redis would otherwise share. */
+/**
+ * Separates the hints, messages, and cluster keys. Otherwise, they would be shared by all tests that use the same
+ * Redis.
+ */
 const SHARED_SCRIPTS: ReadonlySet<ScriptName> = new Set(['lower', 'pick', 'settle']);
 
 export interface ProcessClientOptions {
   readonly redis: RedisClient;
-  /** State shared by several processes of a test. */
+  /** The state that is shared by several processes of a test. */
   readonly unique: string;
   readonly wire: Wire;
-  /** Partition of the hints that are used. All other partitions remain empty. */
+  /** The partition of the hints that should be used. All other partitions remain empty. */
   readonly partition: number;
-  /** Which scripts and commands are steps; everything else is done at once. */
+  /** Specifies which scripts and commands are steps. Everything else is done immediately. */
   readonly steps: ReadonlySet<string>;
   readonly step: Step;
   readonly aside?: Aside;
@@ -40,7 +44,7 @@ export interface ProcessClientOptions {
   readonly witness?: Witness;
 }
 
-/** A Redis connection of one process, with the order of calls determined by a schedule. */
+/** The Redis connection of a single process. The order of its calls is determined by a schedule. */
 export function createProcessClient(options: ProcessClientOptions): RedisClient {
   const { redis, unique, wire, step } = options;
   const aside: Aside = options.aside ?? (call => call());

@@ -15,8 +15,8 @@ interface Owned {
 }
 
 /**
- * Returns the entry that gives a caller the strongest role. Of several entries with this role, the first one counts,
- * and those of the workspace come before those of the account.
+ * Returns the entry that gives the strongest role to the caller. If there are several entries with this role, the first
+ * one is used. Entries of the workspace are checked before entries of the account.
  */
 export function accessGiven(
   identity: Identity,

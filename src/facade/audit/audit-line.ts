@@ -13,11 +13,14 @@ export interface AuditedObject {
   readonly name: string;
 }
 
-/** What is known of a call once it is answered. */
+/** The information that is available about a call after it has been answered. */
 export interface CallFacts {
   readonly operation: string;
   readonly identity: Identity;
-  /** How the caller got access. Undefined if the call does not need any, or did not get that far. */
+  /**
+   * How the caller got access to the resource. This is undefined if the call does not need access, or if it was
+   * answered before that.
+   */
   readonly access?: AccessGiven | undefined;
   /** Valid path parameters. */
   readonly params: Readonly<Record<string, string>>;
@@ -26,7 +29,7 @@ export interface CallFacts {
   readonly about?: AuditedObject | undefined;
   readonly changes: readonly Change[];
   readonly status: number;
-  /** Problem code. Not set if the call was successful. */
+  /** Problem code. This is not set if the call was successful. */
   readonly code?: string | undefined;
   /** Id generated for this request. */
   readonly requestId: string;
@@ -35,12 +38,12 @@ export interface CallFacts {
   readonly durationMs: number;
 }
 
-/** Returns the caller as shown in audit lines. */
+/** Returns the caller in the format that is used for audit lines. */
 export function callerFields({ issuer, subject, client }: Identity, redact: Redact): object {
   return { issuer, subject: redact(subject, true), ...(client === undefined ? {} : { client: redact(client, true) }) };
 }
 
-/** Returns the trace id of the caller, who can choose it freely. */
+/** Returns the trace id of the caller. Note that callers can choose any id. */
 export function traceFields(traceparent: string | undefined): { readonly traceId?: string } {
   const traceId = parseTraceparent(traceparent)?.traceId;
   return traceId === undefined ? {} : { traceId };
@@ -48,14 +51,17 @@ export function traceFields(traceparent: string | undefined): { readonly traceId
 
 const ID_KINDS = ['CatalogStream', 'Package', 'Integration', 'Subscription', 'Account'] as const;
 
-/** Returns the public id of an object, for kinds whose id is derived from the name. */
+/** Returns the public id of an object. This only works for kinds whose id is derived from the name. */
 function publicIdOf({ kind, namespace = '', name }: AuditedObject): { readonly publicId?: string } {
   if (kind === 'Workspace') return { publicId: tenantId(name) };
   const known = ID_KINDS.find(each => each === kind);
   return known === undefined ? {} : { publicId: publicId(known, namespace, name) };
 }
 
-/** Returns the subscription of a call to the data plane, which names it or one of its events. */
+/**
+ * Returns the subscription for a call to the data plane. The call contains either its id or the id of one of its
+ * events.
+ */
 function subscriptionOf(params: CallFacts['params'], body: unknown): string | undefined {
   const { subscription, upTo } = (body ?? {}) as { readonly subscription?: unknown; readonly upTo?: unknown };
   const named = params['subscription'] ?? subscription;
@@ -70,7 +76,7 @@ function aboutFields({ about, params, body }: CallFacts): object {
   return subscription === undefined ? {} : { about: { kind: 'Subscription', publicId: subscription } };
 }
 
-/** Returns the line of a call, without its time. */
+/** Returns the audit line for a call. This does not include the time. */
 export function callLine(facts: CallFacts, redact: Redact): object {
   const { operation, identity, access, params, body, status, code, requestId, durationMs } = facts;
   const changes = facts.changes.flatMap(change => describeChange(change, redact) ?? []);

@@ -4,26 +4,29 @@ import { type CallFacts, callerFields, callLine, traceFields } from './audit-lin
 import { createRedact } from './redaction.ts';
 import { createRefusedCalls, type RefusedCall } from './refused-calls.ts';
 
-/** What is known of a call that was answered with 401 or 403. */
+/** The information that is available about a call that was answered with 401 or 403. */
 export interface RefusedFacts extends RefusedCall {
-  /** Undefined if the token was refused. */
+  /** If the token was refused, this is undefined. */
   readonly identity: Identity | undefined;
-  /** Undefined for a path without a route. */
+  /** If there is no route for the path, this is undefined. */
   readonly operation: string | undefined;
   readonly params: Readonly<Record<string, string>>;
   readonly requestId: string;
   readonly traceparent: string | undefined;
 }
 
-/** Writes who did what. Lines are never dropped because of the log level. */
+/** Writes the audit lines. Lines are always written, regardless of the log level. */
 export interface AuditTrail {
   readonly call: (facts: CallFacts) => void;
   readonly refused: (facts: RefusedFacts) => void;
-  /** Writes what was only counted so far. */
+  /** Writes the calls that have only been counted so far. */
   readonly flush: () => void;
 }
 
-/** Returns a line of the audit stream. Its first fields tell it apart from log lines on the same output. */
+/**
+ * Returns a single line of the audit stream. You can use the first fields to distinguish it from log lines in the same
+ * output.
+ */
 export function auditLine(wallMs: number, fields: object): string {
   const time = new Date(wallMs).toISOString();
   return `${JSON.stringify({ level: 'info', time, role: 'facade', audit: true, ...fields })}\n`;

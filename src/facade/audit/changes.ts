@@ -2,13 +2,16 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { isDeepStrictEqual } from 'node:util';
 import { type Redact, redactValue } from './redaction.ts';
 
-/** An object as far as changes are concerned. */
+/** The parts of an object that are used to find changes. */
 interface Changed {
   readonly metadata: { readonly name: string; readonly namespace?: string | undefined };
   readonly spec: object;
 }
 
-/** A custom resource before and after a write. Undefined if it did not exist, or does not exist anymore. */
+/**
+ * A custom resource before and after it was written. If the resource did not exist before, or does not exist any more,
+ * this is undefined.
+ */
 export interface Change {
   readonly kind: string;
   readonly before: Changed | undefined;
@@ -17,19 +20,22 @@ export interface Change {
 
 const collected = new AsyncLocalStorage<Change[]>();
 
-/** Runs a call, adding all changes that it makes to `changes`, even if it fails afterwards. */
+/** Runs a call, and adds all of its changes to `changes`. This is done even if the call fails later. */
 export function collectChanges<T>(changes: Change[], run: () => Promise<T>): Promise<T> {
   return collected.run(changes, run);
 }
 
-/** Notes that the current call has changed an object. Does nothing outside of a call. */
+/** Records that an object was changed by the current call. If there is no current call, this does nothing. */
 export function noteChange(change: Change): void {
   collected.getStore()?.push(change);
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Items of a list that the other one doesn't have. Lists can have a thousand items, of which one has changed. */
+/**
+ * The items of a list that are not in the other list. A list can have a thousand items even if only one of them has
+ * changed.
+ */
 function difference(list: unknown, other: unknown): unknown {
   if (!Array.isArray(list) || !Array.isArray(other)) return list;
   const others = new Set(other.map(item => JSON.stringify(item)));
@@ -37,8 +43,8 @@ function difference(list: unknown, other: unknown): unknown {
 }
 
 /**
- * Returns a change as it appears in an audit line: the fields of the spec that differ, before and after. Lists only
- * contain the items that differ. Null stands for an object that doesn't exist.
+ * Returns a change in the format that is used for audit lines. This contains all fields of the spec that are different,
+ * before and after the change. Lists only contain the items that differ. If an object does not exist, null is used.
  */
 export function describeChange({ kind, before, after }: Change, redact: Redact): object | undefined {
   const { name, namespace } = (after ?? before)?.metadata ?? {};

@@ -6,15 +6,18 @@ const MOST_CHARACTERS = 256;
 const MOST_ITEMS = 20;
 const MOST_JSON = 2_000;
 
-/** Returns a text as it may appear in an audit line. `isName`: whether it identifies a caller. */
+/**
+ * Returns a text in a form that can be used in an audit line. `isName` specifies if the text is used to identify a
+ * caller.
+ */
 export type Redact = (text: string, isName?: boolean) => string;
 
 /**
- * Creates the function that hides personal data and credentials. Text with an `@` may be an email address, which many
+ * Creates a function that hides personal data and credentials. Text with an `@` may be an email address, which many
  * identity providers use as subject: it becomes `hmac:` and 32 hexadecimal characters of an HMAC-SHA-256 under the root
- * key. The same address always has the same hash, regardless of case. Of a URL, only the origin is kept, since the rest
- * can contain credentials. If a URL is the name of a caller, such as a SPIFFE id, it is hashed instead, so that different
- * callers stay different. Text is cut after 256 characters.
+ * key. The hash for an address is always the same, regardless of case. For a URL, we only keep the origin, because
+ * everything else could contain credentials. If a URL is the name of a caller, such as a SPIFFE id, it is hashed
+ * instead, so that different callers stay different. Text is cut after 256 characters.
  */
 export function createRedact(rootKey: Uint8Array): Redact {
   return (text, isName = false) => {
@@ -35,15 +38,18 @@ function originOf(url: string): string {
 }
 
 /**
- * Fields that are never shown: values of headers that are sent to endpoints, whether they are encrypted or not, and
- * hashes of ingress keys.
+ * Fields that must never be shown. This includes the values of headers that are sent to endpoints (even if they are
+ * encrypted) and the hashes of ingress keys.
  */
 const HIDDEN = new Set(['value', 'valueSealed', 'sha256']);
 
-/** Fields that identify a caller. */
+/** Fields which are used to identify a caller. */
 const NAMES = new Set(['subject', 'client', 'group']);
 
-/** Returns any JSON value as it may appear in an audit line. Issuers are kept, since they can't contain credentials. */
+/**
+ * Returns a JSON value in a form that can be used in an audit line. We can keep the issuer, because it can't contain
+ * any credentials.
+ */
 export function redactValue(value: unknown, redact: Redact, key = ''): unknown {
   if (HIDDEN.has(key)) return '[hidden]';
   if (typeof value === 'string') return key === 'issuer' ? value : redact(value, NAMES.has(key));

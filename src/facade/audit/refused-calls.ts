@@ -1,20 +1,20 @@
 import type { Clock } from '../../time/clock.ts';
 import { createTokenBuckets } from '../../time/token-buckets.ts';
 
-/** A call without access: 401 or 403. */
+/** A call that did not have access, which means that the status is 401 or 403. */
 export interface RefusedCall {
   readonly status: number;
-  /** Why the token was refused, or the problem code. */
+  /** The reason why the token was refused. Otherwise, this is the problem code. */
   readonly reason: string;
-  /** Network of the client. Undefined if addresses aren't used. */
+  /** The network of the client. If addresses are not used, this is undefined. */
   readonly network: string | undefined;
 }
 
-/** Lines for single calls that can be written at once, for each status. */
+/** The number of lines for single calls that can be written immediately, for each status. */
 const BURST = 20;
 const LINES_PER_SECOND = 5;
 const SUMMARY_AFTER_MS = 10_000;
-/** Networks to count at most, and to list in a summary. */
+/** The maximum number of networks to count, and to include in a summary. */
 const MOST_NETWORKS = 1_000;
 const LISTED_NETWORKS = 5;
 
@@ -29,8 +29,9 @@ function add(counts: Map<string, number>, key: string, most = Number.POSITIVE_IN
 }
 
 /**
- * Limits how many lines refused calls can cause: 5 per second for each status, after the first 20. Any others are
- * counted, and the counts written after 10 s. Otherwise, a flood of bad tokens could fill the disk.
+ * Limits the number of lines for calls that are refused. For each status, there are 20 lines, and then 5 lines per
+ * second. All other calls are counted, and the counts are written after 10 s. Otherwise, a flood of bad tokens could
+ * fill the disk.
  *
  * @param write writes the line of a call, or a summary
  */
@@ -72,7 +73,7 @@ export function createRefusedCalls(write: (line: object) => void, clock: Clock) 
       if (network !== undefined) add(counts.networks, network, MOST_NETWORKS);
       cancel ??= clock.setTimer(flush, SUMMARY_AFTER_MS);
     },
-    /** Writes what is counted so far. */
+    /** Writes the calls that have been counted so far. */
     flush,
   };
 }

@@ -17,9 +17,9 @@ type Resolve = (ref: string) => ExampleSchema | undefined;
 const NOTHING = Symbol('no example');
 
 /**
- * Builds an example for a schema using the examples of its fields. All required fields are included, as well as any
- * optional ones that have an example. Returns undefined if there's no example for a required field. Ids are the
- * placeholders in `EXAMPLE_ID`.
+ * Uses the examples of all fields to build an example for a schema. All required fields are included, as well as any
+ * optional ones that have an example. If there is a required field without an example, this returns undefined. For ids,
+ * the placeholders in `EXAMPLE_ID` are used.
  */
 export function exampleOf(schema: ExampleSchema, resolve: Resolve): unknown {
   const value = build(schema, resolve, true);

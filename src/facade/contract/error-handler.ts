@@ -14,7 +14,10 @@ const OF_FASTIFY: Readonly<Record<string, ProblemCode>> = {
   FST_ERR_MAX_PARAM_LENGTH: 'uri_too_long',
 };
 
-/** Returns the error handler. Unexpected errors are logged once, without including any details in the answer. */
+/**
+ * Returns the error handler that should be used. If there is an unexpected error, it is logged a single time, and the
+ * response will not contain any details.
+ */
 export function createErrorHandler(log: Logger) {
   return (error: FastifyError | Refusal, request: FastifyRequest, reply: FastifyReply): void => {
     if (error instanceof Refusal) {

@@ -15,7 +15,9 @@ const CALLED: Record<IdKind, string> = {
 
 const EXAMPLE = '0123456789abcdefghjk';
 
-/** Returns the schema of a public id, made up of a prefix and 20 lower-case Crockford base32 characters. */
+/**
+ * Returns the schema to use for a public id. It consists of a prefix and 20 characters in lowercase Crockford base32.
+ */
 export function publicIdField(kind: IdKind) {
   return z
     .string()

@@ -1,15 +1,15 @@
 import { Refusal } from '../../http/refusal.ts';
 
 /**
- * Maximum number of fields and items in a body, at any depth. Lists and objects inside a list count twice. No call
- * needs more than a tenth of this.
+ * The maximum number of fields and items that a body can contain, at any depth. If a list contains a list or an object,
+ * this is counted twice. There are no calls that need more than a tenth of this.
  */
 export const MOST_VALUES = 5_000;
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Matches `__proto__` as well as escape sequences for NUL, surrogates, or any letter in `__proto__`. There's no need to
+ * Matches `__proto__`, and any escape sequences for NUL, surrogates, or a letter in `__proto__`. There's no need to
  * check anything else: unescaped JSON can't contain NUL, and UTF-8 can't contain surrogates.
  */
 const SUSPECT = /\\u(?:0000|d[89a-f]|005f|006f|007[024])|__proto__/i;
@@ -20,7 +20,7 @@ const COMMA = 0x2c;
 const OPENING_BRACKET = 0x5b;
 const OPENING_BRACE = 0x7b;
 
-/** Returns the index just after the string starting at `start`. */
+/** Returns the index after the end of the string that starts at `start`. */
 function behindString(bytes: Buffer, start: number): number {
   let end = start;
   for (;;) {
@@ -32,7 +32,10 @@ function behindString(bytes: Buffer, start: number): number {
   }
 }
 
-/** Counts values by their separators, without parsing the body. Stops early once there are more than `MOST_VALUES`. */
+/**
+ * Counts the values in a body using their separators. The body does not have to be parsed for this. If there are more
+ * than `MOST_VALUES`, it stops early.
+ */
 function countValues(bytes: Buffer): number {
   let values = 1;
   let at = 0;
@@ -48,7 +51,7 @@ function countValues(bytes: Buffer): number {
   return values;
 }
 
-/** Refuses the key `__proto__`, as well as text that can't be stored in a custom resource. */
+/** Refuses the key `__proto__`, and any text that can't be stored in a custom resource. */
 function refuseWhatCannotBeKept(key: string, value: unknown): unknown {
   for (const text of [key, value]) {
     if (typeof text === 'string' && (text.includes('\0') || !text.isWellFormed())) {
@@ -60,8 +63,8 @@ function refuseWhatCannotBeKept(key: string, value: unknown): unknown {
 }
 
 /**
- * Parses a JSON body (RFC 8259, UTF-8). Empty bodies result in undefined. Since a reviver makes parsing fifty times
- * slower, we only use one if the text contains suspect characters.
+ * Parses a JSON body (RFC 8259, UTF-8). If the body is empty, this returns undefined. Since a reviver makes parsing
+ * fifty times slower, we only use one if the text contains suspect characters.
  *
  * @throws Refusal 400 `malformed_body`, 413 `body_too_large`
  */

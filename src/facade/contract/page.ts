@@ -4,9 +4,9 @@ import { Refusal } from '../../http/refusal.ts';
 
 const MOST = 250;
 const DEFAULT = 50;
-/** Number of pages' items that are collected before they are sorted. */
+/** How many pages of items should be collected before we sort them. */
 const SORTED_AT_ONCE = 4;
-/** Maximum page size in bytes of JSON. A page always has at least one item. The same limit is used by `pull`. */
+/** Maximum page size in bytes of JSON. There is always at least one item on each page. `pull` uses the same limit. */
 const PAGE_BYTES = 1_048_576;
 
 /** Query parameters shared by all lists. */
@@ -23,7 +23,7 @@ export const PageQuery = z.strictObject({
   }),
 });
 
-/** Returns the `{data, nextCursor}` schema for a list. */
+/** Returns the schema to use for a list, which contains `{data, nextCursor}`. */
 export function pageOf<T extends z.ZodType>(item: T) {
   return z.object({
     data: z.array(item).meta({ description: 'Items on the current page.' }),
@@ -37,12 +37,12 @@ export function pageOf<T extends z.ZodType>(item: T) {
 function keyOfCursor(cursor: string): string {
   const text = Buffer.from(cursor, 'base64url');
   const key = text.toString('utf8');
-  // A cursor that isn't reproduced by encoding its key was not created by this function.
+  // If the key of a cursor can't be encoded to the same cursor, it was not created by this function.
   if (key === '' || Buffer.from(key, 'utf8').toString('base64url') !== cursor) throw new Refusal('malformed_cursor');
   return key;
 }
 
-/** Returns how many of the first items fit into `PAGE_BYTES`. Never less than one. */
+/** Returns how many of the items at the start fit into `PAGE_BYTES`. Never less than one. */
 function fitting<T>(items: readonly T[], entryOf: (item: T) => object): number {
   let bytes = 0;
   const end = items.findIndex((item, i) => {
@@ -53,8 +53,8 @@ function fitting<T>(items: readonly T[], entryOf: (item: T) => object): number {
 }
 
 /**
- * Returns the first `count` items whose keys come after `after`, sorted by their keys. Looks at each item once instead of
- * sorting them all, since a list may have 100,000 items.
+ * Returns the first `count` items with a key that is after `after`. The items are sorted by their keys. We only look at
+ * each item once instead of sorting the whole list, because it could contain 100,000 items.
  */
 function firstAfter<T>(
   items: readonly T[],
@@ -77,7 +77,7 @@ function firstAfter<T>(
 }
 
 /**
- * Returns a page of items in the order of `keyOf`. The cursor is a key rather than an index, so adding or
+ * Returns a page of items. They are in the order of `keyOf`. The cursor is a key rather than an index, so adding or
  * removing items doesn't shift the next page.
  *
  * @param entryOf returns the entry for an item. Limits a page to `PAGE_BYTES`, and should be set whenever items may
@@ -91,7 +91,7 @@ export function paginate<T>(
   entryOf?: (item: T) => object,
 ): { readonly data: T[]; readonly nextCursor: string | null } {
   const after = cursor === undefined ? '' : keyOfCursor(cursor);
-  // One more than the page shows whether there is another page.
+  // We need one more item than there are on the page, to find out if there is another page.
   const rest = firstAfter(items, keyOf, after, limit + 1);
   const most = rest.slice(0, limit);
   const page =

@@ -20,21 +20,24 @@ export function idempotencyKeyOf(headers: Readonly<Record<string, string | strin
   throw new Refusal('invalid_request', { errors: [{ header: 'idempotency-key', detail }] });
 }
 
-/** Returns a call whose answer is stored by its Idempotency-Key. Keys belong to the workspace or integration. */
+/**
+ * Returns a call whose answer should be stored using its Idempotency-Key. Keys belong to the workspace or integration.
+ */
 export function keyedCallOf(
   route: Route,
   { idempotencyKey: key, identity, params, query, body }: Call<Access, string, unknown, unknown>,
   owner: { readonly publicId: string } | undefined,
 ): KeyedCall | undefined {
   if (route.idempotency !== 'answer' || key === undefined || owner === undefined) return undefined;
-  // Answers can contain secrets, so other callers must not receive them.
+  // An answer may contain secrets, so it must not be returned to any other caller.
   const request = JSON.stringify([callerKey(identity), params, query ?? {}, body ?? {}]);
   return { owner: owner.publicId, operation: route.operation, key, request };
 }
 
 /**
- * Performs a call with an Idempotency-Key once, and returns the same answer to each repetition. A call that was
- * interrupted is completed by its repetition, which gets the same seed. Refused calls free their key.
+ * Performs a call that has an Idempotency-Key a single time. If it is repeated, the same answer is returned. If a call
+ * was interrupted, it is completed when it is repeated. To do this, it uses the same seed. Refused calls free their
+ * key.
  *
  * @throws Refusal 422 `idempotency_conflict` if the key belongs to another request, 409 `idempotency_in_progress` while
  *   the call is being performed, and 429 `rate_limited` if the owner has used too many keys
@@ -67,7 +70,8 @@ export async function performOnce(
   try {
     answer = await perform(seed);
   } catch (error) {
-    // A call that failed in another way may have had an effect, which its repetition completes.
+    // If a call has failed for another reason, it is possible that it had an effect. In this case, it will be completed
+    // when it is repeated.
     const isRefused = error instanceof Refusal && PROBLEMS[error.code].status < 500;
     await end(isRefused ? 'forget' : 'release').catch(() => {});
     throw error;

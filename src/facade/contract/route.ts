@@ -7,7 +7,7 @@ import type { Scope } from '../auth/scopes.ts';
 import type { Facade } from '../objects/facade.ts';
 import type { OwnedAccount, OwnedIntegration, OwnedTenant } from '../objects/ownership.ts';
 
-/** Parameters of a path template. For example, `/waas/producer/{tenant}/packages/{pkg}` has `tenant` and `pkg`. */
+/** The parameters of a path template. For example, `/waas/producer/{tenant}/packages/{pkg}` has `tenant` and `pkg`. */
 type ParamsOf<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
   ? { readonly [K in Name]: string } & ParamsOf<Rest>
   : unknown;
@@ -27,8 +27,8 @@ interface Reached {
 }
 
 /**
- * Points that a call costs of the rate limit: 1 for most calls, 5 for those that read or change many objects or events
- * at once, 10 for those that may look at thousands of them.
+ * The number of points that a call costs. This is 1 for most calls, 5 for calls that read or change many objects or
+ * events at once, and 10 for calls that may have to look at thousands of them.
  */
 export type CallCost = 1 | 5 | 10;
 
@@ -40,23 +40,24 @@ export type Call<A extends Access, Path extends string, Q, B> = Reached[A] & {
   readonly params: ParamsOf<Path>;
   readonly query: Q;
   readonly body: B;
-  /** Value of the `Idempotency-Key` header, if sent. */
+  /** The value of the `Idempotency-Key` header, if there is one. */
   readonly idempotencyKey: string | undefined;
   /**
    * Random text that is the same for each attempt to perform this call, if the route stores answers and an
-   * `Idempotency-Key` was sent. Derive what the call creates from it, so that a repetition completes a call that was
-   * interrupted.
+   * `Idempotency-Key` was sent. You should derive anything that is created by the call from it. This way, an
+   * interrupted call is completed when it is repeated.
    */
   readonly seed: string | undefined;
   /**
-   * Takes more points of the rate limit, for a call that turns out to do more than its cost covers. Returns false if the
-   * caller or its account has too few left. The call then answers what it has.
+   * Takes additional points if a call has to do more than what is included in its cost. If the caller or the account
+   * does not have enough points, this returns false. In this case, the call should respond with what it has found so
+   * far.
    */
   readonly spend: (points: number) => boolean;
   /** Signal that is aborted when the caller disconnects. */
   readonly signal: AbortSignal;
   /**
-   * Waits for up to `waitSeconds` until the answer of `ask` is enough, and returns the last answer. Every call that is
+   * Calls `ask` until its answer is sufficient, for up to `waitSeconds`. It returns the last answer. Every call that is
    * held open on request must wait with this function, because the number of waiting calls is limited for each caller.
    */
   readonly waitFor: <T>(waitSeconds: number, ask: () => Promise<T>, isEnough: (answer: T) => boolean) => Promise<T>;
@@ -71,17 +72,17 @@ export interface Answer {
   readonly about?: AuditedObject;
 }
 
-/** Format of a successful answer, used in tests and the OpenAPI document. */
+/** The format of a successful response. This is used for tests and for the OpenAPI document. */
 interface AnswerShape {
   readonly description: string;
-  /** Schema of the body. If unset, the answer has no body. */
+  /** The schema of the body. If unset, the answer has no body. */
   readonly schema?: z.ZodType;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 interface RouteSource<A extends Access, Path extends string, Q extends z.ZodType, B extends z.ZodType> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** OpenAPI path template. Parameters are in braces and must be keys of PATH_PARAMETERS. */
+  /** OpenAPI path template. Parameters are written in braces, and they must be keys of PATH_PARAMETERS. */
   readonly path: Path;
   readonly access: A;
   /**
@@ -91,7 +92,7 @@ interface RouteSource<A extends Access, Path extends string, Q extends z.ZodType
   readonly scope: Scope;
   /** Set to `Owner` if only Owners may make the call. */
   readonly role?: 'Owner';
-  /** Operation name in camelCase, made up of a verb and a noun. */
+  /** The name of the operation in camelCase. It should consist of a verb and a noun. */
   readonly operation: string;
   /** Name of the group in the reference, e.g. `Streams`. */
   readonly tag: string;
@@ -99,40 +100,46 @@ interface RouteSource<A extends Access, Path extends string, Q extends z.ZodType
   readonly description?: string;
   readonly query?: Q;
   readonly body?: B;
-  /** Whether the body is optional. */
+  /** Whether the body can be omitted. */
   readonly bodyOptional?: boolean;
-  /** Whether the body contains a list or a schema. If so, it is limited to `LARGE_BODY_BYTES`. */
+  /** Whether there is a list or a schema in the body. If so, it is limited to `LARGE_BODY_BYTES`. */
   readonly largeBody?: boolean;
   /**
    * Call that accepts a body. We mention it in the error message if a body is sent to a route that doesn't accept one.
    */
   readonly bodyElsewhere?: string;
   readonly answers: Readonly<Record<number, AnswerShape>>;
-  /** Set to true if the route doesn't write custom resources. Makes it available in paused workspaces. */
+  /**
+   * Set to true if the route doesn't write custom resources. In this case, it can also be used if the workspace is
+   * paused.
+   */
   readonly dataPlane?: boolean;
   /** Set to true for a GET route whose answer contains a secret. Such calls are audited like changes. */
   readonly showsSecret?: boolean;
   /**
-   * How the route uses an `Idempotency-Key`. `answer`: repeating the call would have another effect, so it is performed
-   * once for each key and its answer is stored. `replay`: the key is the id of the replay. Not set if the call can be
-   * repeated without a key.
+   * Specifies how the `Idempotency-Key` is used by this route. `answer` means that repeating the call would have
+   * another effect. It is performed a single time for each key, and its answer is stored. `replay` means that the key
+   * is used as the id of the replay. If a call can be repeated without a key, this is not set.
    */
   readonly idempotency?: 'answer' | 'replay';
-  /** Set to true if the route does nothing but close an open resource. Makes it available in paused workspaces. */
+  /**
+   * Set to true if the route does nothing but close an open resource. In this case, it can also be used if the
+   * workspace is paused.
+   */
   readonly closes?: boolean;
-  /** Defaults to 1. */
+  /** The default is 1. */
   readonly cost?: CallCost;
   /** Problems specific to this route, on top of those for all routes. */
   readonly problems?: readonly ProblemCode[];
   readonly handle: (facade: Facade, call: Call<A, Path, z.output<Q>, z.output<B>>) => Promise<Answer>;
 }
 
-/** Route without its type parameters, for use by the server, the reference, and tests. */
+/** A route without type parameters. It is used by the server, the reference, and the tests. */
 export interface Route extends Omit<RouteSource<Access, string, z.ZodType, z.ZodType>, 'handle'> {
   readonly handle: (facade: Facade, call: Call<Access, string, unknown, unknown>) => Promise<Answer>;
 }
 
-/** Returns the weakest role with which the route can be called. */
+/** Returns the weakest role that is allowed to call this route. */
 export function roleOf({ scope, role }: Pick<Route, 'scope' | 'role'>): Role {
   return role ?? (scope === 'waas:read' ? 'Viewer' : 'Admin');
 }
@@ -142,12 +149,12 @@ export const BODY_BYTES = 16_384;
 /** Maximum size in bytes for a body containing a list or a schema. */
 const LARGE_BODY_BYTES = 1_048_576;
 
-/** Returns the maximum body size for the route in bytes. */
+/** Returns the maximum size of the body for this route, in bytes. */
 export function bodyLimitOf({ largeBody = false }: Pick<Route, 'largeBody'>): number {
   return largeBody ? LARGE_BODY_BYTES : BODY_BYTES;
 }
 
-/** Declares a route. Types for the path, query, and body are inferred from the declaration. */
+/** Declares a new route. Types for the path, query, and body are inferred from the declaration. */
 export function defineRoute<
   A extends Access,
   const Path extends string,

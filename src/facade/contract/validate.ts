@@ -14,19 +14,20 @@ function place(where: Place, path: readonly PropertyKey[]): Pick<ProblemError, '
   return where === 'body' ? { pointer: pointer(path) } : { parameter: String(path[0] ?? '') };
 }
 
-/** Returns the field names of an object schema, or an empty list for any other schema. */
+/** Returns the names of all fields if the schema is an object. For any other schema, the result is empty. */
 function fieldsOf(schema: z.ZodType): readonly string[] {
   const { shape } = schema as { readonly shape?: Readonly<Record<string, unknown>> };
   return shape === undefined ? [] : Object.keys(shape);
 }
 
-/** Returns the part of `value` located at `path`. */
+/** Returns the part of `value` at the given `path`. */
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce<unknown>((part, word) => (part as Record<PropertyKey, unknown> | undefined | null)?.[word], value);
 }
 
 /**
- * Converts zod issues to errors, each with a JSON Pointer or a parameter. Errors must never contain the values sent.
+ * Converts the issues from zod to errors. Each of them has a JSON Pointer or a parameter. The errors must never include
+ * any of the values that were sent.
  */
 function errorsOf(where: Place, schema: z.ZodType, value: unknown, issues: readonly z.core.$ZodIssue[]) {
   return issues.flatMap((issue): ProblemError[] => {
@@ -43,7 +44,7 @@ function errorsOf(where: Place, schema: z.ZodType, value: unknown, issues: reado
   });
 }
 
-/** Validates a body or a query. @throws Refusal 422 `invalid_request` with all errors */
+/** Validates a body or a query. @throws Refusal 422 `invalid_request`, which contains all errors */
 export function validate<S extends z.ZodType>(where: Place, schema: S, value: unknown): z.output<S> {
   const parsed = schema.safeParse(value, { error: messageOf });
   if (parsed.success) return parsed.data;
@@ -54,7 +55,7 @@ export function isPathParameter(name: string, value: string): boolean {
   return PATH_PARAMETERS[name as PathParameter].safeParse(value).success;
 }
 
-/** Validates the ids in a path. @throws Refusal 400 `malformed_id`, or 404 `not_found` if an id is empty */
+/** Validates all ids in a path. @throws Refusal 400 `malformed_id`, or 404 `not_found` if one of the ids is empty */
 export function validatePath(params: Readonly<Record<string, string>>): void {
   const empty = Object.keys(params).find(name => params[name] === '');
   if (empty !== undefined) {

@@ -16,7 +16,7 @@ const REQUIRED = 'is required';
 /** Maximum number of names in a message. For longer lists, see the reference. */
 const MOST_NAMED = 20;
 
-/** Returns the message for an issue. Messages set in the schema take precedence. */
+/** Returns the message to use for an issue. Messages set in the schema take precedence. */
 export const messageOf: z.core.$ZodErrorMap = issue => {
   if (issue.input === undefined) return REQUIRED;
   switch (issue.code) {
@@ -47,12 +47,12 @@ function listOf(names: readonly string[]): string {
   return `${names.slice(0, MOST_NAMED).join(', ')}${names.length > MOST_NAMED ? ', …' : ''}`;
 }
 
-/** Returns the message for a missing field, including the field's own message. */
+/** Returns the message to use if a field is missing. It includes the message of the field itself. */
 export function messageOfMissing(message: string): string {
   return message === REQUIRED ? message : `${REQUIRED}; it ${message}`;
 }
 
-/** Returns the message for an unknown field or parameter, including the most similar known name. */
+/** Returns the message to use for an unknown field or parameter. It includes the known name that is most similar. */
 export function messageOfUnknown(sort: 'field' | 'parameter', name: string, known: readonly string[]): string {
   const meant = nearestName(name, known);
   if (meant !== undefined) return `is not a ${sort} of this call; did you mean ${meant}?`;

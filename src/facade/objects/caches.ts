@@ -21,50 +21,53 @@ import { createLookups, type LookupIndex } from './lookups.ts';
  * installation is responsible for do not exist here, whether they are cached or read from the API server.
  */
 export interface Caches {
-  /** Returns an object from the cache by name. */
+  /** Returns the object with this name from the cache. */
   readonly get: <K extends KindName>(kind: K, name: ObjectName) => Cached<K> | undefined;
   /**
-   * Returns all objects in a namespace, or every object of the kind if it is cluster-scoped. Results depend on the
+   * Returns all objects in a namespace. If the kind is cluster-scoped, this returns every object. Results depend on the
    * watch and may be slightly out of date.
    */
   readonly list: <K extends KindName>(kind: K, namespace?: string) => Cached<K>[];
   /**
-   * Finds an object by public id. When it isn't cached, we ask the API server, as another replica may have just created
-   * the object. Use `namespace` to limit the search.
+   * Looks for the object with a public id. If it is not in the cache, we need to ask the API server, because it may
+   * just have been created by another replica. Use `namespace` to limit the search.
    */
   readonly find: <K extends KindName>(kind: K, id: string, namespace?: string) => Promise<Cached<K> | undefined>;
-  /** Same as `find`, but always asks the API server. */
+  /** This is the same as `find`, but it will always ask the API server. */
   readonly findLive: <K extends KindName>(kind: K, id: string) => Promise<Cached<K> | undefined>;
-  /** Same as `find`, but looks up another unique index. */
+  /** This is the same as `find`, but it uses another unique index. */
   readonly findBy: <K extends KindName>(kind: K, index: LookupIndex, value: string) => Promise<Cached<K> | undefined>;
-  /** Reads an object with its managed fields from the API server. @throws Refusal 503 */
+  /** Reads an object from the API server, including its managed fields. @throws Refusal 503 */
   readonly live: <K extends KindName>(kind: K, name: ObjectName) => Promise<Cached<K> | undefined>;
-  /** Whether another installation uses the name of an Account or a Workspace. @throws Refusal 503 */
+  /** Whether the name of an Account or a Workspace is already used by another installation. @throws Refusal 503 */
   readonly isTaken: (kind: 'Account' | 'Workspace', name: string) => Promise<boolean>;
   /**
-   * Lists objects from the API server. Use this for decisions that can't depend on the caches. More expensive than
-   * `live`.
+   * Lists objects from the API server. Use this for decisions that can't depend on the caches. This is more expensive
+   * than `live`.
    */
   readonly listLive: ListLive;
   /**
-   * Returns all objects with `value` in an index such as `integration` (`namespace/name`). Results depend on the watch
-   * and may be slightly out of date.
+   * Returns all objects that have `value` in an index such as `integration` (`namespace/name`). Results depend on the
+   * watch and may be slightly out of date.
    */
   readonly by: <K extends KindName>(kind: K, index: string, value: string) => Cached<K>[];
   readonly reflector: <K extends KindName>(kind: K) => Reflector<Cached<K>>;
   /** @throws Refusal 503 if a cache is not synced or has not received data for 30 s */
   readonly assertCurrent: () => void;
-  /** Returns kinds whose caches aren't current. If there are any, `assertCurrent` will throw. */
+  /** Returns all kinds whose caches are not up to date. If there are any, `assertCurrent` will throw. */
   readonly staleKinds: () => readonly string[];
-  /** Watches the objects until the signal is aborted. */
+  /** Watches all objects until the signal has been aborted. */
   readonly run: (signal: AbortSignal) => Promise<void>;
 }
 
-/** Duration of a watch. Without any changes, the watch ending is how we know that the API server is still reachable. */
+/**
+ * The duration of each watch. Without any changes, the watch ending is how we know that the API server is still
+ * reachable.
+ */
 const WATCH_TIMEOUT_SECONDS = 14;
-/** A connection without data for this long is considered dead. Must be longer than the duration of a watch. */
+/** A connection without data for this long is considered dead. This must be longer than the duration of each watch. */
 const DEAD_AFTER_MS = 25_000;
-/** A cache without data for this long may be stale, and is no longer used for answers. */
+/** If a cache has not received any data for this time, it might be stale and is not used for answers any more. */
 const MUST_HEAR_WITHIN_MS = 30_000;
 
 type Indexes<K extends KindName> = Readonly<Record<string, (object: Cached<K>) => readonly string[]>>;
@@ -79,7 +82,7 @@ function hashed<K extends 'CatalogStream' | 'Package' | 'Integration' | 'Subscri
   };
 }
 
-/** Returns the key of a user or machine in the account index. */
+/** Returns the key to use for a user or a machine in the index of accounts. */
 export function subjectKey(issuer: string, subject: string): string {
   return `${issuer}\0${subject}`;
 }
@@ -142,7 +145,7 @@ function reflect<K extends KindName>(kind: K, connection: Connection): Reflector
   });
 }
 
-/** Reads an object from the API server, also if another installation is responsible for it. @throws Refusal 503 */
+/** Reads an object from the API server, even if it belongs to another installation. @throws Refusal 503 */
 type Read = <K extends KindName>(kind: K, name: ObjectName) => Promise<Cached<K> | undefined>;
 
 function createRead(client: Pick<KubeClient, 'get'>): Read {
@@ -155,7 +158,7 @@ function createRead(client: Pick<KubeClient, 'get'>): Read {
   };
 }
 
-/** Creates the caches of all kinds, limited to the objects of this installation. */
+/** Creates the caches for all kinds. They only contain the objects of this installation. */
 function createReflectors(connection: Connection, read: Read, instance: string) {
   const workspaces = reflect('Workspace', connection);
   const get = (_resource: object, name: ObjectName) => read('Workspace', name);
@@ -177,7 +180,7 @@ function createReflectors(connection: Connection, read: Read, instance: string) 
     Activation: within('Activation'),
   };
 
-  /** Returns an object that was read from the API server, unless another installation is responsible for it. */
+  /** Returns an object that was read from the API server. If it belongs to another installation, it is not returned. */
   async function ours<K extends KindName>(kind: K, object: Cached<K> | undefined): Promise<Cached<K> | undefined> {
     if (object === undefined) return undefined;
     if (kind !== 'Account' && kind !== 'Workspace') {

@@ -14,13 +14,14 @@ function entriesOf(object: Pick<Written, 'metadata'>, manager: string, field: st
 
 const nameOf = ({ manager }: ManagedFields) => manager ?? 'another field manager';
 
-/** Returns any other managers that own a spec field or part of it. */
+/** Returns all other managers that own a field of the spec, or a part of it. */
 export function otherManagers(object: Pick<Written, 'metadata'>, manager: string, field: string): string[] {
   return entriesOf(object, manager, field).map(nameOf);
 }
 
 /**
- * Checks that no other manager keeps the object, e.g. because it is in Git. The object would be created again.
+ * Checks that the object is not kept by another manager, for example because it is in Git. In this case, it would be
+ * created again.
  *
  * @param identity an immutable field that is applied by each manager of the whole object
  * @throws Refusal 409 `managed_elsewhere`
@@ -39,8 +40,8 @@ export function assertNotManagedElsewhere(
 }
 
 /**
- * Returns those parts of a structure that should be absent but are owned by another manager. Needs to be checked before
- * each write, since server-side apply would merge them.
+ * Returns all parts of a structure that should be absent but which are owned by another manager. Needs to be checked
+ * before each write, since server-side apply would merge them.
  *
  * @param object as read from the API server, including managed fields
  */
@@ -67,8 +68,9 @@ function managedBy(field: string, manager: string): ProblemError {
 }
 
 /**
- * Returns spec fields that another manager keeps unchanged. Server-side apply does return a 409 when values differ. But
- * there's no error for a field that should be absent and is owned by another manager: it would simply remain.
+ * Returns the fields of the spec that are kept unchanged by another manager. Server-side apply does return a 409 when
+ * values differ. But there's no error for a field that should be absent and is owned by another manager: it would
+ * simply remain.
  *
  * @param concern fields written by this manager, including those that should be absent
  * @param wanted spec that was or will be applied

@@ -7,20 +7,20 @@ import { type ErrorCause, isKubeError, type KubeError } from '../../kube/kube-er
 export const CALL_WITHIN_MS = 4_000;
 
 /**
- * Converts a field path such as `spec.eventTypes[2]` to a JSON Pointer into the object. Ignores text that isn't a field
- * path.
+ * Converts a field path such as `spec.eventTypes[2]` to a JSON Pointer into the object. Any text that is not a field
+ * path is ignored.
  */
 function pointerOf(field: string): string {
   const words = field.split(/[.[\]]/).filter(word => word !== '');
   return words.map(word => `/${word.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
-/** Returns the manager in a conflict message, e.g. `conflict with "kubectl" using …`. */
+/** Returns the manager that is mentioned in a conflict message, e.g. `conflict with "kubectl" using …`. */
 function managerOf({ message }: ErrorCause): string {
   return /^conflict with "([^"]*)"/.exec(message)?.[1] ?? 'another field manager';
 }
 
-/** Returns an error for each field owned by another manager, including the manager's name. */
+/** Returns an error for every field that is owned by another manager. The error includes the name of the manager. */
 function conflictErrors(error: KubeError): ProblemError[] {
   return error.causes
     .filter(({ reason }) => reason === 'FieldManagerConflict')
@@ -30,7 +30,10 @@ function conflictErrors(error: KubeError): ProblemError[] {
     });
 }
 
-/** Returns a 409 `field_managed` listing managers and fields, and explaining how to resolve the conflict. */
+/**
+ * Returns a 409 `field_managed` which lists the managers and their fields, and explains how you can resolve the
+ * conflict.
+ */
 export function fieldManaged(errors: readonly ProblemError[], cause?: unknown): Refusal {
   const said = errors.map(({ detail }) => detail).join('; ');
   const detail = `${said}. Change the field with this manager, or apply the object without the field as this manager.`;
@@ -43,8 +46,8 @@ const OF_A_POLICY = /\b(?:Validating|Mutating)AdmissionPolicy '|\badmission webh
 const OF_PERMISSIONS = /\bforbidden: User "[^"]*" cannot \w+ resource "/;
 
 /**
- * Returns the refusal if the request violates a rule of the cluster, in which case retrying won't help. Returns
- * undefined for any other error.
+ * If the request violates a rule of the cluster, this returns the refusal. In this case, it does not help to retry. For
+ * any other error, it returns undefined.
  */
 function ruleRefusal(error: KubeError): Refusal | undefined {
   if (OF_PERMISSIONS.test(error.detail)) return new Refusal('missing_permission', { cause: error });
@@ -57,7 +60,7 @@ function ruleRefusal(error: KubeError): Refusal | undefined {
   });
 }
 
-/** Returns the problem for an API server error. Caller input can never cause a 5xx. */
+/** Returns the problem to use for an error of the API server. Caller input can never cause a 5xx. */
 export function kubeRefusal(cause: unknown): Refusal {
   if (cause instanceof Refusal) return cause;
   if (!isKubeError(cause)) return new Refusal('unavailable', { cause });
@@ -70,6 +73,6 @@ export function kubeRefusal(cause: unknown): Refusal {
     const errors = cause.causes.map(({ field, message }) => ({ pointer: pointerOf(field), detail: message }));
     return new Refusal('invalid_request', { errors, cause });
   }
-  // Namespace is missing or being deleted, which means that the workspace isn't ready yet or was deleted.
+  // If the namespace is missing or is being deleted, the workspace is either not ready yet or has been deleted.
   return new Refusal('unavailable', { cause });
 }

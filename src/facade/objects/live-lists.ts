@@ -4,7 +4,7 @@ import { createSingleFlight } from '../../time/single-flight.ts';
 import { type Cached, RESOURCES } from './cached.ts';
 import { CALL_WITHIN_MS, kubeRefusal } from './kube-failures.ts';
 
-/** Lists all objects of a kind in a namespace from the API server. @throws Refusal 503 */
+/** Uses the API server to list all objects of a kind in a namespace. @throws Refusal 503 */
 export type ListLive = <K extends KindName>(kind: K, namespace: string) => Promise<readonly Cached<K>[]>;
 
 interface LiveListOptions {
@@ -13,9 +13,9 @@ interface LiveListOptions {
 }
 
 /**
- * Creates lists for decisions that can't depend on the caches. A call never gets a list that was started before it:
- * calls arriving while a list is running share the next one. This means that there's at most one list running per kind
- * and namespace.
+ * Creates lists that can be used if a decision must not depend on the caches. A call will never use a list that was
+ * started before it. If a list is already running, all calls that arrive in the meantime share the next one. This means
+ * that there's at most one list running per kind and namespace.
  */
 export function createLiveLists({ client, keep }: LiveListOptions): ListLive {
   const flight = createSingleFlight<readonly object[]>();

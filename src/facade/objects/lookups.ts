@@ -7,10 +7,13 @@ import { createSingleFlight } from '../../time/single-flight.ts';
 import { type Cached, RESOURCES } from './cached.ts';
 import { CALL_WITHIN_MS, kubeRefusal } from './kube-failures.ts';
 
-/** Maximum number of simultaneous lookups of a kind in a namespace, or in the whole cluster. */
+/** The maximum number of lookups for a kind at the same time, for each namespace or for the whole cluster. */
 const LANES = 4;
 
-/** Indexes that the API server can select by, with the field of each. Each value belongs to one REST object. */
+/**
+ * The indexes that can be used by the API server to select objects, and the field for each of them. Each value belongs
+ * to a single REST object.
+ */
 const FIELDS = { publicId: 'status.publicId', tokenHash: 'status.invitation.tokenHash' } as const;
 
 export type LookupIndex = keyof typeof FIELDS;
@@ -22,13 +25,13 @@ interface LookupOptions {
 }
 
 /**
- * Finds objects by an index, such as the public id, when they aren't cached yet (another replica may have just created
- * them). The API server selects the object by a field of its status, which the controller has set before the call that
- * created the object was answered. Lookups of values that don't exist are cheap for this reason, since the API server
- * answers from its own cache, and sends nothing.
+ * Uses an index (such as the public id) to find objects that are not in the cache yet. They may just have been created
+ * by another replica. The API server uses a field of the status to select the object. This field is set by the
+ * controller before the call that has created the object is answered. If a value does not exist, the lookup is cheap,
+ * because the API server will use its own cache and does not have to send anything.
  *
- * Each call uses a list started after it. Simultaneous calls for the same value share a list, and there are no more than
- * `LANES` lists at a time for a kind and namespace.
+ * Each call uses a list that was started after the call. If there are several calls for the same value at the same
+ * time, they share a list. There are at most `LANES` lists for a kind and namespace at a time.
  */
 export function createLookups({ client, indexes, keep }: LookupOptions) {
   const flight = createSingleFlight<readonly Cached<KindName>[]>();
@@ -37,12 +40,12 @@ export function createLookups({ client, indexes, keep }: LookupOptions) {
 
   async function list(kind: KindName, namespace: string | undefined, fieldSelector: string) {
     try {
-      // Without a limit, as the API server would otherwise read all objects from etcd.
+      // We can't use a limit here, because the API server would then read all of the objects from etcd.
       const options = { namespace, fieldSelector, limit: 0, signal: AbortSignal.timeout(CALL_WITHIN_MS) };
       const { items } = await client.list<Cached<KindName>, Cached<KindName>>(RESOURCES[kind], keep, options);
       return items;
     } catch (cause) {
-      // The field can't be selected by yet, because the CustomResourceDefinition is that of an older version.
+      // It is not possible to use this field yet, because the CustomResourceDefinition is from an older version.
       throw isKubeError(cause, 400) ? new Refusal('unavailable', { cause }) : kubeRefusal(cause);
     }
   }

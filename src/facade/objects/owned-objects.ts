@@ -2,7 +2,7 @@ import { type Refusal, refuseBecause } from '../../http/refusal.ts';
 import type { Cached } from './cached.ts';
 import type { Caches } from './caches.ts';
 
-/** Kinds in a producer's workspace whose public id is a hash of the name. */
+/** The kinds in the workspace of a producer whose public id is a hash of the name. */
 type OwnedKind = 'CatalogStream' | 'Package' | 'Integration';
 
 /** Readable name for each kind. */
@@ -12,12 +12,15 @@ const CALLED: Record<OwnedKind, string> = {
   Integration: 'integration',
 };
 
-/** Returns a 404 containing the name of the kind. */
+/** Returns a 404 that includes the name of the kind. */
 export function unknownObject(kind: OwnedKind): Refusal {
   return refuseBecause('unknown_resource', `The workspace does not have this ${CALLED[kind]}.`);
 }
 
-/** Finds a workspace object by public id, even if it was only just created by another replica. @throws Refusal 404 */
+/**
+ * Uses a public id to find an object in a workspace, even if it has just been created by another replica. @throws
+ * Refusal 404
+ */
 export async function findOwned<K extends OwnedKind>(
   caches: Pick<Caches, 'find'>,
   kind: K,

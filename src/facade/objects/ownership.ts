@@ -6,17 +6,17 @@ import { mayActFor, mayActForAccount, type Role } from '../auth/ownership.ts';
 import type { Cached } from './cached.ts';
 import type { Caches } from './caches.ts';
 
-/** Makes an id one that does not exist. */
+/** Changes an id to an id that does not exist. */
 const NO_ID = '-';
 
 /** Workspace that the caller has access to. */
 export interface OwnedTenant {
   /** Public id `ten_…`. */
   readonly publicId: string;
-  /** Name of the Workspace and of its namespace. */
+  /** The name of the Workspace and of its namespace. */
   readonly name: string;
   readonly workspace: Cached<'Workspace'>;
-  /** Role of the caller. */
+  /** The role of the caller. */
   readonly role: Role;
 }
 
@@ -39,7 +39,7 @@ export interface OwnedAccount {
   readonly publicId: string;
   readonly name: string;
   readonly object: Cached<'Account'>;
-  /** Role of the caller. */
+  /** The role of the caller. */
   readonly role: Role;
 }
 
@@ -47,8 +47,8 @@ export interface OwnedAccount {
 export interface Caller {
   readonly identity: Identity;
   /**
-   * Takes the points for asking the API server for an id. This is done for ids that aren't cached, and for those of
-   * others.
+   * Takes the points for asking the API server for an id. This is used for ids that are not in the cache, and for ids
+   * that belong to someone else.
    *
    * @throws Refusal 429
    */
@@ -56,20 +56,20 @@ export interface Caller {
 }
 
 /**
- * Ownership checks whether the caller may access a resource. Results are not cached. Note that any method can throw a
- * Refusal 403 `forbidden`.
+ * Ownership checks whether the caller may access a resource. The results are never cached. Note that any method can
+ * throw a Refusal 403 `forbidden`.
  */
 export interface Ownership {
   readonly tenant: (caller: Caller, id: string) => Promise<OwnedTenant>;
   readonly integration: (caller: Caller, id: string) => Promise<OwnedIntegration>;
   readonly account: (caller: Caller, id: string) => Promise<OwnedAccount>;
-  /** Returns the role of the caller for the workspace, or undefined if there is none. */
+  /** Returns the role that the caller has for this workspace. If there is none, this returns undefined. */
   readonly roleFor: (identity: Identity, workspace: Cached<'Workspace'>) => Promise<Role | undefined>;
 }
 
 type Reads = Pick<Caches, 'get' | 'by' | 'findLive' | 'live'>;
 
-/** Creates lookups that the caller pays for, unless the object is cached and the caller's own. */
+/** Creates lookups for which the caller has to pay, unless the object is in the cache and belongs to the caller. */
 function createPaidLookups(caches: Reads) {
   const cached = <K extends KindName>(kind: K, id: string) => caches.by(kind, 'publicId', id)[0];
 
@@ -99,7 +99,10 @@ function createPaidLookups(caches: Reads) {
 export function createOwnership(caches: Reads): Ownership {
   const { isCached, find, forbidden } = createPaidLookups(caches);
 
-  /** Returns an object from the cache, or from the API server in case another replica has just created it. */
+  /**
+   * Returns an object from the cache. If it is not in the cache, the API server is used, because it may just have been
+   * created by another replica.
+   */
   async function present<K extends KindName>(kind: K, name: string): Promise<Cached<K> | undefined> {
     return caches.get(kind, { name }) ?? (await caches.live(kind, { name }));
   }
@@ -108,7 +111,7 @@ export function createOwnership(caches: Reads): Ownership {
     return mayActFor(identity, workspace, await present('Account', workspace.spec.account));
   }
 
-  /** Returns undefined if the caller has no role for the workspace. */
+  /** If the caller does not have a role for the workspace, this returns undefined. */
   async function owned(
     identity: Identity,
     workspace: Cached<'Workspace'> | undefined,

@@ -1,6 +1,8 @@
 import { Refusal } from '../../http/refusal.ts';
 
-/** Returns the result of a Redis call, converting errors to a 503. @throws Refusal `unavailable` */
+/**
+ * Returns the result of a call to Redis. If there is an error, it is converted to a 503. @throws Refusal `unavailable`
+ */
 export async function fromRedis<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;

@@ -11,7 +11,10 @@ const SELF_REVIEWS: Resource = {
 
 const SERVICE_ACCOUNT = 'system:serviceaccount:';
 
-/** Returns the user name of this process in Kubernetes, e.g. `system:serviceaccount:sluice-system:sluice-controller`. */
+/**
+ * Returns the name of the Kubernetes user that is used by this process, e.g.
+ * `system:serviceaccount:sluice-system:sluice-controller`.
+ */
 export async function readOwnUser(client: Pick<KubeClient, 'create'>, signal?: AbortSignal): Promise<string> {
   const review = await client.create<{ status?: { userInfo?: { username?: string } } }>(
     SELF_REVIEWS,
@@ -26,7 +29,7 @@ export function isServiceAccount(user: string): boolean {
   return user.startsWith(SERVICE_ACCOUNT);
 }
 
-/** Returns the user as a subject of a RoleBinding. */
+/** Returns this user as a subject that can be used in a RoleBinding. */
 export function subjectOf(user: string): object {
   if (!isServiceAccount(user)) return { kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: user };
   const [namespace, name] = user.slice(SERVICE_ACCOUNT.length).split(':');

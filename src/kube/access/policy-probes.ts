@@ -5,12 +5,12 @@ import type { PolicyProbe } from './policy-watch.ts';
 const NAME = 'sluice-admission-check';
 const OWNERS = [{ issuer: 'https://issuer.example', subject: NAME, role: 'Owner' }];
 
-/** The policy `sluice-controller-secrets` denies Secrets of other types than Sluice's own. */
+/** The policy `sluice-controller-secrets` should deny Secrets with a type that does not belong to Sluice. */
 export function controllerProbe(namespace: string): PolicyProbe {
   return { resource: SECRETS, name: { namespace, name: NAME }, body: { type: 'Opaque' } };
 }
 
-/** The policy `sluice-facade-accounts` denies accounts with another plan than Free. */
+/** The policy `sluice-facade-accounts` should deny accounts with a plan other than Free. */
 export function facadeProbe(): PolicyProbe {
   return {
     resource: resourceOf(KINDS.Account),

@@ -6,38 +6,44 @@ import type { ObjectName } from '../object.ts';
 import type { Resource } from '../resource.ts';
 import { isServiceAccount, readOwnUser } from './own-user.ts';
 
-/** A write that RBAC allows the role, and that a shipped admission policy must deny. It is only sent as a dry run. */
+/**
+ * A write that RBAC allows for this role, but which should be denied by one of the admission policies. It is only sent
+ * as a dry run.
+ */
 export interface PolicyProbe {
   readonly resource: Resource;
   readonly name: ObjectName;
   readonly body: object;
 }
 
-/** Pause after a dry run that was accepted or failed, and after one that was denied, in milliseconds. */
+/** How long to wait after a dry run that was accepted or has failed, and after one that was denied, in milliseconds. */
 const SOON_MS = 60_000;
 const LATER_MS = 600_000;
 
 /** PolicyWatch checks whether the shipped admission policies apply to this role's service account. */
 export interface PolicyWatch {
-  /** Checks the policies until `stop` is aborted: every 10 minutes, or every minute while they are missing. */
+  /**
+   * Checks the policies until `stop` is aborted. This is done every 10 minutes, or every minute if they are missing.
+   */
   readonly run: (stop: AbortSignal) => Promise<void>;
 }
 
 /**
- * Creates a watch that sends `probe` as a dry run. Policies that name another service account, such as those of another
- * namespace, silently protect nothing, and only a write shows that. Any other user is not meant to be limited.
+ * Creates a watch that uses a dry run to send `probe`. If the policies refer to another service account, such as one in
+ * another namespace, they don't protect anything. It is only possible to find this out by trying to write. Any other
+ * user is not meant to be limited.
  */
 export function createPolicyWatch(options: {
   readonly client: Pick<KubeClient, 'create' | 'apply'>;
   readonly probe: PolicyProbe;
-  /** Called after each dry run. Never called if the role doesn't run as a service account. */
+  /** This is called after each dry run. If the role does not use a service account, it will never be called. */
   readonly onResult: (missing: boolean) => void;
   readonly clock: Clock;
   readonly log: Logger;
 }): PolicyWatch {
   const { client, probe, onResult, clock, log } = options;
 
-  /** Returns undefined for a user that isn't a service account. */
+  /** If the user is not a service account, this returns undefined. */
   async function isAccepted(signal: AbortSignal): Promise<boolean | undefined> {
     const user = await readOwnUser(client, signal);
     if (!isServiceAccount(user)) return undefined;

@@ -13,7 +13,7 @@ const REVIEWS: Resource = {
   namespaced: false,
 };
 
-/** A permission, as used in a SelfSubjectAccessReview. */
+/** A permission, in the format of a SelfSubjectAccessReview. */
 interface Right {
   readonly verb: string;
   readonly group: string;
@@ -23,9 +23,9 @@ interface Right {
   readonly namespace: string | undefined;
 }
 
-/** Rules of a role, which apply to either the whole cluster or a single namespace. */
+/** The rules of a role. They apply either to the whole cluster or to a single namespace. */
 export interface NeededRole {
-  /** Name of the role in `config/rbac`. */
+  /** The name of the role in `config/rbac`. */
   readonly name: string;
   readonly rules: readonly PolicyRule[];
   readonly namespace?: string;
@@ -33,14 +33,14 @@ export interface NeededRole {
 
 const ASKED_AT_ONCE = 8;
 /**
- * Delay before checking a missing permission again, in milliseconds. The authorizer may not have processed a new
- * binding yet.
+ * How long to wait before a missing permission is checked again, in milliseconds. The authorizer may not have processed
+ * a new binding yet.
  */
 const ASK_AGAIN_MS = 2_000;
 const MISSING_EVERY_MS = 10_000;
 const ALL_EVERY_MS = 600_000;
 
-/** Returns every permission of a role. */
+/** Returns all of the permissions of a role. */
 export function rightsOf({ rules, namespace }: NeededRole): Right[] {
   return rules.flatMap(({ apiGroups, resources, resourceNames = [undefined], verbs }) =>
     apiGroups.flatMap(group =>
@@ -57,7 +57,10 @@ export function rightsOf({ rules, namespace }: NeededRole): Right[] {
 /** RightsWatch checks whether the permissions required by a role have been granted. */
 interface RightsWatch {
   readonly impairments: () => readonly Impairment[];
-  /** Checks the permissions until `stop` is aborted, more frequently while any are missing. */
+  /**
+   * Checks the permissions until `stop` is aborted. If there are any missing permissions, they are checked more
+   * frequently.
+   */
   readonly run: (stop: AbortSignal) => Promise<void>;
 }
 
@@ -96,7 +99,7 @@ export function createRightsWatch(options: {
     return found;
   }
 
-  /** Checks the permissions once, and returns how long to wait before checking again. */
+  /** Checks the permissions a single time. Returns how long to wait until the next check. */
   async function look(stop: AbortSignal): Promise<number> {
     if (missing.length === 0) {
       const first = await ask(

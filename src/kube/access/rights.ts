@@ -4,7 +4,7 @@ import { QUOTA_NAME } from '../../api/well-known.ts';
 import { CRD_NAMES } from '../crds.ts';
 import { LEASE_NAME } from '../lease.ts';
 
-/** A rule of an RBAC role. */
+/** A rule that can be used in an RBAC role. */
 export interface PolicyRule {
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
@@ -16,7 +16,7 @@ export const READ = ['get', 'list', 'watch'];
 
 const names = Object.keys(KINDS) as KindName[];
 
-/** Kinds with a finalizer. For all other kinds, the controller only needs to patch the status. */
+/** The kinds that have a finalizer. For all other kinds, the controller only needs to patch the status. */
 export const WITH_FINALIZER: readonly KindName[] = ['Account', 'Workspace', 'CatalogStream', 'Package', 'Subscription'];
 
 /** Returns a rule for the given Sluice kinds. */
@@ -25,12 +25,12 @@ export function ours(kinds: readonly KindName[], verbs: readonly string[], subre
   return { apiGroups: [GROUP], resources: kinds.map(plural), verbs };
 }
 
-/** Returns a rule for a core group resource. */
+/** Returns a rule for a resource in the core group. */
 export function core(resource: string, verbs: readonly string[]): PolicyRule {
   return { apiGroups: [''], resources: [resource], verbs };
 }
 
-/** The controller's Lease has the same name as its service account. */
+/** The Lease of the controller has the same name as its service account. */
 const LEASE = { apiGroups: ['coordination.k8s.io'], resources: ['leases'] };
 
 /** Cluster-wide permissions of the controller. */
@@ -51,15 +51,18 @@ export const CONTROLLER_RULES: readonly PolicyRule[] = [
   },
 ];
 
-/** Permissions for Secrets, which the controller needs in the whole cluster or in the namespaces of workspaces. */
+/**
+ * The permissions for Secrets. The controller needs them either in the whole cluster or in the namespaces of the
+ * workspaces.
+ */
 export const SECRETS_RULES: readonly PolicyRule[] = [core('secrets', [...READ, 'create', 'patch'])];
 
 const RBAC = ['rbac.authorization.k8s.io'];
 
 /**
- * Returns the cluster-wide permissions of a controller that binds `role` in the namespaces of workspaces. The verb
- * `create` is limited to this name as well, because the controller writes the RoleBinding by server-side apply, and so
- * are `list` and `watch`, because it selects them by their name.
+ * Returns the cluster-wide permissions for a controller that should bind `role` in the namespaces of the workspaces.
+ * The verb `create` is limited to this name as well, because the controller writes the RoleBinding by server-side
+ * apply, and so are `list` and `watch`, because it selects them by their name.
  */
 export function bindingRules(role: string): readonly PolicyRule[] {
   const verbs = ['list', 'watch', 'create', 'patch', 'delete'];
@@ -69,7 +72,7 @@ export function bindingRules(role: string): readonly PolicyRule[] {
   ];
 }
 
-/** Permissions of the controller in the namespace of its Lease. */
+/** The permissions that the controller needs in the namespace of its Lease. */
 export const LEASE_RULES: readonly PolicyRule[] = [
   // RBAC can't restrict the `create` verb to a name.
   { ...LEASE, verbs: ['create'] },
@@ -77,7 +80,7 @@ export const LEASE_RULES: readonly PolicyRule[] = [
 ];
 
 /**
- * Returns the cluster-wide permissions of `sluice uninstall`, which also has LEASE_RULES.
+ * Returns the cluster-wide permissions for `sluice uninstall`. It also needs the LEASE_RULES.
  *
  * @param role ClusterRole that the controller may have bound in the namespaces of workspaces
  */

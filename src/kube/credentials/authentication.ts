@@ -2,27 +2,30 @@ import { readFileSync } from 'node:fs';
 import type { RequestOptions } from 'node:https';
 import type { KubeContext, Material, OtherUser, PlainUser } from './kubeconfig.ts';
 
-/** What authenticates the API server and us to each other. */
+/** The data that is used to authenticate the API server to us, and us to the API server. */
 export interface Authentication {
   /** Options for a TLS connection: ca, cert, key, servername, and rejectUnauthorized, if set. */
   readonly tls: Readonly<Record<string, unknown>>;
-  /** Names in lower case. */
+  /** The names are in lower case. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
 /**
- * Returns a function that reads the current certificates and tokens. It reads files every time, and runs an exec plugin
- * once its credentials have expired.
+ * Returns a function that will read the current certificates and tokens. Files are read each time. If there is an exec
+ * plugin, it is only run when its credentials have expired.
  */
 export function createAuthentication(context: KubeContext): () => Promise<Authentication> {
   const { user } = context;
   return 'kubeconfig' in user ? createOther(user) : async () => readPlain(context, user);
 }
 
-/** Reads files synchronously, so that an earlier call can't end after a later one. They are small. */
+/**
+ * The files are read synchronously. Otherwise, an earlier call could end after a later one. This is fine, because they
+ * are small.
+ */
 function readPlain(context: KubeContext, user: PlainUser): Authentication {
   const headers: Record<string, string> = {};
-  // Token files may end with a newline, which isn't allowed in a header.
+  // There can be a newline at the end of a token file, but this is not allowed in a header.
   const token = (user.token ?? (user.tokenFile && readFileSync(user.tokenFile, 'utf8')))?.trim();
   if (token) headers.authorization = `Bearer ${token}`;
   if (user.username !== undefined) headers.authorization = basic(`${user.username}:${user.password ?? ''}`);
@@ -43,7 +46,8 @@ function readMaterial(material: Material | undefined): Buffer | undefined {
 
 /** Leaves exec plugins, auth providers, and impersonation to client-node. */
 function createOther({ kubeconfig }: OtherUser): () => Promise<Authentication> {
-  // Only load this if needed: its models of all Kubernetes kinds take about 40 MiB of memory.
+  // We only load this if it is needed, because it contains models of all Kubernetes kinds and uses about 40 MiB of
+  // memory.
   const loading = import('@kubernetes/client-node').then(({ KubeConfig }) => {
     const config = new KubeConfig();
     config.loadFromString(kubeconfig);

@@ -3,22 +3,25 @@ import { Agent, buildConnector, type Dispatcher, ProxyAgent } from 'undici';
 import { createAuthentication } from './authentication.ts';
 import { type KubeSource, readKubeContext } from './kubeconfig.ts';
 
-/** Maximum number of connections shared by all requests, not counting watches. Each watch uses its own connection. */
+/**
+ * Maximum number of connections shared by all requests, not counting watches. Each watch uses a separate connection.
+ */
 const CALL_CONNECTIONS = 16;
 
-/** Number of connections for the Lease. There is a second one in case the first one hangs. */
+/** The number of connections to use for the Lease. The second connection is used if the first one hangs. */
 const LEASE_CONNECTIONS = 2;
 
-/** Connections to the API server, by purpose. */
+/** The connections to the API server, for each purpose. */
 export type Dispatchers = {
   readonly calls: Dispatcher;
   readonly watches: Dispatcher;
-  /** The leader needs to renew its Lease even while all workers are waiting for a slow API server. */
+  /** Even if all workers are waiting for a slow API server, the leader must still be able to renew its Lease. */
   readonly leases: Dispatcher;
 };
 
 /**
- * How long to cache credentials, in milliseconds. Saves us from reading certificate and token files on every request.
+ * How long the credentials should be cached, in milliseconds. Saves us from reading certificate and token files on
+ * every request.
  */
 const FRESH_MS = 10_000;
 
@@ -26,22 +29,29 @@ const FRESH_MS = 10_000;
 export type Access = Dispatchers & { readonly headers: Readonly<Record<string, string>> };
 
 export type Credentials = {
-  /** Server URL of the form `https://host:port`, without a trailing slash. */
+  /** The URL of the server in the format `https://host:port`, without a slash at the end. */
   readonly server: string;
-  /** Namespace of the current context or, in a pod, the pod's namespace. Undefined if the context doesn't have one. */
+  /**
+   * The namespace of the current context. In a pod, this is the namespace of the pod. If the context does not have a
+   * namespace, this is undefined.
+   */
   readonly namespace: string | undefined;
   readonly access: () => Promise<Access>;
-  /** Reads the kubeconfig and any files it refers to again. Called after a 401 response. */
+  /**
+   * Reads the kubeconfig again, including all of the files that it refers to. This should be called when the response
+   * was a 401.
+   */
   readonly renew: () => void;
-  /** Returns the number of TLS connections opened so far, for use in metrics and tests. */
+  /** Returns the number of TLS connections that have been opened so far. This is used for metrics and tests. */
   readonly connectionsOpened: () => number;
   readonly close: () => Promise<void>;
 };
 
 /**
- * Opens the credentials of a kubeconfig or a pod's service account. All requests share connections.
+ * Opens the credentials of a kubeconfig, or of the service account of a pod. The connections are shared by all
+ * requests.
  *
- * @throws if there are no credentials, or if they are not usable
+ * @throws if there are no credentials, or if it is not possible to use them
  */
 export function openCredentials(source: KubeSource, nowMs: () => number): Credentials {
   let context = readKubeContext(source);
@@ -73,8 +83,8 @@ export function openCredentials(source: KubeSource, nowMs: () => number): Creden
       if (current === undefined || nowMs() >= current.untilMs) {
         const access = read();
         current = { access, untilMs: nowMs() + FRESH_MS };
-        // If this fails, e.g. because of an exec plugin, only the current request is affected. The next one will try
-        // again.
+        // If this fails, e.g. because of an exec plugin, only the current request is affected. We will try again for
+        // the next one.
         access.catch(() => {
           if (current?.access === access) current = undefined;
         });
@@ -87,8 +97,8 @@ export function openCredentials(source: KubeSource, nowMs: () => number): Creden
         context = readKubeContext(source);
         authenticate = createAuthentication(context);
       } catch {
-        // The file might only be partially written, so we keep using the configuration in memory. After the next 401
-        // response, the file will be read again.
+        // The file might only be partially written, so we keep using the configuration in memory. It will be read again
+        // when there is another 401 response.
       }
     },
     connectionsOpened: () => opened,
@@ -104,7 +114,7 @@ function createDispatchers(
   onConnection: () => void,
 ): Dispatchers {
   const create = (connections: number | null): Dispatcher => {
-    // With HTTP/1.1, losing a connection that isn't closed will only affect one request.
+    // Since this uses HTTP/1.1, only a single request is affected if a connection is lost without being closed.
     const pool = { allowH2: false, keepAliveTimeout: 30_000, connections };
     if (proxy !== undefined) return new ProxyAgent({ ...pool, uri: proxy, requestTls: tls });
     const connect = buildConnector({

@@ -5,27 +5,29 @@ import { findServiceAccount } from './service-account.ts';
 
 /** Where to look for the API server. */
 export interface KubeSource {
-  /** Path of a kubeconfig, or several paths joined by `:`. */
+  /** The path of a kubeconfig, or several paths which are joined by `:`. */
   readonly kubeconfig?: string | undefined;
-  /** Home folder. Used for `.kube/config` if there is no `kubeconfig`. */
+  /** Home folder. If `kubeconfig` is not set, we will look for `.kube/config` in this folder. */
   readonly home?: string | undefined;
   /** Host name or IP address that Kubernetes sets in a pod as `KUBERNETES_SERVICE_HOST`. */
   readonly serviceHost?: string | undefined;
   /** Port that Kubernetes sets in a pod as `KUBERNETES_SERVICE_PORT`. */
   readonly servicePort?: string | undefined;
-  /** Folder of the service account. Defaults to the one that Kubernetes mounts. */
+  /** The folder that contains the service account. By default, this is the folder that is mounted by Kubernetes. */
   readonly serviceAccount?: string;
 }
 
-/** Either the path of a file, which is read again whenever it's needed, or its content in base64. */
+/** This is either the path of a file, which is read again whenever it is needed, or the content in base64. */
 export type Material = { readonly file: string } | { readonly data: string };
 
-/** User whose credentials are values or files. Without any of them, requests are anonymous. */
+/**
+ * A user with credentials that are either values or files. If there are no credentials, requests are sent anonymously.
+ */
 export interface PlainUser {
   readonly cert?: Material | undefined;
   readonly key?: Material | undefined;
   readonly token?: string | undefined;
-  /** Path. Only used without `token`. */
+  /** Path. This is only used if there is no `token`. */
   readonly tokenFile?: string | undefined;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
@@ -39,14 +41,14 @@ export interface OtherUser {
 
 /** Cluster, user, and namespace of the current context. */
 export interface KubeContext {
-  /** Server URL of the form `https://host:port`, without a trailing slash. */
+  /** The URL of the server in the format `https://host:port`, without a slash at the end. */
   readonly server: string;
-  /** Undefined if neither the context nor the service account has one. */
+  /** This is undefined if neither the context nor the service account has a namespace. */
   readonly namespace: string | undefined;
   readonly ca?: Material | undefined;
   readonly skipTlsVerify?: boolean;
   readonly tlsServerName?: string | undefined;
-  /** URL of an HTTP proxy. */
+  /** The URL of the HTTP proxy to use. */
   readonly proxy?: string | undefined;
   readonly user: PlainUser | OtherUser;
 }
@@ -68,10 +70,10 @@ const PLAIN = new Set([
 const PATHS = ['certificate-authority', 'client-certificate', 'client-key', 'tokenFile'];
 
 /**
- * Reads the current context: of `kubeconfig`, of the user's default kubeconfig, or the pod's service account, in that
- * order, like kubectl does.
+ * Reads the current context. Like kubectl, this will first try `kubeconfig`, then the default kubeconfig of the user,
+ * and then the service account of the pod.
  *
- * @throws if there is none, or if it's not usable. The message doesn't include any credentials.
+ * @throws if there is no context, or if it is not possible to use it. The message will not contain any credentials.
  */
 export function readKubeContext(source: KubeSource): KubeContext {
   if (source.kubeconfig) return parseContext(source.kubeconfig, readFiles(source.kubeconfig));
@@ -82,7 +84,7 @@ export function readKubeContext(source: KubeSource): KubeContext {
   throw new Error('no kubeconfig and no service account found. Set KUBECONFIG, or run in a pod with a service account');
 }
 
-/** Reads one or more files. Of several, those that don't exist are skipped. */
+/** Reads one or more files. If there are several files, the ones that don't exist are skipped. */
 function readFiles(paths: string): Fields[] {
   if (!paths.includes(delimiter) || existsSync(paths)) return [readKubeconfig(paths)];
   const files = paths.split(delimiter).filter(path => path !== '');
@@ -90,7 +92,7 @@ function readFiles(paths: string): Fields[] {
   return (existing.length > 0 ? existing : files).map(readKubeconfig);
 }
 
-/** Reads a file and makes its paths absolute. */
+/** Reads a file and converts its paths to absolute paths. */
 function readKubeconfig(path: string): Fields {
   let text: string;
   try {
@@ -112,7 +114,7 @@ function parseYaml(path: string, text: string): Fields {
     return fieldsOf(load(text));
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error;
-    // Neither its message nor a cause: both would quote the lines around the error, which may contain a token.
+    // We can't use the message or the cause, because they quote the lines around the error, which may contain a token.
     const where = error.mark === undefined ? '' : ` in line ${error.mark.line + 1}`;
     throw new Error(`the kubeconfig ${path} is not valid YAML: ${error.reason}${where}`);
   }
@@ -126,7 +128,7 @@ function withAbsolutePaths(value: unknown, folder: string): Fields {
   return Object.fromEntries(entries);
 }
 
-/** Finds the current context. If several files define the same name, the first one counts, like for kubectl. */
+/** Looks for the current context. If several files define the same name, the first one counts, like for kubectl. */
 function parseContext(paths: string, files: readonly Fields[]): KubeContext {
   const the = `the kubeconfig ${paths}`;
   const find = (list: 'contexts' | 'clusters' | 'users', field: string, name: string): Fields => {
@@ -194,7 +196,7 @@ function singleContext(cluster: Fields, user: Fields): string {
   });
 }
 
-/** Returns the file if both a file and data are set. */
+/** If both a file and data have been set, this returns the file. */
 function materialOf(fields: Fields, name: string): Material | undefined {
   const file = text(fields[name]);
   if (file !== undefined) return { file };
@@ -202,7 +204,7 @@ function materialOf(fields: Fields, name: string): Material | undefined {
   return data === undefined ? undefined : { data };
 }
 
-/** Returns a value as text, unless it is empty. YAML reads a token of digits as a number. */
+/** Returns a value as text. If it is empty, it is ignored. YAML reads a token of digits as a number. */
 function text(value: unknown): string | undefined {
   if (typeof value === 'number') return `${value}`;
   return typeof value === 'string' && value !== '' ? value : undefined;

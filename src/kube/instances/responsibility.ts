@@ -9,39 +9,39 @@ import type { Reflector } from '../reflector.ts';
 import { resourceOf } from '../resource.ts';
 import { createView, type View } from './view.ts';
 
-/** A Workspace or an Account. */
+/** An object that is either a Workspace or an Account. */
 type Assigned = AnyObject & { readonly spec: { readonly instance?: string | undefined } };
 
-/** Fields of a namespace that determine the responsible installation if it has no Workspace. */
+/** The fields of a namespace that are used to find the responsible installation if there is no Workspace. */
 export interface Home {
   readonly instance: string;
 }
 
 interface ResponsibilityDeps<W extends Assigned> {
-  /** Name of this installation. */
+  /** The name of this installation. */
   readonly instance: string;
-  /** All Workspaces of the cluster. */
+  /** All of the Workspaces in the cluster. */
   readonly workspaces: Reflector<W>;
   /**
-   * Namespaces with a label of Sluice. Without them, all namespaces without a Workspace are left to the default
-   * installation.
+   * The namespaces which have a label of Sluice. If this is not set, all namespaces that don't have a Workspace belong
+   * to the default installation.
    */
   readonly namespaces?: Reflector<Home>;
   readonly client: Pick<KubeClient, 'get'>;
   readonly log: Logger;
 }
 
-/** Returns the installation that is responsible for a namespace. */
+/** Returns the name of the installation that is responsible for a namespace. */
 export function instanceFor(workspace: Pick<Assigned, 'spec'> | undefined, home: Home | undefined): string {
   return workspace === undefined ? (home?.instance ?? DEFAULT_INSTANCE) : instanceOf(workspace);
 }
 
 /**
- * Limits the caches of an installation to the objects it is responsible for. All that reads them, from reconciling to
- * metrics, then knows nothing of the other installations in the cluster.
+ * Used to limit the caches of an installation to the objects that it is responsible for. This means that anything that
+ * uses these caches, including reconcilers and metrics, does not need to know about other installations in the cluster.
  *
- * A namespace belongs to the installation of its Workspace. Without a Workspace, it belongs to the installation that
- * its label names, or else to the default installation.
+ * A namespace belongs to the same installation as its Workspace. If there is no Workspace, it belongs to the
+ * installation given by its label. If there is no label, it belongs to the default installation.
  */
 export function createResponsibility<W extends Assigned>(deps: ResponsibilityDeps<W>) {
   const { instance, workspaces, namespaces, client, log } = deps;
@@ -65,7 +65,7 @@ export function createResponsibility<W extends Assigned>(deps: ResponsibilityDep
     turn(name, instanceFor(workspace, old), instanceFor(workspace, current));
   });
 
-  /** Reads the Workspace of a namespace from the API server if it isn't cached. */
+  /** If the Workspace of a namespace isn't in the cache, this reads it from the API server. */
   async function readWorkspace(name: string): Promise<Assigned | undefined> {
     const read = () => client.get<Assigned>(resourceOf(KINDS.Workspace), { name });
     return workspaces.store.get(name) ?? (await flight(name, read));
@@ -86,27 +86,32 @@ export function createResponsibility<W extends Assigned>(deps: ResponsibilityDep
   }
 
   return {
-    /** Returns a view of the Accounts or Workspaces of this installation. */
+    /** Returns a view that only contains the Accounts or Workspaces of this installation. */
     assigned: <P extends Assigned>(reflector: Reflector<P>): Reflector<P> =>
       createView(reflector, () => object => instanceOf(object) === instance, log),
-    /** Returns a view of the objects in the namespaces of this installation. Needs an index called `namespace`. */
+    /**
+     * Returns a view that only contains the objects in the namespaces of this installation. Needs an index called
+     * `namespace`.
+     */
     namespaced,
     /**
-     * Checks with the API server that a namespace without a Workspace has none. Otherwise, its objects would be
-     * assigned to this installation while the watch of Workspaces is delayed. Does nothing for keys without a
-     * namespace.
+     * If a namespace does not have a Workspace in the cache, this checks with the API server that there is none. If the
+     * watch for Workspaces is delayed, its objects would otherwise be assigned to this installation. If the key does
+     * not have a namespace, this does nothing.
      *
      * @param key `namespace/name`
      * @throws KubeError that is handled like a conflict if there is a Workspace
      */
     confirm,
-    /** Whether this installation is responsible for the namespace, whose Workspace may not be cached yet. */
+    /**
+     * Returns whether this installation is responsible for the namespace. The Workspace might not be in the cache yet.
+     */
     isResponsibleFor: async (namespace: string): Promise<boolean> =>
       instanceFor(await readWorkspace(namespace), namespaces?.store.get(namespace)) === instance,
   };
 }
 
-/** Returns a filter by namespace, which reuses its result for consecutive values. */
+/** Returns a filter for namespaces. If it is called with the same namespace again, the last result is reused. */
 function rememberLast<P>(isOurs: (namespace: string) => boolean, namespaceOf: (value: P) => string) {
   let last: string | undefined;
   let answer = false;

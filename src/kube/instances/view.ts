@@ -2,17 +2,18 @@ import type { Logger } from '../../telemetry/log.ts';
 import { createHandlers } from '../reflected.ts';
 import type { Reflector } from '../reflector.ts';
 
-/** The visible objects of a cache, which look like a cache of their own. */
+/** The visible objects of a cache. They can be used like a separate cache. */
 export type View<P> = Reflector<P> & {
-  /** Reports all objects of a namespace as added or deleted, after they have become visible or invisible. */
+  /** When the objects of a namespace have become visible or invisible, this reports them as added or deleted. */
   readonly turn: (namespace: string, visible: boolean) => void;
 };
 
 /**
- * Returns a view of a cache, limited to the values for which the filter returns true. Values are filtered when they are
- * read, so nothing is stored twice.
+ * Returns a view of a cache which only contains the values for which the filter returns true. The filter is used when
+ * values are read, so we don't need to store anything twice.
  *
- * @param createFilter called for each read of more than one value, so that a filter can remember its last answer
+ * @param createFilter this is called whenever more than one value is read, so that a filter is able to remember its
+ * last answer
  */
 export function createView<P>(
   reflector: Reflector<P>,

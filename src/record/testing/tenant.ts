@@ -9,7 +9,7 @@ import type { IngressEvent } from '../ingress-store.ts';
 export const START_MS = 1_800_000_000_000;
 export const QUEUE = 'orders';
 
-/** Short form of a subscription: `open` and sending unless said otherwise. */
+/** Short form of a subscription: `open` and sending, unless specified otherwise. */
 export type SubscriptionShort = Partial<SubscriptionRoute>;
 export interface IntegrationShort {
   readonly state?: IntegrationRoute['state'];
@@ -20,7 +20,7 @@ export interface IntegrationShort {
 interface Names {
   readonly tenant: string;
   readonly account: string;
-  /** Id of an integration. */
+  /** The id of an integration. */
   readonly nameOf: (name: string) => string;
 }
 
@@ -76,8 +76,8 @@ function makeRoutes(
 }
 
 /**
- * The controller's record of one tenant with names of its own on a shared Redis, with one queue and one subscription an
- * integration, on a clock that only the test moves.
+ * The controller's record for a single tenant. It uses a shared Redis with names of its own, one queue, one
+ * subscription for each integration, and a clock that is only moved by the test.
  */
 export function createTenant(redis: RedisClient) {
   const unique = randomUUID().replaceAll('-', '').slice(0, 12);
@@ -107,7 +107,7 @@ export function createTenant(redis: RedisClient) {
     nameOf,
     inboxOf,
     routes,
-    /** Records routes as the controller does, without activations. */
+    /** Records routes in the same way as the controller. This does not include activations. */
     async apply(want: TenantRoutes) {
       const plan = planRoutes(await control.readTenant(tenant, fence.epoch), want);
       await control.patch(fence.epoch, plan.patches);

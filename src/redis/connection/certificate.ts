@@ -7,7 +7,7 @@ import { findRedis } from './connections.ts';
 import { type RedisSettings, readRedisSecrets } from './redis-settings.ts';
 import { parseRedisUrl } from './redis-url.ts';
 
-/** Adds the certificates of Redis and of its client to the metrics, if there are any. */
+/** If there are any certificates for Redis and its client, this adds them to the metrics. */
 export function watchRedisCertificates(settings: RedisSettings, log: Logger, metrics: CertificateMetrics): void {
   if (!parseRedisUrl(settings.url).tls) return;
   metrics.watch('redis', { endMs: () => readRedisCertificateEnd(settings, log) });
@@ -23,8 +23,8 @@ export function watchRedisCertificates(settings: RedisSettings, log: Logger, met
 }
 
 /**
- * Connects to Redis, or to all nodes of a Cluster, and returns when the first of their certificates ends, in
- * milliseconds since 1970. The certificates of Sentinels are not checked.
+ * Connects to Redis, or to all of the nodes in a Cluster. Returns the time at which the first of their certificates
+ * will expire, in milliseconds since 1970. This does not check the certificates of Sentinels.
  *
  * @throws if Redis does not answer, or does not use TLS
  */
@@ -43,7 +43,7 @@ export async function readRedisCertificateEnd(settings: RedisSettings, log: Logg
 }
 
 async function endOfNode(node: Redis): Promise<number> {
-  // The nodes of a Cluster are connected when they are needed.
+  // The nodes of a Cluster will be connected when we need them.
   if (node.status === 'wait') await node.connect();
   if (!(node.stream instanceof TLSSocket)) throw new Error('this connection to Redis does not use TLS');
   return Date.parse(node.stream.getPeerCertificate().valid_to);

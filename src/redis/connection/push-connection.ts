@@ -12,14 +12,15 @@ export interface PushListener {
 }
 
 /**
- * Listens to sharded channels of a single Redis or of a Cluster, where each channel belongs to the node of its slot.
- * Reconnects after a lost connection and follows channels that have moved. Messages published in between are lost.
+ * Listens to sharded channels of a single Redis, or of a Cluster. In a Cluster, a channel belongs to the node of its
+ * slot. If the connection is lost, or a channel has moved to another node, it will connect again. Any messages that are
+ * published in the meantime will be lost.
  */
 export interface PushConnection {
   readonly listen: (channel: string, listener: PushListener) => void;
   /**
-   * Resolves once the listener has received every message published before this call. Rejects if this is unknown
-   * because the connection was lost.
+   * Resolves when the listener has received all of the messages that were published before this call. Rejects if this
+   * is unknown because the connection was lost.
    */
   readonly fence: (channel: string) => Promise<void>;
   readonly leave: (channel: string) => void;
@@ -44,14 +45,16 @@ interface Channel {
 
 const WAIT = { firstMs: 100, mostMs: 1_000 };
 const MOVED = /^MOVED \d+ (.*):(\d+)$/;
-/** Number of redirections followed without a delay. */
+/** How often to follow a redirection without waiting. */
 const MOST_HOPS = 3;
 
 function addressOf(node: RedisNode | undefined): string {
   return node === undefined ? '' : `${node.host}:${node.port}`;
 }
 
-/** Returns the node in an error. If the name is empty, it is the node that replied (RESP of MOVED). */
+/**
+ * Returns the node that is mentioned in an error. If the name is empty, it is the node that replied (RESP of MOVED).
+ */
 function parseMoved(error: unknown, from: string): string | undefined {
   const [, host, port] = MOVED.exec((error as Error).message) ?? [];
   if (port === undefined) return undefined;
@@ -147,7 +150,7 @@ export function createPushConnection(connections: RedisConnections, log: Logger)
       const node = channel?.node;
       if (channel === undefined || node === undefined) throw new Error(`${name} is not listened to`);
       try {
-        // Its answer comes behind the messages that were sent before.
+        // The answer is only sent after all of the messages that were sent before.
         await node.redis.ssubscribe(name);
       } catch (error) {
         if (parseMoved(error, node.address) === undefined) drop(node);

@@ -9,17 +9,21 @@ type AccessOptions = Pick<CommonRedisOptions, 'username' | 'password'> &
   Pick<SentinelConnectionOptions, 'tls' | 'sentinelUsername' | 'sentinelPassword' | 'sentinelTLS'>;
 
 export interface RedisAccess {
-  /** Returns the current options for a new connection. */
+  /** Returns the options that should be used for a new connection. */
   readonly options: () => AccessOptions;
   /**
-   * Makes a client read its files again on each connection. ioredis reads these options from its own object each time.
+   * Ensures that a client reads its files again for each connection. This is possible because ioredis reads these
+   * options from its own object each time.
    */
   readonly keepFresh: (options: object) => void;
 }
 
 const NAMES = ['username', 'password', 'tls', 'sentinelUsername', 'sentinelPassword', 'sentinelTLS'] as const;
 
-/** A connection reads its options several times. Must be shorter than any pause between two connections. */
+/**
+ * The options of a connection are read several times. This must be shorter than the shortest time between two
+ * connections.
+ */
 const FRESH_MS = 50;
 
 const NOTHING: RedisSecrets = {
@@ -31,8 +35,8 @@ const NOTHING: RedisSecrets = {
 };
 
 /**
- * Provides the password and the certificates. They are read again for each connection. While a file is invalid, e.g.
- * because it is being replaced, the last valid contents are used.
+ * Provides the password and the certificates that should be used. They will be read again for each connection. If a
+ * file is invalid, for example because it is being replaced, the last valid content will be used.
  */
 export function createRedisAccess(settings: RedisSettings, log: Logger): RedisAccess {
   const url = parseRedisUrl(settings.url);

@@ -1,7 +1,7 @@
 import { checkKey, readCertificates, readText } from '../../tls/pem-files.ts';
 import { parseRedisUrl } from './redis-url.ts';
 
-/** How to reach Redis, each by the variable that sets it. Files are read again for each new connection. */
+/** How to reach Redis, each by the variable that sets it. The files are read again each time a connection is opened. */
 export interface RedisSettings {
   /** `SLUICE_REDIS_URL`. */
   readonly url: string;
@@ -23,12 +23,12 @@ export interface RedisSettings {
   readonly serverName?: string | undefined;
 }
 
-/** Returns the user in Redis. Undefined for the default user. */
+/** Returns the user that should be used in Redis. If this is the default user, it returns undefined. */
 export function userOf(settings: Pick<RedisSettings, 'url' | 'username'>): string | undefined {
   return settings.username ?? parseRedisUrl(settings.url).username;
 }
 
-/** What the files contain now. */
+/** The current content of the files. */
 export interface RedisSecrets {
   readonly password: string | undefined;
   readonly sentinelPassword: string | undefined;
@@ -38,7 +38,9 @@ export interface RedisSecrets {
   readonly key: string | undefined;
 }
 
-/** Checks combinations of settings, and adds the required changes to `problems`. */
+/**
+ * Checks if it is possible to use the settings together. If it is not, the required changes are added to `problems`.
+ */
 export function checkRedisSettings(settings: RedisSettings, problems: string[]): void {
   const { tls, username, password, sentinel } = parseRedisUrl(settings.url);
   if (username !== undefined && settings.username !== undefined) {
@@ -79,8 +81,8 @@ export function checkRedisSettings(settings: RedisSettings, problems: string[]):
 }
 
 /**
- * Reads the files. If one of them is invalid, returns undefined and adds the required changes to `problems`. Only the
- * trailing line break of a password is removed.
+ * Reads the content of the files. If one of the files is invalid, this returns undefined and adds the required changes
+ * to `problems`. Only the trailing line break of a password is removed.
  */
 export function readRedisSecrets(settings: RedisSettings, problems: string[]): RedisSecrets | undefined {
   const found: string[] = [];

@@ -2,12 +2,14 @@ import type { Impairment } from '../../telemetry/role-health.ts';
 import { type RedisSettings, userOf } from './redis-settings.ts';
 import { parseRedisUrl } from './redis-url.ts';
 
-/** Answers of Redis to a user who lacks the right for a command, which scripts get as another error. */
+/**
+ * The errors that Redis returns if the user is not allowed to use a command. In a script, this is a different error.
+ */
 const LACKS_RIGHT = /\bNOPERM\b|\bThe user executing the script can't\b/;
-/** Answers of Redis to a user or password it does not accept, or to a connection without one. */
+/** The errors that Redis returns if it does not accept the user or the password, or if there is no user. */
 const DENIED = new RegExp(String.raw`\b(?:WRONGPASS|NOAUTH)\b|${LACKS_RIGHT.source}`);
 
-/** What to change for errors that have these words or codes. */
+/** Describes what needs to be changed if an error contains these words or codes. */
 const ADVICE: readonly (readonly [RegExp, string])[] = [
   [
     /ERR_TLS_CERT_ALTNAME_INVALID/,
@@ -27,7 +29,9 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
   [/DB_index_is_out_of_range/, 'Correct the database in SLUICE_REDIS_URL'],
 ];
 
-/** Returns true if Redis, one node of a Cluster or a Sentinel answers, but does not accept the user or the password. */
+/**
+ * Returns true if Redis, a node of a Cluster, or a Sentinel has responded but does not accept the user or the password.
+ */
 export function isDenied(error: Error | undefined): boolean {
   return error !== undefined && DENIED.test(causeOf(error).message);
 }
@@ -61,7 +65,7 @@ export function redisImpairment(
   return { reason: 'RedisUnavailable', cause: 'dependency', message: whole };
 }
 
-/** Returns the error of a node if the given error only states that all nodes failed. */
+/** If the given error only says that all nodes have failed, this returns the error of a node. */
 function causeOf(error: Error): Error {
   const { lastNodeError } = error as { lastNodeError?: unknown };
   return lastNodeError instanceof Error ? lastNodeError : error;

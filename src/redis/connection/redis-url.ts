@@ -1,17 +1,17 @@
-/** A host and a port. */
+/** The host and the port of a server. */
 export interface RedisNode {
   readonly host: string;
   readonly port: number;
 }
 
-/** Contents of `SLUICE_REDIS_URL`. */
+/** The content of `SLUICE_REDIS_URL`. */
 export interface RedisUrl {
-  /** One Redis, nodes of a Cluster, or the Sentinels of `sentinel`. */
+  /** The address of a single Redis, of the nodes in a Cluster, or of the Sentinels for `sentinel`. */
   readonly nodes: readonly RedisNode[];
   readonly tls: boolean;
   readonly username: string | undefined;
   readonly password: string | undefined;
-  /** Undefined unless the master is found by Sentinels. */
+  /** If we don't need Sentinels to find the master, this is undefined. */
   readonly sentinel: { readonly master: string; readonly db: number } | undefined;
 }
 
@@ -20,11 +20,14 @@ const FORMS =
 const REDIS_PORT = 6379;
 const SENTINEL_PORT = 26379;
 
-/** Captures the scheme's TLS, the user information, the hosts, the master's name and the database. */
+/**
+ * Used to find out if the scheme uses TLS, and to get the user information, the hosts, the name of the master, and the
+ * database.
+ */
 const SENTINEL = /^redis(s?)\+sentinel:\/\/(?:([^@/\s]*)@)?([^@/\s]+)(?:\/([^/\s]+)?(?:\/(\d{1,4}))?\/?)?$/;
 
 /**
- * Parses `SLUICE_REDIS_URL`. With several URLs, the first one contains the user and password.
+ * Parses `SLUICE_REDIS_URL`. If there are several URLs, the user and the password are taken from the first one.
  *
  * @throws an Error with the required change, without the password
  */
@@ -77,7 +80,10 @@ function parseServer(text: string, defaultPort: number) {
   };
 }
 
-/** Returns the addresses of `SLUICE_REDIS_URL` without passwords, with a user who may be set in another variable. */
+/**
+ * Returns the addresses in `SLUICE_REDIS_URL`. This does not include any passwords, and the user may have been set
+ * using another variable.
+ */
 export function withoutPasswords(text: string, username?: string): string {
   const { nodes, tls, sentinel, ...inUrl } = parseRedisUrl(text);
   const name = username ?? inUrl.username;

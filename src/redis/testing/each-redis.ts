@@ -3,7 +3,10 @@ import { redisClusterUrl, redisUrl } from '../../../test/support/redis/shared.ts
 import { createLogger } from '../../telemetry/log.ts';
 import { connectRedis, type RedisClient } from '../client.ts';
 
-/** Runs the same tests on a single Redis and on a Cluster of three: a key that a script does not declare fails there. */
+/**
+ * Runs the same tests using a single Redis, and then a Cluster with three nodes. In a Cluster, a test fails if a script
+ * uses a key that it does not declare.
+ */
 export function onEachRedis(body: (redis: () => RedisClient) => void): void {
   describe.each([
     ['one Redis', redisUrl],

@@ -6,18 +6,23 @@ import type { Reflector } from '../../../kube/reflector.ts';
 import type { Cached, Caches } from '../../caches/caches.ts';
 import type { KeySource } from '../../engine/keyed-controller.ts';
 
-/** LimitUse compares what each account has to its limits. */
+/** LimitUse compares what is used by each account to the limits of the account. */
 export interface LimitUse {
-  /** Returns the limits that an account has reached or is near to. The source then reports any change. */
+  /**
+   * Returns the limits which have been reached by an account, or which are near. The source then reports any change.
+   */
   readonly levelsOf: (account: Pick<Cached<'Account'>, 'spec'> & { metadata: { name: string } }) => LimitLevels;
-  /** Enqueues an account whenever one of its limits reaches another level, rather than for each object. */
+  /** Enqueues an account if the level of one of its limits changes. This is not done for every object. */
   readonly source: KeySource;
 }
 
 const LIMITS = COUNTED_KINDS.map(kind => COUNTED[kind]);
 
 export function createLimitUse(caches: Caches, policy: LimitPolicy): LimitUse {
-  /** Level of each account and limit that is not within it, as last returned by `levelsOf`. */
+  /**
+   * The level of each account and limit that was returned by the last call to `levelsOf`. Levels that are within the
+   * limit are not included.
+   */
   const levels = new Map<string, LimitLevel>();
   const listeners = new Set<(account: string) => void>();
   const levelKey = (account: string, limit: CountedLimit) => `${limit}/${account}`;
@@ -56,7 +61,7 @@ export function createLimitUse(caches: Caches, policy: LimitPolicy): LimitUse {
         listeners.add(add);
         return () => listeners.delete(add);
       },
-      // Every account is enqueued by its own cache.
+      // All accounts are already enqueued by their own cache.
       keys: () => [],
     },
   };

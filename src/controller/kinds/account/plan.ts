@@ -10,8 +10,9 @@ const condition = CONDITION.Account;
 const reason = REASON.Account;
 
 /**
- * Returns the LimitReached condition, which is set during and after an account is near a limit. Other accounts don't have
- * it. Its message names the limits rather than the use, so that it is only written when a level changes.
+ * Returns the LimitReached condition. It is set while an account is near a limit, and it is kept after that. It is not
+ * set for any other account. The message contains the names of the limits but not how much of them is used. This way,
+ * it is only written if a level has changed.
  */
 function limitReached({ reached, near }: LimitLevels, wasSet: boolean): DesiredCondition[] {
   const type = condition.LimitReached;
@@ -25,15 +26,15 @@ function limitReached({ reached, near }: LimitLevels, wasSet: boolean): DesiredC
   return wasSet ? [{ type, status: 'False', reason: WithinLimits, message: 'the account is within its limits' }] : [];
 }
 
-/** Facts about an account whose plan has been applied. */
+/** The facts about an account whose plan was applied. */
 interface AccountFacts {
   readonly name: string;
   readonly levels: LimitLevels;
-  /** Whether the status has the LimitReached condition. */
+  /** Whether there is a LimitReached condition in the status. */
   readonly hadLimitReached: boolean;
 }
 
-/** Returns an account's status once its plan has been applied. */
+/** Returns the status of an account after its plan has been applied. */
 export function planAccount({ name, levels, hadLimitReached }: AccountFacts): Outcome<AccountStatus> {
   return {
     status: { publicId: publicId('Account', '', name) },
@@ -49,12 +50,15 @@ export function planAccount({ name, levels, hadLimitReached }: AccountFacts): Ou
   };
 }
 
-/** Interval in milliseconds for reapplying the plan of a kept account. Short, because its tokens can be used up. */
+/**
+ * Interval in milliseconds for reapplying the plan of a kept account. This is short, because it is possible that its
+ * tokens are used up.
+ */
 const KEPT_CHECK_MS = 30_000;
 
 /**
- * Returns the status of an account that is being deleted while workspaces still name it. Like a volume in use, it will
- * be kept.
+ * Returns the status of an account which is being deleted, but is still referenced by a workspace. Like a volume in
+ * use, it will be kept.
  */
 export function planStillInUse(
   name: string,

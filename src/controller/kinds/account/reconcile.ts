@@ -9,8 +9,8 @@ import type { LimitUse } from './limit-use.ts';
 import { planAccount, planStillInUse } from './plan.ts';
 
 /**
- * Requeue interval for an account without any tokens left. This is short because the message about new tokens might get
- * lost.
+ * How long to wait until an account that has no tokens left is requeued. This is short because the message about new
+ * tokens might get lost.
  */
 const SHORT_CHECK_MS = 30_000;
 
@@ -22,7 +22,7 @@ type NamedAccount = Pick<Account, 'spec'> & {
 type AccountContext = Context & { readonly limitUse: Pick<LimitUse, 'levelsOf'> };
 
 /**
- * Writes the account's plan to Redis, which is where tokens are counted. Also records whether any stream is waiting for
+ * Writes the plan of an account to Redis, where the tokens are counted. Also records whether any stream is waiting for
  * tokens. Waiting parts poll by themselves, so they don't need a message about a top-up.
  */
 export function reconcileAccount({ control, shortages, fence, nowMs, explain, limitUse }: AccountContext) {
@@ -47,8 +47,8 @@ export function reconcileAccount({ control, shortages, fence, nowMs, explain, li
 }
 
 /**
- * Waits until no workspace names the account, since a workspace without an account distributes nothing. Meanwhile, its
- * plan continues to be applied. An account's balance stays in Redis.
+ * Waits until there are no workspaces that refer to the account, because a workspace without an account can't
+ * distribute any events. Meanwhile, its plan continues to be applied. The balance of the account is kept in Redis.
  */
 export function finalizeAccount(context: AccountContext) {
   const apply = reconcileAccount(context);

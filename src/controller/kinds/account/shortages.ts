@@ -11,7 +11,10 @@ export interface ShortagesDeps {
   readonly onNews: (account: string, turned: boolean) => void;
 }
 
-/** Keeps track of accounts with streams waiting for tokens, limited to those this leader has reconciled. */
+/**
+ * Keeps track of all accounts that have streams which are waiting for tokens. This only includes accounts that were
+ * reconciled by this leader.
+ */
 export function createShortages({ registry, exists, onNews }: ShortagesDeps): Context['shortages'] {
   const known = new Map<string, boolean>();
   new Gauge({

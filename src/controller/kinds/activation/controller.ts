@@ -12,8 +12,8 @@ import { pairSources } from './sources.ts';
  * through the REST API a long time ago.
  *
  * We can't use the engine's kind controller here since it reconciles objects one by one, whereas all Activations of a
- * pair need to be considered together, and a deleted Activation must still close the gate. It would also require a
- * finalizer and Events for each of 100,000 Activations, which is too expensive.
+ * pair need to be considered together, and a deleted Activation must still close the gate. It would also be too
+ * expensive, because it would need a finalizer and Events for up to 100,000 Activations.
  */
 export const createActivationControllers: CreateControllers = ({ context, client, engine }) => {
   const { caches, wallMs } = context;
@@ -40,7 +40,7 @@ export const createActivationControllers: CreateControllers = ({ context, client
   ];
 };
 
-/** Whether these Activations of a pair, if any, close its gate. */
+/** Whether the gate of a pair is closed by its Activations (if there are any). */
 function isClosing(activations: readonly Cached<'Activation'>[]): boolean {
   return activations.length === 0 || activations.some(({ spec }) => spec.revoked === true);
 }

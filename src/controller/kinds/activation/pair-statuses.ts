@@ -13,11 +13,14 @@ type Activations = readonly Cached<'Activation'>[];
 
 export type ActivationStatusWriter = StatusWriter<Cached<'Activation'>['spec'], CommonStatus>;
 
-/** Creates the functions that write the statuses for all objects of a pair. Other kinds leave this to the engine. */
+/** Creates the functions that write the statuses of all objects in a pair. Other kinds leave this to the engine. */
 export function createPairStatuses(writer: ActivationStatusWriter, wallMs: () => number) {
   const references = createMissingReferences(wallMs);
   return {
-    /** Writes the statuses of an applied pair and returns when to requeue it, skipping objects that no longer exist. */
+    /**
+     * Writes the statuses of a pair that was applied, and returns when it should be requeued. Objects that don't exist
+     * any more are skipped.
+     */
     async writeApplied(
       pair: Pair,
       activations: Activations,
@@ -52,7 +55,10 @@ export function createPairStatuses(writer: ActivationStatusWriter, wallMs: () =>
       }
     },
 
-    /** Updates the statuses to indicate a failure. No Events, since there may be 100,000 Activations. */
+    /**
+     * Updates the statuses to indicate a failure. We can't record any Events here, because there may be 100,000
+     * Activations.
+     */
     async writeFailure(activations: Activations, error: unknown, { failures, signal, log }: Attempt): Promise<void> {
       if (signal.aborted || isStale(error)) return;
       for (const activation of activations) {

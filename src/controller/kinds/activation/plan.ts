@@ -12,12 +12,12 @@ export interface ActivationFacts {
   readonly namespace: string;
   readonly integration: string;
   readonly groupKey: string;
-  /** Whether this Activation has been revoked. */
+  /** Whether this Activation was revoked. */
   readonly revoked: boolean;
-  /** Whether the pair's gate is open in Redis. */
+  /** Whether the gate of this pair is open in Redis. */
   readonly open: boolean;
   readonly workspaceExists: boolean;
-  /** State of the integration, or undefined if it doesn't exist. */
+  /** The state of the integration. If it does not exist, this is undefined. */
   readonly state: IntegrationState | undefined;
 }
 
@@ -39,7 +39,7 @@ function effectiveReason({ revoked, open, state }: ActivationFacts): EffectiveRe
   return state === 'Pending' ? 'IntegrationPending' : 'IntegrationClosed';
 }
 
-/** Returns an Activation's status once its pair has been applied. */
+/** Returns the status of an Activation after its pair has been applied. */
 export function planActivation(facts: ActivationFacts): Outcome<ActivationStatus> {
   const status = { publicId: activationId(facts.namespace, facts.integration, facts.groupKey) };
   if (!facts.workspaceExists) {

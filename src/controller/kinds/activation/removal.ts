@@ -19,7 +19,7 @@ export const KEEP_REVOKED_MS = 30 * 24 * 60 * 60 * 1_000;
 /** Interval between searches for Activations that can be removed. */
 const SEARCH_EVERY_MS = 60 * 60 * 1_000;
 
-/** An Activation with its managed fields. */
+/** An Activation, including its managed fields. */
 export type OwnedActivation = Pick<Cached<'Activation'>, 'spec'> & {
   readonly metadata: AnyObject['metadata'] & { readonly managedFields?: readonly ManagedFields[] };
 };
@@ -32,9 +32,9 @@ export function restName({ namespace, integration, groupKey }: Pair): string {
 type Removal = 'never' | 'now' | { readonly notBeforeMs: number };
 
 /**
- * Determines whether an Activation should be removed. Its name and field managers must show that only the REST API has
- * written it, and it must have been revoked for 30 days. It is kept if the pair has other Activations, because it keeps
- * the pair closed.
+ * Determines whether an Activation should be removed. The name and the field managers must show that it has only been
+ * written by the REST API, and it must have been revoked for 30 days. It is kept if the pair has other Activations,
+ * because it keeps the pair closed.
  *
  * @param objects all Activations of the pair
  * @param nowMs current time in milliseconds since the epoch
@@ -43,7 +43,7 @@ export function planRemoval(pair: Pair, objects: readonly OwnedActivation[], now
   const [object, ...siblings] = objects;
   if (object === undefined || siblings.length > 0 || object.spec.revoked !== true) return 'never';
   const writers = managedFieldsOf(object);
-  // Never remove objects managed in Git, since they would just be created again.
+  // We must never remove an object that is managed in Git, because it would be created again.
   const own =
     object.metadata.name === restName(pair) && writers.every(({ manager }) => manager === FIELD_MANAGER.facade);
   const times = writers.map(({ time = '' }) => Date.parse(time));
@@ -55,10 +55,10 @@ export function planRemoval(pair: Pair, objects: readonly OwnedActivation[], now
 
 interface RemovalDeps {
   readonly caches: Pick<Caches, 'Activation' | 'Workspace'>;
-  /** Reads a pair's Activations from the quorum. */
+  /** Uses a quorum read to get the Activations of a pair. */
   readonly readPair: (pair: Pair) => Promise<readonly OwnedActivation[]>;
   readonly remove: KubeClient['remove'];
-  /** Returns the current time in milliseconds since the epoch. */
+  /** Returns the current time as the number of milliseconds since the epoch. */
   readonly wallMs: () => number;
 }
 
@@ -71,8 +71,8 @@ export function removeRevoked({ caches, readPair, remove, wallMs }: RemovalDeps)
   let notBefore = new Map<string, number>();
 
   /**
-   * Returns true if the Activation might be ready for removal. Only uses the cache, which has the creation time and the
-   * time of the Effective condition but not when it was revoked.
+   * Returns true if it might be possible to remove this Activation. Only uses the cache, which has the creation time
+   * and the time of the Effective condition but not when it was revoked.
    */
   function isCandidate({ metadata, spec, status }: Cached<'Activation'>, pair: Pair, nowMs: number): boolean {
     if (spec.revoked !== true || metadata.deletionTimestamp !== undefined || isPaused(caches, pair.namespace))
@@ -110,7 +110,7 @@ export function removeRevoked({ caches, readPair, remove, wallMs }: RemovalDeps)
       try {
         if (await remove(resourceOf('Activation'), metadata, { uid, resourceVersion })) removed++;
       } catch (error) {
-        // The Activation has changed in the meantime, e.g. it was activated again.
+        // The Activation was changed in the meantime. For example, it might have been activated again.
         if (!isKubeError(error, 409)) throw error;
       }
     }

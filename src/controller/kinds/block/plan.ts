@@ -19,7 +19,8 @@ export interface BlockFacts {
 }
 
 /**
- * Returns a Block's status once its routes have been applied. Targets created later will also be covered by the routes.
+ * Returns the status of a Block after its routes have been applied. Targets created later will also be covered by the
+ * routes.
  */
 export function planBlock(facts: BlockFacts): Outcome<BlockStatus> {
   const { namespace, integration, target, pausedSubscriptions } = facts;

@@ -16,7 +16,10 @@ export const createStreamControllers: CreateControllers = ({ context, engine }) 
   }),
 ];
 
-/** Maps each namespace whose deletion begins to its streams, which then no longer wait for their queues to drain. */
+/**
+ * Maps a namespace that is being deleted to its streams. After that, they don't have to wait until their queues are
+ * drained.
+ */
 function fromDeletedNamespaces(caches: Caches): KeySource {
   return keysFrom(caches.namespaces, (old, current) =>
     current?.deleting && !old?.deleting ? keysInNamespace(caches, 'CatalogStream', current.workspace) : [],

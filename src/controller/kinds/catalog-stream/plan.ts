@@ -48,7 +48,7 @@ function publication({ namespace, published, workspaceExists }: StreamFacts): De
       };
 }
 
-/** Returns a stream's status once its routes have been applied. */
+/** Returns the status of a stream after its routes have been applied. */
 export function planStream(facts: StreamFacts): Outcome<CatalogStreamStatus> {
   const status = statusOf(facts);
   if (!facts.workspaceExists) {
@@ -69,11 +69,11 @@ export function planStream(facts: StreamFacts): Outcome<CatalogStreamStatus> {
   };
 }
 
-/** Bounds of the time between two looks at a draining stream, in milliseconds. */
+/** The minimum and the maximum time between two checks of a stream that is draining, in milliseconds. */
 const DRAIN_CHECK_MS = { least: 2_000, most: 60_000 };
 
 /**
- * Returns the status of a stream that is being deleted but still has events to deliver.
+ * Returns the status of a stream that is being deleted, but still has events that need to be delivered.
  *
  * The counts are rounded, so the status is only written when they change by an order of magnitude. The stream is checked
  * again after the time it has been draining so far, within bounds: a partner can hold it up for as long as the

@@ -28,7 +28,10 @@ export function reconcileStream(context: Context) {
   };
 }
 
-/** Only asks the API server about a namespace without the workspace label, since the others are cached. */
+/**
+ * The API server is only asked about a namespace if it does not have the label of a workspace. All others are in the
+ * cache.
+ */
 async function isNamespaceGoing({ caches, client }: Context, name: string): Promise<boolean> {
   const cached = caches.namespaces.store.get(name);
   if (cached !== undefined) return cached.deleting;
@@ -37,7 +40,7 @@ async function isNamespaceGoing({ caches, client }: Context, name: string): Prom
 }
 
 /**
- * Finalizes a stream that is being deleted. With the Retain policy, the stream is removed once all events have been
+ * Finalizes a stream which is being deleted. With the Retain policy, the stream is removed once all events have been
  * delivered, whereas Delete removes it immediately. The finalizer is also removed if the namespace is being deleted, or
  * if Redis has been unresponsive for a minute.
  */

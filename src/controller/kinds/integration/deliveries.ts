@@ -1,15 +1,15 @@
 import type { Delivery } from './invitation.ts';
 
 /**
- * Identifies a single invitation. A new invitation, or an integration re-created under the same name, will have a
- * different identifier.
+ * Identifies an invitation. A new invitation, or an integration re-created under the same name, will have a different
+ * identifier.
  */
 export interface InvitationId {
   readonly uid: string;
   readonly issuedAt: string;
 }
 
-/** Holds invitation deliveries made by this process that no status includes yet. */
+/** Contains the deliveries of invitations by this process which are not included in a status yet. */
 export interface Deliveries {
   /** @param key namespace and name of the integration, separated by a slash */
   readonly of: (key: string, id: InvitationId) => Delivery | undefined;
@@ -18,8 +18,8 @@ export interface Deliveries {
 }
 
 /**
- * Creates a store for deliveries waiting to be added to the status of their integration. Its contents are lost when the
- * process exits, in which case any invitation without `sentAt` will be sent again using the same token.
+ * Creates a store for deliveries that should be added to the status of their integration. If the process exits, its
+ * content is lost. In this case, all invitations that don't have a `sentAt` will be sent again using the same token.
  */
 export function createDeliveries(): Deliveries {
   const known = new Map<string, InvitationId & { readonly delivery: Delivery }>();

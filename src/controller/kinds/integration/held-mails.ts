@@ -12,7 +12,7 @@ const HELD = {
   account: 'AccountLimitReached',
 } as const satisfies Record<MailHold['by'], HeldBack['held']>;
 
-/** When to look at an email again. */
+/** The time at which the email should be checked again. */
 interface Requeue {
   readonly requeueAfterMs: number;
 }
@@ -20,11 +20,14 @@ interface Requeue {
 interface HeldMailsDeps {
   readonly deliveries: Deliveries;
   readonly mailLimit: Pick<MailLimit, 'known'>;
-  /** Enqueues the integration, so that its status shows why the email waits. */
+  /** Enqueues the integration, so that the reason why the email has to wait is shown in its status. */
   readonly onResult: (key: string) => void;
 }
 
-/** Creates the functions for emails that wait because of a limit. Times are those of the Redis clock. */
+/**
+ * Creates the functions that are used for emails which have to wait because of a limit. All times are those of the
+ * Redis clock.
+ */
 export function createHeldMails({ nowMs }: Pick<Context, 'nowMs'>, { deliveries, mailLimit, onResult }: HeldMailsDeps) {
   function notedFor(key: string, integration: Cached<'Integration'>, issuedAt: string): HeldBack | undefined {
     const noted = deliveries.of(key, { uid: integration.metadata.uid, issuedAt });
@@ -32,8 +35,8 @@ export function createHeldMails({ nowMs }: Pick<Context, 'nowMs'>, { deliveries,
   }
 
   /**
-   * Holds an email back. For the limit of an account, the status is only written once: many emails can wait for days, and
-   * the time changes with each email that is sent.
+   * Holds back an email. If this is because of the limit of an account, the status is only written once. There can be
+   * many emails that wait for days, and the time changes each time an email is sent.
    */
   function holdBack(key: string, integration: Cached<'Integration'>, issuedAt: string, hold: MailHold): Requeue {
     const held = HELD[hold.by];
@@ -48,7 +51,10 @@ export function createHeldMails({ nowMs }: Pick<Context, 'nowMs'>, { deliveries,
 
   return {
     holdBack,
-    /** Holds an email back that has to wait, if this is known without reading anything. Otherwise, returns undefined. */
+    /**
+     * Holds an email back that has to wait, if this is known without reading anything. If this is not known, it returns
+     * undefined.
+     */
     known(key: string, integration: Cached<'Integration'>, issuedAt: string): Requeue | undefined {
       const noted = notedFor(key, integration, issuedAt);
       const untilMs = noted?.held === HELD.address ? Date.parse(noted.until) : 0;

@@ -9,7 +9,7 @@ import { type Cached, resourceOf } from '../../caches/caches.ts';
 import type { Context } from '../../context/context.ts';
 
 /**
- * Writes the Secret `<integration>-invitation`. An owner reference ensures that it is deleted along with the
+ * Writes the `<integration>-invitation` Secret. An owner reference ensures that it is deleted along with the
  * Integration. The controller isn't permitted to delete Secrets, so once the Secret is no longer needed we remove its
  * data instead.
  *

@@ -14,14 +14,14 @@ export interface IntegrationFacts {
   readonly namespace: string;
   readonly name: string;
   readonly state: IntegrationState;
-  /** Whether the invited partner accepted. False if the producer specified the workspace. */
+  /** Whether the invitation was accepted by the partner. False if the producer specified the workspace. */
   readonly accepted: boolean;
   /** Value of spec.workspace. */
   readonly workspace: string | undefined;
-  /** Whether a Subscription in that workspace uses the integration, meaning that the workspace agrees. */
+  /** Whether the integration is used by a Subscription in that workspace, which means that the workspace agrees. */
   readonly subscribed: boolean;
   readonly workspaceExists: boolean;
-  /** Undefined if an invitation is needed but the workspace does not own its namespace yet. */
+  /** This is undefined if we need an invitation, but the workspace does not own its namespace yet. */
   readonly invitation: InvitationPlan | undefined;
 }
 
@@ -33,7 +33,7 @@ const ACCEPTED_MESSAGE = {
 } as const;
 
 /**
- * Returns the Admitted condition, indicating whether the receiving workspace has agreed. Only set while the integration
+ * Returns the Admitted condition. It shows whether the receiving workspace has agreed. Only set while the integration
  * is Active. To prevent producers from finding out which workspaces exist, a workspace that doesn't exist results in
  * the same condition as one that doesn't subscribe.
  */
@@ -58,7 +58,7 @@ function admission({ state, accepted, workspace, subscribed }: IntegrationFacts)
   return [{ type, status: 'False', reason: reason.Admitted.WorkspaceNotAdmitting, message }];
 }
 
-/** Returns an integration's status once its state has been applied. */
+/** Returns the status of an integration after its state has been applied. */
 export function planIntegration(facts: IntegrationFacts): Outcome<IntegrationStatus> {
   const { namespace, name, state } = facts;
   const { invitation, conditions: sent = [], events = [] } = facts.invitation ?? {};

@@ -27,7 +27,7 @@ async function wasAccepted({ client }: Context, { metadata, spec, status }: Cach
   );
 }
 
-/** Returns true if a Subscription in the workspace named by the spec uses the integration. */
+/** Returns true if the integration is used by a Subscription in the workspace that is specified in the spec. */
 function isSubscribed({ caches }: Context, { metadata, spec }: Cached<'Integration'>): boolean {
   return caches.Subscription.store
     .byIndex('integration', keyOf(metadata))
@@ -35,7 +35,7 @@ function isSubscribed({ caches }: Context, { metadata, spec }: Cached<'Integrati
 }
 
 /**
- * Reconciles an Integration and issues its invitation. Sending is left to `deliver.ts`, so that the Ready condition
+ * Reconciles an Integration, and issues its invitation. Sending is left to `deliver.ts`, so that the Ready condition
  * does not depend on the mail server.
  */
 export function reconcileIntegration(context: Context & { readonly deliveries: Pick<Deliveries, 'of'> }) {
@@ -74,7 +74,7 @@ export function reconcileIntegration(context: Context & { readonly deliveries: P
   };
 }
 
-/** Returns true if the integration has ended, which takes effect even in a paused workspace. */
+/** Returns true if the integration has ended. This takes effect even if the workspace is paused. */
 export function isEnded({ spec }: Pick<Cached<'Integration'>, 'spec'>): boolean {
   return spec.revoked === true || spec.declined === true;
 }

@@ -12,7 +12,7 @@ import {
 } from '../../caches/related-keys.ts';
 import { type KeySource, keysFrom } from '../../engine/keyed-controller.ts';
 
-/** Returns the integrations in a namespace whose workspace label is added or removed. */
+/** If the workspace label of a namespace is added or removed, this returns all integrations in the namespace. */
 function fromNamespaces(caches: Caches): KeySource {
   return keysFrom(caches.namespaces, (old, current) =>
     [old, current].flatMap(each => (each === undefined ? [] : keysInNamespace(caches, 'Integration', each.workspace))),
@@ -20,8 +20,9 @@ function fromNamespaces(caches: Caches): KeySource {
 }
 
 /**
- * Returns the sources for integration keys. An integration is enqueued when its workspace is created or deleted, when
- * the owner of its namespace changes, and when a Subscription is created or deleted in the workspace it was granted to.
+ * Returns the sources that are used for the keys of integrations. An integration is enqueued if its workspace was
+ * created or deleted, or if the owner of its namespace has changed. It is also enqueued if a Subscription was created
+ * or deleted in the workspace that it was granted to.
  */
 export function integrationSources(caches: Caches): readonly KeySource[] {
   return [
@@ -39,7 +40,10 @@ export function integrationSources(caches: Caches): readonly KeySource[] {
 
 const pausedBy = (workspace: AnyObject | undefined) => workspace?.metadata.annotations?.[PAUSED_ANNOTATION];
 
-/** Returns the fields that determine whether to send an invitation, excluding the result of the last attempt. */
+/**
+ * Returns the fields that are used to decide if an invitation should be sent. The result of the last attempt is not
+ * included.
+ */
 function invitationFields(integration: Cached<'Integration'> | undefined): string {
   if (integration === undefined) return '';
   const { metadata, spec, status } = integration;
@@ -50,15 +54,16 @@ function invitationFields(integration: Cached<'Integration'> | undefined): strin
 }
 
 /**
- * Returns the sources for invitations, keyed by integration. An invitation is enqueued whenever it may need to be sent,
- * when its Secret is changed or deleted, when its workspace is paused or resumed, and when the limit of its account changes. A failed attempt doesn't enqueue
- * it, since it should wait for the backoff.
+ * Returns the sources that are used for invitations. The keys are the same as for integrations. An invitation is
+ * enqueued if it might have to be sent, if its Secret was changed or deleted, if its workspace was paused or resumed,
+ * or if the limit of its account has changed. If an attempt has failed, it is not enqueued, because it should wait for
+ * the backoff.
  */
 export function invitationSources(caches: Caches, policy: LimitPolicy): readonly KeySource[] {
   const mailsOf = (account: Cached<'Account'> | undefined) =>
     account && limitsOf(account.spec, policy).invitationMailsPerDay;
   return [
-    // Emails that wait for the limit of the account may be sent now.
+    // It may now be possible to send the emails that were waiting for the limit of the account.
     keysFrom(caches.Account, (old, current) =>
       old === undefined || current === undefined || mailsOf(old) === mailsOf(current)
         ? []

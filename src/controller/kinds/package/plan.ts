@@ -12,7 +12,7 @@ const reason = REASON.Package;
 export interface PackageFacts {
   readonly namespace: string;
   readonly name: string;
-  /** Value of spec.streams. Duplicates are ignored. */
+  /** The value of spec.streams. Any duplicates are ignored. */
   readonly streams: readonly string[];
   readonly streamExists: (name: string) => boolean;
   readonly workspaceExists: boolean;
@@ -40,7 +40,7 @@ function resolution({ streams, streamExists }: PackageFacts): DesiredCondition {
   };
 }
 
-/** Returns a package's status once its routes have been applied. */
+/** Returns the status of a package after its routes have been applied. */
 export function planPackage(facts: PackageFacts): Outcome<PackageStatus> {
   const status = statusOf(facts);
   if (!facts.workspaceExists) {
@@ -60,8 +60,8 @@ export function planPackage(facts: PackageFacts): Outcome<PackageStatus> {
 const PROTECTION_CHECK_MS = 5_000;
 
 /**
- * Returns the status of a package that is being deleted while a Block still names it. Like a volume in use, it will be
- * kept.
+ * Returns the status of a package which is being deleted, but is still referenced by a Block. Like a volume in use, it
+ * will be kept.
  */
 export function planStillBlocking(
   facts: PackageFacts,

@@ -26,8 +26,9 @@ export function reconcilePackage(context: Pick<Context, 'caches' | 'tenants'>) {
 }
 
 /**
- * Waits until no Block names the package, so that deleting a package can't lift a block by accident. There is no wait
- * if the namespace is being deleted. Packages don't have any data in Redis to remove.
+ * Waits until there are no Blocks that refer to the package. Otherwise, a block could be lifted by accident if its
+ * package is deleted. There is no wait if the namespace is being deleted. There is no data in Redis that needs to be
+ * removed for a package.
  */
 export function finalizePackage(context: Pick<Context, 'caches' | 'client'>) {
   return async (pkg: Cached<'Package'>): Promise<Finalization<PackageStatus>> => {

@@ -9,13 +9,13 @@ import { findCondition } from '../../engine/conditions.ts';
 import { inboxOf } from './inbox.ts';
 import { readOldestWaiting, type Suspect } from './oldest-waiting.ts';
 
-/** Interval between two checks of a tenant, in milliseconds, with 20% jitter. */
+/** The interval between two checks of a tenant, in milliseconds. There is a jitter of 20%. */
 const CHECK_EVERY_MS = 60_000;
 const TICK_MS = 1_000;
 export interface BacklogWatchDeps {
   readonly store: BacklogStore;
   readonly tenants: () => Iterable<string>;
-  /** Returns the applied routes, or undefined if they are not known or must not be used. */
+  /** Returns the routes that have been applied. If they are not known, or must not be used, this returns undefined. */
   readonly compiled: (tenant: string) => CompiledTenant | undefined;
   readonly subscriptionsOf: (tenant: string) => Iterable<Cached<'Subscription'>>;
   /** Called when the result differs from the subscription's status. */
@@ -27,7 +27,7 @@ export interface BacklogWatchDeps {
   readonly log: Pick<Logger, 'debug'>;
 }
 
-/** Result of a subscription's last check. */
+/** The result of the last check for a subscription. */
 interface Found {
   /**
    * No waiting event was accepted before this time (in milliseconds), and the same is true for any event that will wait
@@ -39,12 +39,12 @@ interface Found {
 }
 
 /**
- * Finds subscriptions where a waiting event is near the end of its retention. To keep this cheap, a subscription
- * without a backlog isn't checked until most of the retention has passed, since it can't be at risk before then.
+ * Finds subscriptions where a waiting event is near the end of its retention. To reduce the cost, a subscription that
+ * does not have a backlog is only checked after most of the retention has passed. It can't be at risk before that.
  */
 export function createBacklogWatch(deps: BacklogWatchDeps) {
   const { clock, random = Math.random } = deps;
-  /** Results of the last check, by tenant and then by Subscription UID. */
+  /** The results of the last check, by tenant and by the UID of the Subscription. */
   const found = new Map<string, Map<string, Found>>();
   const nextMs = new Map<string, number>();
   let over = new AbortController();
@@ -95,8 +95,8 @@ export function createBacklogWatch(deps: BacklogWatchDeps) {
 
   return {
     /**
-     * Restarts the checks, which keep running until the signal is aborted. Previous results are dropped, as another
-     * replica may have been the leader in the meantime.
+     * Restarts the checks. They will continue to run until the signal is aborted. The previous results are dropped,
+     * because there may have been another leader in the meantime.
      */
     begin(signal: AbortSignal): void {
       over.abort();
@@ -107,18 +107,21 @@ export function createBacklogWatch(deps: BacklogWatchDeps) {
     },
     /** Checks the given tenant right away. */
     check,
-    /** Returns how many subscriptions were at risk at the last check. */
+    /** Returns the number of subscriptions which were at risk when they were last checked. */
     countAtRisk: (): number => {
       let count = 0;
       for (const ofTenant of found.values()) for (const { atRisk } of ofTenant.values()) if (atRisk) count++;
       return count;
     },
-    /** Whether the subscription's backlog is at risk. Undefined until the first check. */
+    /**
+     * Whether the backlog of this subscription is at risk. This is undefined until it has been checked for the first
+     * time.
+     */
     isAtRisk: (tenant: string, uid: string): boolean | undefined => found.get(tenant)?.get(uid)?.atRisk,
   };
 }
 
-/** Returns the queue of an admitted subscription. Undefined means that no events are waiting for it. */
+/** Returns the queue of a subscription that was admitted. If this is undefined, there are no events waiting for it. */
 function queueOf({ routes, verdicts }: CompiledTenant, { metadata, spec }: Cached<'Subscription'>) {
   if (verdicts.get(metadata.uid)?.ready !== 'Admitted') return undefined;
   return Object.hasOwn(routes.queues, spec.stream) ? routes.queues[spec.stream] : undefined;

@@ -12,14 +12,14 @@ import type { EventNote } from '../../engine/outcome.ts';
 
 export interface EndpointFacts {
   /**
-   * Health reported by the data plane, or undefined if the endpoint works. `unknown` means that we haven't read it yet,
-   * in which case the status is left unchanged.
+   * The health that was reported by the data plane. If the endpoint is working, this is undefined. `unknown` means that
+   * it has not been read yet. In this case, the status is not changed.
    */
   readonly health: EndpointHealth | 'unknown' | undefined;
   /** Current value of status.endpoint. */
   readonly recorded: SubscriptionStatus['endpoint'];
   readonly recordedFailing: Pick<Condition, 'status' | 'reason' | 'message'> | undefined;
-  /** Value of spec.endpoint.enabledAt, in milliseconds. */
+  /** The value of spec.endpoint.enabledAt, in milliseconds. */
   readonly enabledMs: number | undefined;
   /** False for a subscription that has no endpoint and only uses the pull API. */
   readonly exists: boolean;
@@ -39,7 +39,10 @@ const DISABLED_MESSAGE: Readonly<Record<string, string>> = {
 
 const FAILING = { 1: reason.FailingOneDay, 3: reason.FailingThreeDays, 4: reason.FailingFourDays } as const;
 
-/** Returns when and why the endpoint was disabled. We keep this in the status since the data in Redis may be lost. */
+/**
+ * Returns the time at which the endpoint was disabled, and the reason for this. We keep this in the status since the
+ * data in Redis may be lost.
+ */
 export function endpointStatus({
   health,
   recorded,
@@ -61,12 +64,14 @@ export function endpointStatus({
   return isEnabledSince(Date.parse(disabled.disabledAt), enabledMs, nowMs) ? undefined : disabled;
 }
 
-/** Returns a message explaining why the endpoint is disabled and how to enable it. */
+/** Returns a message that explains why the endpoint is disabled, and how it can be enabled. */
 export function disabledMessage(disabled: NonNullable<EndpointFacts['recorded']>): string {
   return `${DISABLED_MESSAGE[disabled.disabledBy ?? ''] ?? 'the endpoint failed'} (${disabled.disabledAt}): ${HOW_TO_ENABLE}`;
 }
 
-/** Returns when attempts started to fail, or undefined if the failures should be ignored. */
+/**
+ * Returns the time at which the attempts started to fail. If the failures should be ignored, this returns undefined.
+ */
 function failingSinceMs({ health, enabledMs, exists, nowMs }: EndpointFacts): number | undefined {
   if (!exists || health === undefined || health === 'unknown' || isEnabledSince(health.sinceMs, enabledMs, nowMs))
     return undefined;
@@ -74,8 +79,8 @@ function failingSinceMs({ health, enabledMs, exists, nowMs }: EndpointFacts): nu
 }
 
 /**
- * Returns the EndpointFailing condition. Most subscriptions don't have it, because it is only set once an endpoint has
- * failed for a day at some point.
+ * Returns the EndpointFailing condition. It is not set for most subscriptions, because it is only added if an endpoint
+ * has been failing for a day.
  */
 export function failingCondition(facts: EndpointFacts): DesiredCondition[] {
   const type = condition.EndpointFailing;
@@ -107,8 +112,8 @@ export function failingCondition(facts: EndpointFacts): DesiredCondition[] {
 }
 
 /**
- * Returns Events for endpoint changes: one for each new warning, as well as when the endpoint is disabled, enabled
- * again, or has recovered.
+ * Returns the Events for changes to an endpoint. There is an Event for each new warning, and when the endpoint was
+ * disabled, was enabled again, or has recovered.
  */
 export function endpointEvents(facts: EndpointFacts): EventNote[] {
   const notes: EventNote[] = [];
@@ -132,7 +137,10 @@ export function endpointEvents(facts: EndpointFacts): EventNote[] {
   return notes;
 }
 
-/** Returns the time until the next warning in milliseconds, or undefined if no more warnings will follow. */
+/**
+ * Returns how long to wait until the next warning, in milliseconds. If there are no more warnings, this returns
+ * undefined.
+ */
 export function nextWarningInMs(facts: EndpointFacts): number | undefined {
   const sinceMs = failingSinceMs(facts);
   if (sinceMs === undefined || endpointStatus(facts) !== undefined) return undefined;

@@ -6,7 +6,7 @@ import type { Cached, Caches } from '../../caches/caches.ts';
 import { findCondition } from '../../engine/conditions.ts';
 
 export interface EndpointHealthsDeps {
-  /** Reads the health from Redis. Undefined if there is no such field. */
+  /** Reads the health that is stored in Redis. If the field does not exist, this returns undefined. */
   readonly read: (inbox: InboxRef) => Promise<string | undefined>;
   /**
    * Called when a subscription's (`sub_…`) health changes. Also called with `first` set to true when an endpoint is
@@ -25,12 +25,12 @@ function showsFailing({ status }: Cached<'Subscription'>): boolean {
 }
 
 /**
- * Keeps the health of failing and disabled endpoints. Health is determined by the data plane, which publishes a message
- * when it disables an endpoint. All other changes, as well as lost messages, are picked up by the audit, which
- * regularly reads every endpoint.
+ * Keeps the health of all endpoints that are failing or disabled. Health is determined by the data plane, which
+ * publishes a message when it disables an endpoint. The audit reads every endpoint at regular intervals, which will
+ * detect all other changes, as well as messages that were lost.
  */
 export function createEndpointHealths({ read, onNews, log }: EndpointHealthsDeps) {
-  /** Undefined if the endpoint works. */
+  /** If the endpoint is working, this is undefined. */
   const known = new Map<string, EndpointHealth | undefined>();
 
   function note(sub: string, text: string | undefined): void {
@@ -44,8 +44,8 @@ export function createEndpointHealths({ read, onNews, log }: EndpointHealthsDeps
 
   return {
     /**
-     * Returns an endpoint's health, or undefined if it works. Only reads from Redis if the endpoint wasn't working
-     * before.
+     * Returns the health of an endpoint. If it is working, this returns undefined. It is only read from Redis if the
+     * endpoint was not working before.
      */
     async current(inbox: InboxRef): Promise<EndpointHealth | 'unknown' | undefined> {
       if (!known.has(inbox.sub)) return 'unknown';
@@ -62,23 +62,23 @@ export function createEndpointHealths({ read, onNews, log }: EndpointHealthsDeps
       );
     },
     /**
-     * Processes a tenant's audit results.
-     * @param subs ids of all subscriptions that were read (`sub_…`)
+     * Processes the results of the audit for a tenant.
+     * @param subs the ids of all subscriptions that have been read (`sub_…`)
      */
     noteAll(subs: Iterable<string>, texts: ReadonlyMap<string, string>): void {
       for (const sub of subs) note(sub, texts.get(sub));
     },
-    /** Drops the state of subscriptions that no longer exist. */
+    /** Drops the state of all subscriptions that don't exist any more. */
     prune(exists: (sub: string) => boolean): void {
       for (const sub of known.keys()) if (!exists(sub)) known.delete(sub);
     },
-    /** Drops all entries when a term starts, as another replica may have been the leader in the meantime. */
+    /** Drops all entries when a new term is started, because there may have been another leader in the meantime. */
     forget: () => known.clear(),
   };
 }
 
 /**
- * Returns the keys of Subscriptions whose status needs to be updated.
+ * Returns the keys of all Subscriptions whose status should be updated.
  * @param sub subscription id (`sub_…`)
  * @param first whether the endpoint was just found to be working
  */

@@ -14,24 +14,27 @@ type SecretObject = AnyObject & {
 
 interface Known {
   readonly resourceVersion: string;
-  /** Values of the Secret by key, limited to keys used by a header. */
+  /** The values in the Secret, by key. This only includes keys that are used by a header. */
   readonly fields: ReadonlyMap<string, HeaderField>;
 }
 
 /** Maximum number of parallel reads. A new leader will hit this limit while reading all Secrets. */
 const READS_AT_ONCE = 16;
 
-/** Retry interval for Secrets that couldn't be read, in milliseconds. */
+/** How long to wait until a Secret that could not be read is retried, in milliseconds. */
 export const READ_AGAIN_MS = 5_000;
 
 /** Provides endpoint header values stored in Secrets. */
 export interface HeaderSecrets {
   /**
-   * Reads any Secrets used by subscriptions to a workspace that changed since the last read. The returned promise never
-   * rejects, even if a read fails.
+   * Reads all Secrets that are used by subscriptions to a workspace, if they have changed since they were last read.
+   * The returned promise never rejects, even if a read fails.
    */
   readonly read: (tenant: string) => Promise<void>;
-  /** Returns the values in header order, or undefined if none of the headers use a Secret. */
+  /**
+   * Returns the values in the same order as the headers. If there are no headers that use a Secret, this returns
+   * undefined.
+   */
   readonly fieldsOf: (subscription: Cached<'Subscription'>) => readonly HeaderField[] | undefined;
 }
 
@@ -42,9 +45,9 @@ export interface HeaderSecrets {
 export function createHeaderSecrets(deps: {
   readonly caches: Pick<Caches, 'Subscription' | 'headerSecrets'>;
   readonly client: Pick<KubeClient, 'get'>;
-  /** Whether the caches have the Secrets of a namespace. */
+  /** Whether the Secrets of a namespace are in the caches. */
   readonly wasRead: (namespace: string) => boolean;
-  /** Enqueues the tenant after a delay. */
+  /** Enqueues the tenant after the given delay. */
   readonly enqueueAfter: (tenant: string, delayMs: number) => void;
   readonly log: Logger;
 }): HeaderSecrets {
@@ -83,7 +86,7 @@ export function createHeaderSecrets(deps: {
 
   return {
     async read(tenant) {
-      // Thousands of subscriptions may use the same Secret. Read it only once.
+      // The same Secret might be used by thousands of subscriptions. We only need to read it once.
       const outdated = [...secretsNamed(caches, tenant)].filter(isOutdated);
       if (outdated.length === 0) return;
       forgetUnused();
@@ -109,7 +112,9 @@ export function createHeaderSecrets(deps: {
   };
 }
 
-/** Returns the Secrets used by headers of the subscriptions to a workspace, formatted as `namespace/name`. */
+/**
+ * Returns all Secrets that are used for headers by the subscriptions to a workspace, in the format `namespace/name`.
+ */
 function secretsNamed({ Subscription }: Pick<Caches, 'Subscription'>, tenant: string): Set<string> {
   const named = new Set<string>();
   for (const { metadata, spec } of Subscription.store.byIndex('secretFor', tenant)) {
@@ -119,7 +124,7 @@ function secretsNamed({ Subscription }: Pick<Caches, 'Subscription'>, tenant: st
   return named;
 }
 
-/** Returns the keys of a Secret used by headers. */
+/** Returns the keys of a Secret that are used for headers. */
 function keysNamed({ Subscription }: Pick<Caches, 'Subscription'>, secret: string): Set<string> {
   const keys = new Set<string>();
   for (const { metadata, spec } of Subscription.store.byIndex('secret', secret)) {
@@ -130,7 +135,9 @@ function keysNamed({ Subscription }: Pick<Caches, 'Subscription'>, secret: strin
   return keys;
 }
 
-/** Reads the given keys of a Secret. Undefined if the Secret doesn't exist or its type isn't allowed. */
+/**
+ * Reads the given keys from a Secret. If the Secret does not exist, or its type is not allowed, this returns undefined.
+ */
 async function readSecret(
   client: Pick<KubeClient, 'get'>,
   secret: string,

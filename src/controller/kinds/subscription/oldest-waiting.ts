@@ -4,10 +4,13 @@ import type { QueueRoute } from '../../../core/routing/routes.ts';
 import type { BacklogStore, InboxLook, OldestOpen } from '../../../plane/backlog.ts';
 import type { Cached } from '../../caches/caches.ts';
 
-/** Maximum number of calls per inbox in one check. For a longer log, the next check picks up where this one stopped. */
+/**
+ * The maximum number of calls for each inbox in a single check. For a longer log, the next check picks up where this
+ * one stopped.
+ */
 const MOST_PAGES = 20;
 
-/** A subscription whose backlog may be at risk. */
+/** A subscription that might have a backlog which is at risk. */
 export interface Suspect {
   readonly subscription: Cached<'Subscription'>;
   readonly queue: QueueRoute;
@@ -17,7 +20,7 @@ export interface Suspect {
 /** The oldest event waiting for a subscription, to be routed or to be delivered. */
 export interface OldestWaiting {
   readonly suspect: Suspect;
-  /** When the event was accepted, in milliseconds. Equals the current time if there are no events. */
+  /** The time at which the event was accepted, in milliseconds. If there are no events, this is the current time. */
   readonly oldestMs: number;
   /**
    * No waiting event was accepted before this time (in milliseconds), and the same is true for any event that will wait
@@ -28,8 +31,8 @@ export interface OldestWaiting {
 }
 
 /**
- * Yields the oldest waiting event of each subscription. We need to read both what was not routed yet and what was not
- * delivered, since events can wait for either. Calls are grouped by stream and by integration.
+ * Yields the oldest event that is waiting for each subscription. We need to read both what was not routed yet and what
+ * was not delivered, since events can wait for either. The calls are grouped by stream and by integration.
  */
 export async function* readOldestWaiting(
   deps: { readonly store: BacklogStore; readonly nowMs: () => number },

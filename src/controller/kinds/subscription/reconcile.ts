@@ -32,8 +32,8 @@ const UNGRANTED = { ready: 'WaitingForGrant', live: 'NotAdmitted' } as const;
 const BLOCKED = { ready: 'Admitted', live: 'Blocked' } as const;
 
 /**
- * Returns the status while the producer's workspace is paused. Unchanged unless the subscription was closed during the
- * pause.
+ * Returns the status to use while the workspace of the producer is paused. It is not changed, unless the subscription
+ * was closed during the pause.
  */
 function pausedSubscription(context: Context, subscription: Cached<'Subscription'>): Outcome<SubscriptionStatus> {
   const { metadata, spec } = subscription;
@@ -105,8 +105,8 @@ export function reconcileSubscription(
 }
 
 /**
- * Finalizes a subscription that is being deleted, closing its routes first. The Delete policy then removes the inbox
- * immediately, whereas with Retain it can be read until its retention ends.
+ * Finalizes a subscription which is being deleted. Its routes are closed first. The Delete policy then removes the
+ * inbox immediately, whereas with Retain it can be read until its retention ends.
  */
 export function finalizeSubscription(context: Context) {
   return async (subscription: Cached<'Subscription'>): Promise<Finalization<SubscriptionStatus>> => {

@@ -13,7 +13,7 @@ import { createDeliveryShowing } from './delivery-status/delivery-showing.ts';
 import { createEndpointHealths, keysConcerned } from './endpoint-healths.ts';
 
 /**
- * Creates the services that provide information about subscriptions from the data plane, i.e. about backlogs,
+ * Creates the services that read information about subscriptions from the data plane. This includes backlogs,
  * endpoints, and deliveries.
  */
 export function createSubscriptionServices(deps: {
@@ -57,7 +57,7 @@ export function createSubscriptionServices(deps: {
       backlogWatch.begin(over);
       showing.begin(over);
     },
-    /** Drops the state of subscriptions that no longer exist. */
+    /** Drops the state of all subscriptions that don't exist any more. */
     prune(): void {
       endpointHealths.prune(sub => caches.Subscription.store.byIndex('publicId', sub).length > 0);
       showing.prune();

@@ -3,7 +3,7 @@ import type { SubscriptionStatus } from '../../../api/kinds/subscription.ts';
 import { type DesiredCondition, findCondition } from '../../engine/conditions.ts';
 
 /**
- * Returns the reason for the REASON column of `kubectl get`. If Live is not True, this is the reason of the Live
+ * Returns the reason to show in the REASON column of `kubectl get`. If Live is not True, this is the reason of the Live
  * condition, and otherwise that of Ready.
  */
 export function shownReason(conditions: readonly DesiredCondition[]): Pick<SubscriptionStatus, 'reason'> {

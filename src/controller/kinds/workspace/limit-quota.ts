@@ -5,14 +5,15 @@ import { type Limits, lowest } from '../../../core/limits/limits.ts';
 import type { Quota } from './quota.ts';
 
 /**
- * Kinds without a quota. Both can close a route, and a quota would refuse this as well: it doesn't know a revoked
- * Activation from an open one.
+ * The kinds that don't have a quota. Both of them can be used to close a route. A quota would also refuse this, because
+ * it can't distinguish between a revoked Activation and an open one.
  */
 const CLOSING: readonly string[] = ['Activation', 'Block'];
 
 /**
- * Returns the quota for each workspace of an account, from the limits in its spec. Defaults of the plan are left out, so
- * that namespaces only have a quota if an administrator, or `SLUICE_INVITED_LIMITS`, has limited the account.
+ * Returns the quota for each workspace of an account. It is created from the limits in its spec. The defaults of the
+ * plan are not included. This means that a namespace only has a quota if the account was limited by an administrator or
+ * by `SLUICE_INVITED_LIMITS`.
  */
 export function quotaOfLimits(limits: Limits = {}, ceilings: Limits = {}): Quota {
   const entries = COUNTED_KINDS.filter(kind => !CLOSING.includes(kind)).flatMap(kind => {

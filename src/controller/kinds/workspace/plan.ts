@@ -8,32 +8,37 @@ import { type Outcome, waiting, waitingForReference } from '../../engine/outcome
 
 export interface WorkspaceFacts {
   readonly name: string;
-  /** State of the namespace with the same name. `adopted` means that it was created or labelled for this workspace. */
+  /**
+   * The state of the namespace with the same name. `adopted` means that the namespace was created or labeled for this
+   * workspace.
+   */
   readonly namespace: 'adopted' | 'foreign' | 'terminating';
-  /** Name of this installation. Defaults to the default one. */
+  /** The name of this installation. Defaults to the default one. */
   readonly instance?: string;
-  /** Installation in the label of a foreign namespace. Defaults to the default one. */
+  /** The installation that is specified by the label of a foreign namespace. Defaults to the default one. */
   readonly namespaceInstance?: string | undefined;
   readonly accountExists: boolean;
   readonly account: string;
-  /** Value of the pause annotation, if the workspace isn't paused. */
+  /** The value of the annotation for a pause. This is only set if the workspace is not paused. */
   readonly pauseValue: string | undefined;
-  /** Whether the status has Ready=True. */
+  /** Whether Ready is True in the status. */
   readonly wasReady: boolean;
   readonly producer: boolean;
-  /** Whether any queues are waiting for tokens of the account. Undefined if we don't know yet. */
+  /**
+   * Whether there are queues which are waiting for tokens of the account. This is undefined if we don't know it yet.
+   */
   readonly short: boolean | undefined;
   /** Condition currently in the status. Once set, it will not be removed. */
   readonly insufficientTokens: Condition | undefined;
-  /** Whether Redis has been unresponsive for a minute. */
+  /** Whether Redis has not been responding for a minute. */
   readonly dataPlaneAway: boolean;
   /** Condition currently in the status. */
   readonly dataPlaneReachable: Condition | undefined;
 }
 
 /**
- * Returns the DataPlaneReachable condition, which is set during and after an outage. Workspaces without any outage
- * don't have it.
+ * Returns the DataPlaneReachable condition. It is set during an outage, and it is kept after that. It is not set if
+ * there was no outage for the workspace.
  */
 export function reachability(facts: Pick<WorkspaceFacts, 'dataPlaneAway' | 'dataPlaneReachable'>): DesiredCondition[] {
   const type = CONDITION.Workspace.DataPlaneReachable;
@@ -48,8 +53,8 @@ export function reachability(facts: Pick<WorkspaceFacts, 'dataPlaneAway' | 'data
 }
 
 /**
- * Returns the InsufficientTokens condition, which is set during and after a shortage. Workspaces without any shortage
- * don't have it.
+ * Returns the InsufficientTokens condition. It is set during a shortage, and it is kept after that. It is not set if
+ * there was no shortage for the workspace.
  */
 function tokens({ short, insufficientTokens: before }: WorkspaceFacts): DesiredCondition[] {
   const type = CONDITION.Workspace.InsufficientTokens;
@@ -75,12 +80,12 @@ function ready({ pauseValue = 'false' }: WorkspaceFacts): DesiredCondition {
 }
 
 /**
- * Requeue interval for a foreign namespace, in milliseconds. The watch can't see such a namespace being deleted because
- * it lacks the label.
+ * How long to wait until a workspace with a foreign namespace is requeued, in milliseconds. The watch does not notice
+ * if such a namespace is deleted, because it does not have the label.
  */
 const FOREIGN_CHECK_MS = 60_000;
 
-/** Returns why a foreign namespace is not adopted, and what to change. */
+/** Returns the reason why a foreign namespace was not adopted, and what should be changed. */
 function foreignMessage({ name, instance = '', namespaceInstance = '' }: WorkspaceFacts): string {
   const label = `${WORKSPACE_LABEL}=${name}`;
   const other = 'or choose another name';
@@ -93,7 +98,7 @@ function foreignMessage({ name, instance = '', namespaceInstance = '' }: Workspa
     : `${missing} and remove the label ${INSTANCE_LABEL} of another installation, ${other}`;
 }
 
-/** Returns a workspace's status. */
+/** Returns the status of a workspace. */
 export function planWorkspace(facts: WorkspaceFacts): Outcome<WorkspaceStatus> {
   const { name } = facts;
   const reasons = REASON.Workspace.Ready;
@@ -120,7 +125,7 @@ export function planWorkspace(facts: WorkspaceFacts): Outcome<WorkspaceStatus> {
     const message = `account ${facts.account} does not exist. Create the account`;
     return waitingForReference(reasons.WaitingForAccount, message, {
       status,
-      // No Event for a new workspace, since it may well be created before its account.
+      // There is no Event for a new workspace, because it might be created before its account.
       events: facts.wasReady ? [{ type: 'Warning', reason: reasons.WaitingForAccount, message }] : [],
       conditions: [...tokens(facts), ...reachability(facts)],
     });

@@ -6,22 +6,22 @@ import { RESOURCE_QUOTAS } from '../../../kube/resource.ts';
 import type { Logger } from '../../../telemetry/log.ts';
 import { type Controller, createKeyedController, type KeyedControllerOptions } from '../../engine/keyed-controller.ts';
 
-/** Limits by resource, such as `count/activations.sluice.dev`, as Kubernetes quantities. */
+/** The limits by resource, such as `count/activations.sluice.dev`. These are quantities as used by Kubernetes. */
 export type Quota = Readonly<Record<string, string>>;
 
 /** WorkspaceQuotas writes quotas into the namespaces of workspaces. */
 export interface WorkspaceQuotas {
   /**
-   * Writes the quota, unless this process has already written the same one. Never rejects, since the workspace works
-   * without it.
+   * Writes the quota. If this process has already written the same one, it does nothing. This never rejects, because
+   * the workspace is able to work without a quota.
    *
    * @param limits limits of this workspace, which the default quota overrides
    */
   readonly ensure: (namespace: string, limits?: Quota) => Promise<void>;
   /**
-   * Writes the quotas again that could not be written, were deleted, or have lost limits.
+   * Writes all quotas again that could not be written, were deleted, or have lost some of their limits.
    *
-   * @param owns whether a namespace still belongs to a workspace. Another leader may have seen its end.
+   * @param owns whether a namespace still belongs to a workspace. Another leader may have noticed that it was deleted.
    */
   readonly repair: (owns: (namespace: string) => boolean, signal: AbortSignal) => Promise<void>;
   /** Call this when the namespace no longer belongs to a workspace. */
@@ -33,7 +33,7 @@ type QuotaObject = AnyObject & { readonly spec?: { readonly hard?: Quota } };
 /** RBAC limits lists to this name. */
 const SELECTOR = `metadata.name=${QUOTA_NAME}`;
 
-/** Fields of other managers, as they appear in a conflict. */
+/** The fields of other managers, in the format that is used for a conflict. */
 function conflictingLimits(error: KubeError): Set<string> {
   return new Set(
     error.causes
@@ -42,7 +42,7 @@ function conflictingLimits(error: KubeError): Set<string> {
   );
 }
 
-/** The limits of a namespace, and whether they were written. */
+/** The limits for a namespace, and whether they have been written. */
 interface Entry {
   readonly hard: Quota;
   readonly written: boolean;
@@ -61,7 +61,7 @@ export function createWorkspaceQuotas(deps: {
   readonly log: Pick<Logger, 'warn'>;
 }): WorkspaceQuotas {
   const { client, quota = {}, log } = deps;
-  /** Namespaces that have a quota. */
+  /** The namespaces which have a quota. */
   const namespaces = new Map<string, Entry>();
 
   const apply = (namespace: string, hard: Quota) =>
@@ -72,7 +72,7 @@ export function createWorkspaceQuotas(deps: {
       { fieldManager: FIELD_MANAGER.controller },
     );
 
-  /** Writes the limits that were not changed by others. */
+  /** Writes all limits that have not been changed by anyone else. */
   async function write(namespace: string, hard: Quota): Promise<void> {
     try {
       await apply(namespace, hard);
@@ -121,12 +121,12 @@ export function createWorkspaceQuotas(deps: {
   };
 }
 
-/** How often the quotas are compared, in milliseconds. */
+/** How often to compare the quotas, in milliseconds. */
 const REPAIR_EVERY_MS = 120_000;
 
 /**
- * Creates a controller that repairs the quotas every two minutes. They are listed rather than watched, because a quota
- * changes whenever an object that it counts is created or deleted.
+ * Creates a controller which repairs the quotas every two minutes. We list them instead of using a watch, because a
+ * quota changes each time an object that it counts is created or deleted.
  */
 export function createQuotaRepair(
   engine: Omit<KeyedControllerOptions, 'reconcile'>,

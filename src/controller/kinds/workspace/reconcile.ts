@@ -16,7 +16,7 @@ import { quotaOfLimits } from './limit-quota.ts';
 import { planWorkspace, reachability, type WorkspaceFacts } from './plan.ts';
 import type { WorkspaceQuotas } from './quota.ts';
 
-/** Creates the namespace unless it exists, and returns its state. Foreign namespaces are left alone. */
+/** Creates the namespace if it does not exist, and returns its state. Foreign namespaces are left alone. */
 async function claimNamespace(
   { client, caches, instance }: Context,
   name: string,
@@ -40,12 +40,12 @@ async function claimNamespace(
   return workspace === name ? { namespace: 'adopted' } : { namespace: 'foreign', namespaceInstance };
 }
 
-/** Requeue interval in milliseconds for a workspace whose part of Redis doesn't respond. */
+/** How long to wait until a workspace is requeued if its part of Redis is not responding, in milliseconds. */
 const AWAY_CHECK_MS = 5_000;
 
 /**
- * Returns a workspace's status during an outage. If the current generation has been applied, the outage is added to the
- * existing conditions.
+ * Returns the status of a workspace during an outage. If the current generation has been applied, the outage is added
+ * to the existing conditions.
  */
 function planAway(
   { metadata, status }: Cached<'Workspace'>,
@@ -78,7 +78,7 @@ export function reconcileWorkspace(context: WorkspaceContext) {
       account: workspace.spec.account,
       pauseValue: workspace.metadata.annotations?.[PAUSED_ANNOTATION],
       accountExists: account !== undefined,
-      // Once a producer, a workspace remains one even after its last stream is deleted.
+      // If a workspace is a producer, it will stay a producer even after its last stream has been deleted.
       producer:
         workspace.spec.producer === true ||
         producer === true ||
@@ -106,7 +106,9 @@ export function reconcileWorkspace(context: WorkspaceContext) {
   };
 }
 
-/** Closes the workspace's routes and the access to its Secrets, keeping both the namespace and the data in Redis. */
+/**
+ * Closes the routes of the workspace, and removes access to its Secrets. The namespace and the data in Redis are kept.
+ */
 export function finalizeWorkspace(context: WorkspaceContext) {
   return async (workspace: Cached<'Workspace'>): Promise<'done'> => {
     try {

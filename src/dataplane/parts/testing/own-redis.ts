@@ -3,7 +3,7 @@ import { type RedisOptions, type RedisServer, startRedis } from '../../../../tes
 import { connectRedis, type RedisClient } from '../../../redis/client.ts';
 import { createLogger } from '../../../telemetry/log.ts';
 
-/** Starts a Redis for the tests of a file, which may stop it or cut it off. */
+/** Starts a Redis that is only used for the tests of a single file. The tests are able to stop it or disconnect it. */
 export function useOwnRedis(options: RedisOptions = {}): { readonly server: RedisServer; readonly redis: RedisClient } {
   const own = {} as { server: RedisServer; redis: RedisClient };
   beforeAll(async () => {

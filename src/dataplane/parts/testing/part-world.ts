@@ -27,7 +27,7 @@ export interface EndpointShort {
   readonly timeoutMs?: number;
 }
 
-/** Creates the dependencies of a worker with its own connections. Its callbacks do nothing. */
+/** Creates the dependencies for a worker which uses separate connections. Its callbacks do nothing. */
 export async function connectWorker(name: string, url: string) {
   const redis = await connectRedis(url, log);
   const pushes = createPushConnection(await findRedis({ url }, log), log);
@@ -53,7 +53,7 @@ export async function connectWorker(name: string, url: string) {
   return { deps, redis, pushes, client };
 }
 
-/** A part of its own with subscriptions that have endpoints, by the clock of Redis. */
+/** A separate part with subscriptions that have endpoints. It uses the clock of Redis. */
 export async function createPartWorld(redis: RedisClient, url: string) {
   const part: Part = { tenant: `ten_${randomBytes(8).toString('hex')}`, queue: 'orders', gen: 'gen1', number: 0 };
   const keys = partKeys(part);
@@ -103,7 +103,7 @@ export async function createPartWorld(redis: RedisClient, url: string) {
         endpointOf(name, endpoint),
         ...groupKeys.map(groupKey => ({ kind: 'on' as const, slot: slot(name), groupKey })),
       ),
-    /** Stores events whose bodies are the group key and a number; returns the bodies. */
+    /** Stores events whose bodies consist of the group key and a number. Returns the bodies. */
     async send(...groupKeys: string[]): Promise<string[]> {
       const bodies = groupKeys.map(groupKey => `${groupKey}${sent++}`);
       const events = bodies.map((body, i): PartEvent => {
@@ -119,12 +119,12 @@ export async function createPartWorld(redis: RedisClient, url: string) {
       const text = (await redis.call('hget', keys.counts, slot(name))) as string | null;
       return (text ?? '0 0 0 0 0 0').split(' ').slice(0, 6).map(Number);
     },
-    /** Nothing is claimed, waits, or is parked. */
+    /** Checks that nothing is claimed, waiting, or parked. */
     async isEmpty(): Promise<boolean> {
       const { claims, lanes, pending, waiting, retries, tries } = keys;
       return (await redis.call('exists', claims, lanes, pending, waiting, retries, tries)) === 0;
     },
-    /** Starts a worker with its own connections. `change` modifies its dependencies. */
+    /** Starts a worker that uses separate connections. You can use `change` to modify its dependencies. */
     async startWorker(name: string, alter: (deps: PartWorkerDeps) => Partial<PartWorkerDeps> = () => ({}), to = url) {
       const { deps: own, redis: connection, pushes, client } = await connectWorker(name, to);
       const deps: PartWorkerDeps = {
@@ -133,7 +133,7 @@ export async function createPartWorld(redis: RedisClient, url: string) {
         onDelivery: (_part, each, { now }) => void news.push(`${each} ${now.trouble}`),
       };
       const worker = createPartWorker({ ...deps, ...alter(deps) }, part);
-      /** Disconnects it from Redis permanently, like a crash. Attempts in progress continue. */
+      /** Disconnects it from Redis permanently, like a crash. Any attempts that are in progress will continue. */
       let isDead = false;
       const die = async () => {
         isDead = true;
@@ -142,12 +142,12 @@ export async function createPartWorld(redis: RedisClient, url: string) {
       };
       onTestFinished(async () => {
         const stopped = worker.stop();
-        // One that is cut off waits for Redis.
+        // If it has been disconnected, it will wait for Redis.
         if (!isDead) await stopped;
         await die();
         await client.close();
       });
-      /** Resolves once it has read all that was pushed before. */
+      /** Resolves when it has read everything that was pushed before. */
       const hear = () => pushes.fence(keys.channel);
       return { ...worker, die, hear, redis: connection, commands: connection.commandsSent };
     },

@@ -17,7 +17,10 @@ const FENCE = 1;
 
 type Endpoint = Pick<EndpointConfig, 'url'> & Partial<EndpointConfig>;
 
-/** A producer with one stream and one subscription, written as the controller does. The Redis is the test's own. */
+/**
+ * A producer that has a single stream and a single subscription. It is written in the same way as by the controller.
+ * The Redis is the test's own.
+ */
 export function createPipeline(redis: RedisClient) {
   const t = createTenant(redis);
   const control = createPartsControl(redis, t.control, Date.now);
@@ -38,7 +41,10 @@ export function createPipeline(redis: RedisClient) {
       const routes = t.routes({ x: { sub: { endpoint: sealed } } }, { maxBytes: 1e9, ...stream });
       return apply({ ...routes, keys: { [hashIngressKey(INGRESS_KEY)]: '' } });
     },
-    /** Starts a dispatcher with its own connections. `change` modifies the dependencies of its workers. */
+    /**
+     * Starts a dispatcher that uses separate connections. You can use `change` to modify the dependencies of its
+     * workers.
+     */
     async startDispatcher(url: string, change: Partial<PartWorkerDeps> = {}) {
       const name = randomUUID();
       const { deps, redis: own, pushes, client } = await connectWorker(name, url);

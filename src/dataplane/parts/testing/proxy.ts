@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** Starts a proxy before a Redis that loses answers, or holds everything back for a while. */
+/** Starts a proxy for a Redis. It is able to lose answers, or to hold back everything for some time. */
 export async function startProxy(target: string) {
   const { port } = new URL(target);
   const pairs = new Set<readonly [Socket, Socket]>();
@@ -41,7 +41,7 @@ export async function startProxy(target: string) {
   };
   return {
     url: `redis://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    /** Scripts that are called next are run, and their connections cut instead of answered. */
+    /** The scripts that are called next will be run, but their connections are closed and there is no answer. */
     loseAnswers(count: number) {
       answersToLose = count;
     },

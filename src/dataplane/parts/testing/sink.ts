@@ -13,7 +13,7 @@ export interface Arrival {
 /** Responds to a request. The default response is 200. */
 export type Script = (arrival: Arrival, response: ServerResponse) => void;
 
-/** Starts an endpoint that notes what arrives. */
+/** Starts an endpoint that records the requests it receives. */
 export async function startSink(script: Script = (_arrival, response) => response.end()) {
   const arrivals: Arrival[] = [];
   const control = { script, inFlight: 0, most: 0 };

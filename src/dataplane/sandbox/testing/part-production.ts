@@ -27,7 +27,7 @@ const HOLDING = {
   roomBytes: 0,
 };
 
-/** Publishes the events to production, where they are routed and delivered until nothing is due. */
+/** Publishes the events in production. They are routed and delivered until there is nothing due any more. */
 export async function runPartProduction(redis: RedisClient, t: PartTenant) {
   const ids = await publishAll(redis, t);
   await deliverAll(t);
@@ -48,7 +48,7 @@ async function publishAll(redis: RedisClient, t: PartTenant): Promise<Map<string
   return ids;
 }
 
-/** Claims and sends events, moving the clock to the next due time, until nothing is due. */
+/** Claims and sends events until there is nothing due any more. The clock is always moved to the next due time. */
 async function deliverAll(t: PartTenant): Promise<void> {
   const exchange = createExchange(t.client);
   const log = createLogger({ level: 'silent' });
@@ -88,7 +88,10 @@ async function deliverAll(t: PartTenant): Promise<void> {
   }
 }
 
-/** The result: the outcome of each event per integration, the order of deliveries, and the counts. */
+/**
+ * The result. This includes what happened to each event for each integration, the order of the deliveries, and the
+ * counts.
+ */
 export async function readOutcome(redis: PartClient, part: Part, t: PartTenant, ids: ReadonlyMap<string, string>) {
   const keys = partKeys(part);
   const stateOf = (integration: string) => (integration === t.nameOf('pending') ? 'pending' : 'active');

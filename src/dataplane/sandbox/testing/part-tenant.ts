@@ -10,7 +10,7 @@ import { createIngressReader } from '../../../record/ingress-store.ts';
 import { createTenant, QUEUE, START_MS } from '../../../record/testing/tenant.ts';
 import type { RedisClient } from '../../../redis/client.ts';
 
-/** A tenant with its gates and subscriptions in a part, on a clock that only the test moves. */
+/** A tenant with its gates and subscriptions in a part. It uses a clock that is only moved by the test. */
 export function createPartTenant(redis: RedisClient) {
   const t = createTenant(redis);
   const client: RedisClient = { ...redis, ...withClock(redis, t.nowMs) };
@@ -61,7 +61,7 @@ export function createPartTenant(redis: RedisClient) {
       if (answer.answer !== 'OK') throw new Error(answer.answer);
       return answer.events;
     },
-    /** Disables the endpoint of an integration, as an answer of 410 does. */
+    /** Disables the endpoint of an integration in the same way as a 410 response. */
     disable: (name: string) => redis.call('hset', keys.health, slot(name), `${START_MS} 1 0 0 ${START_MS}g `),
   };
 }

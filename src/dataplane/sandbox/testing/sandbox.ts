@@ -20,14 +20,14 @@ export const testKeys = { rootKey, sealKeys };
 /** Header set by the owner of the signing key. */
 const OWN_HEADERS = { 'x-own': 'a secret of the partner' };
 
-/** Returns the encrypted endpoint of `sub_<name>` for tests. */
+/** Returns the encrypted endpoint of `sub_<name>`, which is used in tests. */
 export function sealed(name: string, retryMs: readonly number[]): string {
   const url = 'http://127.0.0.1/hook';
   const endpoint = { url, timeoutMs: 15_000, retryMs, headers: OWN_HEADERS, salt: 'a-salt', secretVersion: 1 };
   return sealEndpoint(sealKeys, `sub_${name}`, endpoint);
 }
 
-/** Creates a driver for the runs of a single process. For tests only. */
+/** Creates a driver that is used for the runs of a single process. For tests only. */
 export function driverOn(
   redis: RedisClient,
   nowMs: () => number,
@@ -49,7 +49,7 @@ export function driverOn(
   });
 }
 
-/** Creates a tenant's sandbox for tests, with a clock that only the test moves. */
+/** Creates the sandbox of a tenant for tests. It uses a clock that is only moved by the test. */
 export function createSandbox(redis: RedisClient, limits?: SandboxLimits) {
   const t = createPartTenant(redis);
   const store = createSandboxStore(t.client, t.nowMs, limits);
@@ -75,7 +75,10 @@ export function createSandbox(redis: RedisClient, limits?: SandboxLimits) {
       if (config === null || config === 'unavailable') throw new Error('no queue');
       return store.ingest(t.tenant, QUEUE, run, config, { ...event(id, groupKey, body), ...more, simulation });
     },
-    /** Drives the run until nothing is due, moving the clock to the next due time. Returns the number of steps. */
+    /**
+     * Drives the run until there is nothing due any more. The clock is always moved to the next due time. Returns how
+     * many steps were needed.
+     */
     finish: async (run: string, drive = driver()): Promise<number> => {
       for (let steps = 1; ; steps++) {
         const nextMs = await drive(runMember(t.tenant, run));
@@ -89,7 +92,7 @@ export function createSandbox(redis: RedisClient, limits?: SandboxLimits) {
 
 export type Sandbox = ReturnType<typeof createSandbox>;
 
-/** Returns all Redis keys and values that contain the tenant, except those of its sandbox. For tests only. */
+/** Returns all keys and values in Redis that contain the tenant. This does not include its sandbox. For tests only. */
 export async function dumpProduction(redis: RedisClient, t: Sandbox['t']): Promise<Map<string, unknown>> {
   const unique = t.tenant.slice('ten_'.length);
   const found = (await redis.callAll('KEYS', `*${unique}*`)).flat() as string[];
@@ -120,7 +123,7 @@ async function contentOf(redis: RedisClient, key: string): Promise<unknown> {
   }
 }
 
-/** Returns the id of each event in a report and a line per integration. For tests only. */
+/** Returns the id of each event in a report, with a line for each integration. For tests only. */
 export function sumUp(s: Sandbox, { data }: RunReport): string[][] {
   const prefix = s.t.nameOf('');
   return data.map(event => [

@@ -6,10 +6,10 @@ import type { AttemptRequest, AttemptResult } from '../../dispatcher/endpoint-cl
 import { judgeStatus } from '../../dispatcher/outcome.ts';
 import { createSandbox, type Sandbox, sealed } from './sandbox.ts';
 
-/** Integrations of the comparison with production. */
+/** The integrations that are used for the comparison with production. */
 export const NAMES = ['x', 'y', 'paused', 'pending', 'pulls', 'unordered'];
 
-/** One event: its group key, and how its simulated endpoints answer. */
+/** A single event. It consists of a group key and how the simulated endpoints should respond. */
 export const EVENTS = [
   ['a', {}],
   ['a', { failCode: 503, failCount: 2 }],
@@ -27,20 +27,25 @@ export function groupKeyOf(id: string): string {
   return EVENTS[Number(id.slice(1))]?.[0] ?? '';
 }
 
-/** Outcome of an event for an integration, and the reason if it was not routed, as decided on acceptance. */
+/**
+ * What has happened to an event for an integration. If it was not routed, this includes the reason that was determined
+ * when it was accepted.
+ */
 export function endOf(facts: DispositionFacts) {
   const { disposition, reason } = dispositionOf(facts);
   const { state, attempts, history } = facts.progress ?? {};
   return { disposition, reason, state, attempts, statuses: history?.map(({ result }) => result) };
 }
 
-/** Ids of a lane's events in the order they ended. The order between lanes is undefined. */
+/**
+ * The ids of all events in a lane, in the order in which they have ended. There is no order between different lanes.
+ */
 export function orderOf(ended: readonly (readonly [id: string, ms: number])[], groupKey: string): string[] {
   const lane = ended.filter(([id]) => groupKeyOf(id) === groupKey);
   return lane.toSorted((a, b) => a[1] - b[1]).map(([id]) => id);
 }
 
-/** Creates a tenant with these integrations. */
+/** Creates a tenant that has these integrations. */
 export async function prepare(redis: RedisClient): Promise<Sandbox> {
   const s = createSandbox(redis);
   const { t } = s;
@@ -62,7 +67,10 @@ export async function prepare(redis: RedisClient): Promise<Sandbox> {
   return s;
 }
 
-/** Creates an endpoint that responds as specified by the events. `made` counts the attempts by name and event. */
+/**
+ * Creates an endpoint which responds as specified by the events. The number of attempts for each name and event is in
+ * `made`.
+ */
 export function answering(name: string, made: Map<string, number>) {
   return async ({ headers }: AttemptRequest): Promise<AttemptResult> => {
     const id = headers[headers.indexOf('webhook-id') + 1] as string;

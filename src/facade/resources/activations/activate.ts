@@ -17,10 +17,10 @@ export const GATE_WITHIN_MS = 5_000;
 /** Interval for reading the gate from Redis. */
 export const GATE_EVERY_MS = 100;
 
-/** Activation fields managed by the REST interface. Every write must include all of them. */
+/** Activation fields managed by the REST interface. They must always be included in each write. */
 export const ACTIVATION_CONCERN = ['integration', 'groupKey', 'revoked'] as const;
 
-/** Returns true if events of the pair may pass according to Redis. @throws Refusal 503 while Redis is unreachable */
+/** Returns true if Redis will allow events for this pair. @throws Refusal 503 if Redis is not reachable */
 export async function gateIs(
   state: 'open' | 'closed',
   { gates }: Facade,
@@ -33,7 +33,10 @@ export async function gateIs(
   }
 }
 
-/** Returns an applied object from the cache if that version is recent enough, and the known version otherwise. */
+/**
+ * Returns an object that was applied from the cache, but only if it is recent enough. Otherwise, the known version is
+ * returned.
+ */
 export function latestOf({ caches }: Facade, known: Cached<'Activation'>): Cached<'Activation'> {
   const { namespace, name, uid, generation = 0 } = known.metadata;
   const cached = caches.get('Activation', { namespace, name });
@@ -41,7 +44,7 @@ export function latestOf({ caches }: Facade, known: Cached<'Activation'>): Cache
 }
 
 /**
- * Refuses the call once the API server has confirmed that the integration is closed.
+ * If the API server has confirmed that the integration is closed, this refuses the call.
  *
  * @throws Refusal 409 `integration_closed`
  */
@@ -61,7 +64,7 @@ async function refuseIfClosed({ caches, wallMs }: Facade, integration: Cached<'I
 }
 
 /**
- * Refuses the call if the pair is revoked by other Activations, listing their names in the answer.
+ * If the pair is revoked by other Activations, this refuses the call and includes their names in the response.
  *
  * @throws Refusal 409 `revoked_elsewhere`
  */
@@ -78,7 +81,10 @@ async function refuseIfRevokedElsewhere({ caches }: Facade, { metadata, spec }: 
   throw new Refusal('revoked_elsewhere', detail);
 }
 
-/** Returns an Activation of another manager that already opens the pair, so that no new one is needed. */
+/**
+ * Returns an Activation that is owned by another manager and already opens the pair. In this case, we don't need to
+ * create a new one.
+ */
 async function standingFor({ caches }: Facade, own: ObjectName, integration: string, groupKey: string) {
   const { namespace = '' } = own;
   for (const { metadata } of caches.by('Activation', 'publicId', activationId(namespace, integration, groupKey))) {
@@ -90,7 +96,7 @@ async function standingFor({ caches }: Facade, own: ObjectName, integration: str
 
 /**
  * Opens a group key for an integration. Applies the Activation managed by REST, then waits until both the condition and
- * Redis show that the gate is open. We can't rely on the condition alone: Redis may have been flushed since it was set.
+ * Redis show that the gate is open. We can't rely on the condition alone: Redis may have been flushed after it was set.
  *
  * @throws Refusal 409, 503
  */

@@ -18,13 +18,13 @@ type Pair = z.output<typeof Pair>;
 /** The body that identifies a group key and an integration of a producer. */
 export const PairBody = Pair.meta({ id: 'ActivationPair', description: 'Specifies the group key and integration.' });
 
-/** Returns an optional query parameter with the same description as the body field. */
+/** Returns an optional query parameter which has the same description as the field in the body. */
 function parameter<S extends z.ZodType>(field: S) {
   const { description = '', example } = field.meta() ?? {};
   return field.optional().meta({ description, example });
 }
 
-/** Same fields, as optional query parameters. */
+/** The same fields, but as optional query parameters. */
 export const PairQuery = z.strictObject({
   producerTenantPublicId: parameter(Pair.shape.producerTenantPublicId),
   groupKey: parameter(Pair.shape.groupKey),
@@ -32,7 +32,8 @@ export const PairQuery = z.strictObject({
 });
 
 /**
- * Returns the pair from either the body or the query parameters. When both are sent, they must be equal.
+ * Returns the pair that was sent in the body or as query parameters. If both of them have been sent, they must be
+ * equal.
  *
  * @throws Refusal 400 `ambiguous_request`, or 422 with the missing fields
  */

@@ -29,15 +29,16 @@ export const ActivationEntry = ActivatedKey.extend({
 type ActivationObject = Pick<Cached<'Activation'>, 'metadata' | 'spec' | 'status'>;
 
 /**
- * Returns the key of a pair in a workspace, which is also the sort key. Names can't contain a slash, so it is safe to
- * use as a separator.
+ * Returns the key of a pair within a workspace. It is also used to sort the pairs. Names can't contain a slash, so it
+ * is safe to use as a separator.
  */
 export function pairOf({ spec }: ActivationObject): string {
   return `${spec.integration}/${spec.groupKey}`;
 }
 
 /**
- * Returns `Revoked` if any object of the pair is revoked. This means that a pair can always be closed.
+ * If at least one object of the pair has been revoked, this returns `Revoked`. This means that a pair can always be
+ * closed.
  *
  * @param pair must contain at least one object
  */
@@ -45,7 +46,7 @@ export function pairStatus(pair: readonly ActivationObject[]): z.output<typeof A
   return pair.some(({ spec }) => spec.revoked === true) ? 'Revoked' : 'Active';
 }
 
-/** Returns the entry for a pair, built from all of its objects and their current conditions. */
+/** Returns the entry for a pair. It is built from all of its objects and their current conditions. */
 export function activationEntry(
   pair: readonly [ActivationObject, ...ActivationObject[]],
 ): z.output<typeof ActivationEntry> {
@@ -70,14 +71,14 @@ export function activationEntry(
 type Judgement = 'open' | 'superseded' | 'revoked_elsewhere' | 'integration_closed' | 'unknown';
 
 /**
- * Returns the controller result from the conditions.
+ * Returns the result of the controller, using the conditions.
  *
  * @param generation applied generation. Any older conditions are ignored
  */
 export function judgeActivation(object: ActivationObject, generation: number): Judgement {
   if (object.spec.revoked === true) return 'superseded';
   switch (conditionFor(object, 'Effective', generation)?.reason) {
-    // Although the gate is open, no events can pass until the partner has accepted the invitation.
+    // The gate is open, but events can't pass until the invitation has been accepted by the partner.
     case 'Routing':
     case 'IntegrationPending':
       return 'open';

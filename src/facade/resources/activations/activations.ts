@@ -38,7 +38,7 @@ const activateRoute = defineRoute({
   },
 });
 
-/** Closes the group key of a pair. The answer doesn't show whether it was open. */
+/** Closes the group key of the given pair. The response does not contain whether it was open before. */
 async function close(facade: Facade, tenant: OwnedTenant, pair: z.output<typeof PairBody>): Promise<Answer> {
   const written = await deactivate(facade, tenant, pair.integrationPublicId, pair.groupKey);
   if (written === undefined) return { status: 204 };
@@ -145,7 +145,8 @@ const getActivation = defineRoute({
     const known = caches
       .by('Activation', 'publicId', params.activation)
       .filter(({ metadata }) => metadata.namespace === tenant.name);
-    // If another replica has just created the object, find it by name. Listing all objects would take too long.
+    // If the object has just been created by another replica, we need to use the name to find it. It would take too
+    // long to list all of the objects.
     const own = { namespace: tenant.name, name: activationObjectNameOf(params.activation) };
     const made = known.length > 0 ? undefined : await caches.live('Activation', own);
     const [first = made, ...rest] = known;

@@ -9,13 +9,13 @@ import type { OwnedTenant } from '../../objects/ownership.ts';
 import { conditionFor } from '../../objects/wait.ts';
 import { ACTIVATION_CONCERN, GATE_EVERY_MS, GATE_WITHIN_MS, gateIs, latestOf } from './activate.ts';
 
-/** Returns the name of a deleted integration that still has Activations. */
+/** Returns the name of an integration which has been deleted, but still has Activations. */
 function goneIntegration({ caches }: Facade, namespace: string, id: string): string | undefined {
   const names = new Set(caches.list('Activation', namespace).map(({ spec }) => spec.integration));
   return [...names].find(name => publicId('Integration', namespace, name) === id);
 }
 
-/** Returns true if the pair has another Activation that isn't managed by REST. */
+/** Returns true if there is another Activation for this pair that is not managed by REST. */
 async function hasOthers({ caches }: Facade, namespace: string, id: string, own: string): Promise<boolean> {
   for (const { metadata } of caches.by('Activation', 'publicId', id)) {
     if (metadata.namespace !== namespace || metadata.name === own) continue;
@@ -25,9 +25,10 @@ async function hasOthers({ caches }: Facade, namespace: string, id: string, own:
 }
 
 /**
- * Closes a group key for an integration by revoking the Activation managed by REST, which overrides all others. Waits
- * until the gate is closed in Redis or a later activation replaces this call. An Activation deleted shortly before is
- * handled in the same way. Returns the written object, or undefined if the pair wasn't active.
+ * Closes a group key for an integration. To do this, the Activation that is managed by REST is revoked, which takes
+ * precedence over all others. It waits until the gate has been closed in Redis, or until this call was replaced by a
+ * later activation. An Activation deleted shortly before is handled in the same way. Returns the object that was
+ * written. If the pair was not active, this returns undefined.
  *
  * @throws Refusal 503
  */
@@ -56,7 +57,7 @@ export async function deactivate(
         spec: { integration: name, groupKey, revoked: true },
       });
     });
-    // Activations of a deleted integration never become ready, so don't wait.
+    // If the integration was deleted, its Activations will never be ready, so we must not wait for them.
     return applied !== undefined && found !== undefined ? writer.waitFor('Activation', applied) : applied;
   }
 

@@ -28,12 +28,12 @@ export const BlockEntry = z
 
 type BlockObject = Pick<Cached<'Block'>, 'metadata' | 'spec' | 'status'>;
 
-/** Returns the public id of a Block's target (`cat_…` or `pkg_…`). */
+/** Returns the public id of the target of a Block (`cat_…` or `pkg_…`). */
 function targetId(namespace: string, { kind, name }: BlockSpec['target']): string {
   return publicId(kind, namespace, name);
 }
 
-/** Returns the public id for the integration and target of a Block. Doesn't depend on the object name. */
+/** Returns the public id for the integration and the target of a Block. Doesn't depend on the object name. */
 function blockIdOf({ metadata: { namespace = '' }, spec: { integration, target } }: BlockObject): string {
   return blockId(namespace, integration, target.kind, target.name);
 }
@@ -43,7 +43,10 @@ function isEnforced({ metadata, status }: BlockObject): boolean {
   return enforced?.status === 'True' && enforced.observedGeneration === metadata.generation;
 }
 
-/** Returns the entry for an integration and a target. @param blocks are all objects of the pair and at least one */
+/**
+ * Returns the entry for an integration and a target. @param blocks all of the objects for the pair. There must be at
+ * least one
+ */
 function blockEntry(blocks: readonly [BlockObject, ...BlockObject[]]): z.output<typeof BlockEntry> {
   const [block] = blocks;
   const { target } = block.spec;
@@ -61,14 +64,17 @@ function blockEntry(blocks: readonly [BlockObject, ...BlockObject[]]): z.output<
   };
 }
 
-/** Returns one entry per target. Blocks being deleted are no longer in effect, so we ignore them. */
+/** Returns a single entry for each target. Blocks being deleted are no longer in effect, so we ignore them. */
 export function blockEntries(blocks: readonly BlockObject[]): z.output<typeof BlockEntry>[] {
   const standing = blocks.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   const groups = Map.groupBy(standing, blockIdOf);
   return [...groups.values()].map(group => blockEntry(group as [BlockObject, ...BlockObject[]]));
 }
 
-/** Finds the integration and target names in the Blocks by public id. Used after the objects have been deleted. */
+/**
+ * Finds the integration and target names in the Blocks by public id. This is used when the objects have already been
+ * deleted.
+ */
 export function namesInBlocks(
   blocks: readonly BlockObject[],
   ids: { readonly integration: string; readonly target: string },

@@ -30,9 +30,9 @@ const Recovered = z
   })
   .meta({ id: 'Recovered' });
 
-/** Points of the rate limit that each further 1,000 deliveries cost. */
+/** The number of points that each additional 1,000 deliveries cost. */
 const PAGE_POINTS = 30;
-/** Number of seconds until one of the running tests has probably ended. */
+/** The number of seconds after which one of the running tests has probably ended. */
 const TESTS_END_AFTER_SECONDS = '15';
 
 const sendTest = defineRoute({

@@ -175,7 +175,7 @@ export function eventDetail(event: InspectedEvent, subscription: string): z.outp
     replayId: null,
     ...progressOf(event.progress),
     contentType: meta?.contentType ?? null,
-    // Attributes could reveal the content of the body, so withhold them as well.
+    // The attributes could contain information about the body, so we need to withhold them as well.
     headers: meta === undefined || event.withheld !== undefined ? { ...meta?.forward } : headersOf(meta),
     ...(event.body === undefined ? { body: null, bodyEncoding: null } : bodyText(event.body)),
     bodyWithheld: event.withheld ?? null,

@@ -11,14 +11,17 @@ import { fromRedis } from '../../objects/redis-failures.ts';
 import { EventDetail, EventEntry, eventDetail, eventEntry } from './event-views.ts';
 import { type OpenInbox, openEvent, openInbox } from './inbox-access.ts';
 
-/** Maximum number of pages a call will scan for a matching event. Needed because most events may be in other states. */
+/**
+ * Maximum number of pages a call will scan for a matching event. This is needed because it is possible that most events
+ * are in other states.
+ */
 const PAGES_AT_ONCE = 20;
-/** Points of the rate limit that each further page costs. A page looks at up to 1,000 events. */
+/** The number of points that each additional page costs. For each page, up to 1,000 events are checked. */
 const PAGE_POINTS = 10;
 
 const Instant = z.iso
   .datetime({ offset: true, error: 'must be an RFC 3339 date and time such as 2026-01-31T12:00:00Z' })
-  // The minimum is 1: no events predate the epoch, and queue positions can't be negative.
+  // The minimum is 1, because there are no events before the epoch and a position in a queue can't be negative.
   .transform(text => Math.max(1, Date.parse(text)));
 
 const instantMeta = (description: string) => ({
@@ -26,7 +29,7 @@ const instantMeta = (description: string) => ({
   example: '2026-01-31T12:00:00Z',
 });
 
-/** Returns a schema that converts an RFC 3339 time to milliseconds since the epoch. */
+/** Returns a schema that will convert a time in RFC 3339 format to milliseconds since the epoch. */
 export const instant = (description: string) => Instant.meta(instantMeta(description));
 
 const States = z
@@ -72,8 +75,8 @@ type Query = z.output<typeof EventQuery>;
 type Page = Extract<EventList, { readonly answer: 'OK' }>;
 
 /**
- * Reads up to `PAGES_AT_ONCE` pages until one with events is found, as long as `spend` allows it. Subscriptions without
- * an inbox get an empty page.
+ * Reads up to `PAGES_AT_ONCE` pages until it has found a page with events. It stops if `spend` does not allow another
+ * page. If a subscription does not have an inbox, the page is empty.
  */
 async function readPage(
   { inboxes }: Facade,
@@ -102,7 +105,7 @@ async function readPage(
   }
 }
 
-/** Returns the cursor after an event, in the reader's format. */
+/** Returns the cursor that starts after an event, in the format of the reader. */
 function cursorBehind(event: ListedEvent | undefined): string | undefined {
   if (event === undefined) return undefined;
   const name = event.replayId === undefined ? event.ref : `${event.ref}:${event.replayId}`;
@@ -131,7 +134,7 @@ const listEvents = defineRoute({
   problems: ['unknown_resource', 'malformed_cursor'],
   async handle(facade, { integration, query, spend, waitFor }) {
     const opened = await openInbox(facade, integration, query.subscription);
-    // Continue from the last position, so no page is scanned twice.
+    // We need to continue from the last position, so that a page is never scanned twice.
     let from = query.cursor;
     const page = await waitFor(
       query.wait ?? 0,

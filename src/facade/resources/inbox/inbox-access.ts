@@ -11,7 +11,7 @@ import type { OwnedIntegration } from '../../objects/ownership.ts';
 import { isCoveredBy } from '../subscriptions/partner-catalog.ts';
 import { findSubscription } from '../subscriptions/subscriptions.ts';
 
-/** Subscription and its inbox. */
+/** A subscription and its inbox. */
 export interface OpenInbox {
   /** Public id `sub_…`. */
   readonly id: string;
@@ -19,7 +19,7 @@ export interface OpenInbox {
   readonly inbox: InboxRef;
 }
 
-/** Finds the inbox of a subscription, which must belong to this integration. @throws Refusal 404 */
+/** Looks up the inbox of a subscription. The subscription must belong to this integration. @throws Refusal 404 */
 export async function openInbox(facade: Facade, integration: OwnedIntegration, id: string): Promise<OpenInbox> {
   const subscription = await findSubscription(facade, integration, id);
   const inc = generationOf(subscription.metadata.uid);
@@ -27,7 +27,7 @@ export async function openInbox(facade: Facade, integration: OwnedIntegration, i
 }
 
 /**
- * Finds the inbox of an event, and the event's ref in that inbox.
+ * Looks up the inbox of an event, and the ref that the event has in this inbox.
  *
  * @throws Refusal 404 `unknown_event`, also if the subscription no longer exists
  */
@@ -42,7 +42,7 @@ export async function openEvent(facade: Facade, integration: OwnedIntegration, i
   }
 }
 
-/** Returns the problem for a subscription that can't receive events at the moment. */
+/** Returns the problem to use if a subscription is currently not able to receive events. */
 export function inboxRefusal(
   { caches, wallMs }: Facade,
   { subscription }: Pick<OpenInbox, 'subscription'>,

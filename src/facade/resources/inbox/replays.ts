@@ -80,7 +80,7 @@ function replayEntry(subscription: string, replay: Replay): z.output<typeof Repl
   };
 }
 
-/** Returns the account to charge, i.e. the account of the receiving workspace. */
+/** Returns the account that should be charged. This is the account of the receiving workspace. */
 const payerOf = ({ recipient }: OwnedIntegration) => publicId('Account', '', recipient.workspace.spec.account);
 
 async function startReplay(
@@ -134,7 +134,10 @@ const REFUSED = [
 ] as const;
 const LOCATION = { Location: 'Path of the replay.' };
 
-/** Points of the rate limit that searching a range costs, on top of the call. It may look at 50,000 events. */
+/**
+ * The number of points that are charged for searching a range, in addition to the points for the call. Up to 50,000
+ * events may have to be checked.
+ */
 const RANGE_POINTS = 90;
 const RANGE_RETRY_SECONDS = '1';
 

@@ -55,9 +55,9 @@ const Skipped = z
   })
   .meta({ id: 'SkippedEvents' });
 
-/** Maximum number of steps per call. Up to 200 events are skipped in each step. */
+/** The maximum number of steps for each call. Each step skips up to 200 events. */
 const SKIPS_AT_ONCE = 50;
-/** Points of the rate limit that each further step costs. */
+/** The number of points that each additional step costs. */
 const STEP_POINTS = 4;
 
 const skipEvents = defineRoute({

@@ -13,7 +13,7 @@ import type { OwnedTenant } from '../../objects/ownership.ts';
 import { fromRedis } from '../../objects/redis-failures.ts';
 import { chooseIntegrations, chooseStream, StreamChoice, StreamName, streamName } from '../streams/stream-choice.ts';
 
-/** Reason code for an event that isn't routed, or is waiting. */
+/** The code of the reason why an event is not routed, or why it is waiting. */
 export const Reason = z.enum([...NOT_ROUTED, ...HELD]);
 
 /** Readable name, shown next to the id. Must not contain the invited e-mail address. */
@@ -67,9 +67,9 @@ const Explanation = pageOf(GateEntry)
 const told = ({ wouldRoute, reason, held }: GateVerdict) => ({ wouldRoute, reason: reason ?? null, held });
 
 /**
- * Returns the state of a gate in Redis.
+ * Returns the state that a gate has in Redis.
  *
- * @param short reason why there aren't enough tokens, or undefined if there are
+ * @param short the reason why there are not enough tokens. If there are enough, this is undefined
  */
 export function factsInForce(
   { integration, activated, subscription }: GateReading,
@@ -84,8 +84,8 @@ export function factsInForce(
 }
 
 /**
- * Returns the reason if the balance isn't sufficient for a queue, i.e. if no tokens are left or the next event costs
- * more than what remains.
+ * If the balance is not sufficient for a queue, this returns the reason. This is the case if there are no tokens left,
+ * or if the next event costs more than what is left.
  */
 export function shortageOf(balance: Awaited<ReturnType<Facade['readBalance']>>, queue: string): HeldReason | undefined {
   if (balance === undefined) return 'state_missing';
@@ -95,7 +95,7 @@ export function shortageOf(balance: Awaited<ReturnType<Facade['readBalance']>>, 
   return waits || remainingTokens === 0 ? 'insufficient_tokens' : undefined;
 }
 
-/** Returns the reason if the producer doesn't have enough tokens for the events in a stream. */
+/** If the producer does not have enough tokens for the events in a stream, this returns the reason. */
 export async function shortage(
   facade: Facade,
   { publicId: tenant, workspace }: OwnedTenant,
@@ -106,8 +106,8 @@ export async function shortage(
 }
 
 /**
- * Returns the facts derived from the objects, adjusted for the balance. This is needed because remaining tokens aren't
- * stored in the objects.
+ * Returns the facts that have been derived from the objects, and takes the balance into account. This is needed because
+ * remaining tokens aren't stored in the objects.
  */
 export function factsWanted(wanted: GateFacts, short: HeldReason | undefined): GateFacts {
   const unpaid = short === 'insufficient_tokens' && wanted.subscription === 'open';

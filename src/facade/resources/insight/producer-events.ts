@@ -72,7 +72,7 @@ const ProducedEvent = pageOf(DispositionEntry)
 
 const timeOf = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString());
 
-/** Returns the integration entry for the result of `dispositionOf`. */
+/** Returns the entry to use for an integration, given the result of `dispositionOf`. */
 function dispositionEntry(
   integrationPublicId: string,
   subscriptionPublicId: string | null,
@@ -93,7 +93,8 @@ function dispositionEntry(
 }
 
 /**
- * Finds an event and its stream. If several streams contain the event, the first by key wins.
+ * Looks for an event, and returns it together with its stream. If several streams contain the event, the first by key
+ * wins.
  *
  * @throws Refusal 404 `unknown_event`
  */
@@ -119,8 +120,8 @@ async function findEvent(
 }
 
 /**
- * Returns the inbox of the pair's oldest subscription in the granted workspace. The subscription may no longer be in
- * effect.
+ * Returns the inbox of the oldest subscription for the pair in the workspace to which access was granted. The
+ * subscription may no longer be in effect.
  */
 function formerInbox(
   { caches }: Facade,
@@ -140,7 +141,7 @@ function formerInbox(
 
 const ageOf = ({ metadata }: Cached<'Subscription'>) => Date.parse(metadata.creationTimestamp ?? '') || 0;
 
-/** Returns why an event is waiting or can't be routed. Undefined if it will be routed soon. */
+/** Returns the reason why an event is waiting or can't be routed. If it will be routed soon, this returns undefined. */
 function waitsFor({ reason }: GateVerdict, short: HeldReason | undefined): GateVerdict['reason'] {
   return reason ?? short;
 }

@@ -6,7 +6,10 @@ import type { OwnedTenant } from '../../objects/ownership.ts';
 
 type MailHold = NonNullable<Awaited<ReturnType<Facade['mails']['holdOf']>>>;
 
-/** Returns why an invitation would have to wait for its email. Without Redis, we leave this to the controller. */
+/**
+ * If the email for an invitation would have to wait, this returns the reason. Without Redis, we leave this to the
+ * controller.
+ */
 async function holdOf(facade: Facade, { name, workspace }: OwnedTenant, email: string): Promise<MailHold | undefined> {
   const { caches, mails, mailsPerDay, nowMs, rootKey } = facade;
   const account = caches.get('Account', { name: workspace.spec.account });

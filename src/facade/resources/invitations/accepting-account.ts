@@ -11,14 +11,14 @@ import type { Cached } from '../../objects/cached.ts';
 import { subjectKey } from '../../objects/caches.ts';
 import type { Facade } from '../../objects/facade.ts';
 
-/** Returns true if the entry makes the caller an Owner personally. Groups don't count. */
+/** Returns true if this entry makes the caller an Owner directly. Groups are not taken into account. */
 function isOwn(owner: Owner, { issuer, subject }: Identity): boolean {
   return owner.issuer === issuer && owner.subject === subject && owner.role === 'Owner';
 }
 
 /**
- * Returns true if the account was created for somebody else, who then added the caller as a member. Otherwise, anyone
- * could keep others from getting their own Free account.
+ * Returns true if the account was created for someone else, and the caller was added as a member later. Otherwise,
+ * anyone could keep others from getting their own Free account.
  */
 function isShared({ metadata, spec }: Pick<Cached<'Account'>, 'metadata' | 'spec'>, identity: Identity): boolean {
   const others = spec.owners.filter(owner => owner.role === 'Owner' && !isOwn(owner, identity));
@@ -26,8 +26,8 @@ function isShared({ metadata, spec }: Pick<Cached<'Account'>, 'metadata' | 'spec
 }
 
 /**
- * Returns the Free accounts personally owned by the caller, except the one created by the facade. Without this check,
- * callers could get the included tokens twice.
+ * Returns all Free accounts that are owned by the caller directly. This does not include the account that was created
+ * by the facade. If this wasn't checked, callers would be able to get the included tokens twice.
  */
 export function otherFreeAccounts(
   accounts: readonly Pick<Cached<'Account'>, 'metadata' | 'spec'>[],
@@ -42,7 +42,7 @@ export function otherFreeAccounts(
 }
 
 /**
- * Returns the name of the caller's Free account, creating the account if it doesn't exist.
+ * Returns the name of the Free account of the caller. If the account does not exist, it is created.
  *
  * @throws Refusal 409 `free_account_exists` if the caller owns another Free account, or if this one is now on another
  *   plan. The call must then include the account

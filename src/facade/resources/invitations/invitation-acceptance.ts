@@ -41,7 +41,9 @@ async function repeatAcceptance(
   throw new Refusal('invitation_used', 'You have already accepted this invitation for another account.');
 }
 
-/** Creates the receiving workspace for an account and waits for it to take effect. Returns the workspace name. */
+/**
+ * Creates the receiving workspace for an account and waits for it to take effect. It returns the name of the workspace.
+ */
 async function makeReceiver(
   { caches, writer, instance }: Facade,
   account: string,
@@ -68,7 +70,7 @@ async function makeReceiver(
 }
 
 /**
- * Grants the integration to `workspace`, unless the invitation has been answered in the meantime.
+ * Grants access for the integration to `workspace`, unless the invitation was answered in the meantime.
  *
  * @throws Refusal 409, 410
  */
@@ -90,8 +92,8 @@ async function grant(facade: Facade, token: string, workspace: string): Promise<
 }
 
 /**
- * Accepts an invitation for an account. The account and the receiving workspace are created if they don't exist. After
- * that, we grant the exact version of the integration that was read, so only one of several concurrent calls can
+ * Accepts an invitation for the given account. The account and the receiving workspace are created if they don't exist.
+ * After that, we grant the exact version of the integration that was read, so only one of several concurrent calls can
  * succeed across all replicas. Should the process crash in between, the next attempt will reuse the empty workspace.
  *
  * @param named name of one of the caller's accounts. If undefined, we use their Free account and create it if

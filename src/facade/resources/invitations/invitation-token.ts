@@ -18,19 +18,21 @@ export const InvitationToken = z
     example: `sinv_${'A'.repeat(43)}`,
   });
 
-/** Returns namespace and name of an integration. */
+/** Returns the namespace and the name of an integration. */
 export function integrationName({ metadata }: Cached<'Integration'>) {
   return { namespace: metadata.namespace as string, name: metadata.name };
 }
 
-/** Returns the problem if the invitation can no longer be answered, or undefined if it can. */
+/**
+ * If it is not possible to answer the invitation any more, this returns the problem. Otherwise, it returns undefined.
+ */
 export function whyAnswered(state: IntegrationState): ProblemCode | undefined {
   if (state === 'Pending') return undefined;
   return state === 'Expired' ? 'invitation_expired' : 'invitation_used';
 }
 
 /**
- * Reads the integration for an invitation token, along with its state, from the API server.
+ * Uses the API server to read the integration for an invitation token. It also returns the state of the integration.
  *
  * @throws Refusal 404 `unknown_invitation`, 409 `workspace_paused`
  */

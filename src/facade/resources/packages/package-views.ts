@@ -36,7 +36,7 @@ export const PackageDetail = PackageEntry.extend({
 
 type PackageObject = Pick<Cached<'Package'>, 'metadata' | 'spec'>;
 
-/** Returns the current name of a package, i.e. the `displayName` if it was renamed. */
+/** Returns the current name of a package. If it was renamed, this is its `displayName`. */
 export function packageName({ metadata, spec }: PackageObject): string {
   return spec.displayName ?? spec.name ?? metadata.name;
 }
@@ -69,7 +69,8 @@ export function packageDetail(pkg: PackageObject): z.output<typeof PackageDetail
 }
 
 /**
- * Returns the listed name for the public id of a stream, whether or not that stream exists. Undefined if not listed.
+ * Returns the name in the list for the public id of a stream. The stream does not need to exist. If it is not in the
+ * list, this returns undefined.
  */
 export function listedStream({ metadata, spec }: PackageObject, catalogEntryPublicId: string): string | undefined {
   const { namespace = '' } = metadata;
@@ -77,8 +78,8 @@ export function listedStream({ metadata, spec }: PackageObject, catalogEntryPubl
 }
 
 /**
- * Returns true if a package still matches what this request would create, so the request can be repeated. Name and
- * description must be equal, and the package must not be archived.
+ * Returns true if a package is still the same as what would be created by this request. In this case, the request can
+ * be repeated. Name and description must be equal, and the package must not be archived.
  */
 export function isAsCreated(pkg: PackageObject, wanted: { name: string; description?: string | undefined }): boolean {
   const { name = pkg.metadata.name, description, archived } = pkg.spec;

@@ -49,7 +49,7 @@ const PackageUpdate = z
     description: 'New name and description. Omitting the description removes it.',
   });
 
-/** Reads a package from the API server before changing it. @throws Refusal 404, or 409 `being_deleted` */
+/** Reads a package from the API server before it is changed. @throws Refusal 404, or 409 `being_deleted` */
 export async function readForChange(caches: Facade['caches'], object: ObjectName): Promise<Cached<'Package'>> {
   const pkg = await caches.live('Package', object);
   if (pkg === undefined) throw unknownObject('Package');
@@ -57,7 +57,7 @@ export async function readForChange(caches: Facade['caches'], object: ObjectName
   return pkg;
 }
 
-/** Returns the lock key of a package. Edits holding the lock run one after the other. */
+/** Returns the key that is used to lock a package. Changes that use this lock are made one after the other. */
 export function turnOf({ namespace = '', name }: ObjectName): string {
   return `Package/${namespace}/${name}`;
 }

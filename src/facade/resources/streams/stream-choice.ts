@@ -37,7 +37,7 @@ export async function chooseStream(
 }
 
 /**
- * Returns all integrations in a workspace, or just the one with the given id.
+ * Returns the integration with the given id, or all integrations in a workspace.
  *
  * @throws Refusal 404
  */

@@ -79,7 +79,7 @@ const CatalogEntry = ListedCatalogEntry.extend({
     .meta({ description: 'The payload schema, exactly as you provided it. Null if the stream has no schema.' }),
 }).meta({ id: 'CatalogEntry' });
 
-/** Returns the status of a stream, using the terms of the specification. */
+/** Returns the status of a stream. This uses the terms of the specification. */
 function streamStatus({ spec }: Pick<Cached<'CatalogStream'>, 'spec'>): z.output<typeof StreamState> {
   return spec.public === true ? 'Published' : 'Deprecated';
 }
@@ -90,7 +90,8 @@ function appliedStream(stream: Cached<'CatalogStream'>): z.output<typeof Applied
 }
 
 /**
- * Cache of fingerprints by spec. Without it, hashing a page on every call would take as long as sending the schemas.
+ * A cache that contains the fingerprint for each spec. If we had to hash a page for every call, this would take as long
+ * as sending the schemas.
  */
 const fingerprints = new WeakMap<object, { readonly bytes: number; readonly sha256: string }>();
 
@@ -108,7 +109,7 @@ function fingerprintOf({ spec }: Cached<'CatalogStream'>): {
   return known;
 }
 
-/** Returns a catalog entry for a list. Producers and partners get the same entry. */
+/** Returns the entry in the catalog to use for a list. It is the same for producers and partners. */
 export function listedEntry(stream: Cached<'CatalogStream'>): z.output<typeof ListedCatalogEntry> {
   const { metadata, spec } = stream;
   const { bytes, sha256 } = fingerprintOf(stream);

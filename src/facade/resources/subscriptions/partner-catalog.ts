@@ -42,7 +42,7 @@ const PartnerCatalogEntry = ListedPartnerEntry.extend({
   payloadSchema: z.string().nullable().meta({ description: 'Schema provided by the producer, if any.' }),
 }).meta({ id: 'PartnerCatalogEntry' });
 
-/** Returns cached subscriptions of an integration in its receiving workspace. */
+/** Uses the cache to return the subscriptions of an integration in its receiving workspace. */
 export function subscriptionsOf(
   caches: Caches,
   { producer, name, recipient }: OwnedIntegration,
@@ -52,7 +52,7 @@ export function subscriptionsOf(
     .filter(({ metadata }) => metadata.namespace === recipient.name && metadata.deletionTimestamp === undefined);
 }
 
-/** Returns a function that checks whether these objects block a stream for an integration. */
+/** Returns a function that can be used to check if a stream is blocked for an integration by these objects. */
 export function isCoveredBy(
   packages: readonly Cached<'Package'>[],
   blocks: readonly Cached<'Block'>[],
@@ -102,7 +102,7 @@ const getPartnerCatalogEntry = defineRoute({
 });
 
 /**
- * Returns a producer's catalog, containing only streams visible to the partner.
+ * Returns the catalog of a producer. It only contains streams that are visible to the partner.
  *
  * @throws Refusal 409 `integration_not_active`
  */

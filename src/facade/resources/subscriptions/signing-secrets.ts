@@ -51,8 +51,8 @@ function endpointOf({ spec }: Cached<'Subscription'>): Endpoint {
 const versionOf = ({ secretVersion }: Endpoint): number => secretVersion ?? ENDPOINT_DEFAULTS.secretVersion;
 
 /**
- * Returns the versions currently used for signatures, and since when. Versions that were never used are treated as if
- * they were rotated now.
+ * Returns the versions that are currently used for signatures, and the time since which they have been used. If a
+ * version was never used, we assume that it was rotated now.
  */
 function versionsOf({ wallMs }: Facade, subscription: Cached<'Subscription'>) {
   const current = versionOf(endpointOf(subscription));
@@ -64,7 +64,7 @@ function versionsOf({ wallMs }: Facade, subscription: Cached<'Subscription'>) {
 }
 
 /**
- * Returns the secrets currently used for signatures.
+ * Returns the secrets that are currently used for signatures.
  *
  * @throws Refusal 503 `not_in_force` while the controller has not written the salt
  */
@@ -87,7 +87,7 @@ function secretsOf(facade: Facade, subscription: Cached<'Subscription'>): z.outp
 
 /**
  * Changes the given endpoint fields, even if other managers own the rest. Fields this manager applied earlier are
- * included too, since server-side apply would otherwise remove them. Nothing is written if the edit returns undefined.
+ * included too, since server-side apply would otherwise remove them. If the edit returns undefined, nothing is written.
  */
 async function editEndpoint(
   facade: Facade,

@@ -21,7 +21,9 @@ import {
 /** Subscription fields managed by the REST interface. */
 export const SUBSCRIPTION_CONCERN = ['producer', 'integration', 'stream', 'ordering', 'endpoint', 'suspended'] as const;
 
-/** Returns true if, according to the caches or the API server, a Block covers a stream for the integration. */
+/**
+ * Returns true if there is a Block that covers a stream for the integration, either in the caches or in the API server.
+ */
 async function isCovered(
   { caches }: Facade,
   { producer, name }: OwnedIntegration,
@@ -36,8 +38,8 @@ async function isCovered(
 }
 
 /**
- * Checks with the API server that a subscription can be created. We can't use the caches here because another replica
- * may have just created a block.
+ * Checks with the API server that a subscription can be created. It is not possible to use the caches for this, because
+ * a block may just have been created by another replica.
  *
  * @throws Refusal 404, 409 `integration_not_active`, `stream_blocked`, `stream_deprecated`
  */
@@ -54,8 +56,8 @@ async function assertNew(facade: Facade, integration: OwnedIntegration, stream: 
 }
 
 /**
- * Refuses an existing subscription if its stream is blocked. A block found in the caches must be confirmed by the API
- * server.
+ * If the stream of an existing subscription is blocked, this refuses the subscription. A block found in the caches must
+ * be confirmed by the API server.
  */
 async function assertNotBlocked(facade: Facade, integration: OwnedIntegration, stream: string): Promise<void> {
   if (!(await isCovered(facade, integration, stream, 'cache'))) return;

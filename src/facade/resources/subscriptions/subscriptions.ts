@@ -45,7 +45,7 @@ const SubscriptionChange = z
 
 const unknownSubscription = () => new Refusal('unknown_resource', 'The integration does not have this subscription.');
 
-/** Finds a subscription by public id. Must belong to this integration. @throws Refusal 404 */
+/** Looks up the subscription with a public id. Must belong to this integration. @throws Refusal 404 */
 export async function findSubscription(
   { caches }: Facade,
   { producer, name, recipient }: OwnedIntegration,
@@ -65,7 +65,7 @@ export async function readSubscription(facade: Facade, integration: OwnedIntegra
   return live;
 }
 
-/** Returns a subscription as shown to its owner. */
+/** Returns a subscription in the form that is shown to its owner. */
 export function entryOf({ wallMs }: Facade, { object }: OwnedIntegration, subscription: Cached<'Subscription'>) {
   return subscriptionEntry(subscription, integrationStatus(object, wallMs()) !== 'Active');
 }

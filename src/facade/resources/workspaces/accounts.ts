@@ -108,7 +108,7 @@ const getTokens = defineRoute({
     const balance = await readBalance(account.publicId).catch((cause: unknown) => {
       throw new Refusal('unavailable', { cause });
     });
-    // No balance yet, either because the account is new or because Redis has lost its data. The controller will write
+    // There is no balance yet, because the account is new or because Redis has lost its data. The controller will write
     // it in both cases.
     if (balance === undefined)
       throw new Refusal('unavailable', 'The balance of the account is not available in Redis yet. Try again.');

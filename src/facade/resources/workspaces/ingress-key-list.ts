@@ -15,10 +15,10 @@ function managed(id: string, managers: readonly string[]): Refusal {
 }
 
 /**
- * Changes the keys managed by REST, leaving those of other managers alone. As each apply contains all of our keys, it
- * is refused if the object was changed since it was read.
+ * Changes the keys that are managed by REST. The keys of other managers are not affected. Since each apply contains all
+ * of our keys, it is refused if the object was changed after it had been read.
  *
- * @param change maps the current keys to the new ones. Undefined means no changes
+ * @param change maps the current keys to the new ones. If it returns undefined, there are no changes
  */
 async function editKeys(
   { caches, writer }: Facade,
@@ -43,13 +43,14 @@ async function editKeys(
 }
 
 /**
- * Adds a key. Does nothing if our own key with this id and hash exists.
+ * Adds a new key. Does nothing if our own key with this id and hash exists.
  *
- * @throws Refusal 409 `ingress_key_exists`, or 422 if there are more than `MOST_KEYS`
+ * @throws Refusal 409 `ingress_key_exists`, or 422 if there would be more than `MOST_KEYS`
  */
 export async function addIngressKey(facade: Facade, name: string, key: IngressKey): Promise<Cached<'Workspace'>> {
   return editKeys(facade, name, ({ spec: { ingressKeys = [] } }, own) => {
-    // An interrupted call has added it. Only a call with the same Idempotency-Key results in the same hash.
+    // It was added by a call that has been interrupted. Only a call with the same Idempotency-Key results in the same
+    // hash.
     if (own.some(({ id, sha256 }) => id === key.id && sha256 === key.sha256)) return undefined;
     if (ingressKeys.some(({ id }) => id === key.id)) throw new Refusal('ingress_key_exists');
     if (ingressKeys.length >= MOST_KEYS) {
@@ -63,7 +64,7 @@ export async function addIngressKey(facade: Facade, name: string, key: IngressKe
 }
 
 /**
- * Removes a key and returns the workspace. The removal may not have taken effect yet.
+ * Removes a key, and returns the workspace. The removal may not have taken effect yet.
  *
  * @throws Refusal 409 `field_managed`
  */
@@ -75,7 +76,7 @@ export async function removeIngressKey(facade: Facade, name: string, id: string)
     }
     return undefined;
   });
-  // Another manager owns the key as well, so it still exists.
+  // The key is also owned by another manager, so it still exists.
   if (left.spec.ingressKeys?.some(key => key.id === id)) throw managed(id, managersOfItem(left, 'ingressKeys', id));
   return left;
 }

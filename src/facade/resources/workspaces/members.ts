@@ -17,7 +17,7 @@ const ONE_OF = 'must have exactly one of subject, group and client';
 
 const { issuer, subject, group, client } = Owner.shape;
 
-/** Returns what a member is identified by. */
+/** Returns the fields that identify a member. */
 function memberKey(member: Owner): string {
   return JSON.stringify([member.issuer, member.subject ?? null, member.group ?? null, member.client ?? null]);
 }
@@ -69,15 +69,15 @@ const Members = z
 
 type ListedMembers = z.output<typeof Members>['members'];
 
-/** Returns the members in order, each with its role. */
+/** Returns the members in order. Each of them includes its role. */
 export function membersOf(owners: readonly Owner[]): ListedMembers {
   const listed = owners.map(owner => ({ ...owner, role: roleOfOwner(owner) }));
   return listed.toSorted((a, b) => (memberKey(a) < memberKey(b) ? -1 : 1));
 }
 
 /**
- * Checks that the caller remains an Owner, so that there is somebody who is known to be able to sign in and to change the
- * members again.
+ * Checks that the caller will still be an Owner. This ensures that there is someone who is able to sign in and change
+ * the members again.
  *
  * @throws Refusal 422
  */
@@ -98,13 +98,13 @@ async function replaceMembers(
 ) {
   return writer.edit(async () => {
     const before = await caches.live('Account', { name });
-    // The cache may not know yet that the caller's role was changed by another Owner.
+    // If the role of the caller has been changed by another Owner, this might not be in the cache yet.
     const role = before && mayActForAccount(identity, before);
     if (before === undefined || role === undefined) throw new Refusal('forbidden');
     requireRole(role, 'Owner');
     // Don't apply the same list again: we would share a field that somebody else manages.
     if (isDeepStrictEqual(membersOf(before.spec.owners), wanted)) return before;
-    // Keeps the limits that the account was given when an invitation was accepted.
+    // Keeps the limits that have been set for the account when an invitation was accepted.
     const { limits }: Partial<AccountSpec> = ownedPart(before, FIELD_MANAGER.facade);
     return writer.apply(
       'Account',

@@ -4,10 +4,10 @@ import { type InboxRef, inboxMember } from '../../../../plane/inbox-ref.ts';
 import type { Logger } from '../../../../telemetry/log.ts';
 import type { Clock } from '../../../../time/clock.ts';
 
-/** Alarms received within this many milliseconds are processed together. */
+/** If there are several alarms within this number of milliseconds, they are processed together. */
 const GATHER_MS = 100;
 
-/** Collects inboxes with an alarm and reads their delivery state in one batch. */
+/** Collects all inboxes that have an alarm, and reads their delivery state in a single batch. */
 export function createAlarmBatch(deps: {
   readonly read: ReadDeliveries;
   readonly onFound: (inbox: InboxRef, fields: DeliveryFields) => void;

@@ -6,8 +6,8 @@ const HOUR_MS = 3_600_000;
 
 export interface DeadLetterEvents {
   /**
-   * Returns an Event for the first dead letter of each hour, or undefined if there is no new dead letter or its Event
-   * was already returned.
+   * Returns an Event for the first dead letter in each hour. If there is no new dead letter, or if its Event was
+   * already returned, this returns undefined.
    *
    * @param shownDead whether the status already showed dead letters
    */
@@ -22,8 +22,8 @@ export interface DeadLetterEvents {
 
 export function createDeadLetterEvents(): DeadLetterEvents {
   /**
-   * When the last reported dead letter of each subscription id (`sub_…`) occurred, in milliseconds. Always the first
-   * dead letter of its hour.
+   * The time at which the last dead letter that was reported has occurred (in milliseconds), for each subscription id
+   * (`sub_…`). This is always the first dead letter of the hour.
    */
   const reported = new Map<string, number>();
   let begunMs = 0;

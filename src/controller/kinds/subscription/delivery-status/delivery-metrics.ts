@@ -5,7 +5,7 @@ export interface DeliveryMetrics {
 }
 
 /**
- * Creates the delivery metrics.
+ * Creates the metrics for deliveries.
  * @param waiting returns the number of Subscriptions waiting for a status update
  */
 export function createDeliveryMetrics(registry: Registry, waiting: () => number): DeliveryMetrics {

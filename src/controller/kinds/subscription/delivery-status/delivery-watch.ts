@@ -19,9 +19,9 @@ import type { DeliveryWriter, Target } from './writer.ts';
 
 export interface DeliveryWatchDeps {
   readonly read: ReadDeliveries;
-  /** Returns the Subscriptions with this public id. */
+  /** Returns all Subscriptions that have this public id. */
   readonly subscriptionsOf: (sub: string) => readonly Cached<'Subscription'>[];
-  /** Returns the retention of the subscription's stream, or the maximum retention if that stream doesn't exist. */
+  /** Returns the retention of the subscription's stream. If there is no such stream, this is the maximum. */
   readonly retentionMsOf: (subscription: Cached<'Subscription'>) => number;
   readonly writer: DeliveryWriter;
   readonly record: (subscription: Cached<'Subscription'>, note: EventNote) => void;
@@ -31,7 +31,7 @@ export interface DeliveryWatchDeps {
   readonly log: Pick<Logger, 'debug'>;
 }
 
-/** Delivery fields of a subscription, along with the generation they were read for. */
+/** The delivery fields of a subscription, and the generation for which they have been read. */
 export type FoundDelivery = DeliveryFields & { readonly inc?: string | undefined };
 
 function targetOf({ metadata }: Cached<'Subscription'>): Target {
@@ -39,13 +39,13 @@ function targetOf({ metadata }: Cached<'Subscription'>): Target {
 }
 
 /**
- * Watches the state of deliveries. Dispatchers publish any changes; if a message gets lost, the change will be found by
- * the audit, which regularly reads all subscriptions.
+ * Watches the state of all deliveries. Dispatchers publish any changes; if a message gets lost, the change will be
+ * found by the audit, which regularly reads all subscriptions.
  */
 export function createDeliveryWatch(deps: DeliveryWatchDeps) {
   const { writer } = deps;
   const deadLetters = createDeadLetterEvents();
-  /** Backlogs found by a single audit without an alarm, by key. They may be temporary. */
+  /** The backlogs that a single audit has found without an alarm, by key. They may be temporary. */
   const suspects = new Map<string, string>();
   let working = false;
   const alarms = createAlarmBatch({
@@ -55,7 +55,7 @@ export function createDeliveryWatch(deps: DeliveryWatchDeps) {
     },
   });
 
-  /** Returns the state shown in the status, or about to be shown after the next write. */
+  /** Returns the state that is shown in the status, or which will be shown after the next write. */
   function shownOf(subscription: Cached<'Subscription'>): DeliveryStatus {
     return writer.shownOf(targetOf(subscription)) ?? subscription.status?.delivery ?? NO_DELIVERY;
   }
@@ -76,7 +76,7 @@ export function createDeliveryWatch(deps: DeliveryWatchDeps) {
   function compare(sub: string, inc: string | undefined, fields: DeliveryFields, by: 'alarm' | 'audit'): void {
     for (const subscription of deps.subscriptionsOf(sub)) {
       const { metadata } = subscription;
-      // These fields belong to another generation. The routes of this one have not been written to Redis yet.
+      // These fields belong to another generation. The routes of this generation have not been written to Redis yet.
       if (metadata.deletionTimestamp !== undefined || inc !== generationOf(metadata.uid)) continue;
       const state = parseDeliveryState(fields);
       const shown = shownOf(subscription);
@@ -94,7 +94,7 @@ export function createDeliveryWatch(deps: DeliveryWatchDeps) {
   }
 
   return {
-    /** Handles a dispatcher's message about a change in the state of deliveries. */
+    /** Handles a message from a dispatcher about a change in the state of deliveries. */
     onAlarm: (inbox: InboxRef): void => {
       if (working) alarms.add(inbox);
     },
@@ -103,9 +103,9 @@ export function createDeliveryWatch(deps: DeliveryWatchDeps) {
       if (!working) return;
       for (const [sub, fields] of found) compare(sub, fields.inc, fields, 'audit');
     },
-    /** Returns the delivery state to write to the status. */
+    /** Returns the delivery state that should be written to the status. */
     statusOf: shownOf,
-    /** Runs the watch until the signal is aborted. State is discarded first, because the leader may have changed. */
+    /** Runs the watch until the signal is aborted. State is discarded first, as there may be a new leader. */
     begin: (signal: AbortSignal): void => {
       end();
       if (signal.aborted) return;

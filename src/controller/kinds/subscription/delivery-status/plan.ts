@@ -6,7 +6,7 @@ import { timestampOf } from '../../../context/context.ts';
 export const NO_DELIVERY: DeliveryStatus = { deadLetters: false, backlog: '0' };
 
 /**
- * Returns the delivery state to write to the status.
+ * Returns the delivery state that should be written to the status.
  *
  * @param shown current state in the status, kept if the data plane has nothing newer, e.g. after Redis lost its data
  */
@@ -20,12 +20,12 @@ export function planDelivery(
   const attempted = known
     ? { lastAttempt: shown.lastAttempt, lastAttemptSince: shown.lastAttemptSince }
     : { lastAttempt: attempt.outcome, lastAttemptSince: timestampOf(attempt.sinceMs) };
-  // Past their retention, events can't be recovered or replayed anymore.
+  // After their retention has ended, it is no longer possible to recover or replay events.
   const keeps = youngestDeadMs === undefined || at.nowMs < youngestDeadMs + at.retentionMs;
   return { ...attempted, deadLetters: dead > 0 && keeps, backlog };
 }
 
-/** Returns how much two states differ, ignoring `lastAttemptSince`. */
+/** Returns how much two states are different. This ignores `lastAttemptSince`. */
 export function differenceOf(one: DeliveryStatus, other: DeliveryStatus): 'none' | 'backlog' | 'outcome' {
   if (one.lastAttempt !== other.lastAttempt || one.deadLetters !== other.deadLetters) return 'outcome';
   return one.backlog === other.backlog ? 'none' : 'backlog';

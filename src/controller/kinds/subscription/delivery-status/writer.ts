@@ -3,12 +3,12 @@ import type { Clock } from '../../../../time/clock.ts';
 
 /** Limits status writes to five per second across the whole installation. */
 const TURN_EVERY_MS = 200;
-/** Minimum time between two status writes for any one Subscription, in milliseconds. */
+/** The minimum time between two writes to the status of the same Subscription, in milliseconds. */
 const SAME_EVERY_MS = 10_000;
 
-/** Identifies a Subscription. One that is deleted and created again gets a different target. */
+/** Used to identify a Subscription. If it is deleted and created again, it will have a different target. */
 export interface Target {
-  /** Key formatted as `namespace/name`. */
+  /** The key, in the format `namespace/name`. */
   readonly key: string;
   readonly uid: string;
 }
@@ -19,21 +19,24 @@ interface Entry {
 }
 
 /**
- * Writes the delivery state to Subscription statuses in the order of the changes, limited to a few per second. Each
- * write uses whatever state is the latest by then.
+ * Writes the delivery state to the statuses of Subscriptions, in the order in which they have changed. This is limited
+ * to a few writes per second. Each write uses whatever state is the latest by then.
  */
 export interface DeliveryWriter {
   /** Adds a Subscription to the queue. If already queued, it gets the new state but keeps its position. */
   readonly offer: (target: Target, status: DeliveryStatus) => void;
-  /** Removes a Subscription from the queue because its status is already correct. */
+  /** Removes a Subscription from the queue if its status is already correct. */
   readonly withdraw: (key: string) => void;
   readonly isWaiting: (key: string) => boolean;
-  /** Returns the state last written for the Subscription, or undefined if nothing was written in this term. */
+  /**
+   * Returns the state that was written for the Subscription most recently. If nothing was written in this term, it
+   * returns undefined.
+   */
   readonly shownOf: (target: Target) => DeliveryStatus | undefined;
   readonly waiting: () => number;
   readonly begin: () => void;
   readonly end: () => void;
-  /** Drops the state of Subscriptions that no longer exist. */
+  /** Drops the state of all Subscriptions that don't exist any more. */
   readonly prune: (exists: (key: string) => boolean) => void;
 }
 
@@ -43,7 +46,7 @@ export function createDeliveryWriter(deps: {
   readonly clock: Pick<Clock, 'nowMs' | 'setTimer'>;
 }): DeliveryWriter {
   const { clock } = deps;
-  /** Queue in the order of the changes, holding at most one entry per Subscription. */
+  /** A queue in the order of the changes. There is at most one entry for each Subscription. */
   const queue = new Map<string, Entry>();
   const shown = new Map<string, Entry & { readonly atMs: number }>();
   let lastTurnMs = Number.NEGATIVE_INFINITY;
