@@ -1,5 +1,5 @@
 #!lua
--- Begins a call that has an Idempotency-Key, or says how the first call with this key ended.
+-- Begins a call that has an Idempotency-Key. If there already was a call with this key, this returns how it has ended.
 --@keys call calls
 --@args now name request seed turn turnMs ttlMs most
 -- name: of the call in the list of its owner's calls. request: hash of what is asked for. turn: text that is used once, by which
@@ -12,7 +12,7 @@ local untilMs = string.format('%.0f', now + ARG_TURN_MS)
 if known[1] then
   if known[1] ~= ARG_REQUEST then return { 'CONFLICT' } end
   if known[4] then return { 'DONE', known[4] } end
-  -- A time further ahead means that the clock was set back.
+  -- If a time is further in the future, the clock was set back.
   local left = math.min(tonumber(known[3]) - now, tonumber(ARG_TURN_MS))
   if left > 0 then return { 'BUSY', left } end
   redis.call('HSET', KEY_CALL, 'turn', ARG_TURN, 'untilMs', untilMs)

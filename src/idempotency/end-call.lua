@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Ends the turn of a call that has an Idempotency-Key.
+-- Ends the turn of a call which has an Idempotency-Key.
 --@keys call calls
 --@args name turn how answer
 -- how: done (repeated calls get this answer), forget (nothing was done; the key may be used for something else), or release (a

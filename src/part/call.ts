@@ -2,9 +2,9 @@ import type { RedisClient, Reply } from '../redis/client.ts';
 import type { NamedCall, NamedScript } from '../redis/named-scripts.ts';
 
 /**
- * Replies of the scripts of a part. A reply is an array that starts with a word. After OK, the array contains the
- * values documented at the top of the script. For any other word, the script has not written anything unless documented
- * otherwise.
+ * The replies that can be returned by the scripts of a part. A reply is an array that starts with a word. If this is
+ * OK, the array contains the values which are described at the top of the script. For any other word, the script has
+ * not written anything unless documented otherwise.
  *
  * - OK
  * - GONE: the part does not exist, or has another generation
@@ -15,7 +15,7 @@ import type { NamedCall, NamedScript } from '../redis/named-scripts.ts';
  * - LATE: Redis has already processed a later call of this caller
  * - CLOCK: the caller's clock differs from the part's clock by an hour or more
  *
- * Every script reads the time itself, using TIME.
+ * All scripts use TIME to read the time.
  */
 export type Word = 'OK' | 'GONE' | 'STALE' | 'CLOSED' | 'FENCED' | 'HELD' | 'LATE' | 'CLOCK';
 

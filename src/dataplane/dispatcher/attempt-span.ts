@@ -7,13 +7,13 @@ import type { OpenSubscription } from './subscription.ts';
 export interface AttemptOf {
   readonly subscription: OpenSubscription;
   readonly event: StoredEvent;
-  /** Number of attempts made before this one. */
+  /** The number of attempts that have been made before this one. */
   readonly attempts: number;
 }
 
 /**
- * Starts the client span for an attempt, as part of the trace of the accepted event. Only the host of the endpoint URL
- * is recorded, since webhook paths and queries may contain secrets.
+ * Starts the client span of an attempt. It is part of the trace of the event that was accepted. Only the host of the
+ * endpoint URL is recorded, since webhook paths and queries may contain secrets.
  */
 export function startAttemptSpan(tracing: Tracing, { subscription, event, attempts }: AttemptOf): Span {
   const { source, endpoint } = subscription;

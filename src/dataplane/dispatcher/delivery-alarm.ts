@@ -1,24 +1,24 @@
 import type { DeliveryNews, DeliveryNote } from '../../plane/delivery-news.ts';
 
 /**
- * Minimum interval between two alarms for a subscription, in milliseconds. A backlog also needs to persist for this
- * long before we report it.
+ * The minimum time between two alarms for the same subscription, in milliseconds. A backlog also needs to persist for
+ * this long before we report it.
  */
 const QUIET_MS = 10_000;
 /** Time in milliseconds after which a constantly changing backlog is reported anyway. */
 const LATEST_MS = 60_000;
 /**
- * Maximum number of subscriptions kept in memory. Once exceeded, those that have gone longest without a change are
- * dropped.
+ * Maximum number of subscriptions kept in memory. If there are more than this, the ones that have not changed for the
+ * longest time are dropped.
  */
 const MOST_REMEMBERED = 20_000;
 
 export interface DeliveryAlarmDeps {
   /** Asks the controller to check the subscription identified by this member. */
   readonly raise: (member: string) => void;
-  /** Monotonic clock, in milliseconds. */
+  /** The time of the monotonic clock, in milliseconds. */
   readonly monotonicMs: () => number;
-  /** Calls `run` once after the delay. Use the returned function to cancel. */
+  /** Calls `run` a single time after the delay. Use the returned function to cancel. */
   readonly setTimer: (run: () => void, delayMs: number) => () => void;
 }
 
@@ -30,14 +30,14 @@ export interface DeliveryAlarm {
 
 interface Noted {
   now: DeliveryNote;
-  /** Last note reported to the controller, or undefined if unknown. */
+  /** The last note that was reported to the controller. If it is not known, this is undefined. */
   told: DeliveryNote | undefined;
   toldMs: number;
-  /** Time at which `now` first differed from the reported note. Undefined while both are equal. */
+  /** Time at which `now` first differed from the reported note. If both are the same, this is undefined. */
   changedMs: number | undefined;
-  /** Whether anything other than the backlog has changed. */
+  /** Whether anything except for the backlog has changed. */
   urgent: boolean;
-  /** Cancels the pending alarm, if any. */
+  /** If there is a pending alarm, it is canceled. */
   cancel: (() => void) | undefined;
 }
 
@@ -85,7 +85,8 @@ export function createDeliveryAlarm({ raise, monotonicMs, setTimer }: DeliveryAl
       const entry = remember(member);
       // Equal notes mean that this is the first dead letter within an hour.
       const repeated = isSame(before, now);
-      // Meanwhile, another dispatcher has processed the subscription and may have reported a different state.
+      // In the meantime, the subscription was processed by another dispatcher, which may have reported a different
+      // state.
       if (repeated || !isSame(entry.now, before)) entry.told = undefined;
       entry.now = now;
       if (entry.told !== undefined && isSame(entry.told, now)) return settle(entry);

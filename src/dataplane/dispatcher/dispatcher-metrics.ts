@@ -6,15 +6,18 @@ import type { AttemptResult } from './endpoint-client.ts';
 
 /** DispatcherMetrics groups all dispatcher metrics. */
 export interface DispatcherMetrics {
-  /** Counts an attempt along with the outcome for its event. */
+  /** Counts an attempt, and what has happened to its event. */
   readonly attempted: (result: AttemptResult, outcome: Ending['outcome'], delivery: Delivery) => void;
-  /** Counts an event that ended without another attempt, because it expired or too many of its claims expired. */
+  /**
+   * Counts an event which has ended without another attempt. This is either because it has expired, or because too many
+   * of its claims have expired.
+   */
   readonly gaveUp: (outcome: Ending['outcome']) => void;
   readonly failed: () => void;
 }
 
 /**
- * Creates the dispatcher metrics.
+ * Creates the metrics for a dispatcher.
  *
  * @param inFlight returns the number of attempts in flight
  * @param nowMs Redis time, which is the clock for accepted events

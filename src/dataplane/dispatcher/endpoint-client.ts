@@ -20,7 +20,7 @@ export interface AttemptRequest {
   readonly url: string;
   /** Timeout for the whole attempt, from name lookup to the last byte of the answer. Defaults to 15 s. */
   readonly timeoutMs?: number;
-  /** Flat list of names and values, as returned by a header builder. */
+  /** A flat list of names and values. It is returned by a header builder. */
   readonly headers: string[];
   readonly body: Buffer;
 }
@@ -35,16 +35,16 @@ export interface AttemptResult {
   /** Value of `WebHook-Allowed-Origin`, in answers to OPTIONS. */
   readonly allowedOrigin?: string;
   readonly latencyMs: number;
-  /** First bytes of the body, up to 16 KiB. */
+  /** The first bytes of the body (up to 16 KiB). */
   readonly responseBody: Buffer;
-  /** Whether the body is incomplete, either because it was too long or because the connection was closed. */
+  /** Whether the body is incomplete. This happens if it is too long, or if the connection was closed. */
   readonly truncated: boolean;
 }
 
 export interface EndpointClient {
-  /** Makes a single HTTP request. Network and endpoint failures don't cause a rejection. */
+  /** Sends a single HTTP request. Network and endpoint failures don't cause a rejection. */
   readonly attempt: (request: AttemptRequest, signal?: AbortSignal) => Promise<AttemptResult>;
-  /** Closes all connections. Any current or later attempts will end as `aborted`. */
+  /** Closes all of the connections. Any current or later attempts will end as `aborted`. */
   readonly close: () => Promise<void>;
 }
 
@@ -90,8 +90,8 @@ export function createEndpointClient(
 
   let closed = false;
 
-  // Cache targets, since parsing and checking a URL is more expensive than sending a request. There are only a few
-  // endpoints, and they're used often.
+  // Cache targets, since parsing and checking a URL is more expensive than sending a request. There are usually only a
+  // few endpoints, and they are used often.
   const targets = new Map<string, Target>();
   const origins = new Map<string, Origin>();
   const targetOf = (url: string): Target => {
@@ -175,7 +175,7 @@ export function createEndpointClient(
           if (settled) return;
           const room = RESPONSE_BODY_MAX - keptBytes;
           const part = bytes.length > room ? bytes.subarray(0, room) : bytes;
-          // Parts are views of a 64 KiB read buffer. Copy them so we don't keep the whole buffer in memory.
+          // These parts are views of a read buffer with 64 KiB. Copy them so we don't keep the whole buffer in memory.
           if (part.length > 0) kept.push(Buffer.from(part));
           keptBytes += part.length;
           if (bytes.length > room) cutOff('http_2xx');

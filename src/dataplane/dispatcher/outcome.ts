@@ -1,12 +1,15 @@
 import type { AttemptOutcome } from '../../api/delivery-status.ts';
 import type { ExchangeFailure } from './http/connection.ts';
 
-/** Outcome of an attempt. Events are either delivered, retried, or (after a 410) no longer sent to this endpoint. */
+/**
+ * What should happen after an attempt. Events are either delivered, retried, or (after a 410) no longer sent to this
+ * endpoint.
+ */
 export type Outcome = 'delivered' | 'failed' | 'disabled';
 
 /**
- * Reasons for an attempt result, with descriptions. The set is stable and small enough for use as a metric label. See
- * docs/deliveries.md, where the same descriptions are listed.
+ * The reasons for the result of an attempt, including their descriptions. The set is stable and small enough for use as
+ * a metric label. See docs/deliveries.md, where the same descriptions are listed.
  */
 export const ATTEMPT_REASONS = {
   http_2xx: 'The endpoint returned a status from 200 to 299.',
@@ -39,7 +42,10 @@ export const ATTEMPT_REASONS = {
 
 export type AttemptReason = keyof typeof ATTEMPT_REASONS;
 
-/** Maps a reason to the outcome shown in the Subscription status. Undefined for reasons unrelated to the endpoint. */
+/**
+ * Maps a reason to the outcome shown in the Subscription status. If the reason does not depend on the endpoint, this is
+ * undefined.
+ */
 export const SHOWN_OUTCOMES: Readonly<Record<AttemptReason, AttemptOutcome | undefined>> = {
   http_2xx: 'Succeeded',
   gone: 'HttpError',
@@ -70,8 +76,8 @@ export function outcomeOf(reason: AttemptReason): Outcome {
 }
 
 /**
- * Returns the outcome for a status code. As specified by Standard Webhooks, any 2xx is a success and a 410 disables the
- * endpoint. A 3xx counts as a failure: we don't follow redirects because the target has not been checked.
+ * Returns what should happen for a status code. As specified by Standard Webhooks, any 2xx is a success and a 410
+ * disables the endpoint. A 3xx counts as a failure: we don't follow redirects because the target has not been checked.
  */
 export function judgeStatus(status: number): { outcome: Outcome; reason: AttemptReason } {
   const reason = reasonOfStatus(status);

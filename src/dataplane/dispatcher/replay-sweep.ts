@@ -6,17 +6,17 @@ import { createDueLoop, type DueLoop } from '../due-loop.ts';
 
 export interface ReplaySweepOptions {
   readonly replays: Pick<Replays, 'sweep'>;
-  /** Hints for accounts with replays that were charged but not completed. */
+  /** The hints for accounts that have replays which were charged but have not been completed. */
   readonly hints: HintIndex;
   readonly nowMs: () => number;
   readonly log: Logger;
 }
 
 const LEASE_MS = 30_000;
-/** Replays are rare. When there are none, a sweep costs just 16 reads in this time. */
+/** There are usually only a few replays. If there are none, a sweep only needs 16 reads during this time. */
 const SWEEP_MS = 30_000;
 
-/** Creates a loop that completes or refunds replays whose process crashed after charging the account. */
+/** Creates a loop that completes or refunds a replay if its process has crashed after charging the account. */
 export function createReplaySweep({ replays, hints, nowMs, log }: ReplaySweepOptions): DueLoop {
   return createDueLoop({
     hints,

@@ -5,8 +5,8 @@ import type { RefusalFacts } from '../../http/refusal.ts';
 import type { IngressMetrics } from './ingress-metrics.ts';
 
 /**
- * Sends all ingress answers. `startedMs` is the monotonic time, as returned by performance.now(), when we started to
- * handle the request.
+ * Sends all responses of ingress. `startedMs` is the monotonic time, as returned by performance.now(), when we started
+ * to handle the request.
  */
 export interface Answers {
   readonly sendAccepted: (
@@ -17,14 +17,15 @@ export interface Answers {
     groupKey: string | undefined,
   ) => void;
   readonly sendProblem: (reply: FastifyReply, startedMs: number, code: ProblemCode, facts?: RefusalFacts) => void;
-  /** Sends any other successful answer. */
+  /** Sends any other response that is successful. */
   readonly sendJson: (reply: FastifyReply, startedMs: number, status: number, document: object) => void;
-  /** Counts a request whose sender has disconnected, in which case no answer can be sent. */
+  /** Counts a request if its sender has disconnected. In this case, it is not possible to send a response. */
   readonly abandon: (startedMs: number) => void;
 }
 
 /**
- * Creates the answers. Once `isClosing` returns true, senders are asked to use a new connection for their next request.
+ * Creates the functions that send responses. Once `isClosing` returns true, senders are asked to use a new connection
+ * for their next request.
  */
 export function createAnswers(metrics: Pick<IngressMetrics, 'countRequest'>, isClosing: () => boolean): Answers {
   return {

@@ -15,15 +15,17 @@ interface QueueBatches {
   readonly queue: string;
   waiting: Waiting[];
   heldBytes: number;
-  /** Maximum number of events in the next call. Lowered when the store has taken just a part of the last one. */
+  /**
+   * Maximum number of events in the next call. This is lowered if the store has only accepted a part of the last call.
+   */
   batchItems: number;
 }
 
 /** Batches combines events of the same queue in order to make fewer ingest calls. */
 export interface Batches {
   /**
-   * Adds an event to the next batch. `settled` will be called later, exactly once, with the result. Returns false
-   * without taking the event if the queue is at its memory limit.
+   * Adds an event to the next batch. `settled` will be called later, exactly once, with the result. If the queue has
+   * reached its memory limit, the event is not accepted and this returns false.
    */
   readonly submit: (
     tenant: string,
@@ -32,20 +34,21 @@ export interface Batches {
     item: IngestItem,
     settled: (answer: IngestAnswer) => void,
   ) => boolean;
-  /** Resolves when no events are waiting and no calls are in flight. */
+  /** Resolves when there are no events waiting and no calls in flight. */
   readonly idle: () => Promise<void>;
 }
 
-/** Estimated memory needed by an event on top of its body: strings, closures, and promises. */
+/** An estimate of the memory that is used by an event in addition to its body (for strings, closures, and promises). */
 export const ITEM_OVERHEAD_BYTES = 1024;
 
 const UNAVAILABLE: IngestAnswer = { answer: 'UNAVAILABLE' };
 
 /**
- * Creates the batches. There's at most one ingest call in flight for each queue, and events arriving in the meantime go
- * into the next one. At the start of a busy period, the first call is deferred to the end of the current event loop
- * turn. This means that requests which were read together can also be stored together, without needing a timer. Events
- * that the store has left for later come first in the next call. Queues don't affect each other.
+ * Creates the batches for all queues. For each queue, there is at most one call in flight. If more events arrive in the
+ * meantime, they are included in the next call. At the start of a busy period, the first call is deferred to the end of
+ * the current event loop turn. This means that requests which were read together can also be stored together, without
+ * needing a timer. If the store has left some events for later, they are the first ones in the next call. Different
+ * queues don't affect each other.
  */
 export function createBatches(options: {
   ingest: IngressStore['ingest'];
@@ -81,7 +84,7 @@ export function createBatches(options: {
     );
   }
 
-  /** Puts the events that were not stored first in line. They must not be sent over and over again. */
+  /** Moves all events which have not been stored to the front. We must not send them again and again. */
   function takeBack(of: QueueBatches, batch: Waiting[], stored: number): void {
     of.waiting.unshift(...batch.splice(stored));
     of.batchItems = Math.min(limits.batchItems, 2 * stored);
@@ -133,8 +136,8 @@ export function createBatches(options: {
 }
 
 /**
- * Returns the longest run of waiting events that fits into a single call. All events must be within the limits and
- * extracted with the same configuration.
+ * Returns as many of the waiting events as possible for a single call. All of the events must be within the limits, and
+ * they must have been extracted using the same configuration.
  */
 function takeBatch(of: QueueBatches, limits: IngressLimits): Waiting[] {
   const { waiting } = of;

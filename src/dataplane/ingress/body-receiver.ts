@@ -28,8 +28,8 @@ function sendMemoryRefusal(answers: Answers, reply: FastifyReply, startedMs: num
 }
 
 /**
- * Reads the body of an admitted request. Answers 413, 429, or 503 if that fails, and 415 for unsupported content types,
- * compressed bodies, and transfer codings other than `chunked`.
+ * Reads the body of a request which has been admitted. If this fails, the response is 413, 429, or 503. If the content
+ * type is not supported, the body is compressed, or there is a transfer coding other than `chunked`, it is 415.
  *
  * @param onBody called with the body and the number of budget bytes it must give back
  */
@@ -42,7 +42,7 @@ export type ReceiveBody = (
 ) => void;
 
 export function createBodyReceiver(options: {
-  /** Returns why the store should not accept an event of this stream. */
+  /** Returns the reason why an event of this stream should not be accepted by the store. */
   readonly refusalOf: (request: EventRequest, known: KnownQueue) => MemoryRefusal | undefined;
   readonly budget: ByteBudget;
   readonly answers: Answers;

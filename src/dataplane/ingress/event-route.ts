@@ -13,7 +13,7 @@ import type { ByteBudget } from './request-body.ts';
 import { findSandboxParameter } from './sandbox-parameters.ts';
 import type { IngestAnswer, IngestItem } from './store.ts';
 
-/** Request with a complete body. `heldBytes` are returned to the budget once it has been answered. */
+/** Request with a complete body. When the response has been sent, `heldBytes` are returned to the budget. */
 interface Arrival {
   readonly request: EventRequest;
   readonly reply: FastifyReply;
@@ -24,11 +24,11 @@ interface Arrival {
 }
 
 /**
- * Creates the handler for `POST /events/{tenant}/{queue}`. Checks are made in this order: path (404), sandbox
- * parameters (400), key (401), queue (404, 409), content type (415), store memory (429, 503), size (413), context (400,
- * 422), and finally the store. We won't answer 202 `{id, duplicate, groupKey}` until the event was acknowledged by the
- * store. Callbacks are used throughout, since creating a promise for each step would cost more than the steps
- * themselves.
+ * Creates the handler that is used for `POST /events/{tenant}/{queue}`. Checks are made in this order: path (404),
+ * sandbox parameters (400), key (401), queue (404, 409), content type (415), store memory (429, 503), size (413),
+ * context (400, 422), and finally the store. The response is only 202 `{id, duplicate, groupKey}` if the event was
+ * acknowledged by the store. We use callbacks here, because creating a promise for every step would cost more than the
+ * step itself.
  */
 export function createEventRoute(options: {
   admission: Admission;
@@ -184,7 +184,7 @@ const PROBLEM_OF = {
   UNAVAILABLE: 'unavailable',
 } as const;
 
-/** Error for an event id that could be, or become, the generated id of another event. */
+/** The error to use for an event id that is, or could become, the generated id of another event. */
 const RESERVED_ID = {
   detail:
     'the event id has the form of those generated for this stream, and no event has it. To use a generated id, omit it',

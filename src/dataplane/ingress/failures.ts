@@ -1,8 +1,9 @@
 import type { Logger } from '../../telemetry/log.ts';
 
 /**
- * Creates a log for store failures, limited to one line per second. Each line includes the number of failures omitted.
- * We need this because all batches fail with the same error while Redis is unavailable.
+ * Creates a log for failures of the store. It is limited to a single line per second. Each line contains the number of
+ * failures which have been omitted. We need this because all batches fail with the same error while Redis is
+ * unavailable.
  */
 export function createFailureLog(log: Logger, nowMs: () => number): (operation: string, error: unknown) => void {
   let quietUntilMs = 0;

@@ -5,8 +5,8 @@ const KEY_MAX_LENGTH = 512;
 const BEARER = /^Bearer +(\S+)$/i;
 
 /**
- * Returns the key of a request, taken from `Authorization: Bearer <key>` or, if that is not set, from `x-api-key`.
- * Returns undefined if neither is present.
+ * Returns the key of a request. It is read from `Authorization: Bearer <key>` or, if that is not set, from `x-api-key`.
+ * If neither of them exists, this returns undefined.
  */
 export function readIngressKey(headers: IncomingHttpHeaders): string | undefined {
   const { authorization } = headers;

@@ -18,21 +18,24 @@ export const EVENT_RESULTS = [
 ] as const;
 export type EventResult = (typeof EVENT_RESULTS)[number];
 
-/** Why events are refused because of the memory of Redis. */
+/** The reasons why events are refused because of the memory that Redis is using. */
 const MEMORY_REFUSALS = ['share', 'full'] as const;
 
 /** IngressMetrics groups all metrics for the ingress role. */
 export interface IngressMetrics {
   /**
-   * Counts an answer by status and duration in milliseconds. A status of 499 means that the sender disconnected before
-   * the answer was sent.
+   * Counts a response by its status and its duration, in milliseconds. If the status is 499, the sender has
+   * disconnected before the response was sent.
    */
   readonly countRequest: (status: number, durationMs: number) => void;
-  /** Counts a request refused by a limit, also one of the sandbox. */
+  /** Counts a request which was refused by a limit. This can also be a limit of the sandbox. */
   readonly countLimited: (limit: SenderLimit) => void;
   readonly countEvent: (result: EventResult) => void;
   readonly countMemoryRefusal: (reason: (typeof MEMORY_REFUSALS)[number]) => void;
-  /** Registers the number of bytes held in memory, along with the limit. The function will be called at each scrape. */
+  /**
+   * Registers the number of bytes that are held in memory, and the limit for this. The function will be called at each
+   * scrape.
+   */
   readonly observeHeld: (heldBytes: () => number, limitBytes: number) => void;
 }
 
@@ -115,7 +118,7 @@ export function createIngressMetrics(registry: Registry): IngressMetrics {
   };
 }
 
-/** What became of stored events. */
+/** What has happened to events that were stored. */
 export interface RoutedEvents {
   readonly references: number;
   readonly withoutKey: number;
@@ -123,8 +126,8 @@ export interface RoutedEvents {
 }
 
 /**
- * Creates the metrics of an ingress whose events are routed in the step that stores them. Returns a function that
- * counts a step.
+ * Creates the metrics for an ingress that routes events in the same step as it stores them. It returns a function that
+ * can be used to count a step.
  */
 export function createPartIngressMetrics(registry: Registry): (routed: RoutedEvents) => void {
   const routed = new Counter({

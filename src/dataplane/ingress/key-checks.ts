@@ -5,8 +5,8 @@ import type { IngressLimits } from './limits.ts';
 import type { IngressStore } from './store.ts';
 
 /**
- * What is known of a key: that it was valid within the last `keyTtlMs` or wrong within the last `wrongKeyTtlMs`, that
- * the store is being asked, or nothing.
+ * What we know about a key. It was valid within the last `keyTtlMs`, it was wrong within the last `wrongKeyTtlMs`, we
+ * are asking the store, or it is not known.
  */
 export type KeyStanding = 'valid' | 'wrong' | 'asked' | 'unknown';
 
@@ -18,8 +18,8 @@ export interface KeyChecks {
 }
 
 /**
- * Creates the cache. Removed keys may still be accepted for up to `keyTtlMs`. A key that was used before it existed may
- * still be refused for up to `wrongKeyTtlMs`, while one that wasn't works immediately.
+ * Creates the cache for keys. If a key has been removed, it may still be accepted for up to `keyTtlMs`. If a key was
+ * used before it existed, it may still be refused for up to `wrongKeyTtlMs`. Otherwise, it can be used immediately.
  */
 export function createKeyChecks(options: {
   checkKey: IngressStore['checkKey'];

@@ -1,46 +1,47 @@
 import type { HttpLimits } from '../../http/server.ts';
 
-/** Ingress limits. Sizes are in bytes, times in milliseconds. */
+/** Ingress limits. All sizes are in bytes and all times are in milliseconds. */
 export interface IngressLimits extends HttpLimits {
   /** Maximum size of an event body. Anything larger is answered with 413. */
   readonly bodyBytes: number;
-  /** Maximum number of events per ingest call. */
+  /** The maximum number of events in each call. */
   readonly batchItems: number;
   readonly batchBytes: number;
-  /** Maximum total size of bodies held by this process. Requests are answered with 503 once exceeded. */
+  /** Maximum total size of bodies held by this process. If this is exceeded, the response is a 503. */
   readonly heldBytes: number;
   /**
    * Maximum total size of bodies held for a single queue, to stop a slow queue from using up all of the shared memory.
-   * Requests are answered with 503 once exceeded.
+   * If this is exceeded, the response is a 503.
    */
   readonly heldBytesPerQueue: number;
-  /** Maximum total size of sandbox bodies held by this process. Requests are answered with 503 once exceeded. */
+  /** Maximum total size of sandbox bodies held by this process. If this is exceeded, the response is a 503. */
   readonly sandboxHeldBytes: number;
   /** Maximum time to wait for the store. After that, the request is answered with 503. */
   readonly ingestTimeoutMs: number;
   /** Interval for reading the memory usage of the Redis masters. */
   readonly memoryLookMs: number;
   /**
-   * Fraction of maxmemory from which on events of accounts above their share of it are answered with 429, the largest
-   * accounts first. Only concerns the streams of this master.
+   * If this fraction of maxmemory is used, the response for events of accounts that are above their share of it is 429,
+   * starting with the largest accounts. This only applies to the streams of this master.
    */
   readonly memoryPressureRatio: number;
   /**
    * Fraction of maxmemory at which all new events for this master are answered with 503. The rest is needed to route
-   * stored events. If all of them have 1 KiB, and a paused subscription to all of them is resumed, routing needs 14 %.
+   * stored events. For example, if all of them have 1 KiB, and a subscription which was paused for all of them is
+   * resumed, routing will need 14 %.
    */
   readonly memoryStopRatio: number;
-  /** Fraction of maxmemory that a master must drop below before its new events are accepted again. */
+  /** New events for a master are only accepted again when it uses less than this fraction of maxmemory. */
   readonly memoryGoOnRatio: number;
   /** Smallest share of an account. */
   readonly guaranteedBytes: number;
-  /** How long a valid key is cached. */
+  /** How long valid keys are cached. */
   readonly keyTtlMs: number;
-  /** How long a wrong key is remembered, and refused without asking the store. */
+  /** How long we remember that a key is wrong. During this time, it is refused without asking the store. */
   readonly wrongKeyTtlMs: number;
-  /** How long a queue configuration is cached. See queue-cache.ts. */
+  /** How long the configuration of a queue is cached. See queue-cache.ts. */
   readonly queueTtlMs: number;
-  /** Maximum number of cached keys. The same limit applies to wrong keys, and to queues. */
+  /** Maximum number of cached keys. The limit is the same for wrong keys, and for queues. */
   readonly cacheEntries: number;
 }
 

@@ -1,39 +1,42 @@
-/** Memory of a Redis master. */
+/** The memory of a single Redis master. */
 export interface MasterMemory {
   readonly usedBytes: number;
   /** maxmemory. 0 without a limit. */
   readonly maxBytes: number;
 }
 
-/** Events of a stream that are stored on a master. */
+/** The events of a stream which are stored on a master. */
 export interface StoredStream {
   readonly tenant: string;
   readonly queue: string;
-  /** Account of the workspace. Empty without one. */
+  /** The account of the workspace. If there is no account, this is empty. */
   readonly payer: string;
   readonly bytes: number;
 }
 
 export interface ShareLimits {
-  /** Fraction of maxmemory from which on accounts above their share are refused, the largest first. */
+  /**
+   * If this fraction of maxmemory is used, accounts that are above their share are refused, starting with the largest.
+   */
   readonly memoryPressureRatio: number;
-  /** Fraction of maxmemory at which everyone is refused. */
+  /** If this fraction of maxmemory is used, everyone is refused. */
   readonly memoryStopRatio: number;
   /** Smallest share. */
   readonly guaranteedBytes: number;
 }
 
-/** An account stores more than it may at the current pressure. */
+/** The account stores more than what is allowed at the current pressure. */
 export interface OverShare {
   readonly storedBytes: number;
   readonly shareBytes: number;
 }
 
-/** Shares of the memory of one master. */
+/** The shares of the memory of a single master. */
 export interface Shares {
   /**
-   * Returns why an event of the stream is refused, or undefined. `stream.bytes` should be current: it replaces the noted
-   * number, so a stream whose dispatcher is gone can't exceed its share unnoticed.
+   * If an event of the stream should be refused, this returns the reason. Otherwise, it returns undefined.
+   * `stream.bytes` should be up to date. It is used instead of the number that was recorded, so that a stream can't
+   * exceed its share unnoticed if its dispatcher does not exist any more.
    */
   readonly findExcess: (stream: StoredStream) => OverShare | undefined;
 }
@@ -48,11 +51,12 @@ const accountOf = ({ payer, tenant }: StoredStream) => (payer === '' ? tenant : 
 const nameOf = ({ tenant, queue }: StoredStream) => `${tenant}/${queue}`;
 
 /**
- * Computes the shares of a master under pressure.
+ * Computes the shares for a master which is under pressure.
  *
  * The memory for events is what is below the stop ratio and not used by anything else. It is divided evenly among the
- * accounts with stored events. The refused size falls from the size of the largest account (at the pressure ratio) to the
- * share (at the stop ratio), by equal factors. So the largest accounts are refused first, and nobody within its share is.
+ * accounts with stored events. The refused size falls from the size of the largest account (at the pressure ratio) to
+ * the share (at the stop ratio), by equal factors. This ensures that the largest accounts are refused first, and that
+ * an account is never refused if it is within its share.
  */
 export function computeShares(
   streams: readonly StoredStream[],

@@ -2,35 +2,40 @@ import type { Logger } from '../../telemetry/log.ts';
 import type { IngressLimits } from './limits.ts';
 import { computeShares, type MasterMemory, type OverShare, type Shares, type StoredStream } from './memory-shares.ts';
 
-/** What ingress reads of the memory of Redis. */
+/** Used by ingress to read the memory usage of Redis. */
 export interface MemorySource {
-  /** Returns the reply to `INFO memory` of each master, with the master's name. */
+  /** Returns the reply to `INFO memory` for each master, including the name of the master. */
   readonly readMasters: () => Promise<readonly { readonly name: string; readonly reply: unknown }[]>;
-  /** Returns the streams with stored events, with the name of their master. */
+  /** Returns all streams that have stored events, including the name of their master. */
   readonly readStored: () => Promise<readonly (StoredStream & { readonly master: string })[]>;
-  /** Returns the name of the master that stores the events of a stream. */
+  /** Returns the name of the master on which the events of a stream are stored. */
   readonly masterOf: (tenant: string, queue: string) => string;
 }
 
-/** Why an event is refused: the master is almost full, or the account stores too much of its memory. */
+/**
+ * The reason why an event is refused. Either the master is almost full, or the account stores too much of its memory.
+ */
 export type MemoryRefusal = 'full' | OverShare;
 
 /**
- * MemoryStop decides whether new events must wait because a Redis master is almost full. We need to keep some memory free
- * for routing: without it, no queue can drain (rule 8 of the data plane). Accounts that store more than their share have to
- * wait earlier, so they can't take this memory from the others.
+ * MemoryStop decides whether new events must wait because a Redis master is almost full. We need to keep some memory
+ * free for routing: without it, no queue can drain (rule 8 of the data plane). If an account stores more than its
+ * share, it has to wait earlier. This ensures that it can't take this memory from other accounts.
  */
 export interface MemoryStop {
-  /** Returns true if, according to the last check, any master should not accept new events. */
+  /** Returns true if there was a master that should not accept new events when it was last checked. */
   readonly isFull: () => boolean;
-  /** Returns why the master of the stream should not accept this event, according to the last check. */
+  /** Returns the reason why the master of this stream should not accept the event, as determined by the last check. */
   readonly refusalOf: (stream: StoredStream) => MemoryRefusal | undefined;
-  /** Checks the memory now, and then at each interval. Resolves after the first check and never rejects. */
+  /**
+   * Checks the memory immediately, and then after each interval. This resolves after the first check, and it never
+   * rejects.
+   */
   readonly start: () => Promise<void>;
   readonly stop: () => void;
 }
 
-/** Calls `run` every `everyMs`, starting after `everyMs`. Use the returned function to stop. */
+/** Calls `run` every `everyMs`. The first call is after `everyMs`. Use the returned function to stop. */
 export type Repeat = (run: () => void, everyMs: number) => () => void;
 
 /** Stored bytes that could not be read again for this long are not used any more. */
@@ -42,7 +47,7 @@ const repeatInTime: Repeat = (run, everyMs) => {
 };
 
 /**
- * Returns the memory from an INFO reply.
+ * Returns the memory usage from the reply to INFO.
  *
  * @throws Error if the values are missing from the reply
  */
@@ -58,8 +63,8 @@ const ratioOf = ({ usedBytes, maxBytes }: MasterMemory) => (maxBytes === 0 ? 0 :
 type StoredStreams = Awaited<ReturnType<MemorySource['readStored']>>;
 
 /**
- * Creates the memory check. The current state is kept when a check fails, since every ingest call detects whether Redis
- * is available anyway.
+ * Creates the check for the memory. The current state is kept when a check fails, since every ingest call detects
+ * whether Redis is available anyway.
  */
 export function createMemoryStop(options: {
   readonly source: MemorySource;
@@ -81,7 +86,7 @@ export function createMemoryStop(options: {
   const failing = new Set<string>();
   let end = () => {};
 
-  /** Runs one part of a check. Only reports the failure once per outage. */
+  /** Runs a single part of a check. For each outage, the failure is only reported once. */
   async function attempt(what: string, run: () => Promise<void>): Promise<void> {
     try {
       await run();
@@ -121,7 +126,7 @@ export function createMemoryStop(options: {
     full = next;
   }
 
-  /** Computes the shares of masters under pressure. Stored bytes are only read if there are any. */
+  /** Computes the shares for all masters which are under pressure. If there are none, the stored bytes are not read. */
   async function divide(masters: ReadonlyMap<string, MasterMemory>): Promise<void> {
     const pressed = [...masters].filter(([, memory]) => ratioOf(memory) >= limits.memoryPressureRatio);
     if (pressed.length > 0) {

@@ -14,19 +14,20 @@ export interface KnownQueue {
 /** QueueCache caches queue configurations. */
 export interface QueueCache {
   /**
-   * Returns the configuration if it was read within the last `queueTtlMs`. If undefined, it must be read from the
-   * store.
+   * Returns the configuration, but only if it was read within the last `queueTtlMs`. If this returns undefined, you
+   * need to read it from the store.
    */
   readonly peek: (tenant: string, queue: string) => KnownQueue | undefined;
-  /** Reads the configuration from the store. The result is never older than the call. */
+  /** Uses the store to read the configuration. The result is never older than the call. */
   readonly read: (tenant: string, queue: string) => Promise<KnownQueue | null | 'unavailable'>;
 }
 
 /**
- * Creates the cache. A cached configuration never causes an event to be refused: the store compares `cfgv` for each
- * event, answering STALE after a change, and refusals are always decided with a fresh read. Expiry just limits the
- * number of reads per queue and removes unused queues. Missing queues are not cached because they may be created at any
- * time.
+ * Creates the cache for the configurations of queues. An event is never refused because of a configuration that is
+ * cached. The store compares `cfgv` for each event and returns STALE if it has changed, and the configuration is always
+ * read again before an event is refused. The expiry is only used to limit the number of reads for each queue, and to
+ * remove queues that are not being used. If a queue does not exist, this is not cached, because it could be created at
+ * any time.
  */
 export function createQueueCache(options: {
   readQueue: IngressStore['readQueue'];

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 
 /** ByteBudget limits how many bytes can be held at the same time across several requests. */
 export interface ByteBudget {
-  /** Takes bytes from the budget. If that would exceed the budget, nothing is taken and false is returned. */
+  /** Takes bytes from the budget. If this would exceed the budget, nothing is taken and this returns false. */
   readonly take: (bytes: number) => boolean;
   readonly give: (bytes: number) => void;
   readonly held: () => number;
@@ -24,17 +24,17 @@ export function createByteBudget(bytes: number): ByteBudget {
 }
 
 /**
- * Either the body, or the reason why it couldn't be read: it's too large, the budget is used up, or the sender has
- * disconnected.
+ * Either the body, or the reason why it could not be read. The body can be too large, the budget can be used up, or the
+ * sender can be disconnected.
  */
 export type BodyResult = Buffer | 'too_large' | 'overloaded' | 'aborted';
 
 const EMPTY = Buffer.alloc(0);
 
 /**
- * Reads a request body, whatever its content type. Bytes are taken from `budget` as they arrive. Callers must give them
- * back if `done` is called with a Buffer. In all other cases they are given back here. The rest of a refused body is
- * read and discarded, so the sender sees our answer rather than a connection reset.
+ * Reads the body of a request. The content type does not matter. While bytes arrive, they are taken from the `budget`.
+ * If `done` is called with a Buffer, the caller needs to return them. In all other cases they are given back here. The
+ * rest of a refused body is read and discarded, so the sender sees our answer rather than a connection reset.
  */
 export function readRequestBody(
   request: IncomingMessage,

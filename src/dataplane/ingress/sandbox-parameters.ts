@@ -7,11 +7,11 @@ const SANDBOX_PARAMETERS = new Map([
 ]);
 
 /**
- * Returns the sandbox parameter in a request target, if there is one. Matches with or without a value and in any
- * encoding, ignoring case and surrounding blanks. `;` is accepted as a separator as well. We're this lenient because
- * misspelled sandbox events must never be delivered to partners.
+ * If there is a sandbox parameter in a request target, this returns it. It does not matter if the parameter has a
+ * value, how it is encoded, which case it uses, or if there are blanks around it. `;` can also be used as a separator.
+ * We're this lenient because misspelled sandbox events must never be delivered to partners.
  *
- * @throws RangeError if there are too many parameters (refused by `checkPath`)
+ * @throws RangeError if there are too many parameters (this is refused by `checkPath`)
  */
 export function findSandboxParameter(target: string): string | undefined {
   const pieces = queryPieces(target);
@@ -24,7 +24,8 @@ export function findSandboxParameter(target: string): string | undefined {
 }
 
 function decodeName(encoded: string): string {
-  // Decode byte by byte. All three names are ASCII, so invalid UTF-8 elsewhere in a name can't hide them.
+  // Decode byte by byte. Since all three names are ASCII, they can't be hidden by invalid UTF-8 in another part of the
+  // name.
   return encoded
     .replace(/\+/g, ' ')
     .replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))

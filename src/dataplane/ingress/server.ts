@@ -26,7 +26,7 @@ import type { IngressStore } from './store.ts';
 /** HTTP server for the ingress role. */
 export type Ingress = Pick<HttpServer, 'app' | 'useCertificate' | 'listen' | 'drain' | 'close'>;
 
-/** What routes of the same server share. */
+/** The dependencies that are shared by all routes of a server. */
 export interface SharedByRoutes {
   readonly app: HttpServer['app'];
   readonly registry: Registry;
@@ -37,9 +37,9 @@ export interface SharedByRoutes {
   readonly memory: MemoryStop;
   readonly nowMs: () => number;
   readonly isDraining: () => boolean;
-  /** Logs a failure of the store. */
+  /** Logs that the store has failed. */
   readonly onFailure: (operation: string, error: unknown) => void;
-  /** Answers a request after its handler has thrown an error. */
+  /** Sends the response if the handler of a request has thrown an error. */
   readonly onError: (reply: FastifyReply, startedMs: number, error: unknown) => void;
 }
 
@@ -53,12 +53,12 @@ interface IngressOptions {
   /** Serves HTTPS instead of HTTP. */
   readonly certificate?: Certificate | undefined;
   readonly log: Logger;
-  /** Optional. Adds more routes, such as those of the sandbox. */
+  /** Optional. Adds additional routes, for example those of the sandbox. */
   readonly addRoutes?: AddRoutes;
   readonly limits?: Partial<IngressLimits>;
-  /** Returns the client's address. If omitted, there is no limit by address. */
+  /** Returns the address of the client. If omitted, there is no limit by address. */
   readonly addressOf?: ClientAddress | undefined;
-  /** Events per second. By default, there are no limits. */
+  /** The number of events per second. By default, there are no limits. */
   readonly rates?: SenderRates;
   /** Wall clock in milliseconds, used to expire cache entries. */
   readonly nowMs?: () => number;
@@ -72,7 +72,7 @@ const UNLIMITED: SenderRates = { perAddress: 0, perKey: 0, perWorkspace: 0 };
 const AT_THE_ROOT =
   'This path does not have any content. Send events to POST /events/{tenant}/{queue}. For a description, see /openapi.json. The facade serves /docs and /waas on SLUICE_FACADE_PORT.';
 
-/** Creates the HTTP server with the route `POST /events/{tenant}/{queue}` and any additional routes. */
+/** Creates the HTTP server. It has the route `POST /events/{tenant}/{queue}`, and you can add additional routes. */
 export function createIngress(options: IngressOptions): Ingress {
   const { log, registry, tracing, addressOf, nowMs = Date.now, monotonicMs = () => performance.now() } = options;
   const limits: IngressLimits = { ...INGRESS_LIMITS, ...options.limits };
@@ -100,7 +100,7 @@ export function createIngress(options: IngressOptions): Ingress {
   });
   const { app } = server;
   serveOpenApi(app, document);
-  // Routes read the bodies themselves. Without this, Fastify would parse them by content type.
+  // Routes read the bodies themselves. Otherwise, Fastify would use the content type to parse them.
   for (const method of app.supportedMethods) app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
 
   const memory = createMemoryStop({ source: options.memorySource, limits, log, onFailure, monotonicMs });
@@ -120,7 +120,7 @@ export function createIngress(options: IngressOptions): Ingress {
       await memory.start();
       return server.listen(port, host);
     },
-    /** Also waits until all events in flight have been stored. */
+    /** This also waits until all of the events that are in flight have been stored. */
     async close() {
       memory.stop();
       await server.close();
@@ -129,7 +129,7 @@ export function createIngress(options: IngressOptions): Ingress {
   };
 }
 
-/** Creates the key and queue caches as well as the batches, all backed by the same store. */
+/** Creates the caches for keys and queues, and the batches. All of them use the same store. */
 function createIntake(
   store: IngressStore,
   options: {
@@ -148,7 +148,7 @@ function createIntake(
   };
 }
 
-/** Returns a hint for correcting a path that has no route, if we have one. */
+/** If a path does not have a route and we have a hint how to correct it, this returns the hint. */
 function factsOfNoRoute(path: string): RefusalFacts {
   if (path === '/') return { detail: AT_THE_ROOT };
   if (/^\/(waas|docs)(\/|$)/.test(path)) {

@@ -1,9 +1,12 @@
 import type { IngressEvent, IngressQueue } from '../../record/ingress-store.ts';
 
-/** Queue configuration needed by the ingress. `gen` and `cfgv` are compared with the current values on each ingest. */
+/** Queue configuration needed by the ingress. For each call, `gen` and `cfgv` are compared to their current values. */
 export type QueueConfig = IngressQueue;
 
-/** Event to be stored: metadata from the request, plus the unchanged body. `id` is undefined unless set by the sender. */
+/**
+ * Event to be stored: metadata from the request, plus the unchanged body. If the sender has not set an `id`, it is
+ * undefined.
+ */
 export type IngestItem = Omit<IngressEvent, 'id'> & { readonly id: string | undefined };
 
 /**
@@ -16,25 +19,31 @@ export type IngestAnswer =
   | { readonly answer: 'OK' | 'DUP'; readonly ref: string; readonly id: string }
   | { readonly answer: 'STALE' | 'CLOSED' | 'FULL' | 'LIMIT' | 'GONE' | 'RESERVED' | 'UNAVAILABLE' };
 
-/** Result of an ingest call. Contains one answer per item, in the same order. */
+/** The result of a call that stores events. There is a single answer for each item, in the same order. */
 export interface Stored {
   readonly answers: readonly IngestAnswer[];
-  /** Set if there are only answers for the first items. The others were not stored, and belong in the next call. */
+  /**
+   * This is set if there are only answers for some of the items, starting with the first. The other items have not been
+   * stored and should be included in the next call.
+   */
   readonly isPartial?: boolean;
 }
 
-/** IngressStore is the part of the store used by the ingress. A rejected promise counts as unavailable. */
+/** IngressStore is the part of the store used by the ingress. If a promise is rejected, it is unavailable. */
 export interface IngressStore {
   /**
-   * Reads the configuration of a queue. Null means that there is no such queue (404), and 'unavailable' that the
+   * Reads the configuration for a queue. Null means that there is no such queue (404), and 'unavailable' that the
    * control state is missing or unreadable (503).
    */
   readQueue: (tenant: string, queue: string) => Promise<QueueConfig | null | 'unavailable'>;
   /**
-   * Returns true if the given SHA-256 (hex) belongs to an ingress key currently valid for the tenant. Returns
-   * 'unavailable' in the same cases as `readQueue`.
+   * Returns true if the given SHA-256 (hex) belongs to an ingress key currently valid for the tenant. In the same cases
+   * as `readQueue`, this returns 'unavailable'.
    */
   checkKey: (tenant: string, sha256: string) => Promise<boolean | 'unavailable'>;
-  /** Stores events of a queue, or the first ones, in one atomic script call of up to 64 items and 1 MiB of bodies. */
+  /**
+   * Uses a single atomic script call to store the events of a queue, or the first ones of them. There can be up to 64
+   * items, and up to 1 MiB of bodies.
+   */
   ingest: (tenant: string, queue: string, config: QueueConfig, items: readonly IngestItem[]) => Promise<Stored>;
 }

@@ -5,38 +5,38 @@ import { FAULTS, type TokenFault } from './token-fault.ts';
 
 const CHALLENGE = 'Bearer realm="sluice"';
 
-/** Returns the challenge for missing credentials. Must not contain an error (RFC 6750, section 3.1). */
+/** Returns the challenge to use if there are no credentials. Must not contain an error (RFC 6750, section 3.1). */
 export function refuseMissing(): Refusal {
   return new Refusal('missing_token', { headers: { 'www-authenticate': CHALLENGE } });
 }
 
-/** Returns the refusal of a token. No part of the token is included in the reason. */
+/** Returns the refusal to use for a token. No part of the token is included in the reason. */
 export function refuseToken(fault: TokenFault): Refusal {
   return challenge('invalid_token', 'invalid_token', FAULTS[fault]);
 }
 
-/** Returns the refusal for misplaced or duplicated credentials. */
+/** Returns the refusal to use if credentials are in the wrong place or were sent more than once. */
 export function refuseMisplaced(description: string): Refusal {
   return challenge('misplaced_token', 'invalid_request', description);
 }
 
 /**
- * Returns the refusal for a request that can't be processed by the verification library, which reads the Host header
- * and the path as well.
+ * Returns the refusal to use if a request can't be processed by the library that verifies tokens. This library also
+ * reads the Host header and the path.
  */
 export function refuseRequest(): Refusal {
   return challenge('malformed_request', 'invalid_request', 'The Host header or the path is not valid');
 }
 
 /**
- * Returns the refusal for a token that can't be verified at the moment. The cause was already logged when we tried to
- * read the keys.
+ * Returns the refusal to use if it is currently not possible to verify a token. The cause was already logged when we
+ * tried to read the keys.
  */
 export function refuseUndecided(): Refusal {
   return new Refusal('issuer_unavailable', { headers: { 'retry-after': '5' } });
 }
 
-/** Returns the refusal of a token that doesn't have the scope required for the call (RFC 6750, section 3.1). */
+/** Returns the refusal to use if a token does not have the scope that the call requires (RFC 6750, section 3.1). */
 export function refuseScope(scope: Scope): Refusal {
   const description = `The token does not have the scope ${scope}, which this call requires`;
   return challenge('insufficient_scope', 'insufficient_scope', description, `, scope="${scope}"`);

@@ -1,6 +1,6 @@
 type Claims = Readonly<Record<string, unknown>>;
 
-/** Claim that marks the token of a client. `{client}` in the value stands for the client's id. */
+/** The claim that is used to recognize the token of a client. `{client}` in the value stands for the client's id. */
 export interface ClientClaim {
   readonly name: string;
   readonly value: string;
@@ -13,8 +13,8 @@ const CLIENT_CLAIMS = ['client_id', 'azp', 'appid', 'cid'];
 const SIGN_IN_CLAIMS = ['auth_time', 'amr', 'sid', 'uid', 'nonce'];
 
 /**
- * Returns the client that a token stands for. Undefined if the token stands for a person who uses a client, which is
- * the case unless a rule below or a `configured` claim says otherwise.
+ * Returns the client that a token was issued for. Undefined if the token stands for a person who uses a client, which
+ * is the case unless a rule below or a `configured` claim says otherwise.
  */
 export function clientOf(claims: Claims, configured: readonly ClientClaim[]): string | undefined {
   const client = CLIENT_CLAIMS.map(name => claimOf(claims, name)).find(isText);
@@ -29,7 +29,7 @@ export function clientOf(claims: Claims, configured: readonly ClientClaim[]): st
  * name. Because of this, each rule depends on claims that the provider sets itself.
  */
 const RULES: readonly ((claims: Claims, client: string) => boolean)[] = [
-  // RFC 9068, 2.2: without a resource owner, the subject is the client. Used by Okta, among others.
+  // RFC 9068, 2.2: without a resource owner, the subject is the client. For example, this is used by Okta.
   (claims, client) =>
     claimOf(claims, 'sub') === client && SIGN_IN_CLAIMS.every(name => claimOf(claims, name) === undefined),
   // Auth0. A name such as `<client>@clients` isn't enough.

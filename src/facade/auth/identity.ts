@@ -8,13 +8,13 @@ export interface Identity {
   readonly issuer: string;
   /** The `sub` claim. */
   readonly subject: string;
-  /** The `groups` claim, or empty if that is not an array of strings. */
+  /** The `groups` claim. If it is not an array of strings, this is empty. */
   readonly groups: readonly string[];
   /** The client that the token stands for. Undefined if it stands for a person, whichever client they use. */
   readonly client: string | undefined;
   /** The `email` claim. Undefined unless `email_verified` is true. */
   readonly email?: string | undefined;
-  /** Scopes of the token. */
+  /** The scopes that the token has. */
   readonly scopes: ReadonlySet<string>;
 }
 
@@ -45,7 +45,7 @@ function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
 }
 
-/** Returns the key of a caller, which no other caller has. */
+/** Returns the key of a caller. It is different for each caller. */
 export function callerKey({ issuer, subject }: Identity): string {
   return JSON.stringify([issuer, subject]);
 }
@@ -61,7 +61,7 @@ export function setIdentity(request: FastifyRequest, identity: Identity): void {
   request.setDecorator<Identity>(IDENTITY, identity);
 }
 
-/** Returns the identity of the caller, or undefined if the request was not authenticated. */
+/** Returns the identity of the caller. If the request has not been authenticated, this returns undefined. */
 export function findIdentity(request: FastifyRequest): Identity | undefined {
   return (request as { readonly [IDENTITY]?: Identity | null })[IDENTITY] ?? undefined;
 }

@@ -3,7 +3,7 @@ import type { JWTHeader } from 'express-oauth2-jwt-bearer';
 /** Public key of an issuer (JWK, RFC 7517), identified by `kid`. */
 type PublicKey = NonNullable<JWTHeader['jwk']> & { readonly kid: string };
 
-/** KeySet contains the keys of an issuer. */
+/** KeySet contains the keys that are used by an issuer. */
 export interface KeySet {
   readonly keys: PublicKey[];
 }
@@ -12,13 +12,13 @@ export interface KeySet {
 export interface DocumentLimits {
   /** Timeout in milliseconds for reading both documents. */
   readonly timeoutMs: number;
-  /** Maximum size of a document in bytes. */
+  /** The maximum size of each document, in bytes. */
   readonly maxBytes: number;
 }
 
 /**
- * Reads the issuer metadata (OpenID Connect Discovery, section 4) and returns the key set it refers to. Redirects are
- * not followed. Only public keys with a `kid` will be returned.
+ * Reads the issuer metadata (OpenID Connect Discovery, section 4) and returns the key set it refers to. It does not
+ * follow redirects. Only public keys with a `kid` will be returned.
  *
  * @throws Error on timeout, or if a document is invalid
  */
@@ -32,7 +32,7 @@ export async function readKeySet(issuer: string, limits: DocumentLimits): Promis
   return { keys: keys.filter(isPublicKey) };
 }
 
-/** Returns the key set URL. Must use https unless the issuer itself uses http. */
+/** Returns the URL of the key set. Must use https unless the issuer itself uses http. */
 function checkKeysUrl(issuer: string, url: unknown): string {
   if (typeof url !== 'string' || !URL.canParse(url)) throw new Error('the metadata does not contain jwks_uri');
   const { protocol } = new URL(url);
@@ -61,7 +61,7 @@ async function readDocument(
 }
 
 /**
- * Returns true if the key is public. Symmetric and private keys should never appear in a published set, so we ignore
+ * Returns true if this is a public key. Symmetric and private keys should never appear in a published set, so we ignore
  * them.
  */
 function isPublicKey(key: unknown): key is PublicKey {

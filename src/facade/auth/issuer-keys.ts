@@ -1,17 +1,17 @@
 import type { KeySet } from './issuer-documents.ts';
 
-/** KeyLimits defines how long keys are used and how often they are read. */
+/** KeyLimits specifies for how long keys are used, and how often they are read. */
 export interface KeyLimits {
-  /** Age in milliseconds at which keys are refreshed in the background. */
+  /** The age after which keys are refreshed in the background, in milliseconds. */
   readonly refreshMs: number;
   /** Age in milliseconds at which we stop using keys. Limits how long a withdrawn key is still trusted. */
   readonly trustMs: number;
   /**
-   * Delay in milliseconds after requesting an unknown key. Until then, unknown keys are refused without making a
+   * Delay in milliseconds after requesting an unknown key. Until this time, unknown keys are refused without sending a
    * request.
    */
   readonly cooldownMs: number;
-  /** Delay in milliseconds after a failed request. No requests are made during this time. */
+  /** How long to wait after a request has failed, in milliseconds. No requests are made during this time. */
   readonly retryMs: number;
 }
 
@@ -22,7 +22,7 @@ export class IssuerUnavailableError extends Error {
 
 export interface IssuerKeys {
   /**
-   * Returns the key set containing the key `kid`, or undefined if the issuer doesn't have this key.
+   * Returns the key set that contains the key `kid`. If the issuer does not have this key, this returns undefined.
    *
    * @throws IssuerUnavailableError
    */
@@ -66,7 +66,7 @@ export function createIssuerKeys(options: {
     }
   }
 
-  /** Starts a request shared by all waiting callers. */
+  /** Starts a request. It is shared by all callers that are waiting. */
   function refresh(): Promise<KeySet> {
     reading ??= readNow();
     return reading;

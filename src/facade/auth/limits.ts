@@ -1,7 +1,7 @@
 import type { DocumentLimits } from './issuer-documents.ts';
 import type { KeyLimits } from './issuer-keys.ts';
 
-/** Authentication limits. Sizes are in bytes, times in milliseconds. */
+/** Authentication limits. All sizes are in bytes and all times are in milliseconds. */
 export interface AuthenticationLimits extends DocumentLimits, KeyLimits {}
 
 export const AUTHENTICATION_LIMITS: AuthenticationLimits = {

@@ -1,7 +1,7 @@
 import type { Owner } from '../../api/owner.ts';
 import type { Identity } from './identity.ts';
 
-/** Roles, starting with the strongest. Each includes those after it. */
+/** Roles, starting with the strongest. Each of them includes all of the roles that come after it. */
 export const ROLES = ['Owner', 'Admin', 'Viewer'] as const satisfies readonly NonNullable<Owner['role']>[];
 export type Role = (typeof ROLES)[number];
 
@@ -16,25 +16,26 @@ interface OwningAccount {
   readonly spec: { readonly owners?: readonly Owner[] | undefined };
 }
 
-/** Returns the role of an entry, which is Admin by default. */
+/** Returns the role of an entry. By default, this is Admin. */
 export function roleOfOwner({ role = 'Admin' }: Owner): Role {
   return role;
 }
 
-/** Returns true if `role` may do what requires `needed`. */
+/** Returns true if `role` is allowed to do something that requires `needed`. */
 export function includesRole(role: Role, needed: Role): boolean {
   return ROLES.indexOf(role) <= ROLES.indexOf(needed);
 }
 
-/** Returns the roles assigned to an identity by a list of owners, without duplicates. */
+/** Returns all roles that are assigned to an identity in a list of owners. There are no duplicates. */
 export function rolesOf(identity: Identity, owners: readonly Owner[] = []): readonly Role[] {
   return [...new Set(owners.filter(owner => isMeant(owner, identity)).map(roleOfOwner))];
 }
 
 /**
- * Returns the role of an identity for a workspace, taking owners of the workspace's Account into account. An `Owner`
- * may do everything. The same goes for an `Admin`, except for changing the owners. A `Viewer` may only read, except for
- * secrets and keys. Undefined if the identity has no role.
+ * Returns the role that an identity has for a workspace. This includes the owners of the workspace's Account. An
+ * `Owner` is allowed to do everything. An `Admin` is allowed to do the same, except for changing the owners. A `Viewer`
+ * is only allowed to read, but not to read secrets and keys. If the identity does not have a role, this returns
+ * undefined.
  */
 export function mayActFor(
   identity: Identity,
@@ -45,7 +46,7 @@ export function mayActFor(
   return strongest([...rolesOf(identity, workspace.spec.owners), ...rolesOf(identity, theirs)]);
 }
 
-/** Returns the role of an identity for an account and all of its workspaces. */
+/** Returns the role that an identity has for an account and all of its workspaces. */
 export function mayActForAccount(identity: Identity, account: OwningAccount): Role | undefined {
   return strongest(rolesOf(identity, account.spec.owners));
 }
@@ -55,7 +56,7 @@ function strongest(roles: readonly Role[]): Role | undefined {
 }
 
 /**
- * Returns true if the owner matches the identity, comparing exactly one of subject, group, and client byte by byte.
+ * Returns true if this owner matches the identity. Exactly one of subject, group, and client is compared, byte by byte.
  * Entries with several or no values never match; the API server should already have refused those.
  */
 function isMeant(owner: Owner, { issuer, subject, groups, client }: Identity): boolean {

@@ -1,4 +1,7 @@
-/** Scopes of the REST API. Each route requires exactly one of them. A scope doesn't include any other. */
+/**
+ * The scopes that can be used for the REST API. Every route requires exactly one of these scopes. A scope never
+ * includes another scope.
+ */
 export const SCOPES = {
   'waas:read': 'Read resources.',
   'waas:write': 'Change resources.',
@@ -9,9 +12,9 @@ export const SCOPES = {
 export type Scope = keyof typeof SCOPES;
 
 /**
- * Returns the scopes of a token: the `scope` claim (RFC 8693, section 4.2) and the `scp` claim, each of which is either a
- * string separated by spaces or a list. Microsoft Entra has no scopes in tokens of clients, but puts the permissions
- * that an administrator has granted to the client into `roles`.
+ * Returns the scopes of a token. They are read from the `scope` claim (RFC 8693, section 4.2) and the `scp` claim. Both
+ * of them can be a string that is separated by spaces, or a list. Microsoft Entra has no scopes in tokens of clients,
+ * but puts the permissions that an administrator has granted to the client into `roles`.
  */
 export function scopesOf({ scope, scp, roles, idtyp }: Readonly<Record<string, unknown>>): ReadonlySet<string> {
   return new Set([scope, scp, idtyp === 'app' ? roles : undefined].flatMap(wordsOf));

@@ -9,12 +9,13 @@ export interface TokenRules {
   readonly algorithms: readonly string[];
   /** Maximum clock skew between Sluice and the issuer, in both directions. */
   readonly clockToleranceSeconds: number;
-  /** Maximum time since a token was issued (`iat`). If omitted, tokens are accepted until they expire. */
+  /** Maximum time since a token was issued (`iat`). If this is not set, tokens are accepted until they have expired. */
   readonly maxAgeSeconds?: number | undefined;
 }
 
 /**
- * Values of `error_description` for each fault. These are constants, so an answer can never contain part of the token.
+ * The values to use for `error_description` for each fault. Since these are constants, the response can never contain a
+ * part of the token.
  */
 export const FAULTS = {
   malformed: 'The token is not a signed JWT in compact form',
@@ -41,8 +42,9 @@ export type TokenFault = keyof typeof FAULTS;
 const TYPES = ['jwt', 'at+jwt'];
 
 /**
- * Returns the first fault that can be detected without a key, if any, so that guessed tokens don't cause requests to
- * the issuer. The verification library checks these rules too, except for the maximum age and `cnf`.
+ * Returns the first fault that can be found without a key (if there is one). This ensures that guessing a token does
+ * not cause a request to the issuer. The verification library checks these rules too, except for the maximum age and
+ * `cnf`.
  */
 export function findFault(token: UnverifiedToken, rules: TokenRules, nowSeconds: number): TokenFault | undefined {
   const { header, claims } = token;
@@ -78,7 +80,7 @@ function isForAudience(aud: unknown, audience: string): boolean {
 }
 
 /**
- * Returns true if the value is a time in seconds since 1970. Very large JSON numbers are parsed as infinite in
+ * Returns true if the value is a time, in seconds since 1970. Very large JSON numbers are parsed as infinite in
  * JavaScript, and must be refused here or we'd accept tokens that never expire.
  */
 function isTime(value: unknown): value is number {
@@ -86,8 +88,8 @@ function isTime(value: unknown): value is number {
 }
 
 /**
- * Returns true if the value is a valid subject. Control characters and lone surrogates are refused, because otherwise
- * two subjects could have the same encoding.
+ * Returns true if the value can be used as a subject. We need to refuse control characters and lone surrogates.
+ * Otherwise, it would be possible for two subjects to have the same encoding.
  */
 function isSubject(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && value.isWellFormed() && !/\p{Cc}/u.test(value);

@@ -1,8 +1,8 @@
 import { FAULTS, type TokenFault } from './token-fault.ts';
 
 /**
- * Reason why a call was refused because of its token: missing, misplaced, faulty, or impossible to verify at the
- * moment.
+ * The reason why a call was refused because of its token. The token can be missing, misplaced, or faulty, or it might
+ * currently not be possible to verify it.
  */
 export type TokenRefusal = TokenFault | 'missing' | 'misplaced' | 'request' | 'undecided';
 

@@ -5,7 +5,10 @@ import type { TokenRules } from './token-fault.ts';
 /** Express middleware that verifies a bearer token and sets `auth` on the request. */
 export type Verifier = ReturnType<typeof auth>;
 
-/** Returns the middleware for tokens issued by `issuer` and signed by one of `keys` with `algorithm`. */
+/**
+ * Returns the middleware to use for tokens that have been issued by `issuer` and were signed by one of the `keys` using
+ * `algorithm`.
+ */
 type FindVerifier = (issuer: string, algorithm: string, keys: KeySet) => Verifier;
 
 /**

@@ -1,13 +1,16 @@
 #!lua
--- Continues routing from the position of a part that is held back, or else for subscriptions that are behind. Subscriptions
--- at the same position move together, those nearest to the tail first. At the tail, they become live in the same step.
+-- Continues routing from the position of a part that is held back. If it is not held back, this is done for
+-- subscriptions that are behind. If several subscriptions are at the same position, they are moved together. The ones
+-- that are closest to the tail are moved first. When they have reached the tail, they become live in the same step.
 --@keys meta log keys subs positions late claims lanes pending waiting turns retries counts channel lists reasons skips
 --@args gen
--- Returns {OK, number of entries, number of references, 1 if there is more to do, hold or ''}, or one word: GONE, CLOSED
--- (control data is missing). A position moves over whole entries. An event with more references than a call may write is
--- routed in slices, by the fields of its group key. Activations made in the meantime have a later `since`. Field `slice` of
--- P:meta contains the next field, and the number of live slots that have the event. If there is nothing to route, counts
--- what slots have skipped (P:skips). Redis rejects the whole call if it is out of memory (no allow-oom).
+-- Returns {OK, number of entries, number of references, 1 if there is more to do, hold or ''}, or one word: GONE,
+-- CLOSED (control data is missing). A position can only be moved over whole entries. If an event has more references
+-- than a call is allowed to write, it is routed in slices. Each slice uses some of the fields of its group key. If an
+-- activation was made in the meantime, it has a later `since`. The field `slice` of P:meta is used to store the next
+-- field, and the number of live slots that already have the event. If there is nothing to route, this counts the events
+-- which have been skipped by slots (P:skips). If Redis is out of memory, the whole call is rejected (there is no
+-- allow-oom).
 --@include ../lanes/clock.lua
 --@include ../lanes/refs.lua
 --@include ../lanes/lanes.lua
@@ -34,7 +37,7 @@ local positions = {}
 local all = redis.call('HGETALL', KEY_POSITIONS)
 for i = 1, #all, 2 do positions[all[i]] = all[i + 1] end
 
--- Slots that are moved, or nil for all live slots.
+-- The slots that should be moved. For all live slots, this is nil.
 local cohort, members, position, others
 local function chooseCohort()
   local slots = {}
@@ -65,7 +68,8 @@ local function goesAlong(slot)
   return routeOf[slot] == OPEN and not positions[slot]
 end
 
--- (slot, since)* of a field of P:keys. `waitedFrom`: a slot that is behind receives the events after this ref later.
+-- (slot, since)* from a field of P:keys. `waitedFrom`: if a slot is behind, it will receive all events after this ref
+-- later.
 local listsOf = {}
 local function readList(groupKey, number)
   local name = nameOf(groupKey, number)
@@ -99,8 +103,9 @@ local function isSince(slot, ref)
   return since < ref
 end
 
--- Returns the slots that receive an event, beginning with field `from` of its key; the number of slots that don't receive it
--- because they began later; and the field to continue with if there are too many slots.
+-- Returns the slots that should receive an event, starting with the field `from` of its key. It also returns the number
+-- of slots that don't receive it because they have started later. If there are too many slots, it returns the field
+-- from which to continue.
 local function targetsOf(groupKey, ref, from)
   local slots, skipped = {}, 0
   if groupKey == '' then return slots, 0 end
@@ -116,7 +121,7 @@ local function targetsOf(groupKey, ref, from)
   return slots, skipped
 end
 
--- Returns whether a slot that is behind receives an event later.
+-- Returns true if a slot that is behind will receive an event later.
 local function isWaitedFor(groupKey, ref)
   for number = 1, readList(groupKey, 1).groups do
     local from = readList(groupKey, number).waitedFrom
@@ -125,7 +130,8 @@ local function isWaitedFor(groupKey, ref)
   return false
 end
 
--- Counts the moved slots that did not receive a passed event, and, once, whether no slot received it.
+-- Counts the slots that were moved but have not received an event that was passed. It also counts (only once) if there
+-- was no slot that received it.
 local function countPassed(groupKey, ref, routed, skipped)
   if groupKey == '' then
     if not cohort then missed.keyless, missed.unrouted = missed.keyless + 1, missed.unrouted + 1 end
@@ -169,7 +175,7 @@ for _, each in ipairs(entries) do
   if references > 0 and references + #slots > REFERENCES then break end
   if used + spent + tokens > granted then
     isShort = true
-    -- Slots that already have the event do not receive it again.
+    -- If a slot already has the event, it must not receive it again.
     if first > 1 then slice = string.format('%d %d', first, sliced) end
     meta.wanted = string.format('%.0f', tokens)
     break
@@ -213,7 +219,7 @@ if why then put('why', why) end
 if missed.unrouted > 0 then put('out', counted(meta.out, now, 0, 0, missed.unrouted)) end
 if isShort then put('need', meta.wanted) elseif meta.need then gone = { 'need' } end
 if cohort then
-  -- Many slots may be behind. This detects whether any of them moves.
+  -- It is possible that many slots are behind. This is used to find out if any of them will be moved.
   put('moved', string.format('%.0f', now))
   local moved = {}
   for _, slot in ipairs(members) do
@@ -226,7 +232,7 @@ if cohort then
   else
     redis.call('HSET', KEY_POSITIONS, unpack(moved))
   end
-  -- If the part was not held back before, it is from this position on.
+  -- If the part was not held back before, it is held back from this position.
   if isShort then
     hold = 'tokens'
     put('hold', hold)

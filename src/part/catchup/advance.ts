@@ -7,20 +7,20 @@ const ADVANCE = readNamedScript(new URL('advance.lua', import.meta.url));
 export type AdvanceAnswer =
   | {
       readonly answer: 'OK';
-      /** Events that were passed, and references that were routed. */
+      /** The number of events that were passed, and the number of references that were routed. */
       readonly events: number;
       readonly references: number;
-      /** There is more to do: call again. */
+      /** There is more to do. You should call this again. */
       readonly more: boolean;
-      /** Why the part is still held back. */
+      /** The reason why the part is still being held back. */
       readonly hold: string | undefined;
     }
   /** GONE: of another generation. CLOSED: control data are missing. */
   | { readonly answer: 'GONE' | 'CLOSED' };
 
 /**
- * Routes on for a part that is held back, or for subscriptions that are behind: up to 256 events or 512 references. Any
- * number of callers may do so: one is after the other.
+ * Continues routing for a part that is held back, or for subscriptions that are behind. Each call processes up to 256
+ * events or 512 references. This can be called by several processes. The calls are run one after the other.
  */
 export type Advance = (part: Part) => Promise<AdvanceAnswer>;
 

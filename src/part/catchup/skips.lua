@@ -1,7 +1,7 @@
--- P:skips: events that subscriptions skipped at the end of a pause, until they are counted. Slot and ref up to which it was
--- routed → ref of the last skipped event.
+-- P:skips: events which have been skipped by subscriptions at the end of a pause. They are kept until they have been
+-- counted. Slot and the ref up to which it has been routed → ref of the last event that was skipped.
 
--- Returns the ref since which a group key is active for a slot, or nil, and the number of lists read.
+-- Returns the ref since which a group key has been active for a slot (or nil), and the number of lists that were read.
 local function readSince(groupKey, slot)
   local first = redis.call('HGET', KEY_KEYS, groupKey) or ''
   for number = 1, groupsOf(first) do
@@ -13,14 +13,15 @@ local function readSince(groupKey, slot)
   return nil, groupsOf(first)
 end
 
--- Counts a page of a slot's skipped events whose group keys are active now. Returns 1 if there are more.
+-- Counts a page of the events that were skipped by a slot and whose group keys are active now. If there are more of
+-- them, this returns 1.
 local function countSkips()
   local PAGE, LISTS, CLOSED = 256, 500, 99
   local field, till = unpack(redis.call('HSCAN', KEY_SKIPS, '0', 'COUNT', 1)[2], 1, 2)
   if not field then return 0 end
   local slot, last = string.sub(field, 1, 8), string.sub(field, 9)
   redis.call('HDEL', KEY_SKIPS, field)
-  -- Nothing is counted for a closed slot.
+  -- If the slot is closed, nothing is counted.
   local route = string.byte(redis.call('HGET', KEY_SUBS, slot) or '')
   local entries = {}
   if route and route ~= CLOSED then

@@ -1,5 +1,6 @@
--- Stores response bodies of failed attempts: the last 100 of each slot, at most 64 KiB. Fields of P:answers: slot → first,
--- next, bytes; slot:number → entry, ' ', attempt, + if truncated, line end, body.
+-- Stores the response bodies of failed attempts. For each slot, the last 100 of them are kept (up to 64 KiB). The
+-- fields of P:answers are: slot → first, next, bytes; slot:number → entry, ' ', attempt, + if truncated, line end,
+-- body.
 local MOST_ANSWERS, MOST_ANSWER_BYTES = 100, 65536
 local function keepAnswer(slot, entry, attempt, cut, body)
   local head = redis.call('HGET', KEY_ANSWERS, slot) or '0 0 0'

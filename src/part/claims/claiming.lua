@@ -1,12 +1,14 @@
--- Claims waiting lanes, slot by slot: the slot served longest ago comes first. In a slot, first attempts come before retries,
--- and the earliest due lanes first. A quarter of its claims is reserved for first attempts, so that a stalled endpoint is not
--- filled with retries. If there are more first attempts than allowed, an eighth of the claims are retries.
+-- Claims lanes that are waiting, one slot at a time. The slot that was served the longest time ago is first. Within a
+-- slot, first attempts are claimed before retries, and lanes which are due earlier are claimed first. We reserve a
+-- quarter of the claims for first attempts. Otherwise, an endpoint that is stalled would only receive retries. If there
+-- are more first attempts than are allowed, retries will still get an eighth of the claims.
 local wakeDue, claim
 do
   local SLOTS = 32
   local LOOKS = 4
 
-  -- Makes due retries wait like other lanes. Gives a turn to slots whose stop has ended.
+  -- If a retry is due, it has to wait in the same way as other lanes. If the stop of a slot has ended, the slot is
+  -- given a turn.
   function wakeDue()
     local due = redis.call('ZRANGEBYSCORE', KEY_RETRIES, '-inf', now, 'LIMIT', 0, 64)
     if #due == 0 then return end
@@ -36,7 +38,7 @@ do
     writeLanes()
   end
 
-  -- Returns at most `most` members of P:wait of one class.
+  -- Returns up to `most` members of P:wait for a single class.
   local function waitingIn(slot, class, most)
     if most <= 0 then return {} end
     local from, till = '[' .. slot .. class, '(' .. slot .. (class + 1)
@@ -54,8 +56,9 @@ do
     return chosen
   end
 
-  -- Claims the lanes of `chosen` that still have this state. Returns the entry of the last one. If the first events of lanes
-  -- are known, one command checks all of them, because they may have been removed.
+  -- Claims all lanes of `chosen` which still have the same state. It returns the entry of the last lane. If we know the
+  -- first events of the lanes, a single command is enough to check all of them. This is needed because they may have
+  -- been removed.
   local function takeChosen(slot, chosen)
     local lanes, entries, entryAt, last = {}, {}, {}, nil
     for i, member in ipairs(chosen) do lanes[i] = slot .. string.sub(member, 21) end
@@ -87,7 +90,8 @@ do
     if untilMs then redis.call('ZADD', KEY_RETRIES, string.format('%.0f', untilMs), slot .. '\2') end
   end
 
-  -- Claims at most `share` lanes of a slot. Returns whether it keeps its turn, and whether more can be claimed at once.
+  -- Claims up to `share` lanes of a slot. It returns whether the slot should keep its turn, and whether it is possible
+  -- to claim more of them immediately.
   local function serveSlot(slot, share)
     if sendOf[slot] ~= 111 then return stopSlot(slot) end
     local health = healthOf(slot)
@@ -95,7 +99,7 @@ do
     local isProbing = health and health.pause > 0
     if isProbing and now < health.next then return stopSlot(slot, health.next) end
     local free = limitOf[slot] - flightOf[slot]
-    -- The slot gets a turn when a claim ends.
+    -- When a claim ends, the slot is given a turn.
     if free <= 0 then return end
     local most, allowed, empty, full = math.min(share, free, budget - taken), nil, nil, nil
     if paceOf[slot] > 0 then
@@ -119,13 +123,15 @@ do
     waitingOf[slot] = left and SOME or isProbing and ASK or NONE
     changedCounts[slot] = true
     if left and allowed and allowed == taken - before then return stopSlot(slot, math.ceil(empty + full)) end
-    -- Only retries wait, and more than allowed. A first attempt or the end of a claim gives the slot a turn.
+    -- There are only retries waiting, and there are more of them than are allowed. The slot is given a turn by a first
+    -- attempt, or when a claim ends.
     if left and #chosen == 0 and string.byte(left, 9) == RETRY then return end
     return left and flightOf[slot] < limitOf[slot], left and #chosen >= most
   end
 
-  -- Claims lanes of slots with a turn, starting at index `from`. Adds slots that keep their turn to `on`. Returns 1 if more can
-  -- be claimed at once, and whether nothing was claimed although other slots have a turn.
+  -- Claims the lanes of all slots that have a turn, starting with the index `from`. If a slot should keep its turn, it
+  -- is added to `on`. This returns 1 if it is possible to claim more of them immediately. It also returns whether
+  -- nothing was claimed even though there are other slots that have a turn.
   local function serveTurns(from, on)
     local more, before = 0, taken
     local slots = redis.call('ZRANGE', KEY_TURNS, from, from + SLOTS - 1)
@@ -155,8 +161,8 @@ do
     return more, areOthers and isVain and more == 0
   end
 
-  -- Returns 1 if more can be claimed at once. Continues with the next slots if nothing was claimed, up to `LOOKS` times, because
-  -- all slots may only have lapsed events.
+  -- Returns 1 if it is possible to claim more of them immediately. If nothing was claimed, this continues with the next
+  -- slots (up to `LOOKS` times), because it is possible that all slots only have events whose claims have lapsed.
   function claim()
     local on, more, isVain = {}, nil, nil
     for look = 0, LOOKS - 1 do

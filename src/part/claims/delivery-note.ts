@@ -1,7 +1,7 @@
 import type { AttemptOutcome } from '../../api/delivery-status.ts';
 import type { DeliveryNews, DeliveryNote } from '../../plane/delivery-news.ts';
 
-/** Maps the letters used by scripts to results of attempts. Deliveries have no letter. */
+/** Maps the letters that are used in scripts to the results of attempts. There is no letter for a delivery. */
 export const ATTEMPT_LETTERS = {
   Succeeded: 's',
   HttpError: 'h',
@@ -19,14 +19,14 @@ const OUTCOMES = new Map<string, string>(Object.entries(ATTEMPT_LETTERS).map(([o
 const [SINCE_AT, DEAD_AT, BACKLOG_AT] = [1, 12, 13];
 const SLOT_CHARS = 8;
 
-/** How the deliveries of a slot go, as `news.lua` writes it. */
+/** The state of the deliveries of a slot, as it is written by `news.lua`. */
 export interface SlotNote {
-  /** Undefined before the first attempt. */
+  /** This is undefined if there was no attempt yet. */
   readonly outcome: AttemptOutcome | undefined;
   readonly sinceMs: number;
   /** 1 while there are dead letters. */
   readonly dead: string;
-  /** Digits of the number of events that wait. */
+  /** The number of digits in the number of waiting events. */
   readonly backlog: string;
 }
 
@@ -44,7 +44,7 @@ function noteOf(text: string): DeliveryNote {
   return { trouble: `${outcome ?? '-'} ${dead}`, backlog };
 }
 
-/** News of a slot's deliveries. */
+/** News about the deliveries of a slot. */
 export interface SlotNews {
   readonly slot: string;
   readonly news: DeliveryNews;

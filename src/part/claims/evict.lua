@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Takes over the claims of a dispatcher that stopped responding, one page per call. Their lanes wait. Counts a lapse for each
--- event that has not ended.
+-- Takes over the claims of a dispatcher that is not responding any more. Each call processes a single page. After this,
+-- their lanes are waiting. If an event has not ended, a lapse is counted for it.
 --@keys meta log subs claims lanes pending waiting turns retries tries counts ready channel
 --@args gen dispatcher cursor
 -- Returns {OK, cursor ('0': done), number of claims}, or one word: GONE, HELD (the dispatcher is active).
@@ -39,13 +39,13 @@ for _, lane in ipairs(lanes) do
   leaveFlight(slot)
   local class = classOf(attempts, lapses + 1)
   if isEnded(claim) then
-    -- The event has ended. The next event of the lane waits.
+    -- This event has ended. The next event of the lane will have to wait.
     local head = headOf(lane)
     if head then waitLane(lane, classOf(readTries(triesOf(head))), now) end
   else
     writeTries(entry, attempts, lapses + 1, due, failed)
     addEntry(entry)
-    -- First attempts are ordered by the time of the event, because this event has waited longest.
+    -- First attempts are sorted by the time of the event, because this event has been waiting for the longest time.
     waitLane(lane, class, class == FIRST_ATTEMPT and msOf(ref) or now)
   end
   if sendOf[slot] ~= 111 then waitingOf[slot] = STOPPED

@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- Ends attempts of any slots of a part, continues their lanes, and claims waiting lanes, all for one dispatcher.
+-- Ends the attempts for any of the slots in a part, continues their lanes, and claims lanes that are waiting. All of
+-- this is done for a single dispatcher.
 --@keys meta log body subs claims lanes pending waiting turns retries tries off counts health final answers deadLetters ready records*
 --@args gen dispatcher number readyMs limit held lapsed seen seenBytes roomBytes most count ...
 -- number: increases with each call of a dispatcher. limit: maximum number of its claims in this part. held: its claims,
@@ -32,7 +33,7 @@ local own, lapsed, others, isSetBack = nil, {}, 0, false
 local all = redis.call('HGETALL', KEY_READY)
 for i = 1, #all, 2 do
   local r = readReady(all[i + 1])
-  -- A time further ahead means that the clock was set back.
+  -- If a time is further in the future, the clock was set back.
   if r.untilMs > now + tonumber(ARG_READY_MS) then
     r.untilMs = now + tonumber(ARG_READY_MS)
     writeReady(all[i], r)
@@ -43,7 +44,8 @@ for i = 1, #all, 2 do
   else others = others + 1 end
 end
 if own and tonumber(ARG_NUMBER) <= own.number then return { 'LATE' } end
--- A dispatcher holds the claims that it reports and the claims pushed since. This corrects itself after lost messages.
+-- A dispatcher has the claims that it reports, and all claims that have been pushed since then. This corrects itself
+-- after lost messages.
 local pushed = own and own.pushed or tonumber(ARG_SEEN)
 local bytes = own and own.bytes or tonumber(ARG_SEEN_BYTES)
 local held = math.max(0, tonumber(ARG_HELD) - count + pushed - tonumber(ARG_SEEN))

@@ -18,9 +18,12 @@ export interface Completion extends AttemptNote {
    * gone: the response was 410, which disables the endpoint and keeps the event open. released: no attempt was made.
    */
   readonly outcome: 'delivered' | 'dead' | 'expired' | 'failed' | 'gone' | 'released';
-  /** Result of the attempt, for the status of the subscription. Absent without an attempt. A delivery has succeeded. */
+  /**
+   * The result of the attempt, which is used for the status of the subscription. If there was no attempt, this is
+   * absent. If it is a delivery, it was successful.
+   */
   readonly attempted?: AttemptOutcome;
-  /** When a failed one is repeated. */
+  /** The time at which a failed attempt should be repeated. */
   readonly dueMs?: number;
   /** Response to a failed attempt, up to 16 KiB. */
   readonly responseBody?: Buffer;
@@ -33,16 +36,21 @@ export type CompletionAnswer = 'done' | 'ended' | 'stale';
 /** Describes the calling dispatcher. */
 export interface Holding {
   readonly dispatcher: string;
-  /** Increases with each call under this name. Redis ignores calls that arrive out of order. */
+  /** This increases for each call that uses this name. Redis ignores calls that arrive out of order. */
   readonly number: number;
-  /** Time in ms until the dispatcher is considered inactive without another exchange. */
+  /**
+   * The time after which the dispatcher is considered to be inactive if there is no other exchange, in milliseconds.
+   */
   readonly readyMs: number;
-  /** Claims that it may hold in this part. */
+  /** The number of claims that it is allowed to have in this part. */
   readonly limit: number;
-  /** Number of its claims, including the ones that end in this call, and whether any of them is `isAlone`. */
+  /**
+   * The number of its claims (including the claims that end in this call), and whether there are any claims for which
+   * `isAlone` is set.
+   */
   readonly held: number;
   readonly holdsLapsed: boolean;
-  /** Claims and bytes of the pushes that it has read. */
+  /** The number of claims and bytes in the pushes that it has read. */
   readonly pushed: number;
   readonly bytes: number;
   /** Maximum number of unread bytes in pushes. */
@@ -51,34 +59,38 @@ export interface Holding {
 
 export type ExchangeAnswer =
   | {
-      /** CLOSED: control data is missing. HELD: four other dispatchers work on the part. Neither claims any events. */
+      /**
+       * CLOSED: control data is missing. HELD: four other dispatchers work on the part. In both cases, no events are
+       * claimed.
+       */
       readonly answer: 'OK' | 'CLOSED' | 'HELD';
       /** When this was done, ms of the part's clock: the age of the claims runs from here. */
       readonly nowMs: number;
       /** Total claims and bytes pushed to the dispatcher. */
       readonly pushed: number;
       readonly bytes: number;
-      /** One for each completion. */
+      /** There is one for each completion. */
       readonly answers: readonly CompletionAnswer[];
-      /** Time at which the next lane is due, or undefined if no lane has a due time. */
+      /** The time at which the next lane is due. If there is no lane with a due time, this is undefined. */
       readonly dueMs: number | undefined;
       /** More can be claimed at once. */
       readonly more: boolean;
       readonly version: string;
       /** Slots with an endpoint disabled by this call. */
       readonly disabled: readonly string[];
-      /** Dispatchers that stopped responding. The caller takes over their claims. */
+      /** The dispatchers that are not responding any more. The caller should take over their claims. */
       readonly lapsed: readonly string[];
       /** Reason why the part is held back and needs to be advanced. */
       readonly hold: string | undefined;
-      /** Slots with a changed delivery state. */
+      /** The slots for which the delivery state has changed. */
       readonly news: readonly SlotNews[];
       readonly events: readonly ClaimedEvent[];
     }
   | { readonly answer: 'GONE' };
 
 /**
- * Ends up to 256 attempts and claims up to `most` events in one step. Both may be 0. Throws if the call was too late.
+ * Ends up to 256 attempts, and claims up to `most` events. Both of this is done in a single step. Both may be 0. If the
+ * call was too late, this throws an error.
  */
 export type Exchange = (
   part: Part,
@@ -97,7 +109,7 @@ const LETTERS = {
 } as const satisfies Record<Completion['outcome'], string>;
 const ANSWERS: Readonly<Record<string, CompletionAnswer>> = { o: 'done', g: 'ended', s: 'stale' };
 
-/** Maximum number of response bodies per call. */
+/** The maximum number of response bodies in each call. */
 const ANSWER_BYTES = 256 * 1024;
 
 /** (item number, + if truncated, body)*. Limited to the most recent ones. */

@@ -1,4 +1,5 @@
--- Health of an endpoint: field `slot` of P:health, absent while the last attempt succeeded. One text:
+-- The health of an endpoint. It is stored in the field `slot` of P:health, which does not exist if the last attempt was
+-- successful. One text:
 --   since failures next pause disabled probe
 --   since     when the first attempt failed since one succeeded, ms; failures: attempts that failed from then on
 --   next      while the breaker is open: nothing is claimed before, ms; pause: ms between probes, 0: it is closed
@@ -19,7 +20,7 @@ local function forgetHealth(slot)
   redis.call('ZREM', KEY_RETRIES, slot .. '\2')
 end
 
--- Health of a slot's endpoint, or nil: it works, or was enabled since.
+-- Returns the health of the endpoint of a slot. If it is working, or was enabled after it had failed, this returns nil.
 local function healthOf(slot)
   if isAnySick == nil then isAnySick = redis.call('EXISTS', KEY_HEALTH) == 1 end
   local text = isAnySick and redis.call('HGET', KEY_HEALTH, slot)
@@ -27,7 +28,7 @@ local function healthOf(slot)
   local since, failures, next, pause, disabled, probe = string.match(text, '^(%d+) (%d+) (%d+) (%d+) (%S+) (.*)$')
   local h = { since = tonumber(since), failures = tonumber(failures), next = tonumber(next), pause = tonumber(pause) }
   h.disabled, h.probe = disabled, probe
-  -- No pause is longer: the clock was set back.
+  -- There are no pauses that are longer than this, so the clock was set back.
   if h.next > now + LONGEST_PAUSE_MS then h.next = now end
   local enabled = tonumber(enabledOf[slot])
   if enabled <= (tonumber(string.match(disabled, '^%d+')) or h.since) then return h end
@@ -35,7 +36,8 @@ local function healthOf(slot)
   return nil
 end
 
--- Slots that are stopped for a moment would be for as long as the clock went back: each looks again now.
+-- Slots that are only stopped for a moment would otherwise be stopped for as long as the clock went back. For this
+-- reason, each of them is checked again now.
 local function restartSlots()
   for _, field in ipairs(redis.call('HKEYS', KEY_HEALTH)) do
     redis.call('ZADD', KEY_RETRIES, 'XX', 'LT', string.format('%.0f', now), string.sub(field, 1, 8) .. '\2')
@@ -65,8 +67,9 @@ local function noteFailures(slot, failed, gone, entries)
   return h, h.disabled ~= '-'
 end
 
--- What was claimed while the breaker is open is the probe. If its dispatcher dies the next one may be in a minute at most.
--- After a rest, as between retries that are hours apart, pauses begin small again: a few lanes are hardly late.
+-- If something is claimed while the breaker is open, it is the probe. If the dispatcher of the probe dies, the next
+-- probe can be made after a minute at most. After a rest (for example, between retries that are hours apart), pauses
+-- start with a small value again. This only has an effect on a few lanes.
 local function noteProbe(slot, h, entry)
   if now - h.next > 10 * h.pause then h.pause = FIRST_PAUSE_MS / 2 end
   h.next, h.probe = now + LONGEST_PAUSE_MS, entry

@@ -6,14 +6,15 @@ const EVICT = readNamedScript(new URL('evict.lua', import.meta.url));
 const MINE = readNamedScript(new URL('mine.lua', import.meta.url));
 
 /**
- * Takes over all claims of a dispatcher that stopped responding. HELD: it is active again. GONE: the part was removed.
+ * Takes over all of the claims of a dispatcher that is not responding any more. HELD: the dispatcher is active again.
+ * GONE: the part was removed.
  */
 export type Evict = (
   part: Part,
   dispatcher: string,
 ) => Promise<{ answer: 'OK'; claims: number } | { answer: 'HELD' | 'GONE' }>;
 
-/** Returns the claims of a dispatcher after it missed a push or a reply. Empty if the part was removed. */
+/** Returns all claims of a dispatcher if it has missed a push or a reply. Empty if the part was removed. */
 export type ReadOwnClaims = (
   part: Part,
   dispatcher: string,
@@ -42,7 +43,7 @@ export function createReadOwnClaims(redis: ScriptClient): ReadOwnClaims {
       const args = { gen: part.gen, dispatcher, cursor };
       const [answer, next, ...page] = await callScript(redis, MINE, { keys: partKeys(part), args });
       if (answer !== 'OK') return [];
-      // HSCAN may say the same twice.
+      // HSCAN can return the same field twice.
       for (let at = 0; at < page.length; at += 2) claims.set(page[at] as string, page[at + 1] as string);
       cursor = next as string;
     } while (cursor !== '0');

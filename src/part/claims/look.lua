@@ -1,5 +1,6 @@
 #!lua flags=no-writes
--- Reads the dispatchers that work on a part, and the due time of its next retry. Dispatchers without claims in the part use it.
+-- Reads the dispatchers which are working on a part, and the time at which its next retry is due. This is used by
+-- dispatchers that don't have any claims in this part.
 --@keys ready retries
 -- Returns {OK, due (ms of the part's clock) or '', (dispatcher, entry of lanes/ready.lua)*}
 local out = { 'OK', redis.call('ZRANGE', KEY_RETRIES, 0, 0, 'WITHSCORES')[2] or '' }

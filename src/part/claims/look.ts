@@ -4,16 +4,19 @@ import { type Part, partKeys } from '../keys.ts';
 
 const LOOK = readNamedScript(new URL('look.lua', import.meta.url));
 
-/** The entry of a dispatcher in a part. See `lanes/ready.lua` for the format. */
+/** The entry that a dispatcher has in a part. See `lanes/ready.lua` for the format. */
 export interface KnownDispatcher {
   readonly name: string;
-  /** End of its activity period, in ms of the part's clock. */
+  /** The time at which it is no longer active, in milliseconds of the part's clock. */
   readonly untilMs: number;
-  /** Claims that it holds. */
+  /** The number of claims that it has. */
   readonly held: number;
 }
 
-/** Reads the dispatchers that work on a part, and the time of its next retry (ms of the part's clock). */
+/**
+ * Reads the dispatchers which are working on a part, and the time at which its next retry is due (in milliseconds of
+ * the part's clock).
+ */
 export type LookAtPart = (
   part: Part,
 ) => Promise<{ readonly dispatchers: readonly KnownDispatcher[]; readonly dueMs: number | undefined }>;

@@ -1,49 +1,54 @@
-/** A claim: an attempt that its dispatcher may make. */
+/** A claim. It allows its dispatcher to make an attempt. */
 export interface Claim {
   readonly slot: string;
-  /** Identifies the claim when `exchange` reports its result. */
+  /** Used to identify the claim when its result is reported by `exchange`. */
   readonly lane: string;
   readonly ref: string;
-  /** More waits behind it in its lane. */
+  /** Whether there are more events behind it in its lane. */
   readonly behind: boolean;
-  /** Attempts that were made and failed. */
+  /** The number of attempts which have failed. */
   readonly attempts: number;
-  /** Number of earlier claims of this event that expired because their dispatcher crashed or stalled. */
+  /**
+   * The number of earlier claims for this event which have expired because their dispatcher has crashed or was stalled.
+   */
   readonly lapses: number;
   readonly replay: string | undefined;
 }
 
-/** Whether the event is claimed alone, because claims of it lapsed twice: see `lanes/tries.lua`. */
+/** Whether this event is claimed alone, because its claims have lapsed twice (see `lanes/tries.lua`). */
 export function isAlone({ lapses }: Claim): boolean {
   return lapses >= 2;
 }
 
-/** An event with its claims, as `lanes/message.lua` writes it. */
+/** An event and its claims, in the format of `lanes/message.lua`. */
 export interface ClaimedEvent {
   readonly ref: string;
   readonly groupKey: string;
   readonly meta: string;
-  /** Body size in bytes. Undefined if the event is not in the log, i.e. for test events and expired events. */
+  /**
+   * Body size in bytes. If the event is not in the log, this is undefined. This is the case for test events and expired
+   * events.
+   */
   readonly size: number | undefined;
   /** Absent if the body is too large for the message. Read it separately. */
   readonly body: Buffer | undefined;
   readonly claims: readonly Claim[];
 }
 
-/** What is pushed to the dispatchers of a part. */
+/** A message that is pushed to the dispatchers of a part. */
 export interface Push {
-  /** Owner of the claims. Undefined without claims. */
+  /** The owner of these claims. If there are no claims, this is undefined. */
   readonly dispatcher: string | undefined;
   /** Total claims and bytes pushed to this dispatcher, including these. A difference indicates a lost message. */
   readonly pushed: number;
   readonly bytes: number;
-  /** Whether unclaimed events are waiting. */
+  /** Whether there are events waiting which have not been claimed. */
   readonly waiting: boolean;
-  /** Claimed lanes, of any dispatcher, that have more behind them now. */
+  /** Claimed lanes (of any dispatcher) which now have more events behind them. */
   readonly behind: readonly string[];
-  /** When the claims were made, ms of the part's clock. */
+  /** The time at which the claims were made, in milliseconds of the part's clock. */
   readonly nowMs: number;
-  /** Changes with the rows of subscriptions and their endpoints. */
+  /** This changes if there are changes to the rows of subscriptions or their endpoints. */
   readonly version: string;
   readonly events: readonly ClaimedEvent[];
 }

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Reads the claims of a dispatcher that missed a push or a reply, one page per call.
+-- Reads the claims of a dispatcher which has missed a push or a reply. Each call returns a single page.
 --@keys meta claims
 --@args gen dispatcher cursor
 -- Returns {OK, cursor ('0': done), (lane, ref)*}, or GONE.

@@ -1,12 +1,14 @@
--- Delivery status of a slot for the status of its subscription. It is the end of the slot's counters (lanes/counts.lua),
--- absent before the first exchange, and written when it changes. One text without spaces:
+-- The delivery status of a slot. It is used in the status of its subscription. It is stored after the counters of the
+-- slot (lanes/counts.lua). It does not exist before the first exchange, and is written when it has changed. It is a
+-- single text that does not contain any spaces:
 --   class, since, dead, backlog
 --   class    letter of the result of the last attempt (completing.lua), or - before the first one
 --   since    time of the first attempt in a row with this result, ms in 11 hex characters
 --   dead     1 while there are dead letters; else 0
 --   backlog  digits of the number of events that wait for an attempt: 0, 1 (1 to 9), 2 (10 to 99) ...
--- `noteDeliveries` updates it for the slots whose counters changed in this call. Returns the slots with changes as (slot,
--- before, |, now)*, separated by line ends. Before and now may be equal for the first dead letter of an hour.
+-- `noteDeliveries` updates it for all slots whose counters were changed by this call. It returns the slots that have
+-- changed as (slot, before, |, now)*, separated by line ends. For the first dead letter in an hour, both values can be
+-- the same.
 local attemptOf, deathsOf = {}, {}
 
 local function noteDeath(slot, ref)
@@ -15,7 +17,7 @@ local function noteDeath(slot, ref)
   refs[#refs + 1] = ref
 end
 
--- Writes the dead letters of a slot. Returns whether they begin a new hour of dead letters.
+-- Writes the dead letters of this slot. Returns true if they are the first dead letters in a new hour.
 local function writeDeaths(slot, refs)
   local text = redis.call('HGET', KEY_DEAD_LETTERS, slot) or ''
   local ms, first, youngest = string.match(text, '^(%d+) (%x+) (%x+)$')

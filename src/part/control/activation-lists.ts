@@ -1,17 +1,19 @@
 import { NO_REF } from '../lanes/ref.ts';
 
-/** Activations in the format of the hash, see `gate/activations.lua`. */
+/** The activations in the same format as in the hash (see `gate/activations.lua`). */
 export interface ActivationLists {
-  /** Adds a field of the hash. The same may be added twice. */
+  /** Adds a field from the hash. It is possible to add the same field twice. */
   readonly add: (field: string, list: string) => void;
-  /** Call once all fields were added. */
+  /** You need to call this when all fields have been added. */
   readonly read: () => ReadActivations;
 }
 
 export interface ReadActivations {
   /** Slot followed by group key. */
   readonly activations: Set<string>;
-  /** Fields of group keys with a missing or unreadable field. Their activations are left out. */
+  /**
+   * The fields of group keys which have a field that is missing or can't be read. Their activations are not included.
+   */
   readonly damaged: readonly string[];
 }
 
@@ -20,11 +22,11 @@ const ENTRY = SLOT + NO_REF.length;
 const LIST = /^(?:[0-9a-v]{8}[0-9a-f]{15})*$/;
 const COUNT = /^(?!00[01])\d{3}$/;
 
-/** Fields of a group key with several fields or a damaged one. */
+/** The fields of a group key that has more than one field, or a field that is damaged. */
 interface Fields {
   readonly fields: Set<string>;
   readonly numbers: Set<number>;
-  /** Number of the last field, according to the first field. */
+  /** The number of the last field, as it is stored in the first field. */
   last: number;
   isDamaged: boolean;
 }

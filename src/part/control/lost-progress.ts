@@ -3,9 +3,9 @@ import type { GateChange } from '../gate/gate.ts';
 import { HOUR_MS, type Part, partKeys } from '../keys.ts';
 import { NO_REF, refOfId } from '../lanes/ref.ts';
 
-/** Entries of the log that one command reads, and commands. */
+/** How many entries of the log are read by a command, and how many commands there can be. */
 const [PAGE, MOST_PAGES] = [100, 100];
-/** Hours of ids of senders, before and after now. */
+/** The number of hours before and after now for which ids of senders are stored. */
 const [HOURS_BEFORE, HOURS_AFTER] = [26, 2];
 
 type Entry = readonly [id: string, fields: readonly string[]];
@@ -15,8 +15,8 @@ function routedIn([, fields]: Entry): string {
 }
 
 /**
- * Returns how far a log was routed: the ref of its newest event that was routed to anybody, or undefined if that is the last
- * one.
+ * Returns the position up to which a log was routed. This is the ref of the newest event that was routed to anyone. If
+ * this is the last event, it returns undefined.
  */
 async function lastRouted(redis: Pick<RedisClient, 'call'>, part: Part): Promise<string | undefined> {
   const { log, late } = partKeys(part);
@@ -36,7 +36,7 @@ async function lastRouted(redis: Pick<RedisClient, 'call'>, part: Part): Promise
   return oldest;
 }
 
-/** Returns the hours for which the part stores ids of producers. */
+/** Returns the hours for which ids of producers are stored in the part. */
 async function hoursOfIds(redis: Pick<RedisClient, 'call'>, part: Part, nowMs: number): Promise<number[]> {
   const { ids } = partKeys(part);
   const hour = Math.floor(nowMs / HOUR_MS);
@@ -46,9 +46,9 @@ async function hoursOfIds(redis: Pick<RedisClient, 'call'>, part: Part, nowMs: n
 }
 
 /**
- * Returns changes that restore the `meta` of a part. The progress is derived from the remaining keys, so that accepted
- * events are still routed and repeated ids are still detected. Events without any receiver look unrouted and are
- * evaluated again. The quota restarts at 0.
+ * Returns the changes that are needed to restore the `meta` of a part. The progress is derived from the remaining keys,
+ * so that accepted events are still routed and repeated ids are still detected. If an event does not have any
+ * receivers, it looks like it was not routed, so it is evaluated again. The quota restarts at 0.
  */
 export async function beginAgain(
   redis: Pick<RedisClient, 'call'>,

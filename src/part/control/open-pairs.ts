@@ -1,19 +1,19 @@
 import type { RoutesChange } from '../../record/control-store.ts';
 import type { OpenKeys } from './part-changes.ts';
 
-/** Group keys of an integration that may be open in its parts. No others are. */
+/** The group keys of an integration which may be open in its parts. There are no others. */
 interface Known {
   readonly fence: number;
   readonly groupKeys: Set<string>;
 }
 
-/** Group keys that are open in parts, as known to a leader that has read and written all of them. */
+/** All group keys that are open in parts. This is known to a leader that has read and written all of them. */
 export interface OpenPairs {
-  /** Tracks a change of routes that is written to the parts by `write`. */
+  /** Keeps track of a change to routes that `write` is writing to the parts. */
   readonly follow: (change: RoutesChange, write: (openKeys: OpenKeys) => Promise<void>) => Promise<void>;
   /** Whether a group key is certainly closed in all parts. */
   readonly isClosed: (fence: number, integration: string, groupKey: string) => boolean;
-  /** Returns the group keys that may be open. Empty if unknown. */
+  /** Returns all group keys that may be open. Empty if unknown. */
   readonly of: (integration: string) => Iterable<string>;
   readonly opens: (integration: string, groupKey: string) => void;
   readonly closed: (integration: string, groupKey: string) => void;
@@ -27,14 +27,16 @@ export function createOpenPairs(): OpenPairs {
   return {
     async follow({ fence, have, want, isKnown, openKeys }, write) {
       const isIn = ({ integrations }: typeof want, integration: string) => Object.hasOwn(integrations, integration);
-      // Parts that are read have nothing else afterwards, and an integration that is new had nothing before.
+      // After a part has been read, it does not contain anything else. If an integration is new, there was nothing
+      // before.
       const learnt = Object.keys(want.integrations).filter(each => !isKnown || !isIn(have, each));
       for (const integration of learnt) known.delete(integration);
       let open: ReturnType<OpenKeys> | undefined;
       await write(() => {
         if (open !== undefined) return open;
         open = openKeys();
-        // Before they are written: also an Activation that is deleted before its own turn must be closed.
+        // This must be done before they are written. If an Activation is deleted before it is its turn, it must be
+        // closed as well.
         for (const [integration, keys] of open) for (const { groupKey } of keys) opens(integration, groupKey);
         return open;
       });

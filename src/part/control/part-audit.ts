@@ -24,13 +24,16 @@ const KINDS = {
   off: 'part-activation',
 } as const satisfies Record<GateChange['kind'], PartDifference['what']>;
 
-/** Subscriptions that one command reads. */
+/** The number of subscriptions that are read by a command. */
 const STATES_AT_ONCE = 200;
 
 type Activated = Extract<GateChange, { readonly kind: 'on' | 'off' }>;
 const isActivation = (change: GateChange): change is Activated => change.kind === 'on' || change.kind === 'off';
 
-/** Returns the changes as differences: each activation of its own, of all else one of a kind. */
+/**
+ * Returns the changes as differences. For activations, there is a difference for each of them. For everything else,
+ * there is one for each kind.
+ */
 function differencesOf(
   { part: { queue }, slots }: WantedPart,
   changes: readonly GateChange[],
@@ -50,7 +53,7 @@ function differencesOf(
   return [...rest, ...activations];
 }
 
-/** Returns the subscriptions of each stream of the routes. */
+/** Returns the subscriptions for each stream in the routes. */
 function subscriptionsByQueue({ queues, integrations }: TenantRoutes) {
   const all = Object.values(integrations).flatMap(({ subscriptions }) =>
     Object.entries(subscriptions).map(([sub, { inc, queue }]) => ({ sub, inc, queue })),
@@ -62,8 +65,8 @@ function subscriptionsByQueue({ queues, integrations }: TenantRoutes) {
 }
 
 /**
- * Creates an audit that compares the stored parts with the desired ones. It finds the same differences that a full sync
- * would repair. Keeps one part in memory at a time.
+ * Creates an audit that compares the stored parts with the desired ones. It will find the same differences as the ones
+ * that would be repaired by a full sync. There is only a single part in memory at a time.
  *
  * @param pace awaited before each command
  */

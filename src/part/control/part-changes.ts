@@ -4,17 +4,17 @@ import { refOfMs } from '../lanes/ref.ts';
 import type { StoredPart } from './stored-part.ts';
 import type { WantedPart, WantedSlot } from './wanted-part.ts';
 
-/** An open group key of an integration. */
+/** A group key that is open for an integration. */
 export interface OpenKey {
   readonly groupKey: string;
-  /** Time at which it was opened, in milliseconds. */
+  /** The time at which it was opened, in milliseconds. */
   readonly sinceMs: number;
 }
 
-/** Returns the open group keys by integration (`int_…`). Only called if needed. */
+/** Returns all open group keys, by integration (`int_…`). Only called if needed. */
 export type OpenKeys = () => ReadonlyMap<string, readonly OpenKey[]>;
 
-/** Slots with a backlog to skip after their pause. */
+/** The slots whose backlog should be skipped after their pause. */
 export type Skipping = ReadonlySet<string>;
 
 const NONE: ReadonlySet<string> = new Set();
@@ -29,7 +29,7 @@ const EMPTY: StoredPart = {
 };
 
 /**
- * Returns the change of a row, if there is one.
+ * If the row has changed, this returns the change.
  *
  * @param isSkipping whether the backlog of a pause is skipped when it ends
  */
@@ -44,14 +44,14 @@ function rowChange(
   return { kind: 'row', slot, row, ...(skips ? { how: 'skip' as const } : {}) };
 }
 
-/** Changes to a part, in the order they must be written. */
+/** The changes to a part, in the order in which they need to be written. */
 export interface PartChanges {
   /**
-   * Changes to the part itself and to its rows. A subscription added to an existing part starts out paused. Its events
-   * are kept from this point and routed once its activations are complete.
+   * The changes to the part itself and to its rows. A subscription added to an existing part starts out paused. From
+   * this point on, its events are kept. They will be routed when its activations are complete.
    */
   readonly before: readonly GateChange[];
-  /** Added slots. Their activations start at the tail returned by `before`. */
+  /** Added slots. Their activations start at the tail that was returned by `before`. */
   readonly added: ReadonlySet<string>;
   readonly activations: readonly (GateChange & { readonly slot: string })[];
   readonly after: readonly GateChange[];
@@ -99,7 +99,7 @@ function activationChanges(
   return changes;
 }
 
-/** Returns the stored state of a part after `wanted` was written, without activations. */
+/** Returns the state that is stored for a part after `wanted` has been written. This does not include activations. */
 export function storedAs({ part, meta, slots }: WantedPart): StoredPart {
   return {
     meta: { ...meta, gen: part.gen, ready: '1' },
@@ -111,7 +111,7 @@ export function storedAs({ part, meta, slots }: WantedPart): StoredPart {
   };
 }
 
-/** Returns the changes that bring a part to the desired state. Empty if there are none. */
+/** Returns the changes that are needed to bring a part to its desired state. If there are no changes, this is empty. */
 export function planPart(
   stored: StoredPart | undefined,
   wanted: WantedPart,
@@ -129,7 +129,7 @@ export function planPart(
     ...(isBegun ? [] : [{ kind: 'begin' as const }]),
     ...(have.meta.was === wanted.part.gen ? [{ kind: 'progress' as const, field: 'was' as const, value: '' }] : []),
     ...metaChanges(have, wanted),
-    // Until they are written anew, events are only kept.
+    // Until they have been written again, events are only kept.
     ...(isDamaged ? [{ kind: 'unmark' as const }] : []),
     ...have.damaged.map(field => ({ kind: 'clear' as const, field })),
     ...stray.map(slot => ({ kind: 'endpoint' as const, slot, sealed: '' })),
@@ -138,7 +138,8 @@ export function planPart(
   ];
   const opened = slots.flatMap(({ after }) => after);
   const isReady = have.meta.ready === '1' && have.isMarked && !isDamaged;
-  // With the marker, the part counts its rows anew: one that was found damaged was counted before.
+  // When the marker is set, the part counts its rows again. This is needed if a row is damaged, because it was counted
+  // before.
   const isRepaired = stored?.activations !== undefined && before.length + opened.length > 0;
   return {
     before,

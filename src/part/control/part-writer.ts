@@ -14,15 +14,16 @@ import { type OpenKeys, type PartChanges, planPart, storedAs } from './part-chan
 import { formerGenerations, readPart, type StoredPart } from './stored-part.ts';
 import { type WantedPart, wantedParts } from './wanted-part.ts';
 
-/** Maximum number of changes in one call of the gate. The call delays all other calls to the part. */
+/** The maximum number of changes in each call of the gate. The call delays all other calls to the part. */
 const CHANGES_AT_ONCE = 200;
-/** Parts that are written at the same time. */
+/** The number of parts that are written at the same time. */
 const PARTS_AT_ONCE = 8;
 
-/** Writes routes to the parts of a tenant. */
+/** Writes the routes to all parts of a tenant. */
 export interface PartWriter {
   /**
-   * Writes the changes from `have` to `want`. Continues with the other parts if one of them fails.
+   * Writes all changes that are needed to get from `have` to `want`. If one of the parts fails, this continues with the
+   * others.
    *
    * @param isKnown whether `have` is the stored state. If not, reads the parts first.
    * @throws FencedError if a newer controller leads
@@ -35,19 +36,23 @@ export interface PartWriter {
     readonly openKeys: OpenKeys;
     readonly nowMs: number;
   }) => Promise<void>;
-  /** Closes everything that is open in parts but not in the routes or `openKeys`. Doesn't write anything else. */
+  /**
+   * Closes everything which is open in a part but is not included in the routes or in `openKeys`. It does not write
+   * anything else.
+   */
   readonly close: (fence: number, routes: TenantRoutes, openKeys: OpenKeys) => Promise<void>;
   /**
-   * Writes changes to one part. Returns the number of changes that had an effect. A removed part has nothing to close.
+   * Writes the changes to a single part. It returns how many of the changes had an effect. A removed part has nothing
+   * to close.
    *
    * @throws FencedError if a newer controller leads
    */
   readonly change: (part: Part, fence: number, changes: readonly GateChange[]) => Promise<number>;
-  /** Removes a part with everything in it, also one of an earlier generation. */
+  /** Removes a part and everything it contains. This can also be a part of an earlier generation. */
   readonly remove: (part: Part, fence: number, nowMs: number) => Promise<void>;
 }
 
-/** Returns the slots whose Blocks have ended with the backlog skipped. */
+/** Returns the slots for which the Blocks have ended and the backlog should be skipped. */
 function skippingSlots(had: WantedPart | undefined, has: WantedPart): Set<string> {
   const slots = [...has.slots].filter(([slot, { onUnblock, row }]) => {
     return had?.slots.get(slot)?.onUnblock === 'skip' && onUnblock === undefined && row.route !== 'closed';
@@ -57,7 +62,7 @@ function skippingSlots(had: WantedPart | undefined, has: WantedPart): Set<string
 
 const ROUTES: readonly SubscriptionRow['route'][] = ['open', 'paused', 'closed'];
 
-/** Returns changes that close rows and activations of a part which should not be open. */
+/** Returns the changes that are needed to close all rows and activations of a part which should not be open. */
 function closingChanges({ rows, activations }: StoredPart, { slots }: WantedPart, openKeys: OpenKeys): GateChange[] {
   const wanted = new Set<string>();
   for (const [slot, { integration }] of slots) {
@@ -79,7 +84,9 @@ function closingChanges({ rows, activations }: StoredPart, { slots }: WantedPart
   return [...changed, ...off];
 }
 
-/** Writes changes to a part in slices. Returns the tail before the first one, and how many were made. */
+/**
+ * Writes changes to a part in slices. It returns the tail before the first slice, and how many changes have been made.
+ */
 type Apply = (
   part: Part,
   fence: number,
@@ -89,8 +96,8 @@ type Apply = (
 const isClosing = ({ kind }: GateChange): boolean => kind === 'off' || kind === 'drop';
 
 /**
- * Returns true if a part was removed, so that nothing can be open in it. Its record may remain if a controller crashed
- * in between.
+ * Returns true if a part has been removed. In this case, there can't be anything open in it. If a controller has
+ * crashed in between, its record may still exist.
  */
 async function isRemoved(redis: RedisClient, part: Part): Promise<boolean> {
   const { meta, keys } = partKeys(part);
@@ -126,7 +133,7 @@ function createClose(redis: RedisClient, gate: Gate, apply: Apply): PartWriter['
   return async function close(fence, routes, openKeys) {
     await forEach(wantedParts(routes).values(), async wanted => {
       const { part } = wanted;
-      // Raises the fence. A part that is gone has nothing open.
+      // Raises the fence of a part. If the part does not exist any more, there is nothing open in it.
       const { answer } = await gate(part, fence, []);
       if (answer === 'GONE') return;
       if (answer === 'FENCED') throw new FencedError(`a newer controller leads ${partKeys(part).meta}`);
@@ -135,7 +142,10 @@ function createClose(redis: RedisClient, gate: Gate, apply: Apply): PartWriter['
   };
 }
 
-/** Calls `work` for each item, a few at a time. Rejects with the first error, after all items have been worked on. */
+/**
+ * Calls `work` for all items, but only for a few of them at the same time. When all items have been processed, this
+ * rejects with the first error.
+ */
 export async function forEach<T>(items: Iterable<T>, work: (item: T) => Promise<void>): Promise<void> {
   const rest = items[Symbol.iterator]();
   const errors: unknown[] = [];
@@ -160,7 +170,7 @@ export function createPartWriter(redis: RedisClient, patch: Patch): PartWriter {
 
   async function applyChanges(part: Part, fence: number, changes: PartChanges, nowMs: number): Promise<void> {
     const { tail } = await apply(part, fence, changes.before);
-    // The account has to know what the part stores before other parts use the rest of the limit.
+    // The account needs to know how much is stored in the part before other parts can use what is left of the limit.
     if (changes.before.some(change => change.kind === 'meta' && change.field === 'storedMax' && change.value !== '')) {
       await space.register(part, nowMs);
     }
@@ -177,14 +187,17 @@ export function createPartWriter(redis: RedisClient, patch: Patch): PartWriter {
     await removal.remove(part, fence, nowMs);
   }
 
-  /** Removes the remains of other generations. Returns whether there were any. */
+  /** Removes what is left of other generations. It returns whether there was anything to remove. */
   async function removeFormer(stored: StoredPart, part: Part, fence: number, nowMs: number): Promise<boolean> {
     const former = formerGenerations(stored, part);
     for (const gen of former) await remove({ ...part, gen }, fence, nowMs);
     return former.length > 0;
   }
 
-  /** Reads a part, of this generation alone, and begins it if it is new. An earlier leader can't write to it any more. */
+  /**
+   * Reads a part, but only for this generation. If it is new, it is started. After this, an earlier leader is not able
+   * to write to it any more.
+   */
   async function open(part: Part, fence: number, nowMs: number): Promise<StoredPart> {
     await patch(fence, [{ meta: partKeys(part).meta, ops: [] }]);
     let stored = await readPart(redis, part);
@@ -204,7 +217,8 @@ export function createPartWriter(redis: RedisClient, patch: Patch): PartWriter {
         let stored = isKnown ? before && storedAs(before) : await open(part, fence, nowMs);
         if (isKnown && stored !== undefined && (await removeFormer(stored, part, fence, nowMs))) stored = undefined;
         await applyChanges(part, fence, planPart(stored, wanted, openKeys, skippingSlots(before, wanted)), nowMs);
-        // Not before: a dispatcher that finds no part tells that it is missing.
+        // This must not be done earlier, because a dispatcher which does not find the part will report that it is
+        // missing.
         if (!isKnown || before?.part.gen !== part.gen) await listed.add(fence, [part]);
       });
     },

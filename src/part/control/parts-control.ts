@@ -12,7 +12,7 @@ import { createPartWriter } from './part-writer.ts';
 import { createSetActivation, type Place } from './set-activation.ts';
 import { partOf } from './wanted-part.ts';
 
-/** Routes of tenants from the last read or write, by tenant and by integration. */
+/** The routes of all tenants after the last read or write, by tenant and by integration. */
 function createKnownRoutes() {
   const byTenant = new Map<string, TenantRoutes>();
   const tenantOf = new Map<string, string>();
@@ -27,24 +27,26 @@ function createKnownRoutes() {
       byTenant.set(routes.tenant, routes);
       for (const integration of Object.keys(routes.integrations)) tenantOf.set(integration, routes.tenant);
     },
-    /** The subscription was deleted. Activations are no longer written for it. */
+    /** The subscription was deleted. Activations are not written for it any more. */
     drop(inbox: InboxRef): void {
       const routes = byTenant.get(tenantOf.get(inbox.integration) ?? '');
       if (routes !== undefined) byTenant.set(routes.tenant, withoutSubscription(routes, inbox));
     },
-    /** Returns the locations of an integration's subscriptions. */
+    /** Returns the locations of all subscriptions of an integration. */
     placesOf(integration: string): Place[] {
       const routes = byTenant.get(tenantOf.get(integration) ?? '');
       const subscriptions = routes?.integrations[integration]?.subscriptions ?? {};
       return Object.entries(subscriptions).flatMap(([sub, route]) => placeOf(routes as TenantRoutes, sub, route));
     },
-    /** Returns the part of a stream, or undefined if unknown. */
+    /** Returns the part of a stream. If it is not known, this returns undefined. */
     partOf(tenant: string, queue: string): Part | undefined {
       const queues = byTenant.get(tenant)?.queues ?? {};
       const route = Object.hasOwn(queues, queue) ? queues[queue] : undefined;
       return route && partOf(tenant, queue, route);
     },
-    /** Returns the location of a subscription, or undefined if unknown or if its stream was deleted. */
+    /**
+     * Returns the location of a subscription. If it is not known, or if its stream was deleted, this returns undefined.
+     */
     find({ integration, sub, inc }: InboxRef): Place | undefined {
       const routes = byTenant.get(tenantOf.get(integration) ?? '');
       const route = routes?.integrations[integration]?.subscriptions[sub];
@@ -54,7 +56,7 @@ function createKnownRoutes() {
 }
 
 export interface PartsControl extends ControlStore {
-  /** Returns the stream of a subscription, or undefined if unknown. */
+  /** Returns the stream of a subscription. If it is not known, this returns undefined. */
   readonly findStream: FindStream;
 }
 
@@ -84,7 +86,7 @@ export function createPartsControl(redis: RedisClient, record: ControlRecord, no
     },
 
     async applyParts(change) {
-      // Activations that are written from now on must reach what is added.
+      // All activations that are written from now on must also be written to what is being added.
       known.note(change.want);
       await pairs.follow(change, openKeys => writer.write({ ...change, openKeys, nowMs: nowMs() }));
     },
@@ -96,7 +98,7 @@ export function createPartsControl(redis: RedisClient, record: ControlRecord, no
     async readDrain(tenant, queue) {
       const part = await readPart(redis, tenant, queue);
       if (part !== undefined) return drain.read(part);
-      // Nobody knows what is left to do in a part whose `meta` is lost, until it is written again.
+      // If the `meta` of a part has been lost, we don't know what is left to do in it until it has been written again.
       const lost = known.partOf(tenant, queue);
       const isLost = lost !== undefined && (await redis.call('exists', partKeys(lost).log)) === 1;
       return { unrouted: isLost ? 1 : 0, open: 0 };
@@ -112,7 +114,8 @@ export function createPartsControl(redis: RedisClient, record: ControlRecord, no
       if (place !== undefined) {
         const { slot } = place;
         const how = keepMs === 0 ? { how: 'delete' as const } : {};
-        // A part keeps activations of its own subscriptions alone: others are damage to the audit.
+        // A part only contains the activations of its own subscriptions. If there are any others, the audit considers
+        // this to be damage.
         const recorded = (await record.readActivations(inbox.integration)).keys();
         const groupKeys = new Set([...recorded, ...pairs.of(inbox.integration)]);
         const closing = [...groupKeys].map(groupKey => ({ kind: 'off' as const, slot, groupKey }));

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Reads a page of the control data of a part.
+-- Reads a single page of the control data of a part.
 --@keys meta keys subs endpoints
 --@args keys subs endpoints count
 -- keys, subs, endpoints: cursors, or '-' if a hash is done. count: approximate number of fields of each.

@@ -6,14 +6,15 @@ import { type Part, partKeys } from '../keys.ts';
 import type { OpenPairs } from './open-pairs.ts';
 import { forEach, type PartWriter } from './part-writer.ts';
 
-/** A subscription's slot in a part. */
+/** The slot that a subscription has in a part. */
 export interface Place {
   readonly part: Part;
   readonly slot: string;
 }
 
 /**
- * Creates the function that opens and closes a group key of an integration, in all of its parts and in the record.
+ * Creates a function that opens and closes a group key of an integration. This is done in all of its parts and in the
+ * record.
  *
  * @param placesOf returns the locations of an integration's subscriptions
  */
@@ -30,10 +31,12 @@ export function createSetActivation({
   readonly placesOf: (integration: string) => readonly Place[];
   readonly pairs: OpenPairs;
 }): ControlRecord['setActivation'] {
-  /** Pairs that may have reached only some of their parts. */
+  /** Pairs which may only have been written to some of their parts. */
   const unfinished = new Set<string>();
 
-  /** Writes a change to the parts of an integration. Returns how many of its subscriptions it changed. */
+  /**
+   * Writes a change to all parts of an integration. It returns for how many of its subscriptions there was a change.
+   */
   async function changeAll(
     fence: number,
     integration: string,
@@ -55,13 +58,15 @@ export function createSetActivation({
     const isClosing = sinceMs === null;
     if (isClosing) {
       const isRecorded = (await redis.call('hexists', integrationKeys(integration).act, groupKey)) === 1;
-      // The record alone is not believed: it may be lost, and parts have what was opened with a new subscription before it.
+      // We can't rely on the record alone, because it could be lost. It is also possible that parts contain something
+      // that was opened with a new subscription before it was recorded.
       const isClosed = placesOf(integration).length === 0 || pairs.isClosed(fence, integration, groupKey);
       if (isClosed && !isRecorded && !again) return false;
     } else {
       pairs.opens(integration, groupKey);
     }
-    // Until all of it is known to be written. A command without an answer may be carried out all the same.
+    // This is kept until we know that all of it has been written. Even if there was no answer to a command, it may have
+    // been run.
     unfinished.add(pair);
     const opened = !isClosing && (await record.setActivation(fence, integration, groupKey, sinceMs));
     let changes = 0;

@@ -3,24 +3,24 @@ import { callScript, type ScriptClient } from '../call.ts';
 import { type Part, partKeys, REMOVED } from '../keys.ts';
 import { createActivationLists } from './activation-lists.ts';
 
-/** Control data of a part, as found in Redis. */
+/** The control data of a part, as it was found in Redis. */
 export interface StoredPart {
-  /** Fields of `meta`. */
+  /** The fields of `meta`. */
   readonly meta: Readonly<Record<string, string>>;
-  /** Text of each row, by slot. */
+  /** The text of each row, by slot. */
   readonly rows: ReadonlyMap<string, string>;
-  /** Text of each endpoint, by slot. */
+  /** The text of each endpoint, by slot. */
   readonly endpoints: ReadonlyMap<string, string>;
-  /** Whether the activations are complete. */
+  /** Whether all activations are complete. */
   readonly isMarked: boolean;
-  /** Activations, as slot followed by group key. Undefined if they were not read. */
+  /** The activations. The key is the slot followed by the group key. If they have not been read, this is undefined. */
   readonly activations: ReadonlySet<string> | undefined;
-  /** Fields of activations that must be rewritten. */
+  /** The fields of activations which need to be written again. */
   readonly damaged: readonly string[];
 }
 
 const READ_PAGE = readNamedScript(new URL('read-page.lua', import.meta.url));
-/** Fields of each hash that one call reads. The largest of activations has 3 KB. */
+/** The number of fields that a call reads from each hash. The largest field for activations has 3 KB. */
 const PAGE = 200;
 
 function* pairsOf(flat: readonly string[]): Generator<readonly [string, string]> {
@@ -28,7 +28,7 @@ function* pairsOf(flat: readonly string[]): Generator<readonly [string, string]>
 }
 
 /**
- * Reads the control data of a part, one page at a time. Concurrent changes may or may not be included.
+ * Reads the control data of a part. It is read one page at a time. Concurrent changes may or may not be included.
  *
  * @param pace awaited before each command
  */
@@ -60,7 +60,7 @@ export async function readPart(redis: ScriptClient, part: Part, pace?: () => Pro
   return { meta, rows, endpoints, isMarked, ...lists.read() };
 }
 
-/** Returns old generations whose remains must be removed before this generation can start or continue. */
+/** Returns all old generations that need to be removed before this generation can be started or continued. */
 export function formerGenerations({ meta: { gen, was } }: StoredPart, part: Part): string[] {
   const former = new Set<string>();
   for (const each of [gen, was]) {

@@ -5,21 +5,21 @@ import type { SubscriptionRow } from '../gate/subscription-row.ts';
 import { PART_NUMBER, type Part, slotOf } from '../keys.ts';
 import { NO_REF } from '../lanes/ref.ts';
 
-/** Desired state of a subscription in a part. */
+/** The desired state of a subscription in a part. */
 export interface WantedSlot {
   /** `int_…` */
   readonly integration: string;
   readonly row: SubscriptionRow;
-  /** As `sealSlotEndpoint` returns it. Empty without an endpoint. */
+  /** This is the text that was returned by `sealSlotEndpoint`. If there is no endpoint, this is empty. */
   readonly endpoint: string;
-  /** Handling of the backlog once the Blocks end. Undefined without a Block. */
+  /** Handling of the backlog once the Blocks end. If there is no Block, this is undefined. */
   readonly onUnblock: SubscriptionRoute['onUnblock'];
 }
 
-/** Desired state of a part. */
+/** The desired state of a part. */
 export interface WantedPart {
   readonly part: Part;
-  /** Fields of `meta` owned by the controller, except `gen` and `ready`. */
+  /** The fields of `meta` which are owned by the controller, except for `gen` and `ready`. */
   readonly meta: Readonly<Partial<Record<MetaField, string>>>;
   /** By slot. */
   readonly slots: ReadonlyMap<string, WantedSlot>;
@@ -61,7 +61,7 @@ function slotFor(
   };
 }
 
-/** Returns the parts of a tenant's routes, by name of the stream. */
+/** Returns the parts for the routes of a tenant, by the name of the stream. */
 export function wantedParts(routes: TenantRoutes): Map<string, WantedPart> {
   const parts = new Map<string, WantedPart & { readonly slots: Map<string, WantedSlot> }>();
   for (const [queue, route] of Object.entries(routes.queues)) {

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Reads the data that decides whether events of a group key are routed to a slot.
+-- Reads the data that is used to decide if the events of a group key are routed to a slot.
 --@keys meta keys subs positions
 --@args gen slot groupKey
 -- Returns {OK, 1 if control data is complete, row or '', position of a slot that is behind or '', ref since which the group

@@ -8,14 +8,14 @@ import { partKeys } from '../keys.ts';
 
 const FATE = readNamedScript(new URL('fate.lua', import.meta.url));
 
-/** What decides whether events of a group key go to a slot. */
+/** The data that is used to decide if the events of a group key are sent to a slot. */
 export interface Fate {
   /** False if control data is missing. In this case, the other fields are not reliable. */
   readonly isWhole: boolean;
   readonly row: SubscriptionRow | undefined;
-  /** Position up to which events were routed. Undefined if the subscription is not behind. */
+  /** Position up to which events were routed. If the subscription is not behind, this is undefined. */
   readonly position: string | undefined;
-  /** First ref at which the group key is active. Undefined if it isn't. */
+  /** First ref at which the group key is active. If it is not active, this is undefined. */
   readonly since: string | undefined;
 }
 
@@ -33,7 +33,9 @@ export async function readFate(redis: ScriptClient, { part, slot }: SlotOfPart, 
   };
 }
 
-/** The integration's subscription to the stream, according to the tenant's state. Undefined if it has none. */
+/**
+ * The integration's subscription to the stream, according to the tenant's state. If there is none, this is undefined.
+ */
 export async function readSubscriber(
   redis: PartClient,
   tenant: string,
@@ -44,7 +46,7 @@ export async function readSubscriber(
   return typeof member === 'string' ? parseInboxMember(`${integration}/${member}`) : undefined;
 }
 
-/** Whether Redis has the state of a tenant. */
+/** Whether the state of a tenant is in Redis. */
 export async function isTenantReady(redis: PartClient, tenant: string): Promise<boolean> {
   return (await redis.call('hget', tenantKeys(tenant).meta, 'ready')) === '1';
 }

@@ -1,8 +1,10 @@
 #!lua flags=no-writes
--- Finds an event in the log of a part, by the id that its producer gave within the last 24 hours, or by its ref.
+-- Looks for an event in the log of a part. You can use the id that was provided by its producer within the last 24
+-- hours, or its ref.
 --@keys meta log ids*
 --@args gen id hour
--- id: 16 bytes of the hash of a producer's id, or a ref. Of several events with the same id, the last one is found.
+-- id: 16 bytes of the hash of a producer's id, or a ref. If there are several events with the same id, the last one is
+-- returned.
 -- Returns {OK, ref, group key, metadata, bytes}, {OK} if there is no such event, or GONE.
 --@include ../lanes/clock.lua
 --@include ../lanes/refs.lua

@@ -12,8 +12,9 @@ import { hashOfEventId, idKeysAround } from '../log/sender-ids.ts';
 const FIND_EVENT = readNamedScript(new URL('find-event.lua', import.meta.url));
 
 /**
- * Creates the function that finds an event of a stream. Ids of producers are found for 24 hours, all others as long as
- * the event is stored. A search is two commands, because a producer may have many streams to search.
+ * Creates a function that looks for an event in a stream. If an id was provided by the producer, it can be found for 24
+ * hours. All others can be found for as long as the event is stored. Only two commands are needed for a search, because
+ * a producer may have many streams that need to be searched.
  */
 export function createFindEvent(redis: PartClient, nowMs: () => number): RoutingReader['findEvent'] {
   /** @param id hash of the producer's id, or a ref */
@@ -33,7 +34,7 @@ export function createFindEvent(redis: PartClient, nowMs: () => number): Routing
       return ref === undefined ? undefined : find(part, ref);
     }
     const { eventId } = wanted;
-    // Generated ids contain the ref. If the producer gave the event another id, it doesn't have this one.
+    // Generated ids contain the ref. If the producer has provided another id for this event, it does not have this id.
     const ref = parseEventId(eventId, part)?.ref;
     const found = await find(part, ref ?? hashOfEventId(eventId));
     return found?.meta.id === eventId ? found : undefined;

@@ -3,12 +3,12 @@ import { type PartClient, readPart } from '../inbox/find-part.ts';
 import { slotOf } from '../keys.ts';
 import { readFate, readSubscriber } from './fate.ts';
 
-/** Streams of a tenant that an integration subscribes to. */
+/** All streams of a tenant to which an integration has subscribed. */
 export type StreamsOfIntegration = (tenant: string, integration: string) => readonly string[];
 
 /**
- * Reads whether a group key is open for an integration, from the controller's record and from the part of each
- * subscribed stream. The record changes only after all parts have been updated.
+ * Reads if a group key is open for an integration. It uses the controller's record and the parts of all streams that it
+ * has subscribed to. The record changes only after all parts have been updated.
  */
 export function createPartGateReader(redis: PartClient, streamsOf: StreamsOfIntegration): GateReader {
   async function isOpenIn(tenant: string, queue: string, integration: string, groupKey: string): Promise<boolean> {
@@ -16,7 +16,7 @@ export function createPartGateReader(redis: PartClient, streamsOf: StreamsOfInte
       readPart(redis, tenant, queue),
       readSubscriber(redis, tenant, queue, integration),
     ]);
-    // It is not in force yet, or no longer.
+    // It is not in force yet, or it is no longer in force.
     if (subscriber === undefined) return true;
     if (part === undefined) return false;
     const at = { part, slot: slotOf(subscriber.sub, subscriber.inc) };

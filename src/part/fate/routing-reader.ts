@@ -14,10 +14,13 @@ const NO_EVENT = '0-0';
 
 const text = (reply: Reply | undefined): string | undefined => (typeof reply === 'string' ? reply : undefined);
 
-/** State of an integration. Parts do not contain it. */
+/** The state of an integration. Parts do not contain it. */
 export type StateOfIntegration = (integration: string) => 'pending' | 'active' | 'closed';
 
-/** Why an event was not routed, or will not be; undefined while it may be. */
+/**
+ * The reason why an event was not routed, or will not be routed. If it is still possible that it will be routed, this
+ * is undefined.
+ */
 async function notedOf(
   redis: PartClient,
   part: Part,
@@ -47,7 +50,7 @@ async function readQueue(redis: PartClient, tenant: string, queue: string): Prom
   };
 }
 
-/** Reads the routing state of parts and past decisions. Same as `createRoutingReader`. */
+/** Reads the routing state of parts and past decisions. This is the same as `createRoutingReader`. */
 export function createPartRoutingReader(
   redis: PartClient,
   nowMs: () => number,

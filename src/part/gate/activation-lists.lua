@@ -1,4 +1,5 @@
--- Lists of a group key, which are read once per call, and their number according to the first one.
+-- The lists of a group key (each of them is only read once for each call), and how many lists there are according to
+-- the first one.
 local keysRead = {}
 local function readKey(groupKey)
   local key = keysRead[groupKey]
@@ -18,7 +19,8 @@ local function positionIn(list, slot)
   end
 end
 
--- Returns which list of a key contains a slot, and where. After a few searches in a key, an index is created.
+-- Returns the list of a key that contains a slot, and the position of the slot in this list. If there have been a few
+-- searches for the same key, an index is created.
 local function findIn(key, slot)
   if not key.isAsked then
     key.isAsked = true
@@ -38,7 +40,8 @@ local function findIn(key, slot)
   return number, number and positionIn(key.lists[number], slot)
 end
 
--- Writes a list in which a slot was added or removed, and also the first one if the number of lists has changed.
+-- Writes a list after a slot has been added or removed. If the number of lists has changed, the first list is written
+-- as well.
 local function writeList(groupKey, key, number, slot, isIn)
   local lists, groups = key.lists, key.groups
   if key.numberOf then key.numberOf[slot] = isIn and number or nil end

@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- Applies changes of the controller to a part, either all or none. They apply to all later routing and claims.
+-- Applies the changes of the controller to a part. Either all of them are applied, or none. They apply to all later
+-- routing and claims.
 --@keys meta log keys subs endpoints positions claims lanes pending waiting turns retries tries off counts dropped skips skipped channel
 --@args fence gen ...
 -- More: (operation, a, b, c)*, where each is one of
@@ -17,7 +18,8 @@
 --   off    slot key    deactivates a group key
 -- Returns {OK, number of changes, ref of the tail, 1 if the call must be repeated to unpark more}, or one word: FENCED (a
 --         newer controller leads), GONE (another generation).
--- A paused slot gets the position of the tail, or of the part if that is held back. A slot that is behind keeps its position.
+-- If a slot is paused, its position is the tail, or the position of the part if the part is held back. If a slot is
+-- behind, it keeps its position.
 --@include ../lanes/clock.lua
 --@include ../lanes/refs.lua
 --@include ../lanes/lanes.lua
@@ -43,17 +45,18 @@ if meta[2] ~= ARG_GEN then
   redis.call('HDEL', KEY_META, unpack(PROGRESS))
   if redis.call('HEXISTS', KEY_META, 'payer') == 1 then beginLedger() end
   redis.call('HSET', KEY_META, 'gen', ARG_GEN)
-  -- The part may have just been removed.
+  -- It is possible that the part has just been removed.
   redis.call('PERSIST', KEY_META)
-  -- Versions are never used twice, because dispatchers cache rows by version.
+  -- A version must never be used twice, because dispatchers use the version to cache rows.
   redis.call('HSET', KEY_META, 'version', string.format('%.0f', now))
   meta = { ARG_FENCE, ARG_GEN, [6] = string.format('%.0f', now) }
   changes = 1
 end
 local tail, hold = tailOf(meta[3]), meta[4]
--- Ref up to which the part was routed.
+-- The ref up to which the part has been routed.
 local routed = hold and meta[5] or tail
--- For an event that is routed in slices: number of the next slice, and number of live slots that have the event.
+-- If an event is routed in slices, this contains the number of the next slice, and how many live slots already have the
+-- event.
 local slice, sliced = string.match(hold and meta[7] or '', '^(%d+) (%d+)$')
 slice, sliced = tonumber(slice), tonumber(sliced)
 
@@ -64,7 +67,7 @@ local function set(key, field, value)
   return true
 end
 
--- A ledger ends when the payer changes. Its total is then owed.
+-- If there is a new payer, the ledger ends. After that, its total is owed.
 local function setPayer(field, value)
   if redis.call('HGET', KEY_META, field) == (value ~= '' and value) then return end
   if field == 'payer' then endLedger() end
@@ -87,12 +90,13 @@ local function stand(slot, ref)
   redis.call('HSET', KEY_POSITIONS, slot, ref)
 end
 
--- Makes a slot continue from now on: at the tail, as all live slots, unless the part is held back.
+-- Makes a slot continue from now on. It starts at the tail, as for all live slots, unless the part is being held back.
 local function begin(slot)
   if hold then stand(slot, tail) else redis.call('HDEL', KEY_POSITIONS, slot) end
 end
 
--- Number of live slots (reasons/reasons.lua), read if rows change. Paused slots have a position as well.
+-- The number of live slots (reasons/reasons.lua). It is only read if there are changes to rows. Slots that are paused
+-- also have a position.
 local live
 local function countLive()
   if redis.call('EXISTS', KEY_SUBS) == 0 then return 0 end
@@ -106,8 +110,8 @@ local function readLive()
   if not live then live = redis.call('EXISTS', KEY_SUBS) == 1 and tonumber(meta[8] or '') or countLive() end
 end
 
--- Called when a slot is no longer live. Returns the ref up to which it was routed. It may have an event that is still being
--- routed in slices, or not.
+-- This is called if a slot is not live any more. It returns the ref up to which the slot has been routed. If there is
+-- an event that is still being routed in slices, the slot may or may not have it.
 local function leaveLive(slot)
   live = math.max(0, live - 1)
   local event = slice and redis.call('XRANGE', KEY_LOG, '(' .. idOf(routed), '+', 'COUNT', 1)[1]
@@ -135,7 +139,7 @@ local function setRow(slot, row, how)
   elseif was == OPEN and route == PAUSED then
     if not position then stand(slot, leaveLive(slot)) end
   elseif was == PAUSED and how == 'skip' then
-    -- The events it did not receive are counted later.
+    -- The events that it has not received will be counted later.
     if position and position < tail then redis.call('HSET', KEY_SKIPS, slot .. position, tail) end
     local last = tonumber(redis.call('HGET', KEY_SKIPPED, slot) or '0')
     redis.call('HSET', KEY_SKIPPED, slot, string.format('%.0f', math.max(now, last + 1)))
@@ -153,7 +157,7 @@ local function setRow(slot, row, how)
   if send == 111 then wakeSlot(slot) end
 end
 
--- Makes parked lanes wait again, up to 1,000 events per call.
+-- Makes lanes that are parked wait again. A single call can process up to 1,000 events.
 local function unpark(slot, groupKey)
   local key = slot .. groupKey
   local mark = redis.call('HGET', KEY_OFF, key)
@@ -178,7 +182,7 @@ local function unpark(slot, groupKey)
     if stateOf[lane] == 'p' then
       local entry = headOf(lane)
       if entry then
-        -- The lane was due when it was parked.
+        -- When the lane was parked, it was due.
         local attempts, lapses = readTries(triesOf(entry))
         waitLane(lane, classOf(attempts, lapses), now)
       else
@@ -199,7 +203,7 @@ local function activate(slot, groupKey, since)
   local key = readKey(groupKey)
   local lists = key.lists
   if findIn(key, slot) then
-    -- An earlier call did not unpark everything.
+    -- Not all of them have been unparked by an earlier call.
     if string.byte(redis.call('HGET', KEY_OFF, slot .. groupKey) or '') == 50 then unpark(slot, groupKey) end
     return
   end
@@ -220,7 +224,8 @@ local function deactivate(slot, groupKey)
   writeList(groupKey, read, number, slot, false)
   changes = changes + 1
   local key = slot .. groupKey
-  -- Claims check for a mark if events wait, or if an attempt is in progress after which others may follow.
+  -- A claim has to check if there is a mark, but only if there are events waiting, or if there is an attempt in
+  -- progress that could be followed by others.
   local flight = string.match(redis.call('HGET', KEY_COUNTS, slot) or '0', '^%d+')
   local open = redis.call('ZRANGEBYLEX', KEY_PENDING, '[' .. key .. '\0', '(' .. key .. '\2', 'LIMIT', 0, 1)[1]
   if open or flight ~= '0' then redis.call('HSET', KEY_OFF, key, '1') end
@@ -229,14 +234,14 @@ end
 for i = FIRST, #ARGV, 4 do
   local operation, a, b, c = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
   if operation == 'meta' and (a == 'payer' or a == 'plan') then setPayer(a, b)
-  -- Nothing more is stored until the account has granted space within the new limit.
+  -- Nothing else can be stored until the account has granted space within the new limit.
   elseif operation == 'meta' and a == 'storedMax' then
     if set(KEY_META, a, b) then redis.call('HDEL', KEY_META, 'space') end
-  -- Wakes up dispatchers and ingress for which the part, or its control data, was missing.
+  -- Wakes up all dispatchers and ingress processes for which the part (or its control data) was missing.
   elseif operation == 'meta' then woken = set(KEY_META, a, b) and a == 'ready' or woken
   elseif operation == 'marker' then
     woken = set(KEY_KEYS, '', '1') or woken
-    -- Data was lost or damaged.
+    -- Some of the data was lost or is damaged.
     live = countLive()
   elseif operation == 'unmark' then set(KEY_KEYS, '', '')
   elseif operation == 'clear' then
@@ -257,7 +262,7 @@ for i = FIRST, #ARGV, 4 do
   elseif operation == 'on' then activate(a, b, c)
   elseif operation == 'off' then deactivate(a, b)
   end
-  -- The next operation on the same key has to read what this one wrote.
+  -- The next operation for the same key needs to read what was written by this one.
   writeLanes()
 end
 if live and live ~= tonumber(meta[8] or '') then redis.call('HSET', KEY_META, 'live', string.format('%.0f', live)) end

@@ -6,7 +6,7 @@ import { rowText, type SubscriptionRow } from './subscription-row.ts';
 
 const GATE = readNamedScript(new URL('gate.lua', import.meta.url));
 
-/** Fields of a part's meta that the controller owns; `''` removes one. */
+/** The fields in the meta of a part that are owned by the controller. If the value is `''`, the field is removed. */
 export type MetaField =
   | 'ready'
   | 'cfgv'
@@ -22,18 +22,18 @@ export type MetaField =
   | 'storedMax'
   | 'granted';
 
-/** One change of a part's control data. */
+/** A single change to the control data of a part. */
 export type GateChange =
-  /** Starts a generation. Must be the first change. */
+  /** Starts a new generation. This must be the first of the changes. */
   | { readonly kind: 'begin' }
   | { readonly kind: 'meta'; readonly field: MetaField; readonly value: string }
-  /** The activations are whole: they may be routed by. */
+  /** The activations are complete and can be used for routing. */
   | { readonly kind: 'marker' }
-  /** The activations are incomplete. Events accepted from now on are held back. */
+  /** The activations are not complete. Events accepted from now on are held back. */
   | { readonly kind: 'unmark' }
-  /** Removes a damaged field of `keys`. */
+  /** Removes a field of `keys` that is damaged. */
   | { readonly kind: 'clear'; readonly field: string }
-  /** Progress to restore after `meta` was lost. '' removes it. */
+  /** The progress that should be restored after `meta` has been lost. If this is '', it is removed. */
   | { readonly kind: 'progress'; readonly field: 'hold' | 'pos' | 'ids' | 'was'; readonly value: string }
   | {
       readonly kind: 'row';
@@ -45,9 +45,12 @@ export type GateChange =
        */
       readonly how?: 'behind' | 'skip';
     }
-  /** What an endpoint needs, sealed; '' removes it. */
+  /** The data of an endpoint, which is sealed. If this is '', it is removed. */
   | { readonly kind: 'endpoint'; readonly slot: string; readonly sealed: string }
-  /** `how`: waiting events are removed immediately instead of at the end of their retention period. */
+  /**
+   * `how`: if this is set, events which are waiting are removed immediately and not at the end of their retention
+   * period.
+   */
   | { readonly kind: 'drop'; readonly slot: string; readonly how?: 'delete' }
   /** `since`: absent for now; else a position. */
   | { readonly kind: 'on'; readonly slot: string; readonly groupKey: string; readonly since?: string }
@@ -56,16 +59,18 @@ export type GateChange =
 export type GateAnswer =
   | {
       readonly answer: 'OK';
-      /** Number of changes made. Values that were already set don't count. */
+      /** The number of changes that have been made. Values that were already set don't count. */
       readonly changes: number;
-      /** Ref of the last event that this was not in force for. */
+      /** The ref of the last event for which this was not in force. */
       readonly tail: string;
-      /** Lanes of an activated key are still parked: repeat the call. */
+      /** There are still lanes of the activated key which are parked. You need to call this again. */
       readonly more: boolean;
     }
   | { readonly answer: 'FENCED' | 'GONE' };
 
-/** Writes all changes to a part in one step. Once this returns, they are in force for routing and claims. */
+/**
+ * Writes all of the changes to a part in a single step. Once this returns, they are in force for routing and claims.
+ */
 export type Gate = (part: Part, fence: number, changes: readonly GateChange[]) => Promise<GateAnswer>;
 
 function argumentsOf(change: GateChange): [string, string, string, string] {

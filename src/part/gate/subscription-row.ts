@@ -1,19 +1,22 @@
-/** Desired state of a subscription in the format of the scripts. See `lanes/counts.lua` for the fields. */
+/**
+ * The desired state of a subscription, in the format that is used by the scripts. See `lanes/counts.lua` for the
+ * fields.
+ */
 export interface SubscriptionRow {
   /** open: events are routed. paused: events wait in the log. closed: no events are routed. */
   readonly route: 'open' | 'paused' | 'closed';
   /** open: attempts are claimed. held: events wait in their lanes, e.g. because there is no endpoint. */
   readonly send: 'open' | 'held';
   readonly unordered: boolean;
-  /** Attempts in flight at once, 1 to 99,999. */
+  /** The number of attempts in flight at the same time, from 1 to 99,999. */
   readonly cap: number;
-  /** Attempts started in a second, 1 to 99,999; absent for no limit. */
+  /** The number of attempts that can be started in a second, from 1 to 99,999. If there is no limit, this is absent. */
   readonly maxPerSecond?: number;
   /** Time at which the owner re-enabled the endpoint. */
   readonly enabledMs?: number;
   /** Position at which routing starts. */
   readonly since: string;
-  /** Version of its configuration. */
+  /** The version of its configuration. */
   readonly cfgv: string;
   readonly integration: string;
 }
@@ -35,7 +38,7 @@ export function rowText(row: SubscriptionRow): string {
   return text;
 }
 
-/** Undefined if damaged. */
+/** If it is damaged, this is undefined. */
 export function parseRow(text: string): SubscriptionRow | undefined {
   const [, route, send, order, cap, pace, enabled, since = '', cfgv = '', integration = ''] = ROW.exec(text) ?? [];
   if (route === undefined) return undefined;

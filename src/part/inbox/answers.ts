@@ -8,7 +8,7 @@ import type { SlotOfPart } from './find-part.ts';
 const ANSWERS = readNamedScript(new URL('answers.lua', import.meta.url));
 const LINE_END = 10;
 
-/** Responses to failed attempts of an event and its replays, oldest first. */
+/** The responses to failed attempts for an event and its replays, starting with the oldest. */
 export async function readAnswers(
   redis: ScriptClient,
   { part, slot }: SlotOfPart,

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Returns details of deliveries to a slot, as many as fit into a short call.
+-- Returns the details of deliveries to a slot. It only returns as many as are possible in a short call.
 --@keys meta log subs claims pending tries records*
 --@args gen slot ...
 -- More: (ref, replay or '', index in KEYS of the records of its ref)*
@@ -15,7 +15,7 @@ if redis.call('HGET', KEY_META, 'gen') ~= ARG_GEN then return { 'GONE' } end
 if redis.call('HEXISTS', KEY_SUBS, ARG_SLOT) == 0 then return { 'GONE' } end
 local slot = struct.pack('>I5', tonumber(ARG_SLOT, 32))
 
--- Returns the record of the slot in a chunk.
+-- Returns the record for this slot from a chunk.
 local function recordIn(chunk)
   if not chunk or not string.find(chunk, slot, 2, true) then return nil end
   local at = 2

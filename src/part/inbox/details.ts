@@ -10,33 +10,36 @@ import { parseProgress } from './progress.ts';
 import { inboxRefOf } from './ref-names.ts';
 
 const DETAILS = readNamedScript(new URL('details.lua', import.meta.url));
-/** Maximum number of deliveries per call. */
+/** The maximum number of deliveries in each call. */
 const AT_ONCE = 64;
 
-/** A delivery by refs of the part. */
+/** A delivery, using the refs of the part. */
 export interface PartDelivery {
   readonly ref: string;
   readonly replayId?: string | undefined;
 }
 
-/** State of a delivery. */
+/** The state of a delivery. */
 export interface Details {
-  /** undefined for expired events and test events. */
+  /** This is undefined for expired events and test events. */
   readonly event: { readonly groupKey: string; readonly meta: EventMeta; readonly bytes: number } | undefined;
   /** undefined: it never was here, or its record is too old. */
   readonly progress: EventProgress | undefined;
 }
 
-/** Reads details of deliveries: of the first ones, one at least. One call to Redis. */
+/**
+ * Reads the details of deliveries. This returns at least the first one, and uses a single call to Redis. You may need
+ * to call it again for the others.
+ */
 export type ReadDetails = (at: SlotOfPart, deliveries: readonly PartDelivery[]) => Promise<readonly Details[] | 'GONE'>;
 
-/** Metadata of an event. If the producer didn't set an id, it contains the generated id. */
+/** The metadata of an event. If the producer didn't set an id, it contains the generated id. */
 export function metaOfEvent(part: Part, ref: string, groupKey: string, text: string): EventMeta {
   const meta = parseEventMeta(text, groupKey, inboxRefOf(ref));
   return (meta.id as string | undefined) === undefined ? { ...meta, id: eventIdOf(part, ref) } : meta;
 }
 
-/** Keys of the records of refs, and the number of each ref's key among them. */
+/** The keys for the records of refs, and the index of the key for each ref. */
 export function recordKeysOf(part: Part, refs: readonly string[]): { listed: string[]; indexes: number[] } {
   const { records } = partKeys(part);
   const listed: string[] = [];

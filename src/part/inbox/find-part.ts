@@ -5,23 +5,29 @@ import { PART_NUMBER, type Part, partKeys, slotOf } from '../keys.ts';
 
 export type PartClient = ScriptClient & Pick<RedisClient, 'call' | 'readHash'>;
 
-/** Stream of a subscription. Undefined if unknown. */
+/** The stream of a subscription. If it is not known, this is undefined. */
 export type FindStream = (inbox: InboxRef) => { readonly tenant: string; readonly queue: string } | undefined;
 
-/** Location of a subscription's events. */
+/** The location of the events of a subscription. */
 export interface SlotOfPart {
   readonly part: Part;
   readonly slot: string;
 }
 
-/** Returns the part of a stream in its current generation, or undefined if Redis has none. A stream has one part. */
+/**
+ * Returns the part of a stream for its current generation. If it is not in Redis, this returns undefined. Each stream
+ * has a single part.
+ */
 export async function readPart(redis: PartClient, tenant: string, queue: string): Promise<Part | undefined> {
   const { meta } = partKeys({ tenant, queue, gen: '', number: PART_NUMBER });
   const gen = await redis.call('hget', meta, 'gen');
   return typeof gen === 'string' ? { tenant, queue, gen, number: PART_NUMBER } : undefined;
 }
 
-/** Returns the location of a subscription's events, or undefined if Redis has no part for its stream. */
+/**
+ * Returns the location of the events of a subscription. If there is no part for its stream in Redis, this returns
+ * undefined.
+ */
 export type FindSlot = (inbox: InboxRef) => Promise<SlotOfPart | undefined>;
 
 export function createFindSlot(redis: PartClient, findStream: FindStream): FindSlot {

@@ -8,13 +8,13 @@ import { createWalkSlot, type FoundDelivery, parseName } from './walk.ts';
 
 const MOST = 250;
 
-/** Last name of a page of a part, in the format of a cursor, with refs of the inbox. */
+/** The last name on a page of a part. It has the format of a cursor, and uses the refs of the inbox. */
 export function cursorOf(name: string): string {
   const { ref, replayId } = parseName(name);
   return Buffer.from(replayId === undefined ? inboxRefOf(ref) : `${inboxRefOf(ref)}:${replayId}`).toString('base64url');
 }
 
-/** undefined if the id was not created by Sluice. */
+/** If the id was not created by Sluice, this is undefined. */
 export function nameOfCursor(cursor: string): string | undefined {
   const [, inboxRef = '', replay = ''] =
     /^([0-9a-z]{15})((?::[\w-]+)?)$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
@@ -22,7 +22,7 @@ export function nameOfCursor(cursor: string): string | undefined {
   return ref === undefined ? undefined : ref + replay;
 }
 
-/** What of a delivery a list shows. */
+/** The fields of a delivery which are shown in a list. */
 export function listedOf({ ref, replayId, event, progress }: FoundDelivery): ListedEvent {
   return {
     ref: inboxRefOf(ref),
@@ -36,7 +36,7 @@ export function listedOf({ ref, replayId, event, progress }: FoundDelivery): Lis
   };
 }
 
-/** Reads inboxes stored in parts. */
+/** Reads inboxes which are stored in parts. */
 export function createPartInboxReader(redis: PartClient, findSlot: FindSlot): InboxReader {
   const walk = createWalkSlot(redis);
   const inspectSlot = createInspectSlot(redis);

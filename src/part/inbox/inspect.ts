@@ -17,7 +17,7 @@ export function createInspectSlot(redis: PartClient): InspectSlot {
   const readDetails = createReadDetails(redis);
   const readBodies = createReadBodies(redis);
 
-  /** Replays of an event that are still recorded. */
+  /** The replays of an event that are still recorded. */
   async function readReplays(at: SlotOfPart, ref: string): Promise<InspectedEvent['replays']> {
     const text = await redis.call('hget', partKeys(at.part).replays, at.slot + ref);
     const ids = typeof text === 'string' ? text.split(',') : [];
@@ -38,7 +38,7 @@ export function createInspectSlot(redis: PartClient): InspectSlot {
     if (isTestRef(inboxRefOf(ref))) return testEvent(inboxRefOf(ref), inbox.sub);
     if (event === undefined) return undefined;
     const [body] = event.bytes === 0 ? [Buffer.alloc(0)] : await readBodies(at.part, [ref]);
-    // Retention removed it since.
+    // It has been removed by retention in the meantime.
     if (body === undefined || body.length !== event.bytes) return undefined;
     return { meta: event.meta, body };
   }

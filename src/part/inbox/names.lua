@@ -1,4 +1,5 @@
--- Parses names of lanes and entries for scripts that change no lane. See lanes/lanes.lua for the format.
+-- Parses the names of lanes and entries. It is used by scripts that don't change a lane. You can find the format in
+-- lanes/lanes.lua.
 local function slotOf(lane) return string.sub(lane, 1, 8) end
 local function groupOf(lane) return string.match(lane, '^[^%z\1]*') end
 local function entryOf(lane, ref) return string.byte(lane, -16) == 0 and lane or (lane .. '\0' .. ref) end

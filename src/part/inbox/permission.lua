@@ -1,4 +1,4 @@
--- Returns one word for the reason why a slot cannot receive events, or nil if it can.
+-- If a slot is not able to receive events, this returns a single word for the reason. Otherwise, it returns nil.
 local function permissionOf(slot)
   local meta = redis.call('HMGET', KEY_META, 'ready', 'gen')
   if meta[2] and meta[2] ~= ARG_GEN then return 'GONE' end
@@ -8,13 +8,13 @@ local function permissionOf(slot)
   return route == 'c' and 'GONE' or route == 'p' and 'PAUSED' or nil
 end
 
--- Returns the ref since which a group key is active for a slot, or nil.
+-- Returns the ref since which a group key has been active for a slot, or nil.
 local function activeSince(slot, groupKey)
   local first = redis.call('HGET', KEY_KEYS, groupKey) or ''
   for number = 1, groupsOf(first) do
     local list = number == 1 and first or redis.call('HGET', KEY_KEYS, nameOf(groupKey, number)) or ''
     local at = string.find(list, slot, 1, true)
-    -- The text of a slot may also be found in the middle of an entry.
+    -- The text of a slot can also occur in the middle of an entry.
     while at and (at - 1) % ENTRY ~= 0 do at = string.find(list, slot, at + 1, true) end
     if at then return string.sub(list, at + 8, at + ENTRY - 1) end
   end

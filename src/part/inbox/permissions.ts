@@ -6,10 +6,16 @@ import type { SlotOfPart } from './find-part.ts';
 
 const PERMIT = readNamedScript(new URL('permit.lua', import.meta.url));
 
-/** Reason why a subscription can't receive events. GONE if the part has no such subscription. */
+/**
+ * The reason why a subscription is not able to receive events. If there is no such subscription in the part, this is
+ * GONE.
+ */
 export type Refused = Extract<Permission, 'CLOSED' | 'GONE' | 'PAUSED'>;
 
-/** Whether events of these group keys may be given to a subscription now; one answer for all, or one for each. */
+/**
+ * Whether a subscription is currently able to receive events with these group keys. This is either a single answer for
+ * all of them, or one for each.
+ */
 export async function readPermissions(
   redis: ScriptClient,
   { part, slot }: SlotOfPart,

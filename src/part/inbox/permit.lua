@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Checks whether a slot can receive events of these group keys.
+-- Checks if a slot is able to receive events with these group keys.
 --@keys meta keys subs
 --@args gen slot ...
 -- More: group keys. '' is the group key of test events, and is always active.

@@ -11,11 +11,11 @@ const STATES: Readonly<Record<string, EventState>> = {
   s: 'skipped',
   e: 'expired',
 };
-/** A dead letter that was recovered before. */
+/** A dead letter which has been recovered before. */
 const RECOVERED = 'X';
 const OPEN = 'pir';
 
-/** Reads a state as `details.lua` answers it; undefined for an empty one. */
+/** Reads a state that was returned by `details.lua`. If it is empty, this returns undefined. */
 export function parseProgress(ref: string, text: string): EventProgress | undefined {
   const state = STATES[text[0] ?? ''];
   if (state === undefined) return undefined;
@@ -33,7 +33,7 @@ export function parseProgress(ref: string, text: string): EventProgress | undefi
   if (OPEN.includes(text[0] as string)) {
     const [attempts, , due] = last.split(' ').map(each => Number.parseInt(each, 10));
     const progress = { state, attempts: attempts ?? 0, history };
-    // After an answer of 410 nothing is due until the endpoint is enabled again.
+    // If the answer was a 410, there is nothing due until the endpoint has been enabled again.
     return state === 'retrying' && due !== 0 ? { ...progress, dueMs: due as number } : progress;
   }
   const [age = '0', attempts = '0', reason = '', latency = '-'] = last.split(' ');

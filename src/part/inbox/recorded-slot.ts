@@ -3,7 +3,8 @@ import { slotOf } from '../keys.ts';
 import { type FindSlot, type PartClient, readPart } from './find-part.ts';
 
 /**
- * Returns the location of a subscription's events from the controller's record. For roles without access to objects.
+ * Uses the controller's record to return the location of the events of a subscription. This is used by roles that don't
+ * have access to the objects.
  */
 export function createFindRecordedSlot(redis: PartClient): FindSlot {
   return async function findSlot({ integration, sub, inc }) {

@@ -2,21 +2,24 @@ import { isRef, refOf, streamIdOfRef } from '../../core/ids/refs.ts';
 import { msOfRef, refOfMs } from '../lanes/ref.ts';
 
 /**
- * Refs of an inbox (used by REST and in event ids) and refs of a part have different bases. In both, test events use
- * the last sequence numbers of a millisecond.
+ * The refs of an inbox (which are used by REST and in event ids) and the refs of a part use different bases. In both of
+ * them, the last sequence numbers of a millisecond are used for test events.
  */
 const FIRST_TEST = 0xffe0;
 const FIRST_INBOX_TEST = 2 ** 25 - 32;
 const MS_CHARS = 11;
 const SEQUENCE_CHARS = 4;
 
-/** Ref of an inbox for a ref of a part. */
+/** Returns the ref of an inbox for a ref of a part. */
 export function inboxRefOf(ref: string): string {
   const sequence = Number.parseInt(ref.slice(MS_CHARS), 16);
   return refOf(msOfRef(ref), sequence < FIRST_TEST ? sequence : FIRST_INBOX_TEST + sequence - FIRST_TEST);
 }
 
-/** Returns the ref of a part for a ref of an inbox, or undefined if no event of a part can have it. */
+/**
+ * Returns the ref of a part for a ref of an inbox. If it is not possible that an event of a part has this ref, this
+ * returns undefined.
+ */
 export function partRefOf(inboxRef: string): string | undefined {
   if (!isRef(inboxRef)) return undefined;
   const [ms, sequence] = streamIdOfRef(inboxRef).split('-').map(Number) as [number, number];
@@ -25,7 +28,7 @@ export function partRefOf(inboxRef: string): string | undefined {
   return ms.toString(16).padStart(MS_CHARS, '0') + own.toString(16).padStart(SEQUENCE_CHARS, '0');
 }
 
-/** The last ref of a part that is not behind a ref of an inbox. */
+/** Returns the last ref of a part that is not after a ref of an inbox. */
 export function partBoundOf(inboxRef: string): string {
   const own = partRefOf(inboxRef);
   if (own !== undefined) return own;

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Returns names of a slot's events: the ref, or ref:replay for a replay.
+-- Returns the names of the events of a slot. For a replay, this is ref:replay. Otherwise, it is the ref.
 --@keys meta log subs lists final claims pending tries counts
 --@args gen slot source from to reverse count
 -- source: listed (events within the retention), final (dead, skipped, and expired events and replays), or open (all open
@@ -23,7 +23,7 @@ local function chunkAt(number)
   return redis.call('HGET', KEY_LISTS, ARG_SLOT .. '\0' .. number) or ''
 end
 
--- Returns the last chunk whose first ref is not after `name`.
+-- Returns the last chunk with a first ref that is not after `name`.
 local function chunkOf(name)
   local low, high = first, next
   while low < high do
@@ -66,7 +66,8 @@ local function walkFinal()
   return names
 end
 
--- Returns the claimed entries, or nil if there are too many claims in the part to read them all.
+-- Returns all entries that have been claimed. If there are too many claims in the part to read all of them, it returns
+-- nil.
 local function claimedEntries()
   local flight = string.match(redis.call('HGET', KEY_COUNTS, ARG_SLOT) or '0', '^%d+')
   if flight == '0' then return {} end

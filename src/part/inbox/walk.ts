@@ -9,9 +9,9 @@ import type { SlotOfPart } from './find-part.ts';
 import { parseProgress } from './progress.ts';
 
 const WALK = readNamedScript(new URL('walk.lua', import.meta.url));
-/** Number of names per call. */
+/** The number of names in each call. */
 const LOOKED_AT = 1_000;
-/** Calls for details that one page makes. */
+/** The number of calls for details that are made for a page. */
 const CALLS = 32;
 const FINAL_STATES: readonly EventState[] = ['dead', 'skipped', 'expired'];
 /** Behind all refs. */
@@ -19,12 +19,12 @@ const END = 'g';
 
 export interface PartWalk extends EventRange {
   readonly newestFirst?: boolean;
-  /** Last name of the previous page, in the format of the part. */
+  /** The last name on the previous page, in the format of the part. */
   readonly after?: string | undefined;
   readonly most: number;
 }
 
-/** A delivery and its state. */
+/** A delivery, including its state. */
 export interface FoundDelivery extends Omit<Details, 'progress'> {
   readonly ref: string;
   readonly replayId: string | undefined;
@@ -37,12 +37,12 @@ export interface PartPage {
   readonly after: string | undefined;
 }
 
-/** One page of a slot's events. See `walkInbox` for the format. */
+/** A page of the events of a slot. See `walkInbox` for the format. */
 export type WalkSlot = (at: SlotOfPart, walk: PartWalk) => Promise<PartPage | { readonly answer: 'GONE' }>;
 
 type Source = 'listed' | 'final' | 'open';
 
-/** `ref`, or `ref:replay`: pages are ordered by it. */
+/** `ref` or `ref:replay`. Pages are sorted by this. */
 export function parseName(name: string): { readonly ref: string; readonly replayId: string | undefined } {
   const [ref = '', replayId] = name.split(':');
   return { ref, replayId };
@@ -57,12 +57,12 @@ function sourceOf(states: ReadonlySet<EventState>): Source {
   return [...states].every(state => OPEN_STATES.includes(state)) ? 'open' : 'listed';
 }
 
-/** Names from the first on, and before the second. */
+/** The names from the first one up to (but not including) the second one. */
 function boundsOf({ fromMs, toMs, after, newestFirst }: PartWalk): [from: string, to: string] {
   const from = fromMs === undefined ? '' : refOfMs(fromMs);
   const to = toMs === undefined ? END : refOfMs(Math.min(toMs, 16 ** 11 - 1));
   if (after === undefined) return [from, to];
-  // What follows a name at once is the name and a NUL.
+  // The next name after a name is the name followed by a NUL.
   return newestFirst === true ? [from, after < to ? after : to] : [after < from ? from : `${after}\0`, to];
 }
 
@@ -89,7 +89,7 @@ export function createWalkSlot(redis: ScriptClient): WalkSlot {
     return word === 'OK' ? (rest as string[]) : (word as 'GONE' | 'MANY');
   }
 
-  /** Reads details until enough are found. `full` means that there are more names. */
+  /** Reads details until there are enough of them. `full` means that there are additional names. */
   async function describe(
     at: SlotOfPart,
     names: readonly string[],

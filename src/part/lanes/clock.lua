@@ -1,3 +1,3 @@
--- The part's clock, ms.
+-- The time of the part's clock, in milliseconds.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

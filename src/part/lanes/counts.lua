@@ -1,9 +1,10 @@
--- Rows (P:subs) and counters (P:n) of slots. A row: route (o, p, c), send (o, h), order (o, u), cap (5), pace (5, attempts a
--- second or 00000), enabled (13, ms), since (15), then fields that scripts do not read. A slot may have twice its cap of
--- claims: a claim is held until its completion is written.
--- Counters: in flight, routed, waiting, delivered, dead, expired, skipped, replayed. After the first exchange, the delivery
--- status follows (claims/news.lua). All counters except in flight exclude test events. Waiting is the state of the slot's
--- waiting lanes. Nothing is pushed while lanes wait, so that no event overtakes them:
+-- The rows (P:subs) and the counters (P:n) of slots. A row: route (o, p, c), send (o, h), order (o, u), cap (5), pace
+-- (5, attempts a second or 00000), enabled (13, ms), since (15), then fields that scripts do not read. A slot can have
+-- up to twice as many claims as its cap, because a claim is kept until its completion has been written. Counters: in
+-- flight, routed, waiting, delivered, dead, expired, skipped, replayed. After the first exchange, they are followed by
+-- the delivery status (claims/news.lua). Test events are not included in any of the counters except for in flight.
+-- Waiting describes the state of the lanes which are waiting for this slot. If there are any lanes waiting, nothing is
+-- pushed. This ensures that an event can't overtake another one:
 --   0  no lane waits
 --   1  some lanes wait: the slot has a turn, or is at its limit of claims (retries: at three quarters of it) and gets a turn
 --      when a claim ends or with a first attempt
@@ -15,7 +16,8 @@ local routeOf, sendOf, orderOf, limitOf, paceOf, enabledOf = {}, {}, {}, {}, {},
 local flightOf, routedOf, waitingOf, endedOf = {}, {}, {}, {}
 local changedCounts = {}
 
--- Reads the slots of a list that were not read before. A slot without a row has the route nil and a limit of 0 claims.
+-- Reads all slots of a list which have not been read before. If there is no row for a slot, its route is nil and it has
+-- a limit of 0 claims.
 local function readSlots(slots)
   local ask = {}
   for _, slot in ipairs(slots) do
@@ -50,7 +52,8 @@ local function readSlots(slots)
   end
 end
 
--- Counters of ends: d(elivered), x (dead), e(xpired), s(kipped), and r(eplayed). Parsed and written as text once per call.
+-- Counters of ends: d(elivered), x (dead), e(xpired), s(kipped), and r(eplayed). They are parsed once for each call,
+-- and then written as text.
 local endsBySlot = {}
 local function endsOf(slot)
   local ends = endsBySlot[slot]
@@ -67,7 +70,8 @@ local function addCount(slot, what, by)
   changedCounts[slot] = true
 end
 
--- Removes a claim from those in flight. Restored counters do not include claims made before the loss.
+-- Removes a claim from the claims that are in flight. If the counters were restored, they don't include claims that
+-- were made before the data was lost.
 local function leaveFlight(slot)
   flightOf[slot] = math.max(0, flightOf[slot] - 1)
   changedCounts[slot] = true

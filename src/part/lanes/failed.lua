@@ -1,4 +1,5 @@
--- Adds a failed attempt to those of an event (see tries.lua): the oldest one goes. The mark of a recovered event stays.
+-- Adds a failed attempt to the attempts of an event (see tries.lua). The oldest attempt is removed. If the event was
+-- recovered, its mark is kept.
 local RECOVERED, MOST_FAILED = '*', 20
 local function addFailed(failed, text)
   failed = failed .. ',' .. text

@@ -1,5 +1,5 @@
--- A ref is the position of an event in the log as 15 hex characters: 11 for the ms, 4 for the sequence. Sequences from 0xffe0
--- belong to test events, which are not in the log.
+-- A ref is the position that an event has in the log. It consists of 15 hex characters, 11 of them for the milliseconds
+-- and 4 for the sequence. Sequences starting with 0xffe0 are used for test events. They are not in the log.
 local LAST_SEQUENCE = 0xffdf
 local NO_REF = string.rep('0', 15)
 local function msOf(ref) return tonumber(string.sub(ref, 1, 11), 16) end
@@ -8,7 +8,7 @@ local function refOf(id)
   local ms, sequence = string.match(id, '^(%d+)-(%d+)$')
   return string.format('%011x%04x', tonumber(ms), tonumber(sequence))
 end
--- Returns the last ref of the log: from P:meta, or from the log itself if the field is missing.
+-- Returns the last ref in the log. It is read from P:meta. If the field is missing, it is read from the log itself.
 local function tailOf(tail)
   if tail then return tail end
   if redis.call('EXISTS', KEY_LOG) == 0 then return NO_REF end

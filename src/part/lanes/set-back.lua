@@ -1,13 +1,14 @@
--- After the clock was set back, retries would wait for as long as it went back. One that was tried later than now waits its
--- delay once more instead, from now on. `back` of P:meta: when those are due that have yet to be looked at, ms; absent if none.
--- A retry that is moved is due before those. Returns whether there is more to do.
+-- If the clock was set back, retries would have to wait for as long as it went back. If a retry was tried at a time
+-- that is in the future, it will have to wait for its delay again, starting now. `back` of P:meta: when those are due
+-- that have yet to be looked at, ms; absent if none. If a retry is moved, it will be due before these. Returns true if
+-- there is more to do.
 local function moveRetries(from)
   local MOST = 1000
   local found = redis.call('ZRANGEBYSCORE', KEY_RETRIES, from, '+inf', 'WITHSCORES', 'LIMIT', 0, MOST)
   local moved = 0
   for i = 1, #found, 2 do
     local lane = found[i]
-    -- Entries of stopped slots have no attempts.
+    -- If a slot is stopped, its entries don't have any attempts.
     local entry, ref
     if string.byte(lane, 9) ~= 2 then entry, ref = headOf(lane) end
     local attempts, lapses, due, failed = readTries(entry and triesOf(entry))
@@ -25,7 +26,8 @@ local function moveRetries(from)
     redis.call('HDEL', KEY_META, 'back')
     return false
   end
-  -- If all retries of a page have the same due time and none moved, other retries with this time stay unchanged.
+  -- If all retries of a page are due at the same time and none of them were moved, any other retries with this time are
+  -- not changed.
   local last = found[#found]
   redis.call('HSET', KEY_META, 'back', (moved == 0 and found[2] == last and '(' or '') .. last)
   return true

@@ -1,17 +1,18 @@
--- P:in: the events in the inbox of a slot, oldest first. Refs are packed into 8 bytes. Fields:
+-- P:in: the events in the inbox of each slot, starting with the oldest. The refs are packed into 8 bytes. Fields:
 --   slot            numbers of the oldest chunk and of the next one (4 bytes each), then up to 16 refs
 --   slot NUL n      a full chunk of 16 refs (n in decimal)
--- The events of a slot are routed in the order of the log, also while it catches up, so a list only grows at its end. Lists
--- don't contain replays and test events. Readers must skip events older than the log, which the sweep removes (pruning.lua).
+-- Events are routed to a slot in the same order as in the log, even while it is catching up. This means that a list can
+-- only grow at its end. Lists don't contain replays and test events. When you read a list, you need to skip events that
+-- are older than the log. They are removed by the sweep (pruning.lua).
 local listed = {}
 
--- Remembers that an event was routed to a slot.
+-- Remembers that an event has been routed to a slot.
 local function listRef(slot, ref)
   local refs = listed[slot]
   listed[slot] = refs and (refs .. packRef(ref)) or packRef(ref)
 end
 
--- Writes the remembered events to the lists.
+-- Writes all events that have been remembered to their lists.
 local function writeLists()
   local slots, heads, set = {}, {}, {}
   for slot in pairs(listed) do slots[#slots + 1] = slot end

@@ -1,4 +1,4 @@
--- Packs and unpacks refs of P:in. See lists.lua for the format.
+-- Packs and unpacks the refs in P:in. You can find the format in lists.lua.
 local REFS, REF_BYTES, HEAD_BYTES = 16, 8, 8
 local NO_LIST = string.rep('\0', HEAD_BYTES)
 local packedRef, packedAs

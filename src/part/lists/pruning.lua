@@ -1,5 +1,6 @@
--- Removes the oldest chunks of a list (lists.lua): those with all refs before `keepsFrom`, or all chunks of a deleted slot
--- if that is g. Returns whether there is more to do, and the packed refs that were removed.
+-- Removes the oldest chunks from a list (lists.lua). These are the chunks in which all refs are before `keepsFrom`. If
+-- the slot was deleted and this is g, all chunks are removed. It returns if there is more to do, and the packed refs
+-- which have been removed.
 local MOST_PRUNED = 64
 local function pruneList(slot, keepsFrom)
   local head = redis.call('HGET', KEY_LISTS, slot)

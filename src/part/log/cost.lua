@@ -1,7 +1,8 @@
--- Returns the bytes that an event uses in the quota of its stream until retention removes it: the given bytes, its entries in
--- log and body, the hash of the producer's id, and for each reference its entry in the log's list, the inbox list and its
--- record. The constants are results of MEMORY USAGE on Redis 7.0, rounded up. The log stores the sum (`c`), so that retention
--- returns the same number of bytes. P:late gives the number of slots that the event was routed to later.
+-- Returns how many bytes an event uses in the quota of its stream until it is removed by retention. This includes the
+-- given bytes, its entries in the log and the body, the hash of the producer's id, and for each reference the entry in
+-- the log's list, the inbox list, and the record. These constants are the results of MEMORY USAGE in Redis 7.0, rounded
+-- up. The sum is stored in the log (`c`), so that retention will return the same number of bytes. In P:late, you can
+-- find the number of slots to which the event was routed later.
 local REFERENCE_COST = 110
 local function costOf(given, hasId, references)
   local ENTRIES_COST, ID_COST = 250, 100

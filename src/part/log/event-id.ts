@@ -40,15 +40,17 @@ function streamMark({ tenant, queue, gen }: Part): string {
 }
 
 /**
- * Returns the generated id of an event: `evt_` followed by 26 characters for its ref, the number of its part, and 60
- * bits of a hash of its stream. The id is not stored, and can be resolved without a lookup. Ids of one part sort in the
- * order of acceptance, and ids of different streams differ.
+ * Returns the generated id for an event: `evt_` followed by 26 characters for its ref, the number of its part, and 60
+ * bits of a hash of its stream. The id is not stored, and can be resolved without a lookup. If ids belong to the same
+ * part, they are sorted by the time at which the event was accepted. The ids for different streams are never the same.
  */
 export function eventIdOf(part: Part, ref: string): string {
   return `evt_${encodeRef(ref)}${encodePart(part.number)}${streamMark(part)}`;
 }
 
-/** Returns the ref and the number of the part, or undefined if the id is not of an event of this stream. */
+/**
+ * Returns the ref and the number of the part. If this is not the id of an event in this stream, it returns undefined.
+ */
 export function parseEventId(
   id: string,
   stream: Omit<Part, 'number'>,

@@ -7,15 +7,15 @@ import { parseEventId } from './event-id.ts';
 import { hashOfEventId, idKeysAround } from './sender-ids.ts';
 
 const INGEST = readNamedScript(new URL('ingest.lua', import.meta.url));
-/** Events of one call. */
+/** The events of a single call. */
 const MOST = 64;
 
 export interface PartEvent {
   /** Id set by the producer. Absent for generated ids, which are derived from the ref (`event-id.ts`). */
   readonly senderId?: string | undefined;
-  /** '' for none. Such events are not routed. */
+  /** If there is none, this is ''. Such events are not routed. */
   readonly groupKey: string;
-  /** JSON. Starts with the producer's id, if it has one: `{"i":…`. */
+  /** JSON. If the producer has provided an id, it starts with this id: `{"i":…`. */
   readonly meta: string;
   readonly body: Buffer;
 }
@@ -26,41 +26,48 @@ export type EventAnswer =
    * FULL: the stream's quota is exceeded. RESERVED: the producer's id looks like a generated id, but no event has it.
    */
   | { readonly answer: 'FULL' | 'RESERVED' }
-  /** The part may store fewer bytes than this event costs. Its account may have more (`space/ingest-within.ts`). */
+  /**
+   * The part may store fewer bytes than this event costs. It is possible that the account has more
+   * (`space/ingest-within.ts`).
+   */
   | { readonly answer: 'LIMIT'; readonly cost: number };
 
 export type IngestAnswer =
   | {
       readonly answer: 'OK';
-      /** Of the part's clock. */
+      /** The time of the part's clock. */
       readonly nowMs: number;
-      /** Of the first events. Those without an answer are not stored: with them the call would do too much. */
+      /**
+       * The answers for the first events. If there is no answer for an event, it was not stored, because the call would
+       * have had to do too much.
+       */
       readonly events: readonly EventAnswer[];
-      /** References that the events were routed to in the same step. */
+      /** The number of references to which the events have been routed in the same step. */
       readonly references: number;
-      /** Number of events whose group key is not active for any integration. */
+      /** The number of events whose group key is not active for any of the integrations. */
       readonly inactive: number;
     }
   | { readonly answer: 'GONE' | 'STALE' | 'CLOSED' };
 
 /**
- * Stores and routes up to 64 events with a total of 1 MiB in one step. `cfgv` is the version of the configuration used
- * to parse them.
+ * Stores and routes up to 64 events (with up to 1 MiB in total) in a single step. `cfgv` is the version of the
+ * configuration used to parse them.
  */
 export type Ingest = (part: Part, cfgv: string, events: readonly PartEvent[]) => Promise<IngestAnswer>;
 
 /**
  * Returns the key for deduplication: 16 bytes of SHA-256, computed from hex, which is four times faster.
  *
- * A producer's id in the format of a generated id (`event-id.ts`) refers to an event of this stream, so it can't be
- * stored for another event. It is a duplicate if the log contains this event, and RESERVED if it doesn't or if that
- * event has an id from its producer. Generated ids of other streams are treated like any other id.
+ * If the id of a producer has the format of a generated id (`event-id.ts`), it refers to an event of this stream. For
+ * this reason, it can't be used for another event. It is a duplicate if the log contains this event, and RESERVED if it
+ * doesn't or if that event has an id from its producer. Generated ids for other streams are treated in the same way as
+ * any other id.
  */
 function nameOf(part: Part, senderId: string | undefined): Buffer | string {
   if (senderId === undefined) return '';
   const own = parseEventId(senderId, part);
   if (own === undefined) return hashOfEventId(senderId);
-  // No event of this part has it.
+  // There is no event with this id in this part.
   return own.part === part.number ? own.ref : NO_REF;
 }
 
@@ -73,7 +80,7 @@ function readLine(line: string): EventAnswer {
 }
 
 export function createIngest(redis: ScriptClient, nowMs: () => number = Date.now): Ingest {
-  /** Number of hours by which the part's clock is ahead. */
+  /** The number of hours that the clock of the part is ahead. */
   let ahead = 0;
   return async function ingest(part, cfgv, events) {
     if (events.length > MOST) throw new RangeError(`${events.length} events in one call`);

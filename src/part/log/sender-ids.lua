@@ -1,6 +1,7 @@
--- Ids of producers: hash → ref, in one key per hour of the ref, from 25 hours before ARG_HOUR (the hour of the caller's clock)
--- to 1 hour after it. `ids` of P:meta is the range of stored hours. The sweep removes the oldest. The ref decides whether 24
--- hours have passed. Sluice ids need no entry: a repeated one contains the ref of the event.
+-- The ids of producers: hash → ref. There is a key for each hour of the ref, starting 25 hours before ARG_HOUR (which
+-- is the hour of the caller's clock) and ending 1 hour after it. `ids` of P:meta contains the range of hours that are
+-- stored. The oldest hours are removed by the sweep. The ref is used to find out if 24 hours have passed. We don't need
+-- an entry for the ids of Sluice, because they contain the ref of the event.
 local HOUR_MS = 3600000
 local readHours, knownIds, isOwn, noteOwn, noteIds
 do
@@ -19,7 +20,7 @@ do
     return KEYS[FIRST_IDS + math.min(at, HOURS_BEFORE + 1)]
   end
 
-  -- Returns the refs of known hashes, by hash.
+  -- Returns the refs for all hashes that are known, by hash.
   function knownIds(hashes)
     local known = {}
     if not firstHour or #hashes == 0 then return known end
@@ -34,7 +35,8 @@ do
 
   function isOwn(id) return #id == #NO_REF end
 
-  -- Adds the refs whose events have Sluice ids: the log has the event, and its metadata does not begin with a producer's id.
+  -- Adds the refs of events that have an id from Sluice. This is the case if the event is in the log and its metadata
+  -- does not start with an id from a producer.
   function noteOwn(known, refs)
     for _, ref in ipairs(refs) do
       local id = idOf(ref)
@@ -43,7 +45,7 @@ do
     end
   end
 
-  -- Writes (hash, ref)* stored at `ms`. Returns the new text of `ids`.
+  -- Writes (hash, ref)* that have been stored at `ms`. It returns the new text of `ids`.
   function noteIds(pairsOf, ms)
     local hour = math.min(math.floor(ms / HOUR_MS), ARG_HOUR + 1)
     redis.call('HSET', keyOfHour(hour), unpack(pairsOf))

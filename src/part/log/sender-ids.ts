@@ -7,7 +7,9 @@ import type { partKeys } from '../keys.ts';
  */
 const [HOURS_BEFORE, HOURS_AFTER] = [25, 1];
 
-/** Returns the keys of producers' ids that scripts with `ids*` expect, for the hour of the caller's clock. */
+/**
+ * Returns the keys for the ids of producers which are used as `ids*` in scripts, given the hour of the caller's clock.
+ */
 export function idKeysAround({ ids }: ReturnType<typeof partKeys>, hour: number): string[] {
   return Array.from({ length: HOURS_BEFORE + 1 + HOURS_AFTER }, (_, i) => ids(hour - HOURS_BEFORE + i));
 }

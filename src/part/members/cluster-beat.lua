@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- Writes the heartbeat of a dispatcher, or removes the dispatcher, and returns all active dispatchers. Publishes any change.
+-- Writes the heartbeat of a dispatcher, or removes the dispatcher. It returns all dispatchers that are active. If there
+-- are any changes, they are published.
 --@keys members partsChanged
 --@args name keptMs
 -- keptMs: time for which the dispatcher is active, ms; 0 to leave.
@@ -11,7 +12,7 @@ if ARG_KEPT_MS == '0' then
 else
   local untilMs = string.format('%.0f', now + tonumber(ARG_KEPT_MS))
   left = left + redis.call('ZADD', KEY_MEMBERS, untilMs, ARG_NAME)
-  -- No dispatcher is active for longer than that, unless the clock was set back.
+  -- A dispatcher can't be active for longer than that, unless the clock was set back.
   for _, name in ipairs(redis.call('ZRANGEBYSCORE', KEY_MEMBERS, '(' .. untilMs, '+inf')) do
     redis.call('ZADD', KEY_MEMBERS, untilMs, name)
   end

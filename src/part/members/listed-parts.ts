@@ -3,7 +3,7 @@ import type { RedisClient } from '../../redis/client.ts';
 import { CLUSTER_KEYS } from '../../redis/keys.ts';
 import type { Part } from '../keys.ts';
 
-/** Number of names per command. */
+/** The number of names in each command. */
 const PAGE = 1_000;
 const NO_PACE = () => Promise.resolve();
 
@@ -11,13 +11,13 @@ function nameOf({ tenant, queue, number }: Part): string {
   return `${tenant}:${queue}:${number}`;
 }
 
-/** Returns the part with this name in the list of all parts. */
+/** Returns the part that has this name in the list of all parts. */
 export function parseListedPart(name: string, gen: string): Part {
   const [tenant = '', queue = '', number = ''] = name.split(':');
   return { tenant, queue, gen, number: Number(number) };
 }
 
-/** Yields the names of all parts with their generations, one page at a time. May contain duplicates. */
+/** Yields the names and the generations of all parts. They are read one page at a time. May contain duplicates. */
 async function* scanList(
   redis: Pick<RedisClient, 'call'>,
   pace = NO_PACE,
@@ -33,26 +33,26 @@ async function* scanList(
   } while (cursor !== '0');
 }
 
-/** Reads the list of all parts: the generation of each, by name. */
+/** Reads the list of all parts. This contains the generation of each part, by its name. */
 export async function readParts(redis: Pick<RedisClient, 'call'>): Promise<Map<string, string>> {
   const parts = new Map<string, string>();
   for await (const page of scanList(redis)) for (const [name, gen] of page) parts.set(name, gen);
   return parts;
 }
 
-/** Reads the generation of one part, or undefined if it isn't listed. */
+/** Reads the generation of a single part. If it is not in the list, this returns undefined. */
 export async function readGeneration(redis: Pick<RedisClient, 'call'>, name: string): Promise<string | undefined> {
   return ((await redis.call('hget', CLUSTER_KEYS.parts, name)) as string | null) ?? undefined;
 }
 
-/** The list of all parts, which is divided among dispatchers. */
+/** The list of all parts. It is divided among all dispatchers. */
 export interface ListedParts {
-  /** Lists parts with their generation. */
+  /** Lists all parts, including their generation. */
   readonly add: (fence: number, parts: readonly Part[]) => Promise<void>;
   readonly remove: (fence: number, parts: readonly Part[]) => Promise<void>;
-  /** Returns the parts that are not listed, or with another generation. */
+  /** Returns all parts which are not in the list, or which have another generation. */
   readonly missing: (parts: readonly Part[], pace?: () => Promise<void>) => Promise<readonly Part[]>;
-  /** Reads the list a page at a time; some may come twice. */
+  /** Reads the list one page at a time. Some parts may be returned twice. */
   readonly scan: (pace: () => Promise<void>) => AsyncGenerator<readonly Part[]>;
 }
 

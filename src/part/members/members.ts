@@ -3,14 +3,14 @@ import { readNamedScript } from '../../redis/named-scripts.ts';
 import { callScript, type ScriptClient } from '../call.ts';
 
 const CLUSTER_BEAT = readNamedScript(new URL('cluster-beat.lua', import.meta.url));
-/** Time after a heartbeat during which a dispatcher is considered active. */
+/** How long a dispatcher is considered to be active after a heartbeat. */
 const KEPT_MS = 3_000;
 
-/** Lists the active dispatchers. */
+/** Lists all dispatchers that are active. */
 export interface Members {
-  /** Registers this dispatcher as active. Returns the names of all active dispatchers. */
+  /** Registers this dispatcher as active. It returns the names of all dispatchers that are active. */
   readonly beat: () => Promise<readonly string[]>;
-  /** Removes this dispatcher. Returns the names of the others. */
+  /** Removes this dispatcher. It returns the names of the other dispatchers. */
   readonly leave: () => Promise<readonly string[]>;
 }
 

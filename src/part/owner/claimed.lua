@@ -1,5 +1,6 @@
 #!lua flags=no-writes
--- Reads the claimed first deliveries of a slot, one page of the claims of all slots per call.
+-- Reads the first deliveries of a slot which have been claimed. Each call reads a single page of the claims of all
+-- slots.
 --@keys claims
 --@args slot cursor
 -- Returns {OK, cursor ('0': done), (group key, ref)*}

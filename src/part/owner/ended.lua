@@ -1,5 +1,6 @@
--- A claim has the flag x if its event ended during the attempt. It holds its lane until the attempt ends, so that no other event
--- of the lane is sent at the same time. The attempt does not change the outcome. More events may be behind it.
+-- If the event of a claim has ended during the attempt, the claim has the flag x. It keeps the lane until the attempt
+-- has ended. This ensures that no other event of this lane is sent at the same time. The attempt does not change the
+-- outcome. There can be more events behind it.
 local ENDED = 120
 local function isEnded(claim) return string.byte(claim) == ENDED end
 local function markEnded(claim) return 'x' .. string.sub(claim, 2) end

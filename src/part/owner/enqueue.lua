@@ -1,12 +1,12 @@
 #!lua
--- Puts events of a slot into the lanes of a replay, which is paid for.
+-- Adds events of a slot to the lanes of a replay that has already been paid for.
 --@keys meta log keys subs claims lanes pending waiting turns retries tries off counts replays channel chunks*
 --@args gen slot replay number ttlMs ...
 -- number: of the chunk. chunks: the key of this replay alone, which lives for ttlMs. More: refs, oldest first
 -- Returns {OK, a letter for each ref: t taken, o still open, g gone (retention removed it, or the slot is no more)}, or
 --         CLOSED (missing is closed: nothing was written).
--- A chunk is put once: its answer is kept, and repeated, for longer than anybody may ask for it again.
--- P:rp keeps the replays of each event: all that are open, and the last 20.
+-- A chunk is only added once. The answer is stored and will be returned again, for longer than it is possible to ask
+-- for it. P:rp contains the replays of each event. These are all open replays and the last 20.
 --@include ../lanes/clock.lua
 --@include ../lanes/refs.lua
 --@include ../lanes/lanes.lua
@@ -26,7 +26,7 @@ if before then return { 'OK', before } end
 local word = permissionOf(ARG_SLOT)
 if word == 'CLOSED' then return { 'CLOSED' } end
 local meta = redis.call('HMGET', KEY_META, 'version', 'cut')
--- The sweep is about to remove events up to here, and does not look for their replays again.
+-- The sweep will soon remove all events up to this one, and it does not check for their replays again.
 local cut = string.match(meta[2] or '', '^%x+') or ''
 readSlots({ ARG_SLOT })
 local isUnorderedSlot = orderOf[ARG_SLOT] == 117

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Ends open deliveries of a slot by its owner's word, without an attempt.
+-- Ends open deliveries of a slot on behalf of its owner. No attempt is made.
 --@keys meta log subs endpoints claims lanes pending waiting turns retries tries counts final channel records*
 --@args gen slot outcome ...
 -- outcome: s(kipped); d(elivered, only where nothing is sent).
@@ -36,7 +36,7 @@ readFields(KEY_CLAIMS, lanes, claimOf)
 readFields(KEY_LANES, lanes, stateOf)
 readRecords(fieldsOf)
 
--- Whether an attempt of it is under way; its claim then holds the lane on.
+-- Whether there is an attempt in progress. In this case, its claim continues to hold the lane.
 local function endClaim(item)
   for _, lane in ipairs(item.lanes) do
     local claim = claimOf[lane]

@@ -7,7 +7,10 @@ import { partKeys } from '../keys.ts';
 const FINISH = readNamedScript(new URL('finish.lua', import.meta.url));
 export const FINISHED_AT_ONCE = 200;
 
-/** Identifies a delivery by its lane without the slot: its group key, followed by \1 and the replay id for a replay. */
+/**
+ * Used to identify a delivery. This is its lane without the slot, which is its group key. For a replay, it is followed
+ * by \1 and the id of the replay.
+ */
 export interface Keyed {
   readonly key: string;
   readonly ref: string;

@@ -14,17 +14,17 @@ const PULL = readNamedScript(new URL('pull.lua', import.meta.url));
 const CLAIMED = readNamedScript(new URL('claimed.lua', import.meta.url));
 const PULLED = 250;
 const PULLED_BYTES = 4 * 1024 * 1024;
-/** Bodies that one call fetches: 256 KiB each at most. */
+/** The number of bodies that are read by a call. Each of them has at most 256 KiB. */
 const BODIES_AT_ONCE = 16;
-/** Behind all lanes of a slot: no group key has this byte. */
+/** This is after all lanes of a slot, because a group key can't contain this byte. */
 const LAST_BYTE = Buffer.from([255]);
 
-/** What an integration does to its inbox in a part; as `createInboxOperations`. */
+/** The operations of an integration on its inbox in a part. This is the same as `createInboxOperations`. */
 export function createPartInboxOperations(redis: PartClient, findSlot: FindSlot): InboxOperations {
   const finish = createFinish(redis);
   const finishEach = createFinishEach(redis);
 
-  /** Claimed events up to a ref. They are not stored with the waiting ones. */
+  /** Claimed events up to a ref. They are stored separately from the events that are waiting. */
   async function readClaimed({ part, slot }: SlotOfPart, upTo: string, groupKey: string | undefined): Promise<Keyed[]> {
     const keys = partKeys(part);
     const [flight] = String(await redis.call('hget', keys.counts, slot)).split(' ');
@@ -128,7 +128,7 @@ async function readPulled(redis: PartClient, at: SlotOfPart, open: readonly Part
   return { events, more };
 }
 
-/** Ends the open deliveries of an inbox. Returns one result per delivery, or one for all of them. */
+/** Ends open deliveries of an inbox. It returns a result for each delivery, or a single result for all of them. */
 function createFinishEach(redis: PartClient) {
   const finish = createFinish(redis);
   const readDetails = createReadDetails(redis);
@@ -162,7 +162,8 @@ function createFinishEach(redis: PartClient) {
     });
     const letters = await finish(at, outcome, keyed);
     if (letters === 'GONE' || letters === 'PUSHED') return letters;
-    // What was not open has its outcome from whoever ended it, maybe since.
+    // If a delivery was not open, its outcome is from the process that has ended it. This may have happened in the
+    // meantime.
     const ended = known.filter((_, i) => letters[i] !== 'o');
     const after = await readAll(at, ended);
     if (after === 'GONE') return 'GONE';

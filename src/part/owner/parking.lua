@@ -1,5 +1,5 @@
--- Marks an inactive group key of a slot, as deactivating does, when an event is added to its lane. A claim of the lane parks
--- it instead.
+-- If an event is added to a lane whose group key is inactive for the slot, this adds the same mark as a deactivation. A
+-- claim of this lane will then park it.
 local isClosed = {}
 local function parkClosed(groupLane)
   if isClosed[groupLane] ~= nil then return end

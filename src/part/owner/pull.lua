@@ -1,11 +1,12 @@
 #!lua flags=allow-oom
--- Open events that a slot without an endpoint may take now: lanes by how long they wait.
+-- Returns the open events that a slot without an endpoint can pull now. Lanes are sorted by how long they have been
+-- waiting.
 --@keys meta keys subs endpoints lanes pending waiting off
 --@args gen slot most all
 -- all: 1 for whatever is open; 0 for the head of each lane: what follows waits for it.
 -- Returns {OK, 1 where there is more, (group key, of a replay with \1 and its id, ref)*}, or one word: CLOSED (missing is
 --         closed), GONE, PAUSED, PUSHED (it has an endpoint). At most 1,000 lanes are looked at.
--- Lanes whose activation is gone are parked, as claiming does.
+-- If the activation of a lane does not exist any more, the lane is parked. This is the same as for claims.
 --@include ../inbox/names.lua
 --@include ../gate/activations.lua
 --@include ../inbox/permission.lua

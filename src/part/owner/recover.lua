@@ -1,7 +1,8 @@
 #!lua flags=allow-oom
--- Makes deliveries of a slot that failed due at once: those that wait for a retry, and first deliveries that are dead letters
--- for the first time. The latter are open again with all their retries before them. Each keeps its place in its lane, so that
--- order holds. A dead letter that was recovered before, and a dead replay, are left alone: only a replay delivers them again.
+-- Makes failed deliveries of a slot due immediately. These are deliveries that are waiting for a retry, and first
+-- deliveries which have become a dead letter for the first time. Such dead letters are opened again with all of their
+-- retries. They keep their place in the lane, so that the order is preserved. Dead letters that have been recovered
+-- before, and dead replays, are not changed. They can only be delivered again by a replay.
 --@keys meta log keys subs claims lanes pending waiting turns retries tries off counts final channel records*
 --@args gen slot ...
 -- More: (ref, replay or '', index of the records of its ref in the list)*, at most 200
@@ -24,7 +25,7 @@
 local MOST_READ = 1048576
 local meta = redis.call('HMGET', KEY_META, 'gen', 'version', 'cut')
 if meta[1] ~= ARG_GEN or redis.call('HEXISTS', KEY_SUBS, ARG_SLOT) == 0 then return { 'GONE' } end
--- The sweep is about to remove events up to here, and does not look at them again.
+-- The sweep will soon remove all events up to this one, and it does not check them again.
 local cut = string.match(meta[3] or '', '^%x+') or ''
 readSlots({ ARG_SLOT })
 local isUnorderedSlot = orderOf[ARG_SLOT] == 117

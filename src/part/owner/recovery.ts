@@ -15,19 +15,22 @@ const PAGE_EVENTS = 1_000;
 const PAGES_AT_ONCE = 20;
 const RECOVERED_AT_ONCE = 100;
 const OPEN_TESTS = 10;
-/** Maximum number of test events per millisecond. */
+/** The maximum number of test events for each millisecond. */
 const TEST_NUMBERS = 32;
 /** Time for which a test event is sent once for a call. */
 const TEST_CALL_MS = 24 * 3_600_000;
 const CURSOR = /^(dead|retrying):([0-9a-f]{15}(?::[\w-]{1,64})?)?$/;
 
-/** Returns whether a delivery ended for good: it was recovered before, or is a replay itself. */
+/**
+ * Returns true if a delivery has ended permanently. This is the case if it has been recovered before, or if it is a
+ * replay.
+ */
 function needsReplay({ replayId, progress: { state, recovered } }: FoundDelivery): boolean {
   return state === 'dead' && (replayId !== undefined || recovered === true);
 }
 
 /**
- * Recovers failed events of a part and sends test events. Same as `createInboxRecovery`.
+ * Recovers failed events of a part, and sends test events. This is the same as `createInboxRecovery`.
  *
  * @param pageEvents number of events per step
  */

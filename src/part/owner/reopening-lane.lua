@@ -1,4 +1,4 @@
--- Continues a lane after a due event was added to P:pend. The event may be the first of the lane.
+-- Continues a lane if an event that is due was added to P:pend. This event can be the first one of the lane.
 local function reopenLane(lane)
   if claimOf[lane] == nil then
     claimOf[lane] = redis.call('HGET', KEY_CLAIMS, lane)

@@ -20,7 +20,10 @@ import { NO_REF } from '../lanes/ref.ts';
 
 const ENQUEUE = readNamedScript(new URL('enqueue.lua', import.meta.url));
 const PAGES_AT_ONCE = 50;
-/** Events that one script puts into lanes: fewer than elsewhere, since each is read with its list of slots. */
+/**
+ * The number of events that a script adds to lanes. This is less than for other scripts, because each of them is read
+ * together with its list of slots.
+ */
 export const PART_CHUNK_EVENTS = 100;
 
 type Price = ReplayPrice | { readonly answer: ReplayRefusal };
@@ -79,7 +82,7 @@ export function createPartReplayInboxes(redis: ScriptClient, findSlot: FindSlot)
       return word === 'OK' ? (letters as string) : undefined;
     },
 
-    // Who put it has told the dispatchers in the same step.
+    // The script that has added it has told the dispatchers in the same step.
     wake: async () => {},
   };
 }

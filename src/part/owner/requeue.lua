@@ -1,4 +1,5 @@
--- Continues lanes whose events changed without an attempt. Call `readSlots` first, and read the lane's state for `settleLane`.
+-- Continues lanes if their events have been changed without an attempt. You need to call `readSlots` first. For
+-- `settleLane`, you also need to read the state of the lane.
 local woken = false
 local function startSlot(slot)
   changedCounts[slot] = true
@@ -11,7 +12,7 @@ local function startSlot(slot)
   end
 end
 
--- Makes a lane wait whose first event is `entry`, or retry if that is due later.
+-- Makes a lane wait if its first event is `entry`. If the event is due later, the lane will be retried.
 local function queueHead(lane, entry)
   local attempts, lapses, due = readTries(triesOf(entry))
   if due > now then
@@ -22,7 +23,8 @@ local function queueHead(lane, entry)
   startSlot(slotOf(lane))
 end
 
--- Updates the state of an unclaimed lane. A waiting or parked lane keeps its state while it has an event.
+-- Updates the state of a lane which has not been claimed. If a lane is waiting or parked, it keeps its state as long as
+-- it has an event.
 local function settleLane(lane)
   local state = stateOf[lane]
   if not state then return end
@@ -38,7 +40,7 @@ local function settleLane(lane)
   end
 end
 
--- Publishes a wake-up for dispatchers if lanes are due.
+-- If there are lanes that are due, this publishes a wake-up for dispatchers.
 local function tellWoken(version)
   if woken then redis.call('SPUBLISH', KEY_CHANNEL, pushHead('-', 0, 0, 1, 0, version or '0')) end
 end

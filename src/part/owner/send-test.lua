@@ -1,5 +1,6 @@
 #!lua
--- Puts a test event into a lane of its own: the slot alone. It needs no activation, and is in no log.
+-- Adds a test event to a separate lane, which is the slot itself. It does not need an activation, and it is not
+-- included in a log.
 --@keys meta log keys subs endpoints claims lanes pending waiting turns retries tries counts channel chunks*
 --@args gen slot number most ttlMs
 -- chunks: one key at most. The event is then sent once for this key: its ref is kept for ttlMs, and returned again.
@@ -29,7 +30,8 @@ local entry = ARG_SLOT .. '\0' .. ref
 local lane = orderOf[ARG_SLOT] == 117 and entry or ARG_SLOT
 local open, most = redis.call('ZLEXCOUNT', KEY_PENDING, '[' .. ARG_SLOT .. '\0', '(' .. ARG_SLOT .. '\1'), tonumber(ARG_MOST)
 
--- Claims are looked through only where those of the slot could be too many. Without order each has a lane of its own.
+-- We only need to look through the claims if there could be too many of them for this slot. If there is no order, each
+-- of them has a separate lane.
 local function countClaimed()
   local count, cursor = redis.call('HEXISTS', KEY_CLAIMS, ARG_SLOT), '0'
   repeat

@@ -1,4 +1,5 @@
--- Takes the record of a slot out of those of an event, if its outcome is this one; returns it, and the bytes that were read.
+-- Removes the record of a slot from the records of an event, but only if it has this outcome. Returns the record, and
+-- how many bytes were read.
 local function takeRecord(at, name, slot, outcome)
   local packed, bytes = struct.pack('>I5', tonumber(slot, 32)), 0
   local function takeFrom(field)

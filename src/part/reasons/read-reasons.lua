@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Returns the reasons why events were not routed, by hour (reasons.lua).
+-- Returns the reasons why events have not been routed, for each hour (reasons.lua).
 --@keys meta reasons
 --@args gen ...
 -- More: hours

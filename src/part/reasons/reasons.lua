@@ -1,14 +1,16 @@
--- Counts the reasons why subscriptions did not receive the events of a stream, by UTC hour (hours since 1970). Field `why`
--- of P:meta contains the newest hour, as `<hour> <without a group key> <not activated> <skipped> <expired>`. When the next
--- hour begins, these counts are moved to P:reasons: hour → the four counts. Counts without a group key are events, all
--- others are events times subscriptions. Field `live` of P:meta contains the number of open rows that are not behind.
--- Subscriptions that are behind are counted when they catch up.
+-- Counts the reasons why the events of a stream were not received by subscriptions. This is done for each UTC hour (in
+-- hours since 1970). The field `why` of P:meta contains the newest hour, in the format `<hour> <without a group key>
+-- <not activated> <skipped> <expired>`. At the beginning of the next hour, these counts are moved to P:reasons: hour →
+-- the four counts. Without a group key is the number of events. All others are the number of events times the number of
+-- subscriptions. The field `live` of P:meta contains the number of rows that are open and not behind. If a subscription
+-- is behind, it is counted when it catches up.
 
--- Counts of a call. `unrouted`: events that no subscription received, nor will receive once it has caught up.
+-- The counts of a single call. `unrouted` is the number of events that were not received by any subscription, and will
+-- not be received by a subscription that is catching up.
 local missed = { keyless = 0, notActivated = 0, skipped = 0, expired = 0, unrouted = 0 }
 
--- Adds the counts. Returns the new text of `why`, or nil if there is nothing to add. If the clock is behind, they are added
--- to the newest hour.
+-- Adds the counts of this call. It returns the new text of `why`. If there is nothing to add, this is nil. If the clock
+-- is behind, the counts are added to the newest hour.
 local function countedReasons(why)
   local counts = { missed.keyless, missed.notActivated, missed.skipped, missed.expired }
   if counts[1] + counts[2] + counts[3] + counts[4] == 0 then return nil end

@@ -14,7 +14,7 @@ type Counts = Record<CountedReason, number>;
 
 const NOTHING = Object.fromEntries(COUNTED.map(reason => [reason, 0])) as Counts;
 
-/** Adds counts in the order of `COUNTED` to `reasons`. */
+/** Adds the counts to `reasons`, in the order of `COUNTED`. */
 function addCounts(reasons: Counts, counts: readonly string[]): void {
   for (const [i, reason] of COUNTED.entries()) reasons[reason] += Number(counts[i] ?? 0);
 }

@@ -1,23 +1,23 @@
 import { unpackSlots } from '../keys.ts';
 import { msOfRef } from '../lanes/ref.ts';
 
-/** How an attempt ended. */
+/** How an attempt has ended. */
 export interface AttemptNote {
-  /** Status or reason: no blanks, commas or semicolons. */
+  /** The status or the reason. It must not contain blanks, commas, or semicolons. */
   readonly reason: string;
-  /** Absent if no attempt was made. */
+  /** If there was no attempt, this is absent. */
   readonly latencyMs?: number;
 }
 
-/** The final record of one event for one subscription; see `records.lua`. */
+/** The final record of an event for a subscription (see `records.lua`). */
 export interface DeliveryRecord extends AttemptNote {
   readonly slot: string;
   readonly outcome: 'delivered' | 'dead' | 'expired' | 'skipped';
   readonly endedMs: number;
   readonly attempts: number;
-  /** Set on a dead letter that was recovered before it died again. */
+  /** This is set if a dead letter has been recovered and then failed again. */
   readonly recovered?: true;
-  /** Attempts that failed before, the last 20. */
+  /** The attempts that have failed before this (at most the last 20). */
   readonly failed: readonly (AttemptNote & { readonly endedMs: number })[];
 }
 
@@ -32,7 +32,7 @@ const RECOVERED = 'X';
 const SLOT_BYTES = 5;
 const END = ';'.charCodeAt(0);
 
-/** What the scripts are given of an attempt: reason and latency in hex. */
+/** The data about an attempt that is passed to scripts. This is the reason and the latency in hex. */
 export function noteText({ reason, latencyMs }: AttemptNote): string {
   return `${reason} ${latencyMs === undefined ? '-' : Math.max(0, Math.round(latencyMs)).toString(16)}`;
 }
@@ -41,24 +41,24 @@ function parseNote(reason = '', latency = '-'): AttemptNote {
   return latency === '-' ? { reason } : { reason, latencyMs: Number.parseInt(latency, 16) };
 }
 
-/** Name of the fields with the records of an event, or of a replay of it. */
+/** The name of the fields that contain the records of an event or one of its replays. */
 export function recordsField(ref: string, replay?: string): string {
   return replay === undefined ? ref : `${ref}:${replay}`;
 }
 
-/** Fields of the full chunks before a chunk. */
+/** The fields of all full chunks that are before a chunk. */
 export function fullChunks(field: string, chunk: Buffer): string[] {
   return Array.from({ length: chunk[0] ?? 0 }, (_, i) => `${field}\0${i + 1}`);
 }
 
-/** Reads one chunk of records of an event. */
+/** Reads a single chunk of the records of an event. */
 export function parseRecords(ref: string, chunk: Buffer): DeliveryRecord[] {
   const records: DeliveryRecord[] = [];
   const acceptedMs = msOfRef(ref);
   const timeOf = (age = '0') => acceptedMs + Number.parseInt(age, 16);
   for (let at = 1; at < chunk.length; ) {
     const end = chunk.indexOf(END, at + SLOT_BYTES);
-    // A damaged end.
+    // The end of this is damaged.
     if (end < 0) break;
     const [slot = ''] = unpackSlots(chunk.subarray(at, at + SLOT_BYTES));
     const [last = '', ...failed] = chunk.toString('latin1', at + SLOT_BYTES, end).split(',');

@@ -1,12 +1,13 @@
--- Final records; records/record.ts reads them. P:rec:<6h of the ref> holds, by ref (of a replay: ref:id), the records of an
--- event's subscriptions: a byte with the number n of full chunks, then records. A full chunk, of about 64 records, lies in
--- the field `ref NUL n`. (In one field alone each record would rewrite all others: 200 KB for 10,000.)
+-- The final records. They are read by records/record.ts. P:rec:<6h of the ref> holds, by ref (of a replay: ref:id), the
+-- records of an event's subscriptions: a byte with the number n of full chunks, then records. A full chunk contains
+-- about 64 records and is stored in the field `ref NUL n`. (In one field alone each record would rewrite all others:
+-- 200 KB for 10,000.)
 --   record: slot in 5 bytes, outcome (d, x, X, e, s; X: dead again after it was recovered), age in hex (ms since the event was accepted), ' ', attempts in hex, ' ',
 --   reason, ' ', latency in hex ms or -, then each failed attempt: ',' age ' ' reason ' ' latency; at last ';'
 local CHUNK_BYTES, MOST_CHUNKS = 1536, 255
 local recordsAt, changedRecords = {}, {}
 
--- Reads what is there for (index of the key in KEYS)* → fields.
+-- Reads the fields that exist for (index of the key in KEYS)*.
 local function readRecords(fieldsOf)
   for at, fields in pairs(fieldsOf) do
     local values = redis.call('HMGET', KEYS[at], unpack(fields))
@@ -19,7 +20,7 @@ local function recordName(ref, replay) return replay and (ref .. ':' .. replay) 
 
 local function ageOf(ref) return string.format('%x', math.max(0, now - msOf(ref))) end
 
--- `note`: reason, ' ', latency. `failed`: as lanes/tries.lua has it.
+-- `note`: reason, ' ', latency. `failed` has the same format as in lanes/tries.lua.
 local function addRecord(at, name, ref, slot, outcome, attempts, note, failed)
   if string.byte(failed) == 42 then
     failed = string.sub(failed, 2)

@@ -9,8 +9,9 @@ const NOTE = readNamedScript(new URL('run-note.lua', import.meta.url));
 const READING = new Set(['hexists', 'hget', 'hkeys', 'hlen', 'hmget', 'hvals', 'xrange', 'zcard', 'zrange']);
 
 /**
- * Wraps a script to set the expiry of its keys in the same step that writes them, so that no key remains after a crash.
- * Keys with the right expiry are not written again, so read-only scripts don't cause a disk sync in Redis.
+ * Wraps a script so that the expiry of its keys is set in the same step in which they are written. This ensures that no
+ * keys are left after a crash. Keys with the right expiry are not written again, so read-only scripts don't cause a
+ * disk sync in Redis.
  */
 const ENDING_BEFORE = 'local endsMs = tonumber(table.remove(ARGV)) local function body() ';
 const ENDING_AFTER = `end
@@ -24,7 +25,10 @@ return reply
 
 const endingScripts = new Map<NamedScript, NamedScript>();
 
-/** A script with an additional last argument: the expiry (ms) of all of its keys, including newly created ones. */
+/**
+ * A script that has an additional argument at the end. This is the expiry of all of its keys (in milliseconds),
+ * including new keys.
+ */
 function endingScript(script: NamedScript): NamedScript {
   let ending = endingScripts.get(script);
   if (ending === undefined) {
@@ -35,23 +39,26 @@ function endingScript(script: NamedScript): NamedScript {
   return ending;
 }
 
-/** The part of a stream within a run. Its generation differs from production, and so do the event ids. */
+/**
+ * The part of a stream in a run. Since its generation is different from production, the event ids are different as
+ * well.
+ */
 export function partOfRun(tenant: string, queue: string): Part {
   return { tenant, queue, gen: 'run', number: PART_NUMBER };
 }
 
-/** Redis as one run sees it. */
+/** Redis in the way it is seen by a single run. */
 export interface RunClient extends PartClient {
-  /** Writes fields of a hash of the run. `HSETNX` keeps existing fields. */
+  /** Writes fields in a hash of the run. If `HSETNX` is used, existing fields are kept. */
   readonly note: (command: 'HSET' | 'HSETNX', key: string, fields: readonly (string | number)[]) => Promise<void>;
 }
 
 /**
- * A Redis client limited to one sandbox run. All keys are in the slot of the run and expire with it. Code that uses
- * this client works as it does in production, but cannot access production data.
+ * A Redis client which is limited to a single sandbox run. All of the keys are in the slot of the run, and will expire
+ * together with it. Code that uses this client works as it does in production, but cannot access production data.
  *
  * @param endsMs end of the run, in ms of Redis's clock
- * @throws for a plain write command, because its key would never expire
+ * @throws if this is a plain command for writing, because its key would not expire
  */
 export function createRunClient(redis: PartClient, tenant: string, run: string, endsMs: number): RunClient {
   const { of } = sandboxKeys(tenant, run);

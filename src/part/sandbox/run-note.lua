@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Writes fields of a hash, like HSET or HSETNX.
+-- Writes the fields of a hash. This is the same as HSET or HSETNX.
 --@keys hash
 --@args command ...
 -- More: (field, value)*

@@ -10,13 +10,13 @@ import { RUN_CFGV, takeOverKey } from './take-over.ts';
 
 const ENTER = readNamedScript(new URL('use-enter.lua', import.meta.url));
 const COUNT = readNamedScript(new URL('use-count.lua', import.meta.url));
-/** Before the name of a stream in `meta` of a run. */
+/** The prefix for the name of a stream in the `meta` of a run. */
 const STREAM_FIELD = 'q:';
 
-/** How long a run is kept, from its first event on. */
+/** How long a run is kept after its first event. */
 export const RUN_KEPT_MS = 24 * 3_600_000;
 
-/** Limits of sandbox runs. The limits of a workspace apply to all of its runs of the last 24 h. */
+/** The limits of sandbox runs. The limits of a workspace are for all of its runs in the last 24 h. */
 export interface SandboxLimits {
   readonly eventsOfRun: number;
   /** References: events times the integrations that each is routed to. */
@@ -48,13 +48,16 @@ export type SandboxOutcome =
 export interface SandboxRun {
   readonly begunMs: number;
   readonly endsMs: number;
-  /** Names of the streams with events in the run, in order. */
+  /** The names of all streams that have events in the run, in order. */
   readonly queues: readonly string[];
 }
 
 /** Sandbox runs. They only read the routing state and queue configuration of production. */
 export interface SandboxStore {
-  /** Stores one event in a run, once per event id, and routes it. Creates the run if it doesn't exist. */
+  /**
+   * Stores a single event in a run and routes it. An event with the same id is only stored once. If the run does not
+   * exist, it is created.
+   */
   readonly ingest: (
     tenant: string,
     queue: string,
@@ -62,11 +65,11 @@ export interface SandboxStore {
     config: Pick<IngressQueue, 'source'>,
     event: IngressEvent,
   ) => Promise<SandboxOutcome>;
-  /** undefined if the run doesn't exist or has ended. */
+  /** If the run does not exist, or has ended, this is undefined. */
   readonly readRun: (tenant: string, run: string) => Promise<SandboxRun | undefined>;
-  /** Notes that events of a run were routed, for the limits. */
+  /** Records that events of a run have been routed. This is needed for the limits. */
   readonly countDeliveries: (tenant: string, run: string, count: number) => Promise<void>;
-  /** How many deliveries the run may still make. */
+  /** The number of deliveries that the run is still allowed to make. */
   readonly readRoom: (tenant: string, run: string) => Promise<number>;
 }
 
@@ -99,7 +102,7 @@ export function createSandboxStore(
     await callScript(redis, COUNT, { keys: sandboxUseKeys(tenant), args: { run }, more });
   }
 
-  /** Stores an event after its limits have been checked. */
+  /** Stores an event. Its limits must have been checked before. */
   async function store(
     { tenant, queue, run, endsMs }: { tenant: string; queue: string; run: string; endsMs: number },
     { source }: Pick<IngressQueue, 'source'>,
@@ -114,7 +117,7 @@ export function createSandboxStore(
     const stored = await createIngest(ofRun, nowMs)(partOfRun(tenant, queue), RUN_CFGV, [item]);
     if (stored.answer !== 'OK') return stored;
     const [outcome] = stored.events;
-    // Runs have limits of their own.
+    // There are separate limits for runs.
     if (outcome === undefined || outcome.answer === 'RESERVED' || outcome.answer === 'LIMIT') return { answer: 'GONE' };
     return 'ref' in outcome ? { ...outcome, references: stored.references } : { answer: outcome.answer };
   }
@@ -125,7 +128,7 @@ export function createSandboxStore(
       if (answer === 'FULL') return { answer: 'RUN_FULL' };
       if (answer === 'SPENT') return { answer, untilMs: Number(ms) };
       const { references = 0, ...outcome } = await store({ tenant, queue, run, endsMs: Number(ms) }, config, event);
-      // What was there already takes no room.
+      // If it already exists, it does not need any room.
       if (outcome.answer !== 'OK') await count(tenant, run, { events: -1, bytes: -bytesOf(event) });
       else if (references > 0) await count(tenant, run, { deliveries: references });
       return outcome;
@@ -150,7 +153,10 @@ export function createSandboxStore(
   };
 }
 
-/** Counts the body, and the headers that are kept with it: both are as long as a sender likes. */
+/**
+ * This counts the body, and the headers that are stored together with it, because the sender is able to choose the
+ * length of both.
+ */
 function bytesOf({ body, forward, attributes }: IngressEvent): number {
   let bytes = body.length;
   for (const headers of [forward, attributes ?? {}]) {

@@ -9,16 +9,18 @@ import { NO_REF } from '../lanes/ref.ts';
 import { partOfRun, type RunClient } from './run-client.ts';
 import { type GateView, isDisabled, NO_VIEW, readView, SLOT_CHARS, type SlotView } from './view.ts';
 
-/** Version of the configuration in parts of runs. */
+/** The version of the configuration that is used in the parts of runs. */
 export const RUN_CFGV = 'run';
-/** Nothing of a run is removed before its end: retention reaches farther than that. */
+/** Since the retention is longer than a run, nothing is removed from a run before its end. */
 const RETENTION_MS = 48 * 3_600_000;
 /** Nothing controls the part of a run but this. */
 const FENCE = 1;
-/** Maximum number of changes per call. The call delays all other commands on this Redis node. */
+/** The maximum number of changes in each call. The call delays all other commands on this Redis node. */
 const CHANGES_AT_ONCE = 200;
 const NAMES_AT_ONCE = 500;
-/** Clears the health of endpoints. A run never calls real endpoints, so the results don't say anything about them. */
+/**
+ * Clears the health of all endpoints. Since a run never calls a real endpoint, the results don't depend on its health.
+ */
 const ALWAYS_ENABLED_MS = 9_999_999_999_999;
 
 const BEGIN: readonly GateChange[] = [
@@ -27,12 +29,12 @@ const BEGIN: readonly GateChange[] = [
   { kind: 'meta', field: 'cfgv', value: RUN_CFGV },
   { kind: 'meta', field: 'state', value: 'open' },
   { kind: 'meta', field: 'retentionMs', value: String(RETENTION_MS) },
-  // The store of runs has said that there is room.
+  // The store of runs has already checked that there is enough room.
   { kind: 'meta', field: 'maxBytes', value: String(Number.MAX_SAFE_INTEGER) },
   { kind: 'meta', field: 'ready', value: '1' },
 ];
 
-/** A stream in a run. */
+/** A stream of a run. */
 export interface RunStream {
   /** Production. Read-only. */
   readonly redis: PartClient;
@@ -41,14 +43,14 @@ export interface RunStream {
   readonly queue: string;
 }
 
-/** A slot of production, as a part of a run is to have it. */
+/** A slot in production, in the form that it should have in the part of a run. */
 interface Wanted {
   readonly row: SubscriptionRow;
-  /** Whether events that waited during a pause are skipped. */
+  /** Whether events that have been waiting during a pause should be skipped. */
   readonly skips: boolean;
 }
 
-/** Reads `sub_….inc` of the subscriptions of these integrations to a stream, if they have one. */
+/** If these integrations have subscriptions to a stream, this reads their `sub_….inc`. */
 async function readMembers(
   redis: Pick<RedisClient, 'call'>,
   { tenant, queue }: RunStream,
@@ -63,7 +65,10 @@ async function readMembers(
   return members;
 }
 
-/** State in production. Undefined while unknown. A deleted stream has no state to wait for. */
+/**
+ * State in production. If it is not known, this is undefined. If a stream was deleted, there is no state that we could
+ * wait for.
+ */
 async function readProduction(
   { redis, tenant, queue }: RunStream,
   groupKeys: readonly string[],
@@ -82,8 +87,8 @@ const isSlotOf = (slot: string, member: string) => {
 };
 
 /**
- * Row of production in the format of a run. While paused, its version identifies the last skipped pause. A different
- * version on the next read means that a pause has ended in between.
+ * The row from production, in the format that is used for a run. If it is paused, its version is used to identify the
+ * last pause that was skipped. If there is a different version for the next read, a pause has ended in between.
  */
 function wantedOf(
   stored: SubscriptionRow | undefined,
@@ -97,7 +102,10 @@ function wantedOf(
   return { row: own, skips: stored?.route === 'paused' && skipped !== '' && stored.cfgv !== skipped };
 }
 
-/** Records subscriptions that are new to the run before their slots are used. Returns the slots it recorded. */
+/**
+ * Records all subscriptions that are new to the run. This must be done before their slots are used. It returns the
+ * slots that have been recorded.
+ */
 async function noteMembers(stream: RunStream, slots: ReadonlyMap<string, SubscriptionRow>): Promise<string[]> {
   const { redis, ofRun, tenant, queue } = stream;
   const integrations = [...slots.values()].map(({ integration }) => integration);
@@ -130,7 +138,7 @@ async function rowChanges(stream: RunStream, there: GateView, own: GateView): Pr
   const added = await noteMembers(stream, new Map([...rows].filter(([slot]) => !stored.has(slot))));
   const changes: GateChange[] = [];
   for (const [slot, row] of stored) {
-    // Nothing more is routed to a subscription that is gone, nor sent.
+    // If a subscription does not exist any more, nothing else is routed or sent to it.
     const closed = { ...row, route: 'closed' as const, send: 'held' as const };
     if (!rows.has(slot) && rowText(closed) !== rowText(row)) changes.push({ kind: 'row', slot, row: closed });
   }
@@ -143,7 +151,8 @@ async function rowChanges(stream: RunStream, there: GateView, own: GateView): Pr
 }
 
 function slotChanges(slot: string, { row, skips }: Wanted, has: SlotView | undefined): GateChange[] {
-  // A simulated answer of 410 has stopped the slot. It goes on as if its owner had enabled the endpoint.
+  // The slot has been stopped because of a simulated 410. It will continue in the same way as if the owner had enabled
+  // the endpoint.
   const isStopped = row.send === 'open' && isDisabled(has?.health ?? '');
   if (!isStopped && !skips && rowText(row) === has?.row) return [];
   const change = { kind: 'row' as const, slot, row, ...(skips ? { how: 'skip' as const } : {}) };
@@ -154,7 +163,7 @@ function slotChanges(slot: string, { row, skips }: Wanted, has: SlotView | undef
   ];
 }
 
-/** `known` contains the slots with a row in the run. */
+/** `known` contains all slots that have a row in the run. */
 function activationChanges(
   there: GateView,
   own: GateView,
@@ -184,13 +193,16 @@ async function write({ ofRun, tenant, queue }: RunStream, changes: readonly Gate
   }
 }
 
-/** State of the same slots in production and in the run. `own` is undefined if the run has no part yet. */
+/**
+ * The state that the same slots have in production and in the run. If there is no part for the run yet, `own` is
+ * undefined.
+ */
 async function readBoth(stream: RunStream, groupKeys: readonly string[], slots: readonly string[]) {
   const there = await readProduction(stream, groupKeys, slots);
   if (there === undefined) return undefined;
   const part = partOfRun(stream.tenant, stream.queue);
   const own = await readView(stream.ofRun, part, groupKeys, new Set([...slots, ...there.slots.keys()]));
-  // Slots that a group key was active for.
+  // The slots for which a group key was active.
   const former = [...(own?.slots.keys() ?? [])].filter(slot => !there.slots.has(slot));
   const rest = former.length === 0 ? NO_VIEW : await readProduction(stream, [], former);
   return rest && { there: { ...there, slots: new Map([...there.slots, ...rest.slots]) }, own };
@@ -210,25 +222,25 @@ async function takeOver(stream: RunStream, groupKeys: readonly string[], slots: 
 }
 
 /**
- * Copies the current production state for a group key to the part of the run, so that the next event is routed the same
- * way. Only reads from production. Returns false if control data is missing there.
+ * Copies the current state of production for a group key to the part of the run. This ensures that the next event is
+ * routed in the same way. Only reads from production. If control data is missing in production, this returns false.
  */
 export function takeOverKey(stream: RunStream, groupKey: string): Promise<boolean> {
   return takeOver(stream, groupKey === '' ? [] : [groupKey], []);
 }
 
-/** The same for slots that the run has met. */
+/** This is the same, but for all slots that have been used by the run. */
 export function takeOverSlots(stream: RunStream, slots: readonly string[]): Promise<boolean> {
   return takeOver(stream, [], slots);
 }
 
-/** The same for all group keys and subscriptions that the run has met. */
+/** This is the same, but for all group keys and subscriptions that have been used by the run. */
 export async function takeOverAll(stream: RunStream): Promise<boolean> {
   const { keys, off, subs } = partKeys(partOfRun(stream.tenant, stream.queue));
   const [active, closed, slots] = (await Promise.all(
     [keys, off, subs].map(key => stream.ofRun.call('hkeys', key)),
   )) as [string[], string[], string[]];
-  // The others are the marker, and the further lists of a group key.
+  // All others are the marker, and the additional lists of a group key.
   const groupKeys = active.filter(field => field !== '' && !field.includes('\0'));
   const parked = closed.map(field => field.slice(SLOT_CHARS));
   return takeOver(stream, [...new Set([...groupKeys, ...parked])], slots);

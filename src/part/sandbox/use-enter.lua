@@ -1,5 +1,5 @@
 #!lua
--- Reserves room for one event of a sandbox run, if there is any. Releases the room of runs that have ended.
+-- Reserves room for a single event of a sandbox run, if there is enough room. If a run has ended, its room is released.
 --@keys runs use
 --@args now run bytes kept runs eventsOfRun events mostBytes deliveriesOfRun deliveries
 -- now: ms. bytes: size of the event. kept: ms that a new run is kept. The others are limits for one run or for all runs of the

@@ -6,13 +6,13 @@ import { type Part, partKeys } from '../keys.ts';
 import { healthText } from '../state/health-text.ts';
 
 const VIEW = readNamedScript(new URL('view.lua', import.meta.url));
-/** Maximum number of group keys and slots per call. */
+/** The maximum number of group keys and slots in each call. */
 const [GROUP_KEYS, SLOTS] = [256, 500];
 export const SLOT_CHARS = 8;
 
 /** Routing state of a part for some group keys and slots. */
 export interface GateView {
-  /** Slots that each group key is active for. */
+  /** The slots for which each of the group keys is active. */
   readonly active: ReadonlyMap<string, ReadonlySet<string>>;
   /** For these slots and the requested ones. */
   readonly slots: ReadonlyMap<string, SlotView>;
@@ -38,8 +38,8 @@ function slotsOf(text: string): Set<string> {
 }
 
 /**
- * Reads the state of a part. It is a snapshot unless it requires several calls. Returns undefined if the part doesn't
- * exist or its control data is missing, because the state isn't reliable in this case.
+ * Reads the state of a part. It is a snapshot unless it requires several calls. If the part does not exist, or its
+ * control data is missing, this returns undefined, because the state can't be used in this case.
  */
 export async function readView(
   redis: ScriptClient,
@@ -72,9 +72,9 @@ export async function readView(
   return { active, slots: rows };
 }
 
-/** Returns whether the endpoint of a slot was disabled and has not been enabled since. */
+/** Returns true if the endpoint of a slot has been disabled, and was not enabled again. */
 export function isDisabled(health: string, { enabledMs = 0 }: Pick<SubscriptionRow, 'enabledMs'> = {}): boolean {
   const disabled = parseEndpointHealth(healthText(health))?.disabled;
-  // `claims/health.lua` forgets it with the next claim.
+  // It is removed by `claims/health.lua` when there is another claim.
   return disabled !== undefined && enabledMs <= disabled.ms;
 }

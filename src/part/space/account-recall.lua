@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- Begins to take back bytes from a part, or notes what it has left. Until then the account counts all that was granted.
+-- Starts to take back bytes from a part, or records how many bytes it has left. Until this has been done, the account
+-- counts everything that was granted.
 --@keys space
 --@args part seq space nowMs
 -- seq '': begin. Otherwise: the number of the change that begin returned, and the bytes that the part has stored; '' where the

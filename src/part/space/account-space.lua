@@ -1,6 +1,7 @@
 #!lua flags=allow-oom
--- Grants a part bytes of its account's limit. What is granted to all parts together never exceeds the limit, unless more is
--- stored already. A:space: part → number of the change, bytes that the part may store, when they were last taken back (ms).
+-- Grants bytes of an account's limit to a part. In total, the parts are never granted more than the limit, unless they
+-- already store more than that. A:space: part → number of the change, bytes that the part may store, when they were
+-- last taken back (ms).
 --@keys space
 --@args part seq bytes need limit nowMs
 -- seq, bytes: as the part reported them. need: bytes that it has to store now; 0 only notes what it stores.
@@ -24,13 +25,13 @@ amount = math.max(tonumber(amount), bytes)
 local free = tonumber(ARG_LIMIT) - others - bytes
 local granted = amount
 if need > 0 then
-  -- The limit was lowered. What the part has too much of is taken back first.
+  -- The limit has been lowered. If the part has too much, this is taken back first.
   if need <= free and amount - bytes > free then return { 'BUSY', ARG_PART } end
   if need > free then
     if #holders > 0 then return { 'BUSY', unpack(holders) } end
     return { 'FULL' }
   end
-  -- All parts together hold at most a twentieth of the limit that they have not used.
+  -- All parts together can have at most a twentieth of the limit which they have not used.
   local slack = math.floor(tonumber(ARG_LIMIT) / (SLACK * parts))
   granted = math.max(amount, bytes + math.min(free, math.max(need, slack)))
 end

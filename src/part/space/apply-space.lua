@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Raises the bytes that a part may store to what its account has granted. An older grant than the last one has no effect, and
--- neither has one of another limit.
+-- Raises the number of bytes that a part is allowed to store to the number that was granted by its account. This has no
+-- effect if the grant is older than the last one, or if it belongs to a different limit.
 --@keys meta
 --@args gen limit seq space
 -- Returns {OK}, or GONE.

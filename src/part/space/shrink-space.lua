@@ -1,6 +1,7 @@
 #!lua flags=allow-oom
--- Takes back all space of a part. It stores nothing more until its account grants some again, also where its events expire.
--- Earlier grants that arrive later have no effect.
+-- Takes back all of the space from a part. After that, it can't store anything until its account has granted it some
+-- space again. This is also the case if its events expire. If an earlier grant arrives later, it does not have any
+-- effect.
 --@keys meta
 --@args gen seq
 -- Returns {OK, bytes that it has stored, or '' where a later grant is in force}, or GONE.

@@ -10,22 +10,25 @@ const ACCOUNT_SPACE = script('account-space');
 const ACCOUNT_RECALL = script('account-recall');
 const APPLY_SPACE = script('apply-space');
 const SHRINK_SPACE = script('shrink-space');
-/** Number of times that space is taken back from other parts, up to 64 each time. */
+/** How often space is taken back from other parts. Up to 64 parts are used each time. */
 const MOST_RECALLS = 32;
 
-/** OK: the part may store that much more. FULL: the limit of the account is reached. NONE: there is no limit any more. */
+/**
+ * OK: the part may store that much more. FULL: the limit of the account is reached. NONE: there is no limit any more.
+ */
 export type SpaceAnswer =
   | { readonly answer: 'OK' | 'NONE' | 'GONE' }
   | { readonly answer: 'FULL'; readonly limitBytes: number };
 
-/** The space that parts may use of the stored bytes of their account. */
+/** The space that parts can use for the stored bytes of their account. */
 export interface Space {
   /**
-   * Grants a part at least `bytes` more than it stores, after taking back unused space from other parts if necessary. What is
-   * granted to all parts together never exceeds the limit. Each step can be repeated, and any process may die in between.
+   * Grants a part at least `bytes` more than what it stores. If necessary, space that is not used by other parts is
+   * taken back first. In total, the parts are never granted more than the limit. Each of the steps can be repeated, and
+   * it does not matter if a process stops in between.
    */
   readonly grow: (part: Part, bytes: number, nowMs: number) => Promise<SpaceAnswer>;
-  /** Notes what a part stores in its account, so that other parts don't get this space. */
+  /** Records how much is stored by a part in its account. This way, the space can't be used by other parts. */
   readonly register: (part: Part, nowMs: number) => Promise<void>;
 }
 

@@ -4,10 +4,10 @@ import { PART_NUMBER, slotOf } from '../keys.ts';
 import { createReadOldestOfSlots } from '../sweep/oldest-waiting.ts';
 import { readByStream } from './streams.ts';
 
-/** Start position of a read, in the format of `BacklogStore`. */
+/** The position from which to start reading, in the format of `BacklogStore`. */
 const FIRST = '0-0';
 
-/** As `createBacklogStore`, of parts. */
+/** This is the same as `createBacklogStore`, but for parts. */
 export function createPartBacklogStore(redis: PartClient, findStream: FindStream): BacklogStore {
   const readOldest = createReadOldestOfSlots(redis);
   return {

@@ -23,7 +23,10 @@ function createPurge(redis: RedisClient & ScriptClient) {
     return word === 'OK';
   }
 
-  /** Removes the contents of a part. Returns whether the removal is allowed, or done. */
+  /**
+   * Removes everything that is contained in a part. It returns whether it is allowed to remove it, or whether this has
+   * been done.
+   */
   async function empty(fence: number, part: Part, nowMs: number, look: boolean): Promise<boolean> {
     const may = await purge(PURGE_PART, part, { fence, gen: part.gen, look: 1 });
     if (!may || look) return may;
@@ -37,8 +40,8 @@ function createPurge(redis: RedisClient & ScriptClient) {
 }
 
 /**
- * Creates a ControlSweep of parts, and of the record that the controller keeps of them. Inboxes without a known stream
- * or part need no cleanup, because each part sweeps slots without a row itself.
+ * Creates a ControlSweep for parts, and for the controller's record of them. If the stream or the part of an inbox is
+ * not known, no cleanup is needed, because each part will sweep slots that don't have a row.
  *
  * @param patch writes to the hashes of the cluster, fenced
  */
@@ -68,7 +71,7 @@ export function createPartControlSweep(
 
     async purgePart(fence, part, nowMs) {
       const { gen, state, was } = await redis.readHash(partKeys(part).meta);
-      // Nobody else closes it, where the record of its stream is lost.
+      // If the record of its stream has been lost, it is not closed by anyone else.
       if (gen !== undefined && state === 'open') {
         const { answer } = await gate({ ...part, gen }, fence, [{ kind: 'meta', field: 'state', value: 'closing' }]);
         if (answer === 'FENCED') throw new FencedError(`a newer controller leads ${part.queue}`);

@@ -2,8 +2,9 @@ const HEALTH = /^(\d+ \d+ \d+ \d+) (?:-|(\d+)([gf])) /;
 const CAUSES = { g: 'gone', f: 'failing' } as const;
 
 /**
- * Returns the health of an endpoint in the format of `parseEndpointHealth`, from the data written by
- * `claims/health.lua`, without the probing claim. Undefined if unreadable.
+ * Uses the data that was written by `claims/health.lua` to return the health of an endpoint, in the format of
+ * `parseEndpointHealth`. This does not include the claim that is used for a probe. If it can't be read, this returns
+ * undefined.
  */
 export function healthText(text: string): string | undefined {
   const [, times, disabledMs, cause] = HEALTH.exec(text) ?? [];

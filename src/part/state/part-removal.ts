@@ -5,12 +5,12 @@ import { type Part, partKeys } from '../keys.ts';
 import { createDrain } from '../sweep/drain.ts';
 import { createTokens } from '../tokens/tokens.ts';
 
-/** Steps of removing a part. Each may be repeated. */
+/** The steps that are needed to remove a part. Each of them can be repeated. */
 export interface PartRemoval {
-  /** Adds the counts of a part to its account and the series before they are lost. */
+  /** Adds the counts of a part to its account and to the series, so that they are not lost. */
   readonly settle: (part: Part, nowMs: number) => Promise<void>;
   /**
-   * Removes a part with everything in it, also one of an earlier generation.
+   * Removes a part and everything it contains. This can also be a part of an earlier generation.
    *
    * @throws FencedError if a newer controller leads
    */

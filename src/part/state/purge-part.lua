@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- Checks whether a part that no object owns can be removed, and closes it permanently. All other scripts then return GONE,
--- and remove.lua can be called. A part cannot be removed while it accepts events or has another generation. It cannot be
--- removed either while its newest event is within the retention, and is undelivered or listed in the inbox of a
--- subscription.
+-- Checks if a part that is not owned by any object can be removed, and closes it permanently. After that, all other
+-- scripts will return GONE, and it is possible to call remove.lua. It is not possible to remove a part that accepts
+-- events or has a different generation. This is also not possible if its newest event is still within the retention and
+-- either has not been delivered or is included in the inbox of a subscription.
 --@keys meta log subs positions pending claims
 --@args fence gen look
 -- look: 1 to check without closing.
@@ -11,7 +11,7 @@
 local LONGEST_MS = 2592000000
 local meta = redis.call('HMGET', KEY_META, 'fence', 'gen', 'state', 'hold', 'retentionMs')
 if tonumber(meta[1] or '0') > tonumber(ARG_FENCE) then return { 'FENCED' } end
--- The part is already closed.
+-- This part has already been closed.
 if not meta[2] or meta[2] == '-' then return { 'OK' } end
 if meta[3] == 'open' or meta[2] ~= ARG_GEN then return { 'BUSY' } end
 local newest = redis.call('XREVRANGE', KEY_LOG, '+', '-', 'COUNT', 1)[1]

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Drops a closed subscription that no object owns once its newest event is older than the retention. The sweep does the
--- rest.
+-- Drops a closed subscription which is not owned by any object, if its newest event is older than the retention.
+-- Everything else is done by the sweep.
 --@keys meta log subs endpoints positions lists dropped channel
 --@args fence slot retentionMs look
 -- look: 1 to check without dropping.

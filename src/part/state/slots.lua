@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Returns the delivery counters of slots, and the health of their endpoints.
+-- Returns the counters for the deliveries of slots, and the health of their endpoints.
 --@keys meta subs counts deadLetters health
 --@args gen ...
 -- More: slots, at most 500

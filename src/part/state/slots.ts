@@ -9,14 +9,14 @@ import { healthText } from './health-text.ts';
 const SLOTS = readNamedScript(new URL('slots.lua', import.meta.url));
 const SLOTS_AT_ONCE = 500;
 
-/** What a part keeps of a subscription for its status. */
+/** The data of a subscription that a part keeps for its status. */
 export interface SlotState {
   readonly deliveries: DeliveryFields;
-  /** Undefined while the endpoint works. */
+  /** This is undefined if the endpoint is working. */
   readonly health: string | undefined;
 }
 
-/** Reads slots. Undefined for a slot without a row, and for all slots of a removed part. */
+/** Reads slots. If a slot does not have a row, or if the part was removed, the result is undefined. */
 export type ReadSlots = (part: Part, slots: readonly string[]) => Promise<readonly (SlotState | undefined)[]>;
 
 export function createReadSlots(redis: ScriptClient): ReadSlots {
@@ -37,7 +37,10 @@ export function createReadSlots(redis: ScriptClient): ReadSlots {
   };
 }
 
-/** Test events are not counted. Waiting events come from the counters, even before an exchange has recorded them. */
+/**
+ * Test events are not counted. The number of waiting events is taken from the counters, even if it has not been
+ * recorded by an exchange yet.
+ */
 function deliveryFields(counts: string, dead: string): DeliveryFields {
   if (counts === '') return {};
   const [flight = 0, routed = 0, , ...ends] = counts.split(' ', 8).map(Number);

@@ -3,8 +3,8 @@ import { type FindStream, type PartClient, readPart } from '../inbox/find-part.t
 import { type Part, slotOf } from '../keys.ts';
 
 /**
- * Reads data of each inbox from its part, with one call per stream. The results have the order of `inboxes`, and are
- * undefined if the stream is unknown or has no part.
+ * Reads the data of each inbox from its part, using a single call for each stream. The results are in the same order as
+ * `inboxes`. If the stream is not known or does not have a part, the result is undefined.
  *
  * @param read answers in the order of its slots
  */

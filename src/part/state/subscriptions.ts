@@ -4,7 +4,7 @@ import type { FindStream, PartClient } from '../inbox/find-part.ts';
 import { createReadSlots } from './slots.ts';
 import { readByStream } from './streams.ts';
 
-/** What the controller reads of subscriptions in parts. */
+/** Used by the controller to read the subscriptions in parts. */
 export interface SubscriptionStates {
   readonly readDeliveries: ReadDeliveries;
   readonly readHealth: ControlStore['readHealth'];

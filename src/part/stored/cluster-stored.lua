@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- Notes the stored bytes of a part for ingress. A part that is not listed in this generation has no entry: it was removed.
+-- Records the stored bytes of a part, so that they can be read by ingress. If a part is not included in the list with
+-- this generation, it was removed and does not get an entry.
 --@keys parts stored
 --@args name gen bytes payer
 -- bytes: 0 removes the entry.

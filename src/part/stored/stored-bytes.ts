@@ -5,22 +5,28 @@ import { callScript, type ScriptClient } from '../call.ts';
 import { type Part, partKeys } from '../keys.ts';
 
 const CLUSTER_STORED = readNamedScript(new URL('cluster-stored.lua', import.meta.url));
-/** Bytes are noted in multiples of this, rounded up. A part is noted again only after its multiple has changed. */
+/**
+ * The number of bytes is recorded in multiples of this, rounded up. A part is only recorded again if its multiple has
+ * changed.
+ */
 const UNIT_BYTES = 65_536;
-/** A part that is used is noted again after this time, in case Redis has lost its entry. */
+/**
+ * If a part is being used, it is recorded again after this time. This is needed in case its entry in Redis has been
+ * lost.
+ */
 const REPEAT_MS = 300_000;
 
-/** Entry of a part that was noted, for the next call. */
+/** The entry of a part that has been recorded. It is used for the next call. */
 export interface Noted {
   readonly text: string;
   readonly atMs: number;
 }
 
-/** Stored events of a part. */
+/** The events that are stored in a part. */
 export interface StoredEvents {
   readonly tenant: string;
   readonly queue: string;
-  /** Account of the workspace. Empty without one. */
+  /** The account of the workspace. If there is no account, this is empty. */
   readonly payer: string;
   /** Rounded up to 64 KiB. */
   readonly bytes: number;
@@ -28,12 +34,12 @@ export interface StoredEvents {
   readonly key: string;
 }
 
-/** Notes the stored bytes of a part where every ingress reads them. */
+/** Records the stored bytes of a part in a place where they can be read by every ingress. */
 export type NoteStored = (part: Part, last?: Noted) => Promise<Noted | undefined>;
 
 /**
- * Creates the function that notes a part. It writes nothing if the stored bytes have hardly changed since `last`, and returns
- * undefined if the part is gone.
+ * Creates a function that records a part. If the stored bytes have hardly changed since `last`, nothing is written. If
+ * the part does not exist any more, it returns undefined.
  *
  * @param nowMs monotonic clock in milliseconds
  */
@@ -56,7 +62,7 @@ export function createNoteStored(
   };
 }
 
-/** Reads the parts with stored events. An active dispatcher notes those of its parts every 5 s. */
+/** Reads all parts that have stored events. An active dispatcher records the parts it is responsible for every 5 s. */
 export async function readStored(redis: Pick<RedisClient, 'readHash'>): Promise<StoredEvents[]> {
   const stored: StoredEvents[] = [];
   for (const [name, entry] of Object.entries(await redis.readHash(CLUSTER_KEYS.stored))) {

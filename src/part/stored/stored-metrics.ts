@@ -3,10 +3,10 @@ import { Gauge, type Registry } from '../../telemetry/metrics.ts';
 import { createSampler } from '../../telemetry/sampler.ts';
 import type { StoredEvents } from './stored-bytes.ts';
 
-/** Number of workspaces with a series. */
+/** The number of workspaces that have a series. */
 const LARGEST = 10;
 
-/** Returns the workspaces that store the most, largest first. */
+/** Returns the workspaces which store the most, starting with the largest. */
 function largestWorkspaces(stored: readonly StoredEvents[]): readonly (readonly [tenant: string, bytes: number])[] {
   const bytesOf = new Map<string, number>();
   for (const { tenant, bytes } of stored) bytesOf.set(tenant, (bytesOf.get(tenant) ?? 0) + bytes);
@@ -14,8 +14,8 @@ function largestWorkspaces(stored: readonly StoredEvents[]): readonly (readonly 
 }
 
 /**
- * Registers the stored bytes of the largest workspaces, and of all of them. Workspaces that are no longer among the largest
- * lose their series with the next sample, so there are never more than ten.
+ * Registers a metric for the stored bytes of the largest workspaces, and for the total. If a workspace is not one of
+ * the largest any more, its series is removed with the next sample. This ensures that there are never more than ten.
  */
 export function registerStoredMetrics(
   registry: Registry,

@@ -4,24 +4,27 @@ import { type Part, partKeys } from '../keys.ts';
 
 const SURVEY = readNamedScript(new URL('survey.lua', import.meta.url));
 
-/** Pending work of a part. Times are in ms of the part's clock. */
+/** The pending work of a part. All times are in milliseconds of the part's clock. */
 export interface WorkOfPart {
   readonly nowMs: number;
-  /** Deliveries that are waiting or in progress, including those of paused subscriptions. */
+  /** The number of deliveries that are waiting or in progress. This includes subscriptions that are paused. */
   readonly open: number;
   /** Something may be sent, now or later. */
   readonly isWaiting: boolean;
   /** Time since which events could be sent but no dispatcher works on the part. 0 if unknown. */
   readonly idleSinceMs: number | undefined;
-  /** Whether there are events that will expire. */
+  /** Whether there are any events that will expire. */
   readonly hasEvents: boolean;
-  /** Position of unfinished routing. If it doesn't change between two reads, no dispatcher is routing. */
+  /**
+   * The position of routing that has not been finished. If it is the same for two reads, there is no dispatcher that is
+   * routing.
+   */
   readonly routing: string | undefined;
   /** The oldest event, if it should have been removed by now, and since when it should. */
   readonly expired: { readonly id: string; readonly sinceMs: number } | undefined;
 }
 
-/** Reads the pending work of a part, or undefined if it was removed. */
+/** Reads the pending work of a part. If it was removed, this returns undefined. */
 export type LookAtWork = (part: Part) => Promise<WorkOfPart | undefined>;
 
 export function createLookAtWork(redis: ScriptClient): LookAtWork {

@@ -1,16 +1,16 @@
 #!lua flags=no-writes
--- Returns what there is to do in a part, and whether a dispatcher does it. Reads 8 of the waiting slots, and the rows of
--- about 512 of the slots that are behind.
+-- Returns the work that needs to be done for a part, and whether there is a dispatcher doing it. This reads 8 of the
+-- slots that are waiting, and the rows of about 512 slots that are behind.
 --@keys meta log subs positions claims pending waiting turns retries ready
 --@args gen
 -- Returns {OK, now, number of open deliveries, 1 if some may be sent now or later, time since which no dispatcher sends them
---         (ms, 0 if unknown) or '', 1 if there are events, position from which to continue routing or '', the oldest event
---         if retention should have removed it or '', time since then (ms)}, or GONE. A part that waits for tokens has no
---         position, because no dispatcher can continue its routing.
+--         (ms, 0 if unknown) or '', 1 if there are events, position from which to continue routing or '', the oldest
+--         event if retention should have removed it or '', time since then (ms)}, or GONE. If a part is waiting for
+--         tokens, it does not have a position, because dispatchers can't continue to route its events.
 --@include ../lanes/clock.lua
 local SLOTS, CLASSES, PAGE = 8, 2, 512
 local LONGEST_RETENTION_MS = 2592000000
--- Events are removed together, once a minute.
+-- Events are only removed once a minute, all at the same time.
 local REMOVED_WITHIN_MS = 60000
 local meta = redis.call('HMGET', KEY_META, 'gen', 'hold', 'pos', 'slice', 'retentionMs', 'moved')
 if meta[1] ~= ARG_GEN then return { 'GONE' } end
@@ -33,7 +33,8 @@ local function oldestClaimable()
   return oldest
 end
 
--- A dispatcher without a recent heartbeat has left, or is dead. The claims it holds are not sent.
+-- If there is no recent heartbeat from a dispatcher, it has left or is not running any more. The claims that it holds
+-- will not be sent.
 local function idleSince()
   local last = 0
   for _, text in ipairs(redis.call('HVALS', KEY_READY)) do

@@ -4,23 +4,23 @@ import type { Part } from '../keys.ts';
 import { parseListedPart } from '../members/listed-parts.ts';
 import type { LookAtWork, WorkOfPart } from './look-at-work.ts';
 
-/** Number of parts per read. */
+/** The number of parts for each read. */
 const PARTS_AT_ONCE = 64;
-/** Number of these parts with overdue work. They are read each time. */
+/** The number of these parts that have overdue work. They are included in each read. */
 const OVERDUE_AT_ONCE = 32;
-/** Timeout per part. Parts that don't respond in time are read again next time. */
+/** The timeout for each part. If a part does not respond in time, it is included in the next read again. */
 const PATIENCE_MS = 800;
 
-/** Pending work of all parts. */
+/** The pending work of all parts. */
 export interface Survey {
   readonly openDeliveries: number;
-  /** Parts with events that are to be routed on, or to be removed. */
+  /** The number of parts that have events which still need to be routed or removed. */
   readonly queues: IndexedWork;
-  /** Parts with deliveries. */
+  /** The number of parts that have deliveries. */
   readonly parts: IndexedWork;
 }
 
-/** Tracks for how long this process has seen the same value. */
+/** Keeps track of how long this process has been seeing the same value. */
 interface Stand {
   readonly at: string;
   readonly sinceMs: number;
@@ -29,7 +29,10 @@ interface Stand {
 interface Entry {
   readonly part: Part;
   readonly gen: string;
-  /** Number of reads since this part was last read. Unread parts come first, in a different order in each process. */
+  /**
+   * The number of reads since this part was last included. Parts that have never been read come first. Their order is
+   * different for each process.
+   */
   looked: number;
   work: WorkOfPart | undefined;
   stands: Readonly<Record<'idle' | 'routing' | 'expired', Stand | undefined>>;
@@ -38,11 +41,12 @@ interface Entry {
 const NO_STANDS = { idle: undefined, routing: undefined, expired: undefined };
 
 /**
- * Creates a survey of all parts. Each read sends up to 64 commands, regardless of the number of parts. Earlier results
- * are kept for the other parts, and unread parts are estimated by the average. Rejects if Redis doesn't respond.
+ * Creates a survey for all parts. Each read will send up to 64 commands. This does not depend on the number of parts.
+ * Earlier results are kept for the other parts, and unread parts are estimated by the average. If Redis does not
+ * respond, this rejects.
  *
- * Deliveries are overdue if no dispatcher works on the part. Stalled routing and removal are only detected by two reads
- * without progress.
+ * Deliveries are overdue if no dispatcher works on the part. Routing and removal which are stalled can only be detected
+ * if there are two reads without any progress.
  */
 export function createSurvey(deps: {
   readonly readParts: () => Promise<ReadonlyMap<string, string>>;
@@ -101,7 +105,10 @@ function standsOf(work: WorkOfPart, before: Entry['stands']): Entry['stands'] {
   };
 }
 
-/** Time since which no dispatcher sends. Undefined if one does, or if there is nothing to send. */
+/**
+ * The time since which there is no dispatcher that sends events. If there is one, or if there are no events to send,
+ * this is undefined.
+ */
 function idleSinceMs({ work, stands }: Entry): number | undefined {
   return stands.idle?.sinceMs ?? work?.idleSinceMs;
 }
@@ -109,7 +116,7 @@ function idleSinceMs({ work, stands }: Entry): number | undefined {
 /** Time since which no dispatcher routes waiting events or removes expired ones. */
 function restsSinceMs({ work, stands: { routing, expired } }: Entry): number | undefined {
   if (work === undefined) return undefined;
-  // What has been seen once may move at any time.
+  // If a value has only been seen once, it could still change at any time.
   const sinceMs = [routing, expired].flatMap(stand => (stand && stand.sinceMs < work.nowMs ? [stand.sinceMs] : []));
   return sinceMs.length === 0 ? undefined : Math.min(...sinceMs);
 }

@@ -5,7 +5,7 @@ import { readParts } from '../members/listed-parts.ts';
 import { createLookAtWork } from './look-at-work.ts';
 import { createSurvey, type Survey } from './survey.ts';
 
-/** Returns the last result, or undefined while Redis is unavailable. */
+/** Returns the last result. While Redis is not available, this is undefined. */
 export type ReadSurvey = () => Promise<Survey | undefined>;
 
 /** Samples the pending work of parts on demand. */
@@ -19,8 +19,8 @@ export function createSurveySampler(redis: RedisClient): ReadSurvey {
 }
 
 /**
- * Registers metrics of work that waits. Every process has them, because the process that should do the work may be
- * missing. All processes report the same, within their sampling.
+ * Registers the metrics for work that is waiting. They are available in every process, because the process that should
+ * do the work might be missing. The values are the same in all processes (except for when they were sampled).
  */
 export function registerWorkMetrics(registry: Registry, sources: WorkSources & { readonly survey: ReadSurvey }): void {
   const { survey } = sources;

@@ -1,9 +1,9 @@
 #!lua flags=no-writes
--- Counts what a part still has to deliver. Positions are read page by page.
+-- Counts what still has to be delivered by a part. The positions are read one page at a time.
 --@keys meta log positions pending claims
 --@args gen cursor
 -- Returns {OK, next cursor ('0' after the last page), number of positions of the page before the tail, 1 if the part is held
---         back before its tail, number of open events}, or GONE. All numbers are 0 for a part without events.
+--         back before its tail, number of open events}, or GONE. If a part does not have any events, all numbers are 0.
 --@include ../lanes/refs.lua
 local meta = redis.call('HMGET', KEY_META, 'gen', 'tail', 'hold', 'pos')
 if meta[1] ~= ARG_GEN then return { 'GONE' } end

@@ -6,16 +6,22 @@ import { RECORDS_KEPT_MS } from './due.ts';
 const DRAIN = readNamedScript(new URL('drain.lua', import.meta.url));
 const REMOVE = readNamedScript(new URL('remove.lua', import.meta.url));
 const REMOVE_IDS = readNamedScript(new URL('remove-ids.lua', import.meta.url));
-/** Hours of ids, before and after now, that a part may have. */
+/** The number of hours before and after now for which a part can have ids. */
 const [HOURS_BEFORE, HOURS_AFTER] = [50, 2];
-/** Buckets that one call removes. */
+/** The number of buckets that are removed by a call. */
 const BUCKETS_AT_ONCE = 32;
 
-/** Remaining work of a stream that is being deleted, in one of its parts. All 0 without events. */
+/**
+ * The work that is left for a stream that is being deleted, in one of its parts. If there are no events, all of them
+ * are 0.
+ */
 export interface PartDrain {
-  /** Subscriptions that have not been routed everything, and one more if the part is held back. */
+  /**
+   * The number of subscriptions for which not everything has been routed. If the part is being held back, this is
+   * increased by one.
+   */
   readonly unrouted: number;
-  /** Deliveries that are open. */
+  /** The number of deliveries that are open. */
   readonly open: number;
 }
 
@@ -23,8 +29,8 @@ export interface Drain {
   /** All 0 if the part was removed. */
   readonly read: (part: Part) => Promise<PartDrain>;
   /**
-   * Removes a part with all of its contents, including old generations. Report its tokens and counts first. Can be
-   * repeated.
+   * Removes a part and everything it contains. This includes old generations. You need to report its tokens and counts
+   * first. Can be repeated.
    */
   readonly remove: (part: Part, fence: number, nowMs: number) => Promise<'OK' | 'FENCED'>;
 }

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Returns what the sweep has to do in a part, and when.
+-- Returns what needs to be done by the sweep in a part, and when it needs to be done.
 --@keys meta log pending counts final off dropped
 --@args gen
 -- Returns {OK, now, retentionMs or '', ref of the oldest event or '', hours with ids (`first last`) or '', first bucket of

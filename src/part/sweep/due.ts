@@ -5,9 +5,12 @@ import { msOfRef } from '../lanes/ref.ts';
 
 const DUE = readNamedScript(new URL('due.lua', import.meta.url));
 
-/** Maximum retention. Used until the controller has written the actual one. */
+/** Maximum retention. This is used until the actual retention has been written by the controller. */
 const LONGEST_RETENTION_MS = 720 * HOUR_MS;
-/** How long ids and records are kept after the end of their bucket. `forget-*.lua` has the same numbers. */
+/**
+ * For how long ids and records are kept after the end of their bucket. The numbers must be the same as in
+ * `forget-*.lua`.
+ */
 const IDS_KEPT_MS = 25 * HOUR_MS;
 export const RECORDS_KEPT_MS = LONGEST_RETENTION_MS + RECORDS_MS;
 const TIDY_EVERY_MS = 6 * HOUR_MS;
@@ -15,7 +18,7 @@ const TIDY_EVERY_MS = 6 * HOUR_MS;
 const EXPIRE_EVERY_MS = 60_000;
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** State of a part for the sweep. Times are in ms of the part's clock. */
+/** The state of a part that is used by the sweep. All times are in milliseconds of the part's clock. */
 export interface Due {
   readonly nowMs: number;
   readonly retentionMs: number;
@@ -27,19 +30,19 @@ export interface Due {
   readonly hasSlots: boolean;
 }
 
-/** Progress of one sweep. If it is lost, the next sweep starts over. */
+/** The progress of a single sweep. If it is lost, the next sweep starts over. */
 export interface SweepState {
-  /** Events are being removed. Continue until none of them is expired. */
+  /** Events are currently being removed. This should be continued until none of them are expired. */
   expiring?: boolean;
-  /** When no event was too old any more. */
+  /** The time at which there were no events that were too old. */
   expiredMs?: number;
-  /** Cursor of the next page of slots. */
+  /** The cursor for the next page of slots. */
   tidying?: string | undefined;
 }
 
 const numberOf = (text: unknown) => (text === '' ? undefined : Number.parseInt(text as string, 10));
 
-/** Returns undefined for a part that does not exist, or is of another generation. */
+/** If the part does not exist, or has another generation, this returns undefined. */
 export async function readDue(redis: ScriptClient, part: Part): Promise<Due | undefined> {
   const call = { keys: partKeys(part), args: { gen: part.gen } };
   const [word, nowMs, retention, oldest, ids, records, tidied, dropped, hasSlots] = await callScript(redis, DUE, call);
@@ -56,7 +59,7 @@ export async function readDue(redis: ScriptClient, part: Part): Promise<Due | un
   };
 }
 
-/** Returns the due time of each kind of work. */
+/** Returns the time at which each kind of work is due. */
 export function dueTimes(due: Due, state: SweepState) {
   const { oldestMs, retentionMs, firstHourOfIds, firstRecords, tidiedMs } = due;
   const mayExpireMs = state.expiring ? 0 : (state.expiredMs ?? 0) + EXPIRE_EVERY_MS;

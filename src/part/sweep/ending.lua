@@ -1,17 +1,17 @@
--- Ends the open events that are removed by retention, and continues their lanes. Callers must have read the slots, claims,
--- states, and records of each event that they pass to `expireEvent`, and must call `continueLanes` at the end.
+-- Ends all open events which are removed by retention, and continues their lanes. Before you call `expireEvent` for an
+-- event, you must have read its slots, claims, states, and records. At the end, you must call `continueLanes`.
 local NO_NOTE = 'retention -'
 local expired, freed, tried, finals = 0, {}, {}, {}
--- Lane → its last entry that was ended, and whether its claim was ended.
+-- Lane → the last of its entries that was ended, and whether the claim of this entry was ended.
 local lastEnded, freedClaims, endedLanes, isListed = {}, {}, {}, {}
 
--- Ends one event. `lane`: the lane that claims or holds it. `claimed`: whether it is claimed.
+-- Ends a single event. `lane` is the lane by which it is claimed or held. `claimed` specifies if it has been claimed.
 local function expireEvent(slot, lane, entry, ref, replay, at, claimed)
   if claimed then
     setClaim(lane, false)
     leaveFlight(slot)
     freedClaims[lane] = true
-    -- The slot may have reached its limit of claims.
+    -- It is possible that the slot has reached its limit of claims.
     if waitingOf[slot] == SOME then
       giveTurn(slot)
       waiting = true
@@ -24,7 +24,7 @@ local function expireEvent(slot, lane, entry, ref, replay, at, claimed)
   isListed[lane] = true
   local text = triesOf(entry)
   if text then tried[#tried + 1] = entry end
-  -- The records of a deleted subscription are never read again.
+  -- If a subscription was deleted, its records will never be read again.
   if not routeOf[slot] then return end
   local attempts, _, _, failed = readTries(text)
   local name = recordName(ref, replay)
@@ -35,7 +35,7 @@ local function expireEvent(slot, lane, entry, ref, replay, at, claimed)
   expired = expired + 1
 end
 
--- Makes the next event of a lane wait, but not before it is due.
+-- Makes the next event of a lane wait. It does not become due any earlier than before.
 local function queueHead(lane, entry)
   local attempts, lapses, due = readTries(triesOf(entry))
   if due > now then return retryLane(lane, due) end
@@ -57,7 +57,7 @@ local function continueLane(lane)
   if freedClaims[lane] then
     if head then queueHead(lane, head) end
   elseif state == 'r' then
-    -- The lane was waiting for the retry of its first event.
+    -- The lane was waiting for a retry of its first event.
     if head and head < last then return end
     redis.call('ZREM', KEY_RETRIES, lane)
     if head then queueHead(lane, head) else setState(lane, false) end

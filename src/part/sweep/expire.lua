@@ -1,6 +1,7 @@
 #!lua flags=allow-oom
--- Removes events that are older than the retention, oldest first, one slice per call. Their open deliveries and replays end
--- as expired. Deliveries that were not routed yet are only counted. Any dispatcher can call it: the progress is in P:meta.
+-- Removes all events that are older than the retention, starting with the oldest. Each call processes a single slice.
+-- If there are open deliveries and replays for these events, they end as expired. If a delivery has not been routed
+-- yet, it is only counted. This can be called by any dispatcher, because the progress is stored in P:meta.
 --@keys meta log body subs positions late claims lanes pending waiting turns retries tries counts final lists replays channel reasons records*
 --@args gen bucket
 -- bucket: number of the bucket in the list of records.
@@ -25,10 +26,10 @@
 local ENTRIES, PAGE, POSITIONS = 128, 16, 256
 local SLICE_REFERENCES, SLICE_BYTES = 10000, 4194304
 local LOOKED, MOST_ENDED = 500, 100
--- Size of the replay ids of one reference, in bytes.
+-- The number of bytes that are used by the replay ids of a reference.
 local MOST_IDS = 8192
 local LONGEST_MS, BUCKET_MS = 2592000000, 21600000
--- Flag of a claim whose event was ended by the partner. It only holds the lane.
+-- The flag of a claim if its event has been ended by the partner. In this case, it only keeps the lane.
 local ENDED_CLAIM = 120
 local waiting = false
 --@include ending.lua
@@ -43,7 +44,8 @@ local function put(field, value)
   set[#set + 1] = value
 end
 
--- Reads events page by page, and calls `visit` with the ref and the fields of each one until that returns false.
+-- Reads events one page at a time. For each event, `visit` is called with the ref and the fields, until it returns
+-- false.
 local function eachEvent(from, till, visit)
   while true do
     local page = redis.call('XRANGE', KEY_LOG, from, till, 'COUNT', PAGE)
@@ -55,7 +57,7 @@ local function eachEvent(from, till, visit)
   end
 end
 
--- Returns the ref of the last event of the next slice, or nil if no event is old enough.
+-- Returns the ref of the last event in the next slice. If there are no events that are old enough, it returns nil.
 local function chooseSlice(beforeMs)
   local last, events, references, bytes = nil, 0, 0, 0
   eachEvent('-', '+', function(ref, fields)
@@ -68,9 +70,9 @@ local function chooseSlice(beforeMs)
   return last
 end
 
--- Moves one page of the positions that are before the end of the slice to that end. Returns the number of deliveries that
--- were not routed, and the next cursor. The cursor is - after the last page, once the part itself isn't held back before the
--- end.
+-- Moves a page of the positions which are before the end of the slice to the end of the slice. It returns the number of
+-- deliveries that have not been routed, and the next cursor. After the last page, the cursor is -. This requires that
+-- the part itself is not being held back before the end.
 local function movePositions(last, cursor)
   local order, lost, moved = nil, 0, {}
   local function after(position)
@@ -104,7 +106,7 @@ local function movePositions(last, cursor)
     put('pos', last)
     gone[#gone + 1] = 'slice'
     gone[#gone + 1] = 'need'
-    -- The first event may have been routed to some slots already, in several calls.
+    -- It is possible that the first event was already routed to some of the slots by several calls.
     local sliced = tonumber(string.match(meta.slice or '', ' (%d+)$') or '0')
     put('out', counted(meta.out, now, 0, 0, sliced > 0 and unrouted - 1 or unrouted))
     lost = lost + math.max(0, unrouted * tonumber(meta.live or '0') - sliced)
@@ -112,8 +114,8 @@ local function movePositions(last, cursor)
   return lost, '-'
 end
 
--- References of the slice, from where the last call stopped. Each is followed by its replays. A reference has an event, the
--- lane of its slot, and the lane of its slot without order.
+-- The references of the slice, starting from where the last call has stopped. Each of them is followed by its replays.
+-- A reference consists of an event, the lane of its slot, and the lane of its slot if there is no order.
 local slots, refs, numbers, replays, lanes, entries = {}, {}, {}, {}, {}, {}
 local nextRef, nextNumber
 local function addReference(slot, ref, number, groupKey, replay)
@@ -123,7 +125,8 @@ local function addReference(slot, ref, number, groupKey, replay)
   entries[i] = lanes[i] .. '\0' .. ref
 end
 
--- Fields of P:rp that were read, where the replays of each reference begin and end, and the ids left for the next call.
+-- The fields of P:rp which have been read, the start and the end of the replays for each reference, and the ids that
+-- are left for the next call.
 local replayed, replayedFrom, replayedTill, replaysLeft = {}, {}, {}, {}
 local function addReplays(slot, ref, number, groupKey)
   local field = slot .. ref
@@ -157,7 +160,7 @@ local function collectReferences(last, ref, number)
   end)
 end
 
--- Removes the replays among the first `ended` references and replays.
+-- Removes all replays that are among the first `ended` references and replays.
 local function forgetReplays(ended)
   local forgotten = {}
   for k, field in ipairs(replayed) do
@@ -172,7 +175,7 @@ local function forgetReplays(ended)
   inSlices('HDEL', KEY_REPLAYS, forgotten)
 end
 
--- Removes the slice from the inboxes of partners.
+-- Removes the events of this slice from the inboxes of the partners.
 local function pruneLists(last)
   local keepsFrom = string.format('%s%04x', string.sub(last, 1, 11), tonumber(string.sub(last, 12), 16) + 1)
   local pruned = {}
@@ -187,10 +190,11 @@ local function isClaimOf(lane, ref)
   return claim and string.sub(claim, 2, 16) == ref and string.byte(claim) ~= ENDED_CLAIM
 end
 
--- Returns the index in KEYS of the records of an event.
+-- Returns the index in KEYS which is used for the records of an event.
 local function recordsOf(ref) return FIRST_RECORDS + math.floor(msOf(ref) / BUCKET_MS) - ARG_BUCKET end
 
--- Ends the open references, or the first of them if there are too many. Returns the number of references it went through.
+-- Ends all open references. If there are too many of them, only the first ones are ended. It returns how many
+-- references it has processed.
 local function endReferences()
   if #slots == 0 then return 0 end
   local waits = redis.call('EXISTS', KEY_PENDING) == 1 and redis.call('ZMSCORE', KEY_PENDING, unpack(entries)) or {}
@@ -228,7 +232,7 @@ local function endReferences()
   return ended
 end
 
--- Removes the events of the slice, and returns their number.
+-- Removes the events of this slice, and returns how many there were.
 local function removeEvents(last)
   local bytes, removed = 0, {}
   eachEvent('-', idOf(last), function(ref, fields)
@@ -257,7 +261,7 @@ local bucket = math.floor(msOf(oldest) / BUCKET_MS)
 local last, cursor, ref, number = string.match(meta.cut or '', '^(%w+) (%S+) (%w+) (%d+)$')
 if not last then
   local beforeMs = now - tonumber(meta.retentionMs or LONGEST_MS)
-  -- All events of a slice have the same bucket of records.
+  -- The bucket for the records is the same for all events of a slice.
   last = chooseSlice(math.min(beforeMs, (bucket + 1) * BUCKET_MS))
   if not last then return { 'OK', 0, 0, 0, 0 } end
   cursor, ref, number = '0', oldest, 0

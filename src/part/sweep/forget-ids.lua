@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Frees the producers' ids of hours that ingest no longer compares with.
+-- Frees the ids of producers for hours which are no longer compared by ingress.
 --@keys meta ids*
 --@args gen first
 -- first: hour of the first key in KEYS.

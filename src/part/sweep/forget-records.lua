@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
--- Frees the records of events that are older than the time for which records are kept. Field `recs` of P:meta: the first
--- bucket that has not been freed.
+-- Frees the records of events which are older than the time for which records should be kept. The field `recs` of
+-- P:meta contains the first bucket which has not been freed yet.
 --@keys meta records*
 --@args gen first
--- first: bucket of the first key in KEYS. If `recs` is missing, there are no older buckets.
+-- first: bucket of the first key in KEYS. If `recs` does not exist, there are no older buckets.
 -- Returns {OK, number of buckets freed}, or GONE.
 --@include ../lanes/clock.lua
 local BUCKET_MS, KEPT_MS = 21600000, 2613600000

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Removes the data of a deleted subscription, one slice per call. P:dropped contains the time: at once, or after the
--- retention.
+-- Removes the data of a subscription that was deleted. Each call processes a single slice. P:dropped contains the time
+-- at which this should be done. This is either immediately or after the retention.
 --@keys meta log subs counts claims lanes pending waiting turns retries tries off health final answers lists replays deadLetters dropped
 --@args gen
 -- Returns {OK, 1 if there is more to do}, or GONE.
@@ -13,7 +13,7 @@ local MOST, CLAIMED_MS = 500, 30000
 if redis.call('HGET', KEY_META, 'gen') ~= ARG_GEN then return { 'GONE' } end
 local slot = redis.call('ZRANGEBYSCORE', KEY_DROPPED, '-inf', now, 'LIMIT', 0, 1)[1]
 if not slot then return { 'OK', 0 } end
--- The subscription was created again in the meantime.
+-- In the meantime, the subscription has been created again.
 if redis.call('HEXISTS', KEY_SUBS, slot) == 1 then
   redis.call('ZREM', KEY_DROPPED, slot)
   return { 'OK', 1 }
@@ -52,7 +52,8 @@ local waits = membersOf(KEY_WAITING)
 inSlices('ZREM', KEY_WAITING, waits)
 if #waits == MOST then return { 'OK', 1 } end
 
--- Only events in the inbox of the slot can have replays: retention has removed those of all others.
+-- There can only be replays for events that are still in the inbox of the slot. For all others, they have been removed
+-- by retention.
 local more, lists = pruneList(slot, 'g')
 local replays = {}
 for _, text in ipairs(lists) do
@@ -68,7 +69,7 @@ redis.call('HDEL', KEY_ANSWERS, unpack(answers))
 redis.call('HDEL', KEY_HEALTH, slot, slot .. ':p')
 redis.call('HDEL', KEY_DEAD_LETTERS, slot)
 redis.call('ZREM', KEY_TURNS, slot)
--- An attempt in progress is still counted when it ends, and may then leave its event behind.
+-- If there is an attempt in progress, it is still counted when it ends. It is possible that its event is left behind.
 local flight = string.match(redis.call('HGET', KEY_COUNTS, slot) or '0', '^%d+')
 if flight ~= '0' and redis.call('EXISTS', KEY_CLAIMS) == 1 then
   redis.call('ZADD', KEY_DROPPED, string.format('%.0f', now + CLAIMED_MS), slot)

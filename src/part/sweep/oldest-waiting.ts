@@ -3,9 +3,12 @@ import { callScript, type ScriptClient } from '../call.ts';
 import { type Part, partKeys } from '../keys.ts';
 
 const OLDEST = readNamedScript(new URL('oldest.lua', import.meta.url));
-/** Number of subscriptions per call, and of references read for each. A call takes at most a few milliseconds. */
+/**
+ * The number of subscriptions in each call, and the number of references that are read for each of them. This way, a
+ * call only takes a few milliseconds.
+ */
 const [SLOTS, REFERENCES] = [8, 200];
-/** Number of subscriptions per call that only reads the log. */
+/** The number of subscriptions in a call that only reads the log. */
 const SLOTS_OF_LOG = 250;
 
 /** Position up to which a subscription is settled. Initially '', then the value returned by the last call. */
@@ -16,18 +19,22 @@ export interface SlotLook {
 
 export interface OldestOfSlot {
   /**
-   * Acceptance time of the oldest event that was not routed yet, in ms. Undefined if the subscription is not behind.
+   * The time at which the oldest event that has not been routed yet was accepted, in milliseconds. If the subscription
+   * is not behind, this is undefined.
    */
   readonly unroutedMs: number | undefined;
-  /** Acceptance time of the oldest event that is waiting or in progress, in ms. */
+  /** The time at which the oldest event that is waiting or in progress was accepted, in milliseconds. */
   readonly openMs: number | undefined;
-  /** False if no event older than `openMs` is open. A further call starting at `settledTo` may find more. */
+  /**
+   * This is false if there are no open events that are older than `openMs`. Another call that starts at `settledTo`
+   * might find more of them.
+   */
   readonly exact: boolean;
   readonly settledTo: string;
 }
 
 /**
- * Reads the oldest waiting events of a part's subscriptions. Empty for a removed part.
+ * Reads the oldest waiting event for each subscription of a part. Empty for a removed part.
  *
  * @param of log: leaves out open events
  */

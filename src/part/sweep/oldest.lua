@@ -1,14 +1,16 @@
 #!lua flags=no-writes
--- Returns when the oldest event was accepted that waits for each subscription, in its lanes, or in the log if it is behind.
+-- Returns the time at which the oldest event that is waiting for a subscription was accepted. The event is either in
+-- its lanes or, if the subscription is behind, in the log.
 --@keys meta log positions pending counts claims
 --@args gen limit ...
 -- limit: number of references of a subscription to look at. 0 reads the log only.
 -- More: (slot, ref up to which everything is known to be settled, or '')*
 -- Returns {OK, (time of the oldest event not routed in ms or '', time of the oldest open event in ms or '', 1 if that event
---         is open or 0 if it only is a lower bound, ref up to which everything is settled)*}, or GONE. If there are few open
---         references, all are read. Otherwise the log is read in order of time, up to the limit. Events with an attempt in
---         progress are open as well, because they may wait again. If the part has too many claims to read, the oldest event
---         of the log stands for the claimed events of a subscription.
+--         is open or 0 if it only is a lower bound, ref up to which everything is settled)*}, or GONE. If there are
+--         only a few open references, all of them are read. Otherwise, the log is read in the order of time, up to the
+--         limit. If there is an attempt in progress for an event, it is also considered to be open, because it might
+--         have to wait again. If there are too many claims in the part to read all of them, the oldest event in the log
+--         is used for the claimed events of a subscription.
 --@include ../lanes/refs.lua
 --@include ../inbox/names.lua
 --@include ../owner/ended.lua
@@ -28,7 +30,7 @@ local function unroutedOf(slot)
   return firstAfter[position]
 end
 
--- Claimed entries of all slots, or false if there are too many.
+-- The entries of all slots that have been claimed. If there are too many of them, this is false.
 local claims
 local function readClaims()
   if claims ~= nil then return end
@@ -41,7 +43,7 @@ end
 
 local function isClaimed(entry) return claims and claims[entry] end
 
--- Reads the log from `settled` on.
+-- Reads the log, starting at `settled`.
 local function walk(slot, settled)
   local from, looked, ms = settled == '' and '-' or '(' .. idOf(settled), 0, ''
   while looked < limit do
@@ -59,7 +61,8 @@ local function walk(slot, settled)
   return ms, 0, settled
 end
 
--- Returns when the oldest open event was accepted, whether that event is open, and up to where the slot is settled.
+-- Returns the time at which the oldest open event was accepted, whether this event is open, and the position up to
+-- which the slot is settled.
 local function openOf(slot, settled)
   local flight = string.match(redis.call('HGET', KEY_COUNTS, slot) or '0', '^%d+')
   if flight ~= '0' then readClaims() end

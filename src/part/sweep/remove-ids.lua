@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- Removes the producers' ids of a part that is being removed. This is the last step: P:meta expires an hour later.
+-- Removes the ids of producers from a part which is being removed. This must be the last step: P:meta will expire an
+-- hour later.
 --@keys meta ids*
 --@args fence gen
 -- Returns {OK}, or FENCED.

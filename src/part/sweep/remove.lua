@@ -1,9 +1,10 @@
 #!lua flags=allow-oom
--- Removes a part. The rest of P:meta makes all other scripts return GONE. Until remove-ids.lua is done, its field `was`
--- contains the generation of which something may be left.
+-- Removes a part of a stream. What is left of P:meta ensures that all other scripts will return GONE. Until
+-- remove-ids.lua has finished, the field `was` contains the generation for which there may still be some data.
 --@keys meta log body keys subs endpoints positions late claims lanes pending waiting turns retries tries off counts health dropped final answers ready lists replays deadLetters reasons skips skipped records*
 --@args fence gen
--- Returns {OK}, or FENCED if a newer controller leads. If P:meta has another generation, only the keys of `gen` are removed.
+-- Returns {OK}, or FENCED if a newer controller leads. If P:meta has a different generation, this only removes the keys
+-- of `gen`.
 local meta = redis.call('HMGET', KEY_META, 'fence', 'gen')
 if tonumber(meta[1] or '0') > tonumber(ARG_FENCE) then return { 'FENCED' } end
 if meta[2] == ARG_GEN then

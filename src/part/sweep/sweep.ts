@@ -10,27 +10,27 @@ const FORGET_RECORDS = script('forget-records');
 const FORGET_SLOT = script('forget-slot');
 const TIDY = script('tidy');
 
-/** Buckets that one call frees. */
+/** The number of buckets that are freed by a call. */
 const [IDS_AT_ONCE, RECORDS_AT_ONCE] = [24, 8];
-/** Records may have been written before the first sweep of a part, but not longer ago. */
+/** Records may have been written before the first sweep of a part, but they can't be older than that. */
 const BUCKETS_BEFORE = 4;
-/** Buckets that hold the records of test events that expire now. */
+/** The buckets which contain the records of test events that are expiring now. */
 const TEST_BUCKETS = 3;
 
-/** What one slice of a sweep did. */
+/** What was done by a single slice of a sweep. */
 export interface Swept {
-  /** Events that retention removed. */
+  /** The number of events that have been removed by retention. */
   readonly events: number;
-  /** Deliveries that ended as expired. */
+  /** The number of deliveries that have ended as expired. */
   readonly expired: number;
-  /** Number of events that expired before they were routed, counted per subscription. */
+  /** The number of events which have expired before they were routed, for each subscription. */
   readonly neverRouted: number;
 }
 
 export type SweepAnswer =
   | ({
       readonly answer: 'OK';
-      /** There is more to do: call again. */
+      /** There is more to do. You should call this again. */
       readonly more: boolean;
       /** Otherwise, time in ms until the next work is due if the part remains idle. */
       readonly dueInMs: number | undefined;
@@ -38,8 +38,9 @@ export type SweepAnswer =
   | { readonly answer: 'GONE' };
 
 /**
- * Removes one batch of obsolete data from a part: expired events, unused ids and records, and remains of deleted
- * subscriptions. Can be called concurrently, with a separate `state` for each caller.
+ * Removes a single batch of obsolete data from a part. This includes expired events, ids and records that are not used
+ * any more, and what is left of subscriptions that were deleted. Can be called concurrently, with a separate `state`
+ * for each caller.
  */
 export type Sweep = (part: Part, state: SweepState) => Promise<SweepAnswer>;
 
@@ -81,7 +82,7 @@ async function forgetRecords(redis: ScriptClient, part: Part, due: Due): Promise
 }
 
 export function createSweep(redis: ScriptClient): Sweep {
-  /** Undefined if nothing is due. */
+  /** If there is nothing due, this is undefined. */
   async function sweepSlice(part: Part, due: Due, state: SweepState): Promise<Swept | undefined> {
     const { nowMs } = due;
     const times = dueTimes(due, state);

@@ -1,6 +1,7 @@
 #!lua flags=allow-oom
--- Removes what no other script removes, one page of slots per call: names in P:final that are older than records, test
--- events that are older than the retention, marks in P:off that no open event needs, and slots without a row.
+-- Removes everything that is not removed by any other script, one page of slots at a time. This includes names in
+-- P:final which are older than records, test events which are older than the retention, marks in P:off which are not
+-- needed by an open event, and slots that don't have a row.
 --@keys meta log subs counts claims lanes pending waiting turns retries tries off final dropped channel records*
 --@args gen cursor bucket
 -- bucket: number of the first bucket in KEYS, of events that are being removed. cursor: 0, or that of the last call.

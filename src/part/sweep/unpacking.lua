@@ -1,4 +1,4 @@
--- Slots of packed lists, 5 bytes each (routing.lua packs them).
+-- Slots in packed lists. Each of them uses 5 bytes (they are packed by routing.lua).
 local slotAs = {}
 local function unpackSlot(bytes)
   local slot = slotAs[bytes]

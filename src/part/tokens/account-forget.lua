@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Forgets the tokens and the space that were granted to a part that is gone.
+-- Removes the tokens and the space that have been granted to a part which does not exist any more.
 --@keys hold grants space
 --@args part
 -- Returns {OK}.

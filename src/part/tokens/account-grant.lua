@@ -1,14 +1,15 @@
 #!lua flags=allow-oom
--- Counts what a part was routed at an account's cost, and grants it tokens if it needs some. Both are totals of the part's
--- ledger, so any step may be repeated, and an old report does no harm: it can only say that more is left than there is.
+-- Counts what was routed by a part at the cost of an account. If the part needs tokens, they are granted. Both of them
+-- are totals in the ledger of the part, so each step can be repeated. If an old report is received, this is safe,
+-- because it can only contain more tokens than there are.
 --@keys meta seen hold short grants
 --@args part queue ledger total given left need waits nowMs
 -- part: `ten:queue:gen:number`. queue: `ten:queue`. total, given, left: as the part reported them; left '' without a bound.
 -- need: what it has to have left; waits: 1 if an event waits for that. need -1: the ledger ended, nothing is left of it.
 -- Returns {OK, tokens ever granted to the ledger, 1 if the queue was short before}, or a word with nothing granted:
 --         {BUSY, parts that hold tokens}: take them back; SHORT: the account is spent; CLOSED: nobody knows its plan.
--- Fields: A:seen: part.ledger → total that was counted; A:grants: part → ledger, tokens ever granted to it; A:hold: part →
--- tokens of these that were not routed yet, as far as is known. Replays leave them alone.
+-- Fields: A:seen: part.ledger → total that was counted; A:grants: part → ledger, tokens ever granted to it; A:hold:
+-- part → tokens of these that were not routed yet, as far as is known. They are not changed by replays.
 --@include ../../redis/scripts/lib/balance.lua
 local MOST, MOST_HOLDERS = 1000, 64
 local total, need = tonumber(ARG_TOTAL), tonumber(ARG_NEED)

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Lists parts to which an account granted tokens that they may not have used.
+-- Lists all parts that have been granted tokens by an account which they might not have used.
 --@keys hold
 -- Returns {OK, part*}, at most 64.
 local out, page = { 'OK' }, redis.call('HSCAN', KEY_HOLD, '0', 'COUNT', 64)[2]

@@ -1,8 +1,10 @@
 #!lua flags=allow-oom
--- Raises what a part may be routed by what its account has granted to the ledger since: a total, so it may be repeated.
+-- Raises the number of tokens that a part is allowed to route to the number that its account has granted to the ledger.
+-- Since this is a total, it can be repeated.
 --@keys meta channel
 --@args gen ledger given
--- Returns {OK}, or GONE. Whoever works on a part that was held back for want of tokens hears of it.
+-- Returns {OK}, or GONE. If a part was held back because it had no tokens, this is announced to the dispatchers that
+-- are working on it.
 --@include ../lanes/clock.lua
 --@include ../lanes/message.lua
 local meta = redis.call('HMGET', KEY_META, 'gen', 'ledger', 'given', 'granted', 'hold', 'version')

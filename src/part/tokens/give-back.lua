@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Gives back what a part has left of its tokens. Its account counts them as granted until it is told.
+-- Gives back all tokens that a part has left. The account will count them as granted until it has been told about this.
 --@keys meta
 --@args gen
 -- Returns {OK}, or GONE.

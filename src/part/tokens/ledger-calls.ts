@@ -13,25 +13,25 @@ const ACCOUNT_GRANT = script('account-grant');
 const ACCOUNT_FORGET = script('account-forget');
 const ACCOUNT_HOLDERS = script('account-holders');
 
-/** Tokens of a part, as reported by the part. */
+/** The tokens of a part, as they were reported by the part. */
 export interface Report {
   readonly payer: string;
   readonly ledger: string;
   readonly total: string;
   readonly given: string;
-  /** '' without a bound. */
+  /** If there is no bound, this is ''. */
   readonly left: string;
   readonly need: number;
-  /** Ledgers that ended: `account generation ledger total;` each. */
+  /** Ledgers which have ended: `account generation ledger total;` each. */
   readonly owed: string;
 }
 
-/** Report of a part to its account. `waits` means that an event is waiting for tokens. */
+/** A report that a part sends to its account. If there is an event waiting for tokens, `waits` is set. */
 type Asked = Omit<Report, 'payer' | 'owed'> & { readonly waits?: boolean };
 
 type Granted = readonly [word: 'OK' | 'BUSY' | 'SHORT' | 'CLOSED', ...rest: (string | number)[]];
 
-/** The steps between a part and its account. Each of them is one script and can be repeated. */
+/** The steps between a part and its account. Each of them is a single script, and can be repeated. */
 export function createLedgerCalls(redis: ScriptClient) {
   const callPart = (named: typeof REPORT, part: Part, args: Record<string, string> = {}) =>
     callScript(redis, named, { keys: partKeys(part), args: { gen: part.gen, ...args } });
@@ -50,7 +50,7 @@ export function createLedgerCalls(redis: ScriptClient) {
     return (await callScript(redis, ACCOUNT_GRANT, { keys: accountKeys(account), args })) as unknown as Granted;
   }
 
-  /** Charges ended ledgers to their accounts and then removes them. */
+  /** Charges ledgers that have ended to their accounts, and then removes them. */
   async function settleOwed(part: Part, owed: string, nowMs: number): Promise<void> {
     for (const entry of owed.split(';').slice(0, -1)) {
       const [account = '', gen = '', ledger = '', total = ''] = entry.split(' ');
@@ -60,7 +60,7 @@ export function createLedgerCalls(redis: ScriptClient) {
   }
 
   return {
-    /** Undefined if the part was removed. */
+    /** If the part was removed, this is undefined. */
     report,
     tellAccount,
     settleOwed,

@@ -1,4 +1,4 @@
--- The ledger of a part: what was routed at its payer's cost. Fields of P:meta:
+-- The ledger of a part. It contains what was routed at the cost of its payer. Fields of P:meta:
 --   used     tokens that were ever routed in this generation
 --   ledger   id of the ledger, which begins with each payer; base: what `used` was then
 --   given    tokens that the account ever granted to this ledger
@@ -15,7 +15,7 @@ local function endLedger()
   redis.call('HDEL', KEY_META, 'ledger', 'base', 'given', 'need')
 end
 
--- Without a payer, and for an account whose plan nobody knows, nothing is granted.
+-- If there is no payer, or the plan of the account is not known, no tokens are granted.
 local function boundLedger()
   local m = redis.call('HMGET', KEY_META, 'payer', 'plan', 'used')
   if m[1] and m[2] == 'Metered' then redis.call('HDEL', KEY_META, 'granted')

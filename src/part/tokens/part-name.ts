@@ -1,6 +1,6 @@
 import type { Part } from '../keys.ts';
 
-/** Name of a part in its account. */
+/** The name that a part has in its account. */
 export function partName({ tenant, queue, gen, number }: Part): string {
   return `${tenant}:${queue}:${gen}:${number}`;
 }

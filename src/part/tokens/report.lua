@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Reads what a part was routed at its payer's cost, and what it may still be routed.
+-- Reads what a part has routed at the cost of its payer, and how much it is still allowed to route.
 --@keys meta
 --@args gen
 -- Returns {OK, payer or '', plan or '', ledger, its total, tokens ever granted to it, tokens left of them or '' without a

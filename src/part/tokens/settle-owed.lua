@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Forgets closed ledgers that their accounts have counted.
+-- Removes closed ledgers that have already been counted by their accounts.
 --@keys meta
 --@args gen counted
 -- counted: first part of the text in `owed`.

@@ -3,35 +3,38 @@ import type { Part } from '../keys.ts';
 import { createLedgerCalls, type Report } from './ledger-calls.ts';
 import { parsePartName } from './part-name.ts';
 
-/** Maximum number of calls per settlement. Each call returns tokens of idle parts. */
+/** The maximum number of calls for each settlement. Each call returns the tokens of parts that are idle. */
 const MOST_RECALLS = 16;
-/** A part with a limit requests more tokens before it runs out. */
+/** If a part has a limit, it requests additional tokens before it has used all of them. */
 const LOW_TOKENS = 100;
 
 export type Settlement =
   | {
       readonly answer: 'OK';
       readonly payer: string;
-      /** The part was short of tokens before, and is not any more. */
+      /** The part did not have enough tokens before, but it does now. */
       readonly cleared: boolean;
       /** An event waited for tokens. Whoever advances the part finds out whether these are enough. */
       readonly waited: boolean;
     }
-  /** SHORT: an event is waiting and its account has no tokens left. CLOSED: the plan of the account is unknown. */
+  /**
+   * SHORT: there is an event waiting, and there are no tokens left in its account. CLOSED: the plan of the account is
+   * not known.
+   */
   | { readonly answer: 'SHORT' | 'CLOSED'; readonly payer: string }
   | { readonly answer: 'GONE' };
 
 export interface Tokens {
   /**
-   * Charges the routed events of a part to its account and grants more tokens if needed. Each step can be repeated
-   * without counting or granting anything twice.
+   * Charges all events that have been routed by a part to its account. If more tokens are needed, they are granted.
+   * Each of the steps can be repeated, and nothing is counted or granted twice.
    */
   readonly settle: (part: Part, nowMs: number) => Promise<Settlement>;
-  /** Returns the remaining tokens of a part to its account. */
+  /** Returns the tokens that a part has left to its account. */
   readonly recall: (part: Part, nowMs: number) => Promise<void>;
-  /** The same for up to 64 parts of an account, if a part needs more tokens than are free. */
+  /** This is the same for up to 64 parts of an account. It is used if a part needs more tokens than there are. */
   readonly recallAll: (account: string, nowMs: number) => Promise<void>;
-  /** Charges the routed events of a part for the last time, before it is removed. */
+  /** Charges all events that have been routed by a part for the last time, before the part is removed. */
   readonly close: (part: Part, nowMs: number) => Promise<void>;
 }
 
@@ -45,13 +48,13 @@ export function createTokens(redis: ScriptClient): Tokens {
       if (said === undefined || said.payer === '') return;
       await settleOwed(part, said.owed, nowMs);
       const [, given] = await tellAccount(said.payer, part, nowMs, { ...said, need: 0 });
-      // Whoever asked for more may have died before the part had it.
+      // The process that has requested more tokens may have stopped before the part received them.
       if (said.left === '' || String(given) === said.given) return;
       await apply(part, said.ledger, String(given));
     }
   }
 
-  /** Returns tokens from parts that hold some. Removed parts can't hold any. */
+  /** Returns tokens from all parts that have some. If a part was removed, it can't have any tokens. */
   async function recallFrom(account: string, names: readonly string[], nowMs: number): Promise<void> {
     for (const name of names) {
       const holder = parsePartName(name);
@@ -61,7 +64,7 @@ export function createTokens(redis: ScriptClient): Tokens {
     }
   }
 
-  /** The part was removed or has another payer. No granted tokens remain. */
+  /** The part was removed, or it has a different payer. No granted tokens remain. */
   async function releaseHold(account: string, part: Part, said: Report | undefined, nowMs: number): Promise<void> {
     if (said !== undefined) await settleOwed(part, said.owed, nowMs);
     await forget(account, part);

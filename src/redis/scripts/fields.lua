@@ -1,5 +1,6 @@
 #!lua flags=no-writes
--- Reads a hash as a flat list. Clients convert HGETALL to objects, and a field may have any name.
+-- Reads a hash as a flat list. This is needed because clients convert the result of HGETALL to an object, and the field
+-- can have any name.
 -- KEYS  1 hash
 -- Returns (field, value)*.
 return redis.call('HGETALL', KEYS[1])

@@ -1,15 +1,16 @@
 #!lua flags=allow-oom
--- Adds what parts counted (lib/traffic) to a tenant's series: each count once, whoever says it how often and when.
+-- Adds the counts of parts (lib/traffic) to the series of a tenant. Each count is only added once, even if it is
+-- reported several times.
 -- KEYS  1 T:traf:ring  2 T:traf:<week>  3 T:traf:<week before>  4 T:traf:<week after>
 -- ARGV  1 nowMs  2.. (source, text)*; the first letter of a source says what its three counts are
--- Returns OK.
--- The ring: HASH of `m|q|h<slot>` → `<index> <eventsIn> <deliveries> <failures> <notRouted> <bytes> <tokens>`, index =
--- ms / width of the bucket: 61 minutes, 97 quarters, 169 hours, one more than is read, so that a reader whose clock is
--- behind finds its oldest. Marks: HASH of source → `<begun> <minute> <a> <b> <c>`, the newest minute of it that was added.
--- A mark is kept for a week at least: what is said again after that is older than the series. Who is ahead at the edge of
--- a week has written it to the one after.
+-- Returns OK. The ring: HASH of `m|q|h<slot>` → `<index> <eventsIn> <deliveries> <failures> <notRouted> <bytes>
+-- <tokens>`, index = ms / width of the bucket: 61 minutes, 97 quarters, 169 hours, one more than is read, so that a
+-- reader whose clock is behind finds its oldest. Marks: HASH of source → `<begun> <minute> <a> <b> <c>`, the newest
+-- minute of it that was added. A mark is kept for at least a week. If something is reported again after that, it is
+-- older than the series. If a process is ahead at the end of a week, it has written the mark to the next week.
 local RINGS = { { 'm', 1, 61 }, { 'q', 15, 97 }, { 'h', 60, 169 } }
--- a: arrived (events, bytes, tokens); o: what became of them (delivered, failed, to nobody).
+-- a is what has arrived (events, bytes, tokens). o is what has happened to them (delivered, failed, not routed to
+-- anyone).
 local COLUMNS = { a = { 1, 5, 6 }, o = { 2, 3, 4 } }
 local oldest = math.floor(tonumber(ARGV[1]) / 60000) - 168 * 60
 local buckets = {}
@@ -24,7 +25,7 @@ local function add(field, index, columns, counts)
     end
     buckets[field] = bucket
   end
-  -- Its slot is a later one's by now.
+  -- Its slot is already used by a later one.
   if bucket[1] > index then return end
   if bucket[1] < index then
     for k = 2, 7 do bucket[k] = 0 end
@@ -51,7 +52,7 @@ for i = 2, #ARGV, 2 do
       local counts = { tonumber(x), tonumber(y), tonumber(z) }
       newest = begun .. ' ' .. minute .. ' ' .. x .. ' ' .. y .. ' ' .. z
       if at == done then
-        -- Said by somebody who read it before the mark was made: it is in there.
+        -- This was reported by a process that has read it before the mark was created, so it is already included.
         if counts[1] < tonumber(a) or counts[2] < tonumber(b) or counts[3] < tonumber(c) then newest = nil end
         counts = { math.max(0, x - a), math.max(0, y - b), math.max(0, z - c) }
       end

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Several hashes at once: of one slot, or of any on a Redis that is no Cluster.
+-- Reads several hashes at once. They must be in the same slot, unless this Redis is not a Cluster.
 -- KEYS  hashes
 -- Returns {(field, value)*} for each, in order; {} for one that is not there.
 local out = {}

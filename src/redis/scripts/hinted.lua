@@ -1,5 +1,6 @@
 #!lua flags=no-writes
--- How much work the partitions of a hint index hold: of one slot, or of any on a Redis that is no Cluster.
+-- Returns how much work there is in the partitions of a hint index. They must be in the same slot, unless this Redis is
+-- not a Cluster.
 -- KEYS  due of each partition
 -- ARGV  1 nowMs
 -- Returns for each: members, members that are due now, soonest due ms or ''.

@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- A controller that won the lease claims its fencing epoch: above every one before it, also when this slot was lost.
+-- Claims the fencing epoch for a controller that has acquired the lease. It is higher than all previous epochs, even if
+-- this slot was lost.
 -- KEYS  1 {c}:meta
 -- ARGV  1 nowMs  2 uid of the Kubernetes cluster  3 lease transitions  4 fingerprint of the root key, may be empty
 --       5 format of the data that this controller writes  6 instance, empty for the default installation

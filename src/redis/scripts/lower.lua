@@ -1,10 +1,12 @@
 #!lua flags=allow-oom
--- Says that work is due, before the cursor that makes it so moves. A hint may be lowered freely.
+-- Announces that there is work due. This is done before the cursor that causes it is moved. It is always possible to
+-- lower a hint.
 -- KEYS  1 due  2 st
 -- ARGV  1 channel  2.. (member, due ms)*
--- Returns how many hints changed. A lowered or leased hint loses its token, so that the holder's `settle` is KEPT.
--- Publishes `<soonest ms> <member>*`, the time alone when the members are many; also of a hint that stands as low
--- already: who works on it without having picked it anew would not hear of it otherwise. That writes nothing.
+-- Returns how many hints changed. If a hint is lowered or leased, it loses its token. This means that calling `settle`
+-- will return KEPT to the holder. Publishes `<soonest ms> <member>*`, the time alone when the members are many; also of
+-- a hint that stands as low already: who works on it without having picked it anew would not hear of it otherwise. In
+-- this case, nothing is written.
 local MOST_NAMED = 32
 local changed, soonest, named = 0, nil, {}
 for i = 2, #ARGV, 2 do

@@ -1,10 +1,11 @@
 #!lua flags=allow-oom
--- Leases due hints: each gets a unique token, and is due again when the lease passes.
+-- Leases hints that are due. Each of them gets a unique token, and will be due again when the lease has ended.
 -- KEYS  1 due  2 st
 -- ARGV  1 nowMs  2 most  3 leaseMs  4 token
--- Returns {next due ms or '', member*}.
--- The field '' of `st` is when hints were picked last. Where that is yet to come, the clock was set back: what was leased, or
--- due within a minute, by the time before would wait for as long. It is due now, which is free.
+-- Returns {next due ms or '', member*}. The field '' of `st` is the time at which hints were picked for the last time.
+-- If this is in the future, the clock was set back. Anything that was leased, or would have been due within a minute of
+-- the previous time, would have to wait for as long as it went back. For this reason, it is due now. There is no cost
+-- for this.
 local EARLY = 1000
 local now = tonumber(ARGV[1])
 local last = tonumber(redis.call('HGET', KEYS[2], '') or '0')

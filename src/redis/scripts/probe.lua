@@ -1,8 +1,9 @@
 #!lua flags=no-writes
--- Which of the expected names some hashes of numbers have not, and how many they hold in all.
+-- Returns which of the expected names are missing in hashes of numbers, and how many names they contain in total.
 -- KEYS  hashes
 -- ARGV  for each key: number of names, name*
--- Returns {how many it holds, index of each name that is missing*} for each key. A field that is no number is missing.
+-- Returns {how many it holds, index of each name that is missing*} for each key. If a field is not a number, it is
+-- missing.
 local at, out = 1, {}
 for k, key in ipairs(KEYS) do
   local n = tonumber(ARGV[at])

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Removes minutes of a text (lib/traffic) that were folded, all before its newest.
+-- Removes all minutes of a text (lib/traffic) that have been folded. They are all before its newest minute.
 -- KEYS  1 the hash that holds it
 -- ARGV  (field, text as it was folded)*
 -- Returns OK.

@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- Ends the intent of a replay after all of it was put into the inbox, and refunds what was not taken: once.
+-- Ends the intent of a replay when all of it has been added to the inbox, and refunds what was not used. This is only
+-- done once.
 -- KEYS  1 A:meta  2 A:rp  3 A:rp:<name>
 -- ARGV  1 nowMs  2 ttlMs of what is kept of it  3 name (integration/id)  4 events taken  5 tokens to refund  6.. fields that end
 -- Returns OK, DONE (it ended before) or GONE (nothing is known of it).

@@ -1,10 +1,12 @@
 #!lua flags=allow-oom
--- Raises or removes leased hints, by compare-and-set on their tokens: plain removal would lose a wake-up.
+-- Raises or removes hints that are leased, using compare-and-set on their tokens. If they were just removed, a wake-up
+-- could be lost.
 -- KEYS  1 due  2 st
 -- ARGV  (member, token, next due ms, or '' for none)*
--- Returns a word each: OK, or KEPT when it was lowered or leased again meanwhile.
--- One that is kept is due at `next` at the latest, too, and then not leased any more: whoever has it now may not know of
--- that time, as of a retry that was decided on after it looked, and would raise the hint beyond it.
+-- Returns a word each: OK, or KEPT when it was lowered or leased again meanwhile. If a hint is kept, it will also be
+-- due at `next` at the latest, and it is not leased any more. The process that has it now might not know about this
+-- time (for example, because of a retry that was decided after it looked), and could otherwise raise the hint beyond
+-- it.
 local out = {}
 for i = 1, #ARGV, 3 do
   local member, next = ARGV[i], ARGV[i + 2]

@@ -15,8 +15,8 @@ export interface PooledConnection extends Pick<Connection, 'send'> {
 }
 
 /**
- * Creates the origin for a URL that has already been checked. Callers should hold on to the returned object: its state
- * is shared between connections.
+ * Creates the origin of a URL. The URL must have been checked before. Callers should hold on to the returned object:
+ * its state is shared between connections.
  */
 export function createOrigin(url: URL): Origin {
   const tls = url.protocol === 'https:';
@@ -27,31 +27,32 @@ export function createOrigin(url: URL): Origin {
 
 export interface ConnectionPool {
   /**
-   * Returns the most recently used connection, or creates a new one. Never waits; limiting the number of connections is
-   * up to the caller.
+   * Returns the connection that was used most recently. If there is none, a new one is created. Never waits; limiting
+   * the number of connections is up to the caller.
    */
   readonly take: (origin: Origin) => PooledConnection;
   /**
-   * Returns a connection to the pool after its answer has ended normally. Closes it instead if it can't be used again.
+   * When an answer has ended normally, this returns the connection to the pool. If it is not possible to use it again,
+   * the connection is closed.
    */
   readonly give: (connection: PooledConnection) => void;
   /** Closes a connection. Data arriving after this point does not belong to any request. */
   readonly drop: (connection: PooledConnection) => void;
-  /** Closes all connections. Current requests end as `aborted`. */
+  /** Closes all of the connections. Current requests end as `aborted`. */
   readonly close: () => void;
 }
 
 interface Entry extends PooledConnection {
   readonly connection: Connection;
-  /** When the connection is closed, on the monotonic clock. Only set while it is idle. */
+  /** When the connection is closed, on the monotonic clock. This is only set if the connection is idle. */
   idleUntilMs: number | undefined;
 }
 
 /**
- * Creates a pool of connections grouped by origin. We always pick the most recently used connection so that surplus ones
- * go idle and can be closed. That happens after `idleTimeoutMs`, or 2 s ahead of the server's `Keep-Alive` hint, which is
- * shorter than most server timeouts. Requests sent on a connection that is closing count as failed attempts, since they
- * aren't repeated automatically.
+ * Creates a pool for connections, which are grouped by their origin. We always pick the most recently used connection
+ * so that surplus ones go idle and can be closed. This is done after `idleTimeoutMs`, or 2 s before the time in the
+ * server's `Keep-Alive` hint. This is shorter than the timeout of most servers. If a request was sent on a connection
+ * that is being closed, this is a failed attempt, because requests are not repeated automatically.
  */
 export function createConnectionPool(options: {
   policy: NetworkPolicy;
@@ -78,7 +79,7 @@ export function createConnectionPool(options: {
     entry.connection.destroy();
   };
 
-  /** Arms one timer for all connections: most of them are used again long before it fires. */
+  /** We use a single timer for all connections, because most of them are used again a long time before it fires. */
   const closeAt = (ms: number) => {
     if (ms >= closingAtMs) return;
     clearTimeout(closing);

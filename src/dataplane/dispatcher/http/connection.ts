@@ -5,7 +5,7 @@ import type { Connect, ConnectFailure, ConnectTarget, TlsSession } from './conne
 /** Requests up to this size are copied into a single buffer, which costs less than writing two. */
 const JOINED_MAX = 16 * 1024;
 
-/** Reason why a request has no complete answer. */
+/** The reason why there is no complete answer for a request. */
 export type ExchangeFailure =
   | ConnectFailure
   | 'connection_reset'
@@ -14,9 +14,12 @@ export type ExchangeFailure =
   | 'headers_too_large'
   | 'aborted';
 
-/** A request with callbacks for its answer. Either `onEnd` or `onFailure` is called last, unless the connection is destroyed. */
+/**
+ * A request, and the functions that are called for its answer. The last call is always either `onEnd` or `onFailure`,
+ * unless the connection was destroyed.
+ */
 export interface Exchange extends AnswerEvents {
-  /** Head of the request, one character per byte. */
+  /** The head of the request, which has a single character for each byte. */
   readonly head: string;
   readonly body: Buffer;
   /** Called when the request is written to the open connection. */
@@ -27,16 +30,16 @@ export interface Exchange extends AnswerEvents {
 
 /** Connection is an HTTP/1.1 connection that carries a single request at a time. */
 export interface Connection {
-  /** Starts a request, and opens the connection if it is new. The previous request must have ended. */
+  /** Starts a new request. If the connection is new, it is opened first. The previous request must have ended. */
   readonly send: (exchange: Exchange) => void;
   /**
-   * Returns how long the connection may stay idle after the answer, in milliseconds. 0 if it can't be used again,
-   * `undefined` if the server doesn't say.
+   * Returns how long the connection can be idle after the answer, in milliseconds. If it is not possible to use the
+   * connection again, this is 0. If the server has not specified this, it is `undefined`.
    */
   readonly idleMs: () => number | undefined;
-  /** Closes the connection without calling the current request. */
+  /** Closes the connection. The functions of the current request are not called. */
   readonly destroy: () => void;
-  /** Closes the connection. The current request ends as `aborted`. */
+  /** Closes the connection. The current request will end as `aborted`. */
   readonly abort: () => void;
 }
 
@@ -62,11 +65,11 @@ function write(socket: Socket, { head, body }: Exchange): void {
 }
 
 /**
- * Creates a connection, which opens with its first request. Requests are never repeated, because a server that has closed
- * the connection may have processed them.
+ * Creates a connection. It will be opened by its first request. We never repeat a request, because a server that has
+ * closed the connection may have processed it.
  *
- * @param onLost called once when the connection fails or is closed by the server, with or without a request. Not called
- * after `destroy`
+ * @param onLost this is called once if the connection has failed or was closed by the server, even if there is no
+ * request. It is not called after `destroy`
  */
 export function createConnection(
   connect: Connect,
@@ -111,12 +114,12 @@ export function createConnection(
       return;
     }
     const progress = reader.read(bytes);
-    // The callbacks may have destroyed the connection.
+    // It is possible that the connection was destroyed by one of these functions.
     if (isOver || progress === 'more') return;
     if (progress !== 'end') return fail(progress);
     isAnswered = true;
-    // Some servers close the connection after an answer without a `Connection: close`. Wait until the event loop has
-    // read everything that arrived with the answer.
+    // Some servers will close the connection after an answer even if they have not sent `Connection: close`. We need to
+    // wait until the event loop has read everything that was received together with the answer.
     setImmediate(end);
   };
   const onClosed = () => {

@@ -25,15 +25,15 @@ export class ConnectError extends Error {
 }
 
 export interface ConnectTarget {
-  /** Host name, without brackets. */
+  /** The name of the host (without brackets). */
   readonly hostname: string;
   readonly port: number;
   readonly tls: boolean;
 }
 
 /**
- * Opens a connection and calls `done` exactly once. Calling the returned function cancels the connection and destroys
- * any sockets.
+ * Opens a connection and then calls `done`, exactly once. Calling the returned function cancels the connection and
+ * destroys any sockets.
  */
 export type Connect = (
   target: ConnectTarget,
@@ -65,18 +65,19 @@ const REASON_BY_CODE: Readonly<Record<string, ConnectFailure>> = {
 
 function reasonOf(error: unknown): ConnectFailure {
   if (error instanceof ConnectError) return error.reason;
-  // With several addresses, we get an error containing one error per address. The first address is the preferred one.
+  // With several addresses, we get an error containing one error per address. The first of them is the preferred
+  // address.
   if (error instanceof AggregateError) return reasonOf(error.errors[0]);
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return (typeof code === 'string' ? REASON_BY_CODE[code] : undefined) ?? 'connect_failed';
 }
 
 /**
- * Creates a connector that opens a TCP connection before starting TLS on top. Two steps are needed because
- * `tls.connect` doesn't pass on a block list. The block list is checked against the address the socket actually
+ * Creates a connector that opens a TCP connection before starting TLS on top. We need two steps for this, because
+ * `tls.connect` does not support a block list. The block list is checked against the address the socket actually
  * connects to, and therefore covers every spelling of an address, every DNS answer, and names that resolve differently
- * the second time. Refused addresses are also removed during lookup, so a name can still be used if it has other
- * addresses.
+ * the second time. Addresses that are refused are also removed during the lookup. This way, it is still possible to use
+ * a name if it has other addresses.
  *
  * @param connectTimeoutMs limit for name lookup, TCP, and TLS together
  */
@@ -119,7 +120,7 @@ export function createConnector(options: {
       const tls = tlsConnect({
         socket: tcp,
         secureContext,
-        // Certificates are verified against `host`. SNI supports names only (RFC 6066, 3).
+        // The certificate is checked using `host`. SNI supports names only (RFC 6066, 3).
         host: target.hostname,
         ...(isIP(target.hostname) === 0 ? { servername: target.hostname } : {}),
         ...(session.ticket === undefined ? {} : { session: session.ticket }),

@@ -6,19 +6,22 @@ import { createExpiringMap } from '../../../time/expiring-map.ts';
 import { type ResolverConfig, readResolverConfig } from './resolver-config.ts';
 
 /**
- * Gives each attempt about one second, so that all of them end within the 5 s available for opening a connection. We
- * prefer several short attempts here because c-ares ignores late answers to earlier attempts, and shortens longer
- * timeouts when most answers are fast (nodejs/node#57839).
+ * There is about one second for each attempt, so that all of them will end within the 5 s in which a connection must be
+ * opened. We prefer several short attempts here because c-ares ignores late answers to earlier attempts, and shortens
+ * longer timeouts when most answers are fast (nodejs/node#57839).
  */
 const QUERY = { timeout: 1_000, maxTimeout: 1_000, tries: 4 };
 const CONFIG_MS = 10_000;
-/** Must be shorter than the first retry delay. */
+/** This must be shorter than the delay of the first retry. */
 const FAILURE_MS = 3_000;
 const FAILURES_MAX = 10_000;
 
 type Resolved = (error: Error | null, addresses: LookupAddress[]) => void;
 
-/** Resolves a name to all of its addresses. Defaults to `createNameResolver`, and can be replaced in tests. */
+/**
+ * Resolves a name to a list of all its addresses. By default, this is `createNameResolver`. You can replace it in
+ * tests.
+ */
 export type ResolveName = (hostname: string, options: LookupOptions & { all: true }, done: Resolved) => void;
 
 const LOOKUP_ERRORS = {
@@ -27,7 +30,10 @@ const LOOKUP_ERRORS = {
   SLUICE_ADDRESS_REFUSED: 'the name has no permitted address',
 } as const;
 
-/** NameLookupError is thrown when a name has no address, has no permitted address, or can't be resolved. */
+/**
+ * NameLookupError is thrown if a name does not have an address, does not have an address that is allowed, or can't be
+ * resolved.
+ */
 export class NameLookupError extends Error {
   readonly code: keyof typeof LOOKUP_ERRORS;
 
@@ -45,7 +51,7 @@ interface Machine {
 }
 
 /**
- * Returns all addresses for a name. The list is empty if the name servers report that there are none; if they don't
+ * Returns all addresses of a name. The list is empty if the name servers report that there are none; if they don't
  * answer, an error is thrown.
  */
 async function ask(resolver: dns.Resolver, name: string): Promise<LookupAddress[]> {
@@ -64,8 +70,8 @@ async function ask(resolver: dns.Resolver, name: string): Promise<LookupAddress[
 }
 
 /**
- * Returns the addresses for a name from the hosts file. For names not listed there, we ask the name servers, first for
- * the name itself and then with each search domain appended.
+ * Returns the addresses that are listed for a name in the hosts file. For names not listed there, we ask the name
+ * servers, first for the name itself and then with each search domain appended.
  */
 async function resolveBy({ resolver, config }: Machine, hostname: string): Promise<LookupAddress[]> {
   const inOrder = (addresses: readonly LookupAddress[]) =>
@@ -82,12 +88,12 @@ async function resolveBy({ resolver, config }: Machine, hostname: string): Promi
 }
 
 /**
- * Creates a resolver that doesn't need threads. While a name server isn't answering, `dns.lookup` blocks one of the
- * four threads in the pool, so names belonging to one partner could delay everybody else's. For the same reason we
- * can't use it as a fallback for unknown names: their name servers might stop answering as well. The hosts file, the
- * search domains, and the order of address families are handled as in `dns.lookup`, except that the name without a
- * search domain is always tried first, whatever the value of `ndots`. Failures are cached for 3 s. Addresses are never
- * cached.
+ * Creates a resolver which does not need any threads. If a name server is not responding, `dns.lookup` will block one
+ * of the four threads in the pool. This means that the names of a single partner could delay all of the others. For the
+ * same reason we can't use it as a fallback for unknown names: their name servers might stop answering as well. The
+ * hosts file, the search domains, and the order of address families are used in the same way as in `dns.lookup`.
+ * However, we always try the name without a search domain first, regardless of the value of `ndots`. If a lookup fails,
+ * this is cached for 3 s. The addresses are never cached.
  *
  * @param readConfig returns the machine configuration. Called no more than once every 10 s, after which the name
  *   servers are updated as well
@@ -127,9 +133,9 @@ export function createNameResolver(
 }
 
 /**
- * Creates a `lookup` function for `net.connect` that only returns addresses permitted by the policy. Concurrent lookups
- * for the same name share one request. Since addresses aren't cached, changing the address of an endpoint takes effect
- * immediately.
+ * Creates a `lookup` function that can be used for `net.connect`. It only returns addresses that are allowed by the
+ * policy. Concurrent lookups for the same name share one request. Since we don't cache addresses, a change to the
+ * address of an endpoint takes effect immediately.
  */
 export function createNameLookup(policy: NetworkPolicy, resolveName = createNameResolver()): LookupFunction {
   const waiting = new Map<string, Resolved[]>();

@@ -5,16 +5,16 @@ import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
 
 /** ResolverConfig holds the machine's name resolution settings. */
 export interface ResolverConfig {
-  /** Name servers, in the format of `dns.Resolver.setServers`. Defaults to those in resolv.conf. */
+  /** The name servers to use, in the same format as in `dns.Resolver.setServers`. Defaults to those in resolv.conf. */
   readonly nameServers?: readonly string[];
-  /** Domains to append to names without an address, in order. */
+  /** The domains that should be appended to a name if it does not have an address, in order. */
   readonly searchDomains: readonly string[];
-  /** Addresses by name. Names must be in lower case. */
+  /** The addresses of each name. All names must be in lower case. */
   readonly hosts: ReadonlyMap<string, readonly LookupAddress[]>;
   readonly prefersIpv6: boolean;
 }
 
-/** Parses hosts(5) lines, each consisting of an address and its names. */
+/** Parses the lines of a hosts(5) file. Each line consists of an address and its names. */
 export function parseHosts(text: string): Map<string, LookupAddress[]> {
   const hosts = new Map<string, LookupAddress[]>();
   for (const line of text.split('\n')) {
@@ -29,7 +29,8 @@ export function parseHosts(text: string): Map<string, LookupAddress[]> {
 }
 
 /**
- * Returns the search domains from a resolv.conf(5) file. The last line wins if there are several lines with domains.
+ * Returns the search domains from a resolv.conf(5) file. If there is more than one line with domains, the last one is
+ * used.
  */
 export function parseSearchDomains(text: string): string[] {
   const last = [...text.matchAll(/^(?:search|domain)[ \t]+(.*)$/gm)].at(-1)?.[1] ?? '';

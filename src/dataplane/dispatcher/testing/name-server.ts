@@ -10,7 +10,7 @@ export interface Question {
   readonly over: 'udp' | 'tcp';
 }
 
-/** Answer to a question. The server won't answer if undefined. */
+/** Answer to a question. If this is undefined, the server will not respond. */
 export interface NameAnswer {
   /** Addresses to return. Only those of the requested family are sent, so the same answer works for both families. */
   readonly addresses?: readonly string[];
@@ -23,10 +23,10 @@ export interface NameAnswer {
 }
 
 export interface NameServer {
-  /** `address:port`, in the format of `dns.Resolver.setServers`. */
+  /** `address:port`, in the same format as in `dns.Resolver.setServers`. */
   readonly address: string;
   readonly questions: readonly Question[];
-  /** Returns the number of answers sent so far. */
+  /** Returns how many answers have been sent so far. */
   readonly answered: () => number;
   readonly close: () => Promise<void>;
 }
@@ -55,7 +55,7 @@ function record(name: string, type: number, data: Buffer): Buffer {
   const fixed = Buffer.alloc(10);
   fixed.writeUInt16BE(type, 0);
   fixed.writeUInt16BE(1, 2);
-  // A TTL of 0 prevents caching of the answer.
+  // We use a TTL of 0 to prevent the answer from being cached.
   fixed.writeUInt16BE(data.length, 8);
   return Buffer.concat([encodeName(name), fixed, data]);
 }

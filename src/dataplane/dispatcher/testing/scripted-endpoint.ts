@@ -5,14 +5,14 @@ import { createServer, type Server, type Socket } from 'node:net';
 export interface RawRequest {
   readonly head: string;
   readonly body: Buffer;
-  /** Number of the request on its connection, starting at 1. */
+  /** The number of the request on this connection. The first request is 1. */
   readonly nth: number;
 }
 
 export interface ScriptedEndpoint {
   readonly port: number;
   readonly url: string;
-  /** Returns the number of connections opened so far. */
+  /** Returns how many connections have been opened so far. */
   readonly connections: () => number;
   readonly requests: readonly RawRequest[];
   /** Resolves when the most recently opened connection has ended. */
@@ -25,8 +25,8 @@ function headerLength(head: string, name: string): number {
 }
 
 /**
- * Starts an endpoint where `script` writes each answer straight to the socket. Useful for answers that a normal HTTP
- * server would never send. Listens on a free loopback port.
+ * Starts an endpoint in which `script` can write each answer directly to the socket. Useful for answers that a normal
+ * HTTP server would never send. Listens on a free loopback port.
  */
 export async function startScriptedEndpoint(
   script: (socket: Socket, request: RawRequest) => void,
@@ -75,7 +75,7 @@ export async function startScriptedEndpoint(
   };
 }
 
-/** Returns a complete answer: status, headers, and a text body. */
+/** Returns a complete answer that consists of a status, headers, and a text body. */
 export function answer(status: number, headers: string[] = [], body = ''): string {
   const lines = [`HTTP/1.1 ${status} Scripted`, ...headers, `content-length: ${Buffer.byteLength(body)}`];
   return `${lines.join('\r\n')}\r\n\r\n${body}`;

@@ -12,14 +12,14 @@ function encode(value: number, length: number): string {
   return out;
 }
 
-/** Returns 40 random bits as a number. */
+/** Returns 40 random bits in the form of a number. */
 export type Random40 = () => number;
 
 const POOLED = 512;
 
 /**
- * Creates a source of random numbers. Numbers come from a pool because generating five bytes costs as much as
- * generating a few hundred. `fill` must fill the buffer with random bytes.
+ * Creates a source for random numbers. The numbers are taken from a pool, because it takes as long to generate five
+ * bytes as to generate a few hundred. `fill` must fill the buffer with random bytes.
  */
 export function createRandom40(fill: (bytes: Buffer) => void): Random40 {
   const pool = Buffer.alloc(5 * POOLED);
@@ -35,7 +35,7 @@ export function createRandom40(fill: (bytes: Buffer) => void): Random40 {
 }
 
 /**
- * Creates an event id generator. Ids consist of `evt_` and a lower-case ULID, i.e. 48 bits of milliseconds plus 80
+ * Creates a generator for event ids. Ids consist of `evt_` and a lower-case ULID, i.e. 48 bits of milliseconds plus 80
  * random bits, and are always increasing. Within the same millisecond, or when the clock moves backward, we increment
  * the random part as described in the ULID specification.
  */
@@ -57,8 +57,8 @@ export function createEventIds(nowMs: () => number, random40: Random40): () => s
       if (low === HALF) {
         low = 0;
         high += 1;
-        // Overflow of the random part, after 2^80 ids in a millisecond. Increment the time so that ids don't start
-        // over.
+        // The random part has overflowed, because there were 2^80 ids within a millisecond. Increment the time so that
+        // ids don't start over.
         if (high === HALF) {
           high = 0;
           lastMs += 1;

@@ -8,8 +8,8 @@ import type { SandboxRouteOptions } from './sandbox-route.ts';
 export type RunRequest = FastifyRequest<{ Params: { tenant: string; run: string } }>;
 
 /**
- * Creates the handler for `GET /events/sandbox/{tenant}/runs/{runId}`. Checks are made in this order: path (404), query
- * (422), key (401), run (404).
+ * Creates the handler that is used for `GET /events/sandbox/{tenant}/runs/{runId}`. Checks are made in this order: path
+ * (404), query (422), key (401), run (404).
  */
 export function createRunReportRoute(
   options: Pick<SandboxRouteOptions, 'admission' | 'sandbox' | 'answers' | 'limits' | 'onFailure' | 'onError'>,

@@ -1,7 +1,7 @@
 import { Counter, type Registry } from '../../../telemetry/metrics.ts';
 import { createTally } from '../../../telemetry/tally.ts';
 
-/** Creates the sandbox metrics. Sandbox requests are counted separately from production. */
+/** Creates the metrics for the sandbox. Sandbox requests are counted separately from production. */
 export function createSandboxMetrics(registry: Registry): { readonly countRequest: (status: number) => void } {
   const requests = createTally<number>();
   const answered = new Counter({

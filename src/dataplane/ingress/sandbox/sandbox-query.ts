@@ -12,9 +12,9 @@ export interface SandboxRequest {
 }
 
 /**
- * Reads sandbox parameters from a request target, or returns the errors. Names must be spelled exactly, which means
- * that variants such as `RUNID` or ` runId` are refused. So are any other parameters: if we ignored them, the event
- * might be simulated differently from what the sender expects.
+ * Reads the sandbox parameters from a request target. If they are invalid, this returns the errors. The name of a
+ * parameter must be spelled exactly, so variants such as `RUNID` or ` runId` will be refused. So are any other
+ * parameters: if we ignored them, the event might be simulated differently from what the sender expects.
  */
 export function readSandboxQuery(target: string): SandboxRequest | { readonly errors: readonly ProblemError[] } {
   const start = target.search(/[?#]/);
@@ -40,7 +40,7 @@ export function readSandboxQuery(target: string): SandboxRequest | { readonly er
   };
 }
 
-/** Returns the error for a query parameter missing from `known`. */
+/** Returns the error to use for a query parameter that is not included in `known`. */
 export function unknownParameter(name: string, known: readonly string[]): ProblemError {
   const meant = nearestName(name.toLowerCase(), known);
   const hint = meant === undefined ? '' : `did you mean ${meant}? `;

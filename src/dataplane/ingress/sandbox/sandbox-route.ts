@@ -15,7 +15,7 @@ import type { ByteBudget } from '../request-body.ts';
 import type { IngestItem, QueueConfig } from '../store.ts';
 import { readSandboxQuery, type SandboxRequest } from './sandbox-query.ts';
 
-/** SandboxDesk is the part of the sandbox used by the ingress. A rejected promise counts as unavailable. */
+/** SandboxDesk is the part of the sandbox used by the ingress. If a promise is rejected, it is unavailable. */
 export interface SandboxDesk {
   /** Stores an event in a run and ensures that the run will be processed. */
   readonly publish: (
@@ -25,7 +25,7 @@ export interface SandboxDesk {
     config: QueueConfig,
     event: IngestItem & { readonly id: string; readonly simulation: Simulation },
   ) => Promise<SandboxOutcome>;
-  /** Returns undefined if the run does not exist or has ended. */
+  /** If the run does not exist, or has ended, this returns undefined. */
   readonly report: (
     tenant: string,
     run: string,
@@ -49,13 +49,13 @@ export interface SandboxRouteOptions {
 }
 
 /**
- * Creates the handler for `POST /events/sandbox/{tenant}/{queue}`. Makes the same checks as the production route, in
- * the same order, except that sandbox parameters are read here (422) instead of refused. Answers 202 `{id, duplicate,
- * groupKey, sandbox, runId, run}` once the event was stored in the run.
+ * Creates the handler that is used for `POST /events/sandbox/{tenant}/{queue}`. Makes the same checks as the production
+ * route, in the same order, except that sandbox parameters are read here (422) instead of refused. When the event has
+ * been stored in the run, the response is 202 `{id, duplicate, groupKey, sandbox, runId, run}`.
  */
 export function createSandboxRoute(options: SandboxRouteOptions): (request: EventRequest, reply: FastifyReply) => void {
   const { admission, queues, sandbox, memory, budget, answers, limits, nextEventId, onFailure, onError } = options;
-  // Runs are spread over all masters.
+  // The runs are distributed over all masters.
   const refusalOf = () => (memory.isFull() ? 'full' : undefined);
   const receiveBody = createBodyReceiver({ refusalOf, budget, answers, bodyBytes: limits.bodyBytes });
 
@@ -82,8 +82,8 @@ export function createSandboxRoute(options: SandboxRouteOptions): (request: Even
     read: KnownQueue | undefined,
   ): Promise<void> {
     const { tenant, queue } = request.params;
-    // We don't want to use a cached configuration here. The production route reads the queue before it refuses an
-    // event, and versions are compared by the store.
+    // We don't want to use a cached configuration here. The production route will read the queue before it refuses an
+    // event, and the versions are compared by the store.
     const known = read ?? (await queues.read(tenant, queue));
     if (known === 'unavailable') return answers.sendProblem(reply, startedMs, 'unavailable');
     if (known === null) return answers.sendProblem(reply, startedMs, 'unknown_queue');

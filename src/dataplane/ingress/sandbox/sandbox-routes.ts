@@ -9,8 +9,8 @@ import { createSandboxMetrics } from './sandbox-metrics.ts';
 import { createSandboxRoute, type SandboxDesk } from './sandbox-route.ts';
 
 /**
- * Creates the routes of the sandbox. They have metrics, memory, and answers of their own, which ensures that the sandbox
- * doesn't affect production.
+ * Creates all routes of the sandbox. They use separate metrics, memory, and answers, which ensures that production is
+ * not affected by the sandbox.
  */
 export function createSandboxRoutes(sandbox: SandboxDesk): AddRoutes {
   return ({ app, registry, isDraining, ...shared }) => {

@@ -12,15 +12,15 @@ import { createMemoryStore } from './memory-store.ts';
 
 const PROBLEM = 'application/problem+json';
 
-/** Fields that an answer may contain, whether a problem or a success. */
+/** The fields that can be contained in a response (either a problem or a success). */
 interface Answer {
   id?: string;
   code?: string;
 }
 
 /**
- * Starts an ingress for tests, with its own port, an in-memory store, and a clock that only moves when the test moves
- * it. With `rates`, requests are limited, and those with X-Forwarded-For come from that address.
+ * Starts an ingress that can be used for tests. It has a separate port, a store in memory, and a clock that is only
+ * moved by the test. With `rates`, requests are limited, and those with X-Forwarded-For come from that address.
  */
 export async function startIngress(
   limits: Partial<IngressLimits> = {},
@@ -62,7 +62,7 @@ export async function startIngress(
     });
     const text = await answer.body.text();
     const document: Answer = text === '' ? {} : JSON.parse(text);
-    // Every refusal must be a problem document, and must not contain the key.
+    // If a request is refused, the response must be a problem document which does not contain the key.
     const refused = answer.statusCode >= 400 && text !== '';
     expect({ type: refused ? answer.headers['content-type'] : PROBLEM, leaks: text.includes(store.key) }).toEqual({
       type: PROBLEM,

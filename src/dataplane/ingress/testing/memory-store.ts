@@ -5,19 +5,19 @@ import { createEventIds, createRandom40 } from '../sandbox/event-id.ts';
 import type { IngestAnswer, IngestItem, IngressStore, QueueConfig } from '../store.ts';
 
 /**
- * MemoryStore is an in-memory implementation of the store rules for a single workspace. Tests can access all of its
- * state.
+ * MemoryStore is an in-memory implementation of the store rules for a single workspace. All of its state can be
+ * accessed by tests.
  */
 export interface MemoryStore extends IngressStore {
   readonly tenant: string;
   readonly key: string;
-  /** Valid keys, of which `key` is the first. */
+  /** All valid keys. The first one is `key`. */
   readonly keys: Set<string>;
-  /** Number of keys that were looked up so far. */
+  /** The number of keys that have been looked up so far. */
   lookups: number;
   readonly queues: Map<string, QueueConfig>;
   readonly stored: IngestItem[];
-  /** Number of events in each ingest call so far. */
+  /** The number of events in each of the calls so far. */
   readonly calls: number[];
   /** If set, lookups of keys wait for it. */
   holdLookups: Promise<void> | undefined;
@@ -26,7 +26,7 @@ export interface MemoryStore extends IngressStore {
   /** If set, ingest will answer with this value or throw it. */
   answer: IngestAnswer['answer'] | Error | undefined;
   lost: boolean;
-  /** Reports a Redis master without a memory limit. */
+  /** Reports a Redis master which does not have a memory limit. */
   readonly memorySource: MemorySource;
 }
 

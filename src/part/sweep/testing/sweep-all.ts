@@ -2,7 +2,9 @@ import type { TestPart } from '../../../../test/support/part/part.ts';
 import type { SweepState } from '../due.ts';
 import { createSweep } from '../sweep.ts';
 
-/** Sweeps until everything is removed. Returns the removed items and the time of the next sweep. */
+/**
+ * Sweeps until there is nothing left to remove. It returns the items that were removed, and the time of the next sweep.
+ */
 export async function sweepAll(t: TestPart, state: SweepState = {}) {
   const sweep = createSweep(t.client);
   const sum = { events: 0, expired: 0, neverRouted: 0, calls: 0, dueInMs: undefined as number | undefined };

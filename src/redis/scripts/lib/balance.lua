@@ -1,4 +1,5 @@
--- Returns the tokens that queues have reserved but not spent, except those of `member` ('' excludes none).
+-- Returns how many tokens have been reserved by queues but not spent. The tokens of `member` are not included (if this
+-- is '', all of them are included).
 local function heldByOthers(hold, member)
   local held = redis.call('HGETALL', hold)
   local sum = 0

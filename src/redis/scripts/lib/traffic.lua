@@ -1,7 +1,8 @@
--- What a part counted for the producer's series, minute by minute, until it is folded into the tenant's slot: one text,
--- `<ms of the first count>(;<minute> <a> <b> <c>)*`, its minutes ascending (minutes since 1970).
--- A clock that is behind counts in the newest minute there is: what lies before it never changes, so that it may be
--- folded and removed. When it was begun tells a text that was lost from its successor.
+-- What a part has counted for the series of a producer, for each minute, until it is folded into the slot of the
+-- tenant. This is a single text in the format `<ms of the first count>(;<minute> <a> <b> <c>)*`, in which the minutes
+-- (since 1970) are in ascending order. If a clock is behind, it will count in the newest minute that exists. This means
+-- that anything before it will never change, so it can be folded and removed. The time at which it was started can be
+-- used to distinguish a text that was lost from a newer one.
 local MOST = 32768
 local function counted(text, now, a, b, c)
   local minute = math.floor(now / 60000)
@@ -10,7 +11,7 @@ local function counted(text, now, a, b, c)
     if tonumber(newest) >= minute then
       return before .. newest .. string.format(' %.0f %.0f %.0f', x + a, y + b, z + c)
     end
-    -- Nobody could fold it for about a day: the oldest half is given up.
+    -- If it was not possible to fold it for about a day, the oldest half is removed.
     if #text > MOST then text = string.match(text, '^[^;]*') .. string.match(text, ';.*$', math.floor(#text / 2)) end
   else
     text = string.format('%.0f', now)
