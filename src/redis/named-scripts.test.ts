@@ -28,8 +28,10 @@ describe('a script with names', () => {
     expect(script.name).toBe('one-thing');
     expect(lines[0]).toBe('#!lua');
     expect(lines[2]?.trim()).toBe('local KEY_META, KEY_LOG = unpack(KEYS, 1, 2) local FIRST_IDS = 3');
-    expect(lines[3]?.trim()).toBe('local ARG_GEN, ARG_READY_MS = unpack(ARGV, 1, 2) local FIRST = 3');
-    expect(lines.slice(4)).toEqual(['local a', 'local included = true', 'return 1', '']);
+    expect(lines[3]?.trim()).toBe(
+      'local ARG_GEN, ARG_READY_MS = unpack(ARGV, 1, 2) local FIRST = 3 return (function()',
+    );
+    expect(lines.slice(4)).toEqual(['local a', 'local included = true', 'return 1', 'end)()', '']);
   });
 
   test('is called with names in any order; keys that it does not name are left out', () => {

@@ -9,6 +9,10 @@ import { LOCALS } from './scripts.ts';
  * - `--@args gen limit ...` declares its arguments, as locals `ARG_GEN`, `ARG_LIMIT`; dots at the end allow more of
  *   them, whose first index in ARGV is `FIRST`.
  * - `--@include ../lanes/lanes.lua` is replaced by that file.
+ *
+ * What follows the arguments becomes a function of its own. When Lua creates a function, it searches the open variables
+ * of the enclosing function for each one that the new function uses. Keys and arguments are used most and would be found
+ * last. In addition, a function may have 200 locals.
  */
 export interface NamedScript {
   readonly name: string;
@@ -46,6 +50,9 @@ function wordsAfter(mark: string, source: string): string[] {
   return line === undefined ? [] : line.trim().split(/\s+/);
 }
 
+const INNER = 'return (function()';
+const INNER_END = 'end)()\n';
+
 /** Reads a script with named keys and arguments. Line numbers are preserved up to the first include. */
 export function readNamedScript(url: URL): NamedScript {
   const text = readFileSync(url, 'utf8');
@@ -58,8 +65,9 @@ export function readNamedScript(url: URL): NamedScript {
   const source = text
     .replace('\n', `\n${LOCALS}`)
     .replace(/^--@keys .*$/m, namesOf('KEY', keys, 'KEYS') + list)
-    .replace(/^--@args .*$/m, namesOf('ARG', args, 'ARGV') + more)
-    .replace(/^--@include (\S+)$/gm, (_line, path: string) => readFileSync(new URL(path, url), 'utf8'));
+    .replace(/^--@args .*$/m, `${namesOf('ARG', args, 'ARGV')}${more}${INNER}`)
+    .replace(/^--@include (\S+)$/gm, (_line, path: string) => readFileSync(new URL(path, url), 'utf8'))
+    .concat(args.length > 0 || takesMore ? INNER_END : '');
   const name = url.pathname.replace(/^.*\//, '').replace(/\.lua$/, '');
   return { name, source, keys, listedKeys, args, takesMore };
 }
