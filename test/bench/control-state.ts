@@ -1,11 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { chooseHeaders } from '../../src/api/context-headers.ts';
 import { sealEndpoint } from '../../src/core/delivery/endpoint-config.ts';
+import { rootKeyFingerprint } from '../../src/core/delivery/root-key-fingerprint.ts';
 import { deriveSealKeys, type SealKeys } from '../../src/core/delivery/seal.ts';
 import { crockford } from '../../src/core/ids/ids.ts';
 import { IN_FLIGHT_CAP } from '../../src/core/routing/compile-routes.ts';
 import type { IntegrationRoute, QueueRoute, SubscriptionRoute, TenantRoutes } from '../../src/core/routing/routes.ts';
 import { connectRedis } from '../../src/redis/client.ts';
+import { CLUSTER_KEYS } from '../../src/redis/keys.ts';
 import { createLogger } from '../../src/telemetry/log.ts';
 import { writeRoutes } from '../support/part/routes.ts';
 import { GROUP_KEYS, groupKey, type Target } from './wire.ts';
@@ -123,6 +125,8 @@ export async function connectControlState(redisUrl: string, rootKey: Uint8Array)
       const groupKeys = Array.from({ length: GROUP_KEYS }, (_, each) => groupKey(each));
       const openKeys = Object.fromEntries(receivers.map(({ int }) => [int, groupKeys]));
       await writeRoutes(redis, want, openKeys);
+      // Until a controller has led, dispatchers look for its root key every second.
+      await redis.call('hset', CLUSTER_KEYS.meta, 'rootKey', rootKeyFingerprint(rootKey));
       const last = receivers.at(-1);
       if (last !== undefined) written = { want, openKeys, last };
       return { port: ingressPort, path: `/events/${tenant}/${QUEUE}`, headers: { 'x-api-key': key } };
