@@ -29,9 +29,12 @@ export function partKeys({ tenant, queue, gen, number }: Part) {
   return {
     /** HASH, `log/meta.ts`: settings from the controller, and the progress of the part. */
     meta: `${tag}:meta`,
-    /** STREAM: g(roup key), m(etadata), s(ize of the body), c(ost in the quota), r(outed to: 5 bytes a slot). */
+    /**
+     * STREAM: g(roup key), m(etadata), s(ize of the body), c(ost in the quota), r(outed to: 5 bytes a slot), b (the rest
+     * of the body, `log/body-pieces.ts`).
+     */
     log: key('log'),
-    /** HASH: ref → body. Deleting a field frees its memory, unlike an entry of a Redis stream. */
+    /** HASH: ref → body without its rest. Deleting a field frees its memory, unlike an entry of a Redis stream. */
     body: key('body'),
     /** HASH: '' (marker), group key → slots that it is active for, `gate/activations.lua`. */
     keys: key('keys'),

@@ -6,7 +6,7 @@ import { CLUSTER_KEYS } from './keys.ts';
  * The version of the format that is used for keys and values in Redis. Increase it with a change that other versions
  * would misread: replicas then refuse to start or to lead instead of damaging data.
  */
-export const FORMAT = 2;
+export const FORMAT = 3;
 
 /** Redis contains data in a format that this version cannot read. */
 export class RedisFormatError extends Error {

@@ -41,7 +41,7 @@ const OF_PARTS: readonly Mutant[] = [
     ],
     ['a claim that is pushed is not counted', '    flightOf[slot] = flightOf[slot] + 1\n', ''],
     ['a batch has no bound', 'if references > REFERENCES and i > 0 then', 'if false then'],
-    ['the log does not say where an event went', ", 'r', table.concat(slots))", ", 'r', '')"],
+    ['the log does not say where an event went', ", 'r', targets.packed, 'b'", ", 'r', '', 'b'"],
     ['an event that waits for somebody went to nobody', ' and not targets.isWaitedFor', ''],
     [
       'an event that got a reason has it again later',
@@ -57,6 +57,9 @@ const OF_PARTS: readonly Mutant[] = [
       'waitingOf[slot] = SOME\n    waiting = true',
     ],
     ['a waiting lane is not told of what is behind its first event', "setState(lane, state .. '+')", ''],
+  ]),
+  ...mutantsOf(`${PART}lanes/message.lua`, [
+    ['a body loses its rest', "    if rest ~= '' then pieces[#pieces + 1] = rest end\n", ''],
   ]),
   ...mutantsOf(`${PART}lanes/lanes.lua`, [
     [
@@ -128,8 +131,8 @@ const OF_PARTS: readonly Mutant[] = [
     ],
     [
       'the result of an earlier claim is that of the last attempt',
-      "letters[#letters + 1] = outcome == 'd' and 'g' or 's'",
-      "noteAttempt(slot, outcome, attempt)\n        letters[#letters + 1] = outcome == 'd' and 'g' or 's'",
+      "letters[n] = outcome == 'd' and 'g' or 's'",
+      "noteAttempt(slot, outcome, attempt)\n        letters[n] = outcome == 'd' and 'g' or 's'",
     ],
     ['who ends an attempt gives no turn', 'if waitingOf[slot] == SOME then giveTurn(slot) end', ''],
   ]),
@@ -237,6 +240,7 @@ const OF_PARTS: readonly Mutant[] = [
   ]),
   ...mutantsOf(`${PART}claims/taking.lua`, [
     ['a deactivated key is claimed', "redis.call('HGET', KEY_OFF, groupOf(lane)) == '1'", 'false'],
+    ['claimed events that are apart in the log are lost', ' or not fieldsOf[sorted[at]]', ''],
     ['a retry is early', 'if due > now then return retryLane(lane, due) end', ''],
   ]),
   ...mutantsOf(`${PART}claims/claiming.lua`, [

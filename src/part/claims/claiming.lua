@@ -10,7 +10,7 @@ do
   -- If a retry is due, it has to wait in the same way as other lanes. If the stop of a slot has ended, the slot is
   -- given a turn.
   function wakeDue()
-    local due = redis.call('ZRANGEBYSCORE', KEY_RETRIES, '-inf', now, 'LIMIT', 0, 64)
+    local due = redis.call('ZRANGEBYSCORE', KEY_RETRIES, '-inf', string.format('%d', now), 'LIMIT', '0', '64')
     if #due == 0 then return end
     redis.call('ZREM', KEY_RETRIES, unpack(due))
     local slots, lanes = {}, {}
@@ -76,9 +76,10 @@ do
     for i, lane in ipairs(lanes) do
       local entry = scores and scores[entryAt[i]] and entries[entryAt[i]]
       if entry then
-        last = takeLane(lane, entry, string.sub(entry, -15), #stateOf[lane] > HEAD_ALONE) or last
+        last = takeLane(slot, lane, entry, string.sub(entry, -15), #stateOf[lane] > HEAD_ALONE, triesOf(entry)) or last
       elseif lane then
-        last = takeLane(lane, headOf(lane)) or last
+        local head, ref, more = headOf(lane)
+        last = takeLane(slot, lane, head, ref, more, head and triesOf(head)) or last
       end
     end
     return last
@@ -119,7 +120,7 @@ do
       noteProbe(slot, health, entry)
       return stopSlot(slot, health.next)
     end
-    local left = redis.call('ZRANGEBYLEX', KEY_WAITING, '[' .. slot, '(' .. slot .. '3', 'LIMIT', 0, 1)[1]
+    local left = redis.call('ZRANGEBYLEX', KEY_WAITING, '[' .. slot, '(' .. slot .. '3', 'LIMIT', '0', '1')[1]
     waitingOf[slot] = left and SOME or isProbing and ASK or NONE
     changedCounts[slot] = true
     if left and allowed and allowed == taken - before then return stopSlot(slot, math.ceil(empty + full)) end

@@ -35,6 +35,26 @@ onEachRedis(redis => {
       expect((await d.exchange()).claims).toEqual([]);
     });
 
+    test('gives each event its own text, wherever in the log it is, and none to one that was removed', async () => {
+      const groupKeys = Array.from({ length: 24 }, (_, i) => `g${i}`);
+      const { t, d } = await start({ a: {} }, groupKeys);
+      await t.setRow('a', { cap: 50 });
+      // Claimed events that follow each other, and others between them: 0, 1, 2, ... of nobody.
+      const sent = groupKeys.flatMap((groupKey, i) => [groupKey, ...Array.from({ length: i % 5 }, () => 'nobody')]);
+      const refs = await t.send(...sent);
+      const expected = sent.flatMap((groupKey, i) => (groupKey === 'nobody' ? [] : [[refs[i], groupKey]]));
+      const gone = [0, 9, 23];
+      const log = await t.log();
+      for (const i of gone) {
+        const at = refs.indexOf(expected[i]?.[0] as string);
+        await redis().call('xdel', t.keys.log, log[at]?.id as string);
+      }
+      const { events } = await d.exchange();
+      const got = events.toSorted((a, b) => (a.ref < b.ref ? -1 : 1));
+      expect(got.map(({ ref, groupKey }) => [ref, groupKey])).toEqual(expected);
+      expect(got.flatMap(({ size, meta }, i) => (size === 4 && meta === '{"s":"/x"}' ? [] : [i]))).toEqual(gone);
+    });
+
     test('of a lane the first event alone, and says that more is behind it', async () => {
       const { t, d } = await start();
       const [first] = await t.send('k', 'k', 'l');

@@ -10,6 +10,8 @@
 local delivered, missed, complete = 0, 0, nil
 do
   local FINAL = { d = true, x = true, e = true }
+  -- The latency of a note without an attempt: -
+  local NOT_SENT = 45
 
   -- Results of a slot's attempts that affect its health.
   local outcomesOf = {}
@@ -29,14 +31,11 @@ do
     if outcome == 'd' then attemptOf[slot] = 's' elseif attempt ~= '' then attemptOf[slot] = attempt end
   end
 
-  local function finishEvent(lane, ref, entry, outcome, at, note, answer)
-    local slot = slotOf(lane)
-    local replay = replayOf(lane)
+  local function finishEvent(slot, lane, ref, entry, outcome, at, name, note, answer)
     local text = triesOf(entry)
     local attempts, _, _, failed = readTries(text)
-    local wasSent = string.sub(note, -2) ~= ' -'
+    local wasSent = string.byte(note, -1) ~= NOT_SENT
     if wasSent then attempts = attempts + 1 end
-    local name = recordName(ref, replay)
     addRecord(at, name, ref, slot, outcome, attempts, note, failed)
     if text then redis.call('HDEL', KEY_TRIES, entry) end
     if outcome ~= 'd' then redis.call('ZADD', KEY_FINAL, 0, slot .. name) end
@@ -44,7 +43,8 @@ do
     local isTesting = isTest(lane)
     if not isTesting then addCount(slot, outcome, 1) end
     if outcome == 'x' and not isTesting then noteDeath(slot, ref) end
-    local counts = not isTesting and not replay
+    -- The name of a replay's records is longer than its ref.
+    local counts = not isTesting and name == ref
     if outcome == 'd' then
       noteOutcome(slot, entry, 'delivered')
       if counts then delivered = delivered + 1 end
@@ -64,7 +64,7 @@ do
     if not entry then return end
     if waitingOf[slot] == NONE and sendOf[slot] == 111 and paceOf[slot] == 0 and taken < budget
       and flightOf[slot] < limitOf[slot] and not triesOf(entry) then
-      takeLane(lane, entry, head, more)
+      takeLane(slot, lane, entry, head, more, nil)
     else
       queueLane(lane, entry, more and head .. '+' or head)
     end
@@ -147,15 +147,16 @@ do
   function complete(at, count)
     local letters, disabled = {}, {}
     if count == 0 then return '', disabled end
-    local lanes, slots, fieldsOf, answers = {}, {}, {}, {}
-    for i = at, at + 6 * count - 1, 6 do
-      local lane = ARGV[i]
-      lanes[#lanes + 1] = lane
-      slots[#slots + 1] = slotOf(lane)
-      if FINAL[string.sub(ARGV[i + 2], 1, 1)] then
-        local key = FIRST_RECORDS + tonumber(ARGV[i + 4])
-        fieldsOf[key] = fieldsOf[key] or {}
-        table.insert(fieldsOf[key], recordName(ARGV[i + 1], replayOf(lane)))
+    local lanes, slots, names, outcomes, fieldsOf, answers = {}, {}, {}, {}, {}, {}
+    for n = 1, count do
+      local i = at + 6 * (n - 1)
+      local lane, ref, outcome = ARGV[i], ARGV[i + 1], string.sub(ARGV[i + 2], 1, 1)
+      lanes[n], slots[n], outcomes[n], names[n] = lane, slotOf(lane), outcome, recordName(ref, replayOf(lane))
+      if FINAL[outcome] then
+        local key = FIRST_RECORDS + ARGV[i + 4]
+        local fields = fieldsOf[key] or {}
+        fieldsOf[key] = fields
+        fields[#fields + 1] = names[n]
       end
     end
     for i = at + 6 * count, #ARGV, 3 do answers[at + 6 * tonumber(ARGV[i])] = i end
@@ -163,14 +164,15 @@ do
     readFields(KEY_CLAIMS, lanes, claimOf)
     readRecords(fieldsOf)
     local touched, follow = {}, {}
-    for i = at, at + 6 * count - 1, 6 do
-      local lane, ref, due = ARGV[i], ARGV[i + 1], ARGV[i + 3]
-      local outcome, attempt = string.sub(ARGV[i + 2], 1, 1), string.sub(ARGV[i + 2], 2)
-      local recordsKey, note, answer = FIRST_RECORDS + tonumber(ARGV[i + 4]), ARGV[i + 5], answers[i]
+    for n, lane in ipairs(lanes) do
+      local i = at + 6 * (n - 1)
+      local ref, due, note, answer = ARGV[i + 1], ARGV[i + 3], ARGV[i + 5], answers[i]
+      local slot, outcome, attempt, name = slots[n], outcomes[n], string.sub(ARGV[i + 2], 2), names[n]
+      local recordsKey = FIRST_RECORDS + ARGV[i + 4]
       -- P:pend must contain the earlier changes of this call.
       if touched[lane] then writeLanes() end
       touched[lane] = true
-      local slot, entry, claim = slotOf(lane), entryOf(lane, ref), claimOf[lane]
+      local entry, claim = entryOf(lane, ref), claimOf[lane]
       local isClaimed = claim and string.sub(claim, 2, 16) == ref
       if isClaimed and string.sub(claim, 17) == ARG_DISPATCHER then
         noteAttempt(slot, outcome, attempt)
@@ -178,14 +180,14 @@ do
         setClaim(lane, false)
         if isEnded(claim) then
           noteOutcome(slot, entry, 'released')
-          letters[#letters + 1] = 'g'
+          letters[n] = 'g'
           follow[#follow + 1] = lane
         else
-          letters[#letters + 1] = 'o'
+          letters[n] = 'o'
           if not FINAL[outcome] then
             giveBack(lane, ref, outcome, due, note, answer)
           else
-            finishEvent(lane, ref, entry, outcome, recordsKey, note, answer)
+            finishEvent(slot, lane, ref, entry, outcome, recordsKey, name, note, answer)
             if string.byte(claim) ~= CLAIMED then follow[#follow + 1] = lane end
           end
         end
@@ -193,15 +195,15 @@ do
         -- An earlier holder of the claim delivered the event. The current holder keeps the lane until its attempt ends.
         setClaim(lane, markEnded(claim))
         noteAttempt(slot, outcome, attempt)
-        letters[#letters + 1] = 'o'
-        finishEvent(lane, ref, entry, outcome, recordsKey, note, answer)
+        letters[n] = 'o'
+        finishEvent(slot, lane, ref, entry, outcome, recordsKey, name, note, answer)
       elseif outcome == 'd' and redis.call('ZREM', KEY_PENDING, entry) == 1 then
         noteAttempt(slot, outcome, attempt)
-        letters[#letters + 1] = 'o'
-        finishEvent(lane, ref, entry, outcome, recordsKey, note, answer)
+        letters[n] = 'o'
+        finishEvent(slot, lane, ref, entry, outcome, recordsKey, name, note, answer)
         dropWaiting(lane)
       else
-        letters[#letters + 1] = outcome == 'd' and 'g' or 's'
+        letters[n] = outcome == 'd' and 'g' or 's'
       end
     end
     noteHealth(disabled)

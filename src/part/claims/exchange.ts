@@ -175,7 +175,7 @@ export function createExchange(redis: ScriptClient): Exchange {
       lapsed: words(lapsed),
       hold: (hold as Buffer).length === 0 ? undefined : (hold as Buffer).toString('latin1'),
       news: parseSlotNews((news as Buffer).toString('latin1')),
-      events: parseEvents(events as Buffer),
+      events: parseEvents(Buffer.concat(events as Buffer[])),
     };
   };
 }

@@ -23,9 +23,9 @@ local function queueLane(lane, entry, head)
   changedCounts[slot] = true
 end
 
--- Claims the first event of an unclaimed lane whose slot may send. Returns its entry, or nil if there is no event or the group
--- key is deactivated.
-local function takeLane(lane, entry, ref, more)
+-- Claims the first event of an unclaimed lane whose slot may send. `tried`: its entry in P:try. Returns its entry, or nil if
+-- there is no event or the group key is deactivated.
+local function takeLane(slot, lane, entry, ref, more, tried)
   if not entry then
     setState(lane, false)
     return nil
@@ -34,49 +34,73 @@ local function takeLane(lane, entry, ref, more)
     setState(lane, 'p')
     return nil
   end
-  local text = triesOf(entry)
   local tries = ''
-  if text then
-    local attempts, lapses = readTries(text)
+  if tried then
+    local attempts, lapses = readTries(tried)
     lapsedHeld = lapsedHeld or lapses >= ALONE
-    tries = string.format(':%.0f:%.0f', attempts, lapses)
+    tries = string.format(':%d:%d', attempts, lapses)
   end
-  local slot = slotOf(lane)
   removed[#removed + 1] = entry
   setClaim(lane, (more and '+' or 'c') .. ref .. ARG_DISPATCHER)
-  setState(lane, false)
+  if stateOf[lane] then setState(lane, false) end
   flightOf[slot] = flightOf[slot] + 1
   changedCounts[slot] = true
   taken = taken + 1
   local claims = claimsOf[ref]
   if not claims then
-    claims = { groupKey = string.sub(groupOf(lane), 9) }
+    claims = { lane = lane }
     claimsOf[ref] = claims
     refs[#refs + 1] = ref
   end
-  claims[#claims + 1] = claimText(slot, more, isUnordered(lane), tries, replayOf(lane))
+  local isOrdinary = isPlain(lane)
+  claims[#claims + 1] = claimText(slot, more, not isOrdinary and isUnordered(lane), tries, not isOrdinary and replayOf(lane))
   return entry
 end
 
--- Returns the events of the new claims as text.
-local function claimedEvents()
-  if #refs == 0 then return '' end
-  local texts, small, bodyOf = {}, {}, {}
+-- Returns the fields of the new claims' events in the log, by ref. Lanes are served in turn, so that these events are often close
+-- together. One command reads twice as many entries as the one before if it found more events than others.
+local function readEvents()
+  local MOST_READ = 64
+  local sorted, idsOf, refOfId, fieldsOf = {}, {}, {}, {}
   for i, ref in ipairs(refs) do
     local id = idOf(ref)
-    local event = redis.call('XRANGE', KEY_LOG, id, id)[1]
-    texts[i] = event and event[2]
-    if event and tonumber(event[2][6]) <= PUSHED_BODY then small[#small + 1] = ref end
+    sorted[i], idsOf[ref], refOfId[id] = ref, id, ref
+  end
+  table.sort(sorted)
+  local at, last, count = 1, #sorted, 1
+  while at <= last do
+    local page, found = redis.call('XRANGE', KEY_LOG, idsOf[sorted[at]], idsOf[sorted[last]], 'COUNT', count), 0
+    for _, entry in ipairs(page) do
+      local ref = refOfId[entry[1]]
+      if ref then
+        fieldsOf[ref] = entry[2]
+        found = found + 1
+      end
+    end
+    count = 2 * found > #page and math.min(2 * count, MOST_READ) or 1
+    -- The first one may have been removed.
+    repeat at = at + 1 until at > last or not fieldsOf[sorted[at]]
+  end
+  return fieldsOf
+end
+
+-- Returns the events of the new claims as pieces of text.
+local function claimedEvents()
+  local small, bodyOf, pieces = {}, {}, {}
+  local fieldsOf = #refs > 0 and readEvents()
+  for _, ref in ipairs(refs) do
+    local fields = fieldsOf[ref]
+    if fields and tonumber(fields[6]) <= PUSHED_BODY then small[#small + 1] = ref end
   end
   if #small > 0 then readFields(KEY_BODY, small, bodyOf) end
-  for i, ref in ipairs(refs) do
-    local fields = texts[i]
+  for _, ref in ipairs(refs) do
+    local claims, fields = claimsOf[ref], fieldsOf[ref]
     if fields then
       local size = tonumber(fields[6])
-      texts[i] = eventText(ref, fields[2], fields[4], size > PUSHED_BODY and '' or bodyOf[ref], size, claimsOf[ref])
+      addEvent(pieces, ref, fields[2], fields[4], size > PUSHED_BODY or bodyOf[ref], fields[12], size, claims)
     else
-      texts[i] = eventText(ref, claimsOf[ref].groupKey, '', nil, 0, claimsOf[ref])
+      addEvent(pieces, ref, string.sub(groupOf(claims.lane), 9), '', false, '', 0, claims)
     end
   end
-  return table.concat(texts)
+  return pieces
 end

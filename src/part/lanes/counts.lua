@@ -80,11 +80,11 @@ end
 local function writeCounts()
   local set = {}
   for slot, ends in pairs(endsBySlot) do
-    endedOf[slot] = string.format(' %.0f %.0f %.0f %.0f %.0f', ends.d, ends.x, ends.e, ends.s, ends.r) .. ends.note
+    endedOf[slot] = string.format(' %d %d %d %d %d', ends.d, ends.x, ends.e, ends.s, ends.r) .. ends.note
   end
   for slot in pairs(changedCounts) do
     set[#set + 1] = slot
-    set[#set + 1] = string.format('%.0f %.0f ', flightOf[slot], routedOf[slot]) .. waitingOf[slot] .. endedOf[slot]
+    set[#set + 1] = string.format('%d %d ', flightOf[slot], routedOf[slot]) .. waitingOf[slot] .. endedOf[slot]
   end
   for from = 1, #set, 4000 do redis.call('HSET', KEY_COUNTS, unpack(set, from, math.min(#set, from + 3999))) end
   changedCounts = {}

@@ -21,9 +21,22 @@ local function groupOf(lane) return string.match(lane, '^[^%z\1]*') end
 local function isUnordered(lane) return string.byte(lane, -16) == 0 end
 local function entryOf(lane, ref) return isUnordered(lane) and lane or (lane .. '\0' .. ref) end
 local function replayOf(lane) return string.find(lane, '\1', 9, true) and string.match(lane, '\1([^%z]+)') or nil end
+-- Whether a lane is ordered, and neither of a replay nor of test events.
+local function isPlain(lane) return #lane > 8 and not string.find(lane, '[%z\1]', 9) end
 local function isTest(lane)
   local after = string.byte(lane, 9)
   return not after or after == 0
+end
+
+local packedSlots = {}
+-- Returns a slot packed into 5 bytes.
+local function packSlot(slot)
+  local bytes = packedSlots[slot]
+  if not bytes then
+    bytes = struct.pack('>I5', tonumber(slot, 32))
+    packedSlots[slot] = bytes
+  end
+  return bytes
 end
 
 -- Returns the first waiting event of a lane as (entry, ref, whether there are more), or nil.
@@ -32,7 +45,7 @@ local function headOf(lane)
     if redis.call('ZSCORE', KEY_PENDING, lane) then return lane, string.sub(lane, -15), false end
     return nil
   end
-  local head = redis.call('ZRANGEBYLEX', KEY_PENDING, '[' .. lane .. '\0', '(' .. lane .. '\1', 'LIMIT', 0, 2)
+  local head = redis.call('ZRANGEBYLEX', KEY_PENDING, '[' .. lane .. '\0', '(' .. lane .. '\1', 'LIMIT', '0', '2')
   if not head[1] then return nil end
   return head[1], string.sub(head[1], #lane + 2), head[2] ~= nil
 end
@@ -68,16 +81,16 @@ local function setState(lane, state)
 end
 
 local function addEntry(entry)
-  added[#added + 1] = '0'
-  added[#added + 1] = entry
+  local n = #added
+  added[n + 1], added[n + 2] = '0', entry
 end
 
 -- Makes an idle lane wait to be claimed. `head`: the ref of its first event, and + if there are more; nil: unknown.
 local function waitLane(lane, class, due, head)
   local state = class .. string.format('%011x', due)
   setState(lane, 'w' .. state .. (head or ''))
-  waits[#waits + 1] = '0'
-  waits[#waits + 1] = slotOf(lane) .. state .. string.sub(lane, 9)
+  local n = #waits
+  waits[n + 1], waits[n + 2] = '0', slotOf(lane) .. state .. string.sub(lane, 9)
 end
 
 -- Removes the first event from the state of a waiting lane, because it may be outdated.
@@ -100,11 +113,12 @@ local function giveTurn(slot)
 end
 
 local function writeHash(key, values, changed)
-  local set, gone = {}, {}
+  local set, gone, n = {}, {}, 0
   for field in pairs(changed) do
-    if values[field] then
-      set[#set + 1] = field
-      set[#set + 1] = values[field]
+    local value = values[field]
+    if value then
+      set[n + 1], set[n + 2] = field, value
+      n = n + 2
     else
       gone[#gone + 1] = field
     end

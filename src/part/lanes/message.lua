@@ -6,12 +6,16 @@
 -- claimed lanes with new events, now, version of the rows. Then (bytes, space, lane)* for these lanes, then events.
 local PUSHED_BODY = 16384
 
-local function eventText(ref, groupKey, meta, body, size, claims)
-  local head = ref .. ' ' .. #groupKey .. ' ' .. #meta .. ' '
-  local bytes = size
-  if not body then bytes, body = 'x', ''
-  elseif size > PUSHED_BODY then bytes, body = '-' .. size, '' end
-  return head .. bytes .. ' ' .. table.concat(claims, ',') .. '\n' .. groupKey .. meta .. body
+-- Adds the text of an event to `pieces`, which are joined only once: Lua hashes all bytes of each string that it creates.
+-- `body` is false if the event is not in the log. `rest`: the end of the body that is stored in the log.
+local function addEvent(pieces, ref, groupKey, meta, body, rest, size, claims)
+  local bytes = not body and 'x' or string.format('%d', size > PUSHED_BODY and -size or size)
+  local head = string.format('%s %d %d %s ', ref, #groupKey, #meta, bytes)
+  pieces[#pieces + 1] = head .. table.concat(claims, ',') .. '\n' .. groupKey .. meta
+  if body and size <= PUSHED_BODY then
+    pieces[#pieces + 1] = body
+    if rest ~= '' then pieces[#pieces + 1] = rest end
+  end
 end
 
 local function claimText(slot, behind, unordered, tries, replay)
@@ -19,6 +23,6 @@ local function claimText(slot, behind, unordered, tries, replay)
 end
 
 local function pushHead(dispatcher, claims, bytes, waiting, behind, version)
-  local counts = string.format(' %.0f %.0f %d %d %.0f ', claims, bytes, waiting, behind, now)
+  local counts = string.format(' %d %d %d %d %d ', claims, bytes, waiting, behind, now)
   return dispatcher .. counts .. version .. '\n'
 end

@@ -16,6 +16,6 @@ local function readReady(text)
 end
 
 local function writeReady(dispatcher, r)
-  local text = string.format('%.0f %.0f %.0f %.0f %.0f %.0f', r.untilMs, r.limit, r.held, r.pushed, r.room, r.bytes)
-  redis.call('HSET', KEY_READY, dispatcher, text .. string.format(' %.0f', r.number))
+  local text = string.format('%d %d %d %d %d %d ', r.untilMs, r.limit, r.held, r.pushed, r.room, r.bytes)
+  redis.call('HSET', KEY_READY, dispatcher, text .. string.format('%d', r.number))
 end

@@ -3,7 +3,7 @@
 local LAST_SEQUENCE = 0xffdf
 local NO_REF = string.rep('0', 15)
 local function msOf(ref) return tonumber(string.sub(ref, 1, 11), 16) end
-local function idOf(ref) return string.format('%.0f-%d', msOf(ref), tonumber(string.sub(ref, 12), 16)) end
+local function idOf(ref) return string.format('%d-%d', msOf(ref), tonumber(string.sub(ref, 12), 16)) end
 local function refOf(id)
   local ms, sequence = string.match(id, '^(%d+)-(%d+)$')
   return string.format('%011x%04x', tonumber(ms), tonumber(sequence))

@@ -2,14 +2,6 @@
 -- whether lanes wait.
 local TOKEN_BYTES = 16384
 local behind, waiting = {}, false
-local packed = {}
-
--- Returns a slot packed into 5 bytes.
-local function packSlot(slot)
-  local text = packed[slot] or struct.pack('>I5', tonumber(slot, 32))
-  packed[slot] = text
-  return text
-end
 
 local function tokensOf(bytes) return math.ceil(math.max(1, bytes) / TOKEN_BYTES) end
 

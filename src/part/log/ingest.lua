@@ -3,7 +3,7 @@
 -- its group key is active. Claims idle lanes for the dispatcher with the most room, and pushes them to it.
 --@keys meta log body keys subs positions claims lanes pending waiting turns retries counts ready channel lists reasons ids*
 --@args gen cfgv hour ...
--- More: (id, group key, metadata, body)*. The id is '', 16 bytes of the hash of a producer's id, or the ref of a Sluice id.
+-- More: (id, group key, metadata, body, rest)*. rest: the end of the body that is stored in the log. The id is '', 16 bytes of the hash of a producer's id, or the ref of a Sluice id.
 -- Returns {OK, now, lines, references, inactive}. lines: O ref (stored), D ref (duplicate), R (a Sluice id without an event),
 --         F (the quota is used up), L cost (the part has no space left in the limit of its account). If there are fewer lines than events, the others would exceed 512 references and belong in
 --         the next call. references: number of references written. inactive: number of events whose group key is active for
@@ -35,9 +35,9 @@ if meta.ready ~= '1' or meta.gen ~= ARG_GEN then return { 'GONE' } end
 if meta.cfgv ~= ARG_CFGV then return { 'STALE' } end
 if meta.state ~= 'open' then return { 'CLOSED' } end
 -- A batch ends before the event that would exceed the limit. An event that exceeds it alone is stored and held back.
-local count = (#ARGV - FIRST + 1) / 4
+local count = (#ARGV - FIRST + 1) / 5
 local groupKeys, numberOf, hashes, refs = {}, {}, {}, {}
-for i = FIRST, #ARGV, 4 do
+for i = FIRST, #ARGV, 5 do
   local hash, groupKey = ARGV[i], ARGV[i + 1]
   if isOwn(hash) then
     refs[#refs + 1] = hash
@@ -75,7 +75,7 @@ local function readActivations()
     end
   end
   for i = 0, count - 1 do
-    local slots = slotsOf[ARGV[FIRST + 4 * i + 1]]
+    local slots = slotsOf[ARGV[FIRST + 5 * i + 1]]
     references = references + (slots and #slots or 0)
     if references > REFERENCES and i > 0 then
       count = i
@@ -85,13 +85,14 @@ local function readActivations()
   return true
 end
 
--- Live slots of each group key with their lanes: (slot, lane)*. The lane of an unordered slot is not read.
--- `isWaitedFor` is true if a slot that is behind or paused gets the event later.
+-- Live slots of each group key with their lanes: (slot, lane)*. The lane of an unordered slot is not read. `packed`: the slots
+-- as the log lists them. `isWaitedFor` is true if a slot that is behind or paused gets the event later.
+local NOBODY = { packed = '' }
 local targetsOf = {}
 local function openLanes()
   local all, seen, lanes = {}, {}, {}
   for i = 0, count - 1 do
-    local groupKey = ARGV[FIRST + 4 * i + 1]
+    local groupKey = ARGV[FIRST + 5 * i + 1]
     if slotsOf[groupKey] and not isWide[groupKey] and not seen[groupKey] then
       seen[groupKey] = true
       for _, slot in ipairs(slotsOf[groupKey]) do all[#all + 1] = slot end
@@ -102,17 +103,19 @@ local function openLanes()
   local behind = {}
   if redis.call('EXISTS', KEY_POSITIONS) == 1 then readFields(KEY_POSITIONS, all, behind) end
   for groupKey in pairs(seen) do
-    local targets = {}
+    local targets, packed, n = {}, {}, 0
     for _, slot in ipairs(slotsOf[groupKey]) do
       if routeOf[slot] == 111 and not behind[slot] then
         local lane = slot .. groupKey
-        targets[#targets + 1] = slot
-        targets[#targets + 1] = lane
+        targets[n + 1], targets[n + 2] = slot, lane
+        n = n + 2
+        packed[#packed + 1] = packSlot(slot)
         if orderOf[slot] ~= 117 then lanes[#lanes + 1] = lane end
       elseif routeOf[slot] == 111 or routeOf[slot] == 112 then
         targets.isWaitedFor = true
       end
     end
+    targets.packed = table.concat(packed)
     targetsOf[groupKey] = targets
   end
   readFields(KEY_CLAIMS, lanes, claimOf)
@@ -150,6 +153,7 @@ local spent, pushed, pushedBytes = 0, 0, 0
 meta.references, meta.inactive = 0, 0
 -- The part may store so many bytes of its account's limit (space/account-space.lua).
 meta.space = meta.storedMax and tonumber(meta.space or '0') or math.huge
+-- Returns the ref of the next event, and its id in the log.
 local function nextRef()
   if now > tailMs then
     tailMs, sequence = now, 0
@@ -158,7 +162,7 @@ local function nextRef()
   else
     tailMs, sequence = tailMs + 1, 0
   end
-  return string.format('%011x%04x', tailMs, sequence), string.format('%.0f-%d', tailMs, sequence)
+  return string.format('%011x%04x', tailMs, sequence), string.format('%d-%d', tailMs, sequence)
 end
 
 -- Returns whether an idle lane may be claimed now: no lane of its slot waits, and its slot has no limit per second.
@@ -184,11 +188,12 @@ local function append(slot, groupLane, ref)
   letWait(slot, lane, entry)
 end
 
-for i = FIRST, FIRST + 4 * count - 1, 4 do
-  local hash, groupKey, eventMeta, body = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
-  local targets = not hold and targetsOf[groupKey] or {}
-  local cost = costOf(#body + #eventMeta + #groupKey, hash ~= '', #targets / 2)
-  local tokens = tokensOf(#body) * #targets / 2
+for i = FIRST, FIRST + 5 * count - 1, 5 do
+  local hash, groupKey, eventMeta, body, rest = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
+  local size = #body + #rest
+  local targets = not hold and targetsOf[groupKey] or NOBODY
+  local cost = costOf(size + #eventMeta + #groupKey, hash ~= '', #targets / 2)
+  local tokens = tokensOf(size) * #targets / 2
   if hash ~= '' and known[hash] then
     lines[#lines + 1] = 'D' .. known[hash]
   elseif isOwn(hash) then
@@ -196,21 +201,21 @@ for i = FIRST, FIRST + 4 * count - 1, 4 do
   elseif bytes + storedBytes + cost > maxBytes then
     lines[#lines + 1] = 'F'
   elseif bytes + storedBytes + cost > meta.space then
-    lines[#lines + 1] = 'L' .. string.format('%.0f', cost)
+    lines[#lines + 1] = 'L' .. string.format('%d', cost)
   else
     if not hold and (isWide[groupKey] or used + spent + tokens > granted) then
       hold = isWide[groupKey] and 'wide' or 'tokens'
       position = stored > 0 and string.format('%011x%04x', tailMs, sequence) or tail
-      targets, tokens, cost = {}, 0, cost - REFERENCE_COST * #targets / 2
+      targets, tokens, cost = NOBODY, 0, cost - REFERENCE_COST * #targets / 2
     end
-    local slots = {}
-    for k = 1, #targets, 2 do slots[#slots + 1] = packSlot(targets[k]) end
     local ref, id = nextRef()
-    redis.call('XADD', KEY_LOG, id, 'g', groupKey, 'm', eventMeta, 's', #body, 'c', cost, 'r', table.concat(slots))
+    -- Numbers as text: Redis converts numbers with 17 digits, which takes five times as long.
+    local sizeText, costText = string.format('%d', size), string.format('%d', cost)
+    redis.call('XADD', KEY_LOG, id, 'g', groupKey, 'm', eventMeta, 's', sizeText, 'c', costText, 'r', targets.packed, 'b', rest)
     bodies[#bodies + 1] = ref
     bodies[#bodies + 1] = body
     lines[#lines + 1] = 'O' .. ref
-    stored, storedBytes, bodyBytes = stored + 1, storedBytes + cost, bodyBytes + #body
+    stored, storedBytes, bodyBytes = stored + 1, storedBytes + cost, bodyBytes + size
     spent = spent + tokens
     if hash ~= '' then
       known[hash] = ref
@@ -220,10 +225,10 @@ for i = FIRST, FIRST + 4 * count - 1, 4 do
     local claims = {}
     for k = 1, #targets, 2 do claims[#claims + 1] = append(targets[k], targets[k + 1], ref) end
     if #claims > 0 then
-      events[#events + 1] = eventText(ref, groupKey, eventMeta, body, #body, claims)
-      pushedBytes = pushedBytes + #groupKey + #eventMeta + (#body > PUSHED_BODY and 0 or #body) + 40
+      addEvent(events, ref, groupKey, eventMeta, body, rest, size, claims)
+      pushedBytes = pushedBytes + #groupKey + #eventMeta + (size > PUSHED_BODY and 0 or size) + 40
     end
-    meta.references = meta.references + #slots
+    meta.references = meta.references + #targets / 2
     if not hold then
       if #targets == 0 and not targets.isWaitedFor then missed.unrouted = missed.unrouted + 1 end
       if groupKey == '' then
@@ -249,14 +254,14 @@ if stored > 0 then
   writeLists()
   local set = {
     'tail', string.format('%011x%04x', tailMs, sequence),
-    'bytes', string.format('%.0f', bytes + storedBytes),
+    'bytes', string.format('%d', bytes + storedBytes),
     'in', counted(meta['in'], now, stored, bodyBytes, spent),
   }
   local function put(field, value)
     set[#set + 1] = field
     set[#set + 1] = value
   end
-  if spent > 0 then put('used', string.format('%.0f', used + spent)) end
+  if spent > 0 then put('used', string.format('%d', used + spent)) end
   if missed.unrouted > 0 then put('out', counted(meta.out, now, 0, 0, missed.unrouted)) end
   local why = countedReasons(meta.why)
   if why then put('why', why) end
@@ -264,7 +269,7 @@ if stored > 0 then
     put('hold', hold)
     put('pos', position)
   end
-  if isUntold then put('told', string.format('%.0f', now)) end
+  if isUntold then put('told', string.format('%d', now)) end
   if #newIds > 0 then put('ids', noteIds(newIds, tailMs)) end
   redis.call('HSET', KEY_META, unpack(set))
 end

@@ -3,6 +3,7 @@ import { readNamedScript } from '../../redis/named-scripts.ts';
 import { callScript, type ScriptClient } from '../call.ts';
 import { HOUR_MS, type Part, partKeys } from '../keys.ts';
 import { NO_REF } from '../lanes/ref.ts';
+import { bytesInHash } from './body-pieces.ts';
 import { parseEventId } from './event-id.ts';
 import { hashOfEventId, idKeysAround } from './sender-ids.ts';
 
@@ -88,7 +89,10 @@ export function createIngest(redis: ScriptClient, nowMs: () => number = Date.now
     const named = events.some(({ senderId }) => senderId !== undefined);
     const more: Argument[] = [];
     for (const { senderId, groupKey, meta, body } of events) {
-      more.push(nameOf(part, senderId), groupKey, meta, body);
+      const cut = bytesInHash(body.length);
+      const isWhole = cut === body.length;
+      more.push(nameOf(part, senderId), groupKey, meta);
+      more.push(isWhole ? body : body.subarray(0, cut), isWhole ? '' : body.subarray(cut));
     }
     for (;;) {
       const hour = Math.floor(nowMs() / HOUR_MS) + ahead;

@@ -68,6 +68,31 @@ onEachRedis(redis => {
       expect(body?.equals(Buffer.alloc(16_385, 2))).toBe(true);
     });
 
+    test('joins a body again whose end is in the log: in a push, in an answer, and when it is read', async () => {
+      const { t, d, listen } = pushing();
+      await t.setUp({ a: {} }, ['k']);
+      await d.exchange();
+      const pushes = await listen();
+      // The second one waits behind the first one; the third one is too large for a message.
+      const bodies = [1_024, 1_030, 20_574].map((size, i) =>
+        Buffer.concat([Buffer.alloc(size - 1, i + 1), Buffer.from('e')]),
+      );
+      const refs = refsOf(await t.ingest(...bodies.map(body => event('k', { body }))));
+      const [pushed] = (await pushes.take()).flatMap(push => push.events);
+      pushes.close();
+      expect(pushed?.body?.equals(bodies[0] as Buffer)).toBe(true);
+      const [first] = d.take(pushed === undefined ? [] : [pushed]);
+      if (first !== undefined) d.end(first);
+      const [second, ...none] = (await d.exchange()).events;
+      expect(none).toEqual([]);
+      expect(second).toMatchObject({ ref: refs[1], size: 1_030 });
+      expect(second?.body?.equals(bodies[1] as Buffer)).toBe(true);
+      const read = await createReadBodies(t.client)(t.part, refs);
+      expect(read.map((body, i) => body.equals(bodies[i] as Buffer))).toEqual([true, true, true]);
+      const stored = await redis().call('hstrlen', t.keys.body, refs[0] as string);
+      expect(stored).toBe(1_018);
+    });
+
     test('says which claimed lanes have more behind them now, once', async () => {
       const { t, d, listen } = pushing();
       await t.setUp({ a: {} }, ['k']);

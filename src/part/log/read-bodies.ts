@@ -10,7 +10,10 @@ export type ReadBodies = (part: Part, refs: readonly string[]) => Promise<readon
 export function createReadBodies(redis: ScriptClient): ReadBodies {
   return async function readBodies(part, refs) {
     if (refs.length === 0) return [];
-    const [, ...bodies] = await callForBuffers(redis, BODIES, { keys: partKeys(part), args: {}, more: refs });
-    return bodies as Buffer[];
+    const [, ...pieces] = await callForBuffers(redis, BODIES, { keys: partKeys(part), args: {}, more: refs });
+    return refs.map((_, i) => {
+      const [body, rest] = pieces.slice(2 * i, 2 * i + 2) as [Buffer, Buffer];
+      return rest.length === 0 ? body : Buffer.concat([body, rest]);
+    });
   };
 }

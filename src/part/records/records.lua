@@ -33,10 +33,14 @@ local function addRecord(at, name, ref, slot, outcome, attempts, note, failed)
     redis.call('HSET', KEYS[at], name .. '\0' .. full, had)
     had = string.char(full)
   end
-  local text = struct.pack('>I5', tonumber(slot, 32)) .. outcome .. ageOf(ref)
-  records[name] = had .. text .. string.format(' %x ', attempts) .. note .. failed .. ';'
-  changedRecords[at] = changedRecords[at] or {}
-  changedRecords[at][name] = true
+  local head = string.format('%x %x ', math.max(0, now - msOf(ref)), attempts)
+  records[name] = had .. packSlot(slot) .. outcome .. head .. note .. failed .. ';'
+  local changed = changedRecords[at]
+  if not changed then
+    changed = {}
+    changedRecords[at] = changed
+  end
+  changed[name] = true
 end
 
 local function writeRecords()

@@ -9,7 +9,7 @@ local function counted(text, now, a, b, c)
   if text then
     local before, newest, x, y, z = string.match(text, '^(.*;)(%d+) (%d+) (%d+) (%d+)$')
     if tonumber(newest) >= minute then
-      return before .. newest .. string.format(' %.0f %.0f %.0f', x + a, y + b, z + c)
+      return before .. newest .. string.format(' %d %d %d', x + a, y + b, z + c)
     end
     -- If it was not possible to fold it for about a day, the oldest half is removed.
     if #text > MOST then text = string.match(text, '^[^;]*') .. string.match(text, ';.*$', math.floor(#text / 2)) end
