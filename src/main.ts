@@ -29,7 +29,9 @@ async function main(config: Config): Promise<void> {
   const tracing =
     config.tracing &&
     (await (await import('./telemetry/tracing-sdk.ts')).openTracing(config.tracing, { version: VERSION, log }));
-  const redis = openRedis({ ...config.redis, instance: config.instance, log, metrics: createRedisMetrics(registry) });
+  // A result that a failover loses is sent again, so that dispatchers don't wait for replicas.
+  const waitReplicas = config.roles.every(role => role === 'dispatcher') ? 0 : config.redis.waitReplicas;
+  const redis = openRedis({ ...config.redis, waitReplicas, instance: config.instance, log, metrics: createRedisMetrics(registry) });
   registerRedisGauges(registry, redis.client);
   let kubeMetrics: KubeMetrics | undefined;
   const parts: Parts = {

@@ -23,12 +23,12 @@ const COMPONENTS: Readonly<Record<Exclude<RedisUser, 'all'>, Component>> = {
   },
   dispatcher: {
     start: ['main.ts', 'roles/dispatcher.ts'],
-    unused: ['CONFIG', 'DEL'],
+    unused: ['CONFIG', 'DEL', 'PING', 'WAIT'],
     elsewhere: ['gate/gate'],
   },
   uninstall: {
     start: ['commands/uninstall.ts'],
-    unused: ['CONFIG', 'PUBLISH', ...Object.keys(KEY_ACCESS).filter(command => KEY_ACCESS[command]?.includes('W'))],
+    unused: ['CONFIG', 'PING', 'PUBLISH', 'WAIT', ...Object.keys(KEY_ACCESS).filter(command => KEY_ACCESS[command]?.includes('W'))],
     elsewhere: ['sweep/due', 'sweep/remove', 'sweep/remove-ids'],
   },
 };

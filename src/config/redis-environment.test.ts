@@ -35,6 +35,7 @@ describe('the settings of Redis', () => {
       SLUICE_REDIS_SERVER_NAME: 'redis.example',
       SLUICE_REDIS_SENTINEL_USERNAME: 'watcher',
       SLUICE_REDIS_SENTINEL_PASSWORD_FILE: password,
+      SLUICE_REDIS_WAIT_REPLICAS: '1',
     };
     expect(readConfig(['ingress'], env).redis).toEqual({
       url: 'rediss+sentinel://user@a,b/main',
@@ -45,6 +46,7 @@ describe('the settings of Redis', () => {
       serverName: 'redis.example',
       sentinelUsername: 'watcher',
       sentinelPasswordFile: password,
+      waitReplicas: 1,
     });
   });
 

@@ -45,6 +45,15 @@ export const REDIS_ENVIRONMENT = {
     .describe(
       'DNS name that has to be in the certificate of every Redis node and Sentinel. Defaults to the host that is being connected to. Useful if a Redis Cluster or Sentinel announces IP addresses that are not in the certificates.',
     ),
+  SLUICE_REDIS_WAIT_REPLICAS: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(5)
+    .default(0)
+    .describe(
+      'Number of Redis replicas that must have confirmed a write before it counts. Ingress then responds with 202, and the controller and the facade report a change as applied, only once it would survive the failover of a master. If too few replicas confirm a write within one second, ingress responds with 503, and changes are repeated. Disabled by default: a failover then loses the writes of its last moments. Does not apply to dispatchers, whose lost results are sent again.',
+    ),
   SLUICE_REDIS_SENTINEL_USERNAME: z
     .string()
     .min(1)
@@ -72,6 +81,7 @@ export function readRedis(data: Values, problems: string[]): RedisSettings {
     certFile: data.SLUICE_REDIS_CERT_FILE,
     keyFile: data.SLUICE_REDIS_KEY_FILE,
     serverName: data.SLUICE_REDIS_SERVER_NAME,
+    waitReplicas: data.SLUICE_REDIS_WAIT_REPLICAS,
     sentinelUsername: data.SLUICE_REDIS_SENTINEL_USERNAME,
     sentinelPasswordFile: data.SLUICE_REDIS_SENTINEL_PASSWORD_FILE,
   });

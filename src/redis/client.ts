@@ -1,9 +1,10 @@
-import { createHash } from 'node:crypto';
 import { Cluster, Redis } from 'ioredis';
 import type { Logger } from '../telemetry/log.ts';
 import { findRedis } from './connection/connections.ts';
 import type { RedisSettings } from './connection/redis-settings.ts';
 import { isDenied } from './connection/redis-trouble.ts';
+import { createReplicas, type Replicas } from './connection/replicas.ts';
+import { createEvaluation } from './evaluation.ts';
 import { keySlot } from './key-slot.ts';
 import { type NamedCall, type NamedScript, orderCall } from './named-scripts.ts';
 import type { RedisMetrics } from './redis-metrics.ts';
@@ -56,6 +57,8 @@ export interface RedisClient {
   readonly connectionError: () => Error | undefined;
   /** Returns the last error of a command that the user has no permission for, if it is less than a minute old. */
   readonly deniedCommand: () => Error | undefined;
+  /** Returns why replicas have not confirmed the last write (`SLUICE_REDIS_WAIT_REPLICAS`). */
+  readonly unconfirmedWrite: () => Error | undefined;
   /** Called at each (re)connect, with everything that was in flight lost. */
   readonly onReconnect: (listener: () => void) => void;
   /** The number of commands that have been sent so far. A script counts as one command. */
@@ -124,6 +127,15 @@ function revive(redis: Redis | Cluster, isClosing: () => boolean): void {
   });
 }
 
+/** Warns at the start if a master has too few replicas. The role still starts, because reads work without them. */
+function warnWithoutReplicas(redis: Redis | Cluster, replicas: Replicas | undefined, log: Logger): void {
+  for (const node of redis instanceof Cluster ? redis.nodes('master') : [redis]) {
+    replicas?.confirm(node).catch(error => {
+      log.warn({ err: error as Error, node: node.options.host }, 'redis lacks replicas, so that events are refused');
+    });
+  }
+}
+
 /**
  * Uses the settings (or only the URL) to connect to Redis. Detects a Cluster using INFO, so Redis must be available
  * (see openRedis). The commands and their results are counted using `metrics`.
@@ -133,7 +145,8 @@ export async function connectRedis(
   log: Logger,
   metrics?: RedisMetrics,
 ): Promise<RedisClient> {
-  const connections = await findRedis(typeof settings === 'string' ? { url: settings } : settings, log);
+  const { waitReplicas = 0, ...access }: RedisSettings = typeof settings === 'string' ? { url: settings } : settings;
+  const connections = await findRedis(access, log);
   const redis = connections.create();
   const connectionError = followConnectionErrors(redis);
   const reconnects: (() => void)[] = [];
@@ -147,9 +160,14 @@ export async function connectRedis(
     if (connectedOnce) for (const listener of reconnects) listener();
     connectedOnce = true;
   });
+  const replicas =
+    waitReplicas > 0
+      ? createReplicas({ replicas: waitReplicas, cluster: connections.cluster, connect: connections.createOnce })
+      : undefined;
   try {
     await redis.connect();
     if (redis instanceof Cluster) await connectNodes(redis);
+    warnWithoutReplicas(redis, replicas, log);
   } catch (error) {
     redis.disconnect();
     throw error;
@@ -199,31 +217,11 @@ export async function connectRedis(
     }
   }
 
-  const shas = new Map<string, string>();
-  async function evaluate(source: string, keys: readonly string[], args: readonly Argument[], buffers: boolean) {
+  const runScript = createEvaluation({ redis, replicas });
+  function evaluate(source: string, keys: readonly string[], args: readonly Argument[], buffers: boolean) {
     sent++;
     gather();
-    let sha = shas.get(source);
-    if (sha === undefined) {
-      sha = createHash('sha1').update(source).digest('hex');
-      shas.set(source, sha);
-    }
-    const rest = [keys.length, ...keys, ...args] as const;
-    const beganMs = begin();
-    try {
-      return (await (buffers
-        ? redis.callBuffer('evalsha', sha, ...rest)
-        : redis.call('evalsha', sha, ...rest))) as Reply;
-    } catch (error) {
-      if (error instanceof Error && error.message.startsWith('NOSCRIPT')) {
-        const loading = buffers ? redis.callBuffer('eval', source, ...rest) : redis.call('eval', source, ...rest);
-        return await watch(loading as Promise<Reply>);
-      }
-      failed(error);
-      throw error;
-    } finally {
-      end(beganMs);
-    }
+    return watch(runScript({ source, keys, args, buffers }));
   }
 
   function callMasters(command: string, ...args: Argument[]): Promise<MasterReply[]> {
@@ -281,6 +279,7 @@ export async function connectRedis(
     isReady: () => redis.status === 'ready',
     connectionError,
     deniedCommand: denials.last,
+    unconfirmedWrite: () => replicas?.problem(),
     onReconnect: listener => {
       reconnects.push(listener);
     },
@@ -288,6 +287,7 @@ export async function connectRedis(
     close: async () => {
       closing = true;
       for (const subscriber of subscribers) subscriber.disconnect();
+      replicas?.close();
       redis.disconnect();
       await Promise.resolve();
     },

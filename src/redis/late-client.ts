@@ -144,6 +144,7 @@ export function openRedis(
       isReady: () => usable()?.isReady() ?? false,
       connectionError: () => inner?.connectionError(),
       deniedCommand: () => inner?.deniedCommand(),
+      unconfirmedWrite: () => inner?.unconfirmedWrite(),
       onReconnect: listener => {
         reconnects.push(listener);
       },
@@ -159,7 +160,7 @@ export function openRedis(
       const connectionError = inner.connectionError();
       // A Cluster is ready although one of its nodes denies access. A user may lack the rights for some commands only.
       const error = isDenied(connectionError) ? connectionError : (inner.deniedCommand() ?? connectionError);
-      if (inner.isReady() && !isDenied(error)) return [];
+      if (inner.isReady() && !isDenied(error)) return notReplicated(place, inner.unconfirmedWrite());
       return [redisImpairment(settings, place, error, readFileProblem(settings))];
     },
     close: async () => {
@@ -169,6 +170,13 @@ export function openRedis(
       await inner?.close();
     },
   };
+}
+
+/** Describes why writes are not confirmed by replicas. */
+function notReplicated(place: string, error: Error | undefined): Impairment[] {
+  if (error === undefined) return [];
+  const message = `Redis at ${place} does not replicate in time: ${error.message}. Repair or add replicas.`;
+  return [{ reason: 'RedisNotReplicated', cause: 'dependency', message }];
 }
 
 /** Returns why a file of the settings cannot be read now. */

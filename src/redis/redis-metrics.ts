@@ -2,9 +2,10 @@ import { Counter, Gauge, type Registry } from '../telemetry/metrics.ts';
 import { createPlainHistogram } from '../telemetry/plain-histogram.ts';
 import { createSampler } from '../telemetry/sampler.ts';
 import type { RedisClient } from './client.ts';
+import { NotReplicatedError } from './connection/replicas.ts';
 
 /** Why a command failed, as few words as a label may have. */
-export const REDIS_FAILURES = ['connection', 'timeout', 'memory', 'unavailable', 'refused'] as const;
+export const REDIS_FAILURES = ['connection', 'timeout', 'memory', 'unavailable', 'replicas', 'refused'] as const;
 export type RedisFailure = (typeof REDIS_FAILURES)[number];
 
 /** Callbacks of a client for its commands. */
@@ -20,6 +21,7 @@ const UNAVAILABLE = /^(?:READONLY|LOADING|MASTERDOWN|CLUSTERDOWN|MOVED|ASK|TRYAG
 export function classifyRedisFailure(error: unknown): RedisFailure {
   if (!(error instanceof Error)) return 'connection';
   if (error.message === 'Command timed out') return 'timeout';
+  if (error instanceof NotReplicatedError) return 'replicas';
   if (error.name !== 'ReplyError') return 'connection';
   if (/\bOOM\b/.test(error.message)) return 'memory';
   return UNAVAILABLE.test(error.message) ? 'unavailable' : 'refused';
@@ -30,7 +32,7 @@ export function createRedisMetrics(registry: Registry): RedisMetrics {
   const registers = [registry];
   const errors = new Counter({
     name: 'sluice_redis_command_errors_total',
-    help: 'Number of failed Redis commands, by reason: connection (not connected or connection lost), timeout, memory (maxmemory reached), unavailable (failover or startup), or refused (any other error).',
+    help: 'Number of failed Redis commands, by reason: connection (not connected or connection lost), timeout, memory (maxmemory reached), unavailable (failover or startup), replicas (too few replicas have confirmed a write), or refused (any other error).',
     labelNames: ['reason'] as const,
     registers,
   });

@@ -4,6 +4,7 @@ import { type Logger, logOfRole } from './log.ts';
 export const IMPAIRMENTS = {
   RedisUnavailable: 'Redis does not respond.',
   RedisAccessDenied: 'Redis or Sentinel denies access to the configured user and password, or the user lacks a right.',
+  RedisNotReplicated: 'Too few replicas confirm the writes of a Redis master (`SLUICE_REDIS_WAIT_REPLICAS`).',
   RedisUnsuitable: 'Redis has settings that can cause data loss or block it.',
   UnsupportedRedisFormat:
     'Redis contains data that another version of Sluice has written in a format that this version cannot read.',

@@ -21,6 +21,8 @@ export interface RedisSettings {
   readonly keyFile?: string | undefined;
   /** `SLUICE_REDIS_SERVER_NAME`. */
   readonly serverName?: string | undefined;
+  /** `SLUICE_REDIS_WAIT_REPLICAS`. Defaults to 0. */
+  readonly waitReplicas?: number | undefined;
 }
 
 /** Returns the user that should be used in Redis. If this is the default user, it returns undefined. */

@@ -110,6 +110,7 @@ const redis = section('Redis. Set one of url, existingSecret, and embedded.enabl
     serverName: text(meaningOf('SLUICE_REDIS_SERVER_NAME')),
     clientIssuerRef: issuerRef('clientSecret, with the start of all names as common name'),
   }),
+  waitReplicas: z.int().min(0).max(5).default(0).describe(meaningOf('SLUICE_REDIS_WAIT_REPLICAS')),
   sentinel: section('Access to the Sentinels, if it differs from the access to Redis.', {
     username: text(meaningOf('SLUICE_REDIS_SENTINEL_USERNAME')),
     passwordSecret: text('Secret that has the password of the Sentinels in the key password.'),

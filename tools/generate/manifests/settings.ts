@@ -31,6 +31,7 @@ const OPTIONAL: typeof SETTINGS = {
   SLUICE_INVITED_LIMITS: ['limits.accounts.invited', 'pairs'],
   SLUICE_WORKSPACE_QUOTA: ['workspaces.defaultQuota', 'text'],
   SLUICE_REDIS_SERVER_NAME: ['redis.tls.serverName', 'text'],
+  SLUICE_REDIS_WAIT_REPLICAS: ['redis.waitReplicas', 'text'],
   SLUICE_REDIS_SENTINEL_USERNAME: ['redis.sentinel.username', 'text'],
   SLUICE_OIDC_ISSUERS: ['oidc.issuers', 'joined'],
   SLUICE_OIDC_AUDIENCE: ['oidc.audience', 'text'],

@@ -23,6 +23,9 @@ export type RedisUser = Role | 'all' | 'uninstall';
  */
 const CONNECTION = 'info time select cluster|slots cluster|info client|setname';
 
+/** Sent by all roles but dispatchers if `SLUICE_REDIS_WAIT_REPLICAS` is set. */
+const REPLICAS = 'ping wait';
+
 /**
  * Names of the keys in a part of a stream differ in their first letters, see `partKeys` in `src/part/keys.ts`. Each
  * further pattern costs time in every command, so patterns combine these letters.
@@ -66,6 +69,7 @@ const SEPARATE: Readonly<Record<Role, RedisRights>> = {
   controller: {
     commands: [
       CONNECTION,
+      REPLICAS,
       'del exists hdel hget hgetall hexists hincrby hlen hmget hscan hset hsetnx hvals persist pexpire sadd sismember smembers srem unlink',
       'xinfo|stream xlen xrange xrevrange zadd zcard zcount zrange zrangebylex zrangebyscore zrem zscore',
       'publish spublish subscribe',
@@ -79,6 +83,7 @@ const SEPARATE: Readonly<Record<Role, RedisRights>> = {
   facade: {
     commands: [
       CONNECTION,
+      REPLICAS,
       'del exists hdel hexists hget hgetall hincrby hlen hmget hscan hset hvals pexpire xinfo|stream xrange',
       'zadd zcard zcount zlexcount zmscore zrange zrangebylex zrangebyscore zrem zremrangebyscore zrevrangebylex zscore',
       'publish spublish',
@@ -90,6 +95,7 @@ const SEPARATE: Readonly<Record<Role, RedisRights>> = {
   ingress: {
     commands: [
       CONNECTION,
+      REPLICAS,
       'exists hdel hexists hget hgetall hincrby hkeys hlen hmget hscan hset hsetnx hstrlen hvals persist pexpireat pexpiretime',
       'sismember xadd xinfo|stream xrange zadd zcard zcount zmscore zrange zrangebylex zrangebyscore zrem zscore',
       'publish spublish',

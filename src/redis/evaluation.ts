@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto';
+import { Cluster, type Redis } from 'ioredis';
+import type { Argument, Reply } from './client.ts';
+import type { Replicas } from './connection/replicas.ts';
+import { keySlot } from './key-slot.ts';
+
+/** A call of a script. */
+export interface Evaluation {
+  readonly source: string;
+  readonly keys: readonly string[];
+  readonly args: readonly Argument[];
+  /** Whether bulk strings are returned as Buffers. */
+  readonly buffers: boolean;
+}
+
+const READS_ONLY = '#!lua flags=no-writes';
+
+const isNoScript = (error: unknown) => error instanceof Error && error.message.startsWith('NOSCRIPT');
+const isMoved = (error: unknown) => error instanceof Error && error.message.startsWith('MOVED ');
+
+/**
+ * Runs scripts by their hash, and by their text if Redis doesn't have them.
+ *
+ * @param options.replicas if set, a script that writes is only done once replicas have confirmed it
+ */
+export function createEvaluation(options: {
+  readonly redis: Redis | Cluster;
+  readonly replicas: Replicas | undefined;
+}): (call: Evaluation) => Promise<Reply> {
+  const { redis, replicas } = options;
+  const hashes = new Map<string, string>();
+
+  function hashOf(source: string): string {
+    let hash = hashes.get(source);
+    if (hash === undefined) {
+      hash = createHash('sha1').update(source).digest('hex');
+      hashes.set(source, hash);
+    }
+    return hash;
+  }
+
+  async function runAt(target: Redis | Cluster, { source, keys, args, buffers }: Evaluation): Promise<Reply> {
+    const rest = [keys.length, ...keys, ...args] as const;
+    const send = (command: string, script: string) =>
+      (buffers ? target.callBuffer(command, script, ...rest) : target.call(command, script, ...rest)) as Promise<Reply>;
+    try {
+      return await send('evalsha', hashOf(source));
+    } catch (error) {
+      if (!isNoScript(error)) throw error;
+      return send('eval', source);
+    }
+  }
+
+  function masterOf(key: string): Redis {
+    if (!(redis instanceof Cluster)) return redis;
+    const name = redis.slots[keySlot(key)]?.[0];
+    const node = redis.nodes('master').find(({ options: { host, port } }) => `${host}:${port}` === name);
+    if (node === undefined) throw new Error('no master of the Redis Cluster is known for this key');
+    return node;
+  }
+
+  /** Sends the call to a master itself: its replicas, and no others, have to confirm the write. */
+  async function runReplicated(call: Evaluation, confirming: Replicas): Promise<Reply> {
+    const key = call.keys[0] ?? '';
+    let master = masterOf(key);
+    let reply: Reply;
+    try {
+      reply = await runAt(master, call);
+    } catch (error) {
+      if (!isMoved(error)) throw error;
+      // The Cluster client follows the same answer and learns the new master.
+      await redis.call('exists', key);
+      master = masterOf(key);
+      reply = await runAt(master, call);
+    }
+    await confirming.confirm(master);
+    return reply;
+  }
+
+  return call =>
+    replicas === undefined || call.source.startsWith(READS_ONLY) ? runAt(redis, call) : runReplicated(call, replicas);
+}

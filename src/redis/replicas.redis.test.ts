@@ -1,0 +1,89 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type RedisServer, startRedis } from '../../test/support/redis/server.ts';
+import { createLogger } from '../telemetry/log.ts';
+import { connectRedis, type RedisClient } from './client.ts';
+import type { NamedScript } from './named-scripts.ts';
+import { classifyRedisFailure } from './redis-metrics.ts';
+
+const log = createLogger({ level: 'silent' });
+
+function scriptOf(source: string): NamedScript {
+  return { name: 'test', source, keys: ['list'], listedKeys: undefined, args: ['value'], takesMore: false };
+}
+const WRITE = scriptOf("#!lua\nreturn redis.call('RPUSH', KEYS[1], ARGV[1])");
+const READ = scriptOf("#!lua flags=no-writes\nreturn redis.call('LLEN', KEYS[1])");
+/** Writes nothing, as for an event that is stored already, but is allowed to. */
+const FIND = scriptOf("#!lua\nreturn redis.call('LLEN', KEYS[1])");
+
+describe('a client that waits for a replica', () => {
+  let master: RedisServer;
+  let replica: RedisServer;
+  let client: RedisClient;
+  let plain: RedisClient;
+  const run = (script: NamedScript, by = client) =>
+    by.runNamed(script, { keys: { list: 'l' }, args: { value: 'v' } });
+  const waits = async () =>
+    Number(/cmdstat_wait:calls=(\d+)/.exec(String(await master.command('INFO', 'commandstats')))?.[1] ?? 0);
+
+  beforeAll(async () => {
+    master = await startRedis();
+    replica = await startRedis({ extra: ['--replicaof', '127.0.0.1', `${master.port}`] });
+    client = await connectRedis({ url: master.url, waitReplicas: 1 }, log);
+    plain = await connectRedis(master.url, log);
+    while ((await master.command('WAIT', 1, 100)) !== 1) await delay(50);
+  });
+  afterAll(async () => {
+    await client?.close();
+    await plain?.close();
+    await replica?.kill('SIGCONT');
+    await replica?.stop();
+    await master?.stop();
+  });
+
+  test('has what it wrote on the replica', async () => {
+    for (let length = 1; length <= 20; length++) {
+      expect(await run(WRITE)).toBe(length);
+      expect(await replica.command('LLEN', 'l')).toBe(length);
+    }
+    expect(client.unconfirmedWrite()).toBeUndefined();
+  });
+
+  test('shares a WAIT among the writes of a moment', async () => {
+    const before = await waits();
+    await Promise.all(Array.from({ length: 200 }, () => run(WRITE)));
+    expect((await waits()) - before).toBeLessThanOrEqual(20);
+  });
+
+  test('rejects a write that no replica confirms, which is executed nevertheless, and reads on', async () => {
+    const length = Number(await run(READ));
+    await replica.kill('SIGSTOP');
+    const error = await run(WRITE).catch((cause: Error) => cause);
+    expect(error).toMatchObject({ name: 'NotReplicatedError', message: expect.stringContaining('only 0 of 1') });
+    expect(classifyRedisFailure(error)).toBe('replicas');
+    expect(client.unconfirmedWrite()).toBe(error);
+    expect(await run(READ)).toBe(length + 1);
+    // Another connection wrote it, and this one has only found it.
+    await run(WRITE, plain);
+    await expect(run(FIND)).rejects.toThrow('only 0 of 1');
+    await replica.kill('SIGCONT');
+    await expect.poll(() => run(FIND).catch(() => 0), { timeout: 10_000 }).toBe(length + 2);
+    expect(await replica.command('LLEN', 'l')).toBe(length + 2);
+    expect(client.unconfirmedWrite()).toBeUndefined();
+  });
+
+  test('rejects without a replica, and works again once there is one', async () => {
+    await replica.kill();
+    await expect(run(WRITE)).rejects.toThrow('only 0 of 1');
+    await replica.restart();
+    await expect.poll(() => run(WRITE).catch(() => 0), { timeout: 20_000 }).toBeGreaterThan(0);
+  });
+
+  test('rejects writes while the master is away, and works again when it is back', async () => {
+    await master.kill();
+    await expect(run(WRITE)).rejects.toThrow();
+    await master.restart();
+    await delay(100);
+    await expect.poll(() => run(WRITE).catch(() => 0), { timeout: 20_000 }).toBeGreaterThan(0);
+  });
+});
