@@ -18,6 +18,12 @@ import { registerProcessMetrics, registerRoleHealth } from './telemetry/process-
 import { watchRoleHealth } from './telemetry/role-health.ts';
 import { type CertificateMetrics, createCertificateMetrics } from './tls/certificate-metrics.ts';
 
+/** Returns how to connect to Redis. Dispatchers don't wait for replicas: a result that a failover loses is sent again. */
+function redisOf({ redis, roles, instance }: Config) {
+  const waitReplicas = roles.every(role => role === 'dispatcher') ? 0 : redis.waitReplicas;
+  return { ...redis, waitReplicas, instance };
+}
+
 async function main(config: Config): Promise<void> {
   const log = createLogger({
     level: config.logLevel,
@@ -29,9 +35,7 @@ async function main(config: Config): Promise<void> {
   const tracing =
     config.tracing &&
     (await (await import('./telemetry/tracing-sdk.ts')).openTracing(config.tracing, { version: VERSION, log }));
-  // A result that a failover loses is sent again, so that dispatchers don't wait for replicas.
-  const waitReplicas = config.roles.every(role => role === 'dispatcher') ? 0 : config.redis.waitReplicas;
-  const redis = openRedis({ ...config.redis, waitReplicas, instance: config.instance, log, metrics: createRedisMetrics(registry) });
+  const redis = openRedis({ ...redisOf(config), log, metrics: createRedisMetrics(registry) });
   registerRedisGauges(registry, redis.client);
   let kubeMetrics: KubeMetrics | undefined;
   const parts: Parts = {

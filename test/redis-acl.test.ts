@@ -28,7 +28,13 @@ const COMPONENTS: Readonly<Record<Exclude<RedisUser, 'all'>, Component>> = {
   },
   uninstall: {
     start: ['commands/uninstall.ts'],
-    unused: ['CONFIG', 'PING', 'PUBLISH', 'WAIT', ...Object.keys(KEY_ACCESS).filter(command => KEY_ACCESS[command]?.includes('W'))],
+    unused: [
+      'CONFIG',
+      'PING',
+      'PUBLISH',
+      'WAIT',
+      ...Object.keys(KEY_ACCESS).filter(command => KEY_ACCESS[command]?.includes('W')),
+    ],
     elsewhere: ['sweep/due', 'sweep/remove', 'sweep/remove-ids'],
   },
 };

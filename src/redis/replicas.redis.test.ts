@@ -21,8 +21,7 @@ describe('a client that waits for a replica', () => {
   let replica: RedisServer;
   let client: RedisClient;
   let plain: RedisClient;
-  const run = (script: NamedScript, by = client) =>
-    by.runNamed(script, { keys: { list: 'l' }, args: { value: 'v' } });
+  const run = (script: NamedScript, by = client) => by.runNamed(script, { keys: { list: 'l' }, args: { value: 'v' } });
   const waits = async () =>
     Number(/cmdstat_wait:calls=(\d+)/.exec(String(await master.command('INFO', 'commandstats')))?.[1] ?? 0);
 
@@ -56,16 +55,16 @@ describe('a client that waits for a replica', () => {
   });
 
   test('rejects a write that no replica confirms, which is executed nevertheless, and reads on', async () => {
-    const length = Number(await run(READ));
+    const length = Number(await run(WRITE));
     await replica.kill('SIGSTOP');
+    // Another connection wrote it, and this one has only found it.
+    await run(WRITE, plain);
+    await expect(run(FIND)).rejects.toThrow('only 0 of 1');
     const error = await run(WRITE).catch((cause: Error) => cause);
     expect(error).toMatchObject({ name: 'NotReplicatedError', message: expect.stringContaining('only 0 of 1') });
     expect(classifyRedisFailure(error)).toBe('replicas');
     expect(client.unconfirmedWrite()).toBe(error);
-    expect(await run(READ)).toBe(length + 1);
-    // Another connection wrote it, and this one has only found it.
-    await run(WRITE, plain);
-    await expect(run(FIND)).rejects.toThrow('only 0 of 1');
+    expect(await run(READ)).toBe(length + 2);
     await replica.kill('SIGCONT');
     await expect.poll(() => run(FIND).catch(() => 0), { timeout: 10_000 }).toBe(length + 2);
     expect(await replica.command('LLEN', 'l')).toBe(length + 2);

@@ -1,4 +1,5 @@
 import { createRandom } from '../system/support/publisher.ts';
+import { CLUSTER_FAULTS, type ClusterFault } from './cluster-faults.ts';
 import { FAULTS, type Fault } from './faults.ts';
 import { FAKETIME_PACKAGE, hasFaketime } from './redis-clock.ts';
 import { formatReport, runFault } from './run.ts';
@@ -7,8 +8,8 @@ import { formatReport, runFault } from './run.ts';
 
 const [seconds = 120, , seed = Date.now() % 1_000_000] = process.argv.slice(2).map(each => Number(each) || undefined);
 const wanted = process.argv[3] || undefined;
-const names = Object.keys(FAULTS) as Fault[];
-const unknown = wanted?.split(',').filter(name => !Object.hasOwn(FAULTS, name)) ?? [];
+const names = [...Object.keys(FAULTS), ...Object.keys(CLUSTER_FAULTS)] as (Fault | ClusterFault)[];
+const unknown = wanted?.split(',').filter(name => !(names as string[]).includes(name)) ?? [];
 if (unknown.length > 0) {
   console.error(`unknown fault ${unknown.join(', ')}; use ${names.join(', ')}`);
   process.exit(2);
@@ -23,7 +24,8 @@ for (const fault of names) {
     if (fault === 'clock') continue;
   }
   const quietMs = Math.min(15_000, 7_000 + seconds * 100);
-  const options = { faults: [fault], faultMs: seconds * 1_000, quietMs, random: createRandom(seed), onDisk: true };
+  const faults = [fault] as [Fault] | [ClusterFault];
+  const options = { faults, faultMs: seconds * 1_000, quietMs, random: createRandom(seed), onDisk: true };
   try {
     const report = await runFault(options);
     if (report.problems.length > 0) failed++;

@@ -1,4 +1,4 @@
-import { Redis } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
 import { partKeys } from '../../src/part/keys.ts';
 import { accountKeys } from '../../src/redis/keys.ts';
 import type { ControlState } from './control-state.ts';
@@ -25,7 +25,7 @@ export interface PartState {
   readonly settled: number;
 }
 
-/** Reads a part over a connection of its own, past the proxy. */
+/** Reads a part over a connection of its own, which `stop` closes. */
 export interface PartReader {
   readonly read: () => Promise<PartState>;
   /** Claims of the part, about 20 times a second as far as Redis answers. */
@@ -41,8 +41,7 @@ return { redis.call('HGETALL', KEYS[1]), redis.call('ZRANGE', KEYS[2], 0, -1), r
 const pairsOf = (list: readonly string[]) =>
   new Map(list.flatMap((each, at) => (at % 2 ? [] : [[each, list[at + 1] ?? '']])));
 
-export function startPartReader(redisPort: number, state: ControlState): PartReader {
-  const redis = new Redis(redisPort, '127.0.0.1', { retryStrategy: () => 50, maxRetriesPerRequest: 0 });
+export function startPartReader(redis: Redis | Cluster, state: ControlState): PartReader {
   redis.on('error', () => {});
   const keys = partKeys(state.part);
   const samples: Sample[] = [];

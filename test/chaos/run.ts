@@ -1,14 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { CLUSTER_FAULTS, type ClusterFault } from './cluster-faults.ts';
+import { startClusterWorld } from './cluster-world.ts';
 import { FAULTS, type Fault } from './faults.ts';
 import { type Figures, figuresOf } from './figures.ts';
 import { type Judgement, judge } from './judge.ts';
 import { checkConservation, type PartState } from './part-reader.ts';
 import { isActive, SUBSCRIPTIONS } from './record.ts';
-import { startWorld, until, type World } from './world.ts';
+import { type Flow, startWorld, until } from './world.ts';
 
 export interface RunOptions {
-  /** One after the other. */
-  readonly faults: readonly Fault[];
+  /** One after the other: all of a single Redis, or all of a Redis Cluster. */
+  readonly faults: readonly Fault[] | readonly ClusterFault[];
   /** How long each fault lasts. */
   readonly faultMs: number;
   /** How long events flow before it, and after it. */
@@ -42,7 +44,7 @@ const GRACE_MS = 1_500;
 const MAY_ANSWER = ['202', '503', '429'];
 
 /** Reads the part again and again, as long as events flow: its counts add up at each moment. */
-function watchConservation({ reader }: World) {
+function watchConservation({ reader }: Flow) {
   const problems = new Set<string>();
   let reads = 0;
   let isReading = false;
@@ -72,7 +74,7 @@ function watchConservation({ reader }: World) {
 }
 
 /** Waits until all that was acknowledged has arrived, and nothing more comes. */
-async function waitForArrivals({ generator, sink }: World, names: readonly string[]): Promise<void> {
+async function waitForArrivals({ generator, sink }: Flow, names: readonly string[]): Promise<void> {
   const wanted = names.flatMap(name => {
     const subscription = SUBSCRIPTIONS.find(each => each === name) as (typeof SUBSCRIPTIONS)[number];
     return generator.events.filter(({ key }) => isActive(subscription, key)).map(({ id }) => `${name} ${id}`);
@@ -93,22 +95,23 @@ const isSettled = ({ counts, charged, settled }: PartState) =>
   charged === settled &&
   Object.values(counts).every(({ pending, inflight, retrying }) => pending + inflight + retrying === 0);
 
-async function disturb(world: World, { faults, faultMs }: RunOptions): Promise<{ fromMs: number; toMs: number }> {
+/** Repeats each disturbance as long as its fault lasts. */
+async function disturb(flow: Flow, steps: readonly (() => Promise<void>)[], faultMs: number) {
   const fromMs = performance.now();
-  for (const fault of faults) {
+  for (const step of steps) {
     const untilMs = performance.now() + faultMs;
-    while (performance.now() < untilMs) await FAULTS[fault](world);
+    while (performance.now() < untilMs) await step();
   }
-  return { fromMs, toMs: world.hits.at(-1)?.toMs ?? fromMs };
+  return { fromMs, toMs: flow.hits.at(-1)?.toMs ?? fromMs };
 }
 
-async function play(world: World, options: RunOptions): Promise<RunReport> {
+async function play(world: Flow, steps: readonly (() => Promise<void>)[], options: RunOptions): Promise<RunReport> {
   const { generator, sink, reader, hits, state } = world;
   const watch = watchConservation(world);
   await delay(WARM_UP_MS);
   const quietFromMs = performance.now();
   await delay(options.quietMs);
-  const faultTime = await disturb(world, options);
+  const faultTime = await disturb(world, steps, options.faultMs);
   await delay(options.quietMs);
   await generator.finish(ARRIVE_MS);
   await waitForArrivals(world, ['ada', 'bob']);
@@ -139,11 +142,24 @@ async function play(world: World, options: RunOptions): Promise<RunReport> {
   };
 }
 
+const isOfCluster = (faults: RunOptions['faults']): faults is readonly ClusterFault[] =>
+  faults.every(fault => Object.hasOwn(CLUSTER_FAULTS, fault));
+
+/** Starts a world for the faults, and returns it with its disturbances. */
+async function startFor({ faults, random, onDisk }: RunOptions) {
+  if (isOfCluster(faults)) {
+    const world = await startClusterWorld(random, { onDisk });
+    return { world, steps: faults.map(fault => () => CLUSTER_FAULTS[fault](world)) };
+  }
+  const world = await startWorld(random, { onDisk });
+  return { world, steps: faults.map(fault => () => FAULTS[fault](world)) };
+}
+
 /** Lets events flow through a data plane of its own, disturbs it, and says what does not hold. */
 export async function runFault(options: RunOptions): Promise<RunReport> {
-  const world = await startWorld(options.random, { onDisk: options.onDisk });
+  const { world, steps } = await startFor(options);
   try {
-    return await play(world, options);
+    return await play(world, steps, options);
   } finally {
     await world.stop();
   }

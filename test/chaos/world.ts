@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { type Cluster, Redis } from 'ioredis';
 import { type RedisOptions, type RedisServer, startRedis } from '../support/redis/server.ts';
 import { type Sluice, startSluice } from '../support/sluice.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -15,20 +16,18 @@ import { type Sink, startSink } from './sink.ts';
 
 /** Events a second. */
 const RATE = 200;
+/** How the test reads: it goes on after a lost connection. */
+export const READER = { retryStrategy: () => 50, maxRetriesPerRequest: 0 } as const;
 const ROLES = ['ingress', 'dispatcher', 'dispatcher'] as const;
 
-/** The data plane: an ingress, two dispatchers, and a Redis behind a proxy; events that go through it. */
-export interface World {
-  readonly redis: RedisServer;
-  readonly proxy: Proxy;
+/** The data plane: an ingress and two dispatchers; events that go through it. */
+export interface Flow {
   readonly roles: readonly Sluice[];
   readonly state: ControlState;
   readonly reader: PartReader;
   readonly sink: Sink;
   readonly generator: Generator;
   readonly hits: readonly Hit[];
-  /** Sets the clock of Redis so many seconds forward; works where `hasFaketime`. */
-  readonly setRedisClock: (offsetSeconds: number) => Promise<void>;
   /** From 0 to 1. */
   readonly random: () => number;
   /** Makes a disturbance, which is over when the promise resolves. */
@@ -36,52 +35,89 @@ export interface World {
   readonly stop: () => Promise<void>;
 }
 
-/** Starts a world in which events flow. Its Redis syncs its file with each write. `onDisk`: on a disk, not in memory. */
-export async function startWorld(random: () => number, options: Pick<RedisOptions, 'onDisk'> = {}): Promise<World> {
-  const folder = await temporaryFolder('chaos');
-  const ends: (() => unknown)[] = [folder.remove];
-  async function stop(): Promise<void> {
-    for (const end of ends.splice(0).toReversed()) await end();
-  }
+/** A data plane with a Redis behind a proxy. */
+export interface World extends Flow {
+  readonly redis: RedisServer;
+  readonly proxy: Proxy;
+  /** Sets the clock of Redis so many seconds forward; works where `hasFaketime`. */
+  readonly setRedisClock: (offsetSeconds: number) => Promise<void>;
+}
 
-  async function start(): Promise<World> {
-    const rootKey = randomBytes(32);
-    const rootKeyFile = join(folder.path, 'root.key');
-    await writeFile(rootKeyFile, rootKey);
+/** A Redis that is running. */
+export interface Backend {
+  /** For the test itself. */
+  readonly url: string;
+  /** For the roles. */
+  readonly rolesUrl: string;
+  readonly connectReader: () => Redis | Cluster;
+  /** Additional variables of the roles. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** What has to be ended, the last one first. */
+export type Ends = (() => unknown)[];
+
+export async function endAll(ends: Ends): Promise<void> {
+  for (const end of ends.splice(0).toReversed()) await end();
+}
+
+/** Calls `start`, and ends what it has started if it fails. */
+export async function startOrEnd<T>(start: (ends: Ends) => Promise<T>): Promise<T> {
+  const ends: Ends = [];
+  try {
+    return await start(ends);
+  } catch (error) {
+    await endAll(ends);
+    throw error;
+  }
+}
+
+/** Starts the roles and lets events flow through them. */
+export async function startFlow(backend: Backend, random: () => number, ends: Ends): Promise<Flow> {
+  const folder = await temporaryFolder('chaos');
+  ends.push(folder.remove);
+  const rootKey = randomBytes(32);
+  const rootKeyFile = join(folder.path, 'root.key');
+  await writeFile(rootKeyFile, rootKey);
+  const sink = await startSink(random);
+  ends.push(sink.stop);
+  const state = createControlState(backend.url, rootKey, sink.ports);
+  await state.write(true);
+  const env = { SLUICE_ROOT_KEY_FILE: rootKeyFile, SLUICE_LOG_LEVEL: 'warn', ...backend.env };
+  const roles = await Promise.all(
+    ROLES.map(async role => {
+      const started = await startSluice({ kubeconfig: '/dev/null', redisUrl: backend.rolesUrl, role, env });
+      ends.push(started.stop);
+      return started;
+    }),
+  );
+  const reader = startPartReader(backend.connectReader(), state);
+  ends.push(reader.stop);
+  const url = `${roles[0]?.ingressUrl}${state.path}`;
+  const generator = startGenerator({ url, headers: state.headers }, RATE);
+  ends.push(generator.stop);
+  const hits: Hit[] = [];
+  const hit: Flow['hit'] = async (fault, disturb) => {
+    const fromMs = performance.now();
+    await disturb();
+    hits.push({ ...fault, fromMs, toMs: performance.now() });
+  };
+  return { roles, state, reader, sink, generator, hits, random, hit, stop: () => endAll(ends) };
+}
+
+/** Starts a world in which events flow. Its Redis syncs its file with each write. `onDisk`: on a disk, not in memory. */
+export function startWorld(random: () => number, options: Pick<RedisOptions, 'onDisk'> = {}): Promise<World> {
+  return startOrEnd(async ends => {
+    const folder = await temporaryFolder('chaos-clock');
+    ends.push(folder.remove);
     const clock = await createRedisClock(folder.path);
     const redis = await startRedis({ ...options, env: clock.env, appendonly: true, appendfsync: 'always' });
     ends.push(redis.stop);
     const proxy = await startProxy(redis.port);
     ends.push(proxy.stop);
-    const sink = await startSink(random);
-    ends.push(sink.stop);
-    const state = createControlState(redis.url, rootKey, sink.ports);
-    await state.write(true);
-    const env = { SLUICE_ROOT_KEY_FILE: rootKeyFile, SLUICE_LOG_LEVEL: 'warn' };
-    const roles = await Promise.all(
-      ROLES.map(async role => {
-        const started = await startSluice({ kubeconfig: '/dev/null', redisUrl: proxy.url, role, env });
-        ends.push(started.stop);
-        return started;
-      }),
-    );
-    const reader = startPartReader(redis.port, state);
-    ends.push(reader.stop);
-    const url = `${roles[0]?.ingressUrl}${state.path}`;
-    const generator = startGenerator({ url, headers: state.headers }, RATE);
-    ends.push(generator.stop);
-    const hits: Hit[] = [];
-    const hit: World['hit'] = async (fault, disturb) => {
-      const fromMs = performance.now();
-      await disturb();
-      hits.push({ ...fault, fromMs, toMs: performance.now() });
-    };
-    return { redis, proxy, roles, state, reader, sink, generator, hits, setRedisClock: clock.set, random, hit, stop };
-  }
-
-  return start().catch(async (error: unknown) => {
-    await stop();
-    throw error;
+    const connectReader = () => new Redis(redis.port, '127.0.0.1', READER);
+    const flow = await startFlow({ url: redis.url, rolesUrl: proxy.url, connectReader }, random, ends);
+    return { ...flow, redis, proxy, setRedisClock: clock.set };
   });
 }
 

@@ -395,6 +395,19 @@ export const MUTANTS: readonly Mutant[] = [
   ...mutantsOf(APPLY, [
     ['a new leader leaves closed activations open', 'if (!wantedKeys.has(groupKey)) await', 'if (false) await'],
   ]),
+  ...mutantsOf('src/redis/connection/replicas.ts', [
+    ['fewer replicas are enough', 'Number(confirmed) >= replicas', 'Number(confirmed) >= 0'],
+    ['a write joins a WAIT that has begun', '      master.next = undefined;\n', ''],
+    ['a write that was only found is not confirmed', "redis.call('ping')", 'undefined'],
+  ]),
+  ...mutantsOf('src/redis/evaluation.ts', [
+    ['writes are not confirmed', '    await confirming.confirm(master);\n', ''],
+    [
+      'reads wait for replicas',
+      'replicas === undefined || call.source.startsWith(READS_ONLY)',
+      'replicas === undefined',
+    ],
+  ]),
   ...mutantsOf(script('act'), [
     [
       'activating again moves the time',

@@ -1,15 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '../free-port.ts';
-import { type RedisServer, redisCommand, startRedis } from './server.ts';
+import { type RedisOptions, type RedisServer, redisCommand, startRedis } from './server.ts';
 
 const SLOTS = 16_384;
 const FORM_DEADLINE_MS = 30_000;
+
+interface ClusterNode {
+  readonly port: number;
+  readonly busPort: number;
+}
 
 export type RedisCluster = {
   /** One `redis://<host>:<port>` per master. */
   readonly urls: readonly string[];
   /** The same, separated by commas, for `SLUICE_REDIS_URL`. */
   readonly url: string;
+  /** The masters at the start, followed by their replicas in the same order. */
   readonly nodes: readonly RedisServer[];
   /** Stops the nodes and removes their folders. Safe to call twice. */
   readonly stop: () => Promise<void>;
@@ -35,7 +41,7 @@ function reachableArguments(host: string): string[] {
  *
  * @throws if the nodes do not agree within 30 s
  */
-export async function formCluster(nodes: readonly { port: number; busPort: number }[]): Promise<void> {
+export async function formCluster(nodes: readonly ClusterNode[]): Promise<void> {
   const [first, ...others] = nodes;
   if (first === undefined) throw new Error('a Redis Cluster needs a node');
   for (const [index, node] of nodes.entries()) {
@@ -66,33 +72,72 @@ async function knowsAll(port: number, size: number): Promise<boolean> {
   return lines.includes('cluster_state:ok') && lines.includes(`cluster_size:${size}`);
 }
 
+/** Gives each of the masters one of the empty nodes as a replica, and waits until it has its data. */
+async function addReplicas(masters: readonly RedisServer[], nodes: readonly ClusterNode[]): Promise<void> {
+  const first = masters[0] as RedisServer;
+  for (const { port, busPort } of nodes) await redisCommand(first.port, 'CLUSTER', 'MEET', '127.0.0.1', port, busPort);
+  for (const [index, { port }] of nodes.entries()) {
+    const id = String(await redisCommand(masters[index]?.port as number, 'CLUSTER', 'MYID'));
+    await repeatUntil(async () => (await redisCommand(port, 'CLUSTER', 'REPLICATE', id)) === 'OK');
+    await repeatUntil(async () => hasItsData(port));
+  }
+}
+
+/** Returns whether a node is a replica that has the data of its master. */
+export async function hasItsData(port: number): Promise<boolean> {
+  return String(await redisCommand(port, 'INFO', 'replication')).includes('master_link_status:up');
+}
+
+/** Repeats until it returns true. Rejections count as false, until 30 s have passed. */
+async function repeatUntil(holds: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + FORM_DEADLINE_MS;
+  for (;;) {
+    try {
+      if (await holds()) return;
+    } catch (error) {
+      if (performance.now() > deadline) throw error;
+    }
+    if (performance.now() > deadline) throw new Error('the Redis Cluster did not form');
+    await delay(50);
+  }
+}
+
 /**
- * Starts a Redis Cluster of three masters without replicas, on free ports.
+ * Starts a Redis Cluster of three masters on free ports.
  *
+ * @param options.redis options of each node
+ * @param options.replicas gives each master a replica
  * @param options.host address of this machine at which it can be reached, besides loopback
  * @param options.users creates the users of Sluice, with these additional rules
  * @throws like `startRedis`
  */
 export async function startRedisCluster(
-  options: { readonly host?: string; readonly users?: readonly string[] } = {},
+  options: {
+    readonly host?: string;
+    readonly users?: readonly string[];
+    readonly redis?: Omit<RedisOptions, 'extra' | 'users'>;
+    readonly replicas?: boolean;
+  } = {},
 ): Promise<RedisCluster> {
-  const { host = '127.0.0.1', users } = options;
+  const { host = '127.0.0.1', users, replicas = false } = options;
   const nodes: RedisServer[] = [];
   const stop = async (): Promise<void> => {
     await Promise.all(nodes.map(node => node.stop()));
   };
   try {
-    const introductions: { port: number; busPort: number }[] = [];
-    for (let index = 0; index < 3; index++) {
+    const introductions: ClusterNode[] = [];
+    for (let index = 0; index < (replicas ? 6 : 3); index++) {
       const busPort = await freePort();
       const node = await startRedis({
+        ...options.redis,
         ...(users && { users }),
         extra: [...clusterArguments(busPort), ...reachableArguments(host)],
       });
       nodes.push(node);
       introductions.push({ port: node.port, busPort });
     }
-    await formCluster(introductions);
+    await formCluster(introductions.slice(0, 3));
+    await addReplicas(nodes.slice(0, 3), introductions.slice(3));
   } catch (error) {
     await stop();
     throw error;

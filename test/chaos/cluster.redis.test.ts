@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest';
+import { createRandom } from '../system/support/publisher.ts';
+import { formatReport, runFault } from './run.ts';
+
+test('a failover and a resharding of a Redis Cluster whose replicas confirm writes: nothing is lost, reordered, or charged twice', async () => {
+  const report = await runFault({
+    faults: ['failover', 'reshard'],
+    faultMs: 1_000,
+    quietMs: 1_000,
+    random: createRandom(5),
+    onDisk: false,
+  });
+  console.log(formatReport(report));
+  expect(report.problems).toEqual([]);
+  expect(report.hits).toBeGreaterThanOrEqual(2);
+});
