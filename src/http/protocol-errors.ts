@@ -56,6 +56,7 @@ export function answerProtocolError(
     'Connection: close',
     `Content-Type: ${PROBLEM_CONTENT_TYPE}`,
     `Content-Length: ${Buffer.byteLength(body)}`,
+    'Cache-Control: no-store',
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
 }

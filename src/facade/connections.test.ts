@@ -1,0 +1,181 @@
+import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  CATALOG,
+  createFacadeServers,
+  type FacadeServers,
+  JSON_BODY,
+  type StartedFacade,
+} from '../../test/support/facade/facade-server.ts';
+import { startIssuer, type TestIssuer } from '../../test/support/facade/issuer.ts';
+import { exchange, type RawAnswer } from '../../test/support/facade/raw-exchange.ts';
+import { Refusal } from '../http/refusal.ts';
+import type { Caller } from './objects/ownership.ts';
+
+const close = 'Connection: close';
+
+let issuer: TestIssuer;
+let facades: FacadeServers;
+let started: StartedFacade;
+let port: number;
+beforeAll(async () => {
+  issuer = await startIssuer();
+  facades = createFacadeServers(issuer);
+  const refuseStrangers = async ({ identity }: Caller) => {
+    if (identity.subject === 'stranger') throw new Refusal('forbidden');
+  };
+  const limits = { eventLoopDelayMs: 0, requestTimeoutMs: 2_000, headersTimeoutMs: 2_000 };
+  started = await facades.start(limits, refuseStrangers);
+  port = started.port;
+});
+afterAll(async () => {
+  await started.server.close();
+  await issuer.stop();
+});
+
+const send = async (line: string, headers: readonly string[] = [], body = '', subject = 'ada') =>
+  exchange(port, await facades.request(line, [close, ...headers], body, subject));
+
+/** Writes bytes to a connection, and returns the status of each answer until it is closed. */
+function statusesOf(bytes: string): Promise<number[]> {
+  return new Promise(resolve => {
+    let text = '';
+    const socket = connect(port, '127.0.0.1', () => socket.write(bytes));
+    socket.on('data', chunk => (text += chunk.toString('latin1')));
+    socket.on('error', () => {});
+    socket.on('close', () => resolve([...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))));
+  });
+}
+
+describe('browsers and caches', () => {
+  test.each(['https://evil.example', 'null', 'http://x'])('a page of %s gets no permission', async origin => {
+    for (const method of ['GET', 'OPTIONS']) {
+      const preflight = ['Access-Control-Request-Method: PUT', 'Access-Control-Request-Headers: authorization'];
+      const { headers } = await send(`${method} ${CATALOG}`, [`Origin: ${origin}`, ...preflight]);
+      expect(Object.keys(headers).filter(name => name.startsWith('access-control'))).toEqual([]);
+      expect(headers['cross-origin-resource-policy']).toBe('same-origin');
+    }
+  });
+
+  test.each([
+    'If-None-Match: *',
+    'If-Match: "x"',
+    'If-Modified-Since: Fri, 01 Jan 2100 00:00:00 GMT',
+    'Range: bytes=0-1',
+    'If-Range: "x"',
+  ])('%s does not change the answer', async header => {
+    expect(await send(`GET ${CATALOG}`, [header])).toMatchObject({
+      status: 200,
+      body: expect.stringContaining('data'),
+    });
+  });
+
+  test.each<[number, () => Promise<RawAnswer>]>([
+    [200, () => send(`GET ${CATALOG}`)],
+    [401, () => exchange(port, `GET ${CATALOG} HTTP/1.1\r\nHost: x\r\n\r\n`)],
+    [403, () => send(`GET ${CATALOG}`, [], '', 'stranger')],
+    [404, () => send('GET /waas/nothing')],
+    [405, () => send(`PUT ${CATALOG}`)],
+    [422, () => send(`GET ${CATALOG}?x=1`)],
+    [415, () => send('PUT /waas/streams', ['Content-Length: 2'], '{}')],
+    [413, () => send('PUT /waas/streams', [JSON_BODY, 'Content-Length: 9999999'])],
+    [417, () => send('PUT /waas/streams', [JSON_BODY, 'Content-Length: 2', 'Expect: x'])],
+    [431, () => send(`GET ${CATALOG}`, [`X-A: ${'a'.repeat(40_000)}`])],
+    [400, () => exchange(port, 'GET / HTTP/9.9\r\n\r\n')],
+    [408, () => exchange(port, 'GET / HTTP/1.1\r\nHost: x\r\n')],
+  ])('no cache keeps a %i', async (status, call) => {
+    const answer = await call();
+    expect([answer.status, answer.headers['cache-control']]).toEqual([status, 'no-store']);
+  });
+});
+
+describe('a connection', () => {
+  test('each call on it needs a token of its own', async () => {
+    const good = await facades.request(`GET ${CATALOG}`);
+    const none = `GET ${CATALOG} HTTP/1.1\r\nHost: x\r\n\r\n`;
+    const bad = `GET ${CATALOG} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x.y.z\r\n\r\n`;
+    const last = await facades.request(`GET ${CATALOG}`, [close]);
+    expect(await statusesOf(good + none + good + bad + last)).toEqual([200, 401, 200, 401, 200]);
+  });
+
+  test('a token that has expired since is not taken again', async () => {
+    const token = await issuer.sign({ exp: Math.floor(Date.now() / 1_000) + 2 });
+    const bytes = `GET ${CATALOG} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`;
+    const socket = connect(port, '127.0.0.1');
+    let text = '';
+    socket.on('data', chunk => (text += chunk.toString('latin1')));
+    socket.write(bytes);
+    await delay(2_200);
+    socket.write(bytes);
+    while ((text.match(/HTTP\/1\.1 /g) ?? []).length < 2) await delay(10);
+    socket.destroy();
+    expect([...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => status)).toEqual(['200', '401']);
+  });
+
+  test('a request in the body of another one is none', async () => {
+    const inner = `DELETE ${CATALOG} HTTP/1.1\r\nHost: x\r\n\r\n`;
+    const outer = await facades.request(`GET ${CATALOG}`, [JSON_BODY, `Content-Length: ${inner.length}`], inner);
+    const last = await facades.request(`GET ${CATALOG}`, [close]);
+    expect(await statusesOf(outer + last)).toEqual([200, 200]);
+  });
+
+  test.each([
+    ['both lengths', ['Content-Length: 5', 'Transfer-Encoding: chunked'], '0\r\n\r\n'],
+    ['two lengths', ['Content-Length: 2', 'Content-Length: 3'], '{}'],
+    ['a signed length', ['Content-Length: +2'], '{}'],
+    ['a length in hex', ['Content-Length: 0x2'], '{}'],
+    ['chunked behind a tab', ['Transfer-Encoding:\tchunked, identity'], '0\r\n\r\n'],
+    ['a folded header', ['X-A: 1', ' Transfer-Encoding: chunked'], ''],
+    ['a space before the colon', ['Transfer-Encoding : chunked'], '0\r\n\r\n'],
+  ])('with %s is refused', async (_, headers, body) => {
+    const answer = await send('PUT /waas/streams', [JSON_BODY, ...headers], body);
+    expect([400, 413, 415]).toContain(answer.status);
+  });
+
+  test('a token in a trailer is none', async () => {
+    const token = await issuer.sign();
+    const head = [
+      'PUT /waas/streams HTTP/1.1',
+      'Host: x',
+      close,
+      JSON_BODY,
+      'Transfer-Encoding: chunked',
+      'Trailer: Authorization',
+    ];
+    const bytes = `${head.join('\r\n')}\r\n\r\n0\r\nAuthorization: Bearer ${token}\r\n\r\n`;
+    expect((await exchange(port, bytes)).status).toBe(401);
+  });
+
+  test('a second token behind hundreds of headers is seen, and thousands are refused', async () => {
+    const many = Array.from({ length: 900 }, () => 'a:b');
+    const second = `Authorization: Bearer ${await issuer.sign({ sub: 'eve' })}`;
+    expect((await send(`GET ${CATALOG}`, many)).status).toBe(200);
+    expect((await send(`GET ${CATALOG}`, [...many, second])).body).toContain('misplaced_token');
+    expect(
+      (
+        await send(
+          `GET ${CATALOG}`,
+          Array.from({ length: 3_000 }, () => 'a:b'),
+        )
+      ).status,
+    ).toBe(431);
+  });
+
+  test('callers who leave early, or read nothing, keep nobody from being answered', async () => {
+    const bytes = await facades.request(`GET ${CATALOG}`);
+    const leaving = Array.from({ length: 200 }, (_, i) => {
+      const socket = connect(port, '127.0.0.1', () => {
+        socket.write(bytes.slice(0, i % 2 === 0 ? undefined : bytes.length - 1 - (i % 40)), () => socket.destroy());
+      });
+      socket.on('error', () => {});
+      return socket;
+    });
+    const silent = Array.from({ length: 50 }, () => {
+      const socket = connect(port, '127.0.0.1', () => void socket.pause().write(bytes.repeat(20)));
+      return socket.on('error', () => {});
+    });
+    for (let i = 0; i < 20; i++) expect((await send(`GET ${CATALOG}`)).status).toBe(200);
+    for (const socket of [...leaving, ...silent]) socket.destroy();
+  });
+});
