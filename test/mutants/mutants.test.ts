@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { MUTANTS } from './mutants.ts';
 
@@ -11,6 +11,11 @@ describe('mutants', () => {
       expect(mutant.to).not.toBe(mutant.from);
     },
   );
+
+  test('each test that a mutant names exists', () => {
+    const named = new Set(MUTANTS.flatMap(({ test: file }) => file ?? []));
+    expect([...named].filter(file => !existsSync(new URL(`../../${file}`, import.meta.url)))).toEqual([]);
+  });
 
   test('no name is used twice', () => {
     expect(new Set(MUTANTS.map(({ name }) => name)).size).toBe(MUTANTS.length);

@@ -1,3 +1,5 @@
+import { SECURITY_MUTANTS } from './security-mutants.ts';
+
 /** A wrong change of one decisive place: the tests have to notice it. */
 export interface Mutant {
   /** What it makes wrong, in the words of a rule that no longer holds. */
@@ -7,6 +9,8 @@ export interface Mutant {
   /** Text that stands there exactly once, and what stands there instead. */
   readonly from: string;
   readonly to: string;
+  /** The file of unit tests that notices it. By default, the quick tests of all parts are run. */
+  readonly test?: string;
 }
 
 const COMPILE = 'src/core/routing/compile-routes.ts';
@@ -359,6 +363,7 @@ const OF_PROCESSES: readonly Mutant[] = [
 export const MUTANTS: readonly Mutant[] = [
   ...OF_PARTS,
   ...OF_PROCESSES,
+  ...SECURITY_MUTANTS,
   ...mutantsOf('src/core/routing/coverage.ts', [
     ['a block of a package covers nothing', 'packages.get(target.name)?.has(stream) === true', 'false'],
     ['a block of a stream covers nothing', 'target.name === stream :', 'false :'],

@@ -18,7 +18,10 @@ const PATIENCE = 5;
 /** A machine that others use may stand still for a minute; that notices nothing. */
 const LEAST_PATIENCE_MS = 300_000;
 
-/** Files of tests, the quickest first; each is run only when those before it noticed nothing. */
+/**
+ * Files of tests, the quickest first; each is run only when those before it noticed nothing. A mutant that names a test
+ * is left to that one.
+ */
 const STAGES: readonly (readonly string[])[] = [
   ['unit', 'src/core', 'src/redis', 'src/record', 'src/controller/engine', 'src/dataplane/due-loop.test.ts'],
   ['redis', 'src/part', 'test/part'],
@@ -68,8 +71,9 @@ async function judge(folder: string, mutant: Mutant): Promise<string> {
     original.replace(mutant.from, () => mutant.to),
   );
   try {
-    for (const [i, stage] of STAGES.entries()) {
-      const outcome = await runStage(folder, stage, patienceMs[i] as number);
+    const stages = mutant.test === undefined ? STAGES : [['unit', mutant.test]];
+    for (const [i, stage] of stages.entries()) {
+      const outcome = await runStage(folder, stage, patienceMs[i] ?? LEAST_PATIENCE_MS);
       if (outcome !== 'pass') return outcome === 'fail' ? 'noticed' : 'noticed (the tests take too long)';
     }
     return 'survived';
@@ -79,7 +83,7 @@ async function judge(folder: string, mutant: Mutant): Promise<string> {
 }
 
 const words = process.argv.slice(2);
-const first = Number(process.env['FROM'] || 1);
+const from = Number(process.env['FROM'] || 1);
 const wanted = MUTANTS.filter(({ name, file }) => words.every(word => `${name} ${file}`.includes(word)));
 const folder = await temporaryFolder('mutants');
 stopOnSignal(async () => {
@@ -89,10 +93,12 @@ stopOnSignal(async () => {
 for (const name of COPIED) await cp(join(ROOT, name), join(folder.path, name), { recursive: true });
 await symlink(join(ROOT, 'node_modules'), join(folder.path, 'node_modules'));
 
-for (const stage of STAGES) {
+const named = [...new Set(wanted.flatMap(({ test }) => test ?? []))];
+const first = wanted.every(({ test }) => test !== undefined) ? [] : STAGES;
+for (const stage of named.length === 0 ? first : [...first, ['unit', ...named]]) {
   const started = performance.now();
   const outcome = await runStage(folder.path, stage, 1_200_000);
-  patienceMs.push(Math.max(LEAST_PATIENCE_MS, PATIENCE * (performance.now() - started)));
+  if (first.includes(stage)) patienceMs.push(Math.max(LEAST_PATIENCE_MS, PATIENCE * (performance.now() - started)));
   if (outcome === 'pass') continue;
   console.error(`the tests ${outcome} without any change: ${stage.join(' ')}`);
   await folder.remove();
@@ -100,7 +106,7 @@ for (const stage of STAGES) {
 }
 const left: string[] = [];
 for (const [i, mutant] of wanted.entries()) {
-  if (i + 1 < first) continue;
+  if (i + 1 < from) continue;
   const started = performance.now();
   const verdict = await judge(folder.path, mutant);
   const seconds = ((performance.now() - started) / 1_000).toFixed(0);
@@ -109,5 +115,5 @@ for (const [i, mutant] of wanted.entries()) {
   if (!verdict.startsWith('noticed')) left.push(`${verdict}: ${line}`);
 }
 await folder.remove();
-console.log(['', ...left, `${wanted.length - first + 1 - left.length} noticed, ${left.length} left`].join('\n'));
+console.log(['', ...left, `${wanted.length - from + 1 - left.length} noticed, ${left.length} left`].join('\n'));
 process.exitCode = left.length > 0 ? 1 : 0;

@@ -1,0 +1,194 @@
+import type { Mutant } from './mutants.ts';
+
+const AUTH = 'src/facade/auth/';
+const FACADE = 'src/facade/';
+const PERMISSIONS = `${FACADE}permissions.test.ts`;
+
+type Change = readonly [name: string, from: string, to: string, test: string];
+
+/** Mutants of a file, each with the test that notices it. */
+function securityMutantsOf(file: string, changes: readonly Change[]): Mutant[] {
+  return changes.map(([name, from, to, test]) => ({ name, file, from, to, test }));
+}
+
+/** Wrong changes of what keeps strangers out: tokens, scopes, roles, owners, seals, and consent. */
+export const SECURITY_MUTANTS: readonly Mutant[] = [
+  ...securityMutantsOf(`${AUTH}bearer-token.ts`, [
+    [
+      'the first of two tokens counts',
+      "if (more.length > 0) return { kind: 'ambiguous' };",
+      '',
+      `${AUTH}bad-tokens.test.ts`,
+    ],
+    [
+      'a token can be spelled in several ways',
+      "part !== '' && Buffer.from(part, 'base64url').toString('base64url') === part",
+      "part !== ''",
+      `${AUTH}bearer-token.test.ts`,
+    ],
+  ]),
+  ...securityMutantsOf(`${AUTH}token-fault.ts`, [
+    [
+      'a token that is bound to a key is a bearer token',
+      "  if (Object.hasOwn(claims, 'cnf')) return 'bound';\n",
+      '',
+      `${AUTH}token-fault.test.ts`,
+    ],
+    [
+      'a logout token is an access token',
+      "  if (!isAccessTokenType(header['typ'])) return 'type';\n",
+      '',
+      `${AUTH}token-fault.test.ts`,
+    ],
+    [
+      'extensions that must be understood are ignored',
+      "  if (header['crit'] !== undefined) return 'critical';\n",
+      '',
+      `${AUTH}token-fault.test.ts`,
+    ],
+    [
+      'a token may never expire',
+      "typeof value === 'number' && Number.isFinite(value)",
+      "typeof value === 'number'",
+      `${AUTH}bad-tokens.test.ts`,
+    ],
+    ['two subjects look the same', ' && !/\\p{Cc}/u.test(value)', '', `${AUTH}bad-tokens.test.ts`],
+  ]),
+  ...securityMutantsOf(`${AUTH}query-token.ts`, [
+    [
+      'a token in the query hides behind a proxy',
+      'const DECODINGS = 3;',
+      'const DECODINGS = 1;',
+      `${AUTH}query-token.test.ts`,
+    ],
+  ]),
+  ...securityMutantsOf(`${AUTH}issuer-documents.ts`, [
+    ['a private key is published, and trusted', ' && d === undefined', '', `${AUTH}issuer-documents.test.ts`],
+    [
+      'the metadata of another issuer are taken',
+      "  if (metadata['issuer'] !== issuer) throw new Error('the metadata contains a different issuer');\n",
+      '',
+      `${AUTH}issuer-documents.test.ts`,
+    ],
+  ]),
+  ...securityMutantsOf(`${AUTH}issuer-keys.ts`, [
+    [
+      'each invented key makes a request',
+      '        if (nowMs() - missedMs < limits.cooldownMs) return undefined;\n',
+      '',
+      `${AUTH}issuer-keys.test.ts`,
+    ],
+    ['a withdrawn key is trusted for ever', ' && ageMs < limits.trustMs', '', `${AUTH}issuer-keys.test.ts`],
+  ]),
+  ...securityMutantsOf(`${AUTH}authentication.ts`, [
+    [
+      'who is refused goes on',
+      '    if (outcome instanceof Refusal) throw outcome;\n',
+      '    if (outcome instanceof Refusal) return;\n',
+      `${AUTH}bad-tokens.test.ts`,
+    ],
+  ]),
+  ...securityMutantsOf(`${AUTH}client-rules.ts`, [
+    [
+      'a person who has signed in is a client',
+      ' && SIGN_IN_CLAIMS.every(name => claimOf(claims, name) === undefined)',
+      '',
+      `${AUTH}client-rules.test.ts`,
+    ],
+  ]),
+  ...securityMutantsOf(`${AUTH}identity.ts`, [
+    [
+      'an address that nobody has verified counts',
+      'isText(email) && verified === true',
+      'isText(email)',
+      `${AUTH}identity.test.ts`,
+    ],
+  ]),
+  ...securityMutantsOf(`${AUTH}scopes.ts`, [
+    ['roles of a person are scopes', "idtyp === 'app' ? roles : undefined", 'roles', `${AUTH}scopes.test.ts`],
+  ]),
+  ...securityMutantsOf(`${AUTH}ownership.ts`, [
+    ['a subject of another issuer owns', ' || owner.issuer !== issuer', '', `${AUTH}ownership.test.ts`],
+    [
+      'the owners of any account own',
+      'account?.metadata.name === workspace.spec.account ? account.spec.owners : undefined',
+      'account?.spec.owners',
+      `${AUTH}ownership.test.ts`,
+    ],
+    [
+      'a weaker role includes a stronger one',
+      'ROLES.indexOf(role) <= ROLES.indexOf(needed)',
+      'ROLES.indexOf(role) >= ROLES.indexOf(needed)',
+      PERMISSIONS,
+    ],
+  ]),
+  ...securityMutantsOf(`${FACADE}registration.ts`, [
+    [
+      'a token needs no scope',
+      'if (requireScopes && !identity.scopes.has(route.scope)) throw refuseScope(route.scope);',
+      '',
+      PERMISSIONS,
+    ],
+    ['every role may change a workspace', '    requireRole(tenant.role, roleOf(route));\n', '', PERMISSIONS],
+    [
+      'every role may change what it receives',
+      '    requireRole(integration.recipient.role, roleOf(route));\n',
+      '',
+      PERMISSIONS,
+    ],
+    ['every role may change an account', '    requireRole(account.role, roleOf(route));\n', '', PERMISSIONS],
+  ]),
+  ...securityMutantsOf(`${FACADE}contract/route.ts`, [
+    [
+      'a viewer may change things',
+      "role ?? (scope === 'waas:read' ? 'Viewer' : 'Admin')",
+      "role ?? 'Viewer'",
+      PERMISSIONS,
+    ],
+  ]),
+  ...securityMutantsOf(`${FACADE}contract/json-body.ts`, [
+    [
+      'a body names a prototype',
+      "  if (key === '__proto__') throw new Refusal('malformed_body', 'A field cannot have the name __proto__.');\n",
+      '',
+      `${FACADE}attacks.test.ts`,
+    ],
+  ]),
+  ...securityMutantsOf('src/core/delivery/seal.ts', [
+    ['a seal opens in another context', '  decipher.setAAD(aadBytes);\n', '', 'src/core/delivery/seal.test.ts'],
+    [
+      'a seal has several spellings',
+      " || body.toString('base64url') !== encoded",
+      '',
+      'src/core/delivery/seal.test.ts',
+    ],
+  ]),
+  ...securityMutantsOf('src/dataplane/dispatcher/consent.ts', [
+    [
+      'an endpoint agrees to any sender',
+      "allowed === '*' || allowed?.toLowerCase() === origin.toLowerCase()",
+      'allowed !== undefined',
+      'src/dataplane/dispatcher/consent.test.ts',
+    ],
+    [
+      'an endpoint agrees with any status',
+      "result.outcome === 'delivered' && agrees",
+      'agrees',
+      'src/dataplane/dispatcher/consent.test.ts',
+    ],
+    [
+      'each event asks the endpoint again',
+      'found !== undefined && monotonicMs() < found.untilMs',
+      'found !== undefined && false',
+      'src/dataplane/dispatcher/consent.test.ts',
+    ],
+  ]),
+  ...securityMutantsOf('src/dataplane/dispatcher/deliver.ts', [
+    [
+      'an event is sent although its gate may have closed',
+      '  if (deps.askConsent !== undefined && isLate()) return RELEASED;\n',
+      '',
+      'src/dataplane/dispatcher/deliver.test.ts',
+    ],
+  ]),
+];
