@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { collectAudit } from '../../test/support/facade/collect-audit.ts';
 import { AUDIENCE, startIssuer, type TestIssuer } from '../../test/support/facade/issuer.ts';
 import { exchange } from '../../test/support/facade/raw-exchange.ts';
+import { ROUTE_PERMISSIONS } from '../../test/support/facade/route-permissions.ts';
 import { Refusal } from '../http/refusal.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { createRegistry } from '../telemetry/metrics.ts';
@@ -16,24 +17,17 @@ import { createFacadeServer, type FacadeServer } from './server.ts';
 const SCOPES = ['waas:read', 'waas:write', 'waas:keys', 'waas:replay'] as const;
 const ROLES = ['Owner', 'Admin', 'Viewer', 'nobody'] as const;
 
-/** Operations with secrets and keys, those that cost tokens, and those of Owners. */
-const KEYS = ['createIngressKey', 'listIngressKeys', 'deleteIngressKey', 'getSigningSecret', 'rotateSigningSecret'];
-const REPLAYS = ['replayEvent', 'replayEvents'];
-const OF_OWNERS = ['replaceMembers'];
-
-function scopeWanted({ method, operation }: Route): string {
-  if (KEYS.includes(operation)) return 'waas:keys';
-  if (REPLAYS.includes(operation)) return 'waas:replay';
-  return method === 'GET' ? 'waas:read' : 'waas:write';
-}
+const wanted = ({ operation }: Route) => ROUTE_PERMISSIONS[operation] ?? (['none', 'none'] as const);
+const scopeWanted = (route: Route): string => wanted(route)[0];
 
 function rolesWanted(route: Route): readonly string[] {
-  // For the account of the example. Without one, it is that of the caller.
-  if (route.operation === 'acceptInvitation') return ['Owner', 'Admin'];
-  if (route.access === 'caller') return ROLES;
-  if (OF_OWNERS.includes(route.operation)) return ['Owner'];
-  return scopeWanted(route) === 'waas:read' ? ['Owner', 'Admin', 'Viewer'] : ['Owner', 'Admin'];
+  const weakest = wanted(route)[1];
+  return weakest === 'anybody' ? ROLES : ROLES.slice(0, ROLES.findIndex(role => role === weakest) + 1);
 }
+
+test('each route has an entry with what it needs, and nothing else has one', () => {
+  expect(Object.keys(ROUTE_PERMISSIONS).toSorted()).toEqual(ROUTES.map(({ operation }) => operation).toSorted());
+});
 
 const log = createLogger({ level: 'silent' });
 let issuer: TestIssuer;
