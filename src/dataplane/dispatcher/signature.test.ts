@@ -1,4 +1,4 @@
-import { webcrypto } from 'node:crypto';
+import { createHmac, webcrypto } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
 import { signingKeys, signingSecret } from '../../core/delivery/signing-secret.ts';
@@ -56,5 +56,17 @@ describe('createSigner', () => {
     const imported = await webcrypto.subtle.importKey('raw', new Uint8Array(key), algorithm, false, ['sign']);
     const expected = Buffer.from(await webcrypto.subtle.sign('HMAC', imported, new Uint8Array(signed)));
     expect(createSigner([key])('evt_1', nowSeconds, body)).toBe(`v1,${expected.toString('base64')}`);
+  });
+
+  test('keys and bodies of every size are signed as by createHmac, one after the other', () => {
+    for (const keyBytes of [1, 24, 32, 63, 64, 65, 200]) {
+      const keys = [Buffer.alloc(keyBytes, 0xa5), Buffer.alloc(keyBytes, 0x5a)];
+      const sign = createSigner(keys);
+      for (const bodyBytes of [0, 1, 63, 64, 1_024, 17_300, 17_400, 100_000, 5]) {
+        const body = Buffer.alloc(bodyBytes, 0xc3);
+        const expected = keys.map(key => `v1,${createHmac('sha256', key).update('evt_1.7.').update(body).digest('base64')}`);
+        expect(sign('evt_1', 7, body), `${keyBytes}, ${bodyBytes}`).toBe(expected.join(' '));
+      }
+    }
   });
 });

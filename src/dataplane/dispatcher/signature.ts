@@ -1,21 +1,51 @@
-import { createHmac, createSecretKey } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /** Returns the `webhook-signature` value for an event. */
 export type Sign = (id: string, timestampSeconds: number, body: Uint8Array) => string;
 
+/** Block size of SHA-256, in bytes. */
+const BLOCK_BYTES = 64;
+const DIGEST_BYTES = 32;
+
+/** A key, prepared as the blocks that HMAC hashes before the content and before the digest of that (RFC 2104). */
+interface Pads {
+  readonly inner: Buffer;
+  readonly outer: Buffer;
+}
+
+/** Buffers of all signers. Content of up to 16 KiB fits, behind a block for the key. */
+const shared = Buffer.allocUnsafeSlow(17 * 1024);
+const outerHash = Buffer.allocUnsafeSlow(BLOCK_BYTES + DIGEST_BYTES);
+
+function padsOf(key: Uint8Array): Pads {
+  const [inner, outer] = [Buffer.alloc(BLOCK_BYTES, 0x36), Buffer.alloc(BLOCK_BYTES, 0x5c)];
+  for (const [at, byte] of (key.length > BLOCK_BYTES ? hash('sha256', key, 'buffer') : key).entries()) {
+    (inner[at] as number) ^= byte;
+    (outer[at] as number) ^= byte;
+  }
+  return { inner, outer };
+}
+
 /**
  * Creates a signer as defined by Standard Webhooks. Signatures have the form `v1,` plus the base64 HMAC-SHA-256 of
  * `<id>.<timestamp>.<body>`, with one space-separated signature per key. The body is not decoded. Id and timestamp must
- * match those sent in the headers. Create one signer per endpoint: an HMAC over 1 KiB takes 2 µs with a key object,
- * compared to 11 µs when starting from bytes.
+ * match those sent in the headers. Create one signer per endpoint, since it prepares the keys. Hashing twice takes 1.4 µs
+ * for 1 KiB, compared to 2.3 µs for an Hmac object, which also has to be collected.
  */
 export function createSigner(keys: readonly Uint8Array[]): Sign {
-  const secrets = keys.map(key => createSecretKey(key));
+  const prepared = keys.map(padsOf);
   return (id, timestampSeconds, body) => {
     const prefix = `${id}.${timestampSeconds}.`;
+    const bytes = BLOCK_BYTES + prefix.length + body.length;
+    const content = bytes > shared.length ? Buffer.allocUnsafe(bytes) : shared.subarray(0, bytes);
+    content.latin1Write(prefix, BLOCK_BYTES);
+    content.set(body, BLOCK_BYTES + prefix.length);
     let value = '';
-    for (const secret of secrets) {
-      const signature = createHmac('sha256', secret).update(prefix, 'latin1').update(body).digest('base64');
+    for (const { inner, outer } of prepared) {
+      content.set(inner);
+      outerHash.set(outer);
+      outerHash.latin1Write(hash('sha256', content, 'latin1'), BLOCK_BYTES);
+      const signature = hash('sha256', outerHash, 'base64');
       value += value === '' ? `v1,${signature}` : ` v1,${signature}`;
     }
     return value;
