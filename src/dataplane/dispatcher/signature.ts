@@ -38,13 +38,13 @@ export function createSigner(keys: readonly Uint8Array[]): Sign {
     const prefix = `${id}.${timestampSeconds}.`;
     const bytes = BLOCK_BYTES + prefix.length + body.length;
     const content = bytes > shared.length ? Buffer.allocUnsafe(bytes) : shared.subarray(0, bytes);
-    content.latin1Write(prefix, BLOCK_BYTES);
+    content.write(prefix, BLOCK_BYTES, 'latin1');
     content.set(body, BLOCK_BYTES + prefix.length);
     let value = '';
     for (const { inner, outer } of prepared) {
       content.set(inner);
       outerHash.set(outer);
-      outerHash.latin1Write(hash('sha256', content, 'latin1'), BLOCK_BYTES);
+      outerHash.write(hash('sha256', content, 'binary'), BLOCK_BYTES, 'binary');
       const signature = hash('sha256', outerHash, 'base64');
       value += value === '' ? `v1,${signature}` : ` v1,${signature}`;
     }

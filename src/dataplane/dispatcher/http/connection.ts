@@ -1,9 +1,12 @@
 import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import { type AnswerEvents, createAnswerReader } from './answer-reader.ts';
 import type { Connect, ConnectFailure, ConnectTarget, TlsSession } from './connector.ts';
 
 /** Requests up to this size are copied into a single buffer, which costs less than writing two. */
 const JOINED_MAX = 16 * 1024;
+/** The buffer of all connections that are not encrypted. */
+let shared = Buffer.allocUnsafeSlow(JOINED_MAX);
 
 /** The reason why there is no complete answer for a request. */
 export type ExchangeFailure =
@@ -58,10 +61,13 @@ function write(socket: Socket, { head, body }: Exchange): void {
     socket.uncork();
     return;
   }
-  const request = Buffer.allocUnsafe(bytes);
+  // TLS encrypts the bytes later. Otherwise, the kernel usually takes all of them at once.
+  const isShared = !(socket instanceof TLSSocket);
+  const request = isShared ? shared.subarray(0, bytes) : Buffer.allocUnsafe(bytes);
   request.write(head, 'latin1');
-  body.copy(request, head.length);
+  request.set(body, head.length);
   socket.write(request);
+  if (isShared && socket.writableLength > 0) shared = Buffer.allocUnsafeSlow(JOINED_MAX);
 }
 
 /**
