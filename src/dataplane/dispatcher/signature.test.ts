@@ -64,7 +64,9 @@ describe('createSigner', () => {
       const sign = createSigner(keys);
       for (const bodyBytes of [0, 1, 63, 64, 1_024, 17_300, 17_400, 100_000, 5]) {
         const body = Buffer.alloc(bodyBytes, 0xc3);
-        const expected = keys.map(key => `v1,${createHmac('sha256', key).update('evt_1.7.').update(body).digest('base64')}`);
+        const expected = keys.map(
+          key => `v1,${createHmac('sha256', key).update('evt_1.7.').update(body).digest('base64')}`,
+        );
         expect(sign('evt_1', 7, body), `${keyBytes}, ${bodyBytes}`).toBe(expected.join(' '));
       }
     }

@@ -22,6 +22,13 @@ test.each([
   expect(requestHead(START, [name, value], 0)).toBeUndefined();
 });
 
+test.each([0, 1, 2])('one wrong value or name among several makes no head, however often it is used (%i)', at => {
+  const headers = ['x-a', 'b', 'x-c', 'd', 'x-e', 'f'];
+  expect(requestHead(START, headers, 0)).toBeDefined();
+  expect(requestHead(START, headers.with(2 * at + 1, 'a\r\nb: c'), 0)).toBeUndefined();
+  for (let time = 0; time < 2; time++) expect(requestHead(START, headers.with(2 * at, 'x y'), 0)).toBeUndefined();
+});
+
 test('a header that says where a request ends makes no head', () => {
   const framing = [
     'connection',
