@@ -10,13 +10,13 @@
 const EVERY_KIND = {
   Ready: {
     RedisUnavailable:
-      'False: This generation has not been applied yet, either because Redis is unavailable or because it has lost its data. Retried automatically. Objects that were already applied stay Ready throughout an outage; see the DataPlaneReachable condition of the Workspace.',
+      'False: This generation has not been applied yet, either because Redis is unavailable or because it has lost its data. The controller will retry this automatically. Objects that have already been applied will stay Ready during an outage. See the DataPlaneReachable condition of the Workspace for more information.',
     WorkspacePaused:
-      'Reconciliation is paused by the annotation sluice.dev/paused on the workspace. Events continue to flow, and this change will be applied once the annotation has been removed.',
+      'Reconciliation is paused by the annotation sluice.dev/paused on the workspace. Events will continue to flow, and this change will be applied when the annotation has been removed.',
     WaitingForWorkspace:
       'Unknown, False: No Workspace owns this namespace. Changes from Unknown to False after five minutes.',
     SecretsForbidden:
-      'False: The controller is not allowed to read the Secrets of this namespace, so its routes stay as they are. Only possible if Secrets are read by namespace (SLUICE_SECRETS_ROLE).',
+      'False: The controller is not allowed to read the Secrets of this namespace, so its routes stay as they are. This is only possible if Secrets are read by namespace (SLUICE_SECRETS_ROLE).',
     ReconcileFailed: 'Reconciliation failed due to an unexpected error. It will be retried with exponential backoff.',
   },
   Reconciling: {
@@ -90,19 +90,19 @@ export const CONDITION_MEANING = {
       InvitationAccepted: 'True: The invitation was accepted by the partner.',
       Subscribed: 'True: The integration is used by at least one Subscription in the receiving workspace.',
       WorkspaceNotAdmitting:
-        "False: No events are routed, since no Subscription in the receiving workspace uses the integration. Also reported if the workspace doesn't exist.",
+        'False: No events will be routed, because there is no Subscription in the receiving workspace that uses the integration. This is also reported if the workspace does not exist.',
     },
     InvitationSent: {
       Sent: 'True: The invitation has been accepted for delivery by the mail server.',
       SecretWritten:
         'True: No mail server is configured, so the token can be found in the Secret <name>-invitation instead.',
       SmtpFailed:
-        'False: The invitation was rejected by the mail server, or the server failed to respond. Retried automatically.',
-      SecretFailed: 'False: Failed to write the Secret. Retried automatically.',
+        'False: The invitation was rejected by the mail server, or the server failed to respond. The controller will retry this automatically.',
+      SecretFailed: 'False: Failed to write the Secret. The controller will retry this automatically.',
       AddressLimitReached:
-        'False: The workspace has sent an invitation to this address in the last 24 hours, which may be revoked or deleted by now. Sent automatically at the time in the message.',
+        'False: The workspace has sent an invitation to this address in the last 24 hours, which may be revoked or deleted by now. It will be sent automatically at the time in the message.',
       AccountLimitReached:
-        'False: The workspaces of the account have sent as many invitations in the last 24 hours as the account may send (invitationMailsPerDay). Sent automatically once the limit allows.',
+        'False: The workspaces of the account have sent as many invitations in the last 24 hours as the account may send (invitationMailsPerDay). It will be sent automatically when the limit allows it.',
     },
   },
   Activation: {
@@ -141,9 +141,9 @@ export const CONDITION_MEANING = {
     Enforced: {
       Enforced: 'True: Events from the target are being withheld from the integration.',
       WaitingForIntegration:
-        "Unknown: Waiting for the integration, which doesn't exist yet. The block will take effect as soon as it is created.",
+        'Unknown: Waiting for the integration, which does not exist yet. The block will take effect when it has been created.',
       WaitingForTarget:
-        "Unknown: Waiting for the target, which doesn't exist yet. The block will take effect as soon as it is created.",
+        "Unknown: Waiting for the target, which doesn't exist yet. The block will take effect when it has been created.",
     },
   },
   Subscription: {
@@ -152,7 +152,7 @@ export const CONDITION_MEANING = {
       ...EVERY_KIND.Ready,
       Admitted: 'True: Desired state has been written to Redis.',
       WaitingForGrant:
-        'Unknown: This workspace has not been granted access to an integration with the given name. It might be missing, revoked, or granted to a different workspace.',
+        'Unknown: This workspace has not been granted access to an integration with the given name. It might be missing, it might be revoked, or it might have been granted to a different workspace.',
       WaitingForStream:
         'Unknown, False: The referenced stream could not be found. Changes from Unknown to False after five minutes.',
       Duplicate: 'False: There is already an older Subscription for the same integration and stream.',
@@ -168,34 +168,34 @@ export const CONDITION_MEANING = {
     Live: {
       Live: 'True: Events are being routed, and are either delivered to the endpoint or, when no endpoint is configured, available for pulling.',
       Blocked:
-        'False: Routing is paused due to a Block on the stream. Events are kept for the duration of their retention period.',
+        'False: Routing is paused due to a Block on the stream. Events will be kept until the end of their retention period.',
       Suspended: 'False: Routing has been paused using spec.suspended.',
       EndpointDisabled:
-        'False: The endpoint was disabled, either by a 410 response or after five days without a successful delivery. Events remain in the inbox.',
+        'False: The endpoint was disabled, either by a 410 response or after five days without a successful delivery. Events will stay in the inbox.',
       EndpointRefused:
-        "False: The endpoint resolves to a network that isn't allowed, or a Secret contains a value that cannot be used in a header. Events remain in the inbox.",
+        "False: The endpoint resolves to a network that isn't allowed, or a Secret contains a value that cannot be used in a header. Events will stay in the inbox.",
       WaitingForSecret:
-        'False: A Secret or key referenced by a header could not be found. Events remain in the inbox until the Secret is created, after which delivery will resume.',
+        'False: A Secret or key referenced by a header could not be found. Events will stay in the inbox until the Secret has been created. After that, delivery will resume.',
       HeaderNotReadable:
-        'False: The sealed value of a header could not be decrypted, because it was written for a different Subscription or header, or with a root key that the controller does not have. Events remain in the inbox until the value is set again.',
+        'False: The sealed value of a header could not be decrypted, because it was written for a different Subscription or header, or with a root key that the controller does not have. Events will stay in the inbox until the value has been set again.',
       WaitingForConsent:
-        'False: The endpoint has not agreed to receive events. Events remain in the inbox until it answers with the header WebHook-Allowed-Origin. Only used if the operator requires consent.',
+        'False: The endpoint has not agreed to receive events. Events will stay in the inbox until it responds with the header WebHook-Allowed-Origin. This is only used if the operator requires consent.',
       InsufficientTokens: "False: Routing is paused due to insufficient tokens in the producer's account.",
       IntegrationClosed: 'False: The integration has expired, or it was declined or revoked.',
       NotAdmitted: 'False: The Subscription has not been admitted. See the Ready condition for more information.',
     },
     SecretMirrored: {
       NameTaken:
-        'False: The name <name>-signing is already taken by a Secret of a different type. This does not affect signing; deliveries are still signed.',
+        'False: The name <name>-signing is already taken by a Secret of a different type. This does not affect the signing, so deliveries will still be signed.',
       Refused:
-        'False: The Secret <name>-signing was rejected by the API server, e.g. because of a quota or policy. Retried every five minutes. Absent once the Secret exists, as well as for Subscriptions without an endpoint.',
+        'False: The Secret <name>-signing was rejected by the API server, e.g. because of a quota or policy. The controller will retry this every five minutes. This condition is absent if the Secret exists, or if the Subscription does not have an endpoint.',
     },
     EndpointFailing: {
       FailingOneDay:
         'True: No delivery has succeeded for one day. The message includes the time at which the endpoint will be disabled.',
       FailingThreeDays: 'True: No delivery has succeeded for three days.',
       FailingFourDays:
-        'True: No delivery has succeeded for four days. Once five days have passed, the next failed attempt will disable the endpoint.',
+        'True: No delivery has succeeded for four days. When five days have passed, the next failed attempt will disable the endpoint.',
       EndpointDisabled:
         'False: Nothing is being sent because the endpoint is disabled. See the Live condition for more information.',
       Recovered: 'False: Either a delivery succeeded or the endpoint was manually enabled again.',
@@ -226,8 +226,8 @@ export const CONDITION_MEANING = {
     },
     DataPlaneReachable: {
       RedisUnavailable:
-        'False: No response from Redis for one minute. Ingress is not accepting events and changes are delayed, although objects that were already applied keep their conditions.',
-      RedisAnswers: 'True: Redis has recovered from an outage. Absent if there was no outage.',
+        'False: No response from Redis for one minute. Ingress will not accept any events and changes will be delayed. Objects that have already been applied will keep their conditions.',
+      RedisAnswers: 'True: Redis has recovered from an outage. This condition is absent if there was no outage.',
     },
     InsufficientTokens: {
       TokensSpent: 'True: All tokens in the account have been spent, so routing is paused.',
@@ -243,9 +243,10 @@ export const CONDITION_MEANING = {
     },
     LimitReached: {
       AtLimit:
-        'True: The workspaces of the account have reached one or more of its limits on the number of objects. The REST API refuses to create any more of them.',
+        'True: The workspaces of the account have reached one or more of its limits on the number of objects. The REST API will refuse to create any more of them.',
       NearLimit: 'False: The workspaces of the account use 90 % or more of a limit, or 80 % or more after that.',
-      WithinLimits: 'False: The account is within its limits again. The condition is absent if it was never near one.',
+      WithinLimits:
+        'False: The account is within its limits again. This condition is absent if the account was never near a limit.',
     },
   },
 } as const;

@@ -10,8 +10,10 @@ export const Condition = z
       .min(1)
       .max(63)
       .regex(/^[A-Z][A-Za-z0-9]*$/)
-      .describe('Type of condition in CamelCase, e.g. Ready. Must be unique within the list.'),
-    status: z.enum(['True', 'False', 'Unknown']).describe('Status of the condition, one of True, False, or Unknown.'),
+      .describe('Type of condition in CamelCase, e.g. Ready. It must be unique within the list.'),
+    status: z
+      .enum(['True', 'False', 'Unknown'])
+      .describe('The status of the condition, one of True, False, or Unknown.'),
     reason: z
       .string()
       .min(1)
@@ -19,7 +21,7 @@ export const Condition = z
       .regex(/^[A-Z][A-Za-z0-9]*$/)
       .describe('Machine-readable reason for the current status, specified as a single CamelCase word.'),
     message: text({ max: 1024 }).describe(
-      'Human-readable explanation of the reason. This text may change between releases.',
+      'A human-readable explanation of the reason. This text may change between releases.',
     ),
     observedGeneration: z
       .int()
@@ -27,10 +29,10 @@ export const Condition = z
       .meta({ format: 'int64' })
       .describe('The metadata.generation that this condition was set based upon.'),
     lastTransitionTime: timestamp().describe(
-      'Time (RFC 3339) at which the status last changed. Not updated when only the reason changes.',
+      'The time (RFC 3339) at which the status last changed. This is not updated if only the reason has changed.',
     ),
   })
-  .describe('Condition of the object, using the same format as metav1.Condition.');
+  .describe('A condition of the object, using the same format as metav1.Condition.');
 export type Condition = z.infer<typeof Condition>;
 
 /**
@@ -45,7 +47,7 @@ export const statusFields = {
     .string()
     .max(64)
     .describe(
-      "Public id used for this object in the REST API, consisting of a prefix and 20 base32 characters. Since it's derived from the kind, namespace, and name, the same object will have the same id in every cluster.",
+      "The public id used for this object in the REST API, consisting of a prefix and 20 base32 characters. Since it's derived from the kind, namespace, and name, the same object will have the same id in every cluster.",
     )
     .optional(),
   observedGeneration: z
@@ -56,7 +58,7 @@ export const statusFields = {
     .optional(),
   conditions: mapList(Condition, 'type', { max: 12 })
     .describe(
-      'List of status conditions. Ready is always present, whereas Reconciling and Stalled are only present while True (kstatus).',
+      'A list of status conditions. Ready is always present. Reconciling and Stalled are only present if they are True (kstatus).',
     )
     .optional(),
 };

@@ -15,39 +15,43 @@ export const CONTEXT_HEADER_DEFAULTS = {
 } as const satisfies Record<string, readonly string[]>;
 
 function described(list: readonly string[]): string {
-  return `Defaults to ${list.join(', ')}. Set to an empty list to ignore all headers.`;
+  return `Defaults to ${list.join(', ')}. If you want to ignore all headers, set this to an empty list.`;
 }
 
 export const ContextHeaders = z
   .object({
-    eventType: atomicList(headerName().describe('Name of a request header. Not case-sensitive.'), {
+    eventType: atomicList(headerName().describe('The name of a request header. Not case-sensitive.'), {
       max: 8,
     })
       .describe(
         `Request headers that may contain the event type, in order of precedence. ${described(CONTEXT_HEADER_DEFAULTS.eventType)}`,
       )
       .optional(),
-    groupKey: atomicList(headerName().describe('Name of a request header. Not case-sensitive.'), {
+    groupKey: atomicList(headerName().describe('The name of a request header. Not case-sensitive.'), {
       max: 8,
     })
       .describe(
         `Request headers that may contain the group key, in order of precedence. Events without a group key will not be routed. ${described(CONTEXT_HEADER_DEFAULTS.groupKey)}`,
       )
       .optional(),
-    eventId: atomicList(headerName().describe('Name of a request header. Not case-sensitive.'), {
+    eventId: atomicList(headerName().describe('The name of a request header. Not case-sensitive.'), {
       max: 8,
     })
       .describe(
         `Request headers that may contain the event id, in order of precedence. An id will be generated if none of them are present. Events are discarded when the same id is repeated within 24 hours. ${described(CONTEXT_HEADER_DEFAULTS.eventId)}`,
       )
       .optional(),
-    forward: atomicList(forwardedHeaderName().describe('Name of a request header. Not case-sensitive.'), { max: 32 })
+    forward: atomicList(forwardedHeaderName().describe('The name of a request header. Not case-sensitive.'), {
+      max: 32,
+    })
       .describe(
         'Additional request headers to store with the event and forward to receivers. Defaults to an empty list.',
       )
       .optional(),
   })
-  .describe('Configures which request headers are read by ingress. Not needed for CloudEvents in structured mode.');
+  .describe(
+    'Configures which request headers are read by ingress. This is not needed for CloudEvents in structured mode.',
+  );
 export type ContextHeaders = z.infer<typeof ContextHeaders>;
 
 /** The lowercase names of the headers for each of the four uses, in the order in which ingress will read them. */

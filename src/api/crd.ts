@@ -5,13 +5,13 @@ import { conditionColumn, type KindDefinition, type PrinterColumn } from './kind
 import type { CelRule } from './rules.ts';
 
 const READY_COLUMN = conditionColumn('Ready', 'Ready', 'status', 'Whether the object has been applied.');
-const REASON_COLUMN = conditionColumn('Reason', 'Ready', 'reason', 'Reason for the Ready condition.');
+const REASON_COLUMN = conditionColumn('Reason', 'Ready', 'reason', 'The reason for the Ready condition.');
 const LAST_COLUMNS: readonly PrinterColumn[] = [
   {
     name: 'ID',
     type: 'string',
     jsonPath: '.status.publicId',
-    description: 'Public id used in the REST API.',
+    description: 'The public id used in the REST API.',
     priority: 1,
   },
   {
@@ -77,7 +77,7 @@ function objectSchema(kind: KindDefinition) {
     'x-kubernetes-validations': [NAME_RULE, ...(kind.rules ?? [])],
     properties: {
       apiVersion: { description: `API version of this object. Must be ${GROUP}/${VERSION}.`, type: 'string' },
-      kind: { description: `Kind of this object. Must be ${kind.kind}.`, type: 'string' },
+      kind: { description: `The kind of this object. Must be ${kind.kind}.`, type: 'string' },
       metadata: { type: 'object' },
       spec: specSchema(kind.spec),
       status: structuralSchema(kind.status.meta({ default: NEW_STATUS })),

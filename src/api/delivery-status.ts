@@ -34,7 +34,7 @@ export const DeliveryStatus = z
       .enum(OUTCOMES)
       .describe(`Result of the most recent attempt, if there was one. Can be one of ${meanings()}.`)
       .optional(),
-    lastAttemptSince: timestamp().describe('Time (RFC 3339) of the first attempt that had this result.').optional(),
+    lastAttemptSince: timestamp().describe('The time (RFC 3339) of the first attempt that had this result.').optional(),
     deadLetters: z
       .boolean()
       .describe('Whether there are any dead letters in the inbox that can be recovered or replayed.')
@@ -44,7 +44,7 @@ export const DeliveryStatus = z
       .max(16)
       .regex(/^(0|10*\+)$/)
       .describe(
-        'Number of events waiting in the inbox, excluding attempts in progress. Rounded to a power of ten, i.e. 0, 1+, 10+, or 100+, and only updated once a change has lasted for about 10 seconds.',
+        'The number of events waiting in the inbox, excluding attempts in progress. Rounded to a power of ten, i.e. 0, 1+, 10+, or 100+, and only updated once a change has lasted for about 10 seconds.',
       )
       .optional(),
   })

@@ -5,23 +5,27 @@ import { text, visibleAscii } from './strings.ts';
 export const Owner = withRule(
   z.object({
     issuer: visibleAscii(512).describe(
-      'Identity provider. Must match the iss claim of the access token byte by byte. Up to 512 characters long.',
+      'Identity provider. Must match the iss claim of the access token byte by byte. It can be up to 512 characters long.',
     ),
     subject: text({ min: 1, max: 255 })
-      .describe('User or machine, as identified by the sub claim of the access token. Up to 255 characters long.')
+      .describe(
+        'User or machine, as identified by the sub claim of the access token. It can be up to 255 characters long.',
+      )
       .optional(),
     group: text({ min: 1, max: 255 })
-      .describe('Group that must be included among the groups in the access token. Up to 255 characters long.')
+      .describe(
+        'Group that must be included among the groups in the access token. It can be up to 255 characters long.',
+      )
       .optional(),
     client: text({ min: 1, max: 255 })
       .describe(
-        'Client (a program), as identified by the client_id, azp, appid, or cid claim of the access token. Only matches tokens that stand for the client itself, not those of people who use it. Up to 255 characters long.',
+        'Client (a program), as identified by the client_id, azp, appid, or cid claim of the access token. This only matches tokens that were issued for the client itself. It does not match the tokens of people who are using the client. It can be up to 255 characters long.',
       )
       .optional(),
     role: z
       .enum(['Owner', 'Admin', 'Viewer'])
       .describe(
-        'Role granted to the owner. Admins can do everything an Owner can, except for changing the owners. Viewers can only read, except for secrets and ingress keys. Defaults to Admin.',
+        'Role granted to the owner. Admins can do everything that an Owner can do, except for changing the owners. Viewers can only read, except for secrets and ingress keys. Defaults to Admin.',
       )
       .optional(),
   }),

@@ -10,13 +10,13 @@ export const SandboxQuery = z.object({
     minimum: 300,
     maximum: 599,
     description:
-      "HTTP status used to simulate failures, between 300 and 599. Applies to the first sb_fail_count attempts or, if sb_fail_count isn't specified, to all of them.",
+      "The HTTP status used to simulate failures, between 300 and 599. Applies to the first sb_fail_count attempts or, if sb_fail_count isn't specified, to all of them.",
   }),
   sb_fail_count: queryInteger(/^(\d|1\d|20)$/, 'must be a number from 0 to 20', {
     minimum: 0,
     maximum: 20,
     description:
-      'Number of attempts that should fail before one succeeds, between 0 and 20. The failure status can be set using sb_fail_code and defaults to 500.',
+      'The number of attempts that should fail before one succeeds, between 0 and 20. The failure status can be set using sb_fail_code and defaults to 500.',
   }),
   runId: RunId.optional().meta({
     description:
@@ -29,7 +29,7 @@ export const RunReportQuery = z.object({
   limit: queryInteger(/^([1-9]\d?|1\d\d|2[0-4]\d|250)$/, 'must be a number from 1 to 250', {
     minimum: 1,
     maximum: 250,
-    description: 'Maximum number of events to return, between 1 and 250. Defaults to 50.',
+    description: 'The maximum number of events to return, between 1 and 250. Defaults to 50.',
   }),
   cursor: z
     .string()
@@ -52,7 +52,7 @@ export const AcceptedEvent = z
         'Whether an event with the same id has already been accepted in the last 24 hours. Duplicates are only stored once.',
     }),
     groupKey: z.string().nullable().meta({
-      description: 'Group key provided in the request. If null, the event is not routed.',
+      description: 'The group key provided in the request. If null, the event is not routed.',
     }),
   })
   .meta({ id: 'AcceptedEvent' });
@@ -63,7 +63,7 @@ export const SandboxAcceptedEvent = AcceptedEvent.extend({
     .literal(true)
     .meta({ description: 'Always true, indicating that no endpoints are called and no tokens are charged.' }),
   runId: z.string().meta({ description: 'Run that contains the event.' }),
-  run: z.string().meta({ description: 'Path of the run report.' }),
+  run: z.string().meta({ description: 'The path of the run report.' }),
 }).meta({ id: 'SandboxAcceptedEvent' });
 
 const time = (description: string) => z.iso.datetime().meta({ description });
@@ -71,9 +71,9 @@ const ms = (description: string) => z.int().min(0).meta({ description });
 
 const ExpectedAttempt = z
   .object({
-    status: z.int().meta({ description: 'HTTP status returned by the simulated endpoint.' }),
+    status: z.int().meta({ description: 'The HTTP status returned by the simulated endpoint.' }),
     delayMs: ms(
-      'Delay before this attempt according to the retry schedule, in milliseconds. Always 0 for the first attempt. Up to 20 % of jitter is added in production.',
+      'The delay before this attempt according to the retry schedule, in milliseconds. Always 0 for the first attempt. Up to 20 % of jitter is added in production.',
     ),
     jitteredDelayMs: ms('Same as delayMs but with jitter included, in milliseconds.'),
     compressedDelayMs: ms('Actual delay used in the run, in milliseconds.'),
@@ -82,8 +82,8 @@ const ExpectedAttempt = z
 
 const ActualAttempt = z
   .object({
-    at: time('Time of the attempt.'),
-    status: z.string().meta({ description: 'HTTP status of the response.' }),
+    at: time('The time of the attempt.'),
+    status: z.string().meta({ description: 'The HTTP status of the response.' }),
     waitedMs: ms('Time elapsed since the previous attempt, in milliseconds. Always 0 for the first attempt.'),
   })
   .meta({ id: 'ActualAttempt' });
@@ -102,7 +102,7 @@ const Delivery = z
     }),
     tokens: z
       .int()
-      .meta({ description: "Number of tokens that would be charged to the producer's account in production." }),
+      .meta({ description: "The number of tokens that would be charged to the producer's account in production." }),
     disablesEndpoint: z.boolean().meta({
       description:
         'Whether any of the attempts resulted in status 410. In production, this would disable the endpoint while keeping the event.',
@@ -110,12 +110,12 @@ const Delivery = z
     expected: z
       .object({
         outcome: z.enum(['delivered', 'dead']).meta({ description: 'Expected final state of the delivery.' }),
-        attempts: z.array(ExpectedAttempt).meta({ description: 'List of all expected attempts.' }),
+        attempts: z.array(ExpectedAttempt).meta({ description: 'A list of all expected attempts.' }),
       })
       .nullable()
       .meta({
         description:
-          'Predicted outcome, as determined from the simulation and retry schedule. Null before the first attempt.',
+          'Predicted outcome, as determined from the simulation and retry schedule. This is null before the first attempt.',
       }),
     attempts: z.array(ActualAttempt).meta({ description: 'Attempts made so far, oldest first.' }),
     headers: z
@@ -130,30 +130,35 @@ const Delivery = z
 
 const Verdict = z
   .object({
-    integrationPublicId: z.string().meta({ description: 'Name of the integration.' }),
+    integrationPublicId: z.string().meta({ description: 'The name of the integration.' }),
     verdict: z.enum(['routed', 'waiting', 'not_routed']).meta({
       description:
         'Decision made by the gate. The value waiting means that there is no decision yet, or that the subscription is paused.',
     }),
     reason: z.string().nullable().meta({ description: 'Why the event was not routed or is still waiting.' }),
-    delivery: Delivery.nullable().meta({ description: 'Delivery details. Only present if the event was routed.' }),
+    delivery: Delivery.nullable().meta({
+      description: 'Delivery details. This is only present if the event was routed.',
+    }),
   })
   .meta({ id: 'SandboxVerdict' });
 
 const RunEvent = z
   .object({
     id: z.string().meta({ description: 'Unique identifier for the event.' }),
-    queue: z.string().meta({ description: 'Name of the stream.' }),
-    type: z.string().nullable().meta({ description: 'Type of the event.' }),
-    groupKey: z.string().nullable().meta({ description: 'Group key of the event. Events with null are not routed.' }),
+    queue: z.string().meta({ description: 'The name of the stream.' }),
+    type: z.string().nullable().meta({ description: 'The type of the event.' }),
+    groupKey: z
+      .string()
+      .nullable()
+      .meta({ description: 'The group key of the event. Events with null are not routed.' }),
     bytes: z.int().meta({ description: 'The size of the body in bytes.' }),
-    acceptedAt: time('Time when ingress accepted the event.'),
+    acceptedAt: time('The time when ingress accepted the event.'),
     failCode: z.int().nullable().meta({ description: 'sb_fail_code.' }),
     failCount: z.int().nullable().meta({ description: 'sb_fail_count.' }),
     integrations: z.array(Verdict).meta({
       description: 'Gate decisions for each integration. Integrations that received the event are listed first.',
     }),
-    moreIntegrations: z.int().meta({ description: 'Number of integrations omitted from the list.' }),
+    moreIntegrations: z.int().meta({ description: 'The number of integrations omitted from the list.' }),
   })
   .meta({ id: 'SandboxEvent' });
 
@@ -165,27 +170,27 @@ export const RunReport = z
     sandbox: z
       .literal(true)
       .meta({ description: 'Always true, indicating that no endpoints were called and no tokens were charged.' }),
-    begunAt: time('Time when the first event in the run was accepted.'),
-    endsAt: time('Time when the run will be deleted, i.e. 24 hours after begunAt.'),
+    begunAt: time('The time when the first event in the run was accepted.'),
+    endsAt: time('The time when the run will be deleted, i.e. 24 hours after begunAt.'),
     compression: z.int().meta({
       description:
         'Factor for shortening retry delays compared to production. A factor of 36,000 turns one hour into 100 ms.',
     }),
     totals: z
       .object({
-        events: z.int().meta({ description: 'Number of events in the run.' }),
+        events: z.int().meta({ description: 'The number of events in the run.' }),
         deliveries: z
           .int()
-          .meta({ description: 'Number of events that were routed, counted separately for each integration.' }),
+          .meta({ description: 'The number of events that were routed, counted separately for each integration.' }),
         pending: z.int().meta({ description: "The number of deliveries that haven't ended yet." }),
-        delivered: z.int().meta({ description: 'Number of deliveries that succeeded.' }),
-        dead: z.int().meta({ description: 'Number of deliveries that failed after exhausting all retries.' }),
+        delivered: z.int().meta({ description: 'The number of deliveries that succeeded.' }),
+        dead: z.int().meta({ description: 'The number of deliveries that failed after exhausting all retries.' }),
         tokens: z
           .int()
-          .meta({ description: "Number of tokens that would be charged to the producer's account in production." }),
+          .meta({ description: "The number of tokens that would be charged to the producer's account in production." }),
       })
       .meta({ description: 'Totals across the whole run.' }),
-    data: z.array(RunEvent).meta({ description: 'List of events, in the order they were accepted.' }),
+    data: z.array(RunEvent).meta({ description: 'A list of events, in the order they were accepted.' }),
     nextCursor: z
       .string()
       .nullable()

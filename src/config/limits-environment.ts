@@ -50,10 +50,10 @@ const listed = (of: Limits) =>
 /** The variables that are used to set the limits of accounts. */
 export const LIMITS_ENVIRONMENT = {
   SLUICE_FREE_LIMITS: limits({ unlimited: true }).describe(
-    `Limits of each Account on the Free plan, as comma-separated pairs such as ${EXAMPLE}. Names and ranges are those of spec.limits in an Account, which takes precedence. Use ${UNLIMITED} for no limit. Limits that are left out keep their defaults: ${listed(DEFAULT_LIMITS.Free)}.`,
+    `The limits of each Account on the Free plan, as comma-separated pairs such as ${EXAMPLE}. The names and ranges are those of spec.limits in an Account, which takes precedence. Use ${UNLIMITED} for no limit. Limits that are left out keep their defaults: ${listed(DEFAULT_LIMITS.Free)}.`,
   ),
   SLUICE_METERED_LIMITS: limits({ unlimited: true }).describe(
-    `Limits of each Account on the Metered plan, in the same format. Limits that are left out keep their defaults: ${listed(DEFAULT_LIMITS.Metered)}.`,
+    `The limits of each Account on the Metered plan, in the same format. Limits that are left out keep their defaults: ${listed(DEFAULT_LIMITS.Metered)}.`,
   ),
   SLUICE_MAX_LIMITS: limits({ unlimited: false }).describe(
     'Highest limits of any Account, in the same format. They also apply to what is set in spec.limits of an Account. Defaults to no ceilings.',
@@ -68,7 +68,7 @@ export const LIMITS_ENVIRONMENT = {
       }
     })
     .describe(
-      'Limits that the facade writes to spec.limits of each Account that it creates for an accepted invitation, in the same format, such as streams=0,integrations=0 for partners that only receive. None can exceed the shipped default of SLUICE_FREE_LIMITS. Limits that are left out are not written, so the account has those of the Free plan. Existing accounts stay as they are.',
+      'Limits that the facade writes to spec.limits of each Account that it creates for an accepted invitation, in the same format, such as streams=0,integrations=0 for partners that only receive. None can exceed the shipped default of SLUICE_FREE_LIMITS. If a limit is not included, it will not be written, so the account will have the limits of the Free plan. Existing accounts will not be changed.',
     ),
 } as const;
 

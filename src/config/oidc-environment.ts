@@ -41,20 +41,20 @@ export const OIDC_ENVIRONMENT = {
     })
     .prefault('')
     .describe(
-      'Comma-separated list of identity providers to accept access tokens from at /waas. Each of these must match the iss claim byte by byte. Required for the facade.',
+      'A comma-separated list of identity providers to accept access tokens from at /waas. Each of these must match the iss claim byte by byte. This is required for the facade.',
     ),
   SLUICE_OIDC_AUDIENCE: z
     .string()
     .min(1)
     .optional()
-    .describe('Audience that must be present in the aud claim of access tokens. Required for the facade.'),
+    .describe('Audience that must be present in the aud claim of access tokens. This is required for the facade.'),
   SLUICE_OIDC_ALGORITHMS: list
     .refine(names => names.length > 0 && names.every(name => SIGNING_ALGORITHMS.includes(name)), {
       message: `must be one or more of ${SIGNING_ALGORITHMS.join(', ')}, separated by commas`,
     })
     .prefault('RS256')
     .describe(
-      `Comma-separated list of signing algorithms to accept for access tokens. Can include any of ${SIGNING_ALGORITHMS.join(', ')}. Defaults to RS256.`,
+      `A comma-separated list of signing algorithms to accept for access tokens. Can include any of ${SIGNING_ALGORITHMS.join(', ')}. Defaults to RS256.`,
     ),
   SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: z.coerce
     .number()
@@ -70,13 +70,13 @@ export const OIDC_ENVIRONMENT = {
     .transform(claims => claims.map(parseClaim))
     .prefault('')
     .describe(
-      'Claim that marks access tokens of clients, as opposed to those of people who use a client. Written as name=value, where {client} in the value stands for the id of the client. Separate several claims with commas; any one of them is enough. Applies to all issuers, so choose a claim that people cannot get at any of them. Owners with the field client only match tokens of clients. Those of Auth0, Keycloak, Microsoft Entra (with the optional claim idtyp), Okta, and others whose sub is the id of the client, are recognized without this setting.',
+      'Claim that marks access tokens of clients, as opposed to those of people who use a client. Written as name=value, where {client} in the value stands for the id of the client. Separate several claims with commas; any one of them is enough. It will be used for all issuers, so you should choose a claim that people cannot get from any of them. Owners that use the field client will only match the tokens of clients. Those of Auth0, Keycloak, Microsoft Entra (with the optional claim idtyp), Okta, and others whose sub is the id of the client, are recognized without this setting.',
     ),
   SLUICE_OIDC_REQUIRE_SCOPES: z
     .enum(['true', 'false'])
     .default('false')
     .describe(
-      'Set to true to require a scope for each call to /waas, which is waas:read, waas:write, waas:keys, or waas:replay. The scope must be included in the scope or scp claim of the access token. By default, scopes are ignored.',
+      'Set to true to require a scope for each call to /waas, which is waas:read, waas:write, waas:keys, or waas:replay. The scope must be included in the scope or scp claim of the access token. By default, scopes will be ignored.',
     ),
   SLUICE_OIDC_MAX_TOKEN_AGE_SECONDS: z.coerce
     .number()
@@ -85,7 +85,7 @@ export const OIDC_ENVIRONMENT = {
     .max(31_536_000)
     .optional()
     .describe(
-      'Maximum time in seconds since an access token was issued (iat claim). Older tokens, and those without iat, are rejected even if they have not expired. Must be at least 60. By default, tokens are accepted until they expire.',
+      'The maximum time in seconds since an access token was issued (iat claim). Older tokens, and tokens without an iat claim, will be rejected even if they have not expired. Must be at least 60. By default, tokens are accepted until they expire.',
     ),
 } as const;
 

@@ -24,26 +24,26 @@ export const REDIS_ENVIRONMENT = {
     .min(1)
     .optional()
     .describe(
-      'Redis user, instead of one in SLUICE_REDIS_URL, e.g. sluice-ingress. Allows roles with different users to share the URL. Requires a password.',
+      'Redis user, instead of one in SLUICE_REDIS_URL, e.g. sluice-ingress. This allows roles that use different users to share the same URL. Requires a password.',
     ),
   SLUICE_REDIS_PASSWORD_FILE: file().describe(
-    'Path to a file containing the Redis password, to be used instead of one in SLUICE_REDIS_URL. Like all files for Redis, it is read again for each new connection. A line break at the end is ignored.',
+    'The path to a file containing the Redis password, to be used instead of one in SLUICE_REDIS_URL. This file is read again for each new connection, like all other files for Redis. If there is a line break at the end, it will be ignored.',
   ),
   SLUICE_REDIS_CA_FILE: file().describe(
-    'Path to a PEM file with the certificate authorities that Redis certificates may be signed by. Replaces the public authorities. Requires rediss://.',
+    'The path to a PEM file with the certificate authorities that Redis certificates may be signed by. Replaces the public authorities. This requires rediss://.',
   ),
   SLUICE_REDIS_CERT_FILE: file().describe(
-    'Path to a PEM file with the client certificate for Redis, followed by any intermediate certificates. Requires rediss://.',
+    'The path to a PEM file with the client certificate for Redis, followed by any intermediate certificates. This requires rediss://.',
   ),
   SLUICE_REDIS_KEY_FILE: file().describe(
-    'Path to a PEM file with the private key of the client certificate, without a passphrase.',
+    'The path to a PEM file with the private key of the client certificate, without a passphrase.',
   ),
   SLUICE_REDIS_SERVER_NAME: z
     .string()
     .regex(/^[A-Za-z0-9]([-.A-Za-z0-9]*[A-Za-z0-9])?$/, 'must be a DNS name, such as redis.example.com')
     .optional()
     .describe(
-      'DNS name that has to be in the certificate of every Redis node and Sentinel. Defaults to the host that is being connected to. Useful if a Redis Cluster or Sentinel announces IP addresses that are not in the certificates.',
+      'DNS name that has to be in the certificate of every Redis node and Sentinel. Defaults to the host that is being connected to. You can use this if a Redis Cluster or Sentinel announces IP addresses which are not included in the certificates.',
     ),
   SLUICE_REDIS_WAIT_REPLICAS: z.coerce
     .number()
@@ -62,7 +62,7 @@ export const REDIS_ENVIRONMENT = {
       'User for connecting to Sentinels. Defaults to the Redis user, or to the default user if SLUICE_REDIS_SENTINEL_PASSWORD_FILE is set.',
     ),
   SLUICE_REDIS_SENTINEL_PASSWORD_FILE: file().describe(
-    'Path to a file containing the password for connecting to Sentinels. Defaults to the Redis password.',
+    'The path to a file containing the password for connecting to Sentinels. Defaults to the Redis password.',
   ),
 } as const;
 

@@ -5,7 +5,7 @@ export const TRACING_ENVIRONMENT: Readonly<Record<string, { readonly fallback: s
   OTEL_EXPORTER_OTLP_ENDPOINT: {
     fallback: '',
     meaning:
-      'Collector to export spans to using OTLP/HTTP, e.g. http://collector:4318. The path /v1/traces is appended automatically. Tracing is disabled if neither this nor the next variable has been set.',
+      'Collector to export spans to using OTLP/HTTP, e.g. http://collector:4318. The path /v1/traces is appended automatically. If neither this variable nor the next one is set, tracing is disabled.',
   },
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: {
     fallback: '',
@@ -28,9 +28,9 @@ export const TRACING_ENVIRONMENT: Readonly<Record<string, { readonly fallback: s
   },
   OTEL_TRACES_SAMPLER_ARG: {
     fallback: '1',
-    meaning: 'Proportion of traces to record when using a ratio sampler, from 0 to 1.',
+    meaning: 'The proportion of traces to record when using a ratio sampler, from 0 to 1.',
   },
-  OTEL_BSP_SCHEDULE_DELAY: { fallback: '5000', meaning: 'Delay between span exports in milliseconds.' },
+  OTEL_BSP_SCHEDULE_DELAY: { fallback: '5000', meaning: 'The delay between span exports in milliseconds.' },
   OTEL_SERVICE_NAME: {
     fallback: '',
     meaning: 'Service name used in traces. Defaults to sluice-<role>, or sluice for processes with more than one role.',

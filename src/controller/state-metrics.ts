@@ -12,7 +12,7 @@ export function registerObjectMetrics(
 ): void {
   new Gauge({
     name: 'sluice_controller_objects',
-    help: 'Number of cached objects, by kind.',
+    help: 'The number of cached objects, by kind.',
     labelNames: ['kind'] as const,
     registers: [registry],
     collect() {
@@ -21,7 +21,7 @@ export function registerObjectMetrics(
   });
   new Gauge({
     name: 'sluice_controller_backlogs_at_risk',
-    help: 'Number of subscriptions with an oldest waiting event that is nearing the end of its retention period (BacklogAtRisk). Reported by the leader only.',
+    help: 'The number of subscriptions with an oldest waiting event that is nearing the end of its retention period (BacklogAtRisk). Reported by the leader only.',
     registers: [registry],
     collect() {
       this.set(deps.backlogsAtRisk());

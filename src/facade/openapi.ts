@@ -191,7 +191,7 @@ export function describeRoutes(routes: readonly Route[], version: string): OpenA
         version,
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
         description:
-          'Distributes event streams from producers to their integration partners. This API is backed by the custom resources in the cluster, and a successful response means that the change is in force. Any GET can also be sent as a HEAD.',
+          'Distributes event streams from producers to their integration partners. This API is backed by the custom resources in the cluster, and a successful response means that the change is in force. You can send a HEAD request instead of any GET request.',
       },
       servers: [{ url: '/' }],
       security: [{ bearer: [] }],

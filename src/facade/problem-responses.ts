@@ -6,10 +6,11 @@ import { PROBLEMS, type ProblemCode } from '../core/problems/problems.ts';
 const ProblemSchema = z
   .object({
     type: z.string().meta({
-      description: 'Path of the documentation for this code on the same server, i.e. /problems/ followed by the code.',
+      description:
+        'The path of the documentation for this code on the same server, i.e. /problems/ followed by the code.',
     }),
-    title: z.string().meta({ description: 'What the code means. Never varies for a given code.' }),
-    status: z.int().min(400).max(599).meta({ description: 'HTTP status code.' }),
+    title: z.string().meta({ description: 'What the code means. It is always the same for a given code.' }),
+    status: z.int().min(400).max(599).meta({ description: 'The HTTP status code.' }),
     detail: z.string().meta({ description: 'Explains what should be changed in this particular request.' }),
     code: z.string().meta({ description: 'Stable code for programmatic use.' }),
     errors: z
@@ -19,13 +20,15 @@ const ProblemSchema = z
             .string()
             .optional()
             .meta({ description: 'JSON Pointer (RFC 6901) to the affected part of the body.' }),
-          header: z.string().optional().meta({ description: 'Name of the affected header.' }),
-          parameter: z.string().optional().meta({ description: 'Name of the affected path or query parameter.' }),
-          detail: z.string().meta({ description: 'Description of the error. Never includes the value that was sent.' }),
+          header: z.string().optional().meta({ description: 'The name of the affected header.' }),
+          parameter: z.string().optional().meta({ description: 'The name of the affected path or query parameter.' }),
+          detail: z
+            .string()
+            .meta({ description: 'Description of the error. This will never include the value that was sent.' }),
         }),
       )
       .optional()
-      .meta({ description: 'List of errors in the request, including their locations.' }),
+      .meta({ description: 'A list of errors in the request, including their locations.' }),
   })
   .meta({ id: 'Problem', description: 'Specifies why a request was rejected (RFC 9457).' });
 
@@ -56,9 +59,11 @@ export const textHeader = (description: string) => ({ description, schema: { typ
 /** Headers present on all answers with a given status. */
 const HEADERS: Readonly<Record<number, ZodOpenApiResponseObject['headers']>> = {
   401: { 'WWW-Authenticate': textHeader('Authentication challenge (RFC 6750).') },
-  429: { 'Retry-After': textHeader('Number of seconds to wait before repeating the request.') },
+  429: { 'Retry-After': textHeader('The number of seconds to wait before repeating the request.') },
   503: {
-    'Retry-After': textHeader('Number of seconds to wait before repeating the request, which is always safe to do.'),
+    'Retry-After': textHeader(
+      'The number of seconds to wait before repeating the request, which is always safe to do.',
+    ),
   },
 };
 
@@ -86,10 +91,10 @@ const BEFORE_TOKEN: readonly number[] = [401, 408, 414, 417, 431];
 /** The headers that ingress uses for a 429 `rate_limited`. Its other responses do not have these headers. */
 export const REFUSED_LIMIT_HEADERS = {
   'RateLimit-Policy': textHeader(
-    'Number of events (q) in w seconds of the limit that was reached, which is that of the address, key, or workspace, e.g. "key";q=500;w=1. Only sent with `rate_limited`.',
+    'The number of events (q) in w seconds of the limit that was reached, which is that of the address, key, or workspace, e.g. "key";q=500;w=1. This is only sent with `rate_limited`.',
   ),
   RateLimit: textHeader(
-    'Events left (r) and seconds until all of them are back (t), e.g. "key";r=0;t=1. Only sent with `rate_limited`.',
+    'Events left (r) and seconds until all of them are back (t), e.g. "key";r=0;t=1. This is only sent with `rate_limited`.',
   ),
 };
 

@@ -13,14 +13,14 @@ export interface KubeMetrics {
 export function createKubeMetrics(registry: Registry): KubeMetrics {
   const requests = new Counter({
     name: 'rest_client_requests_total',
-    help: 'Number of API server requests, by method and status code (`<error>` if there was no response). Watches are counted when started.',
+    help: 'The number of API server requests, by method and status code (`<error>` if there was no response). Watches are counted when they are started.',
     labelNames: ['method', 'code'] as const,
     registers: [registry],
   });
   for (const method of ['GET', 'PATCH']) requests.inc({ method, code: '200' }, 0);
   const duration = createPlainHistogram({
     name: 'rest_client_request_duration_seconds',
-    help: 'Duration of API server requests in seconds. For watches, only the time taken to start is included.',
+    help: 'The duration of API server requests in seconds. For watches, this only includes the time that is needed to start them.',
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers: [registry],
   });

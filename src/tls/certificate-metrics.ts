@@ -32,7 +32,7 @@ export function createCertificateMetrics(registry: Registry): CertificateMetrics
   const samplers = new Map<CertificateUse, ReturnType<typeof createSampler<number | undefined>>>();
   new Gauge({
     name: 'sluice_certificate_expiry_timestamp_seconds',
-    help: 'When a certificate expires, in seconds since 1970, by use: redis and smtp (shown by the servers), redis_client, ingress, and facade (own certificates). Updated roughly every 10 minutes when the process is scraped, using a new connection to the server. Will be NaN without TLS, or if unknown.',
+    help: 'When a certificate expires, in seconds since 1970, by use: redis and smtp (shown by the servers), redis_client, ingress, and facade (own certificates). This is updated about every 10 minutes when the process is scraped, using a new connection to the server. If TLS is not used, or if the time is not known, the value is NaN.',
     labelNames,
     registers,
     async collect() {

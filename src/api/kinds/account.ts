@@ -10,15 +10,15 @@ import { AccountLimits } from './account-limits.ts';
 
 export const AccountSpec = withTransitions(
   z.object({
-    displayName: text({ max: 128 }).describe('Human-readable name, up to 128 characters long.').optional(),
+    displayName: text({ max: 128 }).describe('A human-readable name, up to 128 characters long.').optional(),
     owners: atomicList(Owner, { min: 1, max: 64 }).describe(
-      'Owners and admins for the account, as well as for all of its workspaces. Must contain between 1 and 64 entries.',
+      'The owners and admins for the account, as well as for all of its workspaces. Must contain between 1 and 64 entries.',
     ),
     plan: z
       .enum(['Free', 'Metered'])
       .default('Free')
       .describe(
-        'Account plan, either Free or Metered. On the Free plan, routing pauses once the included tokens have been used up. Usage on the Metered plan is counted but unlimited. Defaults to Free.',
+        'Account plan, either Free or Metered. On the Free plan, routing will pause when the included tokens have been used up. Usage on the Metered plan is counted but unlimited. Defaults to Free.',
       ),
     includedTokens: z
       .int()
@@ -26,7 +26,7 @@ export const AccountSpec = withTransitions(
       .meta({ format: 'int64' })
       .default(10_000)
       .describe(
-        'Lifetime token allowance on the Free plan, which can be increased at any time to add more tokens. Each event consumes one token per 16 KiB (rounded up) for every integration it is distributed to. Defaults to 10000.',
+        'Lifetime token allowance on the Free plan, which can be increased at any time to add more tokens. For each integration that an event is distributed to, one token per 16 KiB (rounded up) will be used. Defaults to 10000.',
       ),
     limits: AccountLimits.optional(),
     instance: instanceField(),
@@ -38,7 +38,7 @@ export type AccountSpec = z.infer<typeof AccountSpec>;
 export const AccountStatus = z
   .object({ ...statusFields })
   .describe(
-    'Most recently observed status of the account. Balances are not included here, but are available in the REST API.',
+    'Most recently observed status of the account. This does not include the balance, which is available in the REST API.',
   );
 export type AccountStatus = z.infer<typeof AccountStatus>;
 
@@ -48,7 +48,7 @@ export const Account = defineKind({
   shortNames: ['acct'],
   scope: 'Cluster',
   description:
-    'Account represents the payer for tokens consumed by one or more workspaces, and specifies their owners, plan, included tokens, and limits. Deleting an account that is still referenced takes effect once all of its workspaces have been deleted.',
+    'Account represents the payer for tokens consumed by one or more workspaces, and specifies their owners, plan, included tokens, and limits. If you delete an account that is still referenced, this will take effect when all of its workspaces have been deleted.',
   spec: AccountSpec,
   status: AccountStatus,
   columns: [

@@ -9,7 +9,7 @@ const ActivationSpec = withTransitions(
   z.object({
     integration: objectName().describe('The metadata.name of an Integration within the same namespace. Immutable.'),
     groupKey: groupKey().describe(
-      'Group key to open across all streams for this integration. Must be 1 to 256 bytes of UTF-8, without any control characters or leading and trailing spaces. Matching is done byte by byte. Immutable.',
+      'Group key to open across all streams for this integration. Must be 1 to 256 bytes of UTF-8, without any control characters or leading and trailing spaces. Group keys are compared byte by byte. Immutable.',
     ),
     revoked: z
       .boolean()
@@ -34,11 +34,11 @@ export const Activation = defineKind({
   shortNames: ['actv'],
   scope: 'Namespaced',
   description:
-    "Activation opens a single group key on all of the producer's streams for a particular integration. A group key is open if at least one Activation references it and none of them is revoked. To close it, set revoked to true and wait for Effective=False. From then on, events with this group key are no longer routed.",
+    "Activation opens a single group key on all of the producer's streams for a particular integration. A group key is open if at least one Activation references it and none of them is revoked. To close it, set revoked to true and wait for Effective=False. After that, events with this group key will no longer be routed.",
   spec: ActivationSpec,
   status: ActivationStatus,
   columns: [
-    { name: 'Integration', type: 'string', jsonPath: '.spec.integration', description: 'Name of the integration.' },
+    { name: 'Integration', type: 'string', jsonPath: '.spec.integration', description: 'The name of the integration.' },
     { name: 'Group Key', type: 'string', jsonPath: '.spec.groupKey', description: 'The group key.' },
     conditionColumn('Effective', 'Effective', 'status', 'Whether events with this group key can flow.'),
   ],

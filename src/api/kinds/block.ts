@@ -12,7 +12,7 @@ export const BlockSpec = withTransitions(
         kind: z
           .enum(['CatalogStream', 'Package'])
           .describe(
-            'Kind of resource to block: either CatalogStream for a single stream, or Package for all streams within a package.',
+            'The kind of resource to block: either CatalogStream for a single stream, or Package for all streams within a package.',
           ),
         name: objectName().describe('The metadata.name of the stream or package, which must be in the same namespace.'),
       })
@@ -21,7 +21,7 @@ export const BlockSpec = withTransitions(
       .enum(['Continue', 'SkipToNow'])
       .default('Continue')
       .describe(
-        'Controls what happens when the block ends to events that were accepted in the meantime. `Continue` routes them in order until their retention period is over. `SkipToNow` skips them, but only if no other Block of the subscription specifies otherwise. Either way, anything that has already reached the inbox will be delivered. Defaults to Continue.',
+        'Controls what happens when the block ends to events that were accepted in the meantime. If this is set to `Continue`, they will be routed in order until the end of their retention period. If this is set to `SkipToNow`, they will be skipped, unless another Block of the subscription specifies otherwise. In both cases, events that have already reached the inbox will be delivered. Defaults to Continue.',
       ),
   }),
   immutable('integration'),
@@ -37,7 +37,7 @@ export const BlockStatus = z
       .min(0)
       .max(2_147_483_647)
       .meta({ format: 'int32' })
-      .describe("Number of the integration's subscriptions currently affected by this Block.")
+      .describe("The number of the integration's subscriptions currently affected by this Block.")
       .optional(),
   })
   .describe('Most recently observed status of the block.');
@@ -49,17 +49,17 @@ export const Block = defineKind({
   shortNames: ['blk'],
   scope: 'Namespaced',
   description:
-    'Block pauses a single stream, or all streams within a package, for a particular integration. While it exists, new subscriptions are rejected and active ones are paused. They resume once no Block applies to them.',
+    'Block pauses a single stream, or all streams within a package, for a particular integration. While it exists, new subscriptions will be rejected and active subscriptions will be paused. They will resume when no Block applies to them any more.',
   spec: BlockSpec,
   status: BlockStatus,
   columns: [
-    { name: 'Integration', type: 'string', jsonPath: '.spec.integration', description: 'Name of the integration.' },
-    { name: 'Kind', type: 'string', jsonPath: '.spec.target.kind', description: 'Kind of resource being blocked.' },
+    { name: 'Integration', type: 'string', jsonPath: '.spec.integration', description: 'The name of the integration.' },
+    { name: 'Kind', type: 'string', jsonPath: '.spec.target.kind', description: 'The kind of resource being blocked.' },
     {
       name: 'Target',
       type: 'string',
       jsonPath: '.spec.target.name',
-      description: 'Name of the resource being blocked.',
+      description: 'The name of the resource being blocked.',
     },
     conditionColumn('Enforced', 'Enforced', 'status', 'Whether the block is currently enforced.'),
   ],

@@ -14,7 +14,7 @@ export const CatalogStreamSpec = withTransitions(
   z.object({
     name: text({ min: 1, max: 128 })
       .describe(
-        'Display name between 1 and 128 characters long. Defaults to metadata.name. Cannot be changed once set.',
+        'The display name, between 1 and 128 characters long. Defaults to metadata.name. This field cannot be changed after it has been set.',
       )
       .optional(),
     description: text({ max: 1024 })
@@ -24,7 +24,7 @@ export const CatalogStreamSpec = withTransitions(
       max: 256,
     })
       .describe(
-        'Event types accepted by ingress; all others are rejected with 422 unknown_event_type. Leave empty to accept any type. Duplicates are ignored.',
+        'Event types accepted by ingress; all others are rejected with 422 unknown_event_type. Leave empty to accept any type. Any duplicates will be ignored.',
       )
       .optional(),
     payloadSchema: withRule(text({ max: PAYLOAD_SCHEMA_MAX_BYTES }), {
@@ -33,7 +33,7 @@ export const CatalogStreamSpec = withTransitions(
       holds: value => new TextEncoder().encode(value).length <= PAYLOAD_SCHEMA_MAX_BYTES,
     })
       .describe(
-        'Payload schema in a language of your choice, up to 128 KiB in size. It is stored and displayed as is, and is never used to validate events. Note that objects larger than about 200 KB can only be applied using server-side apply.',
+        'Payload schema in a language of your choice, up to 128 KiB in size. It will be stored and displayed unchanged, and it will never be used to validate events. Note that you need to use server-side apply for objects that are larger than about 200 KB.',
       )
       .optional(),
     public: z
@@ -46,13 +46,13 @@ export const CatalogStreamSpec = withTransitions(
     retention: durationBetween('1h', '720h')
       .default('168h')
       .describe(
-        'How long events should be kept for retries, pauses, and replays, regardless of whether they have been delivered. No retries will be attempted after this point, even if already scheduled. Must be between 1h and 720h. Defaults to 168h.',
+        'How long events should be kept for retries, pauses, and replays, regardless of whether they have been delivered. After this time, no retries will be attempted, even if they have already been scheduled. Must be between 1h and 720h. Defaults to 168h.',
       ),
     deletionPolicy: z
       .enum(['Retain', 'Delete'])
       .default('Retain')
       .describe(
-        'Specifies what to do with the queue when the stream is deleted. `Retain` stops accepting new events and removes the queue once all remaining events have been delivered, whereas `Delete` removes it immediately. Defaults to Retain.',
+        'Specifies what to do with the queue when the stream is deleted. If this is set to `Retain`, no new events will be accepted, and the queue will be removed when all of the remaining events have been delivered. If this is set to `Delete`, the queue will be removed immediately. Defaults to Retain.',
       ),
   }),
   immutableOnceSet('name'),
@@ -62,7 +62,7 @@ export type CatalogStreamSpec = z.infer<typeof CatalogStreamSpec>;
 export const CatalogStreamStatus = z
   .object({
     ...statusFields,
-    queue: z.string().max(63).describe('Queue name, which always matches metadata.name.').optional(),
+    queue: z.string().max(63).describe('The queue name, which always matches metadata.name.').optional(),
     queueVisibility: z
       .enum(['Public'])
       .describe(
@@ -72,9 +72,9 @@ export const CatalogStreamStatus = z
     ingressPath: z
       .string()
       .max(256)
-      .describe('Ingress path for publishing events to this stream, e.g. /events/ten_…/orders.')
+      .describe('The ingress path for publishing events to this stream, e.g. /events/ten_…/orders.')
       .optional(),
-    tenantPublicId: z.string().max(64).describe('Public id of the workspace, e.g. ten_….').optional(),
+    tenantPublicId: z.string().max(64).describe('The public id of the workspace, e.g. ten_….').optional(),
   })
   .describe('Most recently observed status of the stream.');
 export type CatalogStreamStatus = z.infer<typeof CatalogStreamStatus>;
@@ -85,7 +85,7 @@ export const CatalogStream = defineKind({
   shortNames: ['cstream'],
   scope: 'Namespaced',
   description:
-    'CatalogStream represents a stream belonging to the workspace that owns the namespace, as well as its entry in the catalog. A workspace becomes a producer as soon as its first stream is created. The metadata.name serves as both stream key and queue name. In the REST API, it is generated from the name and only contains lowercase Latin letters, digits, and hyphens. If the name has none of these, a hash prefixed with s- is used instead.',
+    'CatalogStream represents a stream belonging to the workspace that owns the namespace, as well as its entry in the catalog. A workspace becomes a producer when its first stream is created. The metadata.name serves as both stream key and queue name. In the REST API, it is generated from the name and only contains lowercase Latin letters, digits, and hyphens. If the name does not contain any of these characters, a hash with the prefix s- will be used instead.',
   spec: CatalogStreamSpec,
   status: CatalogStreamStatus,
   columns: [conditionColumn('Published', 'Published', 'status', 'Whether the stream is listed in the catalog.')],

@@ -9,24 +9,24 @@ export const IntegrationSpec = withTransitions(
     z.object({
       invitedEmail: emailAddress()
         .describe(
-          "Email address to invite, up to 254 characters long. As personal data, this isn't exposed in any other field. Once workspace has been set, the address can be removed. It can never be changed or added later.",
+          'Email address to invite, up to 254 characters long. Since this is personal data, it is not included in any other field. You can remove the address after workspace has been set. You cannot change it or add it later.',
         )
         .optional(),
       workspace: objectName()
         .describe(
-          'Name of the receiving Workspace; only Subscriptions from this workspace will receive events. Populated when the partner accepts their invitation, or set by the producer to grant access directly. Cannot be changed once set.',
+          'The name of the receiving Workspace; only Subscriptions from this workspace will receive events. Populated when the partner accepts their invitation, or set by the producer to grant access directly. This field cannot be changed after it has been set.',
         )
         .optional(),
       declined: z
         .boolean()
         .describe(
-          'Indicates that the invitation was declined by the partner. This cannot be undone. Defaults to false.',
+          'Indicates that the invitation was declined by the partner. It is not possible to undo this. Defaults to false.',
         )
         .optional(),
       revoked: z
         .boolean()
         .describe(
-          'Indicates that the integration was ended by the producer, meaning that events are no longer routed or delivered. This cannot be undone. Defaults to false.',
+          'Indicates that the integration was ended by the producer, meaning that events are no longer routed or delivered. It is not possible to undo this. Defaults to false.',
         )
         .optional(),
     }),
@@ -54,20 +54,20 @@ export const IntegrationStatus = z
       .object({
         tokenHash: sha256Hex()
           .describe(
-            'SHA-256 hash of the invitation token as 64 hexadecimal digits. The token itself is sent by email or, when no mail server is configured, stored in the Secret <integration>-invitation.',
+            'The SHA-256 hash of the invitation token as 64 hexadecimal digits. The token itself is sent by email or, when no mail server is configured, stored in the Secret <integration>-invitation.',
           )
           .optional(),
-        issuedAt: timestamp().describe('Time (RFC 3339) at which the token was issued.').optional(),
+        issuedAt: timestamp().describe('The time (RFC 3339) at which the token was issued.').optional(),
         expiresAt: timestamp()
-          .describe('Time (RFC 3339) at which the invitation expires, 14 days after issuedAt.')
+          .describe('The time (RFC 3339) at which the invitation expires, 14 days after issuedAt.')
           .optional(),
         sentAt: timestamp()
           .describe(
-            'Time (RFC 3339) at which the invitation was sent or, without a mail server, its Secret was written.',
+            'The time (RFC 3339) at which the invitation was sent or, without a mail server, its Secret was written.',
           )
           .optional(),
       })
-      .describe('Current state of the invitation. Not set for direct grants.')
+      .describe('The current state of the invitation. This is not set for direct grants.')
       .optional(),
   })
   .describe('Most recently observed status of the integration.');
@@ -85,9 +85,14 @@ export const Integration = defineKind({
   // The facade finds invitations by it.
   selectableFields: ['.status.invitation.tokenHash'],
   columns: [
-    conditionColumn('Accepted', 'Accepted', 'reason', 'Current state of the invitation.'),
+    conditionColumn('Accepted', 'Accepted', 'reason', 'The current state of the invitation.'),
     conditionColumn('Admitted', 'Admitted', 'status', 'Whether the receiving workspace has accepted.'),
-    { name: 'Workspace', type: 'string', jsonPath: '.spec.workspace', description: 'Name of the receiving workspace.' },
+    {
+      name: 'Workspace',
+      type: 'string',
+      jsonPath: '.spec.workspace',
+      description: 'The name of the receiving workspace.',
+    },
   ],
 });
 export type Integration = z.infer<typeof Integration.schema>;

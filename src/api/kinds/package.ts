@@ -13,20 +13,22 @@ export const PackageSpec = withTransitions(
       )
       .optional(),
     displayName: text({ max: 128 })
-      .describe('Display name, used in place of name. Up to 128 characters long. Cannot be changed after archiving.')
+      .describe(
+        'The display name, used in place of name. It can be up to 128 characters long. Cannot be changed after archiving.',
+      )
       .optional(),
     description: text({ max: 1024 }).describe('Package description, up to 1,024 characters long.').optional(),
     streams: atomicList(objectName().describe('The metadata.name of a CatalogStream within the same namespace.'), {
       max: 500,
     })
       .describe(
-        "Streams in this package. Blocking the package affects all of them. These don't need to exist yet. Duplicates are ignored. Maximum of 500 entries. Once the package has been archived, streams can only be removed.",
+        "Streams in this package. If you block the package, all of them will be blocked. The streams don't need to exist yet. Any duplicates will be ignored. There can be at most 500 entries. After the package has been archived, you can only remove streams.",
       )
       .optional(),
     archived: z
       .boolean()
       .describe(
-        'Whether the package is archived. Archived packages are excluded from lists and cannot be given new streams, blocks, or names, but existing blocks remain in force. This cannot be undone. Defaults to false.',
+        'Whether the package is archived. Archived packages are excluded from lists and cannot be given new streams, blocks, or names, but existing blocks remain in force. It is not possible to undo this. Defaults to false.',
       )
       .optional(),
   }),
@@ -53,7 +55,7 @@ export const PackageStatus = z
       .min(0)
       .max(500)
       .meta({ format: 'int32' })
-      .describe('Number of streams in the list, not counting duplicates.')
+      .describe('The number of streams in the list, not counting duplicates.')
       .optional(),
   })
   .describe('Most recently observed status of the package.');
@@ -65,7 +67,7 @@ export const Package = defineKind({
   shortNames: ['pkg'],
   scope: 'Namespaced',
   description:
-    "Package is a named collection of streams that can be blocked together using a single Block. Packages don't grant access, and streams aren't required to belong to one. The metadata.name serves as the package key. In the REST API, it is generated from the name and only contains lowercase Latin letters, digits, and hyphens. If the name has none of these, a hash prefixed with p- is used instead.",
+    'Package is a named collection of streams that can be blocked together using a single Block. A package does not grant any access, and a stream does not have to belong to a package. The metadata.name serves as the package key. In the REST API, it is generated from the name and only contains lowercase Latin letters, digits, and hyphens. If the name does not contain any of these characters, a hash with the prefix p- will be used instead.',
   spec: PackageSpec,
   status: PackageStatus,
   columns: [
@@ -73,7 +75,7 @@ export const Package = defineKind({
       name: 'Streams',
       type: 'integer',
       jsonPath: '.status.streamCount',
-      description: 'Number of streams in the list.',
+      description: 'The number of streams in the list.',
     },
     {
       name: 'Archived',

@@ -8,7 +8,7 @@ import { objectName, timestamp } from '../strings.ts';
 
 export const SubscriptionSpec = withTransitions(
   z.object({
-    producer: objectName().describe("Name of the producer's Workspace. Immutable."),
+    producer: objectName().describe("The name of the producer's Workspace. Immutable."),
     integration: objectName().describe(
       "The metadata.name of the producer's Integration, which must specify this namespace as its spec.workspace. Immutable.",
     ),
@@ -23,14 +23,14 @@ export const SubscriptionSpec = withTransitions(
     suspended: z
       .boolean()
       .describe(
-        'Set to true to pause routing to this subscription. Events are kept in the meantime, but only until their retention period ends. Defaults to false.',
+        'Set to true to pause routing to this subscription. Until then, events will be kept, but only until the end of their retention period. Defaults to false.',
       )
       .optional(),
     deletionPolicy: z
       .enum(['Retain', 'Delete'])
       .default('Retain')
       .describe(
-        'Specifies what to do with the inbox when the subscription is deleted. `Retain` stops all deliveries while keeping records readable until the end of the retention period, whereas `Delete` removes the inbox immediately. Defaults to Retain.',
+        'Specifies what to do with the inbox when the subscription is deleted. If this is set to `Retain`, all deliveries will be stopped, but the records can be read until the end of the retention period. If this is set to `Delete`, the inbox will be removed immediately. Defaults to Retain.',
       ),
   }),
   immutable('producer'),
@@ -49,7 +49,9 @@ export const SubscriptionStatus = z
   .object({
     ...statusFields,
     admittedAt: timestamp()
-      .describe('Time (RFC 3339) at which the controller first observed the grant. Earlier events are not routed.')
+      .describe(
+        'The time (RFC 3339) at which the controller first observed the grant. Events that were accepted before this time will not be routed.',
+      )
       .optional(),
     signing: z
       .object({
@@ -58,7 +60,7 @@ export const SubscriptionStatus = z
           .max(64)
           .regex(/^[A-Za-z0-9_-]{22,}$/)
           .describe(
-            'Random part of all signing secrets. Written once by the controller, before the first delivery, and never changed. A Subscription that is created again gets another salt, and therefore other secrets.',
+            'Random part of all signing secrets. It is written once by the controller before the first delivery, and it will never be changed. If a Subscription is created again, it will get another salt, and therefore other secrets.',
           )
           .optional(),
         version: z
@@ -70,17 +72,17 @@ export const SubscriptionStatus = z
           .optional(),
         rotatedAt: timestamp()
           .describe(
-            'Time (RFC 3339) at which this version was created. The previous version remains in use for another 24 hours.',
+            'The time (RFC 3339) at which this version was created. The previous version can be used for another 24 hours.',
           )
           .optional(),
       })
-      .describe('Current state of the signing secret.')
+      .describe('The current state of the signing secret.')
       .optional(),
     endpoint: z
       .object({
         disabledAt: timestamp()
           .describe(
-            'Time at which the endpoint was disabled, as RFC 3339 with milliseconds. Set spec.endpoint.enabledAt to a later time to enable it again.',
+            'The time at which the endpoint was disabled, as RFC 3339 with milliseconds. To enable it again, set spec.endpoint.enabledAt to a later time.',
           )
           .optional(),
         disabledBy: z
@@ -90,14 +92,14 @@ export const SubscriptionStatus = z
           )
           .optional(),
       })
-      .describe('Current state of the endpoint. Only present while the endpoint is disabled.')
+      .describe('The current state of the endpoint. This is only present while the endpoint is disabled.')
       .optional(),
     delivery: DeliveryStatus.optional(),
     reason: z
       .string()
       .max(63)
       .describe(
-        'Shown as REASON by `kubectl get`. Taken from the Live condition for subscriptions that have been admitted but are not Live, and from the Ready condition in all other cases.',
+        'This is shown as REASON by `kubectl get`. Taken from the Live condition for subscriptions that have been admitted but are not Live, and from the Ready condition in all other cases.',
       )
       .optional(),
   })
@@ -131,7 +133,7 @@ export const Subscription = defineKind({
   ],
   columns: [
     { name: 'Producer', type: 'string', jsonPath: '.spec.producer', description: 'Workspace of the producer.' },
-    { name: 'Stream', type: 'string', jsonPath: '.spec.stream', description: 'Name of the stream.' },
+    { name: 'Stream', type: 'string', jsonPath: '.spec.stream', description: 'The name of the stream.' },
     conditionColumn('Live', 'Live', 'status', 'Whether events are flowing.'),
   ],
   reasonPath: '.status.reason',

@@ -15,23 +15,23 @@ export const IngressKey = z
       .min(1)
       .max(63)
       .regex(/^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/)
-      .describe('Name of the key, between 1 and 63 characters long. Must be unique within the workspace.'),
+      .describe('The name of the key, between 1 and 63 characters long. Must be unique within the workspace.'),
     sha256: sha256Hex().describe(
-      'SHA-256 hash of the key as 64 lowercase hexadecimal digits. The key itself is never stored.',
+      'The SHA-256 hash of the key as 64 lowercase hexadecimal digits. The key itself will never be stored.',
     ),
     expiresAt: timestamp()
-      .describe('Time (RFC 3339) at which the key expires. Keys do not expire if omitted.')
+      .describe('The time (RFC 3339) at which the key expires. Keys do not expire if omitted.')
       .optional(),
   })
-  .describe('Ingress key belonging to the workspace. Cannot be used for anything other than ingress.');
+  .describe('Ingress key belonging to the workspace. It cannot be used for anything except for ingress.');
 export type IngressKey = z.infer<typeof IngressKey>;
 
 export const WorkspaceSpec = withTransitions(
   z.object({
-    account: objectName().describe('Name of the Account to charge for tokens. Immutable.'),
+    account: objectName().describe('The name of the Account to charge for tokens. Immutable.'),
     owners: atomicList(Owner, { max: 64 })
       .describe(
-        'Owners and admins of the workspace in the REST API, in addition to those of the account. Maximum of 64 entries.',
+        'The owners and admins of the workspace in the REST API, in addition to those of the account. There can be at most 64 entries.',
       )
       .optional(),
     producer: z
@@ -42,7 +42,7 @@ export const WorkspaceSpec = withTransitions(
       .optional(),
     ingressKeys: mapList(IngressKey, 'id', { max: 16 })
       .describe(
-        "Ingress keys created through the REST API, up to a maximum of 16. More than one key can be valid at any given time, which allows for rotation. Alternatively, keys can be provided as Secrets of type sluice.dev/ingress-key within the namespace, whose data must include a key field of 20 to 512 bytes. An Event is recorded for any Secret that isn't valid.",
+        "Ingress keys created through the REST API, up to a maximum of 16. More than one key can be valid at the same time, so you can rotate keys. Alternatively, keys can be provided as Secrets of type sluice.dev/ingress-key within the namespace, whose data must include a key field of 20 to 512 bytes. If one of these Secrets isn't valid, an Event will be recorded for it.",
       )
       .optional(),
     instance: instanceField(),
@@ -81,7 +81,7 @@ export const Workspace = defineKind({
   shortNames: ['wksp'],
   scope: 'Cluster',
   description:
-    'Workspace represents a producer, a partner, or both. It is made up of a namespace with the same name, a list of owners, and the account to charge for tokens. An existing namespace is only adopted if it has the label sluice.dev/workspace=<name>, and, for a workspace with an instance, with sluice.dev/instance=<instance>. Deleting a workspace closes its routing but keeps the namespace. Workspaces can be paused using the annotation sluice.dev/paused: "true". While paused, events continue to use the applied routes, and changes are held back until the annotation is removed. Stream deletions only wait for up to one minute. Changes which close a gate also take effect immediately, with the gate remaining closed until the end of the pause. Such changes include Blocks, revoked or deleted Activations, revoked or declined Integrations, and deleted Subscriptions. If control state in Redis is lost during a pause, it will only be restored afterwards and ingress will respond with 503 in the meantime.',
+    'Workspace represents a producer, a partner, or both. It is made up of a namespace with the same name, a list of owners, and the account to charge for tokens. An existing namespace is only adopted if it has the label sluice.dev/workspace=<name>, and, for a workspace with an instance, with sluice.dev/instance=<instance>. Deleting a workspace closes its routing but keeps the namespace. Workspaces can be paused using the annotation sluice.dev/paused: "true". While a workspace is paused, events will continue to use the routes that have been applied, and changes will be held back until the annotation is removed. Stream deletions only wait for up to one minute. Changes that close a gate will take effect immediately, and the gate will stay closed until the end of the pause. Such changes include Blocks, revoked or deleted Activations, revoked or declined Integrations, and deleted Subscriptions. If control state in Redis is lost during a pause, it will only be restored afterwards and ingress will respond with 503 in the meantime.',
   spec: WorkspaceSpec,
   status: WorkspaceStatus,
   rules: [
@@ -111,7 +111,7 @@ export const Workspace = defineKind({
       name: 'Paused',
       type: 'string',
       jsonPath: `.metadata.annotations.${PAUSED_ANNOTATION.replaceAll('.', String.raw`\.`)}`,
-      description: `Value of the annotation ${PAUSED_ANNOTATION}. Changes are not applied while set to true.`,
+      description: `The value of the annotation ${PAUSED_ANNOTATION}. While this is set to true, changes will not be applied.`,
     },
     INSTANCE_COLUMN,
   ],

@@ -15,13 +15,13 @@ export function createAuditMetrics(registry: Registry): AuditMetrics {
   const registers = [registry];
   const repaired = new Counter({
     name: 'sluice_controller_drift_repaired_total',
-    help: 'Number of differences that were repaired between Redis and the last written state, by kind of state.',
+    help: 'The number of differences that were repaired between Redis and the last written state, by kind of state.',
     labelNames: ['what'] as const,
     registers,
   });
   const swept = new Counter({
     name: 'sluice_controller_swept_total',
-    help: 'Number of orphans removed from Redis, by kind.',
+    help: 'The number of orphans removed from Redis, by kind.',
     labelNames: ['what'] as const,
     registers,
   });

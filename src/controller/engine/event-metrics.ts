@@ -9,7 +9,7 @@ export type EventMetrics = { readonly dropped: (reason: DroppedEvent) => void };
 export function createEventMetrics(registry: Registry): EventMetrics {
   const dropped = new Counter({
     name: 'sluice_controller_events_dropped_total',
-    help: 'Number of Kubernetes Events that were not recorded, by reason: object_limit (too many for one object), workspace_limit (too many for the objects of one workspace), process_limit (too many for all objects), queue_full (too many waiting to be sent), or rejected (the API server refused the Event or did not answer).',
+    help: 'The number of Kubernetes Events that were not recorded, by reason: object_limit (too many for one object), workspace_limit (too many for the objects of one workspace), process_limit (too many for all objects), queue_full (too many waiting to be sent), or rejected (the API server refused the Event or did not answer).',
     labelNames: ['reason'] as const,
     registers: [registry],
   });

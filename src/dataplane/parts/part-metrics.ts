@@ -98,7 +98,7 @@ function createCounters(registry: Registry): Pick<PartTally, 'exchanged' | 'retu
   const results = createTally<ExchangeResult>();
   const exchanges = new Counter({
     name: 'sluice_dispatcher_exchanges_total',
-    help: 'Number of calls that write completed attempts and claim further events, by result: ok, closed (control data is missing), held (four other dispatchers work on the part), gone (the part was removed), or failed (no response from Redis).',
+    help: 'The number of calls that write completed attempts and claim further events, by result: ok, closed (control data is missing), held (four other dispatchers work on the part), gone (the part was removed), or failed (no response from Redis).',
     labelNames: ['result'] as const,
     registers,
     collect() {
@@ -108,19 +108,19 @@ function createCounters(registry: Registry): Pick<PartTally, 'exchanged' | 'retu
   for (const result of EXCHANGE_RESULTS) exchanges.inc({ result }, 0);
   const returned = new Counter({
     name: 'sluice_dispatcher_returned_claims_total',
-    help: 'Number of claims that were returned without an attempt, by cause: evicted (taken from a dispatcher that stopped responding), lost (never reached this process), late (too old, because others were sent first or the process was too slow), unavailable (subscription paused or not readable), or stopped (this process stops working on the part).',
+    help: 'The number of claims that were returned without an attempt, by cause: evicted (taken from a dispatcher that stopped responding), lost (never reached this process), late (too old, because others were sent first or the process was too slow), unavailable (subscription paused or not readable), or stopped (this process stops working on the part).',
     labelNames: ['cause'] as const,
     registers,
   });
   for (const cause of RETURN_CAUSES) returned.inc({ cause }, 0);
   const routed = new Counter({
     name: 'sluice_dispatcher_routed_total',
-    help: 'Number of deliveries created after their events had been stored, because the part was held back or the subscription was behind.',
+    help: 'The number of deliveries created after their events had been stored, because the part was held back or the subscription was behind.',
     registers,
   });
   const notRouted = new Counter({
     name: 'sluice_dispatcher_not_routed_total',
-    help: 'Number of events missed by subscriptions, by reason: expired (the retention period ended before the event was routed).',
+    help: 'The number of events missed by subscriptions, by reason: expired (the retention period ended before the event was routed).',
     labelNames: ['reason'] as const,
     registers,
   });
@@ -140,7 +140,7 @@ function registerGauges(registry: Registry, parts: ReadonlySet<Seen>, claims: ()
   const causes = [...new Set(Object.values(HOLD_CAUSES))];
   new Gauge({
     name: 'sluice_dispatcher_claims',
-    help: 'Number of claims held by this process, from when an event is claimed until its result has been written. Limited to 4,096.',
+    help: 'The number of claims held by this process, from when an event is claimed until its result has been written. Limited to 4,096.',
     registers,
     collect() {
       this.set(claims());
@@ -148,7 +148,7 @@ function registerGauges(registry: Registry, parts: ReadonlySet<Seen>, claims: ()
   });
   new Gauge({
     name: 'sluice_dispatcher_parts',
-    help: 'Number of parts assigned to this process, by duty: home (also routes waiting events, requests tokens, and removes expired events) or work (only sends). Each part has one home across all dispatchers.',
+    help: 'The number of parts assigned to this process, by duty: home (also routes waiting events, requests tokens, and removes expired events) or work (only sends). Each part has one home across all dispatchers.',
     labelNames: ['duty'] as const,
     registers,
     collect() {
@@ -164,7 +164,7 @@ function registerGauges(registry: Registry, parts: ReadonlySet<Seen>, claims: ()
   });
   new Gauge({
     name: 'sluice_dispatcher_parts_held',
-    help: 'Number of parts with this process as their home where events are stored but not routed for now, by cause: tokens (account without tokens), control_data (missing in Redis), wide_event (an event with more than 1,000 deliveries), or catching_up.',
+    help: 'The number of parts with this process as their home where events are stored but not routed for now, by cause: tokens (account without tokens), control_data (missing in Redis), wide_event (an event with more than 1,000 deliveries), or catching_up.',
     labelNames: ['cause'] as const,
     registers,
     collect() {
@@ -173,7 +173,7 @@ function registerGauges(registry: Registry, parts: ReadonlySet<Seen>, claims: ()
   });
   new Gauge({
     name: 'sluice_dispatcher_parts_held_seconds',
-    help: 'How many seconds the longest of these parts has been held back, by cause, or 0 if there are none. Measured from when this process first saw it.',
+    help: 'How many seconds the longest of these parts has been held back, by cause, or 0 if there are none. The time is measured from when this process has first seen it.',
     labelNames: ['cause'] as const,
     registers,
     collect() {

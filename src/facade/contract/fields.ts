@@ -25,7 +25,7 @@ export function publicIdField(kind: IdKind) {
       new RegExp(`^${ID_PREFIX[kind]}[0-9a-hjkmnp-tv-z]{20}$`),
       `must be ${ID_PREFIX[kind]} followed by 20 characters`,
     )
-    .meta({ description: `Public id of the ${CALLED[kind]}.`, example: `${ID_PREFIX[kind]}${EXAMPLE}` });
+    .meta({ description: `The public id of the ${CALLED[kind]}.`, example: `${ID_PREFIX[kind]}${EXAMPLE}` });
 }
 
 /** Path parameter schemas by name. */
@@ -49,7 +49,7 @@ export const PATH_PARAMETERS = {
     .string()
     .regex(/^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/, 'must be 1 to 256 characters of printable ASCII')
     .meta({
-      description: 'Event id specified by the producer. Included in deliveries as webhook-id.',
+      description: 'The event id specified by the producer. Included in deliveries as webhook-id.',
       example: 'order-4711',
     }),
   replay: z

@@ -14,7 +14,7 @@ export const PageQuery = z.strictObject({
   limit: queryInteger(/^([1-9]\d?|1\d\d|2[0-4]\d|250)$/, `must be a number from 1 to ${MOST}`, {
     minimum: 1,
     maximum: MOST,
-    description: `Maximum number of items to return, between 1 and ${MOST}. Defaults to ${DEFAULT}.`,
+    description: `The maximum number of items to return, between 1 and ${MOST}. Defaults to ${DEFAULT}.`,
     example: 50,
   }),
   cursor: z.string().max(1_024).optional().meta({

@@ -10,7 +10,7 @@ export const control: AlertGroup = {
       severity: 'critical',
       summary: 'No controller is the leader.',
       impact:
-        'Changes to custom resources are not applied. REST calls that wait for a change respond with 503. Events continue to flow, unless control data in Redis is lost (SluiceControlDataMissing).',
+        'Changes to custom resources are not applied. REST calls that have to wait for a change will respond with 503. Events continue to flow, unless control data in Redis is lost (SluiceControlDataMissing).',
       steps: [
         'Run `kubectl -n sluice-system get lease sluice-controller -o yaml` to find the holder of the Lease.',
         'Check the log of the controllers for the message `role cannot work`. The reason `LeaseUnavailable` indicates a problem with the API server, missing permissions for the Lease, or a missing namespace.',
@@ -23,7 +23,7 @@ export const control: AlertGroup = {
       severity: 'critical',
       summary: 'A controller holds the Lease but does not reconcile.',
       impact:
-        'Changes to custom resources are not applied. REST calls that wait for a change respond with 503. Events continue to flow. Deletions are still completed within about two minutes.',
+        'Changes to custom resources are not applied. REST calls that have to wait for a change will respond with 503. Events continue to flow. Deletions will still be completed within about two minutes.',
       steps: [
         `Run \`${logsOf('controller')}\` to find the message \`role cannot work\`, or call \`GET /readyz\` on their ops port. The reason is \`TermNotStarted\`, \`ForeignRedis\`, or \`UnsupportedRedisFormat\`.`,
         'Run `kubectl -n sluice-system describe lease sluice-controller`. It shows an Event for each replica that released the Lease after one minute of failures.',
@@ -40,7 +40,7 @@ export const control: AlertGroup = {
         'Everything works, but an attacker with access to the service account of this role can write more than the role needs, such as Secrets of any type.',
       steps: [
         'Run `kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings`, and apply `config/rbac` if the policies are missing.',
-        'Compare the user in the log message `the admission policies do not apply to this service account` with the user name in the `matchConditions` of the policies. They must be the same.',
+        'Compare the user in the log message `the admission policies do not apply to this service account` with the user name in the `matchConditions` of the policies. Both of them must be the same.',
       ],
     },
     {
@@ -87,7 +87,8 @@ export const control: AlertGroup = {
       for: '15m',
       severity: 'warning',
       summary: 'Reconciliations of {{ $labels.controller }} are failing.',
-      impact: 'Changes to some objects are not applied. You can find the affected objects by their conditions.',
+      impact:
+        'Changes to some objects are not applied. You can use the conditions to find the objects that are affected.',
       steps: [
         `Run \`${logsOf('controller')}\` to find the message \`cannot reconcile; retrying\`, which contains the object and the error.`,
         'Check the alerts for Redis. Check `rest_client_requests_total` for calls that the API server rejects.',
@@ -99,7 +100,7 @@ export const control: AlertGroup = {
       for: '5m',
       severity: 'warning',
       summary: 'A worker of {{ $labels.name }} has been reconciling the same key for more than five minutes.',
-      impact: 'Changes to this object are not applied.',
+      impact: 'Changes to this object will not be applied.',
       steps: [
         'Run the query `histogram_quantile(0.99, sum by (le) (rate(rest_client_request_duration_seconds_bucket[5m])))` to check the latency of the API server. For Redis, see SluiceRedisSlow.',
         'Restart the leader. You can do this safely because another replica takes over within seconds.',
@@ -153,7 +154,7 @@ export const facade: AlertGroup = {
       for: '10m',
       severity: 'warning',
       summary: 'The facade responds to more than 2 % of the REST calls with a 5xx status.',
-      impact: 'Callers must repeat these calls. You can safely repeat every call.',
+      impact: 'Callers need to repeat these calls. You can safely repeat every call.',
       steps: [
         'Run the query `sum by (route, status) (rate(sluice_facade_request_duration_seconds_count{status=~"5.."}[5m]))` to find the affected calls.',
         'If only calls that wait for the controller fail, see SluiceNoLeader. If all calls fail, check the API server, Redis and the identity provider.',

@@ -29,7 +29,7 @@ const OfQueue = OfTenant.extend({
   queue: z
     .string()
     .regex(/^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/)
-    .meta({ description: 'Name of the stream.', example: 'orders' }),
+    .meta({ description: 'The name of the stream.', example: 'orders' }),
 });
 const OfRun = OfTenant.extend({
   runId: RunId.meta({

@@ -19,10 +19,10 @@ export const ActivatedKey = z
 export const ActivationEntry = ActivatedKey.extend({
   integrationPublicId: publicIdField('Integration'),
   effective: z.boolean().meta({ description: 'Whether events with this group key can be routed to the integration.' }),
-  reason: z.string().meta({ description: 'Reason given by the Effective or Ready condition.' }),
+  reason: z.string().meta({ description: 'The reason given by the Effective or Ready condition.' }),
   objects: z.array(z.string()).meta({
     description:
-      'Names of the Activation objects that make up this activation. Revoking any of them closes the group key.',
+      'The names of the Activation objects that make up this activation. Revoking any of them closes the group key.',
   }),
 }).meta({ id: 'Activation' });
 

@@ -25,7 +25,7 @@ const activateRoute = defineRoute({
   tag: 'Activations',
   summary: 'Open a group key for an integration',
   description:
-    "Opens a group key across all of the producer's streams. Only events accepted after the response are routed. Note that events accepted before the partner has accepted the integration won't be routed, not even at a later time. An activation retains its id when it is closed and opened again, so this request can be safely repeated.",
+    "Opens a group key across all of the producer's streams. Only events that are accepted after the response will be routed. Note that events accepted before the partner has accepted the integration won't be routed, not even at a later time. If an activation is closed and then opened again, it will keep its id, so you can safely repeat this request.",
   body: PairBody,
   answers: { 200: { description: 'The gate is now open.', schema: ActivatedKey } },
   problems: ['unknown_resource', 'limit_reached', 'integration_closed', 'revoked_elsewhere', 'superseded'],
@@ -54,7 +54,7 @@ const deactivateRoute = defineRoute({
   tag: 'Activations',
   summary: 'Close a group key for an integration',
   description:
-    "The fields can be passed either in the body or as query parameters. Proxies may log query parameters: if your group keys identify customers, use the body or POST /waas/activations/revoke instead. Once the request returns, events with this group key will no longer be routed and no further attempts will be started. Closing an activation that doesn't exist has the same result.",
+    "The fields can be passed either in the body or as query parameters. Note that proxies may log query parameters. If your group keys can be used to identify customers, you should use the body or POST /waas/activations/revoke instead. Once the request returns, events with this group key will no longer be routed and no further attempts will be started. If the activation doesn't exist, the result will be the same.",
   query: PairQuery,
   body: PairBody,
   bodyOptional: true,
@@ -114,7 +114,7 @@ const listActivations = defineRoute({
   cost: 5,
   answers: {
     200: {
-      description: 'List of activations, sorted by integration and group key.',
+      description: 'A list of activations, sorted by integration and group key.',
       schema: pageOf(ActivationEntry),
     },
   },

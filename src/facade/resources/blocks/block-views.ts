@@ -7,21 +7,21 @@ import type { Cached } from '../../objects/cached.ts';
 export const BlockEntry = z
   .object({
     publicId: publicIdField('Block'),
-    target: z.enum(['stream', 'package']).meta({ description: 'Kind of resource being blocked.' }),
+    target: z.enum(['stream', 'package']).meta({ description: 'The kind of resource being blocked.' }),
     catalogEntryPublicId: publicIdField('CatalogStream')
       .nullable()
       .meta({ description: "The stream that this block applies to, if it's not for a package." }),
     packagePublicId: publicIdField('Package')
       .nullable()
       .meta({ description: "The package that this block applies to, if it's not for a stream." }),
-    key: z.string().meta({ description: 'Key of the stream or package.' }),
+    key: z.string().meta({ description: 'The key of the stream or package.' }),
     enforced: z.boolean().meta({ description: 'Whether the block is currently in force.' }),
     pausedSubscriptions: z
       .int()
-      .meta({ description: "Number of the integration's subscriptions affected by the block." }),
+      .meta({ description: "The number of the integration's subscriptions affected by the block." }),
     objects: z.array(z.string()).meta({
       description:
-        'Names of all Block objects for this target. The block is lifted once all of them have been deleted.',
+        'The names of all Block objects for this target. The block is lifted once all of them have been deleted.',
     }),
   })
   .meta({ id: 'Block' });

@@ -115,9 +115,9 @@ async function unblock(facade: Facade, { namespace, integration, kind, target }:
 }
 
 const UNTIL_WHEN =
-  'Once the request returns, events from the target will no longer be routed to the integration and no further attempts will be started. Events are kept, but only for the duration of their retention period.';
+  'Once the request returns, events from the target will no longer be routed to the integration and no further attempts will be started. Events will be kept, but only until the end of their retention period.';
 const RESUMES =
-  "Subscriptions with no other blocks resume from where they left off, shortly after the response. Unblocking a target that isn't blocked has the same result.";
+  "Subscriptions with no other blocks resume from where they left off, shortly after the response. If the target isn't blocked, the result will be the same.";
 
 const blockStream = defineRoute({
   method: 'POST',
@@ -190,7 +190,7 @@ const listBlocks = defineRoute({
   tag: 'Blocks',
   summary: 'List all blocks for an integration',
   query: PageQuery,
-  answers: { 200: { description: 'List of blocks, sorted by public id.', schema: pageOf(BlockEntry) } },
+  answers: { 200: { description: 'A list of blocks, sorted by public id.', schema: pageOf(BlockEntry) } },
   problems: ['unknown_resource', 'malformed_cursor'],
   async handle({ caches }, { tenant, params, query }) {
     const { metadata } = await findOwned(caches, 'Integration', tenant.name, params.integration);

@@ -18,14 +18,14 @@ const Recover = z
 
 const Recovered = z
   .object({
-    count: z.int().meta({ description: 'Number of deliveries that became due as a result of this request.' }),
+    count: z.int().meta({ description: 'The number of deliveries that became due as a result of this request.' }),
     replayRequired: z.int().meta({
       description:
-        'Number of dead letters that were left unchanged, because they were recovered before or are replays themselves. To receive them again, replay them.',
+        'The number of dead letters that were left unchanged, because they were recovered before or are replays themselves. To receive them again, replay them.',
     }),
     nextCursor: z.string().nullable().meta({
       description:
-        'A cursor you can repeat the request with in order to continue with any remaining deliveries. Null if there are no more.',
+        'A cursor you can repeat the request with in order to continue with any remaining deliveries. This is null if there are no more.',
     }),
   })
   .meta({ id: 'Recovered' });
@@ -44,7 +44,7 @@ const sendTest = defineRoute({
   tag: 'Receiving',
   summary: 'Send a test event to the endpoint',
   description:
-    "Sends an event of type sluice.test to the endpoint, using a single attempt. Test events are processed and signed by the dispatcher just like any other delivery, but they're free of charge and no activation is required. They neither delay other events nor wait for them. The outcome can be found by retrieving the event that is returned.",
+    "Sends an event of type sluice.test to the endpoint, using a single attempt. Test events are processed and signed by the dispatcher just like any other delivery, but they're free of charge and no activation is required. They do not delay other events, and they do not have to wait for them. To find out what has happened, retrieve the event that is returned.",
   dataPlane: true,
   idempotency: 'answer',
   answers: {
@@ -92,7 +92,7 @@ const recover = defineRoute({
   tag: 'Receiving',
   summary: 'Retry failed deliveries now',
   description:
-    'Useful for recovering after an outage of your endpoint. Any deliveries that are waiting for a retry become due immediately, while dead letters are opened again with a full retry schedule, keeping their place within the order of their group key. These count as retries rather than replays, so there is never a charge. A dead letter can be recovered once. If it fails again, or if it is a replay, it stays dead and is counted in `replayRequired`. To receive such events again, list them with GET /waas/integrations/{integration}/events and `state=dead`, then replay them with POST /waas/integrations/{integration}/events/{event}/replay, or all dead first deliveries of a time range with POST /waas/integrations/{integration}/replay and `"states": ["dead"]`. Each further 1,000 deliveries cost 30 more points of the rate limit, and the request ends early, with a `nextCursor`, if you have too few left.',
+    'Useful for recovering after an outage of your endpoint. Any deliveries that are waiting for a retry become due immediately, while dead letters are opened again with a full retry schedule, keeping their place within the order of their group key. These count as retries rather than replays, so there is never a charge. A dead letter can only be recovered once. If it fails again, or if it is a replay, it stays dead and is counted in `replayRequired`. To receive such events again, list them with GET /waas/integrations/{integration}/events and `state=dead`, then replay them with POST /waas/integrations/{integration}/events/{event}/replay, or all dead first deliveries of a time range with POST /waas/integrations/{integration}/replay and `"states": ["dead"]`. Each further 1,000 deliveries cost 30 more points of the rate limit, and the request ends early, with a `nextCursor`, if you have too few left.',
   body: Recover,
   dataPlane: true,
   idempotency: 'answer',

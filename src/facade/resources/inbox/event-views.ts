@@ -18,11 +18,14 @@ const described = {
   eventId: z
     .string()
     .nullable()
-    .meta({ description: 'Event id specified by the producer. Included in deliveries as webhook-id.' }),
+    .meta({ description: 'The event id specified by the producer. Included in deliveries as webhook-id.' }),
   type: z.string().nullable().meta({ description: "The event's type, if it has one." }),
-  groupKey: z.string().nullable().meta({ description: "The event's group key. Null if it is no longer available." }),
+  groupKey: z
+    .string()
+    .nullable()
+    .meta({ description: "The event's group key. This is null if it is no longer available." }),
   acceptedAt: time('Time at which the event was accepted by ingress'),
-  bytes: z.int().nullable().meta({ description: 'Body size in bytes. May be null if no longer available.' }),
+  bytes: z.int().nullable().meta({ description: 'The size of the body in bytes. May be null if no longer available.' }),
 };
 
 const body = {
@@ -38,14 +41,14 @@ const body = {
       'The body of the event, encoded as specified by bodyEncoding. This is null if the body is withheld or no longer available.',
   }),
   bodyEncoding: z.enum(['utf8', 'base64']).nullable().meta({
-    description: 'Encoding used for the body: utf8 for text, or base64 (RFC 4648) for binary data.',
+    description: 'The encoding used for the body: utf8 for text, or base64 (RFC 4648) for binary data.',
   }),
 };
 
 const progress = {
   state: z.enum(EVENT_STATES).meta({
     description:
-      'State of the event. Starts out as pending until the first attempt, is inflight while an attempt is being made, and retrying until the next one. Any other state is final.',
+      'The state of the event. Starts out as pending until the first attempt, is inflight while an attempt is being made, and retrying until the next one. Any other state is final.',
   }),
   attempts: z.int().meta({ description: 'The number of times delivery has been attempted so far.' }),
   nextAttemptAt: time('When the next attempt is due').nullable(),
@@ -59,12 +62,12 @@ const progress = {
 const replayId = z
   .string()
   .nullable()
-  .meta({ description: 'The replay that this delivery is a part of. Null for the first delivery.' });
+  .meta({ description: 'The replay that this delivery is a part of. This is null for the first delivery.' });
 
 export const EventEntry = z
   .object({
     ...described,
-    tokens: z.int().nullable().meta({ description: 'Price of a replay, in tokens.' }),
+    tokens: z.int().nullable().meta({ description: 'The price of a replay, in tokens.' }),
     replayId,
     ...progress,
   })
@@ -75,7 +78,7 @@ const Attempt = z
     at: time('When the delivery ended'),
     result: z
       .string()
-      .meta({ description: 'HTTP status code. If no response was received, a reason code is given instead.' }),
+      .meta({ description: 'The HTTP status code. If no response was received, a reason code is given instead.' }),
     latencyMs: z.number().meta({ description: 'How long it took, in milliseconds.' }),
   })
   .meta({ id: 'Attempt' });
@@ -106,7 +109,7 @@ export const EventDetail = EventEntry.extend({
           .meta({ description: 'Response body, encoded as specified by bodyEncoding and limited to 16 KiB.' }),
         bodyEncoding: z
           .enum(['utf8', 'base64'])
-          .meta({ description: 'Encoding used for the body, either utf8 or base64.' }),
+          .meta({ description: 'The encoding used for the body, either utf8 or base64.' }),
         truncated: z.boolean().meta({ description: 'Whether the response exceeded this limit or was incomplete.' }),
       }),
     )

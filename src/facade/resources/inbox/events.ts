@@ -41,7 +41,7 @@ const States = z
   )
   .optional()
   .meta({
-    description: `Comma-separated list of states to filter events by. Can be any of ${EVENT_STATES.join(', ')}.`,
+    description: `A comma-separated list of states to filter events by. Can be any of ${EVENT_STATES.join(', ')}.`,
     example: 'dead',
   });
 
@@ -57,7 +57,7 @@ const EventQuery = PageQuery.extend({
     minimum: 0,
     maximum: 30,
     description:
-      'Number of seconds to wait for events when there are none. Must be between 0 and 30. Defaults to 0. At most 16 calls of a caller can wait at the same time.',
+      'The number of seconds to wait for events when there are none. Must be between 0 and 30. Defaults to 0. At most 16 calls of a caller can wait at the same time.',
     example: 20,
   }),
 });
@@ -121,13 +121,13 @@ const listEvents = defineRoute({
   tag: 'Inbox',
   summary: 'List all events for a subscription',
   description:
-    'Returns a list of events, sorted by the order in which they were accepted. There is no charge for this. When `wait` is specified, the request returns as soon as there is an event or the given time has passed; to follow the inbox, keep requesting the next page using `resumeCursor`. Replays are only included if `state` is limited to open states, or to dead, skipped, and expired. Although test events are never listed, they can be retrieved by id. If no event is found among the first 1,000 events, up to 19,000 further ones are searched, at 10 more points for each 1,000, as long as you have points left.',
+    'Returns a list of events, sorted by the order in which they were accepted. This is free of charge. When `wait` is specified, the request returns as soon as there is an event or the given time has passed; to follow the inbox, keep requesting the next page using `resumeCursor`. Replays are only included if `state` is limited to open states, or to dead, skipped, and expired. Although test events are never listed, they can be retrieved by id. If no event is found among the first 1,000 events, up to 19,000 further ones are searched, at 10 more points for each 1,000, as long as you have points left.',
   query: EventQuery,
   cost: 5,
   answers: {
     200: {
       description:
-        'List of events. A nextCursor may be present even if there are fewer than `limit` events on the page.',
+        'A list of events. A nextCursor may be present even if there are fewer than `limit` events on the page.',
       schema: EventPage,
     },
   },
@@ -163,7 +163,7 @@ const getEvent = defineRoute({
   tag: 'Inbox',
   summary: 'Retrieve an event with its body, attempts, and answers',
   description:
-    'Free of charge. The body of an event that has not been delivered yet, and that cannot currently be delivered, is withheld for the reason given by `bodyWithheld`.',
+    'This is free of charge. The body of an event that has not been delivered yet, and that cannot currently be delivered, is withheld for the reason given by `bodyWithheld`.',
   answers: { 200: { description: 'The requested event.', schema: EventDetail } },
   problems: ['unknown_event'],
   async handle(facade, { integration, params }) {

@@ -19,14 +19,14 @@ const Pull = z
       .min(1)
       .max(MOST)
       .optional()
-      .meta({ description: `Maximum number of events to return, between 1 and ${MOST}. Defaults to ${DEFAULT}.` }),
+      .meta({ description: `The maximum number of events to return, between 1 and ${MOST}. Defaults to ${DEFAULT}.` }),
     all: z.boolean().optional().meta({
       description:
         'Whether to include more than the first event for each group key. When set to true, later events are returned in order and must also be acknowledged in this order. Defaults to false.',
     }),
     waitSeconds: z.int().min(0).max(30).optional().meta({
       description:
-        'Number of seconds to wait for events when there are none. Must be between 0 and 30. Defaults to 0. At most 16 calls of a caller can wait at the same time.',
+        'The number of seconds to wait for events when there are none. Must be between 0 and 30. Defaults to 0. At most 16 calls of a caller can wait at the same time.',
     }),
   })
   .meta({ id: 'Pull' });
@@ -59,7 +59,7 @@ const Acknowledge = z
       )
       .min(1)
       .max(MOST)
-      .meta({ description: `List of 1 to ${MOST} events to acknowledge, in any order.` }),
+      .meta({ description: `A list of 1 to ${MOST} events to acknowledge, in any order.` }),
   })
   .meta({ id: 'Acknowledge' });
 
@@ -72,11 +72,11 @@ const pull = defineRoute({
   tag: 'Inbox',
   summary: 'Pull events',
   description:
-    "Returns events for a subscription that has no endpoint configured. Pulling alone does not remove anything from the inbox, which means that you'll keep getting the same events until they have been acknowledged. Free of charge.",
+    "Returns events for a subscription that has no endpoint configured. Pulling alone does not remove anything from the inbox, which means that you'll keep getting the same events until they have been acknowledged. This is free of charge.",
   body: Pull,
   dataPlane: true,
   cost: 5,
-  answers: { 200: { description: 'List of events, including their bodies.', schema: Pulled } },
+  answers: { 200: { description: 'A list of events, including their bodies.', schema: Pulled } },
   problems: ['unknown_resource', 'has_endpoint', 'stream_blocked', 'subscription_not_live', 'integration_not_active'],
   async handle(facade, { integration, body, waitFor }) {
     const { limit = DEFAULT, all = false, waitSeconds = 0 } = body;

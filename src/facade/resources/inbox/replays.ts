@@ -14,10 +14,10 @@ import { instant } from './events.ts';
 import { inboxRefusal, type OpenInbox, openEvent, openInbox } from './inbox-access.ts';
 
 const price = {
-  events: z.int().meta({ description: 'Number of events to replay.' }),
+  events: z.int().meta({ description: 'The number of events to replay.' }),
   tokens: z
     .int()
-    .meta({ description: 'Price in tokens, charged to the account that the receiving workspace belongs to.' }),
+    .meta({ description: 'The price in tokens, charged to the account that the receiving workspace belongs to.' }),
 };
 const nextCursor = z
   .string()
@@ -38,8 +38,8 @@ const ReplayEntry = z
       description:
         'Whether all events have reached the inbox. While false, the replay has been charged but is still in progress.',
     }),
-    taken: z.int().meta({ description: 'Number of events that have already reached the inbox.' }),
-    refunded: z.int().meta({ description: 'Number of tokens refunded for events whose retention period ended.' }),
+    taken: z.int().meta({ description: 'The number of events that have already reached the inbox.' }),
+    refunded: z.int().meta({ description: 'The number of tokens refunded for events whose retention period ended.' }),
     nextCursor,
   })
   .meta({ id: 'Replay' });
@@ -124,7 +124,7 @@ async function startReplay(
 }
 
 const CHARGED =
-  "Each event costs its tokens again. All tokens are charged upfront, before any event is sent. The replay is identified by the Idempotency-Key header or, if none is provided, by an id derived from the request itself, so repeating a request won't start a second replay. You'll need a new key in order to replay the same events again. The `webhook-id` of each delivery is unchanged, but a `webhook-replay` header is added.";
+  "You need to pay the tokens for each event again. All of the tokens will be charged in advance, before any event is sent. The replay is identified by the Idempotency-Key header or, if none is provided, by an id derived from the request itself, so repeating a request won't start a second replay. If you want to replay the same events again, you need to use a new key. The `webhook-id` of each delivery is unchanged, but a `webhook-replay` header is added.";
 const REFUSED = [
   'insufficient_tokens',
   'stream_blocked',
@@ -132,7 +132,7 @@ const REFUSED = [
   'integration_not_active',
   'idempotency_conflict',
 ] as const;
-const LOCATION = { Location: 'Path of the replay.' };
+const LOCATION = { Location: 'The path of the replay.' };
 
 /**
  * The number of points that are charged for searching a range, in addition to the points for the call. Up to 50,000

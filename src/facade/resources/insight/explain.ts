@@ -18,7 +18,7 @@ export const Reason = z.enum([...NOT_ROUTED, ...HELD]);
 
 /** Readable name, shown next to the id. Must not contain the invited e-mail address. */
 export const IntegrationName = z.string().meta({
-  description: "Name of the Integration within the producer's namespace.",
+  description: "The name of the Integration within the producer's namespace.",
   example: 'globex',
 });
 
@@ -59,8 +59,8 @@ const Explanation = pageOf(GateEntry)
       acceptsEvents: z
         .boolean()
         .meta({ description: 'Whether events for the stream are currently accepted by ingress.' }),
-    }).meta({ description: 'Stream of the event.' }),
-    groupKey: z.string().nullable().meta({ description: 'Group key of the event, or null if it has none.' }),
+    }).meta({ description: 'The stream of the event.' }),
+    groupKey: z.string().nullable().meta({ description: 'The group key of the event, or null if it has none.' }),
   })
   .meta({ id: 'Explanation' });
 
@@ -128,7 +128,7 @@ const explainRouting = defineRoute({
     stream: StreamChoice,
     groupKey: groupKey().optional().meta({
       description:
-        'Group key of the event. If omitted, the decision is for an event without a group key, which would never be routed.',
+        'The group key of the event. If omitted, the decision is for an event without a group key, which would never be routed.',
       example: 'store-17',
     }),
     integration: publicIdField('Integration')
@@ -136,7 +136,7 @@ const explainRouting = defineRoute({
       .meta({ description: 'Only return this integration. Defaults to all integrations.' }),
   }),
   cost: 10,
-  answers: { 200: { description: 'List of decisions, sorted by integration.', schema: Explanation } },
+  answers: { 200: { description: 'A list of decisions, sorted by integration.', schema: Explanation } },
   problems: ['unknown_resource', 'malformed_cursor'],
   async handle(facade, { tenant, query }) {
     const { groupKey: key } = query;

@@ -24,19 +24,22 @@ const count = (description: string, example: number) => z.int().min(0).meta({ de
 const SeriesBucket = z
   .object({
     timestamp: time('Start time of the bucket'),
-    eventsIn: count('Number of events accepted by ingress, not counting ids that were repeated within 24 hours.', 120),
+    eventsIn: count(
+      'The number of events accepted by ingress, not counting ids that were repeated within 24 hours.',
+      120,
+    ),
     deliveries: count(
-      'Number of first deliveries that succeeded, counted per event and integration. This includes 2xx responses from endpoints as well as pulled events that have been acknowledged.',
+      'The number of first deliveries that succeeded, counted per event and integration. This includes 2xx responses from endpoints as well as pulled events that have been acknowledged.',
       240,
     ),
     failures: count(
-      'Number of first delivery attempts that failed, including final attempts. Add this to the number of HTTP deliveries for the total number of attempts.',
+      'The number of first delivery attempts that failed, including final attempts. Add this to the number of HTTP deliveries for the total number of attempts.',
       3,
     ),
-    notRouted: count('Number of events that were not routed to any integration and are not waiting for one.', 1),
+    notRouted: count('The number of events that were not routed to any integration and are not waiting for one.', 1),
     bytes: count('Total body size of all accepted events, in bytes.', 98_304),
     tokens: count(
-      'Number of tokens paid by the producer for distribution, counted at the time an event is routed to an integration.',
+      'The number of tokens paid by the producer for distribution, counted at the time an event is routed to an integration.',
       240,
     ),
   })
@@ -48,7 +51,7 @@ const MetricsSeries = z
     history: z.enum(HISTORIES).meta({ description: 'Time range that was requested.' }),
     granularitySeconds: z
       .int()
-      .meta({ description: 'Width of each bucket in seconds. Can be 60, 900, or 3600.', example: 900 }),
+      .meta({ description: 'The width of each bucket in seconds. Can be 60, 900, or 3600.', example: 900 }),
     start: time('Start time of the first bucket'),
     end: time('End time of the last bucket, i.e. the current one'),
     series: z.array(SeriesBucket).meta({
@@ -84,7 +87,7 @@ const getMetricsSeries = defineRoute({
   tag: 'Metrics',
   summary: 'Retrieve traffic over time',
   description:
-    "Returns traffic across all of the producer's streams and integrations, divided into buckets aligned to UTC. Events are counted when accepted, deliveries and failed attempts when they end, and tokens and `notRouted` at the time of routing. Counts are exact, but may lag behind by a few seconds, or longer after a crash. They are always assigned to the correct bucket. Replays, test events, and sandbox events are excluded.",
+    "Returns traffic across all of the producer's streams and integrations, divided into buckets aligned to UTC. Events are counted when accepted, deliveries and failed attempts when they end, and tokens and `notRouted` at the time of routing. The counts are exact, but they can be a few seconds late, or more than that after a crash. They will always be added to the correct bucket. This does not include replays, test events, and sandbox events.",
   query: z.strictObject({ history: HistoryChoice }),
   cost: 5,
   answers: { 200: { description: 'The requested time series.', schema: MetricsSeries } },
@@ -108,7 +111,7 @@ const ReasonCount = z
       description: COUNTED.map(reason => `${reason}: ${ABOUT[reason]}`).join(' '),
       example: 'not_activated',
     }),
-    count: count('Number of occurrences.', 1),
+    count: count('The number of occurrences.', 1),
   })
   .meta({ id: 'NotRoutedCount' });
 
@@ -117,7 +120,7 @@ const NotRoutedSeries = z
     producerTenantPublicId: publicIdField('Workspace'),
     stream: StreamName.meta({ description: 'Stream that was requested.' }),
     history: z.enum(HISTORIES).meta({ description: 'Time range that was requested.' }),
-    granularitySeconds: z.int().meta({ description: 'Width of each bucket, in seconds.', example: 3_600 }),
+    granularitySeconds: z.int().meta({ description: 'The width of each bucket, in seconds.', example: 3_600 }),
     start: time('Start time of the first bucket, rounded down from the beginning of the time range to a full hour'),
     end: time('End time of the last bucket, i.e. the current one'),
     reasons: z.array(ReasonCount).meta({ description: 'Totals for each reason across all buckets, even if 0.' }),
@@ -127,7 +130,7 @@ const NotRoutedSeries = z
           timestamp: time('Start time of the bucket'),
           reasons: z
             .array(ReasonCount)
-            .meta({ description: 'Counts for this hour, limited to reasons that occurred at least once.' }),
+            .meta({ description: 'The counts for this hour, limited to reasons that occurred at least once.' }),
         }),
       )
       .meta({ description: 'Hours in chronological order, including empty ones. There are 2, 25, or 169 in total.' }),
@@ -168,10 +171,10 @@ const getNotRouted = defineRoute({
   tag: 'Metrics',
   summary: 'Count events that were not routed, by reason',
   description:
-    'Returns the number of times that events from a stream were not received by a subscribed integration, grouped by reason and UTC hour of routing. This means that an event missed by three integrations is counted three times. Events that are still waiting are excluded. For the outcome of a single event, see `GET …/events/{eventId}` or, to predict one, `GET …/explain`.',
+    'Returns the number of times that events from a stream were not received by a subscribed integration, grouped by reason and UTC hour of routing. This means that an event missed by three integrations is counted three times. Events that are still waiting are not included. For the outcome of a single event, see `GET …/events/{eventId}` or, to predict one, `GET …/explain`.',
   query: z.strictObject({ stream: StreamChoice, history: HistoryChoice }),
   cost: 5,
-  answers: { 200: { description: 'Counts for each reason.', schema: NotRoutedSeries } },
+  answers: { 200: { description: 'The counts for each reason.', schema: NotRoutedSeries } },
   problems: ['unknown_resource'],
   async handle(facade, { tenant, query }) {
     const { history = '24h' } = query;

@@ -40,7 +40,7 @@ const DispositionEntry = z
     }),
     reason: Reason.nullable().meta({
       description:
-        "The reason this event is not routed or is still waiting. Null once it has been routed, or if it's about to be.",
+        "The reason this event is not routed or is still waiting. This is null once it has been routed, or if it's about to be.",
     }),
     state: z
       .enum(EVENT_STATES)
@@ -60,8 +60,8 @@ const ProducedEvent = pageOf(DispositionEntry)
   .extend({
     eventId: z
       .string()
-      .meta({ description: 'Event id specified by the producer. Included in deliveries as webhook-id.' }),
-    stream: StreamName.meta({ description: 'Stream of the event.' }),
+      .meta({ description: 'The event id specified by the producer. Included in deliveries as webhook-id.' }),
+    stream: StreamName.meta({ description: 'The stream of the event.' }),
     type: z.string().nullable().meta({ description: "The event's type, if it has one." }),
     groupKey: z.string().nullable().meta({ description: "The event's group key, if it has one." }),
     acceptedAt: time('Time at which the event was accepted by ingress'),
@@ -158,7 +158,7 @@ const getProducedEvent = defineRoute({
     "Returns an accepted event along with its disposition for each integration: the delivery state if it was routed, or the reason if it was not. Events can be looked up by the producer's id for at least 24 hours, or by inbox id (`evt_` and 35 characters) for as long as their retention period lasts. If the same id was used more than once, the most recent event is returned.",
   query: PageQuery.extend({
     stream: StreamChoice.optional().meta({
-      description: 'Public id or key of the stream. All streams are searched if not specified.',
+      description: 'The public id or key of the stream. All streams are searched if not specified.',
     }),
     integration: publicIdField('Integration')
       .optional()

@@ -9,7 +9,7 @@ type Stated = Pick<Cached<'Integration'>, 'spec' | 'status'>;
 
 export const IntegrationStatus = z.enum(['Pending', 'Active', 'Declined', 'Expired', 'Revoked']).meta({
   description:
-    'Status of the integration. Pending until the partner responds to the invitation, then either Active or Declined depending on their response. Becomes Expired after 14 days with no response, and Revoked when ended by the producer.',
+    'The status of the integration. Pending until the partner responds to the invitation, then either Active or Declined depending on their response. Becomes Expired after 14 days with no response, and Revoked when ended by the producer.',
   example: 'Pending',
 });
 
@@ -30,13 +30,13 @@ const time = (description: string) =>
     .nullable()
     .meta({
       format: 'date-time',
-      description: `${description} (RFC 3339). May be null.`,
+      description: `${description} (RFC 3339). This can be null.`,
       example: '2026-01-31T12:00:00Z',
     });
 
 export const IntegrationEntry = InvitedIntegration.extend({
   name: z.string().meta({
-    description: "Name of the custom resource within the producer's namespace.",
+    description: "The name of the custom resource within the producer's namespace.",
     example: 'int-0123456789abcdefghjk',
   }),
   receivingTenantPublicId: publicIdField('Workspace')

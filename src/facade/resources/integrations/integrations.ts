@@ -27,7 +27,7 @@ const Invite = z
   })
   .meta({ id: 'Invite' });
 
-const LOCATION = { Location: 'Path of the integration.' };
+const LOCATION = { Location: 'The path of the integration.' };
 
 const invite = defineRoute({
   method: 'POST',
@@ -77,7 +77,7 @@ const listIntegrations = defineRoute({
       description: 'Only return integrations with the given status. Defaults to all integrations.',
     }),
   }),
-  answers: { 200: { description: 'List of integrations.', schema: pageOf(IntegrationEntry) } },
+  answers: { 200: { description: 'A list of integrations.', schema: pageOf(IntegrationEntry) } },
   problems: ['malformed_cursor'],
   async handle({ caches, wallMs }, { tenant, query }) {
     const nowMs = wallMs();
@@ -120,7 +120,7 @@ const revoke = defineRoute({
   tag: 'Integrations',
   summary: 'Revoke an integration',
   description:
-    'Permanently ends an integration that has been accepted or is still pending. Once the request returns, events will no longer be routed to the partner and no further attempts will be started. The same email address can be invited again.',
+    'Permanently ends an integration that has been accepted or is still pending. Once the request returns, events will no longer be routed to the partner and no further attempts will be started. You can invite the same email address again.',
   closes: true,
   answers: { 204: { description: 'The integration has been revoked.' } },
   problems: ['unknown_resource'],

@@ -14,7 +14,7 @@ export const InvitationToken = z
   .string()
   .regex(/^sinv_[A-Za-z0-9_-]{43}$/, 'must be sinv_ followed by 43 characters; copy the token from the invitation')
   .meta({
-    description: 'Invitation token, as found in the email or Secret. Can only be used once.',
+    description: 'Invitation token, as found in the email or Secret. It can only be used once.',
     example: `sinv_${'A'.repeat(43)}`,
   });
 

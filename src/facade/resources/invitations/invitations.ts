@@ -26,7 +26,7 @@ const AcceptedInvitation = z
       description: 'Receiving workspace, which belongs to the account that accepted the invitation.',
     }),
     accountPublicId: publicIdField('Account').meta({
-      description: 'Account of the receiving workspace. Charged for replays.',
+      description: 'The account of the receiving workspace. Charged for replays.',
     }),
     producerTenantPublicId: publicIdField('Workspace').meta({ description: 'The producer.' }),
     catalogPath: z.string().meta({ description: 'Path for listing streams using GET.' }),
@@ -53,7 +53,7 @@ const accept = defineRoute({
   tag: 'Invitations',
   summary: 'Accept an invitation',
   description:
-    'Accepts an invitation on behalf of your account. Can be used a single time by anyone in possession of the token, unless the operator has set SLUICE_INVITATION_REQUIRE_EMAIL. In that case, your access token must contain the invited email address (claims `email` and `email_verified`), and you get `invitation_email_mismatch` otherwise. This creates a receiving workspace within the account and changes the integration to Active. `accountPublicId` is optional. By default, your own Free account is used and, if necessary, created. If you already own a different Free account, you must provide its id (`free_account_exists`). When repeated by the same owner, the response will be the same. Anyone else who tries to use the token will get `invitation_used` instead, although any empty workspace and Free account created for them in the process are kept.',
+    'Accepts an invitation on behalf of your account. Can be used a single time by anyone in possession of the token, unless the operator has set SLUICE_INVITATION_REQUIRE_EMAIL. In that case, your access token must contain the invited email address (claims `email` and `email_verified`), and you get `invitation_email_mismatch` otherwise. This creates a receiving workspace within the account and changes the integration to Active. `accountPublicId` is optional. By default, your own Free account is used and, if necessary, created. If you already own a different Free account, you must provide its id (`free_account_exists`). If the same owner repeats this request, the response will be the same. Anyone else who tries to use the token will get `invitation_used` instead, although any empty workspace and Free account created for them in the process are kept.',
   body: Acceptance,
   answers: { 200: { description: 'The invitation has been accepted and is in force.', schema: AcceptedInvitation } },
   problems: [

@@ -4,13 +4,13 @@ import { publicIdField } from '../../contract/fields.ts';
 import type { Cached } from '../../objects/cached.ts';
 
 const PackageState = z.enum(['Active', 'Archived']).meta({
-  description: 'Status of the package. Archived packages cannot be given new streams, blocks, or names.',
+  description: 'The status of the package. Archived packages cannot be given new streams, blocks, or names.',
 });
 
 export const CreatedPackage = z
   .object({
     publicId: publicIdField('Package'),
-    key: z.string().meta({ description: 'Package key, which is the slug of its original name.' }),
+    key: z.string().meta({ description: 'The package key, which is the slug of its original name.' }),
     name: z.string().meta({ description: 'The current name of the package.' }),
     status: PackageState,
   })
@@ -18,7 +18,7 @@ export const CreatedPackage = z
 
 export const PackageEntry = CreatedPackage.extend({
   description: z.string().nullable().meta({ description: 'An optional description of the package.' }),
-  streamCount: z.int().meta({ description: 'Number of distinct streams in the package.' }),
+  streamCount: z.int().meta({ description: 'The number of distinct streams in the package.' }),
 }).meta({ id: 'PackageEntry' });
 
 export const PackageDetail = PackageEntry.extend({
@@ -27,11 +27,11 @@ export const PackageDetail = PackageEntry.extend({
       z.object({
         catalogEntryPublicId: publicIdField('CatalogStream'),
         key: z.string().meta({
-          description: 'Key of the stream, which might not exist yet if it was specified in a manifest.',
+          description: 'The key of the stream, which might not exist yet if it was specified in a manifest.',
         }),
       }),
     )
-    .meta({ description: 'List of streams, sorted by key.' }),
+    .meta({ description: 'A list of streams, sorted by key.' }),
 }).meta({ id: 'Package' });
 
 type PackageObject = Pick<Cached<'Package'>, 'metadata' | 'spec'>;

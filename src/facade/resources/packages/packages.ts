@@ -29,7 +29,7 @@ const PackageCreation = z
   .strictObject({
     name: name.meta({
       description:
-        'Package name, between 1 and 128 characters long. Its slug (limited to lowercase Latin letters, digits, and hyphens) is used as the key, and cannot be changed later. If no such characters are available, the key is a hash prefixed with p-.',
+        'The package name, between 1 and 128 characters long. Its slug (limited to lowercase Latin letters, digits, and hyphens) is used as the key, and cannot be changed later. If no such characters are available, the key is a hash prefixed with p-.',
       example: 'Basics',
     }),
     description: description.meta({ example: 'What every partner needs.' }),
@@ -39,14 +39,14 @@ const PackageCreation = z
 const PackageUpdate = z
   .strictObject({
     name: name.meta({
-      description: 'New name, between 1 and 128 characters long. This does not affect the key.',
+      description: 'New name, between 1 and 128 characters long. This will not change the key.',
       example: 'The basics',
     }),
     description: description.meta({ example: 'What every partner needs.' }),
   })
   .meta({
     id: 'PackageUpdate',
-    description: 'New name and description. Omitting the description removes it.',
+    description: 'New name and description. If you omit the description, it will be removed.',
   });
 
 /** Reads a package from the API server before it is changed. @throws Refusal 404, or 409 `being_deleted` */
@@ -89,7 +89,7 @@ const createPackage = defineRoute({
   tag: 'Packages',
   summary: 'Create a package',
   description:
-    'Repeating this request results in the same response, unless the package has since been renamed, archived, or given a different description. Package keys cannot be reused, not even after archiving.',
+    'Repeating this request results in the same response, unless the package has since been renamed, archived, or given a different description. A package key cannot be used again, even after the package has been archived.',
   body: PackageCreation,
   answers: {
     201: {
@@ -172,7 +172,7 @@ const listPackages = defineRoute({
       example: 'Active',
     }),
   }),
-  answers: { 200: { description: 'List of packages, sorted by key.', schema: pageOf(PackageEntry) } },
+  answers: { 200: { description: 'A list of packages, sorted by key.', schema: pageOf(PackageEntry) } },
   problems: ['malformed_cursor'],
   async handle({ caches }, { tenant, query }) {
     const { status = 'Active' } = query;

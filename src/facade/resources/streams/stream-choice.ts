@@ -10,12 +10,12 @@ export const StreamChoice = z
   .string()
   .max(63)
   .regex(/^(cat_[0-9a-hjkmnp-tv-z]{20}|[a-z0-9]([-a-z0-9]*[a-z0-9])?)$/, 'must be an id (cat_…) or the key of a stream')
-  .meta({ description: 'Public id or key of the stream.', example: 'cat_0123456789abcdefghjk' });
+  .meta({ description: 'The public id or key of the stream.', example: 'cat_0123456789abcdefghjk' });
 
 export const StreamName = z
   .object({
     publicId: publicIdField('CatalogStream'),
-    key: z.string().meta({ description: 'Stream key, which doubles as the name of its queue.' }),
+    key: z.string().meta({ description: 'The stream key, which doubles as the name of its queue.' }),
   })
   .meta({ id: 'StreamName' });
 

@@ -18,7 +18,7 @@ const StreamApply = z
     producerTenantPublicId: publicIdField('Workspace'),
     name: spec.name.unwrap().meta({
       description:
-        'Stream name, between 1 and 128 characters long. Its slug (limited to lowercase Latin letters, digits, and hyphens) is used as both stream key and queue name. If no such characters are available, the key is a hash prefixed with s-.',
+        'The stream name, between 1 and 128 characters long. Its slug (limited to lowercase Latin letters, digits, and hyphens) is used as both stream key and queue name. If no such characters are available, the key is a hash prefixed with s-.',
       example: 'Orders',
     }),
     description: spec.description.meta({ example: 'What was ordered, paid and sent.' }),
@@ -31,52 +31,53 @@ const StreamApply = z
   })
   .meta({
     id: 'StreamApply',
-    description: 'Desired state of the stream. Optional fields that are omitted will be removed.',
+    description: 'Desired state of the stream. If an optional field is omitted, it will be removed.',
   });
 
 const StreamState = z.enum(['Published', 'Deprecated']).meta({
   description:
-    'Status of the stream. Published streams are listed in the catalog and can be subscribed to, whereas Deprecated streams only keep their existing subscriptions.',
+    'The status of the stream. Published streams are listed in the catalog and can be subscribed to, whereas Deprecated streams only keep their existing subscriptions.',
 });
 
 const AppliedStream = z
   .object({
     publicId: publicIdField('CatalogStream'),
-    key: z.string().meta({ description: 'Stream key, which doubles as the name of its queue.', example: 'orders' }),
+    key: z.string().meta({ description: 'The stream key, which doubles as the name of its queue.', example: 'orders' }),
     status: StreamState,
   })
   .meta({ id: 'AppliedStream' });
 
 /** Catalog entry in a list. We leave out the schema because the schemas on one page could add up to 32 MiB. */
 const ListedCatalogEntry = AppliedStream.extend({
-  name: z.string().meta({ description: 'Name of the stream.' }),
+  name: z.string().meta({ description: 'The name of the stream.' }),
   description: z.string().nullable().meta({ description: 'An optional description of the stream.' }),
   eventTypes: z
     .array(z.string())
     .meta({ description: 'Event types accepted by the stream. An empty list indicates that all types are accepted.' }),
   payloadSchemaBytes: z.int().min(0).nullable().meta({
-    description: 'The size of the payloadSchema in bytes of UTF-8. Null if there is no schema.',
+    description: 'The size of the payloadSchema in bytes of UTF-8. This is null if there is no schema.',
     example: 17,
   }),
   payloadSchemaSha256: z.string().nullable().meta({
-    description: 'The SHA-256 hash of the payloadSchema in UTF-8, as a hexadecimal string. Null if there is no schema.',
+    description:
+      'The SHA-256 hash of the payloadSchema in UTF-8, as a hexadecimal string. This is null if there is no schema.',
   }),
   queue: z
     .object({
-      name: z.string().meta({ description: 'Queue name. Same as the stream key.', example: 'orders' }),
+      name: z.string().meta({ description: 'The queue name. Same as the stream key.', example: 'orders' }),
       visibility: z.literal('Public').meta({
         description: 'Stream visibility. Public streams are visible to all integrations.',
       }),
     })
     .meta({ description: 'Queue that belongs to the stream.' }),
-  ingressPath: z.string().meta({ description: 'Ingress path for publishing events to this stream.' }),
+  ingressPath: z.string().meta({ description: 'The ingress path for publishing events to this stream.' }),
 }).meta({ id: 'ListedCatalogEntry' });
 
 const CatalogEntry = ListedCatalogEntry.extend({
   payloadSchema: z
     .string()
     .nullable()
-    .meta({ description: 'The payload schema, exactly as you provided it. Null if the stream has no schema.' }),
+    .meta({ description: 'The payload schema, exactly as you provided it. This is null if the stream has no schema.' }),
 }).meta({ id: 'CatalogEntry' });
 
 /** Returns the status of a stream. This uses the terms of the specification. */
@@ -138,7 +139,7 @@ const applyStream = defineRoute({
   tag: 'Streams',
   summary: 'Apply a stream',
   description:
-    'Creates a stream, or updates it to match the request body. This is declarative and can be safely repeated. Your workspace becomes a producer when its first stream is created. The request returns once ingress is ready to accept events for the stream.',
+    'Creates a stream, or updates it to match the request body. This is declarative, so you can safely repeat the request. Your workspace becomes a producer when its first stream is created. The request returns once ingress is ready to accept events for the stream.',
   body: StreamApply,
   largeBody: true,
   answers: { 200: { description: 'The stream matches the request body and is in force.', schema: AppliedStream } },
@@ -188,7 +189,7 @@ const listCatalog = defineRoute({
       .optional()
       .meta({ description: 'Only return streams with the given status. Defaults to Published.' }),
   }),
-  answers: { 200: { description: 'List of catalog entries, sorted by key.', schema: pageOf(ListedCatalogEntry) } },
+  answers: { 200: { description: 'A list of catalog entries, sorted by key.', schema: pageOf(ListedCatalogEntry) } },
   problems: ['malformed_cursor'],
   async handle({ caches }, { tenant, query }) {
     const { status = 'Published' } = query;

@@ -16,21 +16,21 @@ const ListedPartnerEntry = z
   .object({
     publicId: publicIdField('CatalogStream'),
     key: z.string().meta({ description: 'Key of the stream.', example: 'orders' }),
-    name: z.string().meta({ description: 'Name of the stream.' }),
+    name: z.string().meta({ description: 'The name of the stream.' }),
     description: z.string().nullable().meta({ description: 'An optional description of the stream.' }),
     status: z
       .enum(['Published', 'Deprecated'])
-      .meta({ description: 'Status of the stream. New subscriptions are not accepted for deprecated streams.' }),
+      .meta({ description: 'The status of the stream. New subscriptions are not accepted for deprecated streams.' }),
     eventTypes: z
       .array(z.string())
       .meta({ description: 'Event types used by the stream. An empty list indicates that any type is possible.' }),
     payloadSchemaBytes: z.int().min(0).nullable().meta({
-      description: 'The size of the payloadSchema in bytes of UTF-8. Null if there is no schema.',
+      description: 'The size of the payloadSchema in bytes of UTF-8. This is null if there is no schema.',
       example: 17,
     }),
     payloadSchemaSha256: z.string().nullable().meta({
       description:
-        'The SHA-256 hash of the payloadSchema in UTF-8, as a hexadecimal string. Null if there is no schema.',
+        'The SHA-256 hash of the payloadSchema in UTF-8, as a hexadecimal string. This is null if there is no schema.',
     }),
     subscribed: z.boolean().meta({ description: 'Whether this integration is subscribed to the stream.' }),
     subscriptionPublicId: publicIdField('Subscription').nullable().meta({ description: 'The subscription, if any.' }),
@@ -73,7 +73,7 @@ const listPartnerCatalog = defineRoute({
   description:
     "Returns the producer's published streams, as well as any deprecated ones that you're subscribed to. This includes blocked streams, which can't be subscribed to until the block has been removed by the producer. Payload schemas are not included in the list, but can be found by retrieving individual entries. Pages are limited to `limit` entries or 1 MiB, whichever is reached first.",
   query: PageQuery,
-  answers: { 200: { description: 'List of streams, sorted by key.', schema: pageOf(ListedPartnerEntry) } },
+  answers: { 200: { description: 'A list of streams, sorted by key.', schema: pageOf(ListedPartnerEntry) } },
   problems: ['malformed_cursor', 'integration_not_active'],
   async handle(facade, { integration, query }) {
     const view = await openCatalog(facade, integration);

@@ -44,7 +44,7 @@ const listPartnerIntegrations = defineRoute({
   summary: 'List the integrations of your receiving workspaces',
   description: 'Includes integrations that you have accepted as well as direct grants, even after they have ended.',
   query: PageQuery,
-  answers: { 200: { description: 'List of integrations, sorted by public id.', schema: pageOf(PartnerIntegration) } },
+  answers: { 200: { description: 'A list of integrations, sorted by public id.', schema: pageOf(PartnerIntegration) } },
   problems: ['malformed_cursor'],
   async handle({ caches, wallMs }, { identity, query }) {
     const nowMs = wallMs();

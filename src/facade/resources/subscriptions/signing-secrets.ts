@@ -20,14 +20,14 @@ const secret = (description: string) => z.string().meta({ description, example: 
 
 const SigningSecrets = z
   .object({
-    secretVersion: version('Version of the secret, incremented by one with each rotation.'),
+    secretVersion: version('The version of the secret, incremented by one with each rotation.'),
     secret: secret('Secret used for signing deliveries (Standard Webhooks), made up of whsec_ and base64.'),
     previous: z
       .object({
         secret: secret('Previous secret. Deliveries are also signed with this secret until the given time.'),
         until: z.string().meta({
           format: 'date-time',
-          description: 'Time (RFC 3339) until which the secret is used, i.e. 24 hours after rotation.',
+          description: 'The time (RFC 3339) until which the secret is used, i.e. 24 hours after rotation.',
         }),
       })
       .nullable()
@@ -38,7 +38,7 @@ const SigningSecrets = z
 const Rotation = z
   .strictObject({
     secretVersion: version(
-      'Version to rotate to. Must be the current version plus 1. Can also be used within 24 hours of the last rotation.',
+      'The version to rotate to. Must be the current version plus 1. Can also be used within 24 hours of the last rotation.',
     ).optional(),
   })
   .meta({ id: 'Rotation' });

@@ -15,10 +15,14 @@ type Use = Readonly<Partial<Record<LimitName, number>>>;
 const limitField = (name: LimitName) =>
   z
     .object({
-      limit: z.int().min(0).nullable().meta({ description: 'Limit in force. Null if there is none.', example: 100 }),
+      limit: z
+        .int()
+        .min(0)
+        .nullable()
+        .meta({ description: 'Limit in force. This is null if there is none.', example: 100 }),
       used: z.int().min(0).nullable().meta({
         description:
-          'Current use by all workspaces of the account together. May lag behind by a second. Null if the use is not counted.',
+          'Current use by all workspaces of the account together. May lag behind by a second. This is null if the use is not counted.',
         example: 3,
       }),
     })

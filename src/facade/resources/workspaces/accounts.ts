@@ -29,12 +29,12 @@ const TokenBalance = z
       example: 10_000,
     }),
     usedTokens: z.int().min(0).meta({
-      description: 'Number of tokens spent on distribution and replays. May lag behind by a few seconds.',
+      description: 'The number of tokens spent on distribution and replays. May lag behind by a few seconds.',
       example: 250,
     }),
     remainingTokens: z.int().min(0).nullable().meta({
       description:
-        'The number of tokens you have left. Null if the account is on the Metered plan, which has no limit.',
+        'The number of tokens you have left. This is null if the account is on the Metered plan, which has no limit.',
       example: 9_750,
     }),
   })
@@ -65,7 +65,7 @@ const listAccounts = defineRoute({
   tag: 'Accounts',
   summary: 'List all of your accounts',
   query: PageQuery,
-  answers: { 200: { description: 'List of accounts, sorted by name.', schema: pageOf(AccountEntry) } },
+  answers: { 200: { description: 'A list of accounts, sorted by name.', schema: pageOf(AccountEntry) } },
   problems: ['malformed_cursor'],
   async handle({ caches }, { identity, query }) {
     const accounts = caches

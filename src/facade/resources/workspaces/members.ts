@@ -33,7 +33,7 @@ const Member = z
     group: group.meta({ example: 'admins' }),
     client,
     role: RoleField.optional().meta({
-      description: `Role of the member for the account and all of its workspaces. Owners have all permissions. ${ROLE_MEANINGS} Defaults to Admin.`,
+      description: `The role of the member for the account and all of its workspaces. Owners have all permissions. ${ROLE_MEANINGS} Defaults to Admin.`,
       example: 'Owner',
     }),
   })
@@ -50,13 +50,13 @@ export const WantedMembers = z
       .max(MOST_MEMBERS)
       .refine(areDifferent, { error: 'must not contain the same member twice' })
       .meta({
-        description: `All members of the account, from 1 to ${MOST_MEMBERS}. You must still be an Owner afterwards. Everyone who is left out loses access.`,
+        description: `All members of the account, from 1 to ${MOST_MEMBERS}. You must still be an Owner after this change. Anyone who is not included will lose access.`,
       }),
   })
   .meta({ id: 'WantedMembers' });
 
 const ListedMember = z
-  .object({ issuer, subject, group, client, role: RoleField.meta({ description: 'Role of the member.' }) })
+  .object({ issuer, subject, group, client, role: RoleField.meta({ description: 'The role of the member.' }) })
   .meta({ id: 'ListedMember' });
 
 const Members = z
@@ -130,7 +130,7 @@ const listMembers = defineRoute({
   summary: 'List the members of an account',
   description:
     'Does not include people with access to only some of its workspaces, which are the owners of a Workspace.',
-  answers: { 200: { description: 'Members of the account.', schema: Members } },
+  answers: { 200: { description: 'The members of the account.', schema: Members } },
   async handle(_facade, { account }) {
     return { status: 200, body: { members: membersOf(account.object.spec.owners) } };
   },

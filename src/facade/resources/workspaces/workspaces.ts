@@ -65,7 +65,7 @@ const listWorkspaces = defineRoute({
   tag: 'Workspaces',
   summary: 'List all of your workspaces',
   query: PageQuery,
-  answers: { 200: { description: 'List of workspaces, sorted by name.', schema: pageOf(WorkspaceEntry) } },
+  answers: { 200: { description: 'A list of workspaces, sorted by name.', schema: pageOf(WorkspaceEntry) } },
   problems: ['malformed_cursor'],
   async handle({ caches }, { identity, query }) {
     const workspaces = caches

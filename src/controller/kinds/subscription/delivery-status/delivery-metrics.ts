@@ -12,7 +12,7 @@ export function createDeliveryMetrics(registry: Registry, waiting: () => number)
   const registers = [registry];
   new Gauge({
     name: 'sluice_controller_delivery_status_waiting',
-    help: 'Number of subscriptions whose status.delivery is not up to date yet. Reported by the leader only.',
+    help: 'The number of subscriptions whose status.delivery is not up to date yet. Reported by the leader only.',
     registers,
     collect() {
       this.set(waiting());
@@ -20,7 +20,7 @@ export function createDeliveryMetrics(registry: Registry, waiting: () => number)
   });
   const writes = new Counter({
     name: 'sluice_controller_delivery_status_writes_total',
-    help: 'Number of status.delivery updates, limited to 5 per second.',
+    help: 'The number of status.delivery updates, limited to 5 per second.',
     registers,
   });
   return { wrote: () => writes.inc() };
