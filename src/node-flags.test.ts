@@ -21,7 +21,7 @@ describe('flags of Node', () => {
     expect(missingNodeFlags({ ...container, word: 'ingress' })).toEqual([]);
   });
 
-  test('a container without a limit says more than the machine has', () => {
+  test('uses the default if a container without a limit reports more than the machine has', () => {
     expect(missingNodeFlags({ ...machine, limitBytes: 2 ** 44, word: 'facade' })).toEqual([]);
   });
 

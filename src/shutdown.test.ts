@@ -30,7 +30,7 @@ function start(delayMs: number) {
   return { done, timers, shutdown, fire, stopping };
 }
 
-test('a pod that is to end says so at once, serves on, and finishes then', () => {
+test('a pod that is terminated becomes unready, continues to serve, and finishes', () => {
   const { done, shutdown, fire } = start(5_000);
   expect(shutdown.health().ready).toBe(true);
   shutdown.onSignal('SIGTERM');
@@ -58,7 +58,7 @@ test('a second signal ends the wait, a third changes nothing', () => {
   expect(done).toEqual(['drain', 'stop']);
 });
 
-test('what cannot finish is given up, what finishes is not', async () => {
+test('aborts work that cannot finish, and completes the rest', async () => {
   const slow = start(0);
   slow.shutdown.onSignal('SIGTERM');
   slow.fire(20_000);

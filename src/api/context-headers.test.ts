@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { CONTEXT_HEADER_DEFAULTS, chooseHeaders } from './context-headers.ts';
 
-it('takes the defaults where a stream says nothing', () => {
+it('uses the defaults if a stream does not specify any headers', () => {
   expect(chooseHeaders(undefined)).toEqual(CONTEXT_HEADER_DEFAULTS);
   expect(chooseHeaders({ eventType: ['x-type'] })).toEqual({ ...CONTEXT_HEADER_DEFAULTS, eventType: ['x-type'] });
 });

@@ -90,7 +90,7 @@ describe.each(Object.values(KINDS))('$kind', kind => {
 });
 
 describe('the files in crds', () => {
-  it('are what make generate writes, and no others', () => {
+  it('are the files that make generate writes, and there are no others', () => {
     const files = renderCrds();
     expect(driftedFiles(ROOT, files), OUT_OF_DATE).toEqual([]);
     expect(
@@ -101,7 +101,7 @@ describe('the files in crds', () => {
     ).toEqual(files.map(({ path }) => path).toSorted());
   });
 
-  it('read back as what was meant', () => {
+  it('can be read back without changes', () => {
     const parsed = renderCrds().map(({ text }) => parse(text));
     expect(parsed).toEqual(JSON.parse(JSON.stringify(Object.values(KINDS).map(describeCrd))));
   });

@@ -24,7 +24,7 @@ it.each([
   expect(isGroupKey(value)).toBe(false);
 });
 
-it('is what ingress takes, so that whatever is published can be activated', () => {
+it('accepts the same keys as ingress, so that every published key can be activated', () => {
   const odd = fc.constantFrom(' ', '\u00a0', '\u3000', '\u2028', '\0', '\t', '\u0085', '\ud83e', 'é', '🦊');
   const part = fc.oneof(odd, fc.string({ unit: 'binary', maxLength: 3 }), fc.constant('x'.repeat(252)));
   fc.assert(

@@ -39,7 +39,7 @@ describe('header names', () => {
     expect(mayForward('tracestate')).toBe(true);
   });
 
-  test('the schemas refuse what the dispatcher would drop, and take the rest', () => {
+  test('the schemas refuse the headers that the dispatcher would drop, and accept all others', () => {
     const some = ['Authorization', 'x-request-id', 'Ce-Id', 'x-sluice-a', 'Webhook-Id', 'User-Agent', 'tracestate'];
     for (const name of [...RESERVED_HEADERS, ...CREDENTIAL_HEADERS, ...some]) {
       expect(endpointHeaderName().safeParse(name).success).toBe(mayEndpointSet(name));

@@ -16,7 +16,7 @@ test('of an object without undelivered events, nothing of its status is kept', (
   });
 });
 
-test('what tells of undelivered events is kept, and finalizers of others as well', () => {
+test('keeps the fields that show undelivered events, and the finalizers of others', () => {
   const held = { ...metadata, finalizers: ['other', FINALIZER] };
   const draining = { ...condition, reason: 'Draining' };
   const status = { delivery: { backlog: '1+' }, conditions: [condition, draining] };

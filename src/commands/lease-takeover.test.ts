@@ -70,7 +70,7 @@ describe('taking the Lease', () => {
     expect(leases.spec()).toMatchObject({ holderIdentity: OURS });
   });
 
-  test('does nothing in a namespace that does not exist, where nobody leads', async () => {
+  test('does nothing if the namespace does not exist, because there is no leader', async () => {
     const create = () => Promise.reject(refusal(404, 'NotFound'));
     const store = { ...memoryLeases(undefined).store, create };
     const renew = await takeLease(store, createManualClock(), never, true);
@@ -93,7 +93,7 @@ describe('renewing', () => {
     expect(leases.spec()).toMatchObject({ holderIdentity: OURS, leaseTransitions: 0 });
   });
 
-  test('writes at once if asked to', async () => {
+  test('writes immediately if requested', async () => {
     const clock = createManualClock();
     const leases = memoryLeases(undefined);
     const renew = await takeLease(leases.store, clock, never, true);

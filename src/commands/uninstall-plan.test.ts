@@ -65,7 +65,7 @@ describe('the finalizers are removed', () => {
     expect(planUninstall(held, { streams }, ignores).proceeds).toBe(proceeds);
   });
 
-  test('the streams are shown first, then what to do', () => {
+  test('shows the streams first, and then what to do', () => {
     const { lines } = planUninstall(held, { streams: ['shop/invoices', 'shop/orders'] }, false);
     expect(lines.slice(0, 2)).toEqual([
       'Custom resources with a finalizer of Sluice: 1',
@@ -81,7 +81,7 @@ describe('the finalizers are removed', () => {
     expect(planUninstall(held, { streams }, true).lines.at(-1)).toMatch(/^Streams.*: 12: .*shop\/9 and 2 more$/);
   });
 
-  test('without Redis, it says why and where the streams are from', () => {
+  test('explains where the streams come from if Redis is not available', () => {
     const { lines } = planUninstall(held, { streams: [], redisProblem: 'Redis does not answer.' }, false);
     expect(lines[1]).toMatch(/from the statuses.*Redis does not answer\.$/);
   });

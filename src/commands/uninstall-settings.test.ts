@@ -12,7 +12,7 @@ test('reads the installation and its Redis', () => {
   });
 });
 
-test('what only the roles need may be wrong', () => {
+test('ignores errors in settings that are only used by the roles', () => {
   const env = { SLUICE_ALLOWED_NETWORKS: '10.0.0.0/99', SLUICE_OIDC_ISSUERS: 'none', SLUICE_INGRESS_PORT: 'http' };
   expect(readUninstallSettings(env)).toMatchObject({ instance: '', redisProblems: [] });
 });

@@ -119,7 +119,7 @@ describe('configuration', () => {
     expect(problemsOf(['ingress'], { SLUICE_SMTP_ALLOW_PLAIN_TEXT: 'yes' })).toContain('SLUICE_SMTP_ALLOW_PLAIN_TEXT');
   });
 
-  test('requires the invited address only if told to', () => {
+  test('only requires the invited address if this is configured', () => {
     const required = (value: string) =>
       readConfig(['ingress'], { SLUICE_INVITATION_REQUIRE_EMAIL: value }).requireInvitedEmail;
     expect(readConfig(['ingress'], {}).requireInvitedEmail).toBe(false);

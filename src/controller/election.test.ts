@@ -87,7 +87,7 @@ describe('a Lease that cannot be had', () => {
 });
 
 describe('a leader that works on nothing', () => {
-  test('says at once why its start failed', async () => {
+  test('reports immediately why its start has failed', async () => {
     const { clock, state, election } = start();
     state.works = false;
     await clock.advance(100);
@@ -124,7 +124,7 @@ describe('a leader that works on nothing', () => {
     expect(election.impairments()).toMatchObject([{ reason: 'TermNotStarted' }]);
   });
 
-  test('records an Event on the Lease when it releases it, and is impaired while it stands aside', async () => {
+  test('records an Event on the Lease when it is released, and is impaired until then', async () => {
     const { clock, state, events, election, work } = start();
     state.works = false;
     state.failure = new Error('Connection is closed.');

@@ -40,7 +40,7 @@ test('a term that has ended while it began claims no epoch: it would fence its s
   expect(() => terms.fence()).toThrow('not leading');
 });
 
-test('one that goes on claims it', async () => {
+test('claims the epoch if the term continues', async () => {
   const { term, claimed, leading } = begin(() => {});
   await expect(leading.begin({ transitions: 7, signal: term.signal })).rejects.toThrow('claimed');
   expect(claimed).toEqual([7]);
@@ -76,7 +76,7 @@ function beginOver(...broken: string[]) {
   return { story, begin: () => leading.begin({ transitions: 1, signal: term.signal }), end: () => term.abort() };
 }
 
-test('a tenant whose routes cannot be applied is retried and delays no other tenant', async () => {
+test('retries a tenant whose routes cannot be applied without delaying others', async () => {
   const { story, begin, end } = beginOver('bob');
   await begin();
   expect(story).toEqual(['sync ada', 'sync eve', 'whole 3', 'again bob']);
@@ -216,7 +216,7 @@ describe('a term that ends', () => {
 describe('bringing tenants into force', () => {
   const names = Array.from({ length: 40 }, (_, n) => `tenant-${n}`);
 
-  test('works on 16 at a time, and one that hangs holds up no other', async () => {
+  test('processes 16 tenants at a time, and one that hangs does not block others', async () => {
     const { clock, redis, tenants, leading, start } = createLeader(names);
     const running = new Set<string>();
     let most = 0;
@@ -241,7 +241,7 @@ describe('bringing tenants into force', () => {
 });
 
 describe('a term without Redis', () => {
-  test('says RedisUnavailable until it reaches Redis, and works then', async () => {
+  test('reports RedisUnavailable until Redis is reachable, and then works', async () => {
     const { redis, tenants, leading, terms, start } = createLeader();
     redis.lead = () => Promise.reject(new Error('Connection is closed.'));
     const term = start(1);

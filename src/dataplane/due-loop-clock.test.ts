@@ -10,7 +10,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test('a clock that is set back stops no sweep: what no message names is found as soon as before', async () => {
+test('finds work without a message as soon as before if the clock is set back', async () => {
   const { hints, due, calls } = createMemoryHints();
   const ran: string[] = [];
   let aheadMs = 0;

@@ -42,7 +42,7 @@ function start(run: DueLoopOptions['run'], options: Partial<DueLoopOptions> = {}
 const soon = () => vi.advanceTimersByTimeAsync(20);
 const later = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 
-test('runs what is due, when it is due, and removes it when nothing is due next', async () => {
+test('runs work when it is due, and removes it if there is no next time', async () => {
   const { loop, ran, due, lower } = start(async () => null);
   loop.start();
   await soon();
@@ -57,7 +57,7 @@ test('runs what is due, when it is due, and removes it when nothing is due next'
   await loop.stop();
 });
 
-test('runs again when the run says so, to the millisecond', async () => {
+test('runs again at the requested time, to the millisecond', async () => {
   const { loop, ran, lower } = start(async () => (ran.length < 3 ? Date.now() + 1_500 : null));
   loop.start();
   await lower('m');
@@ -108,7 +108,7 @@ describe('what becomes due while it is worked on', () => {
     await loop.stop();
   });
 
-  test('is told to the one who works on it, and not picked for that', async () => {
+  test('is reported to its current run, and not picked again', async () => {
     const ends: (() => void)[] = [];
     const poked: string[] = [];
     const { loop, lower, calls, due } = start(() => new Promise(resolve => ends.push(() => resolve(null))), {
@@ -187,7 +187,7 @@ describe('failures', () => {
     await loop.stop();
   });
 
-  test('one that fails while it becomes due again and again does not spin', async () => {
+  test('a run that fails while it keeps becoming due does not spin', async () => {
     const { loop, ran, lower } = start(async () => {
       await lower('m');
       throw new Error('no');
@@ -202,7 +202,7 @@ describe('failures', () => {
     await stopping;
   });
 
-  test('while Redis is away it asks four times a second a partition, and goes on when it is back', async () => {
+  test('polls four times a second for each partition while Redis is not available, and then continues', async () => {
     const { loop, ran, lower, gate, calls } = start(async () => null);
     gate.failing = true;
     loop.start();
@@ -216,7 +216,7 @@ describe('failures', () => {
     await loop.stop();
   });
 
-  test('a hint whose settling failed is found when its lease has passed', async () => {
+  test('finds a hint whose settling failed when its lease ends', async () => {
     const { loop, ran, lower, gate } = start(async () => {
       gate.failing = ran.length === 1;
       return null;
@@ -234,7 +234,7 @@ describe('failures', () => {
 describe('concurrency', () => {
   const members = Array.from({ length: 100 }, (_, i) => `m${i}`);
 
-  test('no more at once than said, over all partitions; all are run in the end, without spinning', async () => {
+  test('never exceeds the limit across all partitions, and runs everything in the end', async () => {
     let most = 0;
     let now = 0;
     const { loop, ran, hints, calls } = start(async () => {
@@ -253,7 +253,7 @@ describe('concurrency', () => {
     await loop.stop();
   });
 
-  test('when all places are taken nothing is asked for', async () => {
+  test('does not ask for work if there is no free place', async () => {
     const { loop, calls, hints } = start(() => new Promise(() => {}));
     await hints.lower(members.map(member => ({ member, dueMs: NOW })));
     loop.start();
@@ -265,7 +265,7 @@ describe('concurrency', () => {
 });
 
 describe('stopping', () => {
-  test('waits for what runs and takes nothing new', async () => {
+  test('waits for work in progress, and accepts no more', async () => {
     let end = () => {};
     const { loop, ran, lower } = start(() => new Promise(resolve => (end = () => resolve(null))));
     loop.start();
@@ -281,7 +281,7 @@ describe('stopping', () => {
     expect(ran).toEqual(['m']);
   });
 
-  test('what was picked meanwhile is given back, and stop waits for that', async () => {
+  test('gives back what was picked in the meantime, and waits for it', async () => {
     const { loop, ran, lower, gate, due, tokens } = start(async () => null);
     const { promise, resolve } = Promise.withResolvers<void>();
     gate.pick = promise;
@@ -300,7 +300,7 @@ describe('stopping', () => {
   });
 });
 
-test('looking everywhere finds what no message told of', async () => {
+test('finds work without a message by checking all partitions', async () => {
   const { loop, ran, due } = start(async () => null);
   loop.start();
   await soon();

@@ -177,7 +177,7 @@ onEachRedis(redis => {
       expect(details).toMatchObject([{ event: { meta: { id } }, progress: { state: 'pending' } }]);
     });
 
-    test('is stored without a group key, and routed to nobody', async () => {
+    test('is stored without a group key and not routed', async () => {
       const { send, log, find } = await start();
       const { id = '', ...answer } = await send();
       expect(answer).toEqual({ status: 202, duplicate: false, groupKey: null });
@@ -224,7 +224,7 @@ onEachRedis(redis => {
       expect(answers).toEqual([{ answer: 'DUP', ref: found?.ref, id: 'order/1' }]);
     });
 
-    test('is a duplicate with the id that was answered, and refused with one that was not', async () => {
+    test('is a duplicate if its id was returned before, and refused otherwise', async () => {
       const { send, log, find, part } = await start();
       const { id = '' } = await send({ 'x-group': 'k' });
       expect(await send({ 'x-group': 'k', 'x-id': id })).toEqual({ status: 202, id, duplicate: true, groupKey: 'k' });
@@ -245,7 +245,7 @@ onEachRedis(redis => {
       expect(await log()).toHaveLength(3);
     });
 
-    test('is refused when the quota is used up, and nothing of it is stored', async () => {
+    test('is refused without being stored if the quota is used up', async () => {
       const { send, log } = await start(['a'], { maxBytes: 1_000 });
       expect(await send({ 'x-group': 'k' })).toMatchObject({ status: 202 });
       expect(await send({ 'x-group': 'k' }, 'x'.repeat(1_000))).toMatchObject({ status: 429, code: 'queue_full' });
@@ -288,7 +288,7 @@ onEachRedis(redis => {
       ]);
     });
 
-    test('takes no events once it is being deleted', async () => {
+    test('refuses events while it is being deleted', async () => {
       const { send, write, log } = await start();
       await send();
       await write({ state: 'closing' });

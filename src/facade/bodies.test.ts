@@ -46,7 +46,7 @@ describe('a compressed body', () => {
     expect(problemOf(await send(`POST ${PACKAGES}`, headers, '{}'))).toBe('422 invalid_request');
   });
 
-  test('nobody learns of it without a token, nor on a path without a route', async () => {
+  test('is only reported to callers with a token on an existing route', async () => {
     const headers = ['Content-Encoding: gzip', 'Content-Length: 0'];
     const bare = ['PUT /waas/streams HTTP/1.1', 'Host: x', ...headers].join('\r\n');
     expect(problemOf(await exchange(facade.port, `${bare}\r\n\r\n`))).toBe('401 missing_token');
@@ -80,7 +80,7 @@ describe('a body above the limit of its route', () => {
     expect(detail).toBe(`Send at most ${most.toLocaleString('en')} bytes to this route.`);
   }
 
-  test('is that of 1 MiB for four routes', () => {
+  test('is 1 MiB for four routes', () => {
     expect(written.filter(({ most }) => most === 1_048_576)).toHaveLength(LARGE.length);
   });
 

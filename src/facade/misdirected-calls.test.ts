@@ -55,7 +55,7 @@ describe('a call that went elsewhere', () => {
     ['GET /waas/workspaces/', 'remove the last slash'],
     ['GET /openapi.json/', 'Remove the slash'],
     ['GET /problems/none', 'This problem does not exist'],
-  ])('%s: 404 says where to send it', async (line, words) => {
+  ])('%s: 404 contains the correct path', async (line, words) => {
     const answer = await exchange(port, await request(line));
     expect(problemOf(answer)).toBe('404 not_found');
     expect(JSON.parse(answer.body)).toMatchObject({ detail: expect.stringContaining(words) });

@@ -29,7 +29,7 @@ function undescribed(given: Schema, path = ''): string[] {
 const document = describeRoutes(ROUTES, '0.1.0');
 const operations = Object.values(document.paths).flatMap(item => Object.values(item));
 
-test('it is an OpenAPI 3.1 document, says an independent validator', async () => {
+test('is a valid OpenAPI 3.1 document according to an independent validator', async () => {
   const validator = new Validator();
   expect(await validator.validate(structuredClone(document) as never)).toMatchObject({ valid: true });
   expect(validator.version).toBe('3.1');
@@ -65,14 +65,14 @@ test('answers sent after the token was checked have the headers that tell of the
   }
 });
 
-test('a call says what it costs when it costs more than others', () => {
+test('a description contains the points if a call costs more than others', () => {
   const description = (id: string) => operations.find(({ operationId }) => operationId === id)?.description;
   expect(description('skipEvents')).toMatch(/ Costs 10 points of the rate limit\.$/);
   expect(description('listEvents')).toMatch(/ Costs 5 points of the rate limit\.$/);
   expect(description('getEvent')).not.toContain('points');
 });
 
-test('nothing in it is for Kubernetes only', () => {
+test('contains nothing that is only used for Kubernetes', () => {
   expect(JSON.stringify(document)).not.toContain('x-kubernetes');
 });
 

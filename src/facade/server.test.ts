@@ -47,7 +47,7 @@ const request: FacadeServers['request'] = (...given) => facades.request(...given
 const MIB = 1_048_576;
 
 describe('what is too large or of the wrong sort', () => {
-  test('a body that says that it is above 1 MiB, before it is sent', async () => {
+  test('refuses a body above 1 MiB before it is sent', async () => {
     const answer = await exchange(port, await request('PUT /waas/streams', [json, `Content-Length: ${MIB + 1}`]));
     expect(problemOf(answer)).toBe('413 body_too_large');
   });
@@ -70,7 +70,7 @@ describe('what is too large or of the wrong sort', () => {
     expect(answer.body).toContain('64 parameters');
   });
 
-  test('a body in chunks that comes to more', async () => {
+  test('refuses a chunked body that becomes too large', async () => {
     const chunk = `${(MIB + 1).toString(16)}\r\n${'x'.repeat(MIB + 1)}\r\n0\r\n\r\n`;
     const answer = await exchange(
       port,
@@ -201,7 +201,7 @@ describe('methods and headers', () => {
     }
   });
 
-  test('the document has an ETag, and is not sent again to those who have it', async () => {
+  test('the document has an ETag, and is not sent again if it matches', async () => {
     const read = async (init?: RequestInit) => {
       const answer = await fetch(`http://127.0.0.1:${port}/openapi.json`, init);
       return { status: answer.status, etag: answer.headers.get('etag') ?? '', text: await answer.text() };
@@ -218,7 +218,7 @@ describe('methods and headers', () => {
     expect(await read({ method: 'HEAD' })).toEqual({ status: 200, etag, text: '' });
   });
 
-  test('every answer has the headers that keep browsers careful, and says nothing of its make', async () => {
+  test('every answer has security headers, and does not reveal the software', async () => {
     for (const target of [CATALOG, '/waas/nothing', '/openapi.json', '/nothing']) {
       const { headers } = await exchange(port, await request(`GET ${target}`));
       expect(headers).toMatchObject({
@@ -264,7 +264,7 @@ describe('too many calls', () => {
     expect(problemOf(await exchange(port, never))).toBe('429 rate_limited');
   });
 
-  test('what one caller sends does not fail the calls of another', { timeout: 60_000 }, async () => {
+  test('calls of one caller do not affect those of others', { timeout: 60_000 }, async () => {
     const { port } = await start();
     const hostile = `[${'0,'.repeat(MIB / 2 - 2)}0]`;
     const headers = [json, `Content-Length: ${hostile.length}`];
@@ -313,7 +313,7 @@ describe('closing', () => {
     });
   const closed = (socket: Socket) => new Promise<void>(resolve => void socket.once('close', () => resolve()));
 
-  test('what is in progress is answered, idle connections end, new ones are refused', async () => {
+  test('answers calls in progress, closes idle connections, and refuses new ones', async () => {
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
     let calls = 0;
@@ -338,7 +338,7 @@ describe('closing', () => {
     servers.splice(0);
   });
 
-  test('what does not end in time is cut', async () => {
+  test('aborts calls that do not end in time', async () => {
     const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
     const { server, port } = await start({ drainTimeoutMs: 200 }, () => {
       begin();

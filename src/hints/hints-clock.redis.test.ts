@@ -23,7 +23,7 @@ onEachRedis(redis => {
     return { hints, member, pick };
   }
 
-  test('after a clock was set back, those of a process that died are picked at once', async () => {
+  test('picks the hints of a dead process immediately after the clock was set back', async () => {
     const { hints, member, pick } = start();
     await hints.lower([{ member, dueMs: START_MS }]);
     expect(await pick(START_MS, 't1')).toBe(true);

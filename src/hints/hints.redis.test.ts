@@ -38,7 +38,7 @@ onEachRedis(redis => {
     expect((await pick(START_MS + 9_000_000, 't4')).picked).toBe(false);
   });
 
-  test('lowering meanwhile makes settle a no-op: no wake-up is lost, whatever the clock says', async () => {
+  test('settle has no effect if the hint was lowered in the meantime', async () => {
     const { hints, member, pick } = await start();
     for (const loweredTo of [START_MS - 5, START_MS, START_MS + 999, START_MS + 5_000]) {
       await hints.lower([{ member, dueMs: START_MS }]);
@@ -50,7 +50,7 @@ onEachRedis(redis => {
     }
   });
 
-  test('what a former holder knows of is due then, whatever its successor settles', async () => {
+  test('a hint is due at the time of a former holder, even if a successor settles it', async () => {
     const { hints, member, partition, pick } = await start();
     await hints.lower([{ member, dueMs: START_MS }]);
     await pick(START_MS, 'former');
@@ -79,7 +79,7 @@ onEachRedis(redis => {
     await hints.settle(hintPartition(member), member, 't3', null);
   });
 
-  test('says what is next in the partition', async () => {
+  test('returns the next time in the partition', async () => {
     const { hints, member, pick } = await start();
     await hints.lower([{ member, dueMs: 5 }]);
     expect((await pick(1, 't')).nextMs).toBe(5);
@@ -87,7 +87,7 @@ onEachRedis(redis => {
     await hints.settle(hintPartition(member), member, 't', null);
   });
 
-  test('who listens hears of a hint that was lowered, and first of all that it may have missed some', async () => {
+  test('notifies listeners of lowered hints, and first of possibly lost messages', async () => {
     const { hints, member, partition, pick } = await start();
     const listener = await connectRedis(
       redis().cluster ? redisClusterUrl() : redisUrl(),

@@ -30,7 +30,7 @@ async function countCommands(redis: RedisClient, work: () => Promise<unknown>): 
   return redis.commandsSent() - before;
 }
 
-test('says what waits, what is due, and for how long nobody has come, in one command', async () => {
+test('returns waiting and due members, and the oldest one, in one command', async () => {
   const redis = await startOwn();
   const hints = createHintIndex(redis, 's');
   const survey = (nowMs: number) => surveyWork(redis, 's', nowMs);

@@ -13,23 +13,23 @@ const addressOf = createClientAddress(['10.0.0.0/8', '2001:db8:1::/48', '192.0.2
 const direct = (address: string) => addressOf(from(address));
 
 describe('the address of a connection', () => {
-  test('counts if it is not trusted, whatever the header says', () => {
+  test('is used if it is not trusted, regardless of the header', () => {
     for (const forwarded of ['203.0.113.9', '10.1.1.1', '198.51.100.1, 203.0.113.9', 'nonsense']) {
       expect(addressOf(from('198.51.100.1', forwarded))).toBe(direct('198.51.100.1'));
     }
     expect(direct('198.51.100.1')).not.toBe(direct('198.51.100.2'));
   });
 
-  test('counts if it is trusted and there is no header', () => {
+  test('is used if it is trusted and there is no header', () => {
     expect(direct('10.0.0.1')).not.toBe(direct('10.0.0.2'));
     expect(addressOf(from('10.0.0.1', ''))).toBe(direct('10.0.0.1'));
   });
 
-  test('is nobody once it is closed', () => {
+  test('is undefined after it was closed', () => {
     expect(addressOf(from(undefined, '203.0.113.9'))).toBe('');
   });
 
-  test('is that of IPv4 if it is mapped to IPv6', () => {
+  test('is the IPv4 address if it is mapped to IPv6', () => {
     expect(direct('::ffff:198.51.100.1')).toBe(direct('198.51.100.1'));
     expect(direct('::ffff:c633:6401')).toBe(direct('198.51.100.1'));
     expect(addressOf(from('::ffff:10.0.0.1', '203.0.113.9'))).toBe(direct('203.0.113.9'));

@@ -37,7 +37,7 @@ onEachRedis(redis => {
       expect(stored).not.toContain('secret text');
     });
 
-    test('conflicts with another request, before and after it is answered; of others it is independent', async () => {
+    test('conflicts with another request, before and after the answer', async () => {
       const { one, call } = start();
       const { end } = running(await one.begin(call));
       expect(await one.begin({ ...call, request: '{"id":1}' })).toEqual({ answer: 'CONFLICT' });
@@ -64,7 +64,7 @@ onEachRedis(redis => {
       expect(await one.begin(call)).toEqual({ answer: 'DONE', text: 'of the second' });
     });
 
-    test('that failed goes on at once, and one that was refused frees its key', async () => {
+    test('continues after a failure, and frees its key if it was refused', async () => {
       const { one, two, call } = start();
       const first = running(await one.begin(call));
       await first.end('release');

@@ -52,7 +52,7 @@ test('objects of all workspaces of an account are counted together, by limit', (
   expect([of('acme', 'streams'), of('nobody', 'streams')]).toEqual([2, 0]);
 });
 
-test('objects count from the moment that their workspace is known, and until it is gone', () => {
+test('objects count from when their workspace is known until it is removed', () => {
   const { of, stream, workspace } = setUp();
   stream('added', 'shop/a');
   stream('added', 'shop/b');

@@ -22,7 +22,7 @@ afterAll(async () => {
 });
 
 describe('client', () => {
-  it('answers undefined for what is not there and false for removing it', async () => {
+  it('returns undefined for missing objects, and false when removing them', async () => {
     const name = { namespace, name: 'nothing' };
     expect(await client.get(CONFIG_MAPS, name)).toBeUndefined();
     expect(await client.remove(CONFIG_MAPS, name)).toBe(false);
@@ -67,7 +67,7 @@ describe('client', () => {
     expect(await client.remove(CONFIG_MAPS, name, { uid })).toBe(true);
   });
 
-  it('lists in chunks, keeping what the projection gives', async () => {
+  it('lists in chunks, and keeps the projections', async () => {
     const names = Array.from({ length: 12 }, (_, i) => `page-${String(i).padStart(2, '0')}`);
     for (const name of names)
       await client.create(CONFIG_MAPS, { namespace, name }, { metadata: { labels: { page: 'y' } } });
@@ -106,7 +106,7 @@ describe('client', () => {
     await counted.close();
   });
 
-  it('hands out nothing but metadata where no more is asked for', async () => {
+  it('returns only metadata if requested', async () => {
     const name = { namespace, name: 'unread' };
     const before = await client.list(SECRETS, (object: AnyObject) => object, { namespace, metadataOnly: true });
     await client.create(SECRETS, name, { type: 'sluice.dev/unread', stringData: { key: 'hidden' } });
@@ -202,7 +202,7 @@ describe('client', () => {
     await rm(serviceAccount, { recursive: true });
   });
 
-  it('does not connect anew for calls that follow each other', async () => {
+  it('uses the same connection for consecutive calls', async () => {
     const single = connect({ kubeconfig: inject('kubeconfig') });
     for (let i = 0; i < 20; i++) await single.get(NAMESPACES, { name: 'default' });
     // The second: undici counts a connection as busy for a moment after its answer has been read.

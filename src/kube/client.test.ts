@@ -59,7 +59,7 @@ const NAME = { name: 'n' };
 const OBJECT = { metadata: { name: 'n', uid: 'u', resourceVersion: '1' } };
 
 describe('client', () => {
-  it('sends its token, and knows its namespace', async () => {
+  it('sends its token, and reads its namespace', async () => {
     let authorization: string | undefined;
     const { client } = await serve((request, response) => {
       authorization = request.headers.authorization;
@@ -145,7 +145,7 @@ describe('client', () => {
     expect(calls).toBe(3);
   });
 
-  it('reads its credentials anew after a 401', async () => {
+  it('reads its credentials again after a 401', async () => {
     const seen: (string | undefined)[] = [];
     const { client, write } = await serve((request, response) => {
       seen.push(request.headers.authorization);
@@ -177,14 +177,14 @@ describe('client', () => {
     expect(authorization).toBe('Bearer x');
   });
 
-  it('says when an exec plugin fails', async () => {
+  it('reports that an exec plugin has failed', async () => {
     const { client } = await serve((_request, response) => answer(response, 200, OBJECT), {
       exec: { apiVersion: 'client.authentication.k8s.io/v1', command: 'false', args: [] },
     });
     await expect(client.get(NAMESPACES, NAME)).rejects.toMatchObject({ status: 0, reason: 'CredentialsFailed' });
   });
 
-  it('begins a list anew that expired between two chunks', async () => {
+  it('starts a list again if it expires between two chunks', async () => {
     const paths: string[] = [];
     let expired = false;
     const { client } = await serve((request, response) => {
@@ -202,7 +202,7 @@ describe('client', () => {
     expect(paths).toEqual(['500 null null', '500 next null', '500 null null', '500 next null']);
   });
 
-  it('reads compressed chunks, and says when one is cut off', async () => {
+  it('reads compressed chunks, and reports incomplete ones', async () => {
     const page = gzipSync(JSON.stringify({ metadata: { resourceVersion: '5' }, items: [OBJECT] }));
     let encodings: string | undefined;
     let body = page;

@@ -38,7 +38,7 @@ test('a newer one, or one of before the annotation with all fields, lacks nothin
   expect(lack(newer)).toBeUndefined();
 });
 
-test('an older one is named by what it does not know', () => {
+test('lists the missing fields of an older version', () => {
   expect(lack(another(({ status }) => delete status.properties.publicId))).toBe(
     'is older and does not contain status.publicId',
   );
@@ -49,7 +49,7 @@ test('an older one is named by what it does not know', () => {
   expect(lack(another(properties => delete properties.status))).toBe('is older and does not contain status');
 });
 
-test('one that is missing, or does not serve the version, is reported', () => {
+test('reports a missing one, or one without this version', () => {
   expect(lack(undefined)).toBe('is missing');
   expect(lack(another((_schema, version) => Object.assign(version, { served: false })))).toBe(
     'does not serve the version v1alpha1',
@@ -74,7 +74,7 @@ const current = (name: string) =>
     .map(kind => describeCrd(kind) as unknown as LiveCrd)
     .find(({ metadata }) => metadata.name === name);
 
-test('nothing passes while one is missing; it is looked for again', async () => {
+test('waits while one is missing, and checks again', async () => {
   const gate = startGate(name => (name === 'blocks.sluice.dev' ? undefined : current(name)));
   await gate.clock.advance(30_000);
   expect(gate.passed).toEqual([]);
@@ -91,7 +91,7 @@ test('nothing passes while one is missing; it is looked for again', async () => 
   expect([gate.passed, gate.gate.impairments()]).toEqual([[true], []]);
 });
 
-test('an API server that does not answer is asked again, a right that is missing holds nothing up', async () => {
+test('retries if the API server does not respond, and ignores missing permissions', async () => {
   const failing = (status: number) => () => {
     throw new KubeError({ call: 'GET', status, reason: 'x' });
   };

@@ -33,7 +33,7 @@ describe('KubeError', () => {
     expect(error.causes[0]?.field).toBe('spec.invitedEmail');
   });
 
-  it('takes the patience that is asked for from the header first', () => {
+  it('prefers the delay in the header', () => {
     const body = { kind: 'Status', reason: 'TooManyRequests', details: { retryAfterSeconds: 9 } };
     expect(errorFromStatus('GET /x', 429, body, '3').retryAfterSeconds).toBe(3);
     expect(errorFromStatus('GET /x', 429, body).retryAfterSeconds).toBe(9);
@@ -43,7 +43,7 @@ describe('KubeError', () => {
     expect(errorFromStatus('GET /x', 502, '<html>').message).toBe('GET /x: 502 HTTP502');
   });
 
-  it('knows an expired resourceVersion by status and by reason', () => {
+  it('detects an expired resourceVersion by status and by reason', () => {
     expect(isExpired(errorFromStatus('GET /x', 410, undefined))).toBe(true);
     expect(isExpired(errorFromStatus('GET /x', 500, { kind: 'Status', reason: 'Expired' }))).toBe(true);
     expect(isExpired(new Error('410'))).toBe(false);

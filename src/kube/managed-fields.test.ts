@@ -8,7 +8,7 @@ const spec = {
 
 const object = (managedFields: object[]) => ({ metadata: { name: 'x', managedFields }, spec });
 
-test('what a manager said, with the values of now; others said the rest', () => {
+test('returns the fields of a manager with current values', () => {
   const managed = [
     { manager: 'rest', fieldsV1: { 'f:spec': { 'f:endpoint': { 'f:secretVersion': {}, 'f:headers': {} } } } },
     { manager: 'git', fieldsV1: { 'f:spec': { '.': {}, 'f:producer': {}, 'f:endpoint': { '.': {}, 'f:url': {} } } } },
@@ -20,7 +20,7 @@ test('what a manager said, with the values of now; others said the rest', () => 
   expect(ownedPart(object(managed), 'git')).toEqual({ producer: 'shop', endpoint: { url: 'https://a.example' } });
 });
 
-test('nothing of a manager that said nothing, or of what is gone', () => {
+test('returns nothing for managers without fields or for removed fields', () => {
   expect(ownedPart(object([]), 'rest')).toEqual({});
   expect(ownedPart(object([{ manager: 'rest', fieldsV1: { 'f:metadata': {} } }]), 'rest')).toEqual({});
   expect(ownedPart(object([{ manager: 'rest', fieldsV1: { 'f:spec': { 'f:suspended': {} } } }]), 'rest')).toEqual({});

@@ -104,7 +104,7 @@ test('is synced once each namespace has an answer, although one is forbidden', a
   await server.end();
 });
 
-test('a relist does not wait for a forbidden namespace, and finds out what has been granted', async () => {
+test('a relist does not wait for a forbidden namespace, and detects granted access', async () => {
   const server = start();
   server.forbidden.add('a');
   server.things.set('a', [thing('a', 'rose', 'red')]);
@@ -119,7 +119,7 @@ test('a relist does not wait for a forbidden namespace, and finds out what has b
   await server.end();
 });
 
-test('keeps what it has read when a namespace becomes forbidden', async () => {
+test('keeps its objects if a namespace becomes forbidden', async () => {
   const server = start();
   server.things.set('a', [thing('a', 'rose', 'red')]);
   server.views.open('a');

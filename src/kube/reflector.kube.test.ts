@@ -84,7 +84,7 @@ describe('reflector', () => {
     }
   });
 
-  it('catches up with what happened while it was cut off', async () => {
+  it('catches up after a disconnect', async () => {
     await put('doomed', '1');
     await until(() => reflector.store.get('default/doomed') === '1');
     await cluster.killApiServer();
@@ -97,7 +97,7 @@ describe('reflector', () => {
     await until(() => reflector.store.get('default/doomed') === undefined);
   });
 
-  it('lists anew when it is asked to', async () => {
+  it('lists again if requested', async () => {
     await put('fresh', '7');
     await reflector.relist();
     expect(reflector.store.get('default/fresh')).toBe('7');

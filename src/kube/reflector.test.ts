@@ -118,7 +118,7 @@ describe('reflector', () => {
     ]);
   });
 
-  it('never goes back to what is older', async () => {
+  it('never replaces objects with older ones', async () => {
     const server = createServer();
     const clock = createManualClock();
     server.set([thing('a', 5)], 7);
@@ -149,7 +149,7 @@ describe('reflector', () => {
     expect(server.lists()).toBe(1);
   });
 
-  it('lists anew when its past has been compacted, and reports only differences', async () => {
+  it('lists again after its version was compacted, and only reports differences', async () => {
     const server = createServer();
     const clock = createManualClock();
     server.set([thing('a', 5), thing('b', 5)], 7);
@@ -162,7 +162,7 @@ describe('reflector', () => {
     expect(server.watchedFrom).toEqual(['7', '30']);
   });
 
-  it('keeps what it has of what a list says again: nothing is in memory twice', async () => {
+  it('reuses known objects of a list, so that nothing is in memory twice', async () => {
     const server = createServer();
     const clock = createManualClock();
     const projected: string[] = [];
@@ -217,7 +217,7 @@ describe('reflector', () => {
     expect(server.watchedFrom.at(-1)).toBe('30');
   });
 
-  it('takes every object of a restored server anew: a version may come twice with other content', async () => {
+  it('replaces all objects of a restored server, even with the same versions', async () => {
     const server = createServer();
     const clock = createManualClock();
     server.set([thing('a', 50, 'before'), thing('b', 40, 'same')], 70);
@@ -232,7 +232,7 @@ describe('reflector', () => {
     expect(changes).toEqual(['updated ns/a before→restored', 'updated ns/b same→same']);
   });
 
-  it('tells a namesake with the same version by its uid', async () => {
+  it('uses the uid to distinguish objects with the same name and version', async () => {
     const server = createServer();
     const clock = createManualClock();
     server.set([thing('a', 50, 'first')], 70);
@@ -256,7 +256,7 @@ describe('reflector', () => {
     expect([...reflector.store.keys()]).toEqual(['ns/good']);
   });
 
-  it('keeps nothing of what the projection does not want', async () => {
+  it('does not keep objects that the projection leaves out', async () => {
     const server = createServer();
     const clock = createManualClock();
     server.set([thing('a', 1, 'yes')], 7);
@@ -268,7 +268,7 @@ describe('reflector', () => {
     expect(changes).toEqual(['added ns/a undefined→kept', 'deleted ns/a kept→undefined']);
   });
 
-  it('lists anew from time to time, when the watch ends', async () => {
+  it('lists again at intervals, when a watch ends', async () => {
     const server = createServer();
     const clock = createManualClock();
     await start(server, clock, { relistEveryMs: 60_000 });

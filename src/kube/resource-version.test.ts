@@ -11,7 +11,7 @@ describe('resourceVersion', () => {
     expect(isOlder(a, b)).toBe(older);
   });
 
-  it('does not order what is not a number', () => {
+  it('returns undefined if a version is not a number', () => {
     expect(compareResourceVersions('abc', '1')).toBeUndefined();
     expect(compareResourceVersions('abc', 'abc')).toBe(0);
     expect(isOlder('a', 'b')).toBe(false);

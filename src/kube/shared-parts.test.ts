@@ -13,7 +13,7 @@ const thing = (name: string, status = 'True'): Thing =>
     }),
   ) as Thing;
 
-test('objects stay what they are, and what is equal in them is kept once', () => {
+test('objects stay equal, and equal parts are stored once', () => {
   const share = createPartSharing<Thing>(['of', 'absent']);
   const [a, b, c] = [thing('a'), thing('b'), thing('c', 'False')].map(share) as [Thing, Thing, Thing];
   expect([a, b, c]).toEqual([thing('a'), thing('b'), thing('c', 'False')]);

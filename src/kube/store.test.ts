@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createStore } from './store.ts';
 
 describe('store', () => {
-  it('finds what a scan would find, whatever was set and removed', () => {
+  it('returns the same result as a scan after any changes', () => {
     const key = fc.constantFrom('a', 'b', 'c', 'd');
     const value = fc.uniqueArray(fc.constantFrom('x', 'y', 'z'), { maxLength: 3 });
     fc.assert(

@@ -40,7 +40,7 @@ describe('watch stream', () => {
     await expect(collect(Readable.from([Buffer.from(line)]))).rejects.toMatchObject({ reason: 'MalformedAnswer' });
   });
 
-  it('throws an ERROR event as the error that it tells', async () => {
+  it('throws the error of an ERROR event', async () => {
     const status = { kind: 'Status', code: 410, reason: 'Expired', message: 'too old resource version' };
     const line = `${JSON.stringify({ type: 'ERROR', object: status })}\n`;
     await expect(collect(Readable.from([Buffer.from(line)]))).rejects.toMatchObject({ status: 410 });

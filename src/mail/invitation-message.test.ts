@@ -22,7 +22,7 @@ test('an invitation names the producer, the deadline and how to accept', () => {
 test.each([
   ['https://partners.example/invitation', 'https://partners.example/invitation#token='],
   ['https://partners.example/?lang=en', 'https://partners.example/?lang=en#token='],
-])('with a page at %s it is one link, with the token where no server sees it', (page, link) => {
+])('contains one link for the page %s, with a token that servers do not receive', (page, link) => {
   const { text } = writeInvitation(mail, page);
   expect(text.split('\n')).toContain(link + mail.token);
   expect(text).not.toContain('POST');

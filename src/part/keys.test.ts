@@ -11,7 +11,7 @@ test('all keys of a part are in its slot, and differ', () => {
   expect(new Set(all).size).toBe(all.length);
 });
 
-test('only what fences and begins a generation is common to all of them', () => {
+test('only keys for fencing and generations are shared by all generations', () => {
   const { ids, records, chunks, ...named } = partKeys(PART);
   const other = partKeys({ ...PART, gen: 'g2' });
   const same = Object.entries(named).filter(([name, key]) => other[name as 'meta'] === key);
@@ -26,7 +26,7 @@ test('a slot is 8 characters that depend on subscription and generation alone', 
   expect(new Set([slotOf('sub_a', 'i1'), slotOf('sub_a', 'i2'), slotOf('sub_b', 'i1')]).size).toBe(3);
 });
 
-test('a packed list of slots comes back, zeros in front as well', () => {
+test('a packed list of slots can be unpacked, including leading zeros', () => {
   expect(unpackSlots(Buffer.from([0, 0, 0, 0, 1, 255, 255, 255, 255, 255]))).toEqual(['00000001', 'vvvvvvvv']);
   expect(unpackSlots(Buffer.alloc(0))).toEqual([]);
 });

@@ -87,7 +87,7 @@ function after(have: StoredRoutes, want: TenantRoutes, plan: RoutesPlan): Stored
 }
 
 describe('planRoutes', () => {
-  test('from anything to anything: what stands then needs nothing more', () => {
+  test('needs no more writes after a change from any state to any other', () => {
     fc.assert(
       fc.property(tenantRoutes, tenantRoutes, (first, second) => {
         const one = planRoutes(nothing, first);
@@ -99,7 +99,7 @@ describe('planRoutes', () => {
     );
   });
 
-  test('what Redis holds does not depend on the way there (but for what is kept: progress, since, what nobody owns)', () => {
+  test('the result in Redis does not depend on the order of changes, except for what is kept', () => {
     const kept = /^(since|fence)$/;
     fc.assert(
       fc.property(tenantRoutes, tenantRoutes, (first, second) => {
@@ -124,7 +124,7 @@ describe('planRoutes', () => {
     );
   });
 
-  test('is the same whether what did not change is the very same object or only equal', () => {
+  test('is the same for identical and for equal objects', () => {
     fc.assert(
       fc.property(tenantRoutes, tenantRoutes, fc.array(fc.boolean(), { minLength: 6 }), (first, second, changes) => {
         const stored = after(nothing, first, planRoutes(nothing, first));
@@ -175,7 +175,7 @@ describe('planRoutes', () => {
     );
   });
 
-  test('only a stream that was made again is marked ready anew, after all else, and it keeps its fence', () => {
+  test('only marks a stream that was created again as ready, and keeps its fence', () => {
     fc.assert(
       fc.property(tenantRoutes, tenantRoutes, (first, second) => {
         const stored = after(nothing, first, planRoutes(nothing, first));
@@ -193,7 +193,7 @@ describe('planRoutes', () => {
     );
   });
 
-  test('what is new is named first, the tenant is written last, and is ready last', () => {
+  test('adds new names first, and writes the tenant last', () => {
     fc.assert(
       fc.property(tenantRoutes, want => {
         const plan = planRoutes(nothing, want);

@@ -41,7 +41,7 @@ onEachRedis(redis => {
       expect(await redis().call('exists', meta)).toBe(0);
     });
 
-    test('patch does only what it knows', async () => {
+    test('patch accepts known operations only', async () => {
       const t = start();
       const { meta } = tenantKeys(t.tenant);
       const ops = [{ command: 'FLUSHALL' as 'DEL', key: meta, args: [] }];
@@ -95,7 +95,7 @@ onEachRedis(redis => {
     expect(await readMeta()).toEqual(before);
   });
 
-  test('what is written after the data was lost is marked, too, and is not whole before a controller leads', async () => {
+  test('marks data that was written after a loss, which is incomplete until a controller leads', async () => {
     const before = (await redis().call('hgetall', CLUSTER_KEYS.meta)) as string[];
     onTestFinished(async () => {
       await redis().call('del', CLUSTER_KEYS.meta);
@@ -120,7 +120,7 @@ onEachRedis(redis => {
     await expect(blue.lead('uid', 3, START_MS)).rejects.toThrow(RedisFormatError);
   });
 
-  test('lead: marks whose data it is, and refuses that of another installation without changing it', async () => {
+  test('lead: marks the owner of the data, and refuses another installation', async () => {
     const readMeta = () => redis().call('hgetall', CLUSTER_KEYS.meta);
     const before = (await readMeta()) as string[];
     onTestFinished(async () => {
@@ -148,7 +148,7 @@ onEachRedis(redis => {
     );
   });
 
-  test('lead: data of a version that did not mark whose it is belongs to the default installation', async () => {
+  test('lead: data without an owner belongs to the default installation', async () => {
     const before = (await redis().call('hgetall', CLUSTER_KEYS.meta)) as string[];
     onTestFinished(async () => {
       await redis().call('del', CLUSTER_KEYS.meta);
@@ -167,7 +167,7 @@ onEachRedis(redis => {
   });
 
   describe('routes', () => {
-    test('what was written is read back, and then there is nothing more to write', async () => {
+    test('returns the written routes, and there is nothing more to write', async () => {
       const t = start();
       const want = t.routes({
         x: {},
@@ -186,7 +186,7 @@ onEachRedis(redis => {
       expect(planRoutes(stored, want)).toEqual({ patches: [], ready: [] });
     });
 
-    test('what no object wants any more is closed, and kept', async () => {
+    test('closes and keeps routes without an object', async () => {
       const t = start();
       await t.apply(t.routes({ x: {} }));
       const { subs } = tenantKeys(t.tenant);
@@ -202,7 +202,7 @@ onEachRedis(redis => {
       expect(await redis().call('exists', subs(QUEUE))).toBe(0);
     });
 
-    test('a subscription that is made again under its name starts anew', async () => {
+    test('a subscription with the same name starts again', async () => {
       const t = start();
       await t.apply(t.routes({ x: { sub: { maxPerSecond: 5, endpoint: 'of the first' } } }));
       await t.apply(t.routes({}));
@@ -235,7 +235,7 @@ onEachRedis(redis => {
     });
   });
 
-  test('what never was there is closed and forgotten without a write: objects may name anything', async () => {
+  test('closes and forgets unknown names without a write', async () => {
     const t = start();
     const inbox = t.inboxOf('nobody');
     expect(await t.control.setActivation(1, inbox.integration, 'k', null)).toBe(false);
@@ -245,7 +245,7 @@ onEachRedis(redis => {
     }
   });
 
-  test('an activation keeps its since, and says whether anything changed', async () => {
+  test('an activation keeps its time, and returns whether it has changed', async () => {
     const t = start();
     await t.apply(t.routes({ x: {} }));
     const set = (sinceMs: number | null) => t.control.setActivation(1, t.nameOf('x'), '__proto__', sinceMs);

@@ -38,7 +38,7 @@ async function userUrl(server: RedisServer, ...rules: string[]): Promise<string>
 }
 
 describe('large hashes that expire do not stop Redis', () => {
-  test('the settings for that are made, and the log says what to write into redis.conf', async () => {
+  test('are set, and the log explains what to add to redis.conf', async () => {
     const server = await startServer();
     expect(await settingsOf(server)).toEqual(['no', 'no']);
     const { check, warnings } = await start(server.url);
@@ -76,7 +76,7 @@ describe('large hashes that expire do not stop Redis', () => {
 });
 
 describe('where CONFIG is not allowed', () => {
-  test('to set: a Redis without the settings is refused, and the error says what to set', async () => {
+  test('to set: refuses a Redis without the settings, and explains what to set', async () => {
     const server = await startServer();
     const { check } = await start(await userUrl(server, '-config', '+config|get'));
     const error = await check().catch((thrown: unknown) => thrown);
@@ -92,7 +92,7 @@ describe('where CONFIG is not allowed', () => {
     expect(warnings()).toEqual([]);
   });
 
-  test('at all, to this user: the log says what to set', async () => {
+  test('at all, for this user: logs what to set', async () => {
     const server = await startServer();
     const { check, warnings } = await start(await userUrl(server, '-config'));
     await check();
@@ -100,7 +100,7 @@ describe('where CONFIG is not allowed', () => {
     for (const name of SETTINGS) expect(warnings()[0]).toContain(`${name} yes`);
   });
 
-  test('at all, as in managed Redis: the log says what to set', async () => {
+  test('at all, in a managed Redis: logs what to set', async () => {
     const server = await startServer({ extra: ['--rename-command', 'CONFIG', ''] });
     const { check, warnings } = await start(server.url);
     await check();

@@ -74,7 +74,7 @@ describe.each([
     return { server, redis, reconnects };
   }
 
-  test('with a new connection is not used until it is gone, and the reconnect is announced then', async () => {
+  test('with a new connection is not used until it is removed, and then the reconnect is announced', async () => {
     const { server, redis, reconnects } = await startMarked(60_000);
     await server.command('HSET', '{c}:meta', ...fields);
     await server.command('CLIENT', 'KILL', 'TYPE', 'normal');
@@ -91,7 +91,7 @@ describe.each([
     expect(reasonsOf(redis)).toEqual([]);
   });
 
-  test('with the same connection is not used until it is gone', async () => {
+  test('with the same connection is not used until it is removed', async () => {
     const { server, redis, reconnects } = await startMarked(20);
     await server.command('HSET', '{c}:meta', ...fields);
     await vi.waitFor(() => expect(reasonsOf(redis)).toEqual([reason]), SOON_MS);
@@ -103,7 +103,7 @@ describe.each([
 });
 
 describe('a Redis that is not there at the start', () => {
-  test('is named with its variable, commands fail at once, and it is used as soon as it answers', async () => {
+  test('is reported with its variable, rejects commands, and is used as soon as it responds', async () => {
     const server = await start();
     const port = server.port;
     await server.kill();
@@ -137,7 +137,7 @@ describe('a Redis that is not there at the start', () => {
   });
 });
 
-test('a Redis whose settings would lose data is not used until they fit', async () => {
+test('does not use a Redis with unsafe settings until they are correct', async () => {
   const server = await start({ extra: ['--maxmemory-policy', 'allkeys-lru'] });
   const redis = open(server.url);
   await vi.waitFor(() => expect(reasonsOf(redis)).toEqual(['RedisUnsuitable/settings']), SOON_MS);
@@ -159,7 +159,7 @@ test('a wrong password is named as such, and stays out of the message', async ()
   expect(redis.impairments()[0]?.message).not.toContain('wrong@');
 });
 
-test('a Redis that goes away later says so, too', async () => {
+test('reports a Redis that becomes unavailable later', async () => {
   const server = await start();
   const redis = open(server.url);
   await redis.opened;

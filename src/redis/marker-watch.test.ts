@@ -31,7 +31,7 @@ test('after a reconnect, the data of a single Redis is not used before it was ch
   watch.stop();
 });
 
-test('in a Redis Cluster, a silent node with the marker keeps nobody from the others', async () => {
+test('in a Redis Cluster, other nodes are used if the node with the marker does not respond', async () => {
   const { watch, onUsable, state, reconnect } = watched(true);
   state.marker = undefined;
   reconnect();

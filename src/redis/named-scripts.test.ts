@@ -45,7 +45,7 @@ describe('a script with names', () => {
     ]);
   });
 
-  test('refuses a call whose names do not agree', () => {
+  test('refuses a call with different names', () => {
     expect(() => order({ keys: { log: 'L' } })).toThrow('script one-thing: no key meta');
     expect(() => order({ keys: { log: 'L', meta: () => 'M' } })).toThrow('no key meta');
     expect(() => order({ args: { gen: 'g' } })).toThrow('no argument readyMs');

@@ -107,7 +107,7 @@ test('while the file is missing, the last password is used; the file is named on
   );
 });
 
-test('a Redis that asks for a password says which variable to set', async () => {
+test('reports the variable if Redis requires a password', async () => {
   const server = await startRedis();
   onTestFinished(server.stop);
   await server.command('CONFIG', 'SET', 'requirepass', 'right');

@@ -25,7 +25,7 @@ async function start() {
 const DURATIONS = 'sluice_redis_command_duration_seconds_count';
 const errors = (reason: string) => `sluice_redis_command_errors_total{reason="${reason}"}`;
 
-test('times one command at once, and every one that is alone', async () => {
+test('measures one command at a time, and every single one', async () => {
   const { redis, value } = await start();
   for (let i = 0; i < 5; i++) await redis.call('get', 'k');
   expect(await value(DURATIONS)).toBe(5);
@@ -35,7 +35,7 @@ test('times one command at once, and every one that is alone', async () => {
   expect(await value('sluice_redis_commands_total')).toBe(26);
 });
 
-test('tells failures apart: what the server refuses, and a server that is gone, until it is back', async () => {
+test('distinguishes refused commands and an unavailable server', async () => {
   const { server, redis, value } = await start();
   await expect(redis.call('lpush', 'k', 'v')).resolves.toBe(1);
   await expect(redis.call('get', 'k')).rejects.toThrow('WRONGTYPE');
@@ -59,7 +59,7 @@ test('tells failures apart: what the server refuses, and a server that is gone, 
   expect(await value('sluice_redis_reconnects_total')).toBe(1);
 });
 
-test('says how full Redis is', async () => {
+test('reports how full Redis is', async () => {
   const { redis, value } = await start();
   expect((await readRedisMemory(redis)).maxBytes).toBe(0);
   await redis.callAll('CONFIG', 'SET', 'maxmemory', `${1024 ** 3}`);

@@ -97,7 +97,7 @@ test('leaves a master that hangs, with its subscriber, once Sentinel has replace
   await vi.waitFor(() => expect(heard).toEqual(['listening', 'listening']), SOON);
 });
 
-test('connects again if the failover is announced while a Sentinel that hangs is asked for the master', async () => {
+test('connects again if there is a failover while a Sentinel hangs', async () => {
   const { master } = await startPair();
   const sentinels = await startSentinels({ name: 'main', master: master.port });
   onTestFinished(sentinels.stop);
@@ -175,7 +175,7 @@ test('Sentinels, master and replica with TLS, a client certificate, a database a
   await vi.waitFor(async () => expect(await redis.client.call('get', 'a')).toBe('1'), SOON);
 });
 
-test('says what Sentinel does not know, and that there is none', async () => {
+test('reports an unknown master name and unreachable Sentinels', async () => {
   const master = await startRedis();
   onTestFinished(master.stop);
   const sentinels = await startSentinels({ name: 'main', master: master.port, replicas: 0 });

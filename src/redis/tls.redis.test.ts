@@ -39,7 +39,7 @@ function open(settings: RedisSettings): LateRedis {
 const untilSaid = (redis: LateRedis, text: string) =>
   vi.waitFor(() => expect(redis.impairments()[0]?.message).toContain(text), SOON);
 
-test('connects to a Redis whose certificate a private authority signed, and only then', async () => {
+test('connects to a Redis with a certificate of a private authority only if it is configured', async () => {
   const { url } = await start();
   const redis = open({ url, caFile: authority.ca });
   await redis.opened;

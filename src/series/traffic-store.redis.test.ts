@@ -50,7 +50,7 @@ onEachRedis(redis => {
     t.clock.ms = MIDNIGHT_MS;
   });
 
-  test('an event counts in the minute in which it was stored; one that is sent again does not', async () => {
+  test('counts an event once, in the minute in which it was stored', async () => {
     const send = (...bodies: string[]) =>
       t.ingest(...bodies.map((body, i) => event('a', { senderId: `${i}`, body: Buffer.from(body) })));
     await send('four', 'four');
@@ -66,7 +66,7 @@ onEachRedis(redis => {
     }
   });
 
-  test('a count is added once, whoever says it, how often, and in whatever order', async () => {
+  test('adds each count once, in any order and with repetitions', async () => {
     await deliver(1);
     const early = createTrafficStore({
       ...redis(),
@@ -107,7 +107,7 @@ onEachRedis(redis => {
     expect(totalsOf(await read('24h')).eventsIn).toBe(4);
   });
 
-  test('minutes that nobody folded are kept apart, until somebody does', async () => {
+  test('keeps minutes that were not folded', async () => {
     for (let i = 0; i < 90; i++) {
       await deliver(1);
       t.clock.ms += MINUTE_MS;
@@ -149,7 +149,7 @@ onEachRedis(redis => {
     expect(totalsOf(await read('7d')).eventsIn).toBe(0);
   });
 
-  test('a part that was lost and begins anew is another one', async () => {
+  test('distinguishes a part that was lost and started again', async () => {
     await t.send('a', 'b');
     await fold();
     await redis().call('hdel', t.keys.meta, 'in');
@@ -160,7 +160,7 @@ onEachRedis(redis => {
   });
 
   describe('what it takes', () => {
-    test('a part that nobody folds keeps a bounded text of its newest minutes', async () => {
+    test('limits the text of a part that is not folded to its newest minutes', async () => {
       const minute = MIDNIGHT_MS / MINUTE_MS;
       const said = Array.from({ length: 2_400 }, (_, i) => `;${minute - 2_400 + i} 1 4 0`);
       const begun = `${MIDNIGHT_MS - 2_400 * MINUTE_MS}`;

@@ -33,7 +33,7 @@ async function until(is: () => boolean | Promise<boolean>): Promise<void> {
   }
 }
 
-test('all lines are in the file, in order, after what was there', async () => {
+test('the file contains all lines in order, after the existing ones', async () => {
   const file = join(folder, 'audit.log');
   for (const from of [0, 500]) {
     const destination = await start({ file });
@@ -84,7 +84,7 @@ test.each<[string, () => AuditTarget]>([
   await expect(start(target())).rejects.toMatchObject({ code: expect.stringMatching(/^E[A-Z]+$/) });
 });
 
-test('while a reader stands still, lines wait in memory, then are lost and counted, and nothing blocks', async () => {
+test('keeps lines in memory while a reader is blocked, and then counts lost ones', async () => {
   const file = join(folder, 'pipe');
   execFileSync('mkfifo', [file]);
   const reader = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -112,7 +112,7 @@ test('while a reader stands still, lines wait in memory, then are lost and count
   await reader.close();
 });
 
-test('a line is kept while the disk is full, and written once it is not', async () => {
+test('keeps a line while the disk is full, and writes it afterwards', async () => {
   const link = join(folder, 'audit.log');
   const pointTo = (file: string) => execFileSync('ln', ['-sfn', file, link]);
   pointTo(join(folder, 'first'));

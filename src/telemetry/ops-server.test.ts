@@ -5,7 +5,7 @@ import { type OpsServer, startOpsServer } from './ops-server.ts';
 let server: OpsServer | undefined;
 afterEach(() => server?.close());
 
-test('answers metrics, health and readiness, and says what is missing', async () => {
+test('serves metrics, health, and readiness, and lists what is missing', async () => {
   const registry = createRegistry();
   new Counter({ name: 'sluice_test_total', help: 'A test.', registers: [registry] }).inc(3);
   const redis = { message: 'redis is away' };

@@ -44,7 +44,7 @@ describe('readiness', () => {
     expect(role.health.state()).toEqual({ ready: true, impairments: [REDIS] });
   });
 
-  test('a role whose own settings are wrong is not ready, whether it worked before or not', () => {
+  test('is never ready while its own settings are wrong', () => {
     const role = start();
     role.health.state();
     role.impairments = [REDIS, KEY];
@@ -94,7 +94,7 @@ describe('the log', () => {
     expect(role.lines).toEqual([]);
   });
 
-  test('names what to change', () => {
+  test('contains what to change', () => {
     const role = start();
     role.impairments = [KEY];
     pass(role, 7);

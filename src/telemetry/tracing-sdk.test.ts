@@ -29,7 +29,7 @@ async function open(config: Partial<TracingConfig> = {}) {
   return { tracing, receiver };
 }
 
-test('a span continues what its parent began, and is named by its own traceparent', async () => {
+test('a span continues the trace of its parent, and has a traceparent of its own', async () => {
   const { tracing, receiver } = await open();
   const outer = tracing.start('outer', { kind: 'server', parent: `00-${TRACE}-b7ad6b7169203331-01` });
   const inner = tracing.start('inner', { kind: 'client', parent: outer.traceparent, attributes: { n: 1, s: 'x' } });

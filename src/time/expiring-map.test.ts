@@ -11,7 +11,7 @@ test('a value is there for less than its time', () => {
   expect(map.get('a')).toBeUndefined();
 });
 
-test('beyond the bound the one set longest ago goes; setting again makes young', () => {
+test('removes the oldest entry above the limit, and setting an entry again makes it new', () => {
   const map = createExpiringMap<string>({ ttlMs: 5_000, entries: 2, nowMs: () => 0 });
   map.set('a', '1');
   map.set('b', '2');

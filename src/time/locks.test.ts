@@ -21,7 +21,7 @@ test('the same key waits its turn, in order, also after a failure; another key d
   expect(seen).toEqual(['first begins', 'other', 'first ends', 'second', 'third']);
 });
 
-test('what is over is forgotten: the next one runs at once', async () => {
+test('forgets released locks, so that the next one runs immediately', async () => {
   const locks = createLocks();
   await locks.exclusively('a', async () => 1);
   expect(await locks.exclusively('a', async () => 2)).toBe(2);

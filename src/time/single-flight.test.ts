@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createSingleFlight } from './single-flight.ts';
 
-test('calls during a run share one that begins after it', async () => {
+test('calls during a run share one that starts after it', async () => {
   const fly = createSingleFlight<number>();
   const started: (() => void)[] = [];
   let state = 1;
@@ -24,7 +24,7 @@ test('calls during a run share one that begins after it', async () => {
   expect(started).toHaveLength(2);
 });
 
-test('a call just at the end of a run does not run beside the one that waits', async () => {
+test('a call at the end of a run does not run at the same time as a waiting one', async () => {
   const fly = createSingleFlight<void>();
   let running = 0;
   let most = 0;

@@ -16,7 +16,7 @@ it('keeps cluster kinds out of the category that a user of one namespace reads',
   expect(kinds.filter(({ categories }) => categories.includes('waas'))).toHaveLength(kinds.length - cluster.length);
 });
 
-it('fills in defaults and drops what it does not know, as the API server does', () => {
+it('fills in defaults and drops unknown fields, like the API server', () => {
   const stored: unknown = {
     apiVersion: 'sluice.dev/v1alpha1',
     kind: 'CatalogStream',

@@ -4,7 +4,7 @@ import { integrationKeys } from '../../redis/keys.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 
 onEachRedis(redis => {
-  test('an activation that is not recorded, and one that must not be, are found and mended', async () => {
+  test('finds and repairs activations that are missing or should not exist', async () => {
     const { t } = await createAuditedPart(redis());
     const { act } = integrationKeys(t.integration);
     const recorded = async () => ((await redis().call('hkeys', act)) as string[]).toSorted();
@@ -21,7 +21,7 @@ onEachRedis(redis => {
     expect(await t.look()).toEqual([]);
   });
 
-  test('a value that is no time is one that is missing', async () => {
+  test('treats a value that is not a time as missing', async () => {
     const { t } = await createAuditedPart(redis());
     await redis().call('hset', integrationKeys(t.integration).act, 'red', 'x');
     expect(await t.look()).toMatchObject([{ what: 'activation', removes: false, pair: { groupKey: 'red' } }]);

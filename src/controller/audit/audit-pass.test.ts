@@ -65,7 +65,7 @@ describe('passes', () => {
     expect([run.state.sweeps, run.log.length, run.state.forgotten]).toEqual([3, 3, 1]);
   });
 
-  test('look again 2 s later, at what was found alone, and not at all where nothing was', async () => {
+  test('checks again after 2 s, but only what was found before', async () => {
     const run = start({ damaged: ['b'] });
     await run.clock.advance(48_000 + 1_999);
     expect(run.mended).toEqual([]);

@@ -123,7 +123,7 @@ onEachRedis(redis => {
     expect([t.events, t.repaired, t.relisted]).toEqual([[], [], []]);
   });
 
-  test.each(DAMAGE)('%s: it is found and mended', async (_what, label, damage) => {
+  test.each(DAMAGE)('%s: is found and repaired', async (_what, label, damage) => {
     const before = await dump(redis(), t);
     for (const [command, key, ...args] of damage(keysOf(t), t)) await redis().call(command, key, ...args);
     expect(await dump(redis(), t)).not.toEqual(before);
@@ -143,7 +143,7 @@ onEachRedis(redis => {
     expect(t.events).toHaveLength(1);
   });
 
-  test('what is gone at the second look was on its way', async () => {
+  test('ignores a difference that no longer exists in the second comparison', async () => {
     const { t: keys, i } = keysOf(t);
     const listed = await t.listed();
     await redis().call('hdel', i.act, 'red');
@@ -158,7 +158,7 @@ onEachRedis(redis => {
     expect([t.queue.tenants.size, t.queue.pairs.size, t.events]).toEqual([0, 0, []]);
   });
 
-  test('a pair that a worker has before it is not damaged, nor is a tenant that is being written', async () => {
+  test('ignores a pair that a worker is processing, and a tenant that is being written', async () => {
     await redis().call('hdel', keysOf(t).i.act, 'red');
     t.queue.pairs.add(`${t.name}/ada/red`);
     expect(await t.look()).toEqual([]);
@@ -174,7 +174,7 @@ onEachRedis(redis => {
   });
 
   describe('with a stale cache', () => {
-    test('an activation that really exists is not removed, and the cache is listed anew', async () => {
+    test('keeps an activation that exists, and lists the objects again', async () => {
       const violet = t.activation('violet');
       await redis().call('hset', keysOf(t).i.act, 'violet', 5);
       t.actual.pairs = [violet];
@@ -201,7 +201,7 @@ onEachRedis(redis => {
       expect(t.repaired).toEqual(['keys']);
     });
 
-    test('a route that the quorum knows otherwise is left to its worker', async () => {
+    test('leaves a route that is different in the quorum to its worker', async () => {
       await redis().call('hset', keysOf(t).i.sub(t.sub), 'route', 'paused');
       t.actual.onRelist = () =>
         t.put('Integration', { ...t.objects.integration, spec: { workspace: t.partner, revoked: true } } as never);
@@ -209,7 +209,7 @@ onEachRedis(redis => {
       expect(t.events).toEqual([]);
     });
 
-    test('an API server that does not answer: nothing is mended from what may be stale', async () => {
+    test('repairs nothing if the API server does not respond', async () => {
       await redis().call('hset', keysOf(t).i.act, 'black', 5);
       t.actual.onRelist = () => {
         throw new Error('away');

@@ -54,7 +54,7 @@ describe('what a plan would still write', () => {
   });
 });
 
-test('only what both looks found counts', () => {
+test('only uses differences that were found by both comparisons', () => {
   const of = (...ids: string[]): Difference[] => ids.map(id => ({ id, what: 'activation', removes: false }));
   expect(inBoth(of('a', 'b'), of('b', 'c'))).toEqual(of('b'));
   expect(inBoth(of(), of('b'))).toEqual([]);

@@ -54,7 +54,7 @@ onEachRedis(redis => {
   });
 
   describe('a queue without its stream', () => {
-    test('goes, and its stream can come again', async () => {
+    test('is removed, and its stream can be created again', async () => {
       await lose('stream');
       expect(await redis().call('hget', keys().q.meta, 'state')).toBe('closing');
       await sweep(1);
@@ -86,7 +86,7 @@ onEachRedis(redis => {
   });
 
   describe('an inbox without its subscription', () => {
-    test('goes, and may come again', async () => {
+    test('is removed, and can be created again', async () => {
       await lose('subscription');
       await sweep();
       expect(await exists(keys().i.sub(t.sub))).toEqual([false]);
@@ -106,7 +106,7 @@ onEachRedis(redis => {
     });
   });
 
-  test('an integration goes after its subscriptions', async () => {
+  test('removes an integration after its subscriptions', async () => {
     await lose('integration', 'subscription');
     await sweep();
     expect(await exists(keys().i.meta, keys().i.act)).toEqual([false, false]);
@@ -163,7 +163,7 @@ onEachRedis(redis => {
     expect(await exists(keys().q.meta)).toEqual([true]);
   });
 
-  test('an entry of the index behind which nothing is goes, too', async () => {
+  test('removes an entry of the index that does not have any data', async () => {
     await redis().call('hset', keys().t.index, 'q:foo', 'g', 'i:int_foo', '', 's:int_foo:sub_foo', 'n');
     await sweep();
     expect(Object.keys(await redis().readHash(keys().t.index)).filter(entry => entry.includes('foo'))).toEqual([]);

@@ -20,7 +20,7 @@ onEachRedis(redis => {
   const list = (part: Part) => redis().call('hset', CLUSTER_KEYS.parts, `${part.tenant}:${part.queue}:0`, part.gen);
   const isListed = (part: Part) => redis().call('hexists', CLUSTER_KEYS.parts, `${part.tenant}:${part.queue}:0`);
 
-  test('a listed part without a stream goes with what is left of its generations, in the second pass', async () => {
+  test('removes a listed part without a stream and its old generations in the second pass', async () => {
     await list(gone());
     const [own, old] = [partKeys(gone()), partKeys({ ...gone(), gen: 'g0' })];
     await redis().call('hset', own.meta, 'gen', 'g1', 'state', 'open', 'was', 'g0');
@@ -36,7 +36,7 @@ onEachRedis(redis => {
     expect(await w.t.look()).toEqual([]);
   });
 
-  test('it stays while something in it is undelivered, and takes no events', async () => {
+  test('keeps a part with undelivered events, but does not accept new ones', async () => {
     await list(gone());
     const keys = partKeys(gone());
     await redis().call('hset', keys.meta, 'gen', 'g1', 'state', 'open', 'retentionMs', 3_600_000);
@@ -63,7 +63,7 @@ onEachRedis(redis => {
     expect(w.t.swept).toEqual([]);
   });
 
-  test('a stream that went without its finalizer goes, also from the list, and may come again', async () => {
+  test('removes a stream without a finalizer, and allows it to be created again', async () => {
     w.t.remove('CatalogStream', w.t.objects.stream);
     w.t.remove('Subscription', w.t.objects.subscription);
     w.t.tenants.forget([w.t.name]);

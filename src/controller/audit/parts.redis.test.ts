@@ -84,7 +84,7 @@ onEachRedis(redis => {
     expect([w.t.events, w.t.repaired, w.t.relisted]).toEqual([[], [], []]);
   });
 
-  test.each(DAMAGE)('%s: it is found and mended', async (_what, label, damage) => {
+  test.each(DAMAGE)('%s: is found and repaired', async (_what, label, damage) => {
     const before = await w.dump();
     await damage(w, redis().call);
     expect(await w.dump()).not.toEqual(before);
@@ -104,7 +104,7 @@ onEachRedis(redis => {
     expect(await w.routed()).toBe(2);
   });
 
-  test('what is gone at the second look was on its way', async () => {
+  test('ignores a difference that no longer exists in the second comparison', async () => {
     const listed = await w.t.listed();
     const list = (await redis().call('hget', w.k.keys, 'red')) as string;
     const source = (await redis().call('hget', w.k.meta, 'source')) as string;
@@ -140,7 +140,7 @@ onEachRedis(redis => {
     expect([w.t.repaired, w.t.events]).toEqual([[], []]);
   });
 
-  test('a pair that a worker has before it is not damaged', async () => {
+  test('ignores a pair that a worker is processing', async () => {
     await redis().call('hdel', w.k.keys, 'red');
     w.t.queue.pairs.add(`${w.t.name}/ada/red`);
     expect(await w.t.look()).toEqual([]);
@@ -189,7 +189,7 @@ onEachRedis(redis => {
       expect(await w.routed()).toBe(5);
     });
 
-    test('whose senders repeat their ids are known after meta was lost', async () => {
+    test('detects repeated ids after meta was lost', async () => {
       const event = { senderId: 'one', groupKey: 'red', meta: '{}', body: Buffer.from('body') };
       const cfgv = (await redis().call('hget', w.k.meta, 'cfgv')) as string;
       const ingest = createIngest(redis());

@@ -73,7 +73,7 @@ onEachRedis(redis => {
     expect(parseDeliveryState(fields ?? {})).toMatchObject({ dead: 1 });
   });
 
-  test('a comparison says nothing of a subscription whose part is gone', async () => {
+  test('does not include a subscription whose part was removed', async () => {
     const { t, k } = await start();
     const stored = t.tenants.stored(t.name);
     await redis().call('del', k.meta);

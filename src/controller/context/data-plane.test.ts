@@ -64,7 +64,7 @@ describe('data plane', () => {
     expect(dataPlane.awayForMs('acme')).toBe(0);
   });
 
-  test('a replica that leads no more asks no more, and a new term counts anew', async () => {
+  test('stops asking when it is no longer the leader, and starts again with a new term', async () => {
     const { clock, dataPlane, stop, setAway } = start();
     setAway(true);
     await clock.advance(30_000);

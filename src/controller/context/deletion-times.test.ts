@@ -54,7 +54,7 @@ describe('deletion times', () => {
     expect(times.deletingForMs(at(0))).toBe(30_000);
   });
 
-  it('begin anew for a namesake, and forget what is gone', async () => {
+  it('starts again for an object with the same name, and forgets deleted objects', async () => {
     const { clock, times, at, updated, deleted } = caches();
     updated(at(0));
     await clock.advance(30_000);
@@ -63,7 +63,7 @@ describe('deletion times', () => {
     expect(times.deletingForMs(at(0))).toBe(0);
   });
 
-  it('are nothing for what is not being deleted', async () => {
+  it('returns undefined for an object that is not being deleted', async () => {
     const { clock, times } = caches();
     const object = { metadata: { name: 'a', uid: 'uid-a', resourceVersion: '1' } };
     expect(times.deletingForMs(object)).toBe(0);

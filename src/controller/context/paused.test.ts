@@ -34,7 +34,7 @@ describe('what an object of a paused workspace says', () => {
     expect(planPaused(pkg(1, waiting), 'acme').conditions).toEqual(waiting);
   });
 
-  test('that it is paused, when it changed or failed; what is still true of before is kept as of before', () => {
+  test('shows that it is paused if it has changed or failed, and keeps older conditions', () => {
     const changed = planPaused(pkg(2, [ready(1), resolved]), 'acme');
     expect(changed.conditions).toMatchObject([
       { type: 'Ready', status: 'Unknown', reason: 'WorkspacePaused' },
@@ -63,7 +63,7 @@ describe('in a paused workspace', () => {
     await expect(unlessPaused(other.context, PAUSABLE.Package, never)(pkg(1, []), attempt)).rejects.toThrow('called');
   });
 
-  test('what only closes is reconciled all the same', async () => {
+  test('reconciles changes that only close a route', async () => {
     const { context } = createTestContext({ Workspace: [paused] });
     const outcome = { status: {}, conditions: [] };
     const reconcile = unlessPaused(

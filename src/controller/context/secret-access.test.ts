@@ -58,7 +58,7 @@ function start(access: NamespaceAccess) {
   return { state, bound, asked, clock, secretAccess };
 }
 
-test('binds the role to its own service account where it is refused, and only there', async () => {
+test('binds the role to its own service account only if access is refused', async () => {
   const { bound, secretAccess, state } = start('forbidden');
   await secretAccess.ensure('acme');
   expect(bound).toEqual([

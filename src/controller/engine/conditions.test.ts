@@ -41,13 +41,13 @@ describe('conditions', () => {
     expect(mergeConditions([], said, { generation: 1, nowMs: 0 }).map(({ type }) => type)).toEqual(['Ready']);
   });
 
-  it('keeps the generation of what was judged earlier', () => {
+  it('keeps the generation of conditions that were set earlier', () => {
     const kept = { ...desired('Live'), observedGeneration: 3 };
     const merged = mergeConditions([], [desired('Ready', 'False'), kept], { generation: 5, nowMs: 0 });
     expect(merged.map(({ observedGeneration }) => observedGeneration)).toEqual([5, 3]);
   });
 
-  it('is valid, settles at once, and says each type once', () => {
+  it('is valid and stable, and contains each type once', () => {
     fc.assert(
       fc.property(fc.array(anyDesired, { maxLength: 8 }), fc.array(anyDesired, { maxLength: 8 }), (before, after) => {
         const existing = mergeConditions([], before, { generation: 1, nowMs: 0 });

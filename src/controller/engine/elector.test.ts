@@ -244,7 +244,7 @@ describe('elector', () => {
     expect(ended).toBe(true);
   });
 
-  it('says what keeps it from the lease, until a try is answered', async () => {
+  it('reports why it cannot get the lease until an attempt succeeds', async () => {
     const clock = createManualClock();
     const server = createLeaseServer(clock);
     const good = server.connect(() => GOOD);

@@ -76,7 +76,7 @@ describe('event recorder', () => {
     expect(sent[1]?.[1]).toEqual(sent[0]?.[1]);
   });
 
-  it('lets an object have 25 at once, and one more every five minutes', async () => {
+  it('allows 25 Events for an object, and then one every five minutes', async () => {
     const { clock, sent, recorder } = createRecorder();
     for (let i = 0; i < 40; i++) recorder.record(stream('a'), note(`${i}`));
     recorder.record(stream('b'), note('of another object'));
@@ -89,7 +89,7 @@ describe('event recorder', () => {
     expect(sent).toHaveLength(27);
   });
 
-  it('lets the objects of a workspace have 500 at once, then 50 a second', async () => {
+  it('allows 500 Events for the objects of a workspace, and then 50 per second', async () => {
     const { clock, sent, recorder, dropped } = createRecorder();
     for (let i = 0; i < 600; i++) recorder.record(stream(`s${i}`), note('empty'));
     await recorder.flush();
@@ -122,7 +122,7 @@ describe('event recorder', () => {
     expect(sentOf('loud')).toBeLessThanOrEqual(500 + 59 * 50);
   });
 
-  it('divides what there is between workspaces, and never exceeds the limit for all', async () => {
+  it('shares the Events between workspaces, and never exceeds the total limit', async () => {
     const { clock, sent, recorder, dropped } = createRecorder();
     const namespaces = Array.from({ length: 40 }, (_, i) => `ns-${i}`);
     for (let second = 0; second <= 100; second++) {
@@ -138,7 +138,7 @@ describe('event recorder', () => {
     expect(new Set(dropped)).toEqual(new Set(['workspace_limit']));
   });
 
-  it('counts what it drops, by reason', async () => {
+  it('counts the Events that were dropped, by reason', async () => {
     let failure: Error | undefined = new Error('no connection');
     const { recorder, dropped } = createRecorder(() => failure);
     recorder.record(stream('a'), note('lost'));
@@ -149,7 +149,7 @@ describe('event recorder', () => {
     expect(dropped).toEqual(['rejected', 'object_limit']);
   });
 
-  it('drops what it cannot keep until it is sent', async () => {
+  it('drops Events that it cannot keep until they are sent', async () => {
     const gate = Promise.withResolvers<void>();
     const { clock, recorder, dropped } = createRecorder(undefined, gate.promise);
     for (let round = 0; round < 3; round++) {
@@ -161,7 +161,7 @@ describe('event recorder', () => {
     await recorder.flush();
   });
 
-  it('never throws, and makes an Event anew that the server has forgotten', async () => {
+  it('never throws, and creates an Event again if the server has removed it', async () => {
     let failure: unknown;
     const { sent, recorder } = createRecorder(() => {
       const now = failure;

@@ -26,7 +26,7 @@ function start(options: Pick<KeyedControllerOptions, 'reconcile' | 'keys' | 'wor
 }
 
 describe('keyed controller', () => {
-  it('begins with the keys that it is given, behind what changes now', async () => {
+  it('processes the initial keys after the keys that change now', async () => {
     const seen: string[] = [];
     const { clock, controller, stop, running } = start({
       keys: () => ['old-1', 'old-2', 'old-3'],

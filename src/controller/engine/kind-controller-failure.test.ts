@@ -38,7 +38,7 @@ describe('kind controller, when things fail', () => {
     expect(text).toContain('controller_runtime_active_workers{controller="things"} 0');
   });
 
-  it('writes what follows from the conditions with each of them, also with those of a failure', async () => {
+  it('writes the fields derived from the conditions, even after a failure', async () => {
     let broken = true;
     const caches = startKind({
       reconcile: async () => {

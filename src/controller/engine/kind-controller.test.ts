@@ -81,7 +81,7 @@ describe('kind controller', () => {
     expect(caches.get('a')?.metadata.finalizers).toEqual(['other/one']);
   });
 
-  it('finalizes before it reconciles what was changed earlier', async () => {
+  it('finalizes objects before it reconciles older changes', async () => {
     const turns: string[] = [];
     const caches = startKind({
       reconcile: async ({ metadata }) => {
@@ -103,7 +103,7 @@ describe('kind controller', () => {
     expect(turns).toEqual(['reconcile a', 'finalize z', 'reconcile b', 'reconcile c']);
   });
 
-  it('lets an object go once, also when it is called again before the cache knows that it is gone', async () => {
+  it('removes the finalizer once, even if the cache is out of date', async () => {
     let effects = 0;
     const caches = startKind({
       reconcile: async () => ({ conditions: [READY] }),
@@ -154,7 +154,7 @@ describe('kind controller', () => {
     expect(caches.events).toEqual(['a Made']);
   });
 
-  it('sees what was changed before its own write, when a list brings both at once', async () => {
+  it('notices a change before its own write if a list contains both', async () => {
     const gate = Promise.withResolvers<void>();
     const seen: string[] = [];
     const caches = startKind({
@@ -178,7 +178,7 @@ describe('kind controller', () => {
     expect(caches.condition('a', 'Ready')).toMatchObject({ observedGeneration: 2 });
   });
 
-  it('comes back when it was asked to', async () => {
+  it('reconciles again after the requested time', async () => {
     let calls = 0;
     const caches = startKind({
       reconcile: async () => {
@@ -195,7 +195,7 @@ describe('kind controller', () => {
     expect(calls).toBe(before + 1);
   });
 
-  it('follows what it depends on', async () => {
+  it('reconciles when a dependency changes', async () => {
     const handlers: ChangeHandler<string>[] = [];
     const other = {
       subscribe: (handler: ChangeHandler<string>) => {
@@ -221,7 +221,7 @@ describe('kind controller', () => {
     expect(seen.toSorted()).toEqual(['a', 'b']);
   });
 
-  it('finishes what is under way when it stops, and begins nothing', async () => {
+  it('finishes work in progress when it is stopped, and starts no more', async () => {
     const gate = Promise.withResolvers<void>();
     const seen: string[] = [];
     const caches = startKind({

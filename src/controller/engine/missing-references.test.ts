@@ -41,7 +41,7 @@ describe('a missing reference', () => {
     expect(caches.condition('a', 'Stalled')).toBeUndefined();
   });
 
-  it('goes on counting after a restart of the controller', async () => {
+  it('continues to count after a restart of the controller', async () => {
     const before = startKind({ reconcile: judge });
     before.put('a', 'Stream');
     await before.clock.advance(3 * MINUTE_MS);
@@ -55,7 +55,7 @@ describe('a missing reference', () => {
     expect(after.writes).toHaveLength(1);
   });
 
-  it('counts anew for another reference, and for an edit', async () => {
+  it('starts again for another reference and after a change', async () => {
     const caches = startKind({ reconcile: judge });
     caches.put('a', 'human');
     await caches.clock.advance(60 * MINUTE_MS);

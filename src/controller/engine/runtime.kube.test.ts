@@ -176,7 +176,7 @@ describe('runtime against a real API server', () => {
     expect(items).toHaveLength(1);
   });
 
-  it('mends a status that somebody else has changed', async () => {
+  it('repairs a status that was changed by someone else', async () => {
     await apply('mended', { streams: [] });
     await readyPackage('mended');
     const status = { streamCount: 99 };
@@ -184,7 +184,7 @@ describe('runtime against a real API server', () => {
     await until(async () => (await get('mended'))?.status?.streamCount === 0);
   });
 
-  it('says what failed, and recovers', async () => {
+  it('reports the failure, and recovers', async () => {
     await apply('fragile', { streams: [], displayName: 'broken' });
     const failed = await until(async () => {
       const object = await get('fragile');
@@ -199,7 +199,7 @@ describe('runtime against a real API server', () => {
     expect(mended.status?.conditions).toHaveLength(1);
   });
 
-  it('finalizes what is deleted', async () => {
+  it('finalizes deleted objects', async () => {
     await apply('doomed', { streams: [] });
     await readyPackage('doomed');
     const { finalized } = first.seen;

@@ -79,7 +79,7 @@ function createCaches(more: Partial<RuntimeOptions> = {}) {
 }
 
 describe('runtime', () => {
-  it('fills caches, is elected, lists anew, prepares, works; and stops in the reverse order', async () => {
+  it('fills the caches, is elected, lists again, prepares, and works, and stops in the reverse order', async () => {
     const caches = createCaches();
     await caches.clock.advance(5_000);
     expect(caches.story).toEqual([]);
@@ -138,7 +138,7 @@ describe('runtime', () => {
     expect(caches.clock.pendingTimers()).toBe(0);
   });
 
-  it('goes on preparing beside its controllers', async () => {
+  it('continues to prepare while its controllers are running', async () => {
     let isAway = true;
     const caches = createCaches({
       prepare: async () => {
@@ -179,7 +179,7 @@ describe('runtime', () => {
     await caches.running;
   });
 
-  it('releases the lease when it is stopped while the preparation hangs', async () => {
+  it('releases the lease if it is stopped while the preparation hangs', async () => {
     const caches = createCaches({ prepare: () => new Promise(() => {}) });
     caches.fill();
     await caches.clock.advance(100);

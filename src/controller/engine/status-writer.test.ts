@@ -26,7 +26,7 @@ function createWriter(answers: string[]) {
 }
 
 describe('status writer', () => {
-  it('writes again what a restored server has lost, though its versions are older than what was written', async () => {
+  it('writes again if a restored server has lost the write, even if its versions are older', async () => {
     const writer = createWriter(['105', '99']);
     const cached = thing('100');
     expect(await writer.write(cached, {}, [READY])).toBe(true);
@@ -37,7 +37,7 @@ describe('status writer', () => {
     expect(await writer.write(restored, {}, [READY])).toBe(true);
   });
 
-  it('takes the same version anew for a server that went back, never for an echo', async () => {
+  it('accepts the same version again from a restored server, but never its own echo', async () => {
     const writer = createWriter(['105', '106']);
     const cached = thing('100');
     await writer.write(cached, {}, [READY]);

@@ -9,14 +9,14 @@ function takeAll(turns: ReturnType<typeof createTurns>): string[] {
 }
 
 describe('turns', () => {
-  test('a key with 20,000 of another tenant ahead of it is taken second', () => {
+  test('takes a key second even if another tenant has 20,000 keys before it', () => {
     const turns = createTurns();
     for (let n = 0; n < 20_000; n++) turns.add(`acme/ada/${n}`, 'change');
     turns.add('globex/bob/key', 'change');
     expect([turns.take(), turns.take()]).toEqual(['acme/ada/0', 'globex/bob/key']);
   });
 
-  test('a tenant that goes on adding does not get more turns', () => {
+  test('gives no additional turns to a tenant that keeps adding keys', () => {
     const turns = createTurns();
     for (const tenant of ['a', 'b', 'c']) for (let n = 0; n < 4; n++) turns.add(`${tenant}/${n}`, 'change');
     const taken: string[] = [];
@@ -34,7 +34,7 @@ describe('turns', () => {
     expect(takeAll(turns)).toEqual(['acme/2', 'acme/1', 'acme/3']);
   });
 
-  test('a deletion comes before changes, and before the same key as a change', () => {
+  test('takes deletions before changes, and before a change of the same key', () => {
     const turns = createTurns();
     for (const key of ['acme/1', 'acme/2', 'acme/3']) turns.add(key, 'change');
     expect(turns.add('acme/3', 'deletion')).toBe(false);
@@ -56,11 +56,11 @@ describe('turns', () => {
     expect(taken.filter(key => key.startsWith('globex/'))).toEqual([0, 1, 2, 3, 4].map(n => `globex/${n}`));
   });
 
-  test('the name of an object of the cluster is its own tenant', () => {
+  test('uses the name of a cluster-scoped object as its tenant', () => {
     expect(['acme/orders', 'acme/ada/key/with/slashes', 'acme'].map(tenantOfKey)).toEqual(['acme', 'acme', 'acme']);
   });
 
-  test('returns every key once, and counts what waits', () => {
+  test('returns each key once, and counts the waiting keys', () => {
     const order = fc.constantFrom<Order>('deletion', 'change', 'background');
     const step = fc.oneof(
       fc.record({ key: fc.constantFrom('a/1', 'a/2', 'b/1', 'b/2', 'c'), order }),

@@ -40,7 +40,7 @@ describe('work queue', () => {
     expect(queue.depth()).toBe(0);
   });
 
-  it('lets what changes now overtake the background', async () => {
+  it('processes current changes before background work', async () => {
     const { queue } = createQueue();
     queue.addInBackground('audit-1');
     queue.addInBackground('audit-2');
@@ -83,7 +83,7 @@ describe('work queue', () => {
     expect(clock.pendingTimers()).toBe(0);
   });
 
-  it('shuts down: nothing new, and waits for what is worked on', async () => {
+  it('accepts nothing after a shutdown, and waits for work in progress', async () => {
     const { clock, queue } = createQueue();
     queue.add('working');
     queue.add('waiting');
@@ -171,7 +171,7 @@ describe('work queue', () => {
     expect(queue.depth()).toBe(0);
   });
 
-  it('says of a key whether it is still to be worked on', async () => {
+  it('reports whether there is still work for a key', async () => {
     const { clock, queue } = createQueue();
     expect(queue.isPending('a')).toBe(false);
     queue.add('a');

@@ -93,7 +93,7 @@ onEachRedis(redis => {
   });
 
   describe('routes', () => {
-    test('a part holds what its stream and subscriptions say, and is listed', async () => {
+    test('a part contains its stream and subscriptions, and is listed', async () => {
       await w.apply(w.t.routes({ a: {}, b: { sub: { route: 'paused', send: 'held', cap: 3 } } }));
       const meta = await redis().readHash(w.keys.meta);
       expect(meta).toMatchObject({ gen: 'gen1', ready: '1', state: 'open', payer: w.t.account, plan: 'Metered' });
@@ -118,7 +118,7 @@ onEachRedis(redis => {
       expect(redis().commandsSent()).toBe(before);
     });
 
-    test('a new subscription gets what is accepted from then on, with the keys that are open', async () => {
+    test('a new subscription receives events that are accepted from then on, with the open keys', async () => {
       await w.apply(w.t.routes({ a: {} }));
       await w.set('a', 'k', true);
       await w.send('k');
@@ -137,7 +137,7 @@ onEachRedis(redis => {
       expect(await redis().call('zscore', w.keys.dropped, w.slot('a'))).not.toBeNull();
     });
 
-    test('what a Block skips is skipped, also if the controller died before it kept a record of it', async () => {
+    test('a skipped backlog stays skipped, even if the controller stops before it is recorded', async () => {
       const pause = w.t.routes({ a: { sub: { route: 'paused', onUnblock: 'skip' } } });
       await w.apply(w.t.routes({ a: {} }));
       await w.set('a', 'k', true);
@@ -172,7 +172,7 @@ onEachRedis(redis => {
       expect(await Promise.all(keys.map(key => redis().call('hexists', key, 'k')))).toEqual([0, 0]);
     });
 
-    test('one that did not reach its part is written again when it is repeated', async () => {
+    test('writes an activation again if it did not reach its part', async () => {
       await w.apply(w.t.routes({ a: {} }));
       await redis().call('hset', w.keys.meta, 'gen', 'another');
       await expect(w.set('a', 'k', true)).rejects.toThrow('another generation');
@@ -181,7 +181,7 @@ onEachRedis(redis => {
       expect(await redis().call('hexists', w.keys.keys, 'k')).toBe(1);
     });
 
-    test('one that is made while a subscription is added is not recorded before the part has it', async () => {
+    test('does not record an activation before the part of a new subscription has it', async () => {
       await w.apply(w.t.routes({}));
       await w.apply(w.t.routes({ a: {} }), undefined, () => w.declare('a', 'k', true));
       expect(await redis().call('hexists', integrationKeys(w.t.nameOf('a')).act, 'k')).toBe(0);
@@ -189,7 +189,7 @@ onEachRedis(redis => {
       expect(await redis().call('hexists', w.keys.keys, 'k')).toBe(1);
     });
 
-    test('one whose record was written without an answer is written again when it is repeated', async () => {
+    test('writes an activation again if there was no answer for its record', async () => {
       await w.apply(w.t.routes({ a: {} }));
       const [act, sinceMs] = [integrationKeys(w.t.nameOf('a')).act, Date.now()];
       const { setActivation } = w.t.control;
@@ -234,7 +234,7 @@ onEachRedis(redis => {
       expect(await w.row('a')).toBeDefined();
     });
 
-    test('what it does not open in a pause is closed, whoever opened it without a record', async () => {
+    test('closes everything that it does not open during a pause, even without a record', async () => {
       const held = w.t.routes({ a: { sub: { route: 'paused', send: 'held' } }, c: {} });
       await w.apply(held);
       // Of this one there is no record.
@@ -285,7 +285,7 @@ onEachRedis(redis => {
   });
 
   describe('streams', () => {
-    test('one that is made again begins empty, and nothing of the old one is left', async () => {
+    test('an empty stream is created after the old one was removed', async () => {
       await w.apply(w.t.routes({ a: {} }));
       await w.set('a', 'k', true);
       await w.send('k');
@@ -296,7 +296,7 @@ onEachRedis(redis => {
       expect(await redis().call('hget', CLUSTER_KEYS.parts, `${w.t.tenant}:${QUEUE}:0`)).toBe('gen2');
     });
 
-    test('one whose part has lost what it knows of its events is not drained', async () => {
+    test('is not drained if its part has lost information about its events', async () => {
       await w.apply(w.t.routes({ a: {} }));
       await w.send('k');
       await redis().call('del', w.keys.meta);
@@ -305,7 +305,7 @@ onEachRedis(redis => {
       expect(await w.control.readDrain(w.t.tenant, QUEUE)).toEqual({ unrouted: 0, open: 0 });
     });
 
-    test('one that is dropped is gone, from the list as well', async () => {
+    test('is removed, and is not listed any more', async () => {
       await w.apply(w.t.routes({ a: {} }));
       await w.set('a', 'k', true);
       await w.send('k');

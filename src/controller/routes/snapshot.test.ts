@@ -18,20 +18,20 @@ describe('a tenant is open', () => {
     expect(isOpen({ Workspace: [workspace({ finalizers: [] })] })).toBe(false);
   });
 
-  test('not while its namespace is being deleted: a Block may go before what it keeps back', () => {
+  test('is closed while its namespace is being deleted, because a Block may be removed first', () => {
     expect(isOpen({ Workspace: [workspace()] }, { namespaceDeleting: true })).toBe(false);
   });
 });
 
 describe('in the routes is', () => {
-  test('what is protected, and not what is removed already', () => {
+  test('includes protected objects, and no removed ones', () => {
     const streams = [stream('orders'), stream('bare', { finalizers: [] }), stream('gone', DELETED), stream('removed')];
     const { context } = createTestContext({ Workspace: [workspace()], CatalogStream: streams });
     const snapshot = gatherTenant(context.caches, uid => uid === 'uid-removed', 'acme');
     expect(snapshot.streams.map(({ name, deleting }) => `${name} ${deleting}`)).toEqual(['orders false', 'gone true']);
   });
 
-  test('every package and block until it is gone, also on its way out', () => {
+  test('includes each package and block until it is removed', () => {
     const target = { kind: 'Package', name: 'sales' } as const;
     const { context } = createTestContext({
       Workspace: [workspace()],

@@ -100,7 +100,7 @@ describe('tenants', () => {
     expect(state.changed.splice(0)).toEqual([['uid-acme-orders', 'uid-b1', 'uid-b2']]);
   });
 
-  test('are not read again after something of them was removed, if what is left is known', async () => {
+  test('are not read again after a removal if the rest is known', async () => {
     const { tenants, state } = start();
     await tenants.sync('acme');
     const left = (routes: TenantRoutes): TenantRoutes => ({ ...routes, integrations: {} });
@@ -124,7 +124,7 @@ describe('tenants', () => {
     expect(await read()).toBe(true);
   });
 
-  test('look at the activations of what is new, and of nothing else', async () => {
+  test('check the activations of new objects only', async () => {
     const { tenants, state } = start();
     await tenants.sync('acme');
     expect(state.calls.filter(each => each.startsWith('read'))).toEqual(['readTenant', 'readActivations']);
@@ -137,7 +137,7 @@ describe('tenants', () => {
     expect(state.calls.filter(each => each.startsWith('read'))).toEqual(['readActivations']);
   });
 
-  test('that are paused are not written, and read anew with everything in them after it', async () => {
+  test('that are paused are not written, and are read again after the pause', async () => {
     const { tenants, state } = start();
     await tenants.sync('acme');
     state.calls.length = 0;

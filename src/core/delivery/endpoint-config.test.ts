@@ -13,7 +13,7 @@ const config = {
   rotatedAtMs: 5,
 };
 
-test('opens what was sealed for the same subscription, and nothing else', () => {
+test('only opens a configuration that was sealed for the same subscription', () => {
   const sealed = sealEndpoint(keys, 'sub_a', config);
   expect(openEndpoint(keys, 'sub_a', sealed)).toEqual(config);
   expect(sealed).not.toContain('s3cr3t');

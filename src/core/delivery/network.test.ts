@@ -75,7 +75,7 @@ describe('permitsAddress', () => {
 });
 
 describe('allowed networks', () => {
-  test('are cut out of what is refused, exactly', () => {
+  test('are removed from refused networks, exactly', () => {
     const policy = createNetworkPolicy({ allowedNetworks: ['10.1.0.0/16', '127.0.0.1', 'fd12::/16', '8.8.8.0/24'] });
     for (const address of ['10.1.0.0', '10.1.255.255', '127.0.0.1', 'fd12::1', '8.8.8.8', '1.1.1.1']) {
       expect(permitsAddress(policy, address)).toBe(true);
@@ -130,7 +130,7 @@ describe('refused networks', () => {
     ['2600:1eff:ffff::', '2600:1f00::1'],
     ['2600:1f01::', '2600:1f00:ffff:ffff:ffff:ffff:ffff:ffff'],
     ['64:ff9b:0:0:0:1::', '64:ff9b::808:808'],
-  ])('%s yes, but %s never, whether it is public or allowed', (permitted, refused) => {
+  ])('allows %s, but never %s, even if it is public or allowed', (permitted, refused) => {
     expect(permitsAddress(policy, permitted)).toBe(true);
     expect(permitsAddress(policy, refused)).toBe(false);
   });

@@ -74,7 +74,7 @@ describe('seal and open', () => {
     );
   });
 
-  test('no error shows what is sealed, or the sealed text', () => {
+  test('no error contains the sealed text or its content', () => {
     const sealed = seal(keys, 'sub_1', SECRET);
     for (const act of [() => open(otherKeys, 'sub_1', sealed), () => open(keys, 'sub_1', SECRET)]) {
       const error = errorOf(act);

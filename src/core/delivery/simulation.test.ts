@@ -19,7 +19,7 @@ test.each([
   expect(plan.outcome).toBe(expected.at(-1) === 200 ? 'delivered' : 'dead');
 });
 
-test('a plan says what production would wait, and what the run waits', () => {
+test('a plan contains the waits in production and in the run', () => {
   const { attempts } = planDelivery({ failCode: 503 }, DEFAULT_RETRY_SCHEDULE_MS, () => 0.999);
   expect(attempts).toHaveLength(10);
   expect(attempts[0]).toEqual({ status: 503, delayMs: 0, jitteredDelayMs: 0, compressedDelayMs: 0 });
@@ -33,13 +33,13 @@ test('an hour is a tenth of a second, and no wait is none', () => {
   expect([3_600_000, 5_000, 1, 0].map(compressDelay)).toEqual([100, 1, 1, 0]);
 });
 
-test('what fails first succeeds later, but without a count', () => {
+test('fails the first attempts, or all of them if there is no count', () => {
   const of = (simulation: object) => Array.from({ length: 21 }, (_, i) => simulatedStatus(simulation, i + 1));
   expect(of({ failCount: 20 })).toEqual([...Array.from({ length: 20 }, () => 500), 200]);
   expect(new Set(of({ failCode: 599 }))).toEqual(new Set([599]));
 });
 
-test('a jitter follows from what it is of, and is spread over the whole share', () => {
+test('the jitter is deterministic, and covers the whole range', () => {
   const shares = Array.from({ length: 1_000 }, (_, i) => jitterOf('run', i));
   expect(shares).toEqual(Array.from({ length: 1_000 }, (_, i) => jitterOf('run', i)));
   expect([Math.min(...shares) < 0.02, Math.max(...shares) > 0.98, Math.max(...shares) < 1]).toEqual([true, true, true]);

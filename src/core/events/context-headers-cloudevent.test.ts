@@ -107,7 +107,7 @@ describe('binary mode: what no CloudEvent may be is refused by name', () => {
     expect(faultsOf({ ...REQUIRED, [name]: value })).toEqual(['malformed_cloudevent', name]);
   });
 
-  test('one that was sent twice', () => {
+  test('refuses an attribute that was sent twice', () => {
     const headers = { ...REQUIRED, 'ce-subject': 'a, b' };
     expect(faultsOf(headers)).toBe('taken');
     const raw = [...Object.entries(REQUIRED).flat(), 'ce-subject', 'a', 'Ce-Subject', 'b'];
@@ -198,7 +198,7 @@ describe('structured mode', () => {
     expect(faultsOf({ ...EVENT, ...more })).toEqual(['malformed_cloudevent', pointer]);
   });
 
-  test('what is no JSON is 400, JSON that is no object is 422', () => {
+  test('returns 400 for invalid JSON, and 422 for JSON that is not an object', () => {
     expect(read('{"id":')).toMatchObject({ code: 'malformed_body', errors: [] });
     expect(faultsOf('[]')).toEqual(['malformed_cloudevent', '']);
   });

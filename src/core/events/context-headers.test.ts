@@ -41,7 +41,7 @@ describe('defaults', () => {
     ['type', 'x-sluice-event-type', ['ce-type', 'webhook-event']],
     ['groupKey', 'x-sluice-group-key', ['ce-partitionkey']],
     ['id', 'webhook-id', ['ce-id', 'idempotency-key']],
-  ] as const)('%s: %s comes before %s', (field, first, others) => {
+  ] as const)('%s: %s is used before %s', (field, first, others) => {
     const headers = Object.fromEntries([first, ...others].map(name => [name, `from-${name}`]));
     for (const name of [first, ...others]) {
       expect(extract(headers)).toMatchObject({ [field]: `from-${name}` });
@@ -97,7 +97,7 @@ describe('group keys', () => {
     });
   });
 
-  test('every valid key comes back from the header and from the CloudEvents encoding', () => {
+  test('every valid key can be read from the header and from the CloudEvents encoding', () => {
     const key = string({ unit: 'grapheme', minLength: 1, maxLength: 60 }).filter(
       text => text.isWellFormed() && !/\p{Cc}|^\p{Z}|\p{Z}$/u.test(text) && Buffer.byteLength(text) <= 256,
     );
@@ -111,7 +111,7 @@ describe('group keys', () => {
     );
   });
 
-  test('any bytes in any header: found or refused, never thrown, and what is found is a valid key', () => {
+  test('accepts any bytes in any header without throwing, and only returns valid keys', () => {
     const value = string({
       unit: integer({ min: 0, max: 255 }).map(code => String.fromCharCode(code)),
       maxLength: 300,
@@ -204,7 +204,7 @@ describe('ids, types and forwarded headers', () => {
     expect(extract({ 'x-sluice-event-type': type })).toMatchObject({ code: 'invalid_context' });
   });
 
-  test('declared types refuse others and a missing one, and say what is declared', () => {
+  test('lists the declared types if a type is unknown or missing', () => {
     const eventTypes = ['order.created', 'order.paid'];
     expect(extract({ 'ce-type': 'order.paid' }, { eventTypes })).toMatchObject({ type: 'order.paid' });
     for (const headers of [{ 'ce-type': 'order.lost' }, {}]) {
@@ -250,7 +250,7 @@ describe('headers with the prefix of Sluice', () => {
     ['x-sluice-groupkey', 'did you mean x-sluice-group-key?'],
     ['x-sluice-type', 'known: x-sluice-event-type, x-sluice-group-key'],
     ['x-sluice-tenant', 'known: x-sluice-event-type, x-sluice-group-key'],
-  ])('%s: refused, with what was meant', (header, words) => {
+  ])('%s: is refused with a suggestion', (header, words) => {
     expect(extract({ [header]: 'secret', 'x-sluice-group-key': 'k' })).toEqual({
       code: 'invalid_context',
       errors: [{ header, detail: expect.stringContaining(words) }],

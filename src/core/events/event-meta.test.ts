@@ -4,7 +4,7 @@ import { parseEventMeta } from './event-meta.ts';
 
 const REF = refOfStreamId('1800000000000-3');
 
-test('what ingress stored, and what the ref says', () => {
+test('contains the stored values and the values of the ref', () => {
   const stored = { i: 'e1', t: 'order.made', c: 'text/plain', p: '00-a-b-01', f: { 'x-a': '1' }, s: '/events/t/q' };
   expect(parseEventMeta(JSON.stringify(stored), 'k', REF)).toEqual({
     id: 'e1',
@@ -18,7 +18,7 @@ test('what ingress stored, and what the ref says', () => {
   });
 });
 
-test('what was not given is absent', () => {
+test('does not contain values that were not provided', () => {
   expect(parseEventMeta('{"i":"e1","s":"/s"}', 'k', REF)).toEqual({
     id: 'e1',
     groupKey: 'k',

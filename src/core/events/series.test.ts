@@ -27,7 +27,7 @@ describe.each(HISTORIES)('%s', history => {
     expect(ring.slots).toBeGreaterThan(ring.buckets);
   });
 
-  test('what a slot holds of another round counts for nothing, and gaps are zero', () => {
+  test('ignores values of another round, and uses zero for gaps', () => {
     const texts: (string | null)[] = slotsOf(ring, window).map(() => null);
     texts[0] = `${first} 1 2 3 4 5 6`;
     texts[1] = `${first + 1 - ring.slots} 9 9 9 9 9 9`;

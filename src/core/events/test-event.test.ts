@@ -17,7 +17,7 @@ test('refs of tests are the last 32 of a millisecond', () => {
   }
 });
 
-test('the event follows from its ref: the same wherever it is made', () => {
+test('the event is derived from its ref', () => {
   const ref = testRef(3);
   const { meta, body } = testEvent(ref, 'sub_0123456789abcdefghjk');
   expect(testEvent(ref, 'sub_0123456789abcdefghjk')).toEqual({ meta, body });

@@ -11,7 +11,7 @@ function expected(input: string, length: number): string {
   return Array.from({ length }, (_, i) => ALPHABET[Number.parseInt(bits.slice(i * 5, i * 5 + 5), 2)]).join('');
 }
 
-test('an id is its prefix and 100 bits of the hash of kind, namespace and name', () => {
+test('an id is its prefix and 100 bits of the hash of kind, namespace, and name', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), fc.string(), (namespace, name) => {
       expect(publicId('Package', namespace, name)).toBe(`pkg_${expected(`Package/${namespace}/${name}`, 20)}`);
@@ -29,7 +29,7 @@ test('each kind has its prefix; cluster kinds have no namespace', () => {
   expect(publicId('Integration', 'p', 'a')).toMatch(/^int_/);
 });
 
-test('an activation is its pair, a block its pair and kind', () => {
+test('an activation is identified by its pair, and a block by its pair and kind', () => {
   expect(activationId('acme', 'shop', 'tenant-1')).toBe(`act_${expected('Activation/acme/shop/tenant-1', 20)}`);
   expect(activationId('acme', 'shop', 'a')).not.toBe(activationId('acme', 'shop', 'A'));
   expect(blockId('acme', 'shop', 'Package', 'x')).not.toBe(blockId('acme', 'shop', 'CatalogStream', 'x'));

@@ -10,7 +10,7 @@ test('a key holds all of its 256 bits behind a prefix, in characters that every 
   expect(() => formatIngressKey(random.slice(1))).toThrow(RangeError);
 });
 
-test('a hash is the SHA-256 of what is sent', () => {
+test('a hash is the SHA-256 of the bytes that were sent', () => {
   expect(hashIngressKey('slk_a')).toBe(createHash('sha256').update('slk_a').digest('hex'));
 });
 

@@ -10,11 +10,11 @@ const issuedAt = '2026-01-02T03:04:05Z';
 describe('an invitation token', () => {
   const token = deriveInvitationToken(rootKey, uid, issuedAt);
 
-  test('is the same whenever it is made, in every process and release', () => {
+  test('is always the same, in every process and release', () => {
     expect(token).toBe('sinv_-OIsQuTVIlMuEdGlVq4pLddh8Ty5rlr1DxbkWeLFyFM');
   });
 
-  test('has 256 bits behind a prefix that tells what it is, and needs no escaping in a URL', () => {
+  test('has 256 bits after its prefix, and does not need to be escaped in a URL', () => {
     expect(token).toMatch(/^sinv_[A-Za-z0-9_-]{43}$/);
     expect(Buffer.from(token.slice(5), 'base64url')).toHaveLength(32);
     expect(encodeURIComponent(token)).toBe(token);
@@ -49,7 +49,7 @@ describe('an invitation', () => {
     });
   });
 
-  test('can be sent by whoever has the root key that issued it', () => {
+  test('can be sent by any process with the root key that issued it', () => {
     const invitation = issueInvitation(rootKey, uid, issuedAt);
     expect(isDerivable(rootKey, uid, invitation)).toBe(true);
     expect(isDerivable(Buffer.alloc(32, 8), uid, invitation)).toBe(false);

@@ -5,7 +5,7 @@ import { refOfStreamId } from './refs.ts';
 
 const subscription = publicId('Subscription', 'ada', 'orders');
 
-test('an id is its event and its subscription, and sorts by time', () => {
+test('an id contains its event and its subscription, and is sorted by time', () => {
   const [early, late] = ['1800000000000-9', '1800000000000-10'].map(refOfStreamId) as [string, string];
   const id = publicEventId(early, subscription);
   expect(id).toMatch(/^evt_[0-9a-z]{35}$/);

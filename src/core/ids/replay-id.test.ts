@@ -9,7 +9,7 @@ test('a key that can be an id is the id; another one is hashed, by itself alone'
   expect(replayIdOf('x'.repeat(65), 'inbox', {})).toMatch(/^rpl_/);
 });
 
-test('without a key it follows from what is replayed, and from nothing else', () => {
+test('is derived from the replayed events if there is no key', () => {
   const id = replayIdOf(undefined, 'inbox', { ref: 'a' });
   expect(replayIdOf(undefined, 'inbox', { ref: 'a' })).toBe(id);
   expect(replayIdOf(undefined, 'inbox', { ref: 'b' })).not.toBe(id);

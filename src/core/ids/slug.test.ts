@@ -14,7 +14,7 @@ test.each([
   expect(slugOf(name, 's')).toBe(slug);
 });
 
-test('a name without a letter that is kept gets a hash of its own, and says of what sort it is', () => {
+test('uses a hash and a prefix if no letter of the name can be used', () => {
   expect(slugOf('注文', 's')).toMatch(/^s-[0-9a-f]{16}$/);
   expect(slugOf('注文', 'p')).toMatch(/^p-[0-9a-f]{16}$/);
   expect(slugOf('注文', 's')).not.toBe(slugOf('支払', 's'));

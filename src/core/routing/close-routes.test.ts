@@ -67,7 +67,7 @@ describe('what closes', () => {
   test.each([
     ['CatalogStream', 'orders'],
     ['Package', 'basics'],
-  ])('a Block of a %s holds what it covers, and nothing else', (kind, name) => {
+  ])('a Block of a %s only holds what it covers', (kind, name) => {
     const { routes, orders, closed, paused } = close({ blocks: [block(kind, name, 'SkipToNow')] });
     expect(orders).toMatchObject({ route: 'paused', send: 'held', onUnblock: 'skip', endpoint: 'sealed' });
     expect(closed).toEqual([['uid-acme-orders', 'Blocked']]);
@@ -138,14 +138,14 @@ describe('everything else stays as it stands', () => {
     expect(close(changes).routes).toBe(stored);
   });
 
-  test('what is closed does not open again', () => {
+  test('does not open anything that is closed', () => {
     const blocked = close({ blocks: [block('CatalogStream', 'orders')] }).routes;
     expect(close({}, blocked).routes).toBe(blocked);
     const ended = close({ integrations: [] }).routes;
     expect(close({}, ended).routes).toBe(ended);
   });
 
-  test('a pause that remembers something goes on remembering it', () => {
+  test('a pause that skips its backlog continues to do so', () => {
     const blocked = close({ blocks: [block('CatalogStream', 'orders')] }).routes;
     expect(close({ blocks: [block('CatalogStream', 'orders', 'SkipToNow')] }, blocked).routes).toBe(blocked);
   });

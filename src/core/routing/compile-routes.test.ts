@@ -240,7 +240,7 @@ describe('any tenant', () => {
     );
   });
 
-  test('is compiled as if nothing had been made before, and what did not change is the same object', () => {
+  test('is compiled as if there were no earlier results, and reuses unchanged objects', () => {
     /** As the caches are: what an object says is the same object as long as it says the same. */
     const specs = new Map<string, object>();
     const cached = <T extends { readonly uid: string; readonly spec: object }>(of: string, each: T): T => {
@@ -275,7 +275,7 @@ describe('any tenant', () => {
     );
   });
 
-  test('an integration and a stream have one route at most, and only by a grant; order of the objects says nothing', () => {
+  test('has at most one route for an integration and a stream, regardless of the order of objects', () => {
     fc.assert(
       fc.property(given, world => {
         const one = readable(world);
@@ -308,7 +308,7 @@ describe('headers from Secrets', () => {
     subscriptions: { 'shop-orders': { integration: 'shop', stream: 'orders', fromSecret } },
   });
 
-  test('are sealed beside the others, and anew when a value changes', () => {
+  test('are sealed with the others, and again when a value changes', () => {
     const sealed: EndpointConfig['headers'][] = [];
     const made = createRoutesMade();
     const sealEndpoint: CompileOptions['sealEndpoint'] = (_subscription, { headers }) => `${sealed.push(headers)}`;
@@ -363,7 +363,7 @@ describe('the salt of the signing secrets', () => {
     })),
   });
 
-  test('is sealed with the endpoint, and anew when it changes', () => {
+  test('is sealed with the endpoint, and again when it changes', () => {
     const salts: string[] = [];
     const made = createRoutesMade();
     const sealEndpoint: CompileOptions['sealEndpoint'] = (_subscription, { salt }) => `${salts.push(salt)}`;
@@ -483,7 +483,7 @@ describe('the events per second of the account', () => {
       { ...options, ...(policy === undefined ? {} : { limits: policy }) },
     ).routes.eventsPerSecond;
 
-  test('are those in force: of its spec, or of its plan, and never above the ceiling', () => {
+  test('are the limits of its spec or its plan, and never above the ceiling', () => {
     expect(limitOf({ plan: 'Free', short: false })).toBe(1_000);
     expect(limitOf({ plan: 'Free', short: false, limits: { eventsPerSecond: 20 } })).toBe(20);
     expect(limitOf({ plan: 'Metered', short: false })).toBe(5_000);
@@ -497,7 +497,7 @@ describe('the events per second of the account', () => {
     expect([routes.eventsPerSecond, routes.storedBytes]).toEqual([1_000, 5]);
   });
 
-  test('are those of the Free plan while the account is missing', () => {
+  test('are the limits of the Free plan while the account is missing', () => {
     expect(limitOf(undefined)).toBe(1_000);
   });
 

@@ -3,7 +3,7 @@ import { type GateFacts, judgeGate } from './gate-verdict.ts';
 
 const open: GateFacts = { groupKey: 'k', integration: 'active', activated: true, subscription: 'open' };
 
-test('an event goes where everything is open', () => {
+test('an event is routed if everything is open', () => {
   expect(judgeGate(open)).toEqual({ wouldRoute: true, reason: undefined, held: false });
 });
 

@@ -27,7 +27,7 @@ test.each(combinations)('%j', ({ revoked, declined, granted, late }) => {
   expect(integrationState({ spec }, NOW)).toBe(first === 'Expired' ? 'Pending' : first);
 });
 
-test('only an accepted one routes; one that may still be accepted is pending', () => {
+test('only routes accepted integrations, and is pending until then', () => {
   expect(routeState('Active')).toBe('active');
   expect(routeState('Pending')).toBe('pending');
   for (const state of ['Declined', 'Expired', 'Revoked'] as const) expect(routeState(state)).toBe('closed');

@@ -80,7 +80,7 @@ test.each([
   expect(ending).toEqual({ outcome: 'failed', dueMs: NOW + waitMs, ...answered });
 });
 
-test('410 leaves the event open, whatever is left of the schedule; of an answer that was longer it is said', async () => {
+test('keeps the event open after a 410, even if there are retries left', async () => {
   const gone = answer({ outcome: 'disabled', reason: 'gone', status: 410, truncated: true });
   for (const attempts of [0, 9]) {
     const { ending, told } = await run(gone, { ...DELIVERY, attempts });
@@ -95,7 +95,7 @@ test('Retry-After lengthens the wait', async () => {
   expect(ending.dueMs).toBe(NOW + 33_000);
 });
 
-test('when the schedule is used up it is a dead letter, with the status or why there was none', async () => {
+test('becomes a dead letter after the last retry, with the status or the reason', async () => {
   const last = { ...DELIVERY, attempts: 2 };
   expect((await run(answer({ status: 500 }), last)).ending).toMatchObject({ outcome: 'dead', reason: '500' });
   expect((await run(answer({ reason: 'timeout' }), last)).ending).toEqual({
@@ -134,7 +134,7 @@ test.each([
   expect(deps).toEqual([]);
 });
 
-test('a claim that is on the wire within a second goes out', async () => {
+test('sends a claim that is started within a second', async () => {
   const { asked } = await run(answer({ status: 500 }), DELIVERY, EVENT, 1_000);
   expect(asked).toHaveLength(1);
 });
@@ -187,7 +187,7 @@ test('adds webhook-replay to a replay', async () => {
   expect(asked[0]?.headers.slice(-2)).toEqual(['webhook-replay', 'rpl_1']);
 });
 
-test('an attempt that the dispatcher itself ended says nothing of the endpoint', async () => {
+test('ignores attempts that were ended by the dispatcher for the health of the endpoint', async () => {
   const { ending } = await run(answer({ reason: 'aborted' }));
   expect(ending.outcome).toBe('failed');
   expect(ending.attempted).toBeUndefined();

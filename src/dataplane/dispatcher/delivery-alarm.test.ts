@@ -34,7 +34,7 @@ function start() {
   return { alarm, raised, advance, timers };
 }
 
-test('trouble is told at once, what follows it once in ten seconds, and the last of it always', () => {
+test('reports trouble immediately, and then every ten seconds, including the last change', () => {
   const { alarm, raised, advance } = start();
   alarm.note('x', { before: WELL, now: FAILS });
   expect(raised).toEqual(['0 x']);
@@ -47,7 +47,7 @@ test('trouble is told at once, what follows it once in ten seconds, and the last
   expect(raised).toEqual(['0 x', '10000 x']);
 });
 
-test('what goes back to what was told is not told', () => {
+test('does not report a change that was undone', () => {
   const { alarm, raised, advance, timers } = start();
   alarm.note('x', { before: WELL, now: FAILS });
   advance(1_000);
@@ -58,7 +58,7 @@ test('what goes back to what was told is not told', () => {
   expect(raised).toEqual(['0 x']);
 });
 
-test('a backlog is told when it has lasted for ten seconds, one that never rests after a minute', () => {
+test('reports a backlog after ten seconds, or after a minute if it keeps changing', () => {
   const { alarm, raised, advance } = start();
   alarm.note('calm', { before: WELL, now: WAITS });
   advance(9_999);
@@ -86,7 +86,7 @@ test('trouble does not wait behind a backlog, nor does a backlog make it wait', 
   expect(raised).toEqual(['500 x', '10500 x']);
 });
 
-test('the first dead letter of an hour is told though nothing else changed', () => {
+test('reports the first dead letter of an hour even if nothing else has changed', () => {
   const { alarm, raised, advance } = start();
   const dead = { trouble: 'HttpError 1', backlog: '0' };
   alarm.note('x', { before: WELL, now: dead });
@@ -95,7 +95,7 @@ test('the first dead letter of an hour is told though nothing else changed', () 
   expect(raised).toEqual(['0 x', '3600000 x']);
 });
 
-test('what another dispatcher may have told of is told again', () => {
+test('reports again if another dispatcher may have reported something else', () => {
   const { alarm, raised, advance } = start();
   alarm.note('x', { before: WELL, now: FAILS });
   advance(20_000);
@@ -104,7 +104,7 @@ test('what another dispatcher may have told of is told again', () => {
   expect(raised).toEqual(['0 x', '20000 x']);
 });
 
-test('each subscription has its own time, and the end tells what waits', () => {
+test('uses a separate time for each subscription, and reports waiting changes at the end', () => {
   const { alarm, raised } = start();
   alarm.note('x', { before: WELL, now: WAITS });
   alarm.note('y', { before: WELL, now: FAILS });

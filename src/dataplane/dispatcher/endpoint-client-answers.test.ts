@@ -44,7 +44,7 @@ describe('every status', { timeout: 30_000 }, () => {
     expect(endpoint.connections()).toBe(1);
   });
 
-  test('from 102 to 199 announces an answer, and the one that follows counts', async () => {
+  test('skips informational responses from 102 to 199, and uses the next one', async () => {
     const { attempt } = await serve((socket, { head }) => {
       const announcement = `HTTP/1.1 ${numberIn(head)} Soon\r\nretry-after: 9\r\n\r\n`;
       socket.write(announcement.repeat(3) + answer(503, ['retry-after: 3']));
@@ -54,7 +54,7 @@ describe('every status', { timeout: 30_000 }, () => {
     }
   });
 
-  test('100 and 101, which nobody asked for, are no answer, and what follows them is not read', async () => {
+  test('rejects 100 and 101 as responses, and does not read what follows', async () => {
     const { endpoint, attempt } = await serve((socket, { head }) => {
       const upgrade = 'connection: upgrade\r\nupgrade: x\r\n';
       socket.write(`HTTP/1.1 ${numberIn(head)} X\r\n${upgrade}\r\n${answer(200)}`);
@@ -65,7 +65,7 @@ describe('every status', { timeout: 30_000 }, () => {
     }
   });
 
-  test('3xx with any Location is not followed: nobody hears of it', async () => {
+  test('does not follow a 3xx with any Location', async () => {
     const trap = await serve(socket => socket.write(answer(200)));
     const locations = [
       trap.endpoint.url,
@@ -154,11 +154,14 @@ describe('a connection that ends between two requests', () => {
     expect(endpoint.requests).toHaveLength(20);
   });
 
-  test.each(['connection: close', 'keep-alive: timeout=1'])('after "%s" it is not used again', async header => {
-    const { endpoint, attempt } = await serve(socket => socket.write(answer(200, [header])));
-    for (let n = 0; n < 3; n++) expect(said(await attempt())).toBe('delivered http_2xx 200');
-    expect(endpoint.connections()).toBe(3);
-  });
+  test.each(['connection: close', 'keep-alive: timeout=1'])(
+    'after "%s" the connection is not used again',
+    async header => {
+      const { endpoint, attempt } = await serve(socket => socket.write(answer(200, [header])));
+      for (let n = 0; n < 3; n++) expect(said(await attempt())).toBe('delivered http_2xx 200');
+      expect(endpoint.connections()).toBe(3);
+    },
+  );
 });
 
 describe('headers without measure', () => {

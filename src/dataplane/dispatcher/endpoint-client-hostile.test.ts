@@ -118,7 +118,7 @@ describe('connections that end too early', () => {
     await endpoint.lastConnectionEnded();
   });
 
-  test('a second answer that nobody asked for is never taken for the next attempt’s', async () => {
+  test('never uses an additional response for the next attempt', async () => {
     const { endpoint, attempt } = await serve(socket => {
       // Both come in one piece, the worst case: the second is there before the connection is used again.
       socket.write(answer(500, [], 'mine') + answer(200, [], 'smuggled'));
@@ -128,7 +128,7 @@ describe('connections that end too early', () => {
     expect(endpoint.connections()).toBe(2);
   });
 
-  test('a second answer that comes later ends the connection', async () => {
+  test('closes the connection if there is another response later', async () => {
     const { endpoint, attempt } = await serve(
       socket => socket.write(answer(500), () => setTimeout(() => socket.write(answer(200)), 5)),
       { idleTimeoutMs: 60_000 },

@@ -68,7 +68,7 @@ test(
   },
 );
 
-test('endpoints that stall, trickle or pour hold up nobody else', PATIENCE, async () => {
+test('slow or endless endpoints do not delay others', PATIENCE, async () => {
   const trickled = Buffer.from('HTTP/1.1 103 Early Hints\r\n\r\n');
   const stalls = await serve(() => {});
   const trickles = await serve(socket => {

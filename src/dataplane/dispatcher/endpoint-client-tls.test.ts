@@ -61,13 +61,13 @@ async function serve(
 }
 
 describe('https endpoints', () => {
-  test('by name: SNI says the name, HTTP/1.1 is agreed on', async () => {
+  test('by name: SNI contains the name, and HTTP/1.1 is negotiated', async () => {
     const { attempt, handshakes } = await serve(trusted);
     expect(await attempt('partner.test')).toMatchObject({ outcome: 'delivered', status: 200 });
     expect(handshakes).toEqual([{ servername: 'partner.test', resumed: false, alpn: 'http/1.1' }]);
   });
 
-  test('by address: the certificate must name the address, SNI says nothing', async () => {
+  test('by address: the certificate must contain the address, and there is no SNI', async () => {
     const { attempt, handshakes } = await serve(trusted);
     expect(await attempt('127.0.0.1')).toMatchObject({ outcome: 'delivered' });
     expect(handshakes[0]?.servername).toBeFalsy();
@@ -121,7 +121,7 @@ describe('https endpoints', () => {
     expect(handshakes).toEqual([]);
   });
 
-  test('what is read without end is cut off under TLS, too', async () => {
+  test('endless data is also cut off when using TLS', async () => {
     const { attempt } = await serve(trusted, socket => {
       socket.write('HTTP/1.1 200 ');
       const pour = () => {

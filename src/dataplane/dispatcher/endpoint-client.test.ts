@@ -69,7 +69,7 @@ describe('what is sent', () => {
     expect(request?.body).toEqual(body);
   });
 
-  test('an empty body says so', async () => {
+  test('sends the length of an empty body', async () => {
     const { endpoint, attempt } = await serve(socket => socket.write(answer(200)));
     await attempt(Buffer.alloc(0));
     expect(endpoint.requests[0]?.head).toContain('content-length: 0');

@@ -29,7 +29,7 @@ function build(event: EventMeta, extra: Record<string, string> = {}, replayId?: 
 }
 
 describe('createHeaderBuilder', () => {
-  test('what a delivery carries', () => {
+  test('contains all headers of a delivery', () => {
     expect(build(meta)).toEqual({
       'user-agent': 'sluice/1.2.3',
       'webhook-id': 'evt_1',
@@ -48,13 +48,13 @@ describe('createHeaderBuilder', () => {
     });
   });
 
-  test('a test event has no partition key, and is a CloudEvent all the same', () => {
+  test('a test event has no partition key, but is a CloudEvent', () => {
     const headers = build({ ...meta, groupKey: '' });
     expect(headers).not.toHaveProperty('ce-partitionkey');
     expect(HTTP.toEvent({ headers, body: body.toString() })).toMatchObject({ id: 'evt_1', type: 'order.created' });
   });
 
-  test('the public CloudEvents package reads it as the event that it is', () => {
+  test('the public CloudEvents package can read it', () => {
     const received = HTTP.toEvent({ headers: build(meta), body: body.toString() });
     if (!(received instanceof CloudEvent)) throw new TypeError('more or less than one event');
     expect(received).toMatchObject({
@@ -69,7 +69,7 @@ describe('createHeaderBuilder', () => {
     expect(decodeURIComponent(String(received.partitionkey))).toBe(meta.groupKey);
   });
 
-  test('a CloudEvent in binary mode keeps what its producer sent, and gets nothing beside it', () => {
+  test('keeps the attributes of a CloudEvent in binary mode, and adds none', () => {
     const attributes = {
       specversion: '1.0',
       id: 'Z%c3%bcrich',
@@ -89,7 +89,7 @@ describe('createHeaderBuilder', () => {
     });
   });
 
-  test('a structured CloudEvent gets no ce- headers, also one that was stored by an older version', () => {
+  test('adds no ce- headers to a structured CloudEvent, even if it was stored by an older version', () => {
     const contentType = 'Application/CloudEvents+JSON; charset=UTF-8';
     const headers = build({ ...meta, contentType }, {}, 'rpl_1');
     expect(Object.keys(headers).filter(name => name.startsWith('ce-'))).toEqual([]);
@@ -109,13 +109,13 @@ describe('createHeaderBuilder', () => {
     expect(new Webhook(`whsec_${key.toString('base64')}`).verify(body, build(meta))).toEqual({ a: 1 });
   });
 
-  test('an id that no header can carry is signed as it is sent', () => {
+  test('signs the encoded id if a header cannot contain it', () => {
     const headers = build({ ...meta, id: 'bestellung ü\n1' });
     expect(headers['webhook-id']).toBe('bestellung%20%C3%BC%0A1');
     expect(new Webhook(`whsec_${key.toString('base64')}`).verify(body, headers)).toEqual({ a: 1 });
   });
 
-  test('what is not known is left out, but CloudEvents needs a type', () => {
+  test('omits unknown values, except for the type, which CloudEvents requires', () => {
     const headers = build({ id: 'e', groupKey: 'k', time: 0, source: '/s' });
     expect(headers).not.toHaveProperty('content-type');
     expect(headers).not.toHaveProperty('traceparent');
@@ -123,11 +123,11 @@ describe('createHeaderBuilder', () => {
     expect(() => HTTP.toEvent({ headers, body: 'x' })).not.toThrow();
   });
 
-  test('a replay says so', () => {
+  test('a replay has its header', () => {
     expect(build(meta, {}, 'rpl_1')).toMatchObject({ 'webhook-id': 'evt_1', 'webhook-replay': 'rpl_1' });
   });
 
-  test('the endpoint’s headers win over forwarded ones; neither may touch what is reserved', () => {
+  test('the headers of the endpoint replace forwarded ones, and neither can set reserved names', () => {
     const headers = build(
       {
         ...meta,

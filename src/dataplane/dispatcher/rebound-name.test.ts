@@ -79,7 +79,7 @@ describe('a name', () => {
     expect(heard).toEqual(Array.from({ length: 10 }, () => PUBLIC));
   });
 
-  test('that changes between the questions for its two families is judged by what both say', async () => {
+  test('is checked using both answers if it changes between them', async () => {
     const { attempt } = await ask(({ type, nth }) => ({ addresses: type === 'A' && nth === 1 ? [PUBLIC] : REFUSED }));
     expect(await attempt()).toBe('tls_error');
     expect(await attempt()).toBe('address_refused');
@@ -118,7 +118,7 @@ describe('a name', () => {
     expect(heard).toEqual([]);
   });
 
-  test('whose answer is too large for UDP is asked for by TCP, and judged alike', async () => {
+  test('is resolved using TCP if the answer is too large for UDP', async () => {
     const many = Array.from({ length: 300 }, (_, i) => `10.0.${i >> 8}.${i & 255}`);
     let last = PUBLIC;
     const { attempt, names } = await ask(() => ({ addresses: [...many, last], truncated: true }));
@@ -141,7 +141,7 @@ describe('a name', () => {
     expect(heard).toEqual([]);
   });
 
-  test('that is answered too late is a timeout, and nobody is called afterwards', async () => {
+  test('times out if it is answered too late, and no connection is opened', async () => {
     const { attempt, names } = await ask(() => ({ addresses: [PUBLIC, ...REFUSED], afterMs: 200 }), 80);
     expect(await attempt()).toBe('connect_timeout');
     await expect.poll(names.answered).toBe(2);
@@ -156,7 +156,7 @@ describe('a name', () => {
   });
 });
 
-test('a name with an address where nobody is, is called at the next one', async () => {
+test('uses the next address if the first one does not respond', async () => {
   const server = createServer(socket => socket.on('error', () => {}).destroy()).listen(0, PUBLIC);
   await once(server, 'listening');
   closing.push(() => new Promise<void>(resolve => server.close(() => resolve())));
@@ -169,7 +169,7 @@ test('a name with an address where nobody is, is called at the next one', async 
   expect(await client.attempt({ url, headers: [], body: Buffer.from('{}') })).toMatchObject({ reason: 'tls_error' });
 });
 
-test('whatever a name server says, nobody but the public address is called', async () => {
+test('only connects to the public address, regardless of the answers', async () => {
   // Often the public one, so that many are called.
   const answers = fc.array(fc.constantFrom(PUBLIC, PUBLIC, PUBLIC, ...REFUSED, ...ELSEWHERE), { maxLength: 6 });
   let said: readonly string[][] = [];

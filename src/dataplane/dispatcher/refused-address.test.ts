@@ -189,7 +189,7 @@ describe('addresses that are not public', () => {
     await client.close();
   });
 
-  test('are many that a Subscription may hold: what it refuses is not all that stands between', () => {
+  test('are refused at connection time, even if a Subscription can contain them', () => {
     const admitted = urls.filter(url => endpointUrl().safeParse(url()).success).length;
     expect(admitted).toBeGreaterThan(800);
     expect(urls.length - admitted).toBeGreaterThan(200);
@@ -256,7 +256,7 @@ describe('what a name resolves to', () => {
     await client.close();
   });
 
-  test('is judged at each connection: a name that is bound again reaches nobody', async () => {
+  test('is checked for each connection, so a name that changes is refused', async () => {
     // 127.0.0.2 stands for the public address that the name shows first.
     const client = createEndpointClient({
       allowedNetworks: ['127.0.0.2'],

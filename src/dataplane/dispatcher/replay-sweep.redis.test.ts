@@ -138,7 +138,7 @@ async function run(
 }
 
 describe('a replay, call by call', () => {
-  test('of one that starts it, dying anywhere, the sweep, and retention', { timeout: 120_000 }, async () => {
+  test('completes if any process stops, with the sweep and retention', { timeout: 120_000 }, async () => {
     const runs = await everySchedule({ preemptions: 1, faults: 1 }, choose =>
       run(choose, (inbox, lowered) => [starter(inbox, 'one', lowered), sweeper(inbox), retention(inbox)]),
     );
@@ -152,7 +152,7 @@ describe('a replay, call by call', () => {
     expect(runs).toBeGreaterThan(100);
   });
 
-  test('while the dispatcher sends what is there already', { timeout: 120_000 }, async () => {
+  test('completes while the dispatcher is sending events', { timeout: 120_000 }, async () => {
     const runs = await everySchedule({ preemptions: 2, faults: 0 }, choose =>
       run(choose, (inbox, lowered, sent) => {
         const send = async () => {
@@ -173,7 +173,7 @@ describe('a replay, call by call', () => {
   });
 });
 
-test('what was charged and left is completed by the process that sweeps, without anybody asking', async () => {
+test('completes a charged replay in the process that sweeps', async () => {
   const inbox = await start();
   const hints = createHintIndex(redis(), 'a');
   const dies: Step = async (label, call) => {

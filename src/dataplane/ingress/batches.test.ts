@@ -47,7 +47,7 @@ function harness(limits: Partial<IngressLimits> = {}) {
   return { batches, calls, settled, failures, submit };
 }
 
-test('what comes in one turn is one call; what comes while it is in flight is the next', async () => {
+test('events of one turn use one call, and events during a call use the next', async () => {
   const { calls, settled, submit } = harness();
   submit(item('a'));
   submit(item('b'));
@@ -147,7 +147,7 @@ test('a slow queue keeps no other waiting, and is refused more when it holds too
   expect(submit(item('h', 1024), 'slow')).toBe(true);
 });
 
-test('a lost, a late and a short reply leave their events unavailable, and the queue goes on', async () => {
+test('a lost, late, or short reply makes its events unavailable, and the queue continues', async () => {
   const { batches, calls, settled, failures, submit } = harness({ ingestTimeoutMs: 5 });
   submit(item('a'));
   await turn();

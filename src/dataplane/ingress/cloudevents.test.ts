@@ -29,7 +29,7 @@ test('a CloudEvent in binary mode is stored with all its attributes', async () =
   ]);
 });
 
-test('what is no CloudEvent is stored without attributes', async () => {
+test('stores an event that is not a CloudEvent without attributes', async () => {
   await role.send({ headers: { 'ce-type': 'order.created', 'x-sluice-group-key': 'k' } });
   expect(role.store.stored).toHaveLength(1);
   expect(role.store.stored[0]).not.toHaveProperty('attributes');
@@ -40,7 +40,7 @@ test.each([
   ['without a version', { 'ce-id': 'e', 'ce-source': '/s', 'ce-type': 't' }, ''],
   ['with another version', { ...BINARY, 'ce-specversion': '2.0' }, ''],
   ['structured, without a source', { 'content-type': 'application/cloudevents+json' }, '{"specversion":"1.0"}'],
-])('a CloudEvent %s is 422, and nothing of it is stored', async (_what, headers, body) => {
+])('refuses a CloudEvent %s with 422, and stores nothing', async (_what, headers, body) => {
   expect(await role.send({ headers: headers as Record<string, string>, body })).toMatchObject({
     status: 422,
     document: { code: 'malformed_cloudevent' },

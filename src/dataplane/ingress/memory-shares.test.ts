@@ -23,7 +23,7 @@ test('the largest account is refused first, and the next ones as the pressure ri
   expect(refused({ ...stored, c: 60, d: 60 }, 890)).toEqual(['a', 'b']);
 });
 
-test('nobody within its share is refused, however high the pressure is', () => {
+test('never refuses an account within its share', () => {
   for (const used of [700, 750, 800, 850, 899]) {
     expect(refused({ a: used / 4, b: used / 4, c: used / 4, d: used / 4 }, used)).toEqual([]);
     expect(refused({ a: used - 225, b: 225 }, used)).toEqual(['a']);
@@ -34,13 +34,13 @@ test('an account alone may use all of the memory for events', () => {
   expect(refused({ a: 890 }, 899)).toEqual([]);
 });
 
-test('what is not events is nobody’s share', () => {
+test('does not count memory that is not used by events', () => {
   // 600 of 800 are something else: 300 are left for events, 150 for each.
   expect(refused({ a: 140, b: 60 }, 800)).toEqual([]);
   expect(refused({ a: 170, b: 30 }, 800)).toEqual(['a']);
 });
 
-test('a share is never less than what is guaranteed', () => {
+test('a share is never below the guaranteed minimum', () => {
   const many = Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`n${i}`, 1]));
   // 900 ÷ 202 are less than 10.
   expect(refused({ ...many, a: 500, b: 10 }, 890)).toEqual(['a']);
@@ -74,11 +74,11 @@ describe('bytes that were noted a while ago', () => {
     expect(shares.findExcess(streamOf('new', 700))).toMatchObject({ storedBytes: 700 });
   });
 
-  test('do not refuse a stream whose events have expired since', () => {
+  test('do not refuse a stream whose events have expired since then', () => {
     expect(shares.findExcess(streamOf('b', 20))).toBe(undefined);
   });
 
-  test('may be those of the stream itself rounded up', () => {
+  test('can be the rounded bytes of the stream itself', () => {
     const rounded = computeShares([streamOf('a', 630), streamOf('b', 10)], { usedBytes: 700, maxBytes: MAX }, LIMITS);
     expect(rounded.findExcess(streamOf('a', 610))).toBeDefined();
     expect(rounded.findExcess(streamOf('a', 590))).toBe(undefined);

@@ -62,7 +62,7 @@ function start() {
   return { stop, says, asked, clock, failures, timers, pass, seen };
 }
 
-test('looks at once, then every second until it is stopped', async () => {
+test('checks immediately, and then every second until it is stopped', async () => {
   const { stop, says, asked, timers, pass } = start();
   says.masters = [percent(90)];
   expect(stop.isFull()).toBe(false);
@@ -103,7 +103,7 @@ test('the fullest of all masters counts', async () => {
   expect(await seen(percent(79), percent(79), percent(79))).toBe(false);
 });
 
-test('asks for what is stored only above 70 %', async () => {
+test('only reads stored bytes above 70 %', async () => {
   const { stop, asked, seen } = start();
   await stop.start();
   await seen(percent(69), percent(10));
@@ -112,7 +112,7 @@ test('asks for what is stored only above 70 %', async () => {
   expect(asked).toEqual(['masters', 'masters', 'masters', 'stored']);
 });
 
-test('under pressure, only accounts above their share of that master are refused, also one that is not noted', async () => {
+test('only refuses accounts above their share of that master, even if they were not recorded', async () => {
   const { stop, says, seen } = start();
   says.stored = async () => [stream('0flood', 60), stream('0small', 2), stream('1other', 60)];
   await stop.start();

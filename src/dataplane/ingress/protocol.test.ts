@@ -81,7 +81,7 @@ describe('what is no proper HTTP', () => {
     expect(store.stored).toEqual([]);
   });
 
-  test('a compressed body is 415 before it is there', async () => {
+  test('refuses a compressed body with 415 before it has been received', async () => {
     const answer = await exchange(
       `POST ${target} HTTP/1.1\r\nHost: x\r\n${key}Content-Encoding: gzip\r\nContent-Length: 9\r\n\r\n`,
       false,
@@ -105,7 +105,7 @@ describe('what is no proper HTTP', () => {
     expect(store.stored).toEqual([]);
   });
 
-  test('a body whose end nobody could find is refused, and so is what follows', async () => {
+  test('refuses a body without a clear end, and everything after it', async () => {
     const after = eventBytes('after');
     const answer = await exchange(
       `POST ${target} HTTP/1.1\r\nHost: x\r\n${key}Transfer-Encoding: gzip\r\n\r\n${after}`,
@@ -123,7 +123,7 @@ describe('what is no proper HTTP', () => {
     expect(store.stored.splice(0).map(({ id }) => id)).toEqual(['any-case']);
   });
 
-  test('a sender that goes away in the middle of a body leaves nothing', async () => {
+  test('a sender that disconnects during a body leaves nothing behind', async () => {
     await exchange(`POST ${target} HTTP/1.1\r\nHost: x\r\n${key}Content-Length: 9\r\n\r\nabc`);
     expect(store.stored).toEqual([]);
   });
@@ -158,7 +158,7 @@ function createRandom(seed: number): (below: number) => number {
   };
 }
 
-test('10,000 malformed requests: no 5xx, and the server goes on', { timeout: 120_000 }, async () => {
+test('continues after 10,000 malformed requests without any 5xx', { timeout: 120_000 }, async () => {
   const random = createRandom(7);
   const pick = (list: readonly string[]): string => list[random(list.length)] ?? '';
   const pieces = [

@@ -29,7 +29,7 @@ async function statuses(count: number, key: (n: number) => string, address?: str
 const repeated = (status: number, count: number) => Array.from({ length: count }, () => status);
 
 describe('a limit of events per second', () => {
-  test('of a key refuses more of its events, and not those of others', async () => {
+  test('for a key only refuses events of this key', async () => {
     await start({ perKey: 3 });
     expect(await statuses(3, () => role.store.key)).toEqual([202, 202, 202]);
     const refused = await send();
@@ -92,7 +92,7 @@ describe('a limit of events per second', () => {
       expect(await statuses(4, () => role.store.key)).toEqual([202, 202, 202, 429]);
     });
 
-    test('is the one that was read last', async () => {
+    test('is the limit that was read last', async () => {
       await start({});
       limitTo(2);
       expect(await statuses(3, () => role.store.key)).toEqual([202, 202, 429]);
@@ -115,7 +115,7 @@ describe('a limit of events per second', () => {
     });
   });
 
-  test('of an address refuses more of its events, and not those of others', async () => {
+  test('for an address only refuses events of this address', async () => {
     await start({ perAddress: 3 });
     expect(await statuses(4, () => role.store.key)).toEqual([202, 202, 202, 429]);
     expect((await send(OTHER)).headers).toMatchObject({ 'ratelimit-policy': '"address";q=3;w=1', 'retry-after': '1' });
@@ -143,7 +143,7 @@ describe('a wrong key', () => {
     expect(role.store.lookups).toBe(2);
   });
 
-  test('that becomes valid works after a second, and one that nobody has used works at once', async () => {
+  test('is accepted after a second if it was used before, or else immediately', async () => {
     await start({});
     expect(await statusOf('early')).toBe(401);
     role.store.keys.add('early').add('late');

@@ -75,7 +75,7 @@ describe('an event', () => {
     expect(role.store.stored.map(item => item.body.length)).toEqual([0, 0]);
   });
 
-  test('may have 262,144 bytes; one more is 413, announced or not, and nothing of it is stored', async () => {
+  test('accepts 262,144 bytes, and refuses one more with 413 without storing anything', async () => {
     const body = Buffer.alloc(256 * 1024, 'x');
     expect((await role.send({ body })).status).toBe(202);
     expect(role.store.stored[0]?.body.equals(body)).toBe(true);
@@ -127,7 +127,7 @@ describe('a configuration that changed', () => {
     expect(await role.send({})).toMatchObject({ status: 404, document: { code: 'unknown_queue' } });
   });
 
-  test('without an end is 503, and the store is asked twice, not for ever', async () => {
+  test('that never settles returns 503 after two calls to the store', async () => {
     role.store.answer = 'STALE';
     expect((await role.send({})).status).toBe(503);
     expect(role.store.calls).toEqual([1, 1]);
@@ -160,7 +160,7 @@ describe('a store that cannot', () => {
     expect((await role.send({})).status).toBe(503);
   });
 
-  test('memory is bounded: what does not fit is 503, and all of it comes back', async () => {
+  test('limits its memory, returns 503 beyond it, and releases all of it', async () => {
     await role.ingress.close();
     role = await startIngress({ heldBytes: 100_000 });
     const gate = Promise.withResolvers<void>();
@@ -215,7 +215,7 @@ test('requests and events are counted', async () => {
   expect(await role.registry.metrics()).toContain('sluice_ingress_requests_total{code="202"} 3');
 });
 
-test('closing finishes what is in progress, refuses new connections, and waits for the store', async () => {
+test('finishes work in progress when closing, refuses new connections, and waits for the store', async () => {
   const gate = Promise.withResolvers<void>();
   role.store.hold = gate.promise;
   const inProgress = role.send({ body: 'kept' });
@@ -230,7 +230,7 @@ test('closing finishes what is in progress, refuses new connections, and waits f
   expect(role.store.stored.map(item => item.body.toString())).toEqual(['kept']);
 });
 
-test('a request whose head is half here when closing begins is finished too, and the connection closed', async () => {
+test('finishes a request that was received in part when closing, and closes the connection', async () => {
   const head = `POST /events/${role.store.tenant}/orders HTTP/1.1\r\nHost: x\r\nx-api-key: ${role.store.key}\r\n`;
   const accepted = Promise.withResolvers<Socket>();
   role.ingress.app.server.once('connection', accepted.resolve);
@@ -248,7 +248,7 @@ test('a request whose head is half here when closing begins is finished too, and
 });
 
 describe('an answer that helps', () => {
-  test('202 says the group key that was read, in any script, and null where there is none', async () => {
+  test('202 contains the group key in any script, or null', async () => {
     const sent = { 'x-sluice-group-key': Buffer.from('Zürich 🚲 "1"').toString('latin1') };
     expect((await role.send({ headers: sent })).document).toMatchObject({ groupKey: 'Zürich 🚲 "1"' });
     expect((await role.send({})).document).toMatchObject({ groupKey: null });
@@ -268,12 +268,12 @@ describe('an answer that helps', () => {
     ['GET', '/docs', 'SLUICE_FACADE_PORT'],
     ['POST', '/events/ten_0123456789abcdefghjk/orders/', 'Remove the slash'],
     ['POST', '/event', 'POST /events/{tenant}/{queue}'],
-  ] as const)('%s %s: 404 says where to send it', async (method, path, words) => {
+  ] as const)('%s %s: 404 contains the correct path', async (method, path, words) => {
     const answer = await role.send({ method, path });
     expect([answer.status, JSON.stringify(answer.document)]).toEqual([404, expect.stringContaining(words)]);
   });
 
-  test('401 says how to make a key', async () => {
+  test('401 explains how to create a key', async () => {
     const answer = await role.send({ headers: { 'x-api-key': 'wrong' } });
     expect([answer.status, JSON.stringify(answer.document)]).toEqual([
       401,

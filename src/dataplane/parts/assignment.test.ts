@@ -22,7 +22,7 @@ test('parts are spread over the dispatchers', () => {
   }
 });
 
-test('when one leaves, its second is home, and nobody else loses a part', () => {
+test('makes the second dispatcher the home if the first one leaves, without moving other parts', () => {
   for (const part of PARTS) {
     const before = dutiesOf(MEMBERS, part);
     const gone = MEMBERS.find(member => before[member] === 'home');
@@ -34,6 +34,6 @@ test('when one leaves, its second is home, and nobody else loses a part', () => 
   }
 });
 
-test('one that is alone does everything', () => {
+test('a single dispatcher does everything', () => {
   for (const part of PARTS) expect(dutyOf('a', ['a'], part)).toBe('home');
 });

@@ -17,7 +17,7 @@ async function start() {
   return { world, sink, isEmpty };
 }
 
-test('one that has stopped is not pushed to, also where Redis makes one of its calls late', async () => {
+test('does not push to a dispatcher that has stopped, even if Redis runs a call late', async () => {
   const { world, sink, isEmpty } = await start();
   let makeLate: (() => Promise<unknown>) | undefined;
   const worker = await world.startWorker('d1', ({ exchange }) => ({

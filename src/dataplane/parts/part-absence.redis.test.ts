@@ -30,7 +30,7 @@ const begin = [
   { kind: 'meta', field: 'ready', value: '1' },
 ] as const;
 
-test('a part that goes and comes back as it was is worked on again, and what ended meanwhile is written', async () => {
+test('continues with a part that comes back unchanged, and writes completed attempts', async () => {
   const { redis, world, sink, times, isEmpty } = await start();
   const answers: (() => void)[] = [];
   sink.control.script = (_arrival, response) => void answers.push(() => response.end());
@@ -54,7 +54,7 @@ test('a part that goes and comes back as it was is worked on again, and what end
 test.each([
   ['lost', 'CLOSED'],
   ['removed', 'GONE'],
-])('a part that goes and is made again after it was %s: what waits is claimed at once', async (how, word) => {
+])('claims waiting events if a part is created again after it was %s', async (how, word) => {
   const { redis, world, sink, isEmpty } = await start();
   await world.send('g0', 'g1');
   await redis.call('del', world.keys.meta);

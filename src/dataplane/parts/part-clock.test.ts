@@ -15,7 +15,7 @@ describe('the clock of a part', () => {
     };
   };
 
-  test('dates what is claimed no later than it was', () => {
+  test('never dates a claim later than it was made', () => {
     const { clock } = start();
     clock.note(1_000, 1_900, PART_MS);
     expect(clock.monotonicAt(PART_MS)).toBe(1_000);
@@ -25,13 +25,13 @@ describe('the clock of a part', () => {
     expect(clock.monotonicAt(PART_MS)).toBe(1_100);
   });
 
-  test('says that a claim is old where every answer is late', () => {
+  test('detects an old claim even if every answer is late', () => {
     const { clock } = start();
     clock.note(1_000, 2_500, PART_MS + 100);
     expect(2_500 - clock.monotonicAt(PART_MS + 100)).toBe(1_500);
   });
 
-  test('knows nothing before the first answer, and after another Redis may answer', () => {
+  test('has no estimate before the first answer, and after Redis may have changed', () => {
     const { clock } = start();
     expect(clock.monotonicAt(PART_MS)).toBe(Number.NEGATIVE_INFINITY);
     expect(clock.nowMs()).toBe(42);
@@ -43,7 +43,7 @@ describe('the clock of a part', () => {
   test.each([
     ['forward', 3_600_000],
     ['back', -3_600_000],
-  ])('follows one that is set %s', (_name, byMs) => {
+  ])('follows a clock that is set %s', (_name, byMs) => {
     const { clock, time } = start();
     clock.note(1_000, 1_010, PART_MS);
     clock.note(2_000, 2_010, PART_MS + 1_000 + byMs);

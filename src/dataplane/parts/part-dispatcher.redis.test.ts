@@ -88,7 +88,7 @@ const listMany = async (count: number) => {
 
 const eventually = (check: () => void) => vi.waitFor(check, { timeout: 15_000, interval: 20 });
 
-test('works on each part that is listed, until it is not any more', async () => {
+test('works on each listed part until it is no longer listed', async () => {
   await list('early', 'g1');
   const one = await startDispatcher();
   await eventually(() => expect(one.homes()).toEqual(['early g1']));
@@ -98,7 +98,7 @@ test('works on each part that is listed, until it is not any more', async () => 
   await eventually(() => expect(one.homes()).toEqual(['late g1']));
 });
 
-test('tells of parts that are not listed any more, if nobody has told it', async () => {
+test('reports parts that are no longer listed if there was no message', async () => {
   await listMany(2);
   const one = await startDispatcher();
   await eventually(() => expect(one.homes()).toHaveLength(2));
@@ -135,7 +135,7 @@ test('three divide the parts: each has one home and one more', async () => {
   expect(new Set(all.flatMap(each => each.homes())).size).toBe(30);
 });
 
-test.each(['stops', 'dies'] as const)('when one %s, the other is home, without beginning anew', async how => {
+test.each(['stops', 'dies'] as const)('if one %s, the other becomes the home without starting again', async how => {
   await listMany(20);
   const [one, other] = [await startDispatcher(), await startDispatcher()];
   await eventually(() => expect([one.works.size, other.works.size]).toEqual([20, 20]));
@@ -159,7 +159,7 @@ test('keeps its parts while the list and the others cannot be read', async () =>
   expect(one.homes()).toHaveLength(3);
 });
 
-test('works on nothing while it is held, and goes on afterwards', async () => {
+test('pauses while it is held, and continues afterwards', async () => {
   let isHeld = true;
   await listMany(2);
   const one = await startDispatcher({ isHeld: () => isHeld });
@@ -171,7 +171,7 @@ test('works on nothing while it is held, and goes on afterwards', async () => {
   await eventually(() => expect(one.homes()).toHaveLength(3));
 });
 
-test('one that is held keeps nobody from a part, as home or beside it', async () => {
+test('a dispatcher that is held does not keep others from a part', async () => {
   await listMany(20);
   let isHeld = true;
   const held: Awaited<ReturnType<typeof startDispatcher>>[] = [];

@@ -44,7 +44,7 @@ describe('dispatchers', () => {
     await isEmpty();
   });
 
-  test('one that dies: another, which was asleep, delivers what it held, once more at most', async () => {
+  test('another dispatcher delivers the claims of one that dies, at most once more', async () => {
     const { world, sink, times, isEmpty } = await start({ cap: 3 });
     const dying = await world.startWorker('d1');
     sink.control.script = () => {};
@@ -61,7 +61,7 @@ describe('dispatchers', () => {
     expect(sink.arrivals.length).toBeLessThanOrEqual(6 + 3);
   });
 
-  test('one that is stalled sends nothing that is too old; its claims go to another', async () => {
+  test('a stalled dispatcher sends no old claims, which move to another one', async () => {
     const { world, sink, isEmpty } = await start();
     const proxy = await startProxy(own.server.url);
     await world.startWorker('d1', undefined, proxy.url);
@@ -80,7 +80,7 @@ describe('dispatchers', () => {
     expect(sink.arrivals).toHaveLength(4);
   });
 
-  test('one that reads a push late does not send by it: the key was deactivated meanwhile', async () => {
+  test('does not send a late push if the key was deactivated in the meantime', async () => {
     const { world, sink } = await start();
     let unread: (() => void)[] | undefined;
     await world.startWorker('d1', ({ pushes }) => ({
@@ -112,7 +112,7 @@ describe('dispatchers', () => {
     await vi.waitFor(async () => expect((await world.counts('a'))[0]).toBe(0), soon);
   });
 
-  test('one that holds nothing costs no command, until something comes', async () => {
+  test('an idle dispatcher sends no commands until there is an event', async () => {
     const { world, sink } = await start();
     const worker = await world.startWorker('d1');
     await world.send('g0');
@@ -125,7 +125,7 @@ describe('dispatchers', () => {
     await vi.waitFor(() => expect(sink.arrivals).toHaveLength(2), soon);
   });
 
-  test('one whose endpoint hangs keeps what waits for its turn, instead of claiming it anew all the time', async () => {
+  test('keeps waiting events if an endpoint hangs, instead of claiming them again', async () => {
     const { world, sink, isEmpty } = await start({ cap: 1 });
     sink.control.script = (_arrival, response) => {
       const isFirst = sink.arrivals.length === 1;
@@ -238,7 +238,7 @@ describe('lost', () => {
   });
 });
 
-test('Redis that is killed and comes back: everything is delivered, in order', async () => {
+test('delivers everything in order after Redis was killed and restarted', async () => {
   const { world, sink, isEmpty } = await start();
   for (const name of ['d1', 'd2']) await world.startWorker(name);
   const bodies: string[] = [];

@@ -69,7 +69,7 @@ test('exchanges are counted by result, and attempts while they are under way', a
   await d.becomes('exchanges_total{result="closed"}', 1);
 });
 
-test('only the home of a part reports why it is held back; events that are routed later are counted', async () => {
+test('only the home reports why a part is held back, and counts events that are routed later', async () => {
   const { world, sink, startWorker, isEmpty } = await start();
   const d = await startWorker('d1');
   d.setHome(true);
@@ -101,7 +101,7 @@ test('only the home of a part reports why it is held back; events that are route
   expect(await d.valueOf('parts{duty="home"}')).toBe(0);
 });
 
-test('a part whose control data are not those of its stream lacks them', async () => {
+test('reports missing control data if it belongs to another stream', async () => {
   const { world, sink, startWorker } = await start();
   const answers: (() => void)[] = [];
   sink.control.script = (_arrival, response) => void answers.push(() => response.end());
@@ -130,7 +130,7 @@ test('claims are counted that are taken from a dispatcher which died', async () 
   await d.becomes('returned_claims_total{cause="evicted"}', 2);
 });
 
-test('claims are counted whose push was lost', async () => {
+test('counts claims whose push was lost', async () => {
   const { world, startWorker, isEmpty } = await start();
   let losesNext = false;
   const d = await startWorker(

@@ -36,7 +36,7 @@ onEachRedis(redis => {
       expect(parseEventId(id, world.part)).toMatchObject({ part: 0 });
     });
 
-    test('that wait when a worker comes are claimed by it', async () => {
+    test('are claimed by a worker that starts later', async () => {
       const { world, sink } = await start();
       const bodies = await world.send('k', 'k', 'l');
       await world.startWorker('d1');
@@ -79,7 +79,7 @@ onEachRedis(redis => {
   });
 
   describe('control', () => {
-    test('a pause between claim and sending: what was not begun is given back, and comes when it ends', async () => {
+    test('gives back claims that were not started when a pause begins, and sends them after it', async () => {
       const keys = Array.from({ length: 6 }, (_, i) => `g${i}`);
       const { world, sink } = await start(keys, { cap: 3 });
       const answers: (() => void)[] = [];
@@ -98,7 +98,7 @@ onEachRedis(redis => {
       expect(sink.arrivals).toHaveLength(7);
     });
 
-    test('a key that is deactivated while its event is claimed: what follows stays', async () => {
+    test('keeps the following events if a key is deactivated during an attempt', async () => {
       const { world, sink } = await start();
       const answers: (() => void)[] = [];
       sink.control.script = (_arrival, response) => void answers.push(() => response.end());
@@ -113,7 +113,7 @@ onEachRedis(redis => {
       expect(sink.of('k')).toHaveLength(1);
     });
 
-    test('a part that is held back for want of tokens goes on when there are some', async () => {
+    test('continues when the account of a held part has tokens again', async () => {
       const { world, sink } = await start();
       await world.startWorker('d1');
       const bodies = await world.send('k');
@@ -153,7 +153,7 @@ onEachRedis(redis => {
   });
 
   describe('failures', () => {
-    test('are repeated when due, Retry-After included, before what is behind them', async () => {
+    test('are retried when due (including Retry-After) before later events', async () => {
       const { world, sink } = await start();
       let failed = 0;
       sink.control.script = (_arrival, response) => {
@@ -205,7 +205,7 @@ onEachRedis(redis => {
   });
 
   describe('stopping', () => {
-    test('finishes what is under way and gives back the rest, which another delivers', async () => {
+    test('finishes work in progress and gives back the rest to another dispatcher', async () => {
       const keys = Array.from({ length: 6 }, (_, i) => `g${i}`);
       const { world, sink } = await start(keys, { cap: 3 });
       const answers: (() => void)[] = [];

@@ -31,7 +31,7 @@ async function startStopping(fault: (exchanges: number) => void) {
   return { world, sink, clock, stopped, exchanges: () => exchanges };
 }
 
-test('while Redis does not answer, what was delivered is kept until it does: nothing is sent again', async () => {
+test('keeps completed deliveries while Redis does not respond, and sends nothing again', async () => {
   const { world, sink, stopped } = await startStopping(exchanges => {
     if (exchanges <= 3) throw new Error('no answer');
   });

@@ -56,7 +56,7 @@ onEachRedis(redis => {
     t.change({ kind: 'meta', field: 'payer', value: payer }, { kind: 'meta', field: 'plan', value: plan });
   const newAccount = () => `acc_${randomBytes(8).toString('hex')}`;
 
-  test('tells the series what was counted within its time after it was woken last', async () => {
+  test('adds counts to the series within its interval after the last activity', async () => {
     const { t } = await startPart(redis(), { a: {} }, ['k']);
     const { calls, start, wake } = upkeepOf(t, { times: { ...times, foldMs: 300 } });
     const countEvents = async () => {
@@ -73,7 +73,7 @@ onEachRedis(redis => {
     await vi.waitFor(async () => expect(await countEvents()).toBe(1), { timeout: 5_000 });
   });
 
-  test('removes what is too old when it starts, and later when it is due', async () => {
+  test('removes expired events when it starts and when they are due', async () => {
     const { t } = await startPart(redis(), { a: { send: 'held' } }, ['k']);
     await t.change({ kind: 'meta', field: 'retentionMs', value: String(HOUR_MS) });
     await t.send('k');
@@ -91,7 +91,7 @@ onEachRedis(redis => {
     await vi.waitFor(async () => expect(await t.log()).toEqual([]));
   });
 
-  test('tells account and series what was counted, once; then it sleeps', async () => {
+  test('adds counts to the account and the series once, and then sleeps', async () => {
     const { t } = await startPart(redis(), { a: {} }, ['k']);
     const account = newAccount();
     await setPlan(account, 'Metered', 0);
@@ -126,7 +126,7 @@ onEachRedis(redis => {
       expect(upkeep.alarms).toEqual([]);
     });
 
-    test('without any says so once, and goes on when there are some', async () => {
+    test('requests tokens once, and continues when there are some', async () => {
       const { t } = await startPart(redis(), { a: { send: 'held' } }, ['k']);
       const account = newAccount();
       await setPlan(account, 'Free', 1);
@@ -149,7 +149,7 @@ onEachRedis(redis => {
     });
   });
 
-  test('a part without tokens routes on a few seconds after a top-up, and nobody has to tell it', async () => {
+  test('continues a few seconds after a top-up without a message', async () => {
     const { t } = await startPart(redis(), { a: { send: 'held' } }, ['k']);
     const account = newAccount();
     await setPlan(account, 'Free', 1);
@@ -177,7 +177,7 @@ onEachRedis(redis => {
     await vi.waitFor(async () => expect(await routed()).toBe(2), { timeout: 4_000 });
   });
 
-  test('goes on after errors, and does nothing once it was stopped', async () => {
+  test('continues after errors, and does nothing after it was stopped', async () => {
     const { t } = await startPart(redis(), { a: {} }, ['k']);
     let failures = 0;
     const tokens = createTokens(t.client);

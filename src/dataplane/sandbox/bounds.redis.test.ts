@@ -45,7 +45,7 @@ describe('a run', () => {
     expect(await s.finish(RUN)).toBe(1);
   });
 
-  test('an event that is routed when it is accepted counts at once', async () => {
+  test('counts an event that is routed when it is accepted', async () => {
     const { s, read } = await start(['x', 'y'], { ...SANDBOX_LIMITS, deliveriesOfRun: 5 });
     const answers = [];
     for (let i = 0; i < 4; i++) answers.push((await s.publish(RUN, 'a')).answer);

@@ -79,7 +79,7 @@ test('wherever a process dies, another one brings the run to the same end', asyn
   await redis.close();
 });
 
-test('wherever a process dies that takes an event, the event is taken and routed once when it is sent again', async () => {
+test('accepts and routes an event once if a process stops at any step', async () => {
   const redis = await connectRedis(redisUrl(), createLogger({ level: 'silent' }));
   const s = createSandbox(redis);
   const { t } = s;

@@ -11,7 +11,7 @@ import { EVENTS, prepare } from './testing/twin.ts';
 
 const RUN = 'twin';
 
-test('a run records what production records, in the same order, but for the time', async () => {
+test('a run records the same as production, in the same order', async () => {
   const redis = await connectRedis(redisUrl(), createLogger({ level: 'silent' }));
   const production = await prepare(redis);
   const { t } = production;

@@ -31,7 +31,7 @@ describe('a run', () => {
       return report;
     }
 
-    test('an event goes where the gate lets it, with the answers that it asked for', async () => {
+    test('an event is routed according to the gate, with the requested answers', async () => {
       const s = await start();
       expect(await s.publish(RUN, 'a', { failCode: 503, failCount: 1 }, 'first')).toMatchObject({ answer: 'OK' });
       await s.publish(RUN, 'b', { failCount: 1 }, 'second');
@@ -76,7 +76,7 @@ describe('a run', () => {
       expect(shown).toEqual([sent, []]);
     });
 
-    test('production is only read: no key of it is written, and none of the run outlives it', async () => {
+    test('only reads production, and leaves no keys of the run', async () => {
       const s = await start();
       const before = await dumpProduction(redis(), s.t);
       expect(before.size).toBeGreaterThan(4);
@@ -128,7 +128,7 @@ describe('a run', () => {
       expect((at.get('beside')?.[0] ?? '') < last).toBe(true);
     });
 
-    test('a pause holds what it covers, also what was under way, and it goes on when the pause ends', async () => {
+    test('a pause holds covered events, which continue after it', async () => {
       const s = await start();
       const { t } = s;
       await s.publish(RUN, 'a', { failCode: 500, failCount: 1 }, 'before');
@@ -159,7 +159,7 @@ describe('a run', () => {
       ]);
     });
 
-    test('a pause that ends by skipping its backlog leaves out what the run has waiting there', async () => {
+    test('a pause that skips its backlog also skips waiting events of the run', async () => {
       const s = await start();
       const { t } = s;
       const say = (sub: object) => {
@@ -179,7 +179,7 @@ describe('a run', () => {
       ]);
     });
 
-    test('a group key that is closed parks what waits for it, and un-parks it when it is opened again', async () => {
+    test('parks events of a closed group key, and continues when it is opened again', async () => {
       const s = await start();
       await s.publish(RUN, 'a', { failCode: 500, failCount: 1 }, 'one');
       const drive = s.driver();
@@ -192,7 +192,7 @@ describe('a run', () => {
       expect(sumUp(s, await read(s))[0]).toContain('x routed delivered 500 200');
     });
 
-    test('who only pulls gets its events, and no attempt is made', async () => {
+    test('a subscription without an endpoint gets its events without attempts', async () => {
       const s = await start({ endpoint: '' });
       await s.publish(RUN, 'a', {}, 'one');
       await s.finish(RUN);

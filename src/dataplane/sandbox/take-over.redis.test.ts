@@ -59,7 +59,7 @@ describe('what a run takes over', () => {
       };
     }
 
-    test('its row, but for what an endpoint is called by', async () => {
+    test('copies its row, except for the data of the endpoint', async () => {
       const { takeKey, row, say } = await start({ x: { cap: 5, maxPerSecond: 7, unordered: true } });
       expect(await takeKey()).toBe(true);
       expect(await row()).toMatchObject({ route: 'open', send: 'open', cap: 5, unordered: true });
@@ -125,7 +125,7 @@ describe('what a run takes over', () => {
       ]);
     });
 
-    test('that a group key is opened again which nobody else has', async () => {
+    test('opens a group key again that no other subscription uses', async () => {
       const { t, s, publish, lines } = await start();
       await publish('one');
       await t.deactivate('x', 'a');
@@ -186,7 +186,7 @@ describe('what a run takes over', () => {
       expect((await lines())[1]).toBe('second, x routed delivered 200');
     });
 
-    test('group keys of more subscriptions than a field holds, and what is closed of them', async () => {
+    test('copies group keys with several fields, and their closed subscriptions', async () => {
       const names = Array.from({ length: 300 }, (_, i) => `s${i}`);
       const { t, takeKey, takeAll, viewOfRun, viewOfProduction } = await start(
         Object.fromEntries(names.map(name => [name, {}])),

@@ -28,7 +28,7 @@ const facts: CallFacts = {
 };
 const shown = (more: Partial<CallFacts>) => callLine({ ...facts, ...more }, redact) as Record<string, unknown>;
 
-test('a line has who, what, through which access, what changed, and the outcome', () => {
+test('a line contains the caller, the access, the changes, and the outcome', () => {
   expect(callLine(facts, redact)).toEqual({
     msg: 'call',
     issuer: 'https://login.example',
@@ -80,7 +80,7 @@ test('a call to the data plane shows its range and subscription', () => {
   expect(shown(call)).not.toHaveProperty('about');
 });
 
-test('every line can be told apart from log lines, and has a time', () => {
+test('every line is different from log lines, and has a time', () => {
   const { trail, lines } = collectAudit();
   trail.call(facts);
   const refused = { identity: undefined, operation: undefined, params: {}, requestId: 'r', traceparent: undefined };

@@ -46,7 +46,7 @@ test('a flood causes a few lines and a summary with all that is missing', () => 
   expect(lines).toHaveLength(21);
 });
 
-test('lines come back over time, and a flood of 401 leaves those of 403', () => {
+test('lines are refilled over time, and a flood of 401 does not affect 403', () => {
   const { note, lines, pass } = start();
   for (let n = 0; n < 100; n++) note(401, 'missing');
   note(403, 'forbidden');

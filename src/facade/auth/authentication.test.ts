@@ -45,7 +45,7 @@ async function listen(listener: Parameters<typeof createServer>[1]): Promise<{ u
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server };
 }
 
-test('the identity is what the token says', async () => {
+test('the identity matches the token', async () => {
   const issuer = await issue();
   const ask = await guard({ issuers: [issuer.url] });
   const person = await ask(await issuer.sign({ sub: 'auth0|7', groups: ['ops', 'x'], azp: 'portal' }));
@@ -72,7 +72,7 @@ test.each(['RS512', 'PS256', 'ES256', 'ES384', 'EdDSA'])(
   },
 );
 
-test('what Express skips, because it reads no path, is refused however good the token is', async () => {
+test('refuses a path that Express skips, even with a valid token', async () => {
   const issuer = await issue();
   const rewrite = async (request: FastifyRequest) => {
     request.raw.url = '';
@@ -90,7 +90,7 @@ describe('several issuers', () => {
     expect(await ask(await one.sign({ iss: two.url }))).toMatchObject({ status: 401 });
   });
 
-  test('one that is down does not keep the other from working', async () => {
+  test('an unavailable issuer does not affect the others', async () => {
     const [one, two] = [await issue(), await issue()];
     const ask = await guard({ issuers: [one.url, two.url] });
     const token = await one.sign();
@@ -102,7 +102,7 @@ describe('several issuers', () => {
 });
 
 describe('an issuer that cannot be asked', () => {
-  test('is 503 with Retry-After and no challenge; when it is back, all is well', async () => {
+  test('returns 503 with Retry-After and no challenge, and recovers', async () => {
     const issuer = await issue();
     const ask = await guard({ issuers: [issuer.url], limits: { retryMs: 0 } });
     const token = await issuer.sign();
@@ -116,7 +116,7 @@ describe('an issuer that cannot be asked', () => {
     expect(await ask(token)).toMatchObject({ status: 200 });
   });
 
-  test('that goes down later is not missed while its keys are known', async () => {
+  test('is not needed while its keys are known', async () => {
     const issuer = await issue();
     const ask = await guard({ issuers: [issuer.url] });
     const token = await issuer.sign();
@@ -168,7 +168,7 @@ describe('an issuer that cannot be asked', () => {
 });
 
 describe('rotation', () => {
-  test('a new key is taken at once, the old one while it is published', async () => {
+  test('accepts a new key immediately, and the old one while it is published', async () => {
     const issuer = await issue();
     const ask = await guard({ issuers: [issuer.url] });
     const old = await issuer.sign();
@@ -239,7 +239,7 @@ describe('clocks that differ', () => {
   });
 });
 
-test('variables of the environment that the library knows change nothing', async () => {
+test('ignores environment variables of the library', async () => {
   const names = {
     SECRET: 's',
     ISSUER: 'i',

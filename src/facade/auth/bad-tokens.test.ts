@@ -61,7 +61,7 @@ test('the challenge and the document give the reason why a token is refused', as
   expect(JSON.parse(body)).toMatchObject({ code: 'invalid_token', detail: `${why}.` });
 });
 
-test('the attacker was not asked for anything', () => {
+test('never sends requests to the attacker', () => {
   expect(material.attacker.reads()).toBe(0);
 });
 

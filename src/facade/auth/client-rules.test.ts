@@ -76,7 +76,7 @@ describe('a configured claim', () => {
     expect(clientOf(claims, configured)).toBe(client);
   });
 
-  test('takes the id of the client as it is, whatever it contains', () => {
+  test('uses the id of the client unchanged', () => {
     const [name, value] = ['sub', 'id:{client}'];
     expect(clientOf({ sub: "id:$&$'", azp: "$&$'" }, [{ name, value }])).toBe("$&$'");
     expect(clientOf({ sub: 'x', azp: 'portal' }, [{ name: 'toString', value: 'x' }])).toBeUndefined();

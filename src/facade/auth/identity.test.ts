@@ -28,7 +28,7 @@ test.each([{}, { iss: claims.iss }, { sub: 'ada' }, { ...claims, sub: '' }, { ..
   },
 );
 
-test('belongs to one request; without one it is a defect to ask', async () => {
+test('belongs to one request, and throws without one', async () => {
   const app = Fastify({ logger: false });
   declareIdentity(app);
   app.get('/:who', async request => {

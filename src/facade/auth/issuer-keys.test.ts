@@ -30,7 +30,7 @@ test('are read once for all simultaneous and later requests', async () => {
   expect(world.reads).toBe(1);
 });
 
-test('a key that came later is asked for at once, however fresh the others are', async () => {
+test('requests a new key immediately, even if the others are recent', async () => {
   const world = createWorld('a');
   await world.keys.find('a');
   world.kids = ['a', 'b'];
@@ -74,7 +74,7 @@ test('while the issuer is down they serve for an hour, and no longer', async () 
   await expect(world.keys.find('a')).rejects.toThrow(IssuerUnavailableError);
 });
 
-test('a failure is reported, and for a second nothing is asked', async () => {
+test('reports a failure, and sends no requests for a second', async () => {
   const world = createWorld();
   world.kids = undefined;
   await expect(world.keys.find('a')).rejects.toThrow(IssuerUnavailableError);

@@ -37,7 +37,7 @@ describe('an entry matches a caller', () => {
     expect(rolesOf({ ...ada, subject: 'zo\u00eb' }, [owner({ subject: 'zoe\u0308' })])).toEqual([]);
   });
 
-  test('nobody without groups and client by what is missing', () => {
+  test('never matches a caller without groups and client because of missing fields', () => {
     const eve: Identity = { issuer: ISSUER, subject: 'eve', groups: [], client: undefined, scopes: new Set() };
     const entries = [owner({ client: undefined }), owner({ group: undefined }), owner({ client: 'undefined' })];
     expect(rolesOf(eve, entries)).toEqual([]);
@@ -69,7 +69,7 @@ describe('what may be done for a workspace', () => {
     expect(mayActFor(ada, { spec: { account: 'acme' } }, account('acme'))).toBeUndefined();
   });
 
-  test('what the stronger role of both lists allows', () => {
+  test('uses the stronger role of both lists', () => {
     expect(mayActFor(ada, workspace(admin), undefined)).toBe('Admin');
     expect(mayActFor(ada, workspace(), account('acme', admin))).toBe('Admin');
     const viewer = owner({ subject: 'ada', role: 'Viewer' });

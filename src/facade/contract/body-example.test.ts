@@ -27,7 +27,7 @@ test('an object without an example of a required field has none itself', () => {
   expect(exampleOf({ properties: { a: { type: 'string' } }, required: ['a'] }, nothing)).toBeUndefined();
 });
 
-test('a reference is followed; one that leads nowhere is no example', () => {
+test('follows a reference, and returns no example for a missing one', () => {
   const schema = { properties: { a: { $ref: '#/x' } }, required: ['a'] };
   expect(exampleOf(schema, () => ({ examples: [3] }))).toEqual({ a: 3 });
   expect(exampleOf(schema, nothing)).toBeUndefined();

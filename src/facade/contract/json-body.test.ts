@@ -56,7 +56,7 @@ test.each([
   expect(parse).not.toHaveBeenCalled();
 });
 
-test.each(['"', '\\"', '\\\\', '\\\\\\"', ',[{'])('what stands in strings is no value: %s', text => {
+test.each(['"', '\\"', '\\\\', '\\\\\\"', ',[{'])('ignores values in strings: %s', text => {
   const body = [text.repeat(6_000), text, `${text},`];
   expect(parseJsonBody(Buffer.from(JSON.stringify(body)))).toEqual(body);
   const full = [...body, ...Array<number>(MOST_VALUES - body.length - 1).fill(0)];

@@ -21,7 +21,7 @@ test('walking the pages brings each item once, in order, whatever the page size'
   );
 });
 
-test('what comes and goes between two pages moves nothing else', () => {
+test('changes between two pages do not move other items', () => {
   const first = paginate(['b', 'c', 'd', 'e'], keyOf, { limit: 2 });
   expect(first.data).toEqual(['b', 'c']);
   const second = paginate(['a', 'd', 'e'], keyOf, { limit: 2, cursor: first.nextCursor ?? '' });
@@ -41,7 +41,7 @@ test('no limit means 50 items', () => {
   expect(paginate(many, keyOf, {}).data).toHaveLength(50);
 });
 
-test('a page of large items ends at 1 MiB, has one item at least, and the next one goes on', () => {
+test('a page of large items ends at 1 MiB, has at least one item, and has a next page', () => {
   const items = Array.from({ length: 10 }, (_, n) => ({
     key: `${n}`,
     text: 'x'.repeat(n === 9 ? 2_000_000 : 400_000),

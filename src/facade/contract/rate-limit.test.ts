@@ -51,7 +51,7 @@ function leftOf({ headers }: RawAnswer): Record<string, string> {
   return Object.fromEntries(limits.map(([, name, left], i) => [name, `${left}/${policies[i]?.[2]}`]));
 }
 
-test('every answer to a caller says how many calls are left, whatever its status', async () => {
+test('every answer to a caller contains the remaining points', async () => {
   await start(7);
   const answers = [
     await call(`GET ${CATALOG}`),
@@ -66,7 +66,7 @@ test('every answer to a caller says how many calls are left, whatever its status
   expect(answers.map(answer => leftOf(answer)['caller'])).toEqual([6, 5, 4, 3, 2, 1, 0].map(left => `${left}/7`));
 });
 
-test('429 says when to come again, and keeps Retry-After', async () => {
+test('429 contains the time to wait, and keeps Retry-After', async () => {
   await start(1);
   await call(`GET ${CATALOG}`);
   const refused = await call(`GET ${CATALOG}`);
@@ -77,7 +77,7 @@ test('429 says when to come again, and keeps Retry-After', async () => {
   expect(leftOf(await call(`GET ${CATALOG}`, [], '', 'eve'))).toMatchObject({ caller: '0/1' });
 });
 
-test('the fields of older drafts are gone, and answers to nobody have none', async () => {
+test('there are no headers of older drafts, and none for unknown callers', async () => {
   await start(3);
   const names = ({ headers }: RawAnswer) => Object.keys(headers).filter(name => name.includes('ratelimit'));
   expect(names(await call(`GET ${CATALOG}`)).toSorted()).toEqual(['ratelimit', 'ratelimit-policy']);
@@ -89,7 +89,7 @@ const EXPLAIN = `/waas/producer/${TENANT}/explain`;
 const SKIP = `/waas/integrations/${INTEGRATION}/skip`;
 const EVENTS = `/waas/integrations/${INTEGRATION}/events`;
 
-test('a call costs what its route costs, before anything is read', async () => {
+test('a call costs the points of its route before anything is read', async () => {
   await start(24);
   const left: (string | undefined)[] = [];
   for (const line of [`GET ${CATALOG}`, `GET ${EVENTS}`, `HEAD ${EVENTS}`, `GET ${EXPLAIN}`, 'GET /waas/nothing']) {
@@ -104,7 +104,7 @@ test('a call costs what its route costs, before anything is read', async () => {
   expect((await call(`GET ${CATALOG}`)).status).toBe(200);
 });
 
-test('callers of one account share its points, and cannot use up those of others', async () => {
+test('callers of an account share its points, and cannot use those of others', async () => {
   await start(20, 3);
   const as = async (subject: string, line = `GET ${CATALOG}`) => call(line, [], '', subject);
   expect(leftOf(await as('ada'))).toEqual({ caller: '19/20', account: '2/3' });
@@ -183,7 +183,7 @@ test('a caller without access takes no points of the account', async () => {
   }
 });
 
-test('an id that the API server is asked for costs 20 points more, before it is asked', async () => {
+test('an id that requires the API server costs 20 more points', async () => {
   const asked: string[] = [];
   facade = await facades.start({ eventLoopDelayMs: 0, pointsPerMinute: 50 }, async ({ chargeLookup, identity }) => {
     chargeLookup();
@@ -261,7 +261,7 @@ describe('with trusted proxies', () => {
     await Promise.all(held);
   });
 
-  test('a call whose client has gone no longer counts', async () => {
+  test('a call whose client has disconnected no longer counts', async () => {
     const started: (() => void)[] = [];
     const hold = () => new Promise<void>(resolve => started.push(resolve));
     facade = await facades.start({ eventLoopDelayMs: 0, addressCalls: 1 }, hold, ['127.0.0.1']);

@@ -11,14 +11,14 @@ function callOf(subject: string, body: object = {}): Parts[1] {
   return { idempotencyKey: 'key-1', identity, params: { tenant: 'ten_a' }, query: {}, body } as unknown as Parts[1];
 }
 
-test('a repetition is the same request, with other content or by another caller it is not', () => {
+test('a repetition must have the same content and the same caller', () => {
   const requestOf = (...call: Parameters<typeof callOf>) => keyedCallOf(ROUTE, callOf(...call), OWNER)?.request;
   expect(requestOf('ada')).toBe(requestOf('ada'));
   expect(requestOf('ada', { id: 'another' })).not.toBe(requestOf('ada'));
   expect(requestOf('bob')).not.toBe(requestOf('ada'));
 });
 
-test('a call without a key, or of a route whose answers are not kept, is not stored', () => {
+test('does not store a call without a key, or of a route without stored answers', () => {
   expect(keyedCallOf(ROUTE, { ...callOf('ada'), idempotencyKey: undefined } as Parts[1], OWNER)).toBeUndefined();
   expect(keyedCallOf({ ...ROUTE, idempotency: 'replay' }, callOf('ada'), OWNER)).toBeUndefined();
 });

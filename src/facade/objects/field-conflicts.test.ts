@@ -24,7 +24,7 @@ test('a field that must be absent and has another owner is reported with its man
   ]);
 });
 
-test('a field of our own, one that is as wanted, and one of another concern are not held back', () => {
+test('ignores own fields, equal values, and fields of another concern', () => {
   expect(
     conflictingFields(stream({ description: 'old' }, ['sluice-facade', ['description']]), {}, CONCERN, 'sluice-facade'),
   ).toEqual([]);
@@ -58,7 +58,7 @@ test('a part of a structure that must be absent and has another owner is reporte
   expect(conflictingFieldsWithin(object, {}, ['endpoint'], 'sluice-facade')).toEqual([]);
 });
 
-test('managers of a field are named, without the one that asks and without those of a status', () => {
+test('returns the other managers of a field, without those of the status', () => {
   const object = stream({}, ['argocd', ['name']], ['sluice-facade', ['name']], ['flux', ['name'], 'status']);
   expect(otherManagers(object, 'sluice-facade', 'name')).toEqual(['argocd']);
 });

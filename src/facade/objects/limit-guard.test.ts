@@ -81,7 +81,7 @@ test('the limit holds for all workspaces of the account together, and nothing is
   expect(stored).toEqual([]);
 });
 
-test('the refusal names the limit, its value, the use, and who can raise it', async () => {
+test('the refusal contains the limit, its value, the use, and who can raise it', async () => {
   const { guard, see } = setUp(1);
   see('shop/a');
   const refused = guard.create('CatalogStream', { namespace: 'shop', name: 'b' }, {}, async () => undefined);
@@ -94,7 +94,7 @@ test('the refusal names the limit, its value, the use, and who can raise it', as
   });
 });
 
-test('a limit at the ceiling of the installation is said to be one', async () => {
+test('the refusal explains that a limit is the ceiling of the installation', async () => {
   const { guard, see } = setUp(5, 1);
   see('shop/a');
   const refused = guard.create('CatalogStream', { namespace: 'shop', name: 'b' }, {}, async () => undefined);
@@ -197,7 +197,7 @@ test('a raised limit is in force before the cache has it; calls within the limit
   expect([await answer, liveReads()]).toEqual(['made', 2]);
 });
 
-test('the points per minute are those of the account, or of the Free plan until the account is known', () => {
+test('uses the points of the Free plan until the account is known', () => {
   const { guard } = setUp(1);
   const policy = { byPlan: { Free: { requestsPerMinute: 7 }, Metered: { requestsPerMinute: 9 } }, ceilings: {} };
   const caches = {

@@ -16,7 +16,7 @@ function start() {
 
 const turn = () => new Promise(resolve => setImmediate(resolve));
 
-test('a request during a list is answered by a shared one that began later', async () => {
+test('a request during a list uses a shared list that was started later', async () => {
   const { calls, listLive } = start();
   const first = listLive('Block', 'shop');
   const second = listLive('Block', 'shop');

@@ -61,7 +61,7 @@ test('the API server selects the object, and never lists a kind', async () => {
   ]);
 });
 
-test('what was made after a list began is found by calls after it', async () => {
+test('later calls find objects that were created after a list was started', async () => {
   const { present, listed, find } = setUp({ held: true });
   const before = find('a');
   await settle();

@@ -148,7 +148,7 @@ describe('an id that is not the caller’s takes one lookup, and its points', ()
     expect(lookedFor).toEqual([]);
   });
 
-  test('what is the caller’s own costs nothing', async () => {
+  test('objects of the caller do not cost anything', async () => {
     const ownership = worldOf(OBJECTS);
     await ownership.tenant(person('ada'), SHOP);
     await ownership.integration(person('bob'), INTEGRATION);

@@ -56,7 +56,7 @@ function setUp(cached?: Block) {
   };
 }
 
-test('waits for what failed because a reference was missing: it goes on by itself', async () => {
+test('waits for an object whose reference is missing', async () => {
   const late = block('u', 1, ['Ready', 'False', 1, 'WaitingForTarget'], ['Stalled', 'True', 1, 'WaitingForTarget']);
   const { wait, see } = setUp(late);
   const waiting = wait('Block', late);
@@ -95,7 +95,7 @@ test.each<[string, Block]>([
   expect(handlers.size).toBe(0);
 });
 
-test('the informer tells it, of this object only', async () => {
+test('is notified by the informer about this object only', async () => {
   const { see, wait } = setUp();
   const promise = wait('Block', block('u1', 2), 'Enforced');
   const other = block('u1', 9, ['Enforced', 'True', 9]);

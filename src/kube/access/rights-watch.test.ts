@@ -72,7 +72,7 @@ test('names the rights that are missing and the role to bind, until they are gra
   await watched.end();
 });
 
-test('asks seldom while all is granted, and notices what is taken away', async () => {
+test('checks less often while everything is granted, and detects removed permissions', async () => {
   const watched = start(() => false);
   await watched.clock.advance(500_000);
   expect([watched.asked, watched.impairments()]).toEqual([6, []]);

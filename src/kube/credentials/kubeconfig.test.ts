@@ -183,13 +183,13 @@ describe('without a kubeconfig', () => {
     expect(() => readKubeContext({ ...inPod(), serviceHost: undefined })).toThrow('KUBERNETES_SERVICE_HOST');
   });
 
-  test('the kubeconfig in the home folder comes first', () => {
+  test('uses the kubeconfig in the home folder first', () => {
     write('.kube/config', kubeconfigOf({ cluster: { 'certificate-authority': 'ca' } }));
     const context = readKubeContext({ home: folder, ...inPod() });
     expect(context).toMatchObject({ server: SERVER, ca: { file: join(folder, '.kube/ca') } });
   });
 
-  test('and without a pod it says what to set', () => {
+  test('explains what to set if there is no pod', () => {
     const serviceAccount = join(folder, 'account');
     expect(() => readKubeContext({ home: folder, serviceAccount })).toThrow('Set KUBECONFIG');
   });

@@ -93,7 +93,7 @@ describe('an installation', () => {
     ['', ['default/a', 'nobody/a']],
     ['blue', ['blue/a']],
     ['green', []],
-  ])('called "%s" sees what is in the namespaces of its own Workspaces', (instance, expected) => {
+  ])('called "%s" can see objects in the namespaces of its own Workspaces', (instance, expected) => {
     const world = install(instance);
     world.addWorkspace('default', '');
     world.addWorkspace('blue', 'blue');
@@ -122,7 +122,7 @@ describe('an installation', () => {
     expect(world.news()).toEqual(['added other/a', 'deleted other/a']);
   });
 
-  test('hears of what was there when its Workspace appears, and of its end when it goes', () => {
+  test('is notified of existing objects when its Workspace appears, and when it is removed', () => {
     const world = install('blue');
     world.addThing('shop', 'a');
     world.addThing('shop', 'b');
@@ -134,7 +134,7 @@ describe('an installation', () => {
     expect(world.news().toSorted()).toEqual(['deleted shop/a', 'deleted shop/b', 'deleted workspace shop']);
   });
 
-  test('without a name takes over what is left of a Workspace, unless the namespace says whose it is', () => {
+  test('without a name is responsible for namespaces without a Workspace or a label', () => {
     const world = install('');
     world.addWorkspace('shop', 'blue');
     world.addWorkspace('mall', 'blue');
@@ -148,7 +148,7 @@ describe('an installation', () => {
     expect(world.news()).toEqual(['added mall/a']);
   });
 
-  test('cleans up what is left in a namespace with its label', () => {
+  test('is responsible for a namespace with its label', () => {
     const world = install('blue');
     world.label('shop', 'blue');
     world.addThing('shop', 'a');
@@ -184,7 +184,7 @@ describe('before an object is reconciled', () => {
     expect(world.asked).toEqual(['shop']);
   });
 
-  test('a Workspace that does not exist is missing, and one that is cached is not asked for', async () => {
+  test('returns undefined for a missing Workspace, and uses the cache otherwise', async () => {
     const world = install('');
     await world.responsibility.confirm('shop/a');
     world.addWorkspace('mall', '');

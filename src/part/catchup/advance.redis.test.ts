@@ -14,7 +14,7 @@ onEachRedis(redis => {
   }
 
   describe('a subscription that is behind', () => {
-    test('gets what came in its pause, in order, is live at the tail, and is charged once', async () => {
+    test('receives the events of its pause in order, becomes live at the tail, and is charged once', async () => {
       const { t, d, routed, lateOf } = await start();
       await t.setRow('a', PAUSED);
       const refs = await t.send('k', 'l', 'k', 'other');
@@ -44,7 +44,7 @@ onEachRedis(redis => {
       expect(await t.hash('positions')).toEqual(before);
     });
 
-    test('moves with all that stand where it stands, the nearest to the tail first', async () => {
+    test('is moved together with others at the same position, nearest to the tail first', async () => {
       const { t, routed } = await start(['a', 'b', 'c']);
       await t.setRow('a', PAUSED);
       await t.send('k');
@@ -95,7 +95,7 @@ onEachRedis(redis => {
       expect(await routed()).toBe(360);
     });
 
-    test('stops where nobody pays, and goes on when that is mended', async () => {
+    test('stops without a payer, and continues when there is one', async () => {
       const { t, routed } = await start();
       await t.setRow('a', PAUSED);
       await t.send('k', 'k', 'k');
@@ -111,7 +111,7 @@ onEachRedis(redis => {
   });
 
   describe('a part that is held back', () => {
-    test('is closed while its activations are not whole; then it is routed on, and is free at the tail', async () => {
+    test('is closed while its activations are incomplete, and then routed up to the tail', async () => {
       const { t, routed } = await start();
       await redis().call('hdel', t.keys.keys, '');
       await t.send('k', 'k');
@@ -160,7 +160,7 @@ onEachRedis(redis => {
       expect((await t.members('pending')).length).toBe(1_100 + 1_099);
     });
 
-    test('goes on with a wide event where tokens ran out between its slices', async () => {
+    test('continues with a wide event after tokens ran out between its slices', async () => {
       const { t, lateOf } = await start([]);
       const names = Array.from({ length: 700 }, (_, i) => `s${i}`);
       for (const name of names) await t.setRow(name, {});

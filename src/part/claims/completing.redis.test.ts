@@ -7,7 +7,7 @@ onEachRedis(redis => {
   const start = (subs?: Parameters<typeof startPart>[1], groupKeys?: string[]) => startPart(redis(), subs, groupKeys);
 
   describe('ending', () => {
-    test('delivered: counts, records, and goes on with the lane in the same step', async () => {
+    test('delivered: counts, records, and continues the lane in the same step', async () => {
       const { t, d } = await start();
       const [first = '', second] = await t.send('k', 'k');
       const [claim] = (await d.exchange()).claims;
@@ -34,7 +34,7 @@ onEachRedis(redis => {
       expect((await t.hash('meta')).out).toMatch(/ 2 0 0$/);
     });
 
-    test('what ends when counts were lost leaves none below zero', async () => {
+    test('never counts below zero after counts were lost', async () => {
       const { t, d } = await start();
       await t.send('k', 'l');
       const [one, other] = (await d.exchange()).claims as [Claim, Claim];
@@ -51,7 +51,7 @@ onEachRedis(redis => {
       expect((await d.exchange()).claims.map(({ ref }) => ref)).toContain(other.ref);
     });
 
-    test('failed: waits for its retry, and so does what is behind it', async () => {
+    test('failed: waits for its retry before later events', async () => {
       const { t, d } = await start();
       const [first] = await t.send('k', 'k');
       const [claim] = (await d.exchange()).claims;
@@ -96,7 +96,7 @@ onEachRedis(redis => {
       expect((await d.exchange()).claims).toMatchObject([{ ref: claim?.ref, attempts: 0, lapses: 0 }]);
     });
 
-    test('only of who holds it; delivered of anybody, once', async () => {
+    test('only accepts results of the holder, and delivered from any dispatcher once', async () => {
       const { t, d } = await start();
       const [ref = ''] = await t.send('k', 'l');
       const [claim] = (await d.exchange()).claims;
@@ -113,7 +113,7 @@ onEachRedis(redis => {
       expect(await t.counts('a')).toEqual([1, 2, 0, 1, 0, 0]);
     });
 
-    test('delivered by who had it before, while it waits for its retry: what is behind goes on', async () => {
+    test('delivered by an earlier holder while waiting for a retry continues the lane', async () => {
       const { t, d } = await start();
       const [, second] = await t.send('k', 'k');
       const [claim] = (await d.exchange()).claims;
@@ -140,7 +140,7 @@ onEachRedis(redis => {
       expect(await t.counts('a')).toEqual([1, 3, 0, 2, 0, 0]);
     });
 
-    test('given back and delivered in one call: it is delivered', async () => {
+    test('is delivered if it was also given back in the same call', async () => {
       const { t, d } = await start();
       const [ref = ''] = await t.send('k');
       const [claim] = (await d.exchange()).claims;
@@ -151,7 +151,7 @@ onEachRedis(redis => {
       await expectEmpty(redis(), t);
     });
 
-    test('what is behind, and was tried before, is no earlier than its retry', async () => {
+    test('a later event that was tried before is not sent before its own retry', async () => {
       const { t, d } = await start();
       const [, second = ''] = await t.send('k', 'k');
       const [claim] = (await d.exchange()).claims;

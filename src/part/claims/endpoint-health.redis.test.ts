@@ -34,7 +34,7 @@ onEachRedis(redis => {
   }
 
   describe('breaker', () => {
-    test('opens after 100 failures, lets one probe after a second, and closes when that succeeds', async () => {
+    test('opens after 100 failures, probes after a second, and closes if this succeeds', async () => {
       const { t, d, claimAll, sendTo, failAll } = await start();
       await sendTo(KEYS.slice(0, 100));
       const { claims, answer } = await failAll(500);
@@ -67,7 +67,7 @@ onEachRedis(redis => {
       expect(d.held.size).toBe(0);
     });
 
-    test('nothing is pushed while it is open, also where nothing waits', async () => {
+    test('pushes nothing while it is open', async () => {
       const { t, d, claimAll, sendTo, failAll } = await start();
       await sendTo(KEYS.slice(0, 100));
       await failAll(600_000);
@@ -108,7 +108,7 @@ onEachRedis(redis => {
   });
 
   describe('an endpoint that is disabled', () => {
-    test('a 410 disables the endpoint; once it is enabled, the event is sent first', async () => {
+    test('a 410 disables the endpoint, and the event is sent first after it is enabled', async () => {
       const { t, d, claimAll } = await start();
       await t.send('g0', 'g1');
       const [claim, other] = await claimAll();
@@ -131,7 +131,7 @@ onEachRedis(redis => {
       ['gone', 'delivered'],
       ['dead', 'delivered'],
       ['dead', 'expired'],
-    ] as const)('a 410 (%s) is heard before lanes go on, also that of what was %s', async (gone, other) => {
+    ] as const)('a 410 (%s) is processed before lanes continue, even if it was %s', async (gone, other) => {
       const { t, d, claimAll } = await start();
       await t.send('g0', 'g0', 'g1', 'g1');
       const claims = (await claimAll()) as [Claim, Claim];
@@ -167,7 +167,7 @@ onEachRedis(redis => {
       expect(started).toBeLessThanOrEqual(21);
     });
 
-    test('says when the next one may be started', async () => {
+    test('returns when the next attempt can be started', async () => {
       const { t, d, sendTo } = await start({ cap: 100, maxPerSecond: 4 });
       await sendTo(KEYS.slice(0, 3));
       expect((await d.exchange()).claims).toHaveLength(1);

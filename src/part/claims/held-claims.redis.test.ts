@@ -26,7 +26,7 @@ onEachRedis(redis => {
       expect(await t.hash('ready')).toEqual({});
     });
 
-    test('gives the claims to others, with a lapse each, and nobody else loses one', async () => {
+    test('makes the claims available with a lapse each, and does not affect others', async () => {
       const { t, d, e } = await start();
       const [first] = await t.send('k', 'k');
       await d.exchange(64, { limit: 1 });
@@ -51,7 +51,7 @@ onEachRedis(redis => {
       expect(await t.counts('a')).toEqual([0, 600, 1, 0, 0, 0]);
     });
 
-    test('what lapsed once goes before all that came later', async () => {
+    test('an event that lapsed once is sent before all later ones', async () => {
       const { t, d, e } = await start();
       await t.send('k', 'l');
       await d.exchange();
@@ -64,7 +64,7 @@ onEachRedis(redis => {
       ]);
     });
 
-    test('what lapsed twice is claimed alone: one at a time of a dispatcher', async () => {
+    test('events that lapsed twice are claimed one at a time', async () => {
       const { t, d, e } = await start();
       await t.send('k', 'l', 'm');
       for (const dispatcher of [d, t.dispatcher('d3')]) {
@@ -79,7 +79,7 @@ onEachRedis(redis => {
       expect((await e.exchange()).claims).toMatchObject([{ lapses: 2 }]);
     });
 
-    test('what was cut off stays parked', async () => {
+    test('events of a deactivated key stay parked', async () => {
       const { t, d, e } = await start();
       await t.send('k');
       await d.exchange();
@@ -91,7 +91,7 @@ onEachRedis(redis => {
       expect((await e.exchange()).claims).toMatchObject([{ lapses: 1 }]);
     });
 
-    test('who was evicted may still say that it delivered; nothing else', async () => {
+    test('only accepts delivered from an evicted dispatcher', async () => {
       const { t, d, e } = await start();
       const [ref = ''] = await t.send('k', 'l');
       const claims = (await d.exchange()).claims as [Claim, Claim];
@@ -119,7 +119,7 @@ onEachRedis(redis => {
       return { t, d, e, again, late, first, second };
     }
 
-    test('is taken; the lane goes on when that attempt is over', async () => {
+    test('is accepted, and the lane continues after the current attempt', async () => {
       const { t, d, e, again, first, second } = await resend();
       expect(await t.records(first)).toMatchObject([{ outcome: 'delivered' }]);
       expect(await t.counts('a')).toEqual([1, 2, 0, 1, 0, 0]);
@@ -131,7 +131,7 @@ onEachRedis(redis => {
       expect(await t.counts('a')).toEqual([1, 2, 0, 1, 0, 0]);
     });
 
-    test('said twice it is taken once, and the lane is held on', async () => {
+    test('is only accepted once if it is repeated, and the lane is kept', async () => {
       const { t, d, e, again, late, second } = await resend();
       d.end(late);
       expect(await d.exchange(64, NOT_PUSHED)).toMatchObject({ answers: ['ended'], claims: [] });
@@ -140,7 +140,7 @@ onEachRedis(redis => {
       expect(await t.counts('a')).toEqual([1, 2, 0, 1, 0, 0]);
     });
 
-    test('lets the lane go on also where that dispatcher dies', async () => {
+    test('continues the lane even if that dispatcher dies', async () => {
       const { t, d, second } = await resend();
       t.clock.ms += READY_MS;
       await d.exchange(0, NOT_PUSHED);
@@ -176,7 +176,7 @@ onEachRedis(redis => {
   });
 
   describe('own claims', () => {
-    test('are those that it holds, pushed and answered', async () => {
+    test('include pushed claims and claims in replies', async () => {
       const { t, d, e } = await start();
       await t.send('k');
       const { claims } = await d.exchange();

@@ -8,7 +8,7 @@ import { partKeys } from '../keys.ts';
 import { createPartsControl } from './parts-control.ts';
 
 onEachRedis(redis => {
-  test('ingress reads the events per second of the account as the controller wrote them, also one that took over', async () => {
+  test('ingress reads the events per second that the controller has written for the account', async () => {
     const t = createTenant(redis());
     const metaOf = (tenant: string, queue: string) => partKeys({ tenant, queue, gen: '', number: 0 }).meta;
     const { readQueue } = createIngressReader(redis(), t.nowMs, () => {}, metaOf);
@@ -33,7 +33,7 @@ onEachRedis(redis => {
     expect(await read()).toEqual([t.account, undefined]);
   });
 
-  test('the account knows what its streams store before the limit of stored bytes is in force', async () => {
+  test('the account knows the stored bytes of its streams before its limit is in force', async () => {
     const t = createTenant(redis());
     const control = createPartsControl(redis(), t.control, t.nowMs);
     const part = { tenant: t.tenant, queue: QUEUE, gen: 'gen1', number: 0 };

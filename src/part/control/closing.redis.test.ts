@@ -39,7 +39,7 @@ onEachRedis(redis => {
     };
   }
 
-  test('what the record has lost is closed in the parts, once', async () => {
+  test('closes activations in the parts that the record has lost, once', async () => {
     const w = start();
     await w.apply(w.t.routes({ a: {} }), []);
     await w.set('k', true);
@@ -49,7 +49,7 @@ onEachRedis(redis => {
     expect(await w.set('k', false)).toBe(false);
   });
 
-  test('what was opened with a new subscription is closed, also if it never had a turn of its own', async () => {
+  test('closes an activation that was opened with a new subscription', async () => {
     const w = start();
     const empty = w.t.routes({});
     await w.apply(empty, []);
@@ -58,7 +58,7 @@ onEachRedis(redis => {
     expect(await w.open()).toEqual(['l']);
   });
 
-  test('a leader that has not read the parts closes what the record does not have', async () => {
+  test('a leader that has not read the parts closes everything that is not recorded', async () => {
     const w = start();
     const routes = w.t.routes({ a: {} });
     await w.t.apply(routes);
@@ -69,7 +69,7 @@ onEachRedis(redis => {
     expect(await w.open()).toEqual([]);
   });
 
-  test('a pause closes in the parts what no object opens and no record has', async () => {
+  test('a pause closes activations that no object opens and that are not recorded', async () => {
     const w = start();
     const routes = w.t.routes({ a: {} });
     await w.apply(routes, ['k', 'l']);
@@ -85,7 +85,7 @@ onEachRedis(redis => {
     expect(await w.open()).toEqual([]);
   });
 
-  test('closing what is known to be closed costs one command that reads, however often', async () => {
+  test('closing a closed activation costs one command that reads', async () => {
     const w = start();
     const routes = w.t.routes({ a: {} });
     await w.t.apply(routes);

@@ -63,7 +63,7 @@ onEachRedis(redis => {
     expect(await routed()).toEqual([1, 4, 5]);
   });
 
-  test('after Blocks of which one said Continue, everything goes', async () => {
+  test('delivers everything if one of the Blocks uses Continue', async () => {
     const { put, send, routed } = await start();
     await put({ ...BLOCKED, onUnblock: 'skip' });
     await send(1);
@@ -74,7 +74,7 @@ onEachRedis(redis => {
     expect(await routed()).toEqual([1, 2, 3]);
   });
 
-  test('while it stays suspended, only what came before the Blocks ended is left out', async () => {
+  test('while it is suspended, only events from before the end of the Blocks are skipped', async () => {
     const { put, send, routed } = await start();
     await put({ ...BLOCKED, onUnblock: 'skip' });
     await send(2);

@@ -82,7 +82,7 @@ onEachRedis(redis => {
     expect(await isOpen('k')).toBe(false);
   });
 
-  test('what was lost is missing, and not closed', async () => {
+  test('lost data is reported as missing, and not as closed', async () => {
     const { t, gate, isOpen, reader, tenant, queue, tenantMeta } = await start();
     await redis().call('hdel', t.keys.keys, '');
     expect(await gate()).toMatchObject({ subscription: 'missing' });
@@ -96,7 +96,7 @@ onEachRedis(redis => {
     expect(await reader.readQueue(tenant, queue)).toEqual({ state: 'missing', gen: '', cursor: '0-0' });
   });
 
-  test('the stored bytes are those of the quota, and 0 without a part', async () => {
+  test('the stored bytes are those of the quota, or 0 without a part', async () => {
     const { reader, tenant, queue, part, t } = await start();
     expect(await reader.readStoredBytes(tenant, queue)).toBe(0);
     await part.ingest(event('k', { body: Buffer.alloc(1_000) }));
@@ -165,7 +165,7 @@ onEachRedis(redis => {
     expect(await find({ eventId: 'order/1' })).toBeUndefined();
   });
 
-  test('an event says where it went, or why not', async () => {
+  test('an event contains its destinations, or the reason', async () => {
     const { fate, publish, drain, t, say, part } = await start();
     const [sent, other] = (await publish(['k', 'other'])) as [string, string];
     expect(await fate(sent)).toBe('pending');

@@ -23,7 +23,7 @@ onEachRedis(redis => {
     return { t, changesOf, read, named };
   }
 
-  test('many activations of a group key in one call are those of as many calls', async () => {
+  test('many activations of a group key in one call have the same result as separate calls', async () => {
     const { t, changesOf, read, named } = await start();
     expect((await t.change(...changesOf('on', 0, 300), ...changesOf('on', 0, 300))).changes).toBe(300);
     expect(await read()).toEqual({ activations: named([0, 300]), damaged: [], fields: 3 });

@@ -17,7 +17,7 @@ onEachRedis(redis => {
   const PAUSED = { route: 'paused', send: 'held' } as const;
 
   describe('a pause', () => {
-    test('stands at the tail: nothing is routed or claimed after its answer, and nobody else is touched', async () => {
+    test('stops at the tail, so that nothing is routed or claimed after it', async () => {
       const { t, d, routed, position } = await start();
       const [ref] = await t.send('k');
       const { tail } = await t.setRow('a', PAUSED);
@@ -29,7 +29,7 @@ onEachRedis(redis => {
       expect(new Set(claims.map(({ slot }) => slot))).toEqual(new Set([t.slot('b')]));
     });
 
-    test('of what is behind keeps its position, at its end too', async () => {
+    test('of a subscription that is behind keeps its position', async () => {
       const { t, routed, position } = await start();
       const [first] = await t.send('k');
       await t.setRow('a', PAUSED);
@@ -52,7 +52,7 @@ onEachRedis(redis => {
       expect(await routed()).toBe(2);
     });
 
-    test('that ends with a skip leaves out what came in it', async () => {
+    test('that ends with a skip leaves out its events', async () => {
       const { t, routed, position } = await start();
       await t.setRow('a', PAUSED);
       await t.send('k');
@@ -62,7 +62,7 @@ onEachRedis(redis => {
       expect(await routed()).toBe(1);
     });
 
-    test('while the part is held back stands where it was routed to, and skips to the tail', async () => {
+    test('in a held part stops at the position of the part, and skips to the tail', async () => {
       const { t, position } = await start();
       const [before] = await t.send('k');
       await redis().call('hdel', t.keys.keys, '');
@@ -87,7 +87,7 @@ onEachRedis(redis => {
   });
 
   describe('a subscription that is new', () => {
-    test('is routed from now on, or stands at the tail until it is caught up', async () => {
+    test('is routed from now on, or waits at the tail until it has caught up', async () => {
       const { t, routed, position } = await start();
       const [ref] = await t.send('k');
       for (const [name, how] of [['c'], ['e', 'behind']] as const) {
@@ -109,7 +109,7 @@ onEachRedis(redis => {
   });
 
   describe('a deactivation', () => {
-    test('parks what waits, of this key and this subscription, and activating brings it back', async () => {
+    test('parks waiting events of this key, which continue after an activation', async () => {
       const { t, d, routed } = await start();
       await t.send('k', 'l');
       await t.deactivate('a', 'k');
@@ -123,7 +123,7 @@ onEachRedis(redis => {
       expect((await d.exchange()).claims.map(({ lane }) => lane)).toEqual([`${t.slot('a')}k`]);
     });
 
-    test('lets an attempt that is under way end, and nothing follow it', async () => {
+    test('lets an attempt in progress finish, but starts no other', async () => {
       const { t, d } = await start();
       await t.send('k', 'k');
       const claims = (await d.exchange()).claims.filter(({ slot }) => slot === t.slot('a'));
@@ -191,7 +191,7 @@ onEachRedis(redis => {
       expect((await d.exchange()).claims).toHaveLength(2);
     });
 
-    test('of what lapsed holds it, too', async () => {
+    test('also holds events whose claims have lapsed', async () => {
       const { t, d } = await start({ unordered: true });
       await t.send('k');
       await d.exchange();
@@ -269,7 +269,7 @@ onEachRedis(redis => {
       expect(Object.keys(others).toSorted()).toEqual(['cfgv', 'in', 'maxBytes', 'version']);
     });
 
-    test('of an activation says since when: the last event that it was not in force for', async () => {
+    test('of an activation returns the last event that it does not apply to', async () => {
       const { t, routed } = await start();
       const [ref] = await t.send('x');
       const { tail } = await t.activate('a', 'x');

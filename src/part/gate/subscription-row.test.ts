@@ -27,11 +27,11 @@ test.each([ROW, PLAIN, { ...PLAIN, route: 'paused' as const }])('%j comes back',
   expect(parseRow(rowText(row))).toEqual(row);
 });
 
-test('stands where the scripts read it', () => {
+test('has its fields where the scripts read them', () => {
   expect(rowText(ROW)).toBe('ohu00064000201790000000000' + '1a0c4fe8c00001fabcdefghij int_0123');
 });
 
-test('what does not fit is refused', () => {
+test('refuses values that do not fit', () => {
   expect(() => rowText({ ...ROW, cap: 100_000 })).toThrow(RangeError);
   expect(() => rowText({ ...ROW, cfgv: 'a b' })).toThrow(RangeError);
   expect(() => rowText({ ...ROW, since: '5' })).toThrow(RangeError);

@@ -59,7 +59,7 @@ onEachRedis(redis => {
       },
     );
 
-    test('all, oldest or newest first, with what they are', async () => {
+    test('returns all events with their state, oldest or newest first', async () => {
       const { inbox, reader, refs } = await everyState();
       const order = ['expired', 'delivered', 'dead', 'retrying', 'pending', 'inflight'] as const;
       const all = order.map(state => [refs[state], state]);
@@ -118,7 +118,7 @@ onEachRedis(redis => {
       expect((await listed()).map(([ref]) => ref)).toEqual([mine[0], mine[2], held[0], held[2], late[0]]);
     });
 
-    test('of many events goes through full chunks, and begins where the log does', async () => {
+    test('reads many events from full chunks, starting with the log', async () => {
       const inbox = await createPartInbox(redis(), { sub: { unordered: true, cap: 99 } });
       const refs: string[] = [];
       for (let n = 0; n < 20; n++) {
@@ -148,7 +148,7 @@ onEachRedis(redis => {
   });
 
   describe('inspect', () => {
-    test('tells everything that is known of one event', async () => {
+    test('returns everything that is known about an event', async () => {
       const { t, inbox, reader, publish, drain } = await createPartInbox(redis());
       const [ref] = (await publish(['a'], 'x'.repeat(16_385))) as [string];
       await drain();
@@ -169,7 +169,7 @@ onEachRedis(redis => {
       });
     });
 
-    test('keeps attempts that failed, which move into the record, and what they were answered with', async () => {
+    test('keeps failed attempts and their responses in the record', async () => {
       const { t, inbox, reader, publish, claim, end, lapse } = await createPartInbox(redis());
       const [ref] = (await publish(['a'])) as [string];
       const history: object[] = [];
@@ -196,7 +196,7 @@ onEachRedis(redis => {
       });
     });
 
-    test.each(['PAUSED', 'INACTIVE'] as const)('%s: withholds the body of what did not arrive', async answer => {
+    test.each(['PAUSED', 'INACTIVE'] as const)('%s: withholds the body of an undelivered event', async answer => {
       const inbox = await createPartInbox(redis());
       const [sent, held] = (await inbox.publish(['a', 'a'], 'secret')) as [string, string];
       const [claim] = await inbox.claim();
@@ -212,7 +212,7 @@ onEachRedis(redis => {
       expect(await look(held)).toEqual([undefined, answer]);
     });
 
-    test('knows what retention took by its record, then not at all', async () => {
+    test('uses the record after retention, and then returns UNKNOWN', async () => {
       const { t, inbox, reader, refs } = await everyState();
       expect(await reader.inspect(inbox, refs.expired)).toMatchObject({
         event: { progress: { state: 'expired', reason: 'retention' } },
@@ -226,7 +226,7 @@ onEachRedis(redis => {
       expect(await reader.inspect({ ...inbox, inc: 'other' }, refs.dead)).toEqual({ answer: 'GONE' });
     });
 
-    test('finds the record among those of hundreds of subscriptions', async () => {
+    test('finds a record among those of hundreds of subscriptions', async () => {
       const inbox = await createPartInbox(redis());
       const others = Array.from({ length: 300 }, (_, n) => `other${n}`);
       for (const other of others) await inbox.part.setRow(other, {});

@@ -27,7 +27,7 @@ onEachRedis(redis => {
   }
   const fields = ({ t }: PartInbox) => redis().call('hlen', t.keys.lists);
 
-  test('retention removes whole chunks from lists, and keeps what is left in order', async () => {
+  test('retention removes whole chunks, and keeps the order of the rest', async () => {
     const inbox = await start();
     await inbox.part.setRow('other', {});
     await inbox.part.activate('other', 'a');
@@ -43,7 +43,7 @@ onEachRedis(redis => {
     expect(await listed(inbox)).toEqual([...young, ...more]);
   });
 
-  test('nothing is left of a list whose events are all too old; it begins anew', async () => {
+  test('removes a list without recent events, which can be used again', async () => {
     const inbox = await start();
     await fill(inbox, 40);
     await retain(inbox, RETENTION_MS + 1);
@@ -52,7 +52,7 @@ onEachRedis(redis => {
     expect(await listed(inbox)).toEqual(refs);
   });
 
-  test('the list of a deleted subscription goes in several calls, that of another stays', async () => {
+  test('removes the list of a deleted subscription in several calls, and keeps others', async () => {
     const inbox = await start();
     await inbox.part.setRow('other', {});
     await inbox.part.activate('other', 'a');

@@ -4,7 +4,7 @@ import { eventIdOf, parseEventId } from './event-id.ts';
 const PART = { tenant: 'ten_a', queue: 'orders', gen: 'g1', number: 5 };
 const REF = '1a0c4fe8c00001f';
 
-test('an id has 26 characters behind its prefix, and says where its event is', () => {
+test('an id has 26 characters after its prefix, and contains the position of its event', () => {
   const id = eventIdOf(PART, REF);
   expect(id).toMatch(/^evt_[0-9a-hjkmnp-tv-z]{26}$/);
   expect(parseEventId(id, PART)).toEqual({ ref: REF, part: 5 });

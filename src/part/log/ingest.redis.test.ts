@@ -11,7 +11,7 @@ onEachRedis(redis => {
     answer.answer === 'OK' ? answer.events.map(each => ('ref' in each ? each.ref : each.answer)) : [];
 
   describe('storing', () => {
-    test('an event comes back byte by byte, with the group key, and the slots that it was routed to', async () => {
+    test('returns an event unchanged, with its group key and slots', async () => {
       const t = createTestPart(redis());
       await t.setUp({ a: {}, b: {} }, ['k']);
       const body = Buffer.from(Array.from({ length: 256 }, (_, i) => i));
@@ -37,7 +37,7 @@ onEachRedis(redis => {
       expect(refs.map(msOfRef)).toEqual([START_MS, START_MS, START_MS, START_MS, START_MS + 1]);
     });
 
-    test('a millisecond that is full goes over into the next one', async () => {
+    test('uses the next millisecond if one is full', async () => {
       const t = createTestPart(redis());
       await t.setUp({}, []);
       await redis().call('hset', t.keys.meta, 'tail', `${START_MS.toString(16).padStart(11, '0')}ffde`);
@@ -46,7 +46,7 @@ onEachRedis(redis => {
       expect(refs.map(msOfRef)).toEqual([START_MS, START_MS + 1]);
     });
 
-    test('goes on behind the last event where the tail was lost', async () => {
+    test('continues after the last event if the tail was lost', async () => {
       const t = createTestPart(redis());
       await t.setUp({}, []);
       const [first = ''] = await t.send('');
@@ -77,7 +77,7 @@ onEachRedis(redis => {
       expect(await t.ingest(event('k'))).toEqual({ answer: 'GONE' });
     });
 
-    test('the quota counts metadata, overhead and references, and refuses what passes it', async () => {
+    test('the quota includes metadata, overhead, and references', async () => {
       const t = createTestPart(redis());
       await t.setUp({ a: {}, b: {} }, ['k']);
       await t.ingest(event('k', { body: Buffer.alloc(1_000) }));

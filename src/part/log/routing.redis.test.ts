@@ -7,7 +7,7 @@ onEachRedis(redis => {
     answer.answer === 'OK' ? answer.events.map(each => ('ref' in each ? each.ref : each.answer)) : [];
 
   describe('routing', () => {
-    test('goes where the key is active and the subscription is live, and nowhere else', async () => {
+    test('routes only to live subscriptions with an active key', async () => {
       const t = createTestPart(redis());
       await t.setUp({ a: {}, paused: { route: 'paused' }, closed: { route: 'closed' }, b: {} }, ['k', 'l']);
       await t.deactivate('b', 'k');
@@ -18,7 +18,7 @@ onEachRedis(redis => {
       expect((await t.hash('meta')).out).toMatch(/ 0 0 2$/);
     });
 
-    test('tells how many references there are, and which events are active for nobody', async () => {
+    test('returns the number of references, and of events without an active key', async () => {
       const t = createTestPart(redis());
       await t.setUp({ a: {}, b: {}, paused: { route: 'paused' } }, ['k']);
       expect(await t.ingest(event('k'), event('k'))).toMatchObject({ references: 4, inactive: 0 });
@@ -76,7 +76,7 @@ onEachRedis(redis => {
       expect((await t.hash('meta')).pos).toBe(before);
     });
 
-    test('routes as far as the grant reaches, and stands before the first event that it does not pay', async () => {
+    test('routes as far as its tokens allow, and stops before the next event', async () => {
       const t = createTestPart(redis());
       await t.setUp({ a: {}, b: {} }, ['k']);
       await t.change({ kind: 'meta', field: 'granted', value: '5' });

@@ -19,7 +19,7 @@ onEachRedis(redis => {
   }
 
   describe('skip', () => {
-    test('ends an open event for good, once; the next one of its lane goes', async () => {
+    test('ends an open event once, and continues its lane', async () => {
       const inbox = await start();
       const [a, a2] = (await inbox.publish(['a', 'a'])) as [string, string];
       expect(await inbox.operations.skip(inbox.inbox, { ref: a })).toBe('OK');
@@ -30,7 +30,7 @@ onEachRedis(redis => {
       expect(await states(inbox)).toEqual(['skipped', 'inflight']);
     });
 
-    test('of the head of a lane lets the next go at once, not when the skipped one was due', async () => {
+    test('of the first event of a lane continues it immediately', async () => {
       const inbox = await start();
       const [a, a2] = (await inbox.publish(['a', 'a'])) as [string, string];
       await failAll(inbox);
@@ -39,7 +39,7 @@ onEachRedis(redis => {
       expect(await lanes(inbox)).toEqual([['a', a2]]);
     });
 
-    test('behind a head that waits for its retry does not let that go early', async () => {
+    test('of a later event does not send a waiting retry early', async () => {
       const inbox = await start();
       const [a, a2] = (await inbox.publish(['a', 'a'])) as [string, string];
       await failAll(inbox);
@@ -66,7 +66,7 @@ onEachRedis(redis => {
       },
     );
 
-    test('during an attempt whose dispatcher dies lets the lane go on', async () => {
+    test('during an attempt continues the lane if the dispatcher dies', async () => {
       const inbox = await start();
       const [a, a2, b] = (await inbox.publish(['a', 'a', 'b'])) as [string, string, string];
       await inbox.claim();
@@ -78,7 +78,7 @@ onEachRedis(redis => {
       await expectEmpty(redis(), inbox.part);
     });
 
-    test('says how it ended otherwise; what never was here is UNKNOWN', async () => {
+    test('returns how it ended otherwise, or UNKNOWN', async () => {
       const inbox = await start();
       const [a, b] = (await inbox.publish(['a', 'b'])) as [string, string];
       const [first, second] = await inbox.claim();
@@ -106,7 +106,7 @@ onEachRedis(redis => {
       expect(await inbox.part.counts('other')).toEqual([1, 2, 0, 0, 0, 0]);
     });
 
-    test('lets nothing go out whose activation is gone', async () => {
+    test('sends nothing if the activation was removed', async () => {
       const inbox = await start();
       const [a] = (await inbox.publish(['a', 'a'])) as [string];
       await inbox.t.deactivate('x', 'a');
@@ -118,7 +118,7 @@ onEachRedis(redis => {
   });
 
   describe('skip up to', () => {
-    test('ends what is open up to one, of all group keys or of one, and keeps the rest', async () => {
+    test('ends open events up to a given one, for one or all group keys', async () => {
       const inbox = await start();
       const refs = (await inbox.publish(['a', 'b', 'a', 'b', 'a'])) as [string, string, string, string, string];
       const { operations } = inbox;
@@ -133,7 +133,7 @@ onEachRedis(redis => {
       expect(await inbox.count()).toEqual({ routed: 5, skipped: 4, open: 1 });
     });
 
-    test('tells group keys apart that begin in the same way', async () => {
+    test('distinguishes group keys with the same beginning', async () => {
       const inbox = await createPartInbox(redis(), {}, ['a', 'ab']);
       const [, ab] = (await inbox.publish(['a', 'ab', 'a'])) as [string, string, string];
       expect(await inbox.operations.skipUpTo(inbox.inbox, LAST, { groupKey: 'a' })).toMatchObject({ skipped: 2 });
@@ -170,7 +170,7 @@ onEachRedis(redis => {
   });
 
   describe('pull and acknowledge', () => {
-    test('give the head of each key, oldest first, until it is acknowledged; then the next', async () => {
+    test('return the first event of each key until it is acknowledged, and then the next', async () => {
       const inbox = await start(PULL);
       const { operations, t } = inbox;
       const [a, b] = (await inbox.publish(['a', 'b'])) as [string, string];
@@ -220,7 +220,7 @@ onEachRedis(redis => {
       expect(await inbox.operations.pull(inbox.inbox, { limit: 1 })).toEqual({ answer });
     });
 
-    test('hold a key whose activation is gone, and give it out after the next one', async () => {
+    test('hold a key without an activation, and return it after the next one', async () => {
       const inbox = await start(PULL);
       const [a, b] = (await inbox.publish(['a', 'b'])) as [string, string];
       await inbox.t.deactivate('x', 'a');

@@ -18,7 +18,7 @@ onEachRedis(redis => {
   const all = { sinceMs: 0 };
 
   describe('recover', () => {
-    test('makes due what waits for a retry, opens dead letters again, and keeps each lane in order', async () => {
+    test('makes waiting retries due, opens dead letters again, and keeps the order', async () => {
       const inbox = await start();
       const [a, a2, a3, b] = (await inbox.publish(['a', 'a', 'a', 'b'])) as [string, string, string, string];
       const [first] = await inbox.claim(1);
@@ -44,7 +44,7 @@ onEachRedis(redis => {
       });
     });
 
-    test('leaves alone what a sweep is removing, and does not look at again', async () => {
+    test('ignores events that a sweep is removing', async () => {
       const inbox = await start();
       const { part, t } = inbox;
       await part.change({ kind: 'meta', field: 'retentionMs', value: String(HOUR_MS) });
@@ -72,7 +72,7 @@ onEachRedis(redis => {
       expect(await inbox.part.members('final')).toEqual([]);
     });
 
-    test('opens a dead letter once; when it is dead again, it needs a replay', async () => {
+    test('opens a dead letter once, and requires a replay after that', async () => {
       const inbox = await start();
       await inbox.setAccount('Metered', 0);
       const [a, b] = (await inbox.publish(['a', 'b'])) as [string, string];
@@ -114,7 +114,7 @@ onEachRedis(redis => {
       expect(await inbox.recovery.recover(inbox.inbox, all)).toMatchObject({ recovered: 0, replayRequired: 1 });
     });
 
-    test('opens no dead replay; one that waits for a retry is due at once', async () => {
+    test('never opens a dead replay, but makes its waiting retry due', async () => {
       const inbox = await start();
       await inbox.setAccount('Metered', 0);
       const [ref] = (await inbox.publish(['a'])) as [string];
@@ -141,7 +141,7 @@ onEachRedis(redis => {
       expect(await inbox.recovery.recover(inbox.inbox, all)).toMatchObject({ recovered: 0, replayRequired: 0 });
     });
 
-    test('leaves alone what was accepted before, what arrived, what was skipped, and what is under way', async () => {
+    test('ignores older, delivered, and skipped events, and attempts in progress', async () => {
       const inbox = await start();
       const sinceMs = inbox.t.nowMs() + 10;
       const [, , c] = (await inbox.publish(['a', 'b', 'c'])) as [string, string, string];
@@ -156,7 +156,7 @@ onEachRedis(redis => {
       expect(await inbox.count()).toEqual({ routed: 5, dead: 2, delivered: 2, skipped: 1, open: 0 });
     });
 
-    test('during an attempt lets the earlier one go first when that fails, and at once', async () => {
+    test('during an attempt sends the earlier event first if it fails', async () => {
       const inbox = await start();
       const [a, a2] = (await inbox.publish(['a', 'a'])) as [string, string];
       const [first] = await inbox.claim();
@@ -206,7 +206,7 @@ onEachRedis(redis => {
       expect(await inbox.recovery.recover(inbox.inbox, { ...all, cursor: 'bm9uZQ' })).toEqual({ answer: 'BAD_CURSOR' });
     });
 
-    test('ends early where it may not go on, and goes on by its cursor', async () => {
+    test('stops early if it may not continue, and resumes with its cursor', async () => {
       const inbox = await start({ sub: { unordered: true } });
       await inbox.publish(Array.from({ length: 25 }, () => 'a'));
       await inbox.drain(DEAD);
@@ -317,7 +317,7 @@ onEachRedis(redis => {
       expect(await inbox.recovery.sendTest(inbox.inbox)).toMatchObject({ answer: 'OK' });
     });
 
-    test('is one of ten also while attempts without order are under way; those of events do not count', async () => {
+    test('is limited to ten, even with attempts in progress and without order', async () => {
       const inbox = await start({ sub: { unordered: true } });
       await inbox.publish(Array.from({ length: 12 }, () => 'a'));
       expect(await inbox.claim()).toHaveLength(12);

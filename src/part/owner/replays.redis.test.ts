@@ -93,7 +93,7 @@ onEachRedis(redis => {
     expect(await inbox.count()).toEqual({ routed: 1, replayed: 2, delivered: 1, dead: 1, skipped: 1, open: 0 });
   });
 
-  test('of a range says count and price first, in chunks, and in order of each group key', async () => {
+  test('of a range returns its count and price first, in order of each group key', async () => {
     const inbox = await start();
     const dead = await inbox.publish(['a', 'b', 'a', 'a']);
     await inbox.drain(DEAD);
@@ -111,7 +111,7 @@ onEachRedis(redis => {
   });
 
   describe('is refused, and charges nothing', () => {
-    test('for what is open, unknown, gone, or may not be given now', async () => {
+    test('for events that are open, unknown, expired, or not permitted', async () => {
       const inbox = await start();
       const [open, sent] = (await inbox.publish(['a', 'b'])) as [string, string];
       const [first, second] = await inbox.claim();
@@ -151,7 +151,7 @@ onEachRedis(redis => {
       expect(await redis().run('debit', [a.meta, a.hold, a.replays, a.replay(name)], args)).toBe('OK');
     }
 
-    test('goes on where one died, once, without knowing the stream from elsewhere', async () => {
+    test('continues once where a process died', async () => {
       const inbox = await start();
       const refs = await inbox.publish(['a', 'b']);
       await inbox.drain(DEAD);
@@ -165,7 +165,7 @@ onEachRedis(redis => {
       expect(await inbox.drain()).toEqual([]);
     });
 
-    test('refunds what retention took meanwhile, and what is open', async () => {
+    test('refunds events that expired or are open', async () => {
       const inbox = await start();
       const [gone] = (await inbox.publish(['a'])) as [string];
       inbox.t.clock.ms += 10;

@@ -34,7 +34,7 @@ onEachRedis(redis => {
       expect(await reasonsOf(t)).toEqual({ missing_group_key: 1, not_activated: 4 + 1 });
     });
 
-    test('counts nothing when it is sent again', async () => {
+    test('does not count a repeated event', async () => {
       const { t } = await startPart(redis(), { a: {} });
       for (let i = 0; i < 2; i++) await t.ingest(event('other', { senderId: 'x' }));
       expect(await reasonsOf(t)).toEqual({ not_activated: 1 });
@@ -73,7 +73,7 @@ onEachRedis(redis => {
       expect(await redis().call('exists', t.keys.skips)).toBe(0);
     });
 
-    test('skips only what came since the activation of its key', async () => {
+    test('only skips events since its key was activated', async () => {
       const { t } = await startPart(redis(), { a: {} }, []);
       await t.setRow('a', PAUSED);
       await t.send('k', 'k');
@@ -97,7 +97,7 @@ onEachRedis(redis => {
   });
 
   describe('a part that is held back', () => {
-    test('counts when it is routed on', async () => {
+    test('counts when it is routed later', async () => {
       const { t } = await startPart(redis(), { a: {}, b: {}, c: {} }, ['k', 'l']);
       await t.deactivate('c', 'k');
       await t.deactivate('a', 'l');
@@ -117,7 +117,7 @@ onEachRedis(redis => {
       expect(await unrouted(t)).toBe(2);
     });
 
-    test('a wide event counts once, whoever pauses or closes between its slices', async () => {
+    test('counts a wide event once, even with changes between its slices', async () => {
       const { t } = await startPart(redis(), {}, []);
       const names = Array.from({ length: 700 }, (_, i) => `s${i}`);
       for (const name of [...names, 'x', 'y']) await t.setRow(name, {});
@@ -137,7 +137,7 @@ onEachRedis(redis => {
   });
 
   describe('retention', () => {
-    test('counts what it removes before it was routed', async () => {
+    test('counts events that it removes before they were routed', async () => {
       const { t } = await startPart(redis(), { a: {}, b: {}, c: { route: 'closed' }, d: {} }, ['k']);
       await t.change({ kind: 'meta', field: 'retentionMs', value: '60000' });
       await t.setRow('a', PAUSED);
@@ -149,7 +149,7 @@ onEachRedis(redis => {
       expect(await reasonsOf(t)).toEqual({ expired: 4 });
     });
 
-    test('leaves out who has a part of a wide event', async () => {
+    test('leaves out subscriptions with a part of a wide event', async () => {
       const { t } = await startPart(redis(), {}, []);
       const names = Array.from({ length: 700 }, (_, i) => `s${i}`);
       for (const name of names) await t.setRow(name, {});
@@ -196,7 +196,7 @@ onEachRedis(redis => {
   });
 
   describe('how many subscriptions are live', () => {
-    test('follows rows, positions and what catches up', async () => {
+    test('follows rows, positions, and catching up', async () => {
       const { t } = await startPart(redis(), { a: {}, b: {}, c: { route: 'paused' }, d: { route: 'closed' } }, ['k']);
       expect(await live(t)).toBe('2');
       await t.setRow('a', { cap: 3 });
@@ -215,7 +215,7 @@ onEachRedis(redis => {
       expect(await live(t)).toBe('4');
     });
 
-    test('is counted anew where something was lost', async () => {
+    test('is counted again after data was lost', async () => {
       const { t } = await startPart(redis(), { a: {}, b: {}, c: { route: 'paused' } }, ['k']);
       await redis().call('hdel', t.keys.meta, 'live');
       await t.setRow('a', { cap: 5 });

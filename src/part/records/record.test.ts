@@ -32,7 +32,7 @@ test('reads that a dead letter was recovered before', () => {
   expect(first).not.toHaveProperty('recovered');
 });
 
-test('of a chunk that is damaged, what is before the damage', () => {
+test('returns the records before the damage of a chunk', () => {
   expect(parseRecords(REF, chunkOf('d1 1 200 5;', 'd1 1 20'))).toHaveLength(1);
   expect(parseRecords(REF, Buffer.alloc(0))).toEqual([]);
 });

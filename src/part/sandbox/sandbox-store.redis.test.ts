@@ -85,7 +85,7 @@ onEachRedis(redis => {
     expect(await used()).toEqual({ events: '1', bytes: '4', 'events:new': '1', 'bytes:new': '4' });
   });
 
-  test('what was routed counts, of the run and of all', async () => {
+  test('counts routed deliveries for the run and for the workspace', async () => {
     const { t, store, publish } = await start();
     await publish('a');
     expect(await store.readRoom(t.tenant, 'a')).toBe(4);
@@ -125,7 +125,7 @@ onEachRedis(redis => {
     expect(await redis().call('pexpiretime', key)).toBe(START_MS + DAY_MS);
   });
 
-  test('what lies in the part of a run ends with it, whatever script made it', async () => {
+  test('keys of a run expire with it, regardless of the script', async () => {
     const { t, publish } = await start();
     await t.apply(t.routes({ x: {} }));
     await t.activate('x', 'a');

@@ -77,7 +77,7 @@ onEachRedis(redis => {
 
   const repeat = (answer: string, count: number) => Array.from({ length: count }, () => answer);
 
-  test('an account without a limit asks nobody', async () => {
+  test('an account without a limit costs no calls', async () => {
     const { first, granted, send, replicaOf } = await start(undefined);
     const calls: string[] = [];
     const counting: ScriptClient = {
@@ -112,7 +112,7 @@ onEachRedis(redis => {
     expect(await send(first, [50])).toEqual(['LIMIT']);
   });
 
-  test('what another part has not used is taken back', async () => {
+  test('takes back space that another part has not used', async () => {
     const { parts, first, send, stored, granted } = await start(300_000, 3);
     for (const t of parts.slice(1)) expect(await send(t, [50])).toEqual(['OK']);
     expect((await granted()).every(bytes => bytes > 300)).toBe(true);
@@ -125,7 +125,7 @@ onEachRedis(redis => {
     expect(await send(first, [50])).toEqual(['LIMIT']);
   });
 
-  test('unused space is at most a twentieth of the limit, so a refusal comes at most that early', async () => {
+  test('unused space is at most a twentieth of the limit', async () => {
     const { parts, send, stored, granted } = await start(1_000_000, 10);
     for (const t of parts) await send(t, [50]);
     const unused = (await granted()).reduce((sum, bytes) => sum + bytes, 0) - (await stored());
@@ -134,7 +134,7 @@ onEachRedis(redis => {
     expect(unused).toBeLessThanOrEqual(150_000);
   });
 
-  test('space comes back when events expire', async () => {
+  test('space is available again after events expire', async () => {
     const { first, send, pass, stored } = await start(3_000, 2);
     await send(
       first,
@@ -189,7 +189,7 @@ onEachRedis(redis => {
   });
 
   describe('a limit that changes', () => {
-    test('is in force at once where it is raised', async () => {
+    test('is in force immediately if it is raised', async () => {
       const { first, send, setLimit, pass } = await start(600);
       expect(await send(first, [50, 50, 50])).toEqual(['OK', 'OK', 'LIMIT']);
       await setLimit(900);
@@ -197,7 +197,7 @@ onEachRedis(redis => {
       expect(await send(first, [50, 50])).toEqual(['OK', 'LIMIT']);
     });
 
-    test('below what is stored refuses new events, and drops none', async () => {
+    test('below the stored bytes refuses new events, and drops none', async () => {
       const { parts, send, setLimit, stored, pass } = await start(100_000, 2);
       const [one, two] = parts as [TestPart, TestPart];
       for (const t of parts) await send(t, [50, 50]);
@@ -211,7 +211,7 @@ onEachRedis(redis => {
       expect(await stored()).toBe(1_500);
     });
 
-    test('below what is stored refuses also where the events of a stream expire', async () => {
+    test('below the stored bytes refuses events even if others expire', async () => {
       const { parts, send, setLimit, stored, pass } = await start(100_000, 2);
       const [one, two] = parts as [TestPart, TestPart];
       await send(
@@ -233,7 +233,7 @@ onEachRedis(redis => {
       expect(await stored()).toBe(3_300);
     });
 
-    test('counts what was stored before there was one', async () => {
+    test('counts events that were stored before the limit', async () => {
       const { parts, send, setLimit, spaceOf, clock } = await start(undefined, 2);
       const [one, two] = parts as [TestPart, TestPart];
       await send(one, [50, 50, 50]);
@@ -245,7 +245,7 @@ onEachRedis(redis => {
     });
   });
 
-  test('a full account is asked again after a second, or for a smaller event', async () => {
+  test('asks a full account again after a second, or for a smaller event', async () => {
     const { first, send, replicaOf, spaceOf, clock } = await start(300);
     const calls = { grow: 0 };
     const space = spaceOf(first);
@@ -270,7 +270,7 @@ onEachRedis(redis => {
     expect(calls.grow).toBe(3);
   });
 
-  test('stored events are acknowledged if the account cannot be asked for the others', async () => {
+  test('acknowledges stored events if the account does not respond for the others', async () => {
     const { first, send, spaceOf, clock } = await start(700);
     const away = async () => Promise.reject(new Error('away'));
     const ingestWith = (grow: () => Promise<never>) =>

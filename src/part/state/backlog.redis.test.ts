@@ -19,7 +19,7 @@ onEachRedis(redis => {
     return { ...world, store, inbox, lookAt, unrouted };
   }
 
-  test('what was not routed yet is the next event of the log after the position of each', async () => {
+  test('returns the next event after the position of each subscription', async () => {
     const { t, unrouted } = await start({ a: {}, b: {} }, ['k']);
     expect(await unrouted()).toEqual([]);
     await t.setRow('a', { route: 'paused' });
@@ -32,7 +32,7 @@ onEachRedis(redis => {
     expect(await unrouted(...many)).toEqual(many.map(sub => (sub === 'a' ? t.clock.ms - 1_000 : undefined)));
   });
 
-  test('the oldest open event of each, in the order that was asked for; none of an unknown one', async () => {
+  test('returns the oldest open event of each inbox in the same order, and none for unknown ones', async () => {
     const { t, store, inbox } = await start({ a: { send: 'held' }, b: {} }, ['k']);
     await t.deactivate('b', 'k');
     const openMs = t.clock.ms;
@@ -63,7 +63,7 @@ onEachRedis(redis => {
     expect(await lookAt('b')).toMatchObject({ ms: openMs + 1_000 });
   });
 
-  test('of very many: a look never goes past one that is under way', async () => {
+  test('never passes an open event in a long log', async () => {
     const { t, d, lookAt } = await start({ a: {} }, ['k', 'l']);
     for (let i = 0; i < 4; i++) await t.ingest(...Array.from({ length: 64 }, () => event('unknown')));
     t.clock.ms += 1_000;
@@ -81,7 +81,7 @@ onEachRedis(redis => {
     expect(await lookAt('a', second?.settledTo)).toMatchObject({ ms: openMs, exact: true });
   });
 
-  test('with more claims than may be looked at, nothing is said to be younger than the log', async () => {
+  test('uses the log as a lower bound if there are too many claims', async () => {
     const { t, d, lookAt } = await start({ a: { cap: 2_000, unordered: true }, b: {} }, ['k']);
     const oldestMs = t.clock.ms;
     await t.ingest(event('unknown'));

@@ -43,7 +43,7 @@ onEachRedis(redis => {
       expect(await purgeQueue(true)).toBe(true);
     });
 
-    test('goes with all of it when nothing of it is undelivered, and no inbox lists it', async () => {
+    test('is removed if nothing is undelivered or listed in an inbox', async () => {
       const { t, d, close, drop, purgeQueue, keys } = await start();
       await t.send('k');
       await close();
@@ -64,7 +64,7 @@ onEachRedis(redis => {
       expect(await keys()).toBe(0);
     });
 
-    test('with something undelivered stays until it is older than retention', async () => {
+    test('with undelivered events stays until they are older than the retention', async () => {
       const { t, close, drop, purgeQueue, keys } = await start();
       await t.send('k');
       await close();
@@ -88,7 +88,7 @@ onEachRedis(redis => {
   });
 
   describe('a subscription that nobody owns', () => {
-    test('goes when it is closed and its newest event is older than retention', async () => {
+    test('is removed if it is closed and its newest event is older than the retention', async () => {
       const { t, purgeInbox } = await start();
       await t.send('k');
       t.clock.ms += HOUR_MS - 1;
@@ -113,7 +113,7 @@ onEachRedis(redis => {
       expect(await purgeInbox(false)).toBe(true);
     });
 
-    test('of a stream that nobody knows, or that has no part, has nothing that stays', async () => {
+    test('of an unknown stream, or without a part, has nothing to keep', async () => {
       const { t, sweep, inbox } = await start();
       const { stream, ...unknown } = inbox;
       for (const of of [unknown, { ...inbox, stream: { ...stream, queue: 'gone' } }]) {

@@ -54,7 +54,7 @@ onEachRedis(redis => {
     expect(await it.health()).toBeUndefined();
   });
 
-  test('the outcome is that of the last attempt, and says since when', async () => {
+  test('contains the outcome of the last attempt and its time', async () => {
     const it = await start();
     await it.publish(['a', 'b']);
     const [first, second] = (await it.claims()) as [Claim, Claim];
@@ -75,7 +75,7 @@ onEachRedis(redis => {
     expect(await it.health()).toBeUndefined();
   });
 
-  test('an endpoint that is gone is said to be', async () => {
+  test('reports a removed endpoint', async () => {
     const it = await start();
     await it.publish(['a']);
     const news = await it.finish(await it.claims(), { outcome: 'gone', attempted: 'HttpError' });
@@ -84,7 +84,7 @@ onEachRedis(redis => {
     expect(await it.health()).toEqual({ sinceMs: nowMs, failures: 1, disabled: { ms: nowMs, by: 'gone' } });
   });
 
-  test('of several in one exchange the last one counts; what was released was no attempt', async () => {
+  test('uses the last attempt of an exchange, and ignores released ones', async () => {
     const it = await start();
     await it.publish(['a', 'b', 'c']);
     const [a, b, c] = (await it.claims()) as [Claim, Claim, Claim];
@@ -119,7 +119,7 @@ onEachRedis(redis => {
     expect((await it.state()).attempt?.outcome).toBe('Timeout');
   });
 
-  test('the result of an attempt whose event was skipped meanwhile counts', async () => {
+  test('counts the result of an attempt whose event was skipped', async () => {
     const it = await start();
     const [ref = ''] = await it.publish(['a']);
     const claims = await it.claims();
@@ -143,7 +143,7 @@ onEachRedis(redis => {
     expect(await redis().call('exists', it.t.keys.deadLetters, it.t.keys.health)).toBe(0);
   });
 
-  test('the backlog counts what waits, not what is under way, by powers of ten', async () => {
+  test('the backlog counts waiting events by powers of ten, without attempts in progress', async () => {
     const it = await start({ unordered: true, cap: 100 });
     await it.publish(Array(9).fill('a'));
     expect((await it.look(1))?.now.backlog).toBe('1');
@@ -154,7 +154,7 @@ onEachRedis(redis => {
     expect((await it.state()).backlog).toBe('0');
   });
 
-  test('what waits, or was skipped, in a subscription that is not sent to is seen without an exchange', async () => {
+  test('includes waiting and skipped events of a paused subscription without an exchange', async () => {
     const it = await start({ send: 'held' });
     const [, last = ''] = await it.publish(['a', 'b']);
     expect((await it.state()).backlog).toBe('1+');

@@ -36,7 +36,7 @@ onEachRedis(redis => {
     return { t, listed, clock, calls, note, seen, send };
   }
 
-  test('notes what is stored with its account, rounded up, and nothing once it has expired', async () => {
+  test('records the stored bytes with their account, rounded up, and removes expired ones', async () => {
     const { t, note, seen, send } = await start();
     await note(t.part);
     expect(await seen()).toEqual([]);
@@ -72,7 +72,7 @@ onEachRedis(redis => {
     expect(await seen()).toHaveLength(1);
   });
 
-  test('a part that was removed leaves no entry, whoever notes it last', async () => {
+  test('removes the entry of a removed part, even if it is recorded later', async () => {
     const { t, listed, note, seen, send } = await start();
     await send(KIB);
     await note(t.part);

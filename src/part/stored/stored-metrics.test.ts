@@ -47,7 +47,7 @@ test('the ten largest workspaces have a series each, with the bytes of all of th
   expect(lines[10]).toBe(`sluice_stored_bytes ${12 * 100 + 66 + 120}`);
 });
 
-test('a workspace that falls out of the ten has no series any more', async () => {
+test('removes the series of a workspace that is no longer among the ten largest', async () => {
   const { says, scrape } = start();
   for (let round = 0; round < 50; round++) {
     says.stored = Array.from({ length: 10 }, (_, i) => streamOf(`${round}-${i}`, 1 + i));

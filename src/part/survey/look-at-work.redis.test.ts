@@ -14,7 +14,7 @@ onEachRedis(redis => {
     return { t, d: t.dispatcher('d1'), look: () => look(t.part) };
   }
 
-  test('a part without events has nothing to do, and one that is gone says nothing', async () => {
+  test('a part without events has no work, and a removed one is not included', async () => {
     const { t, look } = await start();
     expect(await look()).toEqual({
       nowMs: START_MS,
@@ -41,7 +41,7 @@ onEachRedis(redis => {
     expect(await look()).toMatchObject({ idleSinceMs: START_MS + 700 + READY_MS });
   });
 
-  test('claims alone are idle when who holds them is gone, also where nobody knows since when', async () => {
+  test('reports claims of a dead dispatcher as idle', async () => {
     const { t, d, look } = await start();
     await t.send('k');
     await d.exchange();
@@ -53,7 +53,7 @@ onEachRedis(redis => {
     expect(await look()).toMatchObject({ idleSinceMs: 0 });
   });
 
-  test('a retry is idle once it is due', async () => {
+  test('reports a retry as idle when it is due', async () => {
     const { t, d, look } = await start();
     await t.send('k');
     for (const claim of (await d.exchange()).claims) d.end(claim, 'failed', { dueMs: START_MS + 60_000 });
@@ -64,14 +64,14 @@ onEachRedis(redis => {
     expect(await look()).toMatchObject({ open: 2, isWaiting: true, idleSinceMs: START_MS + 60_000 });
   });
 
-  test('what is not to be sent is open, and waits for nobody', async () => {
+  test('counts paused deliveries as open, but not as idle', async () => {
     const { t, look } = await start();
     for (const name of ['a', 'b']) await t.setRow(name, { send: 'held' });
     await t.send('k');
     expect(await look()).toMatchObject({ open: 2, isWaiting: false, idleSinceMs: undefined });
   });
 
-  test('routing on stands where a part is held back, but not for want of tokens', async () => {
+  test('reports a held part as stalled, except if it waits for tokens', async () => {
     const { t, look } = await start();
     await redis().call('hdel', t.keys.keys, '');
     await t.send('k');
@@ -84,7 +84,7 @@ onEachRedis(redis => {
     expect(await look()).toMatchObject({ routing: undefined });
   });
 
-  test('routing on stands until somebody that is behind, and may go on, moves', async () => {
+  test('reports routing as stalled until a subscription that is behind moves', async () => {
     const { t, look } = await start();
     await t.setRow('a', { route: 'paused' });
     await t.send('k');
@@ -99,7 +99,7 @@ onEachRedis(redis => {
     expect(await look()).toMatchObject({ routing: undefined });
   });
 
-  test('routing on moves with whoever is advanced', async () => {
+  test('routing makes progress if any subscription is advanced', async () => {
     const { t, look } = await start();
     for (const name of ['a', 'b']) {
       await t.setRow(name, { route: 'paused' });

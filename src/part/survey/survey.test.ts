@@ -40,7 +40,7 @@ test('without parts there is nothing to do', async () => {
   expect(await survey()).toEqual({ openDeliveries: 0, queues: NOTHING, parts: NOTHING });
 });
 
-test('sums up what it sees, also what it saw earlier', async () => {
+test('adds up what it has read, including earlier results', async () => {
   const { survey, works, looked } = start(100);
   for (let number = 0; number < 100; number++) works.set(number, { open: 3, isWaiting: true, hasEvents: true });
   expect(await survey()).toMatchObject({ openDeliveries: 300, parts: { waiting: 100 }, queues: { waiting: 100 } });
@@ -86,7 +86,7 @@ test.each([
   expect((await survey()).queues).toEqual({ waiting: 1, due: 1, overdueMs: 15_000 });
 });
 
-test('claims of nobody are overdue since they were seen', async () => {
+test('claims without a dispatcher are overdue since they were seen', async () => {
   const { survey, works, clock } = start(1);
   works.set(0, { isWaiting: true, idleSinceMs: 0 });
   expect((await survey()).parts).toEqual({ waiting: 1, due: 1, overdueMs: 0 });
@@ -94,7 +94,7 @@ test('claims of nobody are overdue since they were seen', async () => {
   expect((await survey()).parts).toEqual({ waiting: 1, due: 1, overdueMs: 15_000 });
 });
 
-test('forgets parts that are gone, and begins anew with another generation', async () => {
+test('forgets removed parts, and starts again with another generation', async () => {
   const { survey, works, parts, clock } = start(2);
   works.set(0, { open: 5, routing: 'gates 1' }).set(1, { open: 7 });
   expect(await survey()).toMatchObject({ openDeliveries: 12 });
@@ -107,7 +107,7 @@ test('forgets parts that are gone, and begins anew with another generation', asy
   expect(await survey()).toEqual({ openDeliveries: 5, queues: { waiting: 1, due: 0, overdueMs: 0 }, parts: NOTHING });
 });
 
-test('goes on while some parts are silent, and rejects where all are', async () => {
+test('continues if some parts do not respond, and rejects if none do', async () => {
   const { survey, works } = start(2);
   works.set(0, { open: 5 }).set(1, { open: 7 });
   await survey();

@@ -14,7 +14,7 @@ onEachRedis(redis => {
   }
 
   describe('what a part still has to do', () => {
-    test('is what is open, claimed or not, and who is behind', async () => {
+    test('counts open deliveries and subscriptions that are behind', async () => {
       const { t, d } = await startPart(redis(), { a: {}, b: {} }, ['k', 'l']);
       expect(await drainOf(t)).toEqual({ unrouted: 0, open: 0 });
       await t.send('k', 'l');
@@ -41,7 +41,7 @@ onEachRedis(redis => {
   });
 
   describe('a part that is removed', () => {
-    test('leaves nothing but a mark, which ends by itself; whoever still works there hears that it is gone', async () => {
+    test('leaves a mark that expires, and its workers are notified', async () => {
       const { t, d } = await startPart(redis());
       await t.ingest(event('k', { senderId: 'x' }), event('l'), event('m'));
       const { claims } = await d.exchange(3);
@@ -105,7 +105,7 @@ onEachRedis(redis => {
       ]);
     });
 
-    test('of one that is behind, or of a part that is held back, is the next one of the log', async () => {
+    test('of a subscription that is behind, or of a held part, is the next event of the log', async () => {
       const { t } = await startPart(redis(), { a: {}, b: {} }, ['k']);
       await t.setRow('a', { route: 'paused' });
       t.clock.ms += 1_000;

@@ -59,7 +59,7 @@ onEachRedis(redis => {
   });
 
   describe('a deleted subscription', () => {
-    test('with deletionPolicy Delete: everything that waits for it goes, and nothing of the others', async () => {
+    test('with deletionPolicy Delete removes its waiting events, and no others', async () => {
       const { t, d } = await start({ a: {}, b: {} }, ['k', 'l', 'm', 'n']);
       await t.send('k', 'l', 'm', 'n');
       const { claims } = await d.exchange(3);
@@ -112,7 +112,7 @@ onEachRedis(redis => {
       expect(await exists(t.keys.counts, t.keys.dropped)).toEqual([0, 0]);
     });
 
-    test('of which more lies there than one call removes goes in several', async () => {
+    test('is removed in several calls if it has many events', async () => {
       const { t } = await start({ a: { send: 'held' } }, ['k']);
       for (let i = 0; i < 20; i++) await t.ingest(...Array.from({ length: 64 }, () => event('k')));
       await t.change({ kind: 'drop', slot: t.slot('a'), how: 'delete' });
@@ -120,7 +120,7 @@ onEachRedis(redis => {
       await expectEmpty(redis(), t);
     });
 
-    test('that is written again keeps what waits', async () => {
+    test('keeps its waiting events if it is written again', async () => {
       const { t, d } = await start();
       await t.send('k');
       await t.change({ kind: 'drop', slot: t.slot('a'), how: 'delete' });
@@ -130,7 +130,7 @@ onEachRedis(redis => {
       expect((await d.exchange()).claims).toHaveLength(1);
     });
 
-    test('that nobody dropped in this part is found all the same', async () => {
+    test('is found even if this part has not dropped it', async () => {
       const { t } = await start();
       await t.send('k');
       await redis().call('hdel', t.keys.subs, t.slot('a'));
@@ -158,7 +158,7 @@ onEachRedis(redis => {
     await expectEmpty(redis(), t);
   });
 
-  test('a mark of a deactivated key goes when nothing is open there', async () => {
+  test('removes the mark of a deactivated key without open events', async () => {
     const { t, d } = await start({ a: {} }, ['k', 'l']);
     await t.send('k');
     await d.exchange();

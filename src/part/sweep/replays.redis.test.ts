@@ -41,7 +41,7 @@ onEachRedis(redis => {
       expect(await inbox.drain()).toEqual([['a\x01later', young]]);
     });
 
-    test('ends one that is claimed', async () => {
+    test('ends a claimed event', async () => {
       const inbox = await start();
       const [ref = ''] = await inbox.publish(['a']);
       await inbox.drain();
@@ -73,7 +73,7 @@ onEachRedis(redis => {
       expect(await replayed(inbox)).toEqual({});
     });
 
-    test('replays nothing that it is about to remove', async () => {
+    test('does not replay events that it is about to remove', async () => {
       const inbox = await start({ send: 'held' });
       const sixty = Array.from({ length: 60 }, () => 'a');
       const refs = [...(await inbox.publish(sixty)), ...(await inbox.publish(sixty))];
@@ -87,7 +87,7 @@ onEachRedis(redis => {
       expect(await replayed(inbox)).toEqual({});
     });
 
-    test('goes on where 100 that were open have ended', async () => {
+    test('continues after 100 open replays have ended', async () => {
       const inbox = await start({ send: 'held' });
       const refs = await inbox.publish(Array.from({ length: 60 }, () => 'a'));
       expect(await inbox.operations.skipUpTo(inbox.inbox, refs.at(-1) as string)).toMatchObject({ skipped: 60 });

@@ -36,7 +36,7 @@ onEachRedis(redis => {
     expect((await t.counts('paused'))[1]).toBe(10);
   });
 
-  test('a shorter one, too: what is too old by now goes', async () => {
+  test('removes events that are too old after a shorter retention', async () => {
     const { t, retain, run } = await start(10 * HOUR_MS);
     expect(await run(8)).toBe(0);
     await retain(3 * HOUR_MS + 1);

@@ -15,7 +15,7 @@ onEachRedis(redis => {
   const bytesOf = async (t: TestPart) => Number((await t.hash('meta')).bytes);
 
   describe('retention', () => {
-    test('removes what is too old and keeps the rest; the quota gets back what was taken', async () => {
+    test('removes expired events, keeps the rest, and frees the quota', async () => {
       const { t, d } = await start();
       await t.ingest(event('k', { senderId: 'x', body: Buffer.alloc(20_000) }), event('l'), event(''));
       t.clock.ms += HOUR_MS;
@@ -30,7 +30,7 @@ onEachRedis(redis => {
       expect((await d.exchange()).events.map(({ ref }) => ref)).toEqual([young]);
     });
 
-    test('what waits, is retrying, parked, held or claimed ends as expired, with a record', async () => {
+    test('ends waiting, retrying, parked, held, and claimed events as expired', async () => {
       const { t, d } = await start({ a: {}, held: { send: 'held' } }, ['k', 'l', 'm', 'n']);
       const [retrying, claimed, parked, waiting] = (await t.send('k', 'l', 'm', 'n')) as [
         string,
@@ -64,7 +64,7 @@ onEachRedis(redis => {
       await expectEmpty(redis(), t);
     });
 
-    test('what ends while it is claimed makes room for what waits for its slot', async () => {
+    test('makes room for waiting events if a claimed one expires', async () => {
       const { t, d } = await start({ a: { cap: 1 } });
       await t.send('k', 'l');
       expect((await d.exchange()).claims).toHaveLength(2);
@@ -78,7 +78,7 @@ onEachRedis(redis => {
       expect((await d.exchange()).claims).toMatchObject([{ ref: waiting }]);
     });
 
-    test('what was delivered, or ended otherwise, stays as it was', async () => {
+    test('keeps the result of events that have ended', async () => {
       const { t, d } = await start();
       const [ref] = (await t.send('k')) as [string];
       const { claims } = await d.exchange();
@@ -131,7 +131,7 @@ onEachRedis(redis => {
       await expectEmpty(redis(), t);
     });
 
-    test('a paused subscription stays where it is until retention passes it; what it missed is counted', async () => {
+    test('moves a paused subscription past expired events, which are counted', async () => {
       const { t, d } = await start({ a: {}, b: {} }, ['k']);
       await t.setRow('a', { route: 'paused' });
       const [first] = (await t.send('k')) as [string];
@@ -162,7 +162,7 @@ onEachRedis(redis => {
       expect(await redis().call('exists', t.keys.late, t.keys.body)).toBe(0);
     });
 
-    test('a part that is held back moves on when what held it expires', async () => {
+    test('moves a held part when the event that held it expires', async () => {
       const { t, d } = await start({ a: {} }, ['k']);
       await redis().call('hset', t.keys.meta, 'granted', '0');
       await t.send('k', 'k');

@@ -15,7 +15,7 @@ onEachRedis(redis => {
     return counts;
   }
 
-  test('the series has what a part took, routed, delivered and could not deliver, each once', async () => {
+  test('the series contains each accepted, routed, delivered, and failed event once', async () => {
     const { t, d } = await startPart(redis(), { a: {}, b: {} }, ['k', 'l']);
     await t.ingest(event('k', { body: Buffer.alloc(20_000) }), event('l'), event('nobody'), event(''));
     const { claims } = await d.exchange();
@@ -39,7 +39,7 @@ onEachRedis(redis => {
     expect((await t.hash('meta'))['in']?.split(';')).toHaveLength(2);
   });
 
-  test('what is routed later counts its tokens then, and what retention ends before is routed to nobody', async () => {
+  test('counts tokens of events that are routed later, and unrouted events when they expire', async () => {
     const { t } = await startPart(redis(), { a: {} }, ['k']);
     await t.setRow('a', { route: 'paused' });
     await t.send('k');

@@ -42,7 +42,7 @@ onEachRedis(redis => {
     }
   }
 
-  test('a report that comes late takes nothing back', async () => {
+  test('a late report does not take anything back', async () => {
     const account = await startAccount(10, 'Metered');
     const t = await startPaid(account, 'Metered');
     const { report, tellAccount } = createLedgerCalls(t.client);
@@ -55,7 +55,7 @@ onEachRedis(redis => {
   });
 
   describe('a Free account', () => {
-    test('nothing is routed before a grant, and nothing beyond what it includes', async () => {
+    test('routes nothing before a grant, and nothing beyond the included tokens', async () => {
       const account = await startAccount(10);
       const t = await startPaid(account);
       await t.ingest(...Array.from({ length: 13 }, () => event('k')));
@@ -68,7 +68,7 @@ onEachRedis(redis => {
       expect(balance?.shortages).toEqual([{ queue: `${t.part.tenant}:orders`, tokens: 1, atMs: START_MS }]);
     });
 
-    test('topped up, it goes on where it stopped, and is not short any more', async () => {
+    test('continues after a top-up', async () => {
       const account = await startAccount(2);
       const t = await startPaid(account);
       const refs = await t.send('k', 'k', 'k');
@@ -92,7 +92,7 @@ onEachRedis(redis => {
       expect(await routed(t)).toBe(1);
     });
 
-    test('a grant is at most half of what is left, shared by its parts, so that others are not short', async () => {
+    test('grants at most half of the remaining tokens, shared by its parts', async () => {
       const account = await startAccount(1_000);
       const [one, two] = [await startPaid(account), await startPaid(account)];
       await one.send('k');
@@ -104,7 +104,7 @@ onEachRedis(redis => {
       expect((await held(account)).reduce((a, b) => a + b, 0)).toBeLessThan(1_000 - 2);
     });
 
-    test('what an idle part holds is taken back before anybody is short', async () => {
+    test('takes back tokens of idle parts before there is a shortage', async () => {
       const account = await startAccount(20);
       const [idle, busy] = [await startPaid(account), await startPaid(account)];
       await idle.send('k');
@@ -131,7 +131,7 @@ onEachRedis(redis => {
       expect(await routed(busy)).toBe(9);
     });
 
-    test('an account that nobody knows pays for nothing', async () => {
+    test('an unknown account pays nothing', async () => {
       const account = newAccount();
       const t = await startPaid(account);
       await t.send('k');
@@ -145,7 +145,7 @@ onEachRedis(redis => {
   });
 
   describe('a Metered account', () => {
-    test('has no bound, and is charged once however often it is told', async () => {
+    test('has no limit, and is charged once even if reports are repeated', async () => {
       const account = await startAccount(0, 'Metered');
       const t = await startPaid(account, 'Metered');
       await t.ingest(event('k', { body: Buffer.alloc(20_000) }), event('k'));
@@ -178,7 +178,7 @@ onEachRedis(redis => {
   });
 
   describe('another payer', () => {
-    test('each pays for what was routed at its time', async () => {
+    test('each account pays for its own time', async () => {
       const [first, second] = [await startAccount(100), await startAccount(100)];
       const t = await startPaid(first);
       await t.send('k', 'k');
@@ -193,7 +193,7 @@ onEachRedis(redis => {
       expect(await held(first)).toEqual([]);
     });
 
-    test('a stream that is made again owes what the old one was routed', async () => {
+    test('a stream that is created again still owes the tokens of the old one', async () => {
       const account = await startAccount(100);
       const t = await startPaid(account);
       await t.send('k', 'k');
@@ -223,7 +223,7 @@ onEachRedis(redis => {
     return { client: mortal, calls: () => calls };
   }
 
-  test.each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])('death at step %i charges nobody twice', async n => {
+  test.each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])('charges nothing twice if a process dies at step %i', async n => {
     for (const isDone of [false, true]) {
       const account = await startAccount(15);
       const [one, two] = [await startPaid(account), await startPaid(account)];

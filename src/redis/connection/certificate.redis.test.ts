@@ -44,7 +44,7 @@ test('the ends of the certificate of Redis and of its client are in the metrics'
   expect(await metric('sluice_certificate_rejected', 'redis_client')).toBe(1);
 }, 60_000);
 
-test('a Cluster is asked node by node', async () => {
+test('checks each node of a Cluster', async () => {
   const nodes: { port: number; busPort: number; tlsPort: number }[] = [];
   for (let index = 0; index < 3; index++) {
     const [tlsPort, busPort] = [await freePort(), await freePort()];

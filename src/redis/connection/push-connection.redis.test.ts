@@ -33,7 +33,7 @@ const names = (count: number) => Array.from({ length: count }, (_, i) => `{c${Ma
 onEachRedis(redis => {
   const url = () => (redis().cluster ? redisClusterUrl() : redisUrl());
 
-  test('channels are heard wherever they are; the fence comes behind what was published before', async () => {
+  test('receives messages from any node, and the fence comes after earlier messages', async () => {
     const channels = names(9);
     const { pushes, of } = await start(url(), channels);
     for (const channel of channels) {
@@ -43,7 +43,7 @@ onEachRedis(redis => {
     }
   });
 
-  test('a connection that is cut is made again, and said to be new; until then there is no fence', async () => {
+  test('reconnects after a disconnect, announces it, and has no fence until then', async () => {
     const channels = names(6);
     const { pushes, of } = await start(url(), channels);
     await redis().callAll('CLIENT', 'KILL', 'TYPE', 'pubsub');
@@ -59,7 +59,7 @@ onEachRedis(redis => {
   });
 });
 
-test('a channel whose slot moves to another node is followed', async () => {
+test('follows a channel whose slot moves to another node', async () => {
   const cluster = await startRedisCluster();
   onTestFinished(() => cluster.stop());
   const channels = names(6);

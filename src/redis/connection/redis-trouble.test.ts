@@ -48,7 +48,7 @@ test.each([
   expect(say(settings, error)).toMatch(expected);
 });
 
-test('says which file cannot be read', () => {
+test('reports the file that cannot be read', () => {
   expect(say({}, WRONG, 'SLUICE_REDIS_PASSWORD_FILE: ENOENT: /p')).toContain('SLUICE_REDIS_PASSWORD_FILE: ENOENT: /p.');
 });
 

@@ -68,7 +68,7 @@ onEachRedis(redis => {
       objectOf<'Workspace'>(name, { account, owners: [], ingressKeys: [] }, { namespace: undefined, metadata });
     const leaving = { deletionTimestamp: '2026-01-01T00:00:00Z' };
 
-    test('stays while a workspace names it, says which, and still applies its plan', async () => {
+    test('stays while a workspace refers to it, lists the workspaces, and still applies its plan', async () => {
       const { name, finalize, ask } = start();
       const answer = await finalize(10, [workspace('b', name), workspace('a', name), workspace('other', 'another')]);
       if (answer === 'done') throw new Error('let go');
@@ -78,7 +78,7 @@ onEachRedis(redis => {
       expect(await ask(10)).toBe('routed');
     });
 
-    test('goes when its last workspace is on its way out, and asks nothing of Redis', async () => {
+    test('is removed with its last workspace, without asking Redis', async () => {
       const { name, finalize, ask } = start();
       expect(await finalize(10, [workspace('a', name, leaving), workspace('other', 'another')])).toBe('done');
       expect(await ask(1)).toBe('CLOSED');

@@ -95,7 +95,7 @@ describe('what REST revoked', () => {
     expect(await exists('late')).toBe(false);
   });
 
-  test('stays when it is activated again between look and removal', async () => {
+  test('stays if it is activated again before the removal', async () => {
     await apply('raced', true);
     const { items } = await client.list(ACTIVATIONS, (object: Cached<'Activation'>) => object, { namespace });
     const { context } = createTestContext({ Activation: items.filter(({ spec }) => spec.groupKey === 'raced') });

@@ -90,13 +90,13 @@ describe('the hourly look', () => {
     return { turn, attempt, asked, removed, passMs: (ms: number) => (nowMs += ms) };
   }
 
-  test('removes it as it was when it was judged, and comes again', async () => {
+  test('removes the version that was checked, and runs again', async () => {
     const { turn, attempt, removed } = look([activation()]);
     expect(await turn()('all', attempt)).toEqual({ requeueAfterMs: 3_600_000 });
     expect(removed).toEqual([{ name: NAME, uid: `uid-${NAME}`, resourceVersion: '1' }]);
   });
 
-  test('asks the API server only about what can be due', async () => {
+  test('only asks the API server about Activations that may be due', async () => {
     const { turn, attempt, asked, removed } = look([
       activation(NAME, { since: '2026-01-01T00:00:01Z' }),
       activation('by-hand'),
@@ -111,13 +111,13 @@ describe('the hourly look', () => {
     expect(paused.asked).toEqual([]);
   });
 
-  test('keeps what has a sibling that the cache has not heard of', async () => {
+  test('keeps an Activation if the cache does not know another one of its pair yet', async () => {
     const { turn, attempt, removed } = look([activation()], [activation(), activation('new', { revoked: false })]);
     await turn()('all', attempt);
     expect(removed).toEqual([]);
   });
 
-  test('asks once about what was revoked later than its events stopped, and again when that is due', async () => {
+  test('asks once about an Activation that was revoked later than its condition, and again when it is due', async () => {
     const later = activation(NAME, { managedFields: [{ ...rest, time: '2026-01-11T00:00:00Z' }] });
     const { turn, attempt, asked, removed, passMs } = look([later]);
     const pass = turn();
@@ -131,7 +131,7 @@ describe('the hourly look', () => {
     expect({ asked: asked.length, removed: removed.length }).toEqual({ asked: 2, removed: 1 });
   });
 
-  test('goes on when one is activated again in that moment, and fails for anything else', async () => {
+  test('continues if one is activated again at the same time, and fails for other errors', async () => {
     const { turn, attempt } = look([activation()]);
     const refuse = (status: number) => () => Promise.reject(errorFromStatus('DELETE', status, undefined));
     await expect(turn(refuse(409))('all', attempt)).resolves.toBeDefined();

@@ -42,7 +42,7 @@ describe('a block', () => {
     expect(outcome.status).toMatchObject({ pausedSubscriptions: 2, publicId: expect.stringMatching(/^blk_/) });
   });
 
-  test('is enforced when it is applied together with its target, and reports how many it pauses', async () => {
+  test('is enforced when it is applied together with its target, and reports how many subscriptions are paused', async () => {
     const { context, inForce } = createTestContext(
       { Workspace: [workspace], Integration: [integration], Package: [pkg()] },
       { paused: new Map([['uid-b', 3]]) },

@@ -28,11 +28,11 @@ describe('stream', () => {
       'sluice-system',
       'namespace sluice-system cannot become a workspace. Check whether you need to set -n <workspace>',
     ],
-  ])('in a namespace %s without a workspace says what to change', (namespace, message) => {
+  ])('explains what to change in a namespace %s without a workspace', (namespace, message) => {
     const { conditions } = planStream({ ...facts, namespace, workspaceExists: false });
     expect(conditions.map(condition => condition.message)).toEqual([message, message, message]);
   });
-  test.each([true, false])('says that its queue is Public, published (%s) or not', published => {
+  test.each([true, false])('is always Public, whether it is published (%s) or not', published => {
     expect(planStream({ ...facts, published }).status?.queueVisibility).toBe('Public');
   });
   test.each([
@@ -43,13 +43,13 @@ describe('stream', () => {
   ])('draining for %d ms is checked again after %d ms', (drainingForMs, waitingMs) => {
     expect(planDraining(facts, { unrouted: 1, open: 2 }, drainingForMs).waitingMs).toBe(waitingMs);
   });
-  test('draining says the same until the number of events changes by an order of magnitude', () => {
+  test('keeps its message while draining until the number of events changes by an order of magnitude', () => {
     const told = (open: number) => planDraining(facts, { unrouted: 0, open }, 0).conditions;
     expect(told(99)).toEqual(told(10));
     expect(told(9)).not.toEqual(told(10));
     expect(told(99)[0]?.message).toContain('remaining events: 10+ in inboxes and 0 to route');
   });
-  test('says where to send events', () => {
+  test('contains the path for events', () => {
     expect(planStream(facts).status?.ingressPath).toBe(`/events/${planStream(facts).status?.tenantPublicId}/orders`);
   });
 });

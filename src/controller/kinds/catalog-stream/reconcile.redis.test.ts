@@ -75,7 +75,7 @@ onEachRedis(redis => {
     `the stream does not accept new events and is delivering the remaining events: ${inInboxes} in inboxes and ${toRoute} to route`;
 
   describe('a stream with deletionPolicy Retain whose subscription is suspended', () => {
-    test('goes when retention removed what that one never got', async () => {
+    test('is removed after retention has removed its last events', async () => {
       const { finalize, suspend, send, expireAll } = await start();
       await suspend();
       expect(await send('red')).toBe('OK');
@@ -84,7 +84,7 @@ onEachRedis(redis => {
       expect(await finalize()).toBe('gone');
     });
 
-    test('goes without an event, whatever test event of that one is open', async () => {
+    test('is removed if there are no events, even with an open test event', async () => {
       const { finalize, sendTest, suspend, k } = await start();
       expect(await sendTest()).toMatchObject({ answer: 'OK' });
       await suspend();

@@ -31,13 +31,13 @@ const facts: InvitationTaskFacts = {
 };
 
 describe('the token of an invitation', () => {
-  test('is mailed to the one address, and is the one that the status has the hash of', () => {
+  test('is mailed to the invited address, and matches the hash in the status', () => {
     const task = planInvitationTask(facts);
     expect(task).toEqual({ do: 'mail', to, token, issuedAt: issued.issuedAt, expiresAt: issued.expiresAt });
     expect(hashInvitationToken(token)).toBe(issued.tokenHash);
   });
 
-  test('goes into a Secret where there is no mail server', () => {
+  test('is written to a Secret if there is no mail server', () => {
     expect(planInvitationTask({ ...facts, hasMailServer: false })).toMatchObject({
       do: 'write-secret',
       token,

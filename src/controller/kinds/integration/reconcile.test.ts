@@ -52,7 +52,7 @@ describe('an integration', () => {
     expect(end.requeueAfterMs).toBeUndefined();
   });
 
-  test('is invited anew when its status was lost', async () => {
+  test('is invited again after its status was lost', async () => {
     const { status } = await reconcile(invited());
     const anew = await reconcile(invited({}, { conditions: [] }), Date.parse(NOW) + DAY_MS);
     expect(anew.status?.invitation?.issuedAt).toBe('2026-01-03T03:04:05Z');
@@ -105,7 +105,7 @@ describe('an integration', () => {
     expect(conditions.slice(1).map(({ type, status, reason }) => `${type}=${status}/${reason}`)).toEqual(expected);
   });
 
-  test('to a workspace says the same of one that does not exist and of one that names nothing of this producer', async () => {
+  test('has the same status for a missing workspace and for one without a subscription', async () => {
     const initech = objectOf<'Workspace'>('initech', { account: 'initech' }, { namespace: undefined });
     const subscriptionOf = (namespace: string, integration: string) =>
       objectOf<'Subscription'>(
@@ -145,7 +145,7 @@ describe('an integration', () => {
     expect(outcome.conditions[0]).toMatchObject({ reason: 'WaitingForWorkspace' });
   });
 
-  test('says when it was sent, as soon as that is known, of this very invitation', async () => {
+  test('contains the time at which this invitation was sent as soon as it is known', async () => {
     const { status } = await reconcile(invited());
     const object = invited({}, status);
     const deliveries = createDeliveries();

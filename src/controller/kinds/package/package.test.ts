@@ -44,7 +44,7 @@ describe('a package', () => {
     expect(inForce).toEqual([]);
   });
 
-  test('stays while a Block names it, and says which', async () => {
+  test('stays while a Block refers to it, and lists the Blocks', async () => {
     const { context } = createTestContext({ Workspace: [workspace], Block: [blockOf('b2'), blockOf('b1')] });
     const answer = await finalizePackage(context)(pkg({}));
     expect(answer).toMatchObject({ waitingMs: expect.any(Number), events: [{ reason: 'StillBlocking' }] });
@@ -53,7 +53,7 @@ describe('a package', () => {
     expect(answer.conditions[0]?.message).toMatch(/: b1, b2$/);
   });
 
-  test('goes when no Block names it: not one on its way out, not one of a stream of that name, not another package', async () => {
+  test('is removed if no Block refers to it', async () => {
     const { context, asked } = createTestContext({
       Workspace: [workspace],
       Block: [
@@ -67,7 +67,7 @@ describe('a package', () => {
     expect(asked).toEqual([]);
   });
 
-  test('goes with its namespace, whatever names it', async () => {
+  test('is removed with its namespace, even if there are references', async () => {
     const { context, asked } = createTestContext({ Block: [blockOf('b1')] }, { namespaceDeleting: true });
     expect(await finalizePackage(context)(pkg({}))).toBe('done');
     expect(asked).toEqual(['acme']);

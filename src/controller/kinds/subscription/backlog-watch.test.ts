@@ -68,7 +68,7 @@ function start(names: readonly string[] = ['a']) {
 }
 
 describe('the backlog watch', () => {
-  test('finds what has waited for 80 % of the retention, in the queue or in the inbox, and says when it is over', async () => {
+  test('finds events that have waited for 80 % of the retention, and reports when this has ended', async () => {
     const { clock, watch, state, said } = start();
     for (const where of ['queue', 'inbox'] as const) {
       const waitingSinceMs = clock.wallMs();
@@ -108,7 +108,7 @@ describe('the backlog watch', () => {
     over.abort();
   });
 
-  test('looks again each minute at what is at risk, and only at that', async () => {
+  test('checks backlogs that are at risk every minute, and no others', async () => {
     const { clock, watch, state, over } = start(['a', 'b']);
     state.unrouted.set('a', clock.wallMs() - HOUR_MS);
     watch.begin(over.signal);
@@ -122,7 +122,7 @@ describe('the backlog watch', () => {
     expect(state.calls).toEqual([]);
   });
 
-  test('goes on in a long inbox until it has found what is open, or is past what could be at risk', async () => {
+  test('continues in a long inbox until it finds an open event or is past the limit', async () => {
     const { clock, watch, state } = start();
     const old = clock.wallMs() - HOUR_MS;
     state.open.set('a', [

@@ -28,7 +28,7 @@ test('an endpoint that was not read is unknown, a working one is not read again'
   expect(reads()).toBe(0);
 });
 
-test('what fails is read anew when its status is made', async () => {
+test('reads a failing endpoint again for its status', async () => {
   const { healths, redis } = start();
   healths.noteAll(['sub_1'], new Map([['sub_1', FAILING]]));
   redis.set('sub_1', '1000 9 0 0 -');
@@ -37,7 +37,7 @@ test('what fails is read anew when its status is made', async () => {
   expect(await healths.current(inbox)).toBeUndefined();
 });
 
-test('the audit tells what is new, and nothing else', () => {
+test('reports only new information from the audit', () => {
   const { healths, news } = start();
   const passes: Record<string, string>[] = [
     { sub_2: FAILING },
@@ -60,7 +60,7 @@ test('a word of the data plane is heard at once', async () => {
   await expect.poll(() => news).toEqual(['sub_1 first', 'sub_1']);
 });
 
-test('what is gone, and what an earlier leader knew, is forgotten', async () => {
+test('forgets deleted subscriptions and the state of an earlier leader', async () => {
   const { healths } = start();
   healths.noteAll(['sub_1', 'sub_2'], new Map());
   healths.prune(sub => sub === 'sub_1');

@@ -131,7 +131,7 @@ describe('header secrets', () => {
     expect(secrets.fieldsOf(object)).toEqual([{ fault: 'secret_missing' }]);
   });
 
-  test('that the API server does not hand out are asked for again; what was read before goes on', async () => {
+  test('are requested again if the API server does not return them, and older values are kept', async () => {
     const { secrets, again, server, add, put, hear } = start();
     const object = add(subscription('orders', [['token', 'a']]));
     server.set('globex/token', new Error('away'));

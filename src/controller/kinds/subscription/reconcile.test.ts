@@ -32,7 +32,7 @@ describe('a subscription to a paused workspace', () => {
     return outcome.conditions.map(({ type, status, reason }) => `${type}=${status}/${reason}`);
   }
 
-  test('is shown to a partner with a grant, and only for what is not applied yet', async () => {
+  test('is only shown to a partner with a grant, and only before it is applied', async () => {
     const expected = ['Ready=Unknown/WorkspacePaused', 'Live=True/Live'];
     expect(await said([grantTo('globex')], subscription(2, [ready, live]))).toEqual(expected);
     expect(await said([grantTo('globex')], subscription(1, [ready, live]))).toEqual([
@@ -41,7 +41,7 @@ describe('a subscription to a paused workspace', () => {
     ]);
   });
 
-  test('says that it is blocked since, and nothing else than before', async () => {
+  test('is shown as blocked, and keeps all other conditions', async () => {
     expect(await said([grantTo('globex')], subscription(1, [ready, live]), 'Blocked')).toEqual([
       'Ready=True/Admitted',
       'Live=False/Blocked',

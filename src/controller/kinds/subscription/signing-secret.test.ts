@@ -38,7 +38,7 @@ async function mirrored(...answer: Parameters<typeof reconcile>) {
 }
 
 describe('a signing secret that cannot be mirrored', () => {
-  test('says that a Secret of another type has the name', async () => {
+  test('reports that a Secret of another type has the same name', async () => {
     const answer = [422, 'Invalid', 'type: Invalid value: "sluice.dev/signing-secret"'] as const;
     expect(await mirrored(...answer, { metadata: {}, type: 'Opaque', data: { key: 'c2VjcmV0' } })).toEqual({
       type: 'SecretMirrored',
@@ -52,7 +52,7 @@ describe('a signing secret that cannot be mirrored', () => {
   test.each([
     ['a quota that is spent', 403, 'Forbidden', 'exceeded quota: secrets=10', 'exceeded quota: secrets=10'],
     ['a policy', 422, 'Invalid', 'value c2VjcmV0 is not allowed', '422 Invalid'],
-  ])('says that the API server refuses it: %s', async (_what, status, reason, message, shown) => {
+  ])('reports that the API server has refused it: %s', async (_what, status, reason, message, shown) => {
     const fault = await mirrored(status, reason, message);
     expect(fault).toMatchObject({ status: 'False', reason: 'Refused' });
     expect(fault?.message).toContain(shown);

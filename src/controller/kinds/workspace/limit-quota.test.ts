@@ -11,6 +11,6 @@ test('only limits of the account itself are part of the quota, and none above th
   expect(quotaOfLimits(undefined, { streams: 5 })).toEqual({});
 });
 
-test('what can close a route has no quota, and neither has what is not an object', () => {
+test('has no quota for kinds that can close a route, or for limits that do not count objects', () => {
   expect(quotaOfLimits({ activations: 1, blocks: 1, storedBytes: 1, requestsPerMinute: 10 })).toEqual({});
 });

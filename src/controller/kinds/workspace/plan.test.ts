@@ -50,7 +50,7 @@ describe('workspace', () => {
       { instance: 'blue' },
       'have the labels of this workspace. Add the labels sluice.dev/workspace=acme and sluice.dev/instance=blue, or choose another name',
     ],
-  ])('says which labels a namespace needs: %j', (change, expected) => {
+  ])('lists the labels that a namespace needs: %j', (change, expected) => {
     const { conditions } = planWorkspace({ ...facts, namespace: 'foreign', ...change });
     expect(conditions[0]?.message).toBe(`namespace acme exists but does not ${expected}`);
   });

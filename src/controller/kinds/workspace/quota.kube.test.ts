@@ -44,7 +44,7 @@ test('writes the limits, and removes those that are no longer configured', async
   expect((await read(namespace))?.spec.hard).toEqual({ 'count/activations.sluice.dev': '20' });
 });
 
-test('keeps what an administrator has changed or added', async () => {
+test('keeps changes and additions of an administrator', async () => {
   const namespace = await makeNamespace();
   await write(namespace, { 'count/activations.sluice.dev': '10', 'count/packages.sluice.dev': '5' });
   const hard = { 'count/activations.sluice.dev': '99', 'count/blocks.sluice.dev': '7' };
@@ -65,7 +65,7 @@ test('writes once, until the namespace is forgotten', async () => {
   expect(await read(namespace)).toBeDefined();
 });
 
-test('one that is deleted or has lost a limit is back within two minutes, and no other one is written', async () => {
+test('restores a deleted quota or limit within two minutes, and writes no others', async () => {
   const quota = { 'count/activations.sluice.dev': '10', 'count/packages.sluice.dev': '5' };
   const [deleted, reduced, changed, intact, lost] = [
     await makeNamespace(),

@@ -72,7 +72,7 @@ describe('an outage of Redis', () => {
     return outcome.conditions.map(({ type, status, reason }) => `${type}=${status}/${reason}`);
   };
 
-  test('is no word for a minute, then it is reported beside what is applied', async () => {
+  test('does nothing for a minute, and then reports it with the applied conditions', async () => {
     const ready = said('True', 'NamespaceReady');
     await expect(judge(59_999, [ready])).rejects.toBe(away);
     const reported = ['Ready=True/NamespaceReady', 'DataPlaneReachable=False/RedisUnavailable'];
@@ -105,7 +105,7 @@ describe('an outage of Redis', () => {
 });
 
 describe('the deletion of a workspace', () => {
-  test('waits for Redis for a minute of this process, whatever the clock of the API server says', async () => {
+  test('waits for Redis for one minute of its own clock, not that of the API server', async () => {
     const early = roomWithoutRedis(59_999);
     await expect(finalizeWorkspace(early.context)(workspace)).rejects.toThrow('Redis is away');
     const late = roomWithoutRedis(60_000);

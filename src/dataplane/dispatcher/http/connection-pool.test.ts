@@ -57,7 +57,7 @@ test('an idle connection ends after its time and is forgotten', async () => {
   expect(pool.take(origin)).not.toBe(connection);
 });
 
-test('a server that says it closes soon is not used again', async () => {
+test('does not use a connection again that the server will close soon', async () => {
   const { endpoint, pool, origin } = await setUp({ headers: ['keep-alive: timeout=2'], idleTimeoutMs: 60_000 });
   const connection = pool.take(origin);
   await use(connection);
@@ -67,7 +67,7 @@ test('a server that says it closes soon is not used again', async () => {
   expect(endpoint.connections()).toBe(1);
 });
 
-test('a server that says it closes later is used again until 2 s before that', async () => {
+test('uses a connection again until 2 s before the server closes it', async () => {
   const { endpoint, pool, origin } = await setUp({ headers: ['keep-alive: timeout=3, max=9'], idleTimeoutMs: 60_000 });
   const connection = pool.take(origin);
   await use(connection);
@@ -81,7 +81,7 @@ test('a server that says it closes later is used again until 2 s before that', a
   expect(origin.idle).toEqual([]);
 });
 
-test('what was dropped is not taken back', async () => {
+test('does not take back a connection that was dropped', async () => {
   const { pool, origin } = await setUp();
   const connection = pool.take(origin);
   pool.drop(connection);

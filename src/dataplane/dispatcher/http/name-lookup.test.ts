@@ -36,13 +36,13 @@ test('only permitted addresses are left, in their order', async () => {
   expect(await lookupWith(mixed, false)).toEqual({ address: '2606:4700::1111', family: 6 });
 });
 
-test('none left, none at all, and the resolver’s own error are told apart', async () => {
+test('distinguishes refused addresses, missing addresses, and errors of the resolver', async () => {
   expect(await lookupWith(answering('10.0.0.1', '::1'), true)).toBe('SLUICE_ADDRESS_REFUSED');
   expect(await lookupWith(answering(), true)).toBe('ENODATA');
   expect(await lookupWith(failing, true)).toBe('ENOTFOUND');
 });
 
-test('a name is asked for once by all who want it together, and anew afterwards', async () => {
+test('shares a lookup between concurrent callers, and looks up again after that', async () => {
   const asked: Parameters<ResolveName>[2][] = [];
   const lookup = createNameLookup(policy, (_name, _options, done) => asked.push(done));
   const answers: unknown[] = [];
@@ -81,7 +81,7 @@ describe('the resolver of deliveries', () => {
   const FOUND: NameAnswer = { addresses: ['127.0.0.2', '::1'] };
   const UNKNOWN: NameAnswer = { rcode: 'NXDOMAIN' };
 
-  test('names that nobody answers for hold up no other', async () => {
+  test('a name server that does not respond does not delay other names', async () => {
     const { resolve, asked } = await serve(({ name }) => (name.startsWith('silent') ? undefined : FOUND));
     let ended = 0;
     for (let n = 0; n < 50; n++) void resolve(`silent-${n}.example`).then(() => ended++);
@@ -92,7 +92,7 @@ describe('the resolver of deliveries', () => {
     expect(process.getActiveResourcesInfo()).not.toContain('GetAddrInfoReqWrap');
   });
 
-  test('nor do names whose servers fall silent once they denied them', async () => {
+  test('a name server that stops responding does not delay other names', async () => {
     const { resolve, asked } = await serve(({ name, nth }) =>
       name === 'partner.example' ? FOUND : nth === 1 ? UNKNOWN : undefined,
     );
@@ -102,18 +102,18 @@ describe('the resolver of deliveries', () => {
     expect(asked().length).toBe(2 * (denied.length + 1));
   });
 
-  test('a question that is lost is asked again', async () => {
+  test('repeats a question that was lost', async () => {
     const { resolve } = await serve(({ nth }) => (nth === 1 ? undefined : FOUND));
     expect(await resolve('partner.example')).toEqual(['127.0.0.2', '::1']);
   });
 
-  test('localhost is what the hosts file of this machine says, and no name server is asked', async () => {
+  test('uses the hosts file for localhost, without asking a name server', async () => {
     const { resolve, asked } = await serve(() => UNKNOWN, { hosts: readResolverConfig().hosts });
     expect(await resolve('localhost')).toContain('127.0.0.1');
     expect(asked()).toEqual([]);
   });
 
-  test('what the hosts file says goes before what name servers say', async () => {
+  test('prefers the hosts file to name servers', async () => {
     const { resolve } = await serve(() => FOUND, { hosts: parseHosts('10.0.0.7 partner.example') });
     expect(await resolve('partner.example')).toEqual(['10.0.0.7']);
     expect(await resolve('other.partner.example')).toEqual(['127.0.0.2', '::1']);
@@ -140,7 +140,7 @@ describe('the resolver of deliveries', () => {
     });
   });
 
-  test('the family that the machine prefers comes first', async () => {
+  test('returns the preferred address family first', async () => {
     const { resolve } = await serve(() => FOUND, { prefersIpv6: true, hosts: parseHosts('10.0.0.7 a\n::7 a') });
     expect(await resolve('partner.example')).toEqual(['::1', '127.0.0.2']);
     expect(await resolve('a')).toEqual(['::7', '10.0.0.7']);

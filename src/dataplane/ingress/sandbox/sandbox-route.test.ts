@@ -33,7 +33,7 @@ afterEach(() => run.ingress.close());
 const sandbox = (query = '') => `/events/sandbox/${run.store.tenant}/orders${query}`;
 const production = (query = '') => `/events/${run.store.tenant}/orders${query}`;
 
-test('an event is stored in its run, with what it asks for, and not in production', async () => {
+test('stores an event in its run with its parameters, and not in production', async () => {
   const headers = { 'webhook-id': 'e1', 'x-sluice-group-key': 'a', 'content-type': 'text/plain' };
   const answer = await run.send({ path: sandbox('?sb_fail_code=503&sb_fail_count=2&runId=r1'), headers, body: 'x' });
   const path = `/events/sandbox/${run.store.tenant}/runs/r1`;
@@ -179,7 +179,7 @@ describe('the report of a run', () => {
   });
 });
 
-test('requests take points of the key beside those of production', async () => {
+test('requests use points of the key separately from production', async () => {
   const limited = await startIngress({}, desk, { perKey: 2 });
   try {
     const report = { path: sandbox('').replace('/orders', '/runs/known'), method: 'GET' } as const;

@@ -24,13 +24,13 @@ test('the fields come from the body, from the query, or the same from both', () 
   expect(resolvePair(pair, { groupKey: pair.groupKey })).toEqual(pair);
 });
 
-test('what differs is named, and is a 400', () => {
+test('different values result in a 400 with their names', () => {
   const { code, facts } = refusalOf(() => resolvePair(pair, { ...pair, groupKey: 'store 17/Ä' }));
   expect(code).toBe('ambiguous_request');
   expect(facts.errors).toEqual([{ parameter: 'groupKey', detail: 'is different from the value in the body' }]);
 });
 
-test('what is missing is named, and is a 422', () => {
+test('missing values result in a 422 with their names', () => {
   const { code, facts } = refusalOf(() => resolvePair(undefined, { groupKey: 'a' }));
   expect(code).toBe('invalid_request');
   expect(facts.errors?.map(({ parameter }) => parameter)).toEqual(['producerTenantPublicId', 'integrationPublicId']);

@@ -32,7 +32,7 @@ function activation(
 }
 
 describe('an entry', () => {
-  test('shows integration, group key and whether it is effective', () => {
+  test('contains the integration, the group key, and whether it is effective', () => {
     const entry = activationEntry([activation('act-1', { effective: 'Routing' })]);
     expect(entry).toEqual({
       publicId: activationId('shop', 'ada', 'a/b'),
@@ -46,7 +46,7 @@ describe('an entry', () => {
     expect(ActivationEntry.parse(entry)).toEqual(entry);
   });
 
-  test('is Revoked when one of several objects is, whichever comes first', () => {
+  test('is Revoked if any of its objects is, in any order', () => {
     const one = activation('b', { effective: 'RevokedElsewhere' });
     const other = activation('a', { revoked: true, effective: 'Revoked' });
     for (const pair of [
@@ -90,12 +90,12 @@ describe('what was applied', () => {
     expect(judgeActivation(activation('a', { effective, at: 3 }), 3)).toBe(judgement);
   });
 
-  test('is not judged by what was said of an earlier generation', () => {
+  test('ignores conditions of an earlier generation', () => {
     expect(judgeActivation(activation('a', { effective: 'Routing', at: 2 }), 3)).toBe('unknown');
     expect(judgeActivation(activation('a', {}), 3)).toBe('unknown');
   });
 
-  test('was taken back when the object says revoked', () => {
+  test('is no longer applied if the object is revoked', () => {
     expect(judgeActivation(activation('a', { revoked: true, effective: 'Routing', at: 4 }), 3)).toBe('superseded');
   });
 });

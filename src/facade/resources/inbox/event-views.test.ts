@@ -14,13 +14,13 @@ const meta = {
 };
 
 describe('a body', () => {
-  test('is text where it is text to the last byte', () => {
+  test('is returned as text if all of it is text', () => {
     expect(bodyText(Buffer.from('{"ä":1}'))).toEqual({ body: '{"ä":1}', bodyEncoding: 'utf8' });
     expect(bodyText(Buffer.from('\ufeffa'))).toEqual({ body: '\ufeffa', bodyEncoding: 'utf8' });
     expect(bodyText(Buffer.alloc(0))).toEqual({ body: '', bodyEncoding: 'utf8' });
   });
 
-  test('is base64 where it is not', () => {
+  test('is returned as base64 otherwise', () => {
     const bytes = Buffer.from([0xff, 0x00, 0xc3]);
     const { body, bodyEncoding } = bodyText(bytes);
     expect(bodyEncoding).toBe('base64');
@@ -88,7 +88,7 @@ test('an event has its attempts, replays and answers', () => {
   });
 });
 
-test('an event that was pulled says which replay it is', () => {
+test('a pulled event contains its replay', () => {
   const pulled = pulledEntry(
     { ref: REF, replayId: 'rpl_1', groupKey: 'a', meta, body: Buffer.from('hi') },
     SUBSCRIPTION,
@@ -106,7 +106,7 @@ describe('headers of an event, as a delivery has them', () => {
   const attributes = { specversion: '1.0', id: 'e', source: '/shop', type: 'order.paid', subject: 'caf%C3%A9' };
   const sent = Object.fromEntries(Object.entries(attributes).map(([name, value]) => [`ce-${name}`, value]));
 
-  test('of a CloudEvent in binary mode: its attributes, and what is passed on', () => {
+  test('contain the attributes of a CloudEvent in binary mode, and forwarded headers', () => {
     expect(pull({ attributes, forward: { 'x-trace': '1' } })).toEqual({ ...sent, 'x-trace': '1' });
   });
 

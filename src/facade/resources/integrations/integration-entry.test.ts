@@ -40,7 +40,7 @@ test('an invitation as the specification answers it, without anything of its tok
   expect(answer.invitedEmail).toBe('Ada@example.com');
 });
 
-test('an entry of the list tells times and the receiving workspace, and no hash', () => {
+test('an entry of the list contains times and the receiving workspace, but no hash', () => {
   const entry = integrationEntry(integration({ workspace: 'partner' }), NOW_MS);
   expect(IntegrationEntry.parse(entry)).toEqual(entry);
   expect(entry).toMatchObject({

@@ -11,7 +11,7 @@ function account(name: string, owner: Partial<Owner>, plan: 'Free' | 'Metered' =
   return { metadata: { name, uid: name, resourceVersion: '1' }, spec: { owners, plan, includedTokens: 10_000 } };
 }
 
-test('only what somebody owns in person counts as another free account of theirs', () => {
+test('only counts accounts that the caller owns personally', () => {
   const accounts = [
     account('own', { subject: 'ada' }),
     account('another', { subject: 'ada' }),
@@ -26,7 +26,7 @@ test('only what somebody owns in person counts as another free account of theirs
   expect(otherFreeAccounts(accounts.slice(0, 1), identity, 'own')).toEqual([]);
 });
 
-test('a free account that was created for somebody else does not count, even if the caller is a member', () => {
+test('ignores a free account that was created for someone else, even if the caller is a member', () => {
   const name = `free-${'0'.repeat(20)}`;
   const eve: Owner = { issuer, subject: 'eve', role: 'Owner' };
   const { metadata, spec } = account(name, { subject: 'ada' });

@@ -71,7 +71,7 @@ function openFacade(nth: number, meanwhile: Record<string, unknown>, requireInvi
 
 const decline = INVITATION_ROUTES.find(({ operation }) => operation === 'declineInvitation');
 
-test('what was accepted after it was read is not declined', async () => {
+test('does not decline an invitation that was accepted after it was read', async () => {
   const { facade, spec } = openFacade(1, { workspace: 'partner' });
   const call = { body: { token: TOKEN } } as Parameters<NonNullable<typeof decline>['handle']>[1];
   await expect(decline?.handle(facade, call)).rejects.toMatchObject({ code: 'invitation_used' });
@@ -82,7 +82,7 @@ test.each([
   ['declined', { declined: true }],
   ['accepted by another', { workspace: 'partner' }],
   ['revoked', { revoked: true }],
-])('what was %s after it was read is not accepted', async (_what, meanwhile) => {
+])('does not accept an invitation that was %s after it was read', async (_what, meanwhile) => {
   for (const nth of [1, 2]) {
     const { facade, spec } = openFacade(nth, meanwhile);
     await expect(acceptInvitation(facade, identity, TOKEN, 'paying')).rejects.toMatchObject({
@@ -92,7 +92,7 @@ test.each([
   }
 });
 
-test('what only gets a new status meanwhile is accepted', async () => {
+test('accepts an invitation if only its status has changed', async () => {
   const { facade, spec } = openFacade(2, {});
   const { workspace } = await acceptInvitation(facade, identity, TOKEN, 'paying');
   expect(spec()).toEqual({ invitedEmail: 'ada@example.com', workspace });

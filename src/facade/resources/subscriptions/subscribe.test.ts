@@ -79,7 +79,7 @@ test.each([
   expect(applied).toEqual([]);
 });
 
-test('one that is there is refused while it is blocked, too', async () => {
+test('refuses an existing subscription while it is blocked', async () => {
   const objects = { ...open, Block: [block], Subscription: [existing] };
   await expect(start(objects, objects).call()).rejects.toMatchObject({ code: 'stream_blocked' });
 });

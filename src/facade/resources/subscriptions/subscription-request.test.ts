@@ -22,7 +22,7 @@ const headers = [
   { name: 'X-A', value: '1' },
 ];
 
-test('an endpoint is written with its headers in order, and without what is absent', () => {
+test('writes an endpoint with sorted headers, and without absent fields', () => {
   expect(requestedFields({ endpoint: { url, headers, retrySchedule: ['5s', '1s'] } })).toEqual({
     endpoint: { url, headers: headers.toReversed(), retrySchedule: ['5s', '1s'] },
   });
@@ -38,13 +38,13 @@ test('a change keeps the version of the secret and when the endpoint was enabled
   });
 });
 
-test('an endpoint that was away comes back with the newest secret that has signed', () => {
+test('uses the newest secret again if an endpoint is restored', () => {
   const signed = (version: number) => ({ spec, status: { signing: { version } } });
   expect(requestedFields({ endpoint: { url } }, signed(4))).toEqual({ endpoint: { url, secretVersion: 4 } });
   expect(requestedFields({ endpoint: { url } }, signed(1))).toEqual({ endpoint: { url } });
 });
 
-test('a requested is compared with what is there: order of headers and secrets aside', () => {
+test('compares a request with the subscription, ignoring secrets and the order of headers', () => {
   const present = { ...spec, endpoint: { url, headers, secretVersion: 2, enabledAt: 'then' } };
   expect(matchesRequest(present, { endpoint: { url, headers: headers.toReversed() } })).toBe(true);
   expect(matchesRequest({ ...present, suspended: true }, { endpoint: { url, headers } })).toBe(true);

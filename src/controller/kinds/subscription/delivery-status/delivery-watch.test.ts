@@ -79,7 +79,7 @@ const deadAt = (ms: number) => ({
   dead: `${ms} ${REF} ${REF}`,
 });
 
-test('an alarm is read once, however often it comes, and shown', async () => {
+test('reads and shows repeated alarms once', async () => {
   const it = start();
   it.redis.set(SUB, FAILS);
   for (let n = 0; n < 5; n++) it.watch.onAlarm(inbox);
@@ -93,7 +93,7 @@ test('an alarm is read once, however often it comes, and shown', async () => {
   });
 });
 
-test('an audit that finds what is shown writes nothing, over any number of passes', async () => {
+test('writes nothing if the audit finds the state that is already shown', async () => {
   const it = start();
   for (let pass = 0; pass < 10; pass++) {
     it.audit({});
@@ -108,7 +108,7 @@ test('an audit that finds what is shown writes nothing, over any number of passe
   expect(it.written).toHaveLength(1);
 });
 
-test('the audit makes up for a missed or unreadable alarm', async () => {
+test('uses the audit if an alarm is missing or unreadable', async () => {
   const it = start();
   it.fail(true);
   await it.alarm(FAILS);
@@ -135,7 +135,7 @@ test('a backlog that one audit meets is not shown before the next one meets it, 
   expect(it.status()?.backlog).toBe('0');
 });
 
-test('what went back while it waited for its turn is not written', async () => {
+test('does not write a change that was undone while waiting', async () => {
   const it = start();
   await it.alarm(FAILS);
   await it.alarm({ delivery: `Succeeded ${START_MS} 0 0` });

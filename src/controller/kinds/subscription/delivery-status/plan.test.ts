@@ -36,7 +36,7 @@ test('dead letters are shown as long as the retention keeps the youngest', () =>
   expect(planDelivery({ ...dead, dead: 0 }, NO_DELIVERY, AT).deadLetters).toBe(false);
 });
 
-test('what differs is trouble, or only a backlog; a time alone is nothing', () => {
+test('orders differences by importance, and ignores times', () => {
   const one = { ...NO_DELIVERY, lastAttempt: 'HttpError', lastAttemptSince: 'a' } as const;
   expect(differenceOf(one, { ...one, lastAttemptSince: 'b' })).toBe('none');
   expect(differenceOf(one, { ...one, backlog: '1+' })).toBe('backlog');

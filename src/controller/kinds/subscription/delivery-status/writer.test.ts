@@ -41,7 +41,7 @@ test('the latest value wins, and keeps the place of the first change', async () 
   expect(written).toEqual(['0 a 1+', '200 b 100+', '400 c 1+']);
 });
 
-test('what went back before its turn is not written', async () => {
+test('does not write a change that was undone before its turn', async () => {
   const { clock, written, writer } = start();
   for (const key of ['a', 'b', 'c']) writer.offer(at(key), waits('1+'));
   writer.withdraw('b');
@@ -49,7 +49,7 @@ test('what went back before its turn is not written', async () => {
   expect(written).toEqual(['0 a 1+', '200 c 1+']);
 });
 
-test('one that flaps is written once in ten seconds, delays no other, and ends right', async () => {
+test('writes a subscription that changes often every ten seconds, without delaying others', async () => {
   const { clock, written, writer } = start();
   for (let n = 0; n <= 250; n++) {
     writer.offer(at('flaps'), waits(n % 2 === 0 ? '1+' : '10+'));
@@ -86,7 +86,7 @@ test('a Subscription that was made again shows nothing of the one before', async
   expect(writer.shownOf(at('a', 'new'))).toBeUndefined();
 });
 
-test('nothing is written outside of a term, nor what an earlier one left', async () => {
+test('writes nothing outside of a term or from an earlier term', async () => {
   const { clock, written, writer } = start();
   writer.offer(at('a'), waits('1+'));
   writer.offer(at('b'), waits('1+'));
@@ -101,7 +101,7 @@ test('nothing is written outside of a term, nor what an earlier one left', async
   expect(written).toHaveLength(1);
 });
 
-test('what is gone is forgotten', async () => {
+test('forgets deleted subscriptions', async () => {
   const { clock, written, writer } = start();
   for (const key of ['a', 'b', 'c']) writer.offer(at(key), waits('1+'));
   await clock.advance(0);
