@@ -1,27 +1,30 @@
 import { createHash } from 'node:crypto';
 
-/** A part of a stream: one Redis slot with everything of its events. */
+/** A part of a stream. This is a single Redis slot that contains everything about its events. */
 export interface Part {
   /** `ten_…` */
   readonly tenant: string;
   readonly queue: string;
-  /** Generation of the stream. */
+  /** The generation of the stream. */
   readonly gen: string;
-  /** Number of the part within its stream. A stream has one part, number 0, unless it is configured otherwise. */
+  /**
+   * The number of the part within this stream. Unless it is configured otherwise, a stream has a single part with the
+   * number 0.
+   */
   readonly number: number;
 }
 
-/** Number of the part of a stream, which has one. */
+/** The number of the part of a stream. Each stream has one part. */
 export const PART_NUMBER = 0;
-/** Generation of the remains of a removed part. */
+/** The generation of what is left of a part that was removed. */
 export const REMOVED = '-';
 export const HOUR_MS = 3_600_000;
-/** Width of the buckets of records. */
+/** The width of a bucket of records. */
 export const RECORDS_MS = 6 * HOUR_MS;
 
 /**
- * Every key of a part. All of them are in one slot and are declared by the scripts that use them. All except `meta`
- * contain the generation of the stream, so a recreated stream doesn't see any old data.
+ * All of the keys of a part. They are in the same slot, and they are declared by the scripts which use them. All except
+ * `meta` contain the generation of the stream, so a recreated stream doesn't see any old data.
  */
 export function partKeys({ tenant, queue, gen, number }: Part) {
   const tag = `{q:${tenant}:${queue}:${number}}`;
@@ -34,7 +37,10 @@ export function partKeys({ tenant, queue, gen, number }: Part) {
      * of the body, `log/body-pieces.ts`).
      */
     log: key('log'),
-    /** HASH: ref → body without its rest. Deleting a field frees its memory, unlike an entry of a Redis stream. */
+    /**
+     * HASH: ref → body without its rest. If a field is deleted, its memory is freed. This is different from an entry in
+     * a Redis stream.
+     */
     body: key('body'),
     /** HASH: '' (marker), group key → slots that it is active for, `gate/activations.lua`. */
     keys: key('keys'),
@@ -89,7 +95,7 @@ export function partKeys({ tenant, queue, gen, number }: Part) {
     dropped: key('drop'),
     /** HASH: dispatcher → until, limit, held, pushed, room in bytes, bytes pushed. */
     ready: key('ready'),
-    /** Channel of pushes. */
+    /** The channel that is used for pushes. */
     channel: key('push'),
     /** HASH: hash of a sender's event id → ref, by the hour of the ref. */
     ids: (hour: number) => key(`id:${hour}`),
@@ -102,14 +108,17 @@ export function partKeys({ tenant, queue, gen, number }: Part) {
 
 export type PartKeys = ReturnType<typeof partKeys>;
 
-/** Bucket of records of an event that was accepted at `ms`. */
+/** Returns the bucket for the records of an event that was accepted at `ms`. */
 export function recordsBucketOf(ms: number): number {
   return Math.floor(ms / RECORDS_MS);
 }
 
 const BASE32HEX = '0123456789abcdefghijklmnopqrstuv';
 
-/** Slot of a subscription within its stream: 8 base32hex characters (40 bits) of a hash. Nothing is given out. */
+/**
+ * Returns the slot that a subscription has within its stream. This is a hash with 8 characters in base32hex (40 bits).
+ * Slots don't need to be allocated.
+ */
 export function slotOf(subscription: string, inc: string): string {
   let bits = createHash('sha256').update(`${subscription}.${inc}`).digest().readUIntBE(0, 5);
   let slot = '';
@@ -120,7 +129,7 @@ export function slotOf(subscription: string, inc: string): string {
   return slot;
 }
 
-/** Slots of a packed list, 5 bytes each. */
+/** Returns the slots of a packed list. Each of them uses 5 bytes. */
 export function unpackSlots(packed: Buffer): string[] {
   const slots: string[] = [];
   for (let at = 0; at < packed.length; at += 5) {

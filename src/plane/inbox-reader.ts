@@ -17,7 +17,7 @@ export interface WalkedEvent {
   readonly ref: string;
   /** The id of the replay. This is only set for replays. */
   readonly replayId?: string;
-  /** This is This is undefined if the event has expired. */
+  /** This is undefined if the event has expired. */
   readonly groupKey: string | undefined;
   readonly progress: EventProgress;
 }
@@ -25,7 +25,7 @@ export interface WalkedEvent {
 export interface ListedEvent extends WalkedEvent {
   /** The time at which the event was accepted by ingress, in milliseconds. */
   readonly acceptedMs: number;
-  /** undefined if the event has expired. In this case, only its state is still available. */
+  /** This is undefined if the event has expired. In this case, only its state is still available. */
   readonly meta: EventMeta | undefined;
   /** The size of the body. */
   readonly bytes: number | undefined;

@@ -12,21 +12,21 @@ import { checkMarker, RedisFormatError, RedisInstanceError } from './format.ts';
 import { CHECK_EVERY_MS, type MarkerWatch, watchMarker } from './marker-watch.ts';
 import type { RedisMetrics } from './redis-metrics.ts';
 
-/** A Redis that may not answer yet, or may still have settings that do not fit. */
+/** A Redis that might not have responded yet, or which might still have settings that can't be used. */
 export interface LateRedis {
   /**
-   * Rejects each command until Redis has responded once, its settings are valid, and its data belongs to this
-   * installation and has a supported format. Rejects commands again whenever this is not the case for the data.
-   * Reconnects are announced after the data has been checked.
+   * Rejects all commands until Redis has responded for the first time, its settings are valid, and its data belongs to
+   * this installation and has a format that we support. Rejects commands again whenever this is not the case for the
+   * data. A reconnect is only announced after we have checked the data.
    */
   readonly client: RedisClient;
-  /** Returns Redis's time, ms; this machine's until Redis has answered. */
+  /** Returns the time of Redis in milliseconds. Until Redis has responded, this is the time of this machine. */
   readonly nowMs: () => number;
-  /** Resolves once `client` passes commands on. Does not resolve after `close`. */
+  /** Resolves when `client` will send commands to Redis. If it has been closed, this does not resolve. */
   readonly opened: Promise<void>;
-  /** Returns the message of a role that is waiting for Redis. */
+  /** Returns the message to use for a role that has to wait for Redis. */
   readonly waiting: () => readonly Impairment[];
-  /** Returns the reasons why Redis is currently unusable. */
+  /** Returns the reasons why it is currently not possible to use Redis. */
   readonly impairments: () => readonly Impairment[];
   readonly close: () => Promise<void>;
 }
@@ -35,12 +35,12 @@ const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 3_000;
 
 /**
- * Connects to `SLUICE_REDIS_URL`, and checks the settings of Redis and the owner of its data. Retries until both
- * succeed.
+ * Connects to `SLUICE_REDIS_URL`, and checks the settings of Redis and the owner of its data. This is retried until
+ * both of them succeed.
  */
 export function openRedis(
   options: RedisSettings & {
-    /** Name of this installation. Defaults to the default one. */
+    /** The name of this installation. Defaults to the default one. */
     readonly instance?: string;
     readonly log: Logger;
     readonly metrics?: RedisMetrics;
@@ -97,15 +97,15 @@ export function openRedis(
         log.debug({ err: error as Error }, 'redis cannot be used yet');
         problem = problemOf(error as Error);
       }
-      // Rejects when it is closed: what waits for Redis waits on.
+      // This rejects when it is closed. Anything that is waiting for Redis will keep waiting.
       await sleep(pauseMs, undefined, { signal: closed.signal });
     }
   }
 
-  /** Returns the client if its data may be used. */
+  /** Returns the client, but only if its data may be used. */
   const usable = () => (marker?.isUsable() === true ? inner : undefined);
 
-  /** Returns why a Redis that answers is not used. */
+  /** Returns the reason why a Redis that has responded is not being used. */
   function whyUnused(): Impairment {
     const refusal = marker?.refusal();
     return refusal === undefined ? problem : problemOf(refusal);
@@ -158,7 +158,8 @@ export function openRedis(
       if (inner === undefined) return [problem];
       if (inner.isReady() && usable() === undefined) return [whyUnused()];
       const connectionError = inner.connectionError();
-      // A Cluster is ready although one of its nodes denies access. A user may lack the rights for some commands only.
+      // A Cluster is ready even if access is denied by one of its nodes. A user may lack the rights for some commands
+      // only.
       const error = isDenied(connectionError) ? connectionError : (inner.deniedCommand() ?? connectionError);
       if (inner.isReady() && !isDenied(error)) return notReplicated(place, inner.unconfirmedWrite());
       return [redisImpairment(settings, place, error, readFileProblem(settings))];
@@ -179,7 +180,7 @@ function notReplicated(place: string, error: Error | undefined): Impairment[] {
   return [{ reason: 'RedisNotReplicated', cause: 'dependency', message }];
 }
 
-/** Returns why a file of the settings cannot be read now. */
+/** Returns the reason why it is currently not possible to read a file that is used in the settings. */
 function readFileProblem(settings: RedisSettings): string | undefined {
   const problems: string[] = [];
   readRedisSecrets(settings, problems);

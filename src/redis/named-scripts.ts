@@ -18,7 +18,7 @@ export interface NamedScript {
   readonly name: string;
   readonly source: string;
   readonly keys: readonly string[];
-  /** Name of the list of keys that follows the others. */
+  /** The name of the list of keys, which is after all of the other keys. */
   readonly listedKeys: string | undefined;
   readonly args: readonly string[];
   readonly takesMore: boolean;
@@ -28,10 +28,13 @@ export interface NamedKeys {
   readonly [name: string]: unknown;
 }
 
-/** Keys and arguments of a call, by their declared names. Undeclared keys are left out. */
+/**
+ * The keys and arguments to use for a call, by the names that have been declared. Keys that have not been declared are
+ * not included.
+ */
 export interface NamedCall {
   readonly keys: NamedKeys;
-  /** Keys of the list at the end. */
+  /** The keys of the list, which is at the end. */
   readonly listed?: readonly string[];
   readonly args: Readonly<Record<string, string | number | Buffer>>;
   readonly more?: readonly (string | number | Buffer)[];
@@ -39,7 +42,7 @@ export interface NamedCall {
 
 const local = (kind: 'KEY' | 'ARG', name: string) => `${kind}_${name.replace(/[A-Z]/g, '_$&').toUpperCase()}`;
 
-/** Declares locals for the values of a Lua table, on one line. */
+/** Declares local variables for all values of a Lua table, using a single line. */
 function namesOf(kind: 'KEY' | 'ARG', names: readonly string[], table: string): string {
   if (names.length === 0) return '';
   return `local ${names.map(name => local(kind, name)).join(', ')} = unpack(${table}, 1, ${names.length}) `;
@@ -53,7 +56,7 @@ function wordsAfter(mark: string, source: string): string[] {
 const INNER = 'return (function()';
 const INNER_END = 'end)()\n';
 
-/** Reads a script with named keys and arguments. Line numbers are preserved up to the first include. */
+/** Reads a script that uses names for its keys and arguments. Line numbers are preserved up to the first include. */
 export function readNamedScript(url: URL): NamedScript {
   const text = readFileSync(url, 'utf8');
   const keys = wordsAfter('keys', text);
@@ -72,7 +75,10 @@ export function readNamedScript(url: URL): NamedScript {
   return { name, source, keys, listedKeys, args, takesMore };
 }
 
-/** Returns KEYS and ARGV of a call in their declared order. Throws if the names do not match. */
+/**
+ * Returns the KEYS and ARGV to use for a call, in the order in which they have been declared. Throws if the names do
+ * not match.
+ */
 export function orderCall(script: NamedScript, call: NamedCall): [keys: string[], args: (string | number | Buffer)[]] {
   const fail = (what: string) => new Error(`script ${script.name}: ${what}`);
   const keys = script.keys.map(name => {

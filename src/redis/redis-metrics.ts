@@ -4,18 +4,21 @@ import { createSampler } from '../telemetry/sampler.ts';
 import type { RedisClient } from './client.ts';
 import { NotReplicatedError } from './connection/replicas.ts';
 
-/** Why a command failed, as few words as a label may have. */
+/** The reason why a command has failed. There should only be a few of these, because they are used as a label. */
 export const REDIS_FAILURES = ['connection', 'timeout', 'memory', 'unavailable', 'replicas', 'refused'] as const;
 export type RedisFailure = (typeof REDIS_FAILURES)[number];
 
-/** Callbacks of a client for its commands. */
+/** The functions that a client calls for its commands. */
 export interface RedisMetrics {
   readonly failed: (error: unknown) => void;
-  /** How long one command took, in seconds. Not every command is timed. */
+  /** How long the command took, in seconds. Not every command is timed. */
   readonly timed: (seconds: number) => void;
 }
 
-/** Redis can't process the command at the moment, e.g. because of a failover, a startup, or a replica. */
+/**
+ * It is not possible for Redis to process this command at the moment. For example, this can be because of a failover,
+ * because it is starting, or because it is a replica.
+ */
 const UNAVAILABLE = /^(?:READONLY|LOADING|MASTERDOWN|CLUSTERDOWN|MOVED|ASK|TRYAGAIN|BUSY|MISCONF|NOREPLICAS)\b/;
 
 export function classifyRedisFailure(error: unknown): RedisFailure {
@@ -27,7 +30,7 @@ export function classifyRedisFailure(error: unknown): RedisFailure {
   return UNAVAILABLE.test(error.message) ? 'unavailable' : 'refused';
 }
 
-/** Registers the metrics of commands. Returns the callbacks for the client. */
+/** Registers the metrics that are used for commands. Returns the functions that the client should call. */
 export function createRedisMetrics(registry: Registry): RedisMetrics {
   const registers = [registry];
   const errors = new Counter({
@@ -49,12 +52,12 @@ export function createRedisMetrics(registry: Registry): RedisMetrics {
   };
 }
 
-/** Memory usage of all masters, as reported by Redis. */
+/** The memory usage of all masters, as returned by Redis. */
 export interface RedisMemory {
   readonly usedBytes: number;
-  /** 0 when a master has no limit. */
+  /** This is 0 if one of the masters does not have a limit. */
   readonly maxBytes: number;
-  /** Of the fullest master; 0 without a limit. */
+  /** This is the value for the fullest master. If there is no limit, it is 0. */
   readonly usedRatio: number;
 }
 
@@ -74,10 +77,13 @@ export async function readRedisMemory(redis: Pick<RedisClient, 'callAll'>): Prom
 
 /** Earlier scrapes reuse the last result. Slightly shorter than the common scrape interval of 15 s. */
 export const SAMPLE_EVERY_MS = 14_000;
-/** How long a scrape waits for Redis. */
+/** How long a scrape can wait for Redis. */
 export const SAMPLE_PATIENCE_MS = 1_000;
 
-/** Registers metrics that are read on each scrape: the connection state and one `INFO` per master. */
+/**
+ * Registers metrics that are read for each scrape. This includes the state of the connection, and one `INFO` for each
+ * master.
+ */
 export function registerRedisGauges(
   registry: Registry,
   redis: Pick<RedisClient, 'commandsSent' | 'isReady' | 'onReconnect' | 'callAll'>,

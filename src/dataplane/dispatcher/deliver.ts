@@ -14,23 +14,23 @@ import type { OpenSubscription } from './subscription.ts';
  */
 export const POISON_LAPSES = 5;
 /**
- * Claims are released when their attempt hasn't started after this time. This means that deactivations and blocks may
- * take up to one second to become effective.
+ * If the attempt for a claim has not been started after this time, the claim is released. This means that deactivations
+ * and blocks may take up to one second to become effective.
  */
 const CLAIM_TO_WIRE_MS = 1_000;
 
 const RELEASED = { outcome: 'released', reason: 'released' } as const;
 
-/** An event that was claimed for a subscription. */
+/** An event which has been claimed for a subscription. */
 export interface Delivery {
-  /** Number of attempts that were made and failed. */
+  /** The number of attempts which have failed. */
   readonly attempts: number;
-  /** Number of claims that lapsed. */
+  /** The number of claims which have lapsed. */
   readonly lapses: number;
   /** Set for replays. */
   readonly replay: string | undefined;
   readonly isTest: boolean;
-  /** When ingress accepted the event, in milliseconds of the Redis clock. */
+  /** The time at which the event was accepted by ingress, in milliseconds of the Redis clock. */
   readonly acceptedMs: number;
   /** When it was claimed, on the monotonic clock. */
   readonly claimedAtMs: number;
@@ -42,17 +42,17 @@ export interface StoredEvent {
   readonly body: Buffer;
 }
 
-/** Result of a delivery, or its next step. */
+/** The result of a delivery, or what should be done next. */
 export interface Ending {
   /**
    * gone: the response was 410, which disables the endpoint and keeps the event open. released: no attempt was made.
    */
   readonly outcome: 'delivered' | 'dead' | 'expired' | 'failed' | 'gone' | 'released';
-  /** Status code, or the reason for its absence. */
+  /** The status code. If there is none, this is the reason. */
   readonly reason: string;
-  /** Unset if no attempt was made. */
+  /** If there was no attempt, this is not set. */
   readonly latencyMs?: number;
-  /** How the attempt ended, for the status of the subscription. */
+  /** The result of the attempt, which is used for the status of the subscription. */
   readonly attempted?: AttemptOutcome;
   /** When a failed attempt is repeated. */
   readonly dueMs?: number;
@@ -75,14 +75,14 @@ export interface DeliverDeps {
   readonly onAttempt: (result: AttemptResult, outcome: Ending['outcome'], delivery: Delivery) => void;
   /** Optional. Attempts won't be traced if unset. */
   readonly tracing?: Tracing | undefined;
-  /** Called when an event ends without a further attempt. */
+  /** This is called if an event has ended without another attempt. */
   readonly onGivenUp?: (outcome: Ending['outcome']) => void;
 }
 
 /**
- * Processes a claimed event, making at most one attempt, and never rejects.
+ * Processes an event which has been claimed. It makes at most one attempt, and it never rejects.
  *
- * @param event undefined if retention has removed it
+ * @param event this is undefined if the event has been removed by retention
  */
 export async function deliver(
   deps: DeliverDeps,

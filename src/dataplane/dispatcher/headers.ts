@@ -7,8 +7,8 @@ import type { Sign } from './signature.ts';
 const VISIBLE_ASCII = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 
 /**
- * Returns the id as sent in `webhook-id` and as signed. In structured mode an id may contain any character, so ids that
- * can't be sent in a header are encoded in the same way as attributes.
+ * Returns the id which is used in `webhook-id` and for the signature. In structured mode, an id can contain any
+ * character. If an id can't be sent in a header, we encode it in the same way as an attribute.
  */
 export function webhookId(id: string): string {
   return VISIBLE_ASCII.test(id) ? id : percentEncode(id);
@@ -16,14 +16,14 @@ export function webhookId(id: string): string {
 
 const ASCII = /^[\x20-\x7e]*$/;
 
-/** Encodes text as UTF-8 with one character per byte, as required for header values. */
+/** Encodes a text as UTF-8, using a single character for each byte. This is required for the values of headers. */
 function latin1OfUtf8(text: string): string {
   return ASCII.test(text) ? text : Buffer.from(text, 'utf8').toString('latin1');
 }
 
 /** Returns the headers configured on an endpoint, with their names in lower case. Reserved names are left out. */
 export function endpointHeaders(headers: Readonly<Record<string, string>> = {}): ReadonlyMap<string, string> {
-  // Names are case-insensitive. The last value wins when a name is listed several times.
+  // Names are case-insensitive. If a name is listed several times, the last value is used.
   const own = new Map<string, string>();
   for (const [name, value] of Object.entries(headers)) {
     if (mayEndpointSet(name) && isHeaderValue(value)) own.set(name.toLowerCase(), value);
@@ -31,13 +31,14 @@ export function endpointHeaders(headers: Readonly<Record<string, string>> = {}):
   return own;
 }
 
-/** Returns the attempt headers as a flat list of names and values. */
+/** Returns the headers to use for an attempt, as a flat list of names and values. */
 export type BuildHeaders = (meta: EventMeta, body: Uint8Array, timestampMs: number, replayId?: string) => string[];
 
 /**
- * Creates the function that builds the headers for an attempt: Standard Webhooks and CloudEvents headers, group key,
- * type, `traceparent`, any headers forwarded by the producer, and those configured on the endpoint. Endpoint headers
- * override forwarded ones. Reserved names are stripped from both. Should be created once per endpoint.
+ * Creates a function that can be used to build the headers for an attempt: Standard Webhooks and CloudEvents headers,
+ * group key, type, `traceparent`, any headers forwarded by the producer, and those configured on the endpoint. Endpoint
+ * headers override forwarded ones. Reserved names are stripped from both. You should only create this once for each
+ * endpoint.
  *
  * @param version product version for `user-agent: sluice/<version>`
  * @param extra endpoint headers by name
@@ -74,13 +75,13 @@ export function createHeaderBuilder(endpoint: {
   };
 }
 
-/** Headers that are the same for all receivers of an event. */
+/** The headers which are the same for all of the receivers of an event. */
 interface EventHeaders {
   readonly id: string;
   readonly headers: readonly string[];
 }
 
-/** An event with many receivers has the same metadata object for all of them. */
+/** If an event has many receivers, the same metadata object is used for all of them. */
 const known = new WeakMap<EventMeta, EventHeaders>();
 
 function eventHeadersOf(meta: EventMeta): EventHeaders {

@@ -1,11 +1,11 @@
--- Ends `count` attempts, six arguments each from `at`:
+-- Ends `count` attempts. Each of them has six arguments, starting at `at`:
 --   lane, ref, outcome, due (ms, of f), index in KEYS of the records of its ref, note (reason, ' ', latency in hex or -)
 --   outcome: d(elivered), x (dead), e(xpired): final; f(ailed): again when due; g(one): answered with 410, which disables the
 --   endpoint, and goes first when it is enabled again; r(eleased): again at once, no attempt counted. Behind all but d a letter
 --   of how the attempt ended (exchange.ts), where one was made that says something of the endpoint
--- After them (number of an item from 0, + if the answer was longer, or '', what an attempt was answered with)*.
--- Accepts `delivered` from any dispatcher while the event is open, because the partner has received it. Accepts any other
--- outcome only from the holder of the claim. Only the holder of the claim continues its lane.
+-- After them (number of an item from 0, + if the answer was longer, or '', what an attempt was answered with)*. If the
+-- event is open, `delivered` is accepted from any dispatcher, because the partner has received the event. Any other
+-- outcome is only accepted from the holder of the claim. A lane can only be continued by the holder of the claim.
 -- Returns letters: o (done), g (had already ended), s (another claim or no claim); and the slots that this call disabled.
 local delivered, missed, complete = 0, 0, nil
 do
@@ -13,7 +13,7 @@ do
   -- The latency of a note without an attempt: -
   local NOT_SENT = 45
 
-  -- Results of a slot's attempts that affect its health.
+  -- The results of the attempts for a slot which affect its health.
   local outcomesOf = {}
   local function noteOutcome(slot, entry, kind)
     local o = outcomesOf[slot] or { failed = 0, entries = {} }
@@ -26,7 +26,8 @@ do
     if kind == 'failed' then o.failed = o.failed + 1 else o[kind] = true end
   end
 
-  -- Sets the result of the slot's last attempt. A result that came too late is older than the attempt that replaced it.
+  -- Sets the result of the last attempt for this slot. If a result was received too late, it is older than the attempt
+  -- that has replaced it.
   local function noteAttempt(slot, outcome, attempt)
     if outcome == 'd' then attemptOf[slot] = 's' elseif attempt ~= '' then attemptOf[slot] = attempt end
   end
@@ -57,7 +58,7 @@ do
     end
   end
 
-  -- Claims or queues the next event of a lane whose claim has ended.
+  -- If the claim of a lane has ended, this claims its next event or adds it to the queue.
   local function followLane(lane)
     local slot = slotOf(lane)
     local entry, head, more = headOf(lane)
@@ -87,11 +88,11 @@ do
       if not isTest(lane) and not replayOf(lane) then missed = missed + 1 end
     end
     if outcome == 'f' then
-      -- The owner of the subscription may have recovered an earlier event in the meantime.
+      -- It is possible that an earlier event was recovered by the owner of the subscription in the meantime.
       local head = headOf(lane)
       if head and head < entry then queueLane(lane, head) else retryLane(lane, due) end
     elseif outcome == 'g' then
-      -- This disables the endpoint and stops its slot.
+      -- This will disable the endpoint and stop its slot.
       waitLane(lane, FIRST_ATTEMPT, 0)
       waitingOf[slot] = STOPPED
     else
@@ -99,7 +100,7 @@ do
     end
   end
 
-  -- Updates a lane after a waiting event was delivered by the holder of an earlier claim.
+  -- Updates a lane if a waiting event was delivered by the holder of an earlier claim.
   local function dropWaiting(lane)
     local state = redis.call('HGET', KEY_LANES, lane)
     local head = headOf(lane)
@@ -133,7 +134,7 @@ do
             if waitingOf[slot] == STOPPED or waitingOf[slot] == ASK then waitingOf[slot] = SOME end
             changedCounts[slot] = true
           elseif h and h.disabled == '-' and o.entries[h.probe] then
-            -- The probe was released: another event may probe.
+            -- Since the probe was released, another event can be used for a probe.
             h.next, h.probe = now, ''
             writeHealth(slot, h)
             redis.call('ZADD', KEY_RETRIES, string.format('%.0f', now), slot .. '\2')
@@ -169,7 +170,7 @@ do
       local ref, due, note, answer = ARGV[i + 1], ARGV[i + 3], ARGV[i + 5], answers[i]
       local slot, outcome, attempt, name = slots[n], outcomes[n], string.sub(ARGV[i + 2], 2), names[n]
       local recordsKey = FIRST_RECORDS + ARGV[i + 4]
-      -- P:pend must contain the earlier changes of this call.
+      -- At this point, P:pend must already contain the earlier changes of this call.
       if touched[lane] then writeLanes() end
       touched[lane] = true
       local entry, claim = entryOf(lane, ref), claimOf[lane]
@@ -192,7 +193,8 @@ do
           end
         end
       elseif isClaimed and outcome == 'd' and not isEnded(claim) then
-        -- An earlier holder of the claim delivered the event. The current holder keeps the lane until its attempt ends.
+        -- The event was delivered by an earlier holder of the claim. The lane is kept by the current holder until its
+        -- attempt has ended.
         setClaim(lane, markEnded(claim))
         noteAttempt(slot, outcome, attempt)
         letters[n] = 'o'
@@ -207,7 +209,8 @@ do
       end
     end
     noteHealth(disabled)
-    -- Health is updated first, so that no event is claimed for an endpoint that this call disabled.
+    -- We need to update the health first. Otherwise, an event could be claimed for an endpoint which is disabled by
+    -- this call.
     for _, lane in ipairs(follow) do followLane(lane) end
     writeRecords()
     return table.concat(letters), disabled

@@ -1,4 +1,4 @@
--- Claims the first events of lanes for ARG_DISPATCHER.
+-- Claims the first event of each lane for ARG_DISPATCHER.
 local claimsOf, refs = {}, {}
 local taken, lapsedHeld = 0, ARG_LAPSED == '1'
 local isAnyOff
@@ -8,7 +8,8 @@ local function isOff(lane)
   return isAnyOff and redis.call('HGET', KEY_OFF, groupOf(lane)) == '1'
 end
 
--- Makes a lane wait whose first event is `entry`, or retry if that is due later. `head`: as for `waitLane`.
+-- Makes a lane wait if its first event is `entry`. If the event is due later, the lane will be retried. `head` is the
+-- same as in `waitLane`.
 local function queueLane(lane, entry, head)
   local attempts, lapses, due = readTries(triesOf(entry))
   local slot = slotOf(lane)
@@ -23,8 +24,9 @@ local function queueLane(lane, entry, head)
   changedCounts[slot] = true
 end
 
--- Claims the first event of an unclaimed lane whose slot may send. `tried`: its entry in P:try. Returns its entry, or nil if
--- there is no event or the group key is deactivated.
+-- Claims the first event of a lane which has not been claimed, if its slot is allowed to send. `tried`: its entry in
+-- P:try. It returns the entry of the event. If there is no event, or if the group key has been deactivated, it returns
+-- nil.
 local function takeLane(slot, lane, entry, ref, more, tried)
   if not entry then
     setState(lane, false)

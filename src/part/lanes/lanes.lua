@@ -1,7 +1,7 @@
--- A lane is a slot (8 characters) and a group key, for a replay followed by \1 .. replay id. Without order each event has its
--- own lane, followed by NUL .. ref. The lane of a slot's test events is the slot alone. P:pend stores a waiting event as the
--- lane without its ref, NUL, ref. This is its entry, also in P:try.
--- A lane is, at any time, one of
+-- A lane is a slot (8 characters), followed by a group key. For a replay, this is followed by \1 .. replay id. If there
+-- is no order, each event has a separate lane, which is followed by NUL .. ref. For the test events of a slot, the lane
+-- is the slot itself. In P:pend, a waiting event is stored as the lane without its ref, followed by NUL and the ref.
+-- This is the entry of the event. It is also used in P:try. At any time, a lane is in one of these states:
 --   idle       in neither hash
 --   claimed    P:cl: flag .. ref .. dispatcher. Flags: c (no event behind it), + (there may be more). The claimed event is
 --              not in P:pend
@@ -10,10 +10,11 @@
 --              may follow, and + if there are more. A change that does not append an event removes both (`forgetHead`)
 --   retrying   P:lane: r, and a member of P:retry with its due time as score
 --   parked     P:lane: p. P:off marked its group key as deactivated when it was due to be claimed. Activating it unparks it
--- A slot with waiting lanes is in P:turn, at its limit of claims, stopped (lib counts), or held back from sending.
+-- If a slot has lanes that are waiting, it is in P:turn, at its limit of claims, stopped (lib counts), or is not
+-- allowed to send.
 local FIRST_ATTEMPT, RETRY, LAPSED = '0', '1', '2'
 local CLAIMED = 99
--- Characters of the state of a waiting lane: without its first event, and with exactly one event.
+-- The number of characters in the state of a waiting lane without its first event, and with exactly one event.
 local NO_HEAD, HEAD_ALONE = 13, 28
 
 local function slotOf(lane) return string.sub(lane, 1, 8) end
@@ -39,7 +40,8 @@ local function packSlot(slot)
   return bytes
 end
 
--- Returns the first waiting event of a lane as (entry, ref, whether there are more), or nil.
+-- Returns the first event that is waiting in a lane as (entry, ref, whether there are more). If there are none, it
+-- returns nil.
 local function headOf(lane)
   if isUnordered(lane) then
     if redis.call('ZSCORE', KEY_PENDING, lane) then return lane, string.sub(lane, -15), false end
@@ -50,12 +52,12 @@ local function headOf(lane)
   return head[1], string.sub(head[1], #lane + 2), head[2] ~= nil
 end
 
--- Claims and states by lane, false if there is none. `writeLanes` writes the changed ones.
+-- The claims and states of each lane. If there is none, this is false. Changes are written by `writeLanes`.
 local claimOf, stateOf = {}, {}
 local changedClaims, changedStates = {}, {}
 local added, removed, waits, unwaited, retried, turns = {}, {}, {}, {}, {}, {}
 
--- Redis accepts about 8,000 values of a table per call.
+-- Redis only accepts about 8,000 values of a table in each call.
 local function inSlices(command, key, values)
   for from = 1, #values, 4000 do
     redis.call(command, key, unpack(values, from, math.min(#values, from + 3999)))
@@ -85,7 +87,8 @@ local function addEntry(entry)
   added[n + 1], added[n + 2] = '0', entry
 end
 
--- Makes an idle lane wait to be claimed. `head`: the ref of its first event, and + if there are more; nil: unknown.
+-- Makes an idle lane wait until it is claimed. `head` is the ref of its first event, followed by + if there are more
+-- events. If it is not known, this is nil.
 local function waitLane(lane, class, due, head)
   local state = class .. string.format('%011x', due)
   setState(lane, 'w' .. state .. (head or ''))
@@ -93,12 +96,12 @@ local function waitLane(lane, class, due, head)
   waits[n + 1], waits[n + 2] = '0', slotOf(lane) .. state .. string.sub(lane, 9)
 end
 
--- Removes the first event from the state of a waiting lane, because it may be outdated.
+-- Removes the first event from the state of a lane that is waiting, because it might be out of date.
 local function forgetHead(lane, state)
   if #state > NO_HEAD then setState(lane, string.sub(state, 1, NO_HEAD)) end
 end
 
--- Returns the member of P:wait for a waiting lane.
+-- Returns the member of P:wait to use for a lane that is waiting.
 local function waitOf(lane, state) return slotOf(lane) .. string.sub(state, 2, NO_HEAD) .. string.sub(lane, 9) end
 
 local function retryLane(lane, due)

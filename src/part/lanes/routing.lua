@@ -1,11 +1,12 @@
--- Appends events to lanes that were read before. The message of a call lists claimed lanes with new events, and contains
--- whether lanes wait.
+-- Appends events to lanes which have been read before. The message of a call contains a list of all claimed lanes that
+-- have new events, and whether there are lanes waiting.
 local TOKEN_BYTES = 16384
 local behind, waiting = {}, false
 
 local function tokensOf(bytes) return math.ceil(math.max(1, bytes) / TOKEN_BYTES) end
 
--- Counts an event as routed and adds it to its lane. Returns false, without adding it, if the lane is idle.
+-- Counts an event as routed, and adds it to its lane. If the lane is idle, the event is not added and this returns
+-- false.
 local function joinsLane(slot, lane, entry)
   local claim = claimOf[lane]
   routedOf[slot] = routedOf[slot] + 1
@@ -25,7 +26,7 @@ local function joinsLane(slot, lane, entry)
   return true
 end
 
--- Makes an idle lane wait with its first event.
+-- Makes an idle lane wait, using its first event.
 local function letWait(slot, lane, entry)
   addEntry(entry)
   waitLane(lane, FIRST_ATTEMPT, now)
@@ -36,10 +37,10 @@ local function letWait(slot, lane, entry)
     giveTurn(slot)
     waiting = true
   elseif waitingOf[slot] == SOME and flightOf[slot] == 0 then
-    -- No claim of the slot will complete: the dispatcher may have missed the message.
+    -- There will not be a completion for any claim of the slot, because the dispatcher might have missed the message.
     waiting = true
   elseif waitingOf[slot] == SOME and flightOf[slot] < limitOf[slot] and not redis.call('ZSCORE', KEY_TURNS, slot) then
-    -- Only retries wait, and more than may be claimed.
+    -- There are only retries waiting, and there are more of them than can be claimed.
     giveTurn(slot)
     waiting = true
   end

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Reads the bodies of events that were too large for the message with their claims.
+-- Reads the bodies of events which were too large to be included in the message with their claims.
 --@keys log body
 --@args ...
 -- More: refs, at least one

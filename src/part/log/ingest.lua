@@ -1,6 +1,7 @@
 #!lua
--- Stores up to 64 events in a part, each once per producer's id, and routes each in the same step to the live slots for which
--- its group key is active. Claims idle lanes for the dispatcher with the most room, and pushes them to it.
+-- Stores up to 64 events in a part. An event with an id from its producer is only stored once. In the same step, each
+-- event is routed to all live slots for which its group key is active. If a lane is idle, it is claimed for the
+-- dispatcher that has the most room, and is pushed to it.
 --@keys meta log body keys subs positions claims lanes pending waiting turns retries counts ready channel lists reasons ids*
 --@args gen cfgv hour ...
 -- More: (id, group key, metadata, body, rest)*. rest: the end of the body that is stored in the log. The id is '', 16 bytes of the hash of a producer's id, or the ref of a Sluice id.
@@ -9,7 +10,7 @@
 --         the next call. references: number of references written. inactive: number of events whose group key is active for
 --         no slot. Or one word: GONE (the part is missing or has another generation), STALE (another cfgv), CLOSED (the part
 --         does not accept events), or CLOCK and now (`hour` is more than 1 from the part's hour, and a producer's id is given).
--- Redis rejects the whole call before its first write if it is out of memory (no allow-oom).
+-- If Redis is out of memory, the whole call is rejected before its first write (there is no allow-oom).
 --@include ../lanes/clock.lua
 --@include ../lanes/refs.lua
 --@include ../lanes/lanes.lua
@@ -34,7 +35,8 @@ for i, value in ipairs(redis.call('HMGET', KEY_META, unpack(FIELDS))) do meta[FI
 if meta.ready ~= '1' or meta.gen ~= ARG_GEN then return { 'GONE' } end
 if meta.cfgv ~= ARG_CFGV then return { 'STALE' } end
 if meta.state ~= 'open' then return { 'CLOSED' } end
--- A batch ends before the event that would exceed the limit. An event that exceeds it alone is stored and held back.
+-- A batch ends before an event that would exceed the limit. If a single event exceeds it, the event is stored and held
+-- back.
 local count = (#ARGV - FIRST + 1) / 5
 local groupKeys, numberOf, hashes, refs = {}, {}, {}, {}
 for i = FIRST, #ARGV, 5 do
@@ -85,8 +87,9 @@ local function readActivations()
   return true
 end
 
--- Live slots of each group key with their lanes: (slot, lane)*. The lane of an unordered slot is not read. `packed`: the slots
--- as the log lists them. `isWaitedFor` is true if a slot that is behind or paused gets the event later.
+-- Live slots of each group key with their lanes: (slot, lane)*. If a slot is unordered, its lane is not read. `packed`:
+-- the slots as the log lists them. If there is a slot that is behind or paused and will get the event later,
+-- `isWaitedFor` is true.
 local NOBODY = { packed = '' }
 local targetsOf = {}
 local function openLanes()
@@ -130,7 +133,7 @@ if not hold then
   end
 end
 
--- A dispatcher that crashed does not return its room. Active dispatchers soon have more room.
+-- If a dispatcher has crashed, it does not return its room. Active dispatchers soon have more room.
 local dispatcher, to, room = nil, nil, 0
 if not hold and next(targetsOf) then
   local all = redis.call('HGETALL', KEY_READY)
@@ -149,9 +152,10 @@ local lines, newIds, events, bodies, bodyBytes = {}, {}, {}, {}, 0
 local bytes, maxBytes, stored, storedBytes = tonumber(meta.bytes or '0'), tonumber(meta.maxBytes or '0'), 0, 0
 local used, granted = tonumber(meta.used or '0'), tonumber(meta.granted or '') or math.huge
 local spent, pushed, pushedBytes = 0, 0, 0
--- A script may have 200 locals.
+-- There can be at most 200 local variables in a script.
 meta.references, meta.inactive = 0, 0
--- The part may store so many bytes of its account's limit (space/account-space.lua).
+-- The number of bytes that the part is allowed to store, according to the limit of its account
+-- (space/account-space.lua).
 meta.space = meta.storedMax and tonumber(meta.space or '0') or math.huge
 -- Returns the ref of the next event, and its id in the log.
 local function nextRef()
@@ -165,13 +169,14 @@ local function nextRef()
   return string.format('%011x%04x', tailMs, sequence), string.format('%d-%d', tailMs, sequence)
 end
 
--- Returns whether an idle lane may be claimed now: no lane of its slot waits, and its slot has no limit per second.
+-- Returns true if it is possible to claim an idle lane now. This is the case if there are no lanes waiting for its
+-- slot, and the slot does not have a limit per second.
 local function mayPush(slot)
   return dispatcher and pushed < room and pushedBytes < to.room and waitingOf[slot] == NONE and sendOf[slot] == 111
     and paceOf[slot] == 0 and flightOf[slot] < limitOf[slot]
 end
 
--- Appends an event to a lane. Returns the text of the claim if this claimed the lane.
+-- Appends an event to a lane. If this has claimed the lane, it returns the text of the claim.
 local function append(slot, groupLane, ref)
   local unordered = orderOf[slot] == 117
   local entry = groupLane .. '\0' .. ref
@@ -241,11 +246,11 @@ for i = FIRST, FIRST + 5 * count - 1, 5 do
   end
 end
 
--- Dispatchers that receive the message look for work.
+-- If a dispatcher receives this message, it will look for work.
 waiting = waiting or hold ~= meta.hold
--- The process that folds counts into the series and removes expired events also needs a message about events without a claim,
--- at least every 4 s. This is shorter than its wait before it counts again (`foldMs`). `told` is the approximate time of the
--- last message.
+-- The process which folds the counts into the series and removes expired events also needs a message about events that
+-- don't have a claim. It has to be sent at least every 4 s. This must be shorter than the time after which it counts
+-- again (`foldMs`). `told` is the time of the last message (approximately).
 local isUntold = stored > 0 and math.abs(now - tonumber(meta.told or '0')) > 4000
 if stored > 0 then
   redis.call('HSET', KEY_BODY, unpack(bodies))
@@ -282,7 +287,7 @@ if pushed > 0 or #behind > 0 or waiting or isUntold then
   end
   local head = pushHead(pushed > 0 and dispatcher or '-', claims, total, waiting and 1 or 0, #behind, meta.version or '0')
   local heard = redis.call('SPUBLISH', KEY_CHANNEL, head .. table.concat(behind) .. table.concat(events))
-  -- The channel has no subscriber. Nothing more is pushed until the next exchange of the dispatcher.
+  -- There is no subscriber for this channel. Nothing will be pushed until the dispatcher has made its next exchange.
   if heard == 0 and pushed > 0 then to.room = 0 end
   if pushed > 0 then writeReady(dispatcher, to) end
 end

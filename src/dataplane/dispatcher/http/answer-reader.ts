@@ -1,4 +1,7 @@
-/** Maximum size of a status line with its headers, of the trailers, and of a chunk size with its extensions. */
+/**
+ * The maximum size of a status line including its headers, of the trailers, and of the size of a chunk including its
+ * extensions.
+ */
 const LINES_MAX = 16 * 1024;
 /** Maximum size of an answer on the wire, including informational responses and chunk sizes. */
 const WIRE_MAX = 128 * 1024;
@@ -7,18 +10,18 @@ const START = 'HTTP/1.';
 const STATUS_LINE = /^HTTP\/1\.([01]) (\d{3})(?: [^\r]*)?$/;
 const FIELD = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t ]*([\t\x20-\x7e\x80-\xff]*)$/;
 const LENGTH = /^\d{1,19}[\t ]*$/;
-/** Up to 48 bits, followed by extensions. */
+/** This has up to 48 bits and is followed by extensions. */
 const CHUNK_SIZE =
   /^([0-9A-Fa-f]{1,12})(?:;(?=[^;])[!#$%&'*+.^_`|~0-9A-Za-z-]*(?:=(?:[!#$%&'*+.^_`|~0-9A-Za-z-]*|"(?:[\t\x20\x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*"))?)*$/;
 const LAST_CODING_IS_CHUNKED = /(?:^|,)[\t ]*chunked[\t ]*$/i;
 const KEEP_ALIVE_TIMEOUT = /timeout=(\d{1,9})/;
 
-/** Lengths of the names of the headers that are read, see `noteField`. */
+/** The lengths of the names of all headers that we need to read, see `noteField`. */
 const NOTED_LENGTHS = new Set(
   ['connection', 'retry-after', 'content-length', 'transfer-encoding', 'webhook-allowed-origin'].map(n => n.length),
 );
 
-/** Connections are closed this long before the timeout that the server has announced, in milliseconds. */
+/** We close a connection this long before the timeout that was announced by the server, in milliseconds. */
 const CLOSING_MARGIN_MS = 2_000;
 /** Maximum time a connection stays idle, whatever the server says. */
 const IDLE_MAX_MS = 60_000;
@@ -29,30 +32,35 @@ export interface AnswerEvents {
    * of `WebHook-Allowed-Origin`.
    */
   readonly onHead: (status: number, retryAfter: string | undefined, allowedOrigin: string | undefined) => void;
-  /** Called with parts of the body. They are views of a buffer that is reused. */
+  /** This is called with parts of the body. They are views of a buffer which will be reused. */
   readonly onBody: (part: Buffer) => void;
 }
 
-/** `more`: the answer goes on. `end`: it is complete. Otherwise, the reason why it can't be read any further. */
+/**
+ * `more` means that there is more data for this answer. `end` means that the answer is complete. Otherwise, this is the
+ * reason why it is not possible to read any more of it.
+ */
 export type Progress = 'more' | 'end' | 'invalid_response' | 'headers_too_large';
 
 export interface AnswerReader {
-  /** Starts the next answer. */
+  /** Starts to read the next answer. */
   readonly begin: (events: AnswerEvents) => void;
-  /** Reads bytes as they arrive. Must not be called again once it has returned anything other than `more`. */
+  /**
+   * Reads the bytes when they have arrived. If it has returned anything except for `more`, it must not be called again.
+   */
   readonly read: (bytes: Buffer) => Progress;
-  /** Returns whether the answer is complete now that the server has closed the connection. */
+  /** Returns true if the answer is complete when the connection has been closed by the server. */
   readonly finish: () => boolean;
   /**
-   * Returns how long the connection may stay idle after an answer that has ended, in milliseconds. 0 if it can't be used
-   * again, `undefined` if the server doesn't say.
+   * Returns how long the connection can be idle after an answer has ended, in milliseconds. If it is not possible to
+   * use the connection again, this is 0. If the server has not specified this, it is `undefined`.
    */
   readonly idleMs: () => number | undefined;
 }
 
 /**
- * `body` and `data` read `left` bytes, and `untilClosed` reads until the connection is closed. All other states except
- * `ended` read a line.
+ * In the states `body` and `data`, `left` bytes are read. In the state `untilClosed`, we read until the connection has
+ * been closed. All other states except `ended` read a line.
  */
 type State = 'status' | 'fields' | 'size' | 'dataEnd' | 'trailers' | 'body' | 'data' | 'untilClosed' | 'ended';
 
@@ -79,10 +87,10 @@ const emptyHead = (): Head => ({
 });
 
 /**
- * Records a header if it is needed.
+ * If we need this header, it is recorded.
  *
- * @returns false if the line isn't a header, or if it repeats the length, so that the end of the answer is ambiguous (RFC
- * 9112, 6.3)
+ * @returns false if the line is not a header, or if it contains the length for a second time. In this case, it is not
+ * clear where the answer ends (RFC 9112, 6.3)
  */
 function noteField(head: Head, line: string): boolean {
   const match = FIELD.exec(line);
@@ -114,7 +122,7 @@ function noteField(head: Head, line: string): boolean {
   }
 }
 
-/** Returns how long a connection may stay idle according to the headers, see `AnswerReader.idleMs`. */
+/** Returns how long the headers allow a connection to be idle, see `AnswerReader.idleMs`. */
 function idleMsOf({ minor, connection, keepAlive }: Head): number | undefined {
   const options = connection.split(',').map(option => option.trim());
   const isKept = minor === '1' ? !options.includes('close') : options.includes('keep-alive');
@@ -125,15 +133,15 @@ function idleMsOf({ minor, connection, keepAlive }: Head): number | undefined {
 }
 
 /**
- * Creates a reader for the answers on a connection (RFC 9112), one after the other. It is stricter than the RFC: an answer
- * that a proxy and a client could interpret differently is an invalid response. Bytes after the end of an answer don't
- * belong to any request, so the connection isn't used again.
+ * Creates a reader for the answers on a connection (RFC 9112), one after the other. It is stricter than the RFC: an
+ * answer that a proxy and a client could interpret differently is an invalid response. If there are any bytes after the
+ * end of an answer, they don't belong to a request, and we must not use the connection again.
  */
 export function createAnswerReader(): AnswerReader {
   let events: AnswerEvents;
   let state: State = 'ended';
   let head = emptyHead();
-  /** Start of a line whose end hasn't arrived yet. */
+  /** The start of a line for which the end has not been received yet. */
   let partial = '';
   let lineBytes = 0;
   let wireBytes = 0;
@@ -200,7 +208,7 @@ export function createAnswerReader(): AnswerReader {
     return 'more';
   };
 
-  /** Reads body data from `at` and returns the position of its end. */
+  /** Reads the data of the body, starting at `at`, and returns the position after it. */
   const readData = (bytes: Buffer, at: number): number => {
     const end = state === 'untilClosed' ? bytes.length : Math.min(bytes.length, at + left);
     events.onBody(at === 0 && end === bytes.length ? bytes : bytes.subarray(at, end));

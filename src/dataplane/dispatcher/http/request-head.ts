@@ -1,7 +1,10 @@
 import { isHeaderValue } from '../../../core/delivery/header-value.ts';
 
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** Headers that say where a request ends, or what happens to the connection. They aren't for callers to set. */
+/**
+ * The headers that determine where a request ends, or what should be done with the connection. They aren't for callers
+ * to set.
+ */
 const OWN =
   /^(?:connection|content-length|expect|host|http2-settings|keep-alive|proxy-connection|te|trailer|transfer-encoding|upgrade)$/i;
 
@@ -14,7 +17,8 @@ export function requestStart(url: URL, method: Method = 'POST'): string {
 }
 
 /**
- * Returns a complete request head, one character per byte, or `undefined` if HTTP can't carry one of the headers.
+ * Returns the whole head of a request, using a single character for each byte. If one of the headers is not allowed in
+ * HTTP, this returns `undefined`.
  *
  * @param headers flat list of names and values
  */
