@@ -38,6 +38,8 @@ const KIND_OF: Readonly<Record<string, IdKind>> = {
   account: 'account',
   accountPublicId: 'account',
   event: 'event',
+  upTo: 'event',
+  'events[].id': 'event',
   eventId: 'published',
   stream: 'stream',
   key: 'key',
@@ -51,9 +53,13 @@ function kindOf(name: string, { access }: Route): IdKind | undefined {
   return KIND_OF[name];
 }
 
-/** Names of the fields of a body or a query; none of what is no object. */
+/** Names of the fields of a body or a query, with those in lists as `events[].id`; none of what is no object. */
 function fieldsOf(schema: z.ZodType | undefined): string[] {
-  return Object.keys((schema as z.ZodObject | undefined)?.shape ?? {});
+  const shape = (schema as z.ZodObject | undefined)?.shape ?? {};
+  return Object.entries(shape).flatMap(([name, field]) => {
+    const { element } = field as { readonly element?: z.ZodType };
+    return [name, ...fieldsOf(element).map(inner => `${name}[].${inner}`)];
+  });
 }
 
 export function positionsOf(route: Route): IdPosition[] {
