@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { OpenApiDocument } from '../../src/facade/openapi.ts';
+import { openPreparedPool } from '../support/setup-clusters.ts';
 import { stopOnSignal } from '../support/stop-signal.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { localDocument } from '../system/rest/contract/local-document.ts';
@@ -29,9 +30,11 @@ const LEFT_OUT = [
 ];
 
 const folder = await temporaryFolder('schemathesis');
-const world = await openFacadeWorld();
+const pool = await openPreparedPool();
+const world = await openFacadeWorld({ clusterPool: pool.url });
 const stop = async () => {
   await world.stop();
+  await pool.stop();
   await folder.remove();
 };
 stopOnSignal(stop);

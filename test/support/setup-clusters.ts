@@ -16,18 +16,25 @@ declare module 'vitest' {
 const CRDS = join(import.meta.dirname, '..', '..', 'crds');
 
 /**
+ * Opens a pool of clusters with the kinds of Sluice and the namespace `sluice-system`. Builds missing binaries first.
+ */
+export async function openPreparedPool(): Promise<{ readonly url: string; readonly stop: () => Promise<void> }> {
+  await requireRedisServer();
+  await ensureBinaries([...CLUSTER_BINARIES, 'kube-controller-manager']);
+  return openClusterPool(async ({ kubeconfig, kubectl }) => {
+    await applyDefinitions(kubeconfig, CRDS);
+    const { code, stderr } = await kubectl(['create', 'namespace', 'sluice-system']);
+    if (code !== 0) throw new Error(stderr);
+  });
+}
+
+/**
  * Global set-up of the projects `system` and `scale`. Builds missing binaries once, outside the deadline of a test, and
  * lends clusters to the test files.
  */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   await shareCompiledCode();
-  await requireRedisServer();
-  await ensureBinaries([...CLUSTER_BINARIES, 'kube-controller-manager']);
-  const pool = await openClusterPool(async ({ kubeconfig, kubectl }) => {
-    await applyDefinitions(kubeconfig, CRDS);
-    const { code, stderr } = await kubectl(['create', 'namespace', 'sluice-system']);
-    if (code !== 0) throw new Error(stderr);
-  });
+  const pool = await openPreparedPool();
   project.provide('clusterPool', pool.url);
   return pool.stop;
 }

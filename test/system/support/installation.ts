@@ -21,10 +21,16 @@ export interface Installation {
   readonly stop: () => Promise<void>;
 }
 
-/** A cluster with our definitions and the Lease's namespace, and a Redis that fsyncs; no process of ours yet. */
-export async function install(options: { readonly controllerManager?: boolean } = {}): Promise<Installation> {
+/**
+ * A cluster with our definitions and the Lease's namespace, and a Redis that fsyncs; no process of ours yet.
+ *
+ * @param options.clusterPool address of the pool of clusters; by default, that of the test project
+ */
+export async function install(
+  options: { readonly controllerManager?: boolean; readonly clusterPool?: string } = {},
+): Promise<Installation> {
   const [cluster, server] = await Promise.all([
-    borrowCluster(inject('clusterPool'), options),
+    borrowCluster(options.clusterPool ?? inject('clusterPool'), options),
     startRedis({ appendonly: true, extra: DOCUMENTED, users: READS_SETTINGS }),
   ]);
   const denials = followDenials(server);

@@ -18,8 +18,9 @@ export interface FacadeWorld {
   readonly stop: () => Promise<void>;
 }
 
-export async function openFacadeWorld(): Promise<FacadeWorld> {
-  const [installation, issuer] = await Promise.all([install(), startIssuer()]);
+/** @param options.clusterPool address of the pool of clusters; by default, that of the test project */
+export async function openFacadeWorld(options: { readonly clusterPool?: string } = {}): Promise<FacadeWorld> {
+  const [installation, issuer] = await Promise.all([install(options), startIssuer()]);
   return {
     installation,
     issuer,
