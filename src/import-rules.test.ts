@@ -146,13 +146,11 @@ const RULES: Readonly<Record<string, Rule>> = {
 
   'dataplane/ingress': {
     rooms: 'core/ids core/problems core/events time telemetry tls http record',
-    packages: 'fastify',
   },
   'dataplane/ingress/sandbox': {
     rooms: `
       api core/problems core/delivery core/events time telemetry part/sandbox dataplane/ingress
     `,
-    packages: 'fastify',
   },
   'dataplane/dispatcher/http': { rooms: 'core/delivery time' },
   'dataplane/dispatcher': {

@@ -16,19 +16,33 @@ const RETRY_AFTER_SECONDS: Partial<Record<ProblemCode, string>> = {
   storage_limit: '30',
 };
 
-/** Sends a problem document (RFC 9457). */
-export function sendProblem(reply: FastifyReply, code: ProblemCode, facts: RefusalFacts = {}): void {
+/** A problem document (RFC 9457), and its headers without the length. */
+interface ProblemAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly document: Buffer;
+}
+
+export function problemAnswer(code: ProblemCode, facts: RefusalFacts = {}): ProblemAnswer {
   const retryAfter = RETRY_AFTER_SECONDS[code];
-  if (retryAfter !== undefined) reply.header('retry-after', retryAfter);
-  if (facts.headers !== undefined) reply.headers(facts.headers);
-  // Send bytes instead of a JSON string. Otherwise Fastify would add a charset, which this media type doesn't support
+  return {
+    status: PROBLEMS[code].status,
+    headers: {
+      ...(retryAfter === undefined ? {} : { 'retry-after': retryAfter }),
+      ...facts.headers,
+      'content-type': PROBLEM_CONTENT_TYPE,
+      'cache-control': 'no-store',
+    },
+    document: Buffer.from(JSON.stringify(problem(code, facts.detail, facts.errors))),
+  };
+}
+
+/** Sends a problem document. */
+export function sendProblem(reply: FastifyReply, code: ProblemCode, facts?: RefusalFacts): void {
+  const { status, headers, document } = problemAnswer(code, facts);
+  // We send bytes instead of a JSON string. Otherwise Fastify would add a charset, which this media type doesn't support
   // (RFC 9457, 6.1).
-  const document = Buffer.from(JSON.stringify(problem(code, facts.detail, facts.errors)));
-  reply
-    .code(PROBLEMS[code].status)
-    .header('content-type', PROBLEM_CONTENT_TYPE)
-    .header('cache-control', 'no-store')
-    .send(document);
+  reply.code(status).headers(headers).send(document);
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { ServerOptions } from 'node:http';
+import type { IncomingMessage, ServerOptions, ServerResponse } from 'node:http';
 import type { Server as HttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import Fastify, {
@@ -38,6 +38,11 @@ export interface HttpServer {
   readonly app: FastifyInstance;
   /** Answers requests without a route: 405 if the path has other methods, 404 otherwise. */
   readonly answerUnrouted: (request: FastifyRequest, reply: FastifyReply) => void;
+  /**
+   * Gives each request to `serve` before Fastify, which gets those that it returns false for. Fastify's hooks don't see
+   * the others.
+   */
+  readonly serveFirst: (serve: (request: IncomingMessage, response: ServerResponse) => boolean) => void;
   /** Whether answers should ask the client to open a new connection (`Connection: close`). */
   readonly isDraining: () => boolean;
   /** Uses another certificate for new connections. Only for a server that was created with one. */
@@ -127,6 +132,12 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   return {
     app,
     answerUnrouted,
+    serveFirst(serve) {
+      app.server.removeAllListeners('request');
+      app.server.on('request', (request, response) => {
+        if (!serve(request, response)) app.routing(request, response);
+      });
+    },
     isDraining: () => draining,
     useCertificate: ({ cert, key }) => (app.server as unknown as HttpsServer).setSecureContext({ cert, key }),
     async listen(port, host) {

@@ -1,25 +1,13 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Socket } from 'node:net';
 import { hashIngressKey } from '../../core/ids/ingress-key.ts';
 import { MOST_PARAMETERS, queryPieces } from '../../http/query-pieces.ts';
 import type { RefusalFacts } from '../../http/refusal.ts';
 import type { Answers } from './answers.ts';
+import type { EventReply, EventRequest, KeyedRequest } from './event-request.ts';
 import { readIngressKey } from './ingress-key.ts';
 import type { KeyChecks, KeyStanding } from './key-checks.ts';
 import type { KnownQueue, QueueCache } from './queue-cache.ts';
 import type { SenderLimits } from './sender-limits.ts';
-
-/**
- * Parameters shared by all routes that accept events. These are raw request values that have not been validated yet.
- */
-export interface EventParams {
-  tenant: string;
-  queue: string;
-}
-
-export type EventRequest = FastifyRequest<{ Params: EventParams }>;
-
-/** Request of any route that requires a key. */
-type KeyedRequest = FastifyRequest<{ Params: { tenant: string } }>;
 
 const TENANT_ID = /^ten_[0-9a-hjkmnp-tv-z]{20}$/;
 const QUEUE_NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
@@ -30,7 +18,7 @@ export interface Admission {
    * Returns true if both parameters are well formed. Otherwise answers 404, or 400 in case the Host header is missing.
    * The store is not called.
    */
-  readonly checkPath: (request: EventRequest, reply: FastifyReply, startedMs: number) => boolean;
+  readonly checkPath: (request: EventRequest, reply: EventReply, startedMs: number) => boolean;
   /**
    * Checks the address, the key, and then the queue, answering 429, 401, 503, 429, 404, or 409 in this order. The key
    * comes before the queue so that callers without one can't find out which queues exist. The limit of the account comes
@@ -38,12 +26,12 @@ export interface Admission {
    */
   readonly admit: (
     request: EventRequest,
-    reply: FastifyReply,
+    reply: EventReply,
     startedMs: number,
     proceed: (known: KnownQueue, fresh: boolean) => void,
   ) => void;
   /** Only checks the key. Used by routes without a queue. Answers 429, 401, or 503 on failure. */
-  readonly admitKey: (request: EventRequest, reply: FastifyReply, startedMs: number, proceed: () => void) => void;
+  readonly admitKey: (request: EventRequest, reply: EventReply, startedMs: number, proceed: () => void) => void;
 }
 
 export function createAdmission(options: {
@@ -52,7 +40,7 @@ export function createAdmission(options: {
   queues: QueueCache;
   answers: Answers;
   /** Answers a request after its handler has thrown an error. */
-  onError: (reply: FastifyReply, startedMs: number, error: unknown) => void;
+  onError: (reply: EventReply, startedMs: number, error: unknown) => void;
 }): Admission {
   const { senderLimits, keys, queues, answers, onError } = options;
 
@@ -62,7 +50,7 @@ export function createAdmission(options: {
    *
    * @param standing undefined without a key
    */
-  function enter(request: KeyedRequest, reply: FastifyReply, startedMs: number, standing?: KeyStanding): boolean {
+  function enter(request: KeyedRequest, reply: EventReply, startedMs: number, standing?: KeyStanding): boolean {
     const pass = standing === 'unknown' ? senderLimits.takeForLookup : senderLimits.takeForAddress;
     if (!letIn(reply, startedMs, pass(request.raw))) return false;
     if (standing !== undefined && standing !== 'wrong') return true;
@@ -71,19 +59,19 @@ export function createAdmission(options: {
   }
 
   /** Returns true unless there are facts of a refusal, and sends these otherwise. */
-  function letIn(reply: FastifyReply, startedMs: number, refused: RefusalFacts | undefined): boolean {
+  function letIn(reply: EventReply, startedMs: number, refused: RefusalFacts | undefined): boolean {
     if (refused !== undefined) answers.sendProblem(reply, startedMs, 'rate_limited', refused);
     return refused === undefined;
   }
 
   /** Returns true if the account of the queue has points left, and sends the answer otherwise. */
-  function hasPoints(reply: FastifyReply, startedMs: number, { config }: KnownQueue): boolean {
+  function hasPoints(reply: EventReply, startedMs: number, { config }: KnownQueue): boolean {
     return letIn(reply, startedMs, senderLimits.takeForAccount(config.payer, config.eventsPerSecond));
   }
 
   async function ask(
     request: EventRequest,
-    reply: FastifyReply,
+    reply: EventReply,
     startedMs: number,
     name: string,
     standing: KeyStanding,
@@ -95,7 +83,7 @@ export function createAdmission(options: {
 
   async function askForQueue(
     request: EventRequest,
-    reply: FastifyReply,
+    reply: EventReply,
     startedMs: number,
     proceed: (known: KnownQueue, fresh: boolean) => void,
   ): Promise<void> {
@@ -110,7 +98,7 @@ export function createAdmission(options: {
   /** Returns true if the key is valid and has points left, and sends the answer otherwise. */
   async function checkKey(
     request: KeyedRequest,
-    reply: FastifyReply,
+    reply: EventReply,
     startedMs: number,
     name: string,
     standing: KeyStanding,
@@ -127,7 +115,7 @@ export function createAdmission(options: {
     return false;
   }
 
-  function refuseKey(reply: FastifyReply, startedMs: number, error?: 'invalid_token'): void {
+  function refuseKey(reply: EventReply, startedMs: number, error?: 'invalid_token'): void {
     // The challenge must not include an error code when the request has no credentials (RFC 6750, 3.1).
     const challenge = `Bearer realm="sluice"${error === undefined ? '' : `, error="${error}"`}`;
     answers.sendProblem(reply, startedMs, 'unauthenticated', { headers: { 'www-authenticate': challenge } });
@@ -192,8 +180,23 @@ export function createAdmission(options: {
   };
 }
 
+/** The key of the last request of a connection, with its name. */
+interface NamedKey {
+  readonly tenant: string;
+  readonly key: string;
+  readonly name: string;
+}
+
+/** Senders use the same key for all requests of a connection, so it isn't hashed for each of them. */
+const lastKeys = new WeakMap<Socket, NamedKey>();
+
 /** Returns the name of a request's key in the cache of keys, or undefined if there is no key. */
-function nameOf({ headers, params }: KeyedRequest): string | undefined {
+function nameOf({ headers, params: { tenant }, raw: { socket } }: KeyedRequest): string | undefined {
   const key = readIngressKey(headers);
-  return key === undefined ? undefined : params.tenant + hashIngressKey(key);
+  if (key === undefined) return undefined;
+  const last = lastKeys.get(socket);
+  if (last?.key === key && last.tenant === tenant) return last.name;
+  const name = tenant + hashIngressKey(key);
+  lastKeys.set(socket, { tenant, key, name });
+  return name;
 }

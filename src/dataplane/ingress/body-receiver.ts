@@ -1,10 +1,9 @@
-import type { FastifyReply } from 'fastify';
 import { faultOfContentType } from '../../core/events/context-headers-cloudevent.ts';
 import { PROBLEMS } from '../../core/problems/problems.ts';
 import { faultOfCodings } from '../../http/codings.ts';
-import type { EventRequest } from './admission.ts';
 import type { Answers } from './answers.ts';
 import { ITEM_OVERHEAD_BYTES } from './batches.ts';
+import type { EventReply, EventRequest } from './event-request.ts';
 import type { MemoryRefusal } from './memory-stop.ts';
 import type { KnownQueue } from './queue-cache.ts';
 import { type ByteBudget, readRequestBody } from './request-body.ts';
@@ -20,7 +19,7 @@ const NEARLY_FULL = {
   headers: { 'retry-after': '10' },
 };
 
-function sendMemoryRefusal(answers: Answers, reply: FastifyReply, startedMs: number, refusal: MemoryRefusal): void {
+function sendMemoryRefusal(answers: Answers, reply: EventReply, startedMs: number, refusal: MemoryRefusal): void {
   if (refusal === 'full') return answers.sendProblem(reply, startedMs, 'overloaded', NEARLY_FULL);
   const { storedBytes, shareBytes } = refusal;
   const detail = `The store is filling up, and the account stores ${inMib(storedBytes)} of it. Its share is ${inMib(shareBytes)}. ${PROBLEMS.storage_pressure.remedy}`;
@@ -35,7 +34,7 @@ function sendMemoryRefusal(answers: Answers, reply: FastifyReply, startedMs: num
  */
 export type ReceiveBody = (
   request: EventRequest,
-  reply: FastifyReply,
+  reply: EventReply,
   startedMs: number,
   known: KnownQueue,
   onBody: (body: Buffer, heldBytes: number) => void,

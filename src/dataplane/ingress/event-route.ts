@@ -1,9 +1,9 @@
-import type { FastifyReply } from 'fastify';
 import { extractContext } from '../../core/events/context-headers.ts';
-import type { Admission, EventRequest } from './admission.ts';
+import type { Admission } from './admission.ts';
 import type { Answers } from './answers.ts';
 import type { Batches } from './batches.ts';
 import { createBodyReceiver } from './body-receiver.ts';
+import type { EventReply, EventRequest } from './event-request.ts';
 import { createIngestItem } from './ingest-item.ts';
 import type { IngressMetrics } from './ingress-metrics.ts';
 import type { IngressLimits } from './limits.ts';
@@ -16,7 +16,7 @@ import type { IngestAnswer, IngestItem } from './store.ts';
 /** Request with a complete body. When the response has been sent, `heldBytes` are returned to the budget. */
 interface Arrival {
   readonly request: EventRequest;
-  readonly reply: FastifyReply;
+  readonly reply: EventReply;
   readonly startedMs: number;
   readonly body: Buffer;
   heldBytes: number;
@@ -39,8 +39,8 @@ export function createEventRoute(options: {
   answers: Answers;
   metrics: IngressMetrics;
   limits: IngressLimits;
-  onError: (reply: FastifyReply, startedMs: number, error: unknown) => void;
-}): (request: EventRequest, reply: FastifyReply) => void {
+  onError: (reply: EventReply, startedMs: number, error: unknown) => void;
+}): (request: EventRequest, reply: EventReply) => void {
   const { admission, queues, batches, memory, budget, answers, metrics, limits, onError } = options;
   const receiveBody = createBodyReceiver({ refusalOf, budget, answers, bodyBytes: limits.bodyBytes });
 
@@ -51,7 +51,7 @@ export function createEventRoute(options: {
     return refusal;
   }
 
-  function handleEvent(request: EventRequest, reply: FastifyReply): void {
+  function handleEvent(request: EventRequest, reply: EventReply): void {
     const startedMs = performance.now();
     if (!admission.checkPath(request, reply, startedMs)) return;
     const parameter = findSandboxParameter(request.raw.url ?? '');
@@ -65,7 +65,7 @@ export function createEventRoute(options: {
 
   function receive(
     request: EventRequest,
-    reply: FastifyReply,
+    reply: EventReply,
     startedMs: number,
     known: KnownQueue,
     fresh: boolean,

@@ -1,4 +1,3 @@
-import type { FastifyReply } from 'fastify';
 import type { ClientAddress } from '../../http/client-address.ts';
 import { serveOpenApi } from '../../http/openapi-document.ts';
 import type { RefusalFacts } from '../../http/refusal.ts';
@@ -11,6 +10,7 @@ import type { Certificate } from '../../tls/served-certificate.ts';
 import { createAdmission } from './admission.ts';
 import { createAnswers } from './answers.ts';
 import { createBatches } from './batches.ts';
+import { createPlainEvents, type EventParams, type EventReply } from './event-request.ts';
 import { createEventRoute } from './event-route.ts';
 import { createFailureLog } from './failures.ts';
 import { createIngressMetrics } from './ingress-metrics.ts';
@@ -40,7 +40,7 @@ export interface SharedByRoutes {
   /** Logs that the store has failed. */
   readonly onFailure: (operation: string, error: unknown) => void;
   /** Sends the response if the handler of a request has thrown an error. */
-  readonly onError: (reply: FastifyReply, startedMs: number, error: unknown) => void;
+  readonly onError: (reply: EventReply, startedMs: number, error: unknown) => void;
 }
 
 export type AddRoutes = (shared: SharedByRoutes) => void;
@@ -79,7 +79,7 @@ export function createIngress(options: IngressOptions): Ingress {
   const metrics = createIngressMetrics(registry);
   const answers = createAnswers(metrics, () => server.isDraining());
   const onFailure = createFailureLog(log, nowMs);
-  const onError = (reply: FastifyReply, startedMs: number, error: unknown) => {
+  const onError = (reply: EventReply, startedMs: number, error: unknown) => {
     log.error({ err: error, ...traceOf(reply.request) }, 'request failed');
     answers.sendProblem(reply, startedMs, 'internal');
   };
@@ -111,7 +111,10 @@ export function createIngress(options: IngressOptions): Ingress {
   const budget = createByteBudget(limits.heldBytes);
   metrics.observeHeld(budget.held, limits.heldBytes);
   const admission = createAdmission({ ...shared, answers });
-  app.post('/events/:tenant/:queue', createEventRoute({ ...shared, admission, batches, budget, answers, metrics }));
+  const route = createEventRoute({ ...shared, admission, batches, budget, answers, metrics });
+  app.post<{ Params: EventParams }>('/events/:tenant/:queue', route);
+  // Spans are started by a hook of Fastify.
+  if (tracing === undefined) server.serveFirst(createPlainEvents({ route, onError }));
   options.addRoutes?.({ ...shared, app, registry, nowMs, isDraining: server.isDraining, onFailure });
 
   return {

@@ -1,11 +1,12 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RunId, RunReportQuery } from '../../../api/sandbox.ts';
 import { withDeadline } from '../../../time/deadline.ts';
-import type { EventRequest } from '../admission.ts';
+import type { EventReply, EventRequest, KeyedRequest } from '../event-request.ts';
 import { unknownParameter } from './sandbox-query.ts';
 import type { SandboxRouteOptions } from './sandbox-route.ts';
 
-export type RunRequest = FastifyRequest<{ Params: { tenant: string; run: string } }>;
+export interface RunRequest extends KeyedRequest {
+  readonly params: { readonly tenant: string; readonly run: string };
+}
 
 /**
  * Creates the handler that is used for `GET /events/sandbox/{tenant}/runs/{runId}`. Checks are made in this order: path
@@ -13,10 +14,10 @@ export type RunRequest = FastifyRequest<{ Params: { tenant: string; run: string 
  */
 export function createRunReportRoute(
   options: Pick<SandboxRouteOptions, 'admission' | 'sandbox' | 'answers' | 'limits' | 'onFailure' | 'onError'>,
-): (request: RunRequest, reply: FastifyReply) => void {
+): (request: RunRequest, reply: EventReply) => void {
   const { admission, sandbox, answers, limits, onFailure, onError } = options;
 
-  async function answer(request: RunRequest, reply: FastifyReply, startedMs: number, page: RunPage): Promise<void> {
+  async function answer(request: RunRequest, reply: EventReply, startedMs: number, page: RunPage): Promise<void> {
     const { tenant, run } = request.params;
     let report: Awaited<ReturnType<typeof sandbox.report>>;
     try {
@@ -33,7 +34,8 @@ export function createRunReportRoute(
     const startedMs = performance.now();
     // Runs don't belong to a queue, so check the path using a queue name that is always valid.
     const { tenant, run } = request.params;
-    const ofQueue = { headers: request.headers, raw: request.raw, params: { tenant, queue: 'runs' } } as EventRequest;
+    const { raw, headers } = request;
+    const ofQueue: EventRequest = { raw, headers, params: { tenant, queue: 'runs' } };
     if (!admission.checkPath(ofQueue, reply, startedMs)) return;
     const { searchParams } = new URL(request.raw.url ?? '', 'http://h');
     const known = Object.keys(RunReportQuery.shape);

@@ -1,12 +1,12 @@
-import type { FastifyReply } from 'fastify';
 import type { RunReport } from '../../../api/sandbox.ts';
 import type { Simulation } from '../../../core/delivery/simulation.ts';
 import { extractContext } from '../../../core/events/context-headers.ts';
 import type { SandboxOutcome } from '../../../part/sandbox/sandbox-store.ts';
 import { withDeadline } from '../../../time/deadline.ts';
-import type { Admission, EventRequest } from '../admission.ts';
+import type { Admission } from '../admission.ts';
 import type { Answers } from '../answers.ts';
 import { createBodyReceiver } from '../body-receiver.ts';
+import type { EventReply, EventRequest } from '../event-request.ts';
 import { createIngestItem } from '../ingest-item.ts';
 import type { IngressLimits } from '../limits.ts';
 import type { MemoryStop } from '../memory-stop.ts';
@@ -45,7 +45,7 @@ export interface SandboxRouteOptions {
   readonly nextEventId: () => string;
   readonly nowMs: () => number;
   readonly onFailure: (operation: string, error: unknown) => void;
-  readonly onError: (reply: FastifyReply, startedMs: number, error: unknown) => void;
+  readonly onError: (reply: EventReply, startedMs: number, error: unknown) => void;
 }
 
 /**
@@ -53,13 +53,13 @@ export interface SandboxRouteOptions {
  * route, in the same order, except that sandbox parameters are read here (422) instead of refused. When the event has
  * been stored in the run, the response is 202 `{id, duplicate, groupKey, sandbox, runId, run}`.
  */
-export function createSandboxRoute(options: SandboxRouteOptions): (request: EventRequest, reply: FastifyReply) => void {
+export function createSandboxRoute(options: SandboxRouteOptions): (request: EventRequest, reply: EventReply) => void {
   const { admission, queues, sandbox, memory, budget, answers, limits, nextEventId, onFailure, onError } = options;
   // The runs are distributed over all masters.
   const refusalOf = () => (memory.isFull() ? 'full' : undefined);
   const receiveBody = createBodyReceiver({ refusalOf, budget, answers, bodyBytes: limits.bodyBytes });
 
-  function handle(request: EventRequest, reply: FastifyReply): void {
+  function handle(request: EventRequest, reply: EventReply): void {
     const startedMs = performance.now();
     if (!admission.checkPath(request, reply, startedMs)) return;
     const asked = readSandboxQuery(request.raw.url ?? '');
@@ -75,7 +75,7 @@ export function createSandboxRoute(options: SandboxRouteOptions): (request: Even
 
   async function accept(
     request: EventRequest,
-    reply: FastifyReply,
+    reply: EventReply,
     startedMs: number,
     asked: SandboxRequest,
     body: Buffer,
@@ -114,7 +114,7 @@ export function createSandboxRoute(options: SandboxRouteOptions): (request: Even
   }
 
   function settle(
-    reply: FastifyReply,
+    reply: EventReply,
     startedMs: number,
     outcome: SandboxOutcome,
     {

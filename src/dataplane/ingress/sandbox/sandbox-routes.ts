@@ -1,10 +1,11 @@
 import { randomFillSync } from 'node:crypto';
 import { createAdmission } from '../admission.ts';
 import { createAnswers } from '../answers.ts';
+import type { EventParams } from '../event-request.ts';
 import { createByteBudget } from '../request-body.ts';
 import type { AddRoutes } from '../server.ts';
 import { createEventIds, createRandom40 } from './event-id.ts';
-import { createRunReportRoute } from './run-report-route.ts';
+import { createRunReportRoute, type RunRequest } from './run-report-route.ts';
 import { createSandboxMetrics } from './sandbox-metrics.ts';
 import { createSandboxRoute, type SandboxDesk } from './sandbox-route.ts';
 
@@ -23,7 +24,7 @@ export function createSandboxRoutes(sandbox: SandboxDesk): AddRoutes {
       budget: createByteBudget(shared.limits.sandboxHeldBytes),
       nextEventId: createEventIds(shared.nowMs, createRandom40(randomFillSync)),
     };
-    app.post('/events/sandbox/:tenant/:queue', createSandboxRoute(options));
-    app.get('/events/sandbox/:tenant/runs/:run', createRunReportRoute(options));
+    app.post<{ Params: EventParams }>('/events/sandbox/:tenant/:queue', createSandboxRoute(options));
+    app.get<{ Params: RunRequest['params'] }>('/events/sandbox/:tenant/runs/:run', createRunReportRoute(options));
   };
 }
