@@ -1,5 +1,11 @@
 import type { Role } from './config/config.ts';
 
+/**
+ * Size of half of the space for young objects, in MiB. By default, Node uses up to 16, and fills them while it starts.
+ * This saves 6 to 18 MB in each process, and garbage collection takes as much time as before.
+ */
+const SEMI_SPACE_MIB = 4;
+
 /** Roles that keep every object in the cluster on their heap. */
 const KEEP_OBJECTS: readonly (Role | 'all')[] = ['controller', 'facade', 'all'];
 
@@ -11,7 +17,7 @@ const MIB = 1_048_576;
 /**
  * Returns any flags that Node needs for a role but wasn't started with. They must be set before Node runs any code.
  *
- * - The controller doesn't produce much garbage at a time, so a small young generation saves a third of its memory.
+ * - No role has many young objects at a time, so a small space for them saves memory.
  * - By default, Node uses half of the container memory as its heap, which isn't enough for the objects of a cluster.
  */
 export function missingNodeFlags(facts: {
@@ -25,7 +31,7 @@ export function missingNodeFlags(facts: {
   const { word, given, limitBytes, machineBytes } = facts;
   const isGiven = (flag: string) => given.some(each => each.replaceAll('_', '-').startsWith(flag));
   const flags: string[] = [];
-  if (word === 'controller' && !isGiven('--max-semi-space-size')) flags.push('--max-semi-space-size=4');
+  if (!isGiven('--max-semi-space-size')) flags.push(`--max-semi-space-size=${SEMI_SPACE_MIB}`);
   const isLimited = limitBytes > 0 && limitBytes < machineBytes;
   if (isLimited && KEEP_OBJECTS.includes(word as Role) && !isGiven('--max-old-space-size')) {
     flags.push(`--max-old-space-size=${Math.floor((limitBytes * HEAP_SHARE) / MIB)}`);

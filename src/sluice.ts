@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module';
 import { totalmem } from 'node:os';
 import { execArgv, execPath, execve } from 'node:process';
 import { COMMANDS } from './commands/commands.ts';
@@ -22,4 +23,6 @@ if (text !== undefined) {
   });
   if (flags.length > 0) execve?.(execPath, [execPath, ...execArgv, ...flags, import.meta.filename, ...argv]);
   await import('./main.ts');
+  // Writes what `bin/sluice` lets Node keep. Otherwise, it would be lost with a process that is killed.
+  flushCompileCache();
 }

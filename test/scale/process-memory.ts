@@ -20,3 +20,16 @@ export function parseResident(status: string): ResidentMiB {
 export async function readResident(pid: number): Promise<ResidentMiB> {
   return parseResident(await readFile(`/proc/${pid}/status`, 'utf8').catch(() => ''));
 }
+
+/**
+ * Proportional memory of a process, in bytes: pages that it shares with others, such as the code of Node, are divided
+ * among them.
+ */
+export async function readProportional(pid: number): Promise<number> {
+  return parseProportional(await readFile(`/proc/${pid}/smaps_rollup`, 'utf8').catch(() => ''));
+}
+
+/** Of proc(5)'s `smaps_rollup`, whose unit is the KiB. */
+export function parseProportional(rollup: string): number {
+  return Number(/^Pss:\s*(\d+) kB$/m.exec(rollup)?.[1]) * 1024;
+}
