@@ -11,7 +11,7 @@ export interface ShutdownSteps {
 export interface Shutdown {
   /** On SIGTERM we drain first. SIGINT, or any second signal, skips the wait. */
   readonly onSignal: (signal: 'SIGTERM' | 'SIGINT') => void;
-  /** Returns the health of the process. It won't be ready after the first signal. */
+  /** Returns the process health. It won't be ready after the first signal. */
   readonly health: () => { readonly ready: boolean; readonly impairments: readonly { readonly message: string }[] };
 }
 

@@ -10,7 +10,7 @@ const COMMAND = join(ROOT, 'bin', 'sluice');
 // Each test starts programs, which takes long on a machine that is busy.
 vi.setConfig({ testTimeout: 60_000 });
 
-/** Prints the id of the process and its flags before its program runs. */
+/** Prints the process id and its flags before its program runs. */
 const SPY = '--import=data:text/javascript,console.log(JSON.stringify([process.pid,process.execArgv]))';
 
 /** Runs a command to its end, without any variable of ours. */

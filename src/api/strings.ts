@@ -34,7 +34,7 @@ export function visibleAscii(max: number): z.ZodString {
     .regex(/^[!-~]+$/);
 }
 
-/** Returns the schema to use for the name of an object, which is a DNS label (RFC 1123) with at most 63 characters. */
+/** Returns the schema to use for the object name, which is a DNS label (RFC 1123) with at most 63 characters. */
 export function objectName(): z.ZodString {
   return z
     .string()

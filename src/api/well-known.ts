@@ -52,7 +52,7 @@ export const INVITATION_SECRET_TYPE = 'sluice.dev/invitation';
 export const INVITATION_SECRET_FIELD = 'token';
 
 /**
- * The types of Secrets that can't be used for the headers of an endpoint. Otherwise, anyone able to write a
+ * The types of Secrets that can't be used for the endpoint headers. Otherwise, anyone able to write a
  * Subscription could have credentials of the cluster, or of Sluice itself, sent to an endpoint.
  */
 export const NEVER_SENT_SECRET_TYPES: readonly string[] = [

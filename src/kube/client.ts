@@ -46,7 +46,7 @@ type DeletePreconditions = { readonly uid?: string; readonly resourceVersion?: s
 export type KubeClient = {
   readonly server: string;
   /**
-   * The namespace of the current context in the kubeconfig. In a pod, this is the namespace of the pod. If neither of
+   * The namespace of the current context in the kubeconfig. In a pod, this is the pod namespace. If neither of
    * them is available, it is undefined.
    */
   readonly namespace: string | undefined;

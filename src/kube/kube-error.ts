@@ -9,7 +9,7 @@ export const NO_ANSWER = 0;
 
 /**
  * KubeError is thrown when a request to the API server fails. It is safe to log the `message`, because it never
- * contains any headers or values of the object. If an object is rejected, the response of the server may contain
+ * contains any headers or values of the object. If an object is rejected, the server response may contain
  * values. They are only included in `detail` and `causes`, which must not be logged.
  */
 export class KubeError extends Error {

@@ -22,11 +22,11 @@ export type KubeObject<Spec = unknown, Status = unknown> = AnyObject & {
   readonly status?: Status | undefined;
 };
 
-/** The name of an object. If the kind is cluster-scoped, there is no `namespace`. */
+/** The object name. If the kind is cluster-scoped, there is no `namespace`. */
 export type ObjectName = { readonly namespace?: string | undefined; readonly name: string };
 
 /**
- * Returns the key of an object. This is `namespace/name`, or only `name` if the kind is cluster-scoped. Same as
+ * Returns the object key. This is `namespace/name`, or only `name` if the kind is cluster-scoped. Same as
  * MetaNamespaceKey in client-go.
  */
 export function keyOf(object: ObjectName): string {

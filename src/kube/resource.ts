@@ -56,7 +56,7 @@ export function collectionPath(resource: Resource, namespace?: string): string {
   return `${root}/${resource.version}${scope}/${resource.plural}`;
 }
 
-/** Returns the path of an object. @throws if the kind is namespaced and no namespace was given */
+/** Returns the object path. @throws if the kind is namespaced and no namespace was given */
 export function objectPath(resource: Resource, { namespace, name }: ObjectName, subresource?: string): string {
   if (resource.namespaced && !namespace) throw new Error(`${resource.kind} ${name} is named without a namespace`);
   // Reject empty names, since the path would otherwise refer to the whole collection.

@@ -156,7 +156,7 @@ export function createTransport(
 }
 
 /**
- * Reads the body of a response. If it is encoded using gzip, it is decompressed first. If the body is incomplete or
+ * Reads the response body. If it is encoded using gzip, it is decompressed first. If the body is incomplete or
  * malformed, this rejects.
  */
 async function readText(body: Readable, encoding: string | string[] | undefined): Promise<string> {

@@ -1,4 +1,4 @@
-/** The content of an invitation, and who should receive it. */
+/** The invitation content, and who should receive it. */
 export interface InvitationMail {
   /** A single plain email address. */
   readonly to: string;

@@ -5,7 +5,7 @@ export interface Part {
   /** `ten_…` */
   readonly tenant: string;
   readonly queue: string;
-  /** The generation of the stream. */
+  /** The stream generation. */
   readonly gen: string;
   /**
    * The number of the part within this stream. Unless it is configured otherwise, a stream has a single part with the
@@ -23,14 +23,14 @@ export const HOUR_MS = 3_600_000;
 export const RECORDS_MS = 6 * HOUR_MS;
 
 /**
- * All of the keys of a part. They are in the same slot, and they are declared by the scripts which use them. All except
- * `meta` contain the generation of the stream, so a recreated stream doesn't see any old data.
+ * All of the part keys. They are in the same slot, and they are declared by the scripts which use them. All except
+ * `meta` contain the stream generation, so a recreated stream doesn't see any old data.
  */
 export function partKeys({ tenant, queue, gen, number }: Part) {
   const tag = `{q:${tenant}:${queue}:${number}}`;
   const key = (name: string) => `${tag}:${name}:${gen}`;
   return {
-    /** HASH, `log/meta.ts`: settings from the controller, and the progress of the part. */
+    /** HASH, `log/meta.ts`: settings from the controller, and the part progress. */
     meta: `${tag}:meta`,
     /**
      * STREAM: g(roup key), m(etadata), s(ize of the body), c(ost in the quota), r(outed to: 5 bytes a slot), b (the rest

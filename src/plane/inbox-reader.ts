@@ -15,7 +15,7 @@ export interface EventRange {
 
 export interface WalkedEvent {
   readonly ref: string;
-  /** The id of the replay. This is only set for replays. */
+  /** The replay id. This is only set for replays. */
   readonly replayId?: string;
   /** This is undefined if the event has expired. */
   readonly groupKey: string | undefined;
@@ -27,7 +27,7 @@ export interface ListedEvent extends WalkedEvent {
   readonly acceptedMs: number;
   /** This is undefined if the event has expired. In this case, only its state is still available. */
   readonly meta: EventMeta | undefined;
-  /** The size of the body. */
+  /** The body size. */
   readonly bytes: number | undefined;
   /** The price of a replay. */
   readonly tokens: number | undefined;

@@ -3,7 +3,7 @@ import type { EventProgress } from '../core/events/event-state.ts';
 import type { NotRoutedReason } from '../core/routing/reasons.ts';
 import type { InboxRef } from './inbox-ref.ts';
 
-/** The state of a queue, as it is seen by the routing. */
+/** The queue state, as it is seen by the routing. */
 export interface QueueReading {
   /** closing: no longer accepts events. missing: Redis does not have any state, or has lost it. */
   readonly state: 'open' | 'closing' | 'missing';
@@ -28,7 +28,7 @@ export interface FoundEvent {
   /** `ms-seq` */
   readonly id: string;
   readonly meta: EventMeta;
-  /** The size of the body. */
+  /** The body size. */
   readonly bytes: number;
 }
 

@@ -19,7 +19,7 @@ export interface SlotPatch {
   readonly ops: readonly PatchOp[];
 }
 
-/** The state of a tenant in Redis. This includes its routes and the slots that are marked as ready. */
+/** The tenant state in Redis. This includes its routes and the slots that are marked as ready. */
 export interface StoredRoutes {
   readonly routes: TenantRoutes;
   readonly ready: ReadonlySet<string>;

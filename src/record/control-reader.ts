@@ -86,7 +86,7 @@ export interface TenantReading {
 }
 
 /**
- * Reads the routes of a tenant. Damaged data is read as far as possible: incomplete queues and subscriptions are
+ * Reads the tenant routes. Damaged data is read as far as possible: incomplete queues and subscriptions are
  * closed. The data that was actually found is in `stored.hashes`.
  *
  * @param known routes whose names should be read even if they are missing from the index of the tenant
@@ -167,7 +167,7 @@ function pick(fields: Fields, names: readonly string[]): Fields {
 }
 
 /**
- * Maximum retention in ms. This is used if the retention of a queue has been lost, to make sure that nothing is removed
+ * Maximum retention in ms. This is used if the queue retention has been lost, to make sure that nothing is removed
  * too early.
  */
 const LONGEST_RETENTION_MS = 720 * 3_600_000;

@@ -24,7 +24,7 @@ export interface MasterReply {
 export interface RedisClient {
   readonly cluster: boolean;
   /**
-   * Uses the hash of a script in `scripts/` to run it. If Redis is not available, this rejects immediately. The call is
+   * Uses the script hash in `scripts/` to run it. If Redis is not available, this rejects immediately. The call is
    * not queued or retried.
    */
   readonly run: (name: ScriptName, keys: readonly string[], args: readonly Argument[]) => Promise<Reply>;

@@ -81,7 +81,7 @@ export const SAMPLE_EVERY_MS = 14_000;
 export const SAMPLE_PATIENCE_MS = 1_000;
 
 /**
- * Registers metrics that are read for each scrape. This includes the state of the connection, and one `INFO` for each
+ * Registers metrics that are read for each scrape. This includes the connection state, and one `INFO` for each
  * master.
  */
 export function registerRedisGauges(

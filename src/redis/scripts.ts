@@ -33,7 +33,7 @@ function read(name: string): string {
 }
 
 /**
- * Returns the text of a script, in which each `--@include name` has been replaced by `scripts/lib/name.lua`. Each
+ * Returns the script text, in which each `--@include name` has been replaced by `scripts/lib/name.lua`. Each
  * script is only read once by a process. `LOCALS` is inserted into its second line to preserve line numbers.
  */
 export function scriptSource(name: ScriptName): string {

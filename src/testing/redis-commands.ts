@@ -89,7 +89,7 @@ export function scriptsOf(files: Iterable<string>): readonly string[] {
   return [...scripts].toSorted();
 }
 
-/** Returns the text of a script, including the files it includes. Comments are removed. */
+/** Returns the script text, including the files it includes. Comments are removed. */
 export function scriptText(script: string): string {
   return textOf(script)
     .replaceAll(/^--@include (\S+)$/gm, (_, name: string) =>

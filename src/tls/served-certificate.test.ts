@@ -72,7 +72,7 @@ async function serve(limits: Partial<typeof LIMITS> = {}) {
   return { port, lines, following };
 }
 
-/** Sends a request, and returns the answer and the name in the certificate of the connection. */
+/** Sends a request, and returns the answer and the name in the connection certificate. */
 async function call(port: number, agent?: Agent) {
   const { ca } = authority;
   const { readFile } = await import('node:fs/promises');

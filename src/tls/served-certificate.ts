@@ -8,7 +8,7 @@ export interface Certificate {
   readonly key: string;
 }
 
-/** The files that are used for the certificate of a server, and their content when the process was started. */
+/** The files that are used for the server certificate, and their content when the process was started. */
 export interface ServedCertificate {
   readonly files: { readonly certificates: NamedFile; readonly key: NamedFile };
   readonly first: Certificate;

@@ -20,7 +20,7 @@ export const KINDS = {
   Subscription,
 } as const;
 
-/** The name of a kind, e.g. `'CatalogStream'`. */
+/** The kind name, e.g. `'CatalogStream'`. */
 export type KindName = keyof typeof KINDS;
 
 /** The type of the objects of a kind, as returned by the API server. */

@@ -58,7 +58,7 @@ const LONGEST_RETENTION_MS = 720 * 3_600_000;
  * function.
  *
  * @param index the index of the tenant. The keys are `q:<queue>`, `i:<integration>` and `s:<integration>:<sub>`. The
- * value is the generation of the queue or of the subscription.
+ * value is the queue generation or of the subscription.
  * @param routes the routes read for the index entries
  */
 export function findOrphans(index: Readonly<Record<string, string>>, routes: TenantRoutes, owned: Owned): Orphans {

@@ -28,7 +28,7 @@ export function resourceOf(kind: KindName): Resource {
 const byNamespace = { namespace: (object: AnyObject) => [object.metadata.namespace ?? ''] };
 
 /**
- * Returns the key of the pair for an Activation. It is possible to parse this key, because the name of an integration
+ * Returns the key of the pair for an Activation. It is possible to parse this key, because the integration name
  * can't contain a slash.
  */
 export function pairKey(namespace: string, integration: string, groupKey: string): string {

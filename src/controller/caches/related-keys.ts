@@ -36,7 +36,7 @@ export function workspacesOf(caches: Pick<Caches, 'Workspace'>, account: string)
 }
 
 /**
- * Maps a namespace that was changed to the workspace with the same name. If the label of a namespace is removed, it
+ * Maps a namespace that was changed to the workspace with the same name. If the namespace label is removed, it
  * does not belong to the workspace any more.
  */
 export function fromNamespaces({ namespaces }: Pick<Caches, 'namespaces'>): KeySource {

@@ -50,13 +50,13 @@ export interface SigningSecretMirror {
 /** The part of an invitation Secret that is kept in the cache, excluding the token. */
 export interface InvitationSecret {
   readonly namespace: string;
-  /** The hash of the token. If the Secret is empty, this is undefined. */
+  /** The token hash. If the Secret is empty, this is undefined. */
   readonly sha256: string | undefined;
   /** Name of the owning Integration. */
   readonly owner: string | undefined;
 }
 
-/** A Secret that could be used for the value of a header. Does not include the Secret's data. */
+/** A Secret that could be used for the header value. Does not include the Secret's data. */
 export interface HeaderSecret {
   /** The key, in the format `namespace/name`. */
   readonly key: string;

@@ -101,7 +101,7 @@ function involvedObject({ resource, metadata: { name, namespace, uid, resourceVe
 /**
  * Creates a recorder for Events in core/v1. You can use `kubectl describe` and `kubectl get events` to see them.
  *
- * @param options.instance name of the process, e.g. the name of the pod
+ * @param options.instance name of the process, e.g. the pod name
  */
 export function createEventRecorder(options: {
   client: Pick<KubeClient, 'create' | 'mergePatch'>;

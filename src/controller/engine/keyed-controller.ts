@@ -15,7 +15,7 @@ export type Attempt = {
   readonly log: Logger;
 };
 
-/** A source of keys. This is a reflector and a function which maps its changes to the keys of a controller. */
+/** A source of keys. This is a reflector and a function which maps its changes to the controller keys. */
 export type KeySource = {
   readonly reflector: Pick<Reflector<unknown>, 'hasSynced' | 'synced' | 'resource'>;
   /** Calls `add` with the keys of each change. Returns a function that can be used to unsubscribe. */
@@ -47,7 +47,7 @@ export function keysFrom<P>(
 }
 
 export type KeyedControllerOptions = {
-  /** The name of the controller, which is used in logs and metrics. */
+  /** The controller name, which is used in logs and metrics. */
   readonly name: string;
   /**
    * Reconciles the given key. Never called concurrently for the same key, and should not depend on why the key was

@@ -6,7 +6,7 @@ import { subscribersOf } from '../../record/tenant-index.ts';
 import { tenantKeys } from '../../redis/keys.ts';
 import { type ApplyDeps, applyRoutes } from './apply.ts';
 
-/** The result of closing the routes of a tenant while its workspace is paused. */
+/** The result of closing the tenant routes while its workspace is paused. */
 export interface Closing {
   /** The routes in Redis after the changes have been written. */
   readonly stored: StoredRoutes;

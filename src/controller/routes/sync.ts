@@ -28,7 +28,7 @@ export interface SyncDeps extends ApplyDeps {
   /** Returns the error that should be shown in statuses if Redis has failed. */
   readonly explain: (error: unknown) => unknown;
   /**
-   * This is called if the routes of a tenant have changed or could not be applied, because statuses might have to be
+   * This is called if the tenant routes have changed or could not be applied, because statuses might have to be
    * updated.
    */
   readonly onChanged: (name: string, uids: ReadonlySet<string> | 'all') => void;

@@ -5,7 +5,7 @@ import type { StoredRoutes } from '../../record/control-plan.ts';
 import type { Closing } from './closing.ts';
 import { createExclusiveRuns, type ExclusiveRuns } from './exclusive-runs.ts';
 
-/** The routes of a tenant, as far as they are known to this leader. */
+/** The tenant routes, as far as they are known to this leader. */
 export interface Tenant {
   readonly name: string;
   readonly runs: ExclusiveRuns;
@@ -41,7 +41,7 @@ export function createTenant(name: string): Tenant {
   };
 }
 
-/** Marks the routes of the tenant in Redis as unknown. */
+/** Marks the tenant routes in Redis as unknown. */
 export function forgetStored(tenant: Tenant): void {
   tenant.stored = undefined;
   tenant.closing = undefined;
@@ -51,7 +51,7 @@ export function forgetStored(tenant: Tenant): void {
 type Salted = AnyObject & { readonly status?: { readonly signing?: { readonly salt?: string } } };
 
 /**
- * Returns the version of an object. It changes if there is a change to the spec, the deletion timestamp, or the
+ * Returns the object version. It changes if there is a change to the spec, the deletion timestamp, or the
  * finalizers, or if a salt is added to a Subscription.
  */
 export function versionOf(object: AnyObject): string {

@@ -40,7 +40,7 @@ export function createTenants(deps: TenantsDeps) {
     removeData(deps, of(name), drop, leaves);
 
   return {
-    /** Applies the routes of a tenant. The objects are not read before this call. */
+    /** Applies the tenant routes. The objects are not read before this call. */
     sync: (name: string): Promise<void> => run(of(name)),
     /** Waits until the routes for this version of the object have been applied. */
     inForce: (name: string, object: AnyObject): Promise<CompiledTenant> => awaitApplied(of(name), object, run),

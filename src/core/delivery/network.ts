@@ -93,7 +93,7 @@ function without(spans: readonly Span[], holes: readonly Span[]): Span[] {
 }
 
 /**
- * Creates the policy, using the public addresses and the settings of the operator.
+ * Creates the policy, using the public addresses and the operator settings.
  * @throws RangeError if a network is not in CIDR notation
  */
 export function createNetworkPolicy(networks: EndpointNetworks): NetworkPolicy {
@@ -134,7 +134,7 @@ function portOf({ port, protocol }: URL): number {
 }
 
 /**
- * Checks the URL of an endpoint. This does not resolve its name. Addresses will be checked again whenever a connection
+ * Checks the endpoint URL. This does not resolve its name. Addresses will be checked again whenever a connection
  * is opened. If the URL starts with `https:`, it can contain a host name or an allowed address. If it starts with
  * `http:`, it can only contain an address in the networks of the operator, because an unencrypted endpoint is not able
  * to prove its identity.

@@ -1,7 +1,7 @@
 import type { Simulation } from '../delivery/simulation.ts';
 import { refMs } from '../ids/refs.ts';
 
-/** The metadata of an event in its queue. Stored with every event, hence the short names. */
+/** The event metadata in its queue. Stored with every event, hence the short names. */
 export interface StoredEventMeta {
   /**
    * Event id, always the first field. In a part, this is only set if it was provided by the producer. All other ids are
@@ -27,7 +27,7 @@ export interface StoredEventMeta {
   x?: Simulation;
 }
 
-/** The metadata of an event. This does not include its body. */
+/** The event metadata. This does not include its body. */
 export interface EventMeta {
   readonly id: string;
   readonly type?: string;

@@ -1,4 +1,4 @@
-/** The state of an event for a given subscription. */
+/** The event state for a given subscription. */
 export const EVENT_STATES = ['pending', 'inflight', 'retrying', 'delivered', 'dead', 'skipped', 'expired'] as const;
 export type EventState = (typeof EVENT_STATES)[number];
 
@@ -14,7 +14,7 @@ interface Attempt {
   readonly latencyMs: number;
 }
 
-/** The progress of a delivery. */
+/** The delivery progress. */
 export interface EventProgress {
   readonly state: EventState;
   /** The number of attempts that have been made so far. */

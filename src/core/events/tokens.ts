@@ -12,7 +12,7 @@ export function tokensOf(bytes: number): number {
   return Math.ceil(Math.max(1, bytes) / TOKEN_BYTES);
 }
 
-/** The balance of an account, in tokens. */
+/** The account balance, in tokens. */
 export interface Balance {
   readonly plan: 'Free' | 'Metered';
   readonly includedTokens: number;

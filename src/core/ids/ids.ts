@@ -58,13 +58,13 @@ export function blockId(namespace: string, integration: string, targetKind: stri
   return ID_PREFIX.Block + hashId(`Block/${namespace}/${integration}/${targetKind}/${target}`);
 }
 
-/** Returns the public id for the name of a workspace. Note that the specification calls a workspace a tenant. */
+/** Returns the public id for the workspace name. Note that the specification calls a workspace a tenant. */
 export function tenantId(workspace: string): string {
   return publicId('Workspace', '', workspace);
 }
 
 /**
- * Returns the generation of a queue or an inbox. This is the UID of its object as 12 characters in Crockford base32. If
+ * Returns the queue generation or an inbox. This is the UID of its object as 12 characters in Crockford base32. If
  * an object is deleted and created again, it will have a different UID. This ensures that keys are never reused.
  */
 export function generationOf(uid: string): string {

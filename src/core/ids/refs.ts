@@ -1,5 +1,5 @@
 /**
- * A ref is the position of an event in its queue (a Redis Stream id, `ms-seq`) as 15 fixed-width Crockford base32
+ * A ref is the event position in its queue (a Redis Stream id, `ms-seq`) as 15 fixed-width Crockford base32
  * characters, 10 for the milliseconds and 5 for the sequence. Refs are sorted in the same way as strings and as
  * numbers. This is not the case for stream ids, where `-10` is before `-9`. They can be used for times until the year
  * 37,648, and for 33,554,432 events per millisecond.

@@ -7,7 +7,7 @@ export const YOUNG_MS = 10_000;
 /** Maximum clock difference for this check. */
 const GRACE_MS = 2_000;
 
-/** The state of an event for an integration, as stored in Redis. */
+/** The event state for an integration, as stored in Redis. */
 export interface DispositionFacts {
   /** The stream id that the event has in its log. */
   readonly id: string;
@@ -24,7 +24,7 @@ export interface DispositionFacts {
   readonly activatedSinceMs: number | undefined;
   /** The time of the Redis clock, in milliseconds. */
   readonly nowMs: number;
-  /** The progress of the event in the inbox. If the event was never added to the inbox, this is undefined. */
+  /** The event progress in the inbox. If the event was never added to the inbox, this is undefined. */
   readonly progress: EventProgress | undefined;
   /** Reason recorded when the event wasn't routed. */
   readonly noted: NotRoutedReason | undefined;

@@ -3,7 +3,7 @@ import type { IntegrationSnapshot } from './snapshot.ts';
 export type IntegrationState = 'Pending' | 'Active' | 'Declined' | 'Expired' | 'Revoked';
 
 /**
- * Returns the state of an integration. The first of Revoked, Declined, Active, Expired, and Pending that applies is
+ * Returns the integration state. The first of Revoked, Declined, Active, Expired, and Pending that applies is
  * used.
  */
 export function integrationState(

@@ -1,5 +1,5 @@
 /**
- * The routes of a tenant, in the format that is used in Redis. They are created by `compileRoutes`, and are used to
+ * The tenant routes, in the format that is used in Redis. They are created by `compileRoutes`, and are used to
  * rebuild the data and to find differences. As in Redis, all of the values are strings.
  */
 export interface TenantRoutes {

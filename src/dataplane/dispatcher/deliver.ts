@@ -52,7 +52,7 @@ export interface Ending {
   readonly reason: string;
   /** If there was no attempt, this is not set. */
   readonly latencyMs?: number;
-  /** The result of the attempt, which is used for the status of the subscription. */
+  /** The result of the attempt, which is used for the subscription status. */
   readonly attempted?: AttemptOutcome;
   /** When a failed attempt is repeated. */
   readonly dueMs?: number;

@@ -39,7 +39,7 @@ export interface IngressLimits extends HttpLimits {
   readonly keyTtlMs: number;
   /** How long we remember that a key is wrong. During this time, it is refused without asking the store. */
   readonly wrongKeyTtlMs: number;
-  /** How long the configuration of a queue is cached. See queue-cache.ts. */
+  /** How long the queue configuration is cached. See queue-cache.ts. */
   readonly queueTtlMs: number;
   /** Maximum number of cached keys. The limit is the same for wrong keys, and for queues. */
   readonly cacheEntries: number;

@@ -9,7 +9,7 @@ export interface MasterMemory {
 export interface StoredStream {
   readonly tenant: string;
   readonly queue: string;
-  /** The account of the workspace. If there is no account, this is empty. */
+  /** The workspace account. If there is no account, this is empty. */
   readonly payer: string;
   readonly bytes: number;
 }

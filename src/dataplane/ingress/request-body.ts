@@ -32,7 +32,7 @@ export type BodyResult = Buffer | 'too_large' | 'overloaded' | 'aborted';
 const EMPTY = Buffer.alloc(0);
 
 /**
- * Reads the body of a request. The content type does not matter. While bytes arrive, they are taken from the `budget`.
+ * Reads the request body. The content type does not matter. While bytes arrive, they are taken from the `budget`.
  * If `done` is called with a Buffer, the caller needs to return them. In all other cases they are given back here. The
  * rest of a refused body is read and discarded, so the sender sees our answer rather than a connection reset.
  */

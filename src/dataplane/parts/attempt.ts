@@ -41,7 +41,7 @@ export function createAttempt(deps: DeliverDeps, part: Part): Attempt {
     return made;
   }
 
-  /** The metadata of an event. If the producer didn't set an id, it contains the generated id. */
+  /** The event metadata. If the producer didn't set an id, it contains the generated id. */
   function metaOf({ meta: stored, groupKey }: ClaimedEvent, ref: string, inboxRef: string): EventMeta {
     const meta = parseEventMeta(stored, groupKey, inboxRef);
     return (meta.id as string | undefined) === undefined ? { ...meta, id: eventIdOf(part, ref) } : meta;

@@ -5,7 +5,7 @@ import type { ReadBodies } from '../../part/log/read-bodies.ts';
 const BODIES_AT_ONCE = 16;
 
 /**
- * Reads the body of an event if it was too large to be sent together with its claim. If the event has expired, this is
+ * Reads the event body if it was too large to be sent together with its claim. If the event has expired, this is
  * undefined.
  */
 export type ReadBody = (ref: string) => Promise<Buffer | undefined>;

@@ -8,7 +8,7 @@ import type { TrafficStore } from '../../series/traffic-store.ts';
 import type { Logger } from '../../telemetry/log.ts';
 
 const TIMES = {
-  /** How often the counts of a part are added to its account and to the series. */
+  /** How often the part counts are added to its account and to the series. */
   foldMs: 5_000,
   /** How long to wait until an active part is swept, because subscriptions may have been deleted. */
   sweepMs: 10_000,

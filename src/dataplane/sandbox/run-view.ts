@@ -8,7 +8,7 @@ export interface RunView extends SandboxRun {
   readonly run: string;
   /** Production. */
   readonly redis: RedisClient;
-  /** Redis client with access to the keys of the run. */
+  /** Redis client with access to the run keys. */
   readonly ofRun: RunClient;
 }
 

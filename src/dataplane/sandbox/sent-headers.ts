@@ -2,12 +2,12 @@
 const HIDDEN = '…';
 
 /**
- * Returns the headers of an attempt in a form that can be shown to a producer. The order is preserved. Signatures are
- * hidden because they would be valid for the endpoint of the partner. This also applies to values of headers set by the
+ * Returns the attempt headers in a form that can be shown to a producer. The order is preserved. Signatures are
+ * hidden because they would be valid for the partner endpoint. This also applies to values of headers set by the
  * partner.
  *
  * @param headers flat list of names and values
- * @param ofEndpoint names of headers set by the owner of the endpoint, in any case
+ * @param ofEndpoint names of headers set by the endpoint owner, in any case
  */
 export function showHeaders(headers: readonly string[], ofEndpoint: Iterable<string>): [name: string, value: string][] {
   const secret = new Set([...ofEndpoint].map(name => name.toLowerCase()));

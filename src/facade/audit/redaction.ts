@@ -16,7 +16,7 @@ export type Redact = (text: string, isName?: boolean) => string;
  * Creates a function that hides personal data and credentials. Text with an `@` may be an email address, which many
  * identity providers use as subject: it becomes `hmac:` and 32 hexadecimal characters of an HMAC-SHA-256 under the root
  * key. The hash for an address is always the same, regardless of case. For a URL, we only keep the origin, because
- * everything else could contain credentials. If a URL is the name of a caller, such as a SPIFFE id, it is hashed
+ * everything else could contain credentials. If a URL is the caller name, such as a SPIFFE id, it is hashed
  * instead, so that different callers stay different. Text is cut after 256 characters.
  */
 export function createRedact(rootKey: Uint8Array): Redact {

@@ -6,7 +6,7 @@ export interface ClientClaim {
   readonly value: string;
 }
 
-/** Claims with the id of the client, in order of preference: RFC 9068, OpenID Connect, Microsoft Entra v1, Okta. */
+/** Claims with the client id, in order of preference: RFC 9068, OpenID Connect, Microsoft Entra v1, Okta. */
 const CLIENT_CLAIMS = ['client_id', 'azp', 'appid', 'cid'];
 
 /** Claims that are only issued when a person has signed in (OpenID Connect Core, Okta's `uid`). */

@@ -45,7 +45,7 @@ function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
 }
 
-/** Returns the key of a caller. It is different for each caller. */
+/** Returns the caller key. It is different for each caller. */
 export function callerKey({ issuer, subject }: Identity): string {
   return JSON.stringify([issuer, subject]);
 }
@@ -61,13 +61,13 @@ export function setIdentity(request: FastifyRequest, identity: Identity): void {
   request.setDecorator<Identity>(IDENTITY, identity);
 }
 
-/** Returns the identity of the caller. If the request has not been authenticated, this returns undefined. */
+/** Returns the caller identity. If the request has not been authenticated, this returns undefined. */
 export function findIdentity(request: FastifyRequest): Identity | undefined {
   return (request as { readonly [IDENTITY]?: Identity | null })[IDENTITY] ?? undefined;
 }
 
 /**
- * Returns the identity of the caller.
+ * Returns the caller identity.
  *
  * @throws Error if the request was not authenticated because its route lies outside the guarded scope
  */

@@ -8,7 +8,7 @@ const DECODINGS = 3;
 const NAME = 'accesstoken';
 
 /**
- * Returns true if it is possible that a query contains the name of a token. Lets us skip plain text that doesn't have
+ * Returns true if it is possible that a query contains the token name. Lets us skip plain text that doesn't have
  * the name, without having to decode it.
  */
 function mayNameToken(query: string): boolean {

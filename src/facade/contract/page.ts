@@ -37,7 +37,7 @@ export function pageOf<T extends z.ZodType>(item: T) {
 function keyOfCursor(cursor: string): string {
   const text = Buffer.from(cursor, 'base64url');
   const key = text.toString('utf8');
-  // If the key of a cursor can't be encoded to the same cursor, it was not created by this function.
+  // If the cursor key can't be encoded to the same cursor, it was not created by this function.
   if (key === '' || Buffer.from(key, 'utf8').toString('base64url') !== cursor) throw new Refusal('malformed_cursor');
   return key;
 }

@@ -75,7 +75,7 @@ export interface Answer {
 /** The format of a successful response. This is used for tests and for the OpenAPI document. */
 interface AnswerShape {
   readonly description: string;
-  /** The schema of the body. If unset, the answer has no body. */
+  /** The body schema. If unset, the answer has no body. */
   readonly schema?: z.ZodType;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -119,7 +119,7 @@ interface RouteSource<A extends Access, Path extends string, Q extends z.ZodType
   /**
    * Specifies how the `Idempotency-Key` is used by this route. `answer` means that repeating the call would have
    * another effect. It is performed a single time for each key, and its answer is stored. `replay` means that the key
-   * is used as the id of the replay. If a call can be repeated without a key, this is not set.
+   * is used as the replay id. If a call can be repeated without a key, this is not set.
    */
   readonly idempotency?: 'answer' | 'replay';
   /**

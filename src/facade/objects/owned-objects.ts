@@ -12,7 +12,7 @@ const CALLED: Record<OwnedKind, string> = {
   Integration: 'integration',
 };
 
-/** Returns a 404 that includes the name of the kind. */
+/** Returns a 404 that includes the kind name. */
 export function unknownObject(kind: OwnedKind): Refusal {
   return refuseBecause('unknown_resource', `The workspace does not have this ${CALLED[kind]}.`);
 }

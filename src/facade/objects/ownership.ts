@@ -16,7 +16,7 @@ export interface OwnedTenant {
   /** The name of the Workspace and of its namespace. */
   readonly name: string;
   readonly workspace: Cached<'Workspace'>;
-  /** The role of the caller. */
+  /** The caller role. */
   readonly role: Role;
 }
 
@@ -39,7 +39,7 @@ export interface OwnedAccount {
   readonly publicId: string;
   readonly name: string;
   readonly object: Cached<'Account'>;
-  /** The role of the caller. */
+  /** The caller role. */
   readonly role: Role;
 }
 

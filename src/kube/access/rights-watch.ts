@@ -25,7 +25,7 @@ interface Right {
 
 /** The rules of a role. They apply either to the whole cluster or to a single namespace. */
 export interface NeededRole {
-  /** The name of the role in `config/rbac`. */
+  /** The role name in `config/rbac`. */
   readonly name: string;
   readonly rules: readonly PolicyRule[];
   readonly namespace?: string;
@@ -40,7 +40,7 @@ const ASK_AGAIN_MS = 2_000;
 const MISSING_EVERY_MS = 10_000;
 const ALL_EVERY_MS = 600_000;
 
-/** Returns all of the permissions of a role. */
+/** Returns all of the role permissions. */
 export function rightsOf({ rules, namespace }: NeededRole): Right[] {
   return rules.flatMap(({ apiGroups, resources, resourceNames = [undefined], verbs }) =>
     apiGroups.flatMap(group =>

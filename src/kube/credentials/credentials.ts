@@ -29,10 +29,10 @@ const FRESH_MS = 10_000;
 export type Access = Dispatchers & { readonly headers: Readonly<Record<string, string>> };
 
 export type Credentials = {
-  /** The URL of the server in the format `https://host:port`, without a slash at the end. */
+  /** The server URL in the format `https://host:port`, without a slash at the end. */
   readonly server: string;
   /**
-   * The namespace of the current context. In a pod, this is the namespace of the pod. If the context does not have a
+   * The namespace of the current context. In a pod, this is the pod namespace. If the context does not have a
    * namespace, this is undefined.
    */
   readonly namespace: string | undefined;

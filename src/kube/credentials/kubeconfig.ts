@@ -41,7 +41,7 @@ export interface OtherUser {
 
 /** Cluster, user, and namespace of the current context. */
 export interface KubeContext {
-  /** The URL of the server in the format `https://host:port`, without a slash at the end. */
+  /** The server URL in the format `https://host:port`, without a slash at the end. */
   readonly server: string;
   /** This is undefined if neither the context nor the service account has a namespace. */
   readonly namespace: string | undefined;

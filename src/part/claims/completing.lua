@@ -88,7 +88,7 @@ do
       if not isTest(lane) and not replayOf(lane) then missed = missed + 1 end
     end
     if outcome == 'f' then
-      -- It is possible that an earlier event was recovered by the owner of the subscription in the meantime.
+      -- It is possible that an earlier event was recovered by the subscription owner in the meantime.
       local head = headOf(lane)
       if head and head < entry then queueLane(lane, head) else retryLane(lane, due) end
     elseif outcome == 'g' then

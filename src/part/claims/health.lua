@@ -1,4 +1,4 @@
--- The health of an endpoint. It is stored in the field `slot` of P:health, which does not exist if the last attempt was
+-- The endpoint health. It is stored in the field `slot` of P:health, which does not exist if the last attempt was
 -- successful. One text:
 --   since failures next pause disabled probe
 --   since     when the first attempt failed since one succeeded, ms; failures: attempts that failed from then on
@@ -20,7 +20,7 @@ local function forgetHealth(slot)
   redis.call('ZREM', KEY_RETRIES, slot .. '\2')
 end
 
--- Returns the health of the endpoint of a slot. If it is working, or was enabled after it had failed, this returns nil.
+-- Returns the health of the slot endpoint. If it is working, or was enabled after it had failed, this returns nil.
 local function healthOf(slot)
   if isAnySick == nil then isAnySick = redis.call('EXISTS', KEY_HEALTH) == 1 end
   local text = isAnySick and redis.call('HGET', KEY_HEALTH, slot)

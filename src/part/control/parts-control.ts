@@ -45,7 +45,7 @@ function createKnownRoutes() {
       return route && partOf(tenant, queue, route);
     },
     /**
-     * Returns the location of a subscription. If it is not known, or if its stream was deleted, this returns undefined.
+     * Returns the subscription location. If it is not known, or if its stream was deleted, this returns undefined.
      */
     find({ integration, sub, inc }: InboxRef): Place | undefined {
       const routes = byTenant.get(tenantOf.get(integration) ?? '');

@@ -61,7 +61,7 @@ function slotFor(
   };
 }
 
-/** Returns the parts for the routes of a tenant, by the name of the stream. */
+/** Returns the parts for the tenant routes, by the stream name. */
 export function wantedParts(routes: TenantRoutes): Map<string, WantedPart> {
   const parts = new Map<string, WantedPart & { readonly slots: Map<string, WantedSlot> }>();
   for (const [queue, route] of Object.entries(routes.queues)) {

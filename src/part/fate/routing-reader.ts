@@ -14,7 +14,7 @@ const NO_EVENT = '0-0';
 
 const text = (reply: Reply | undefined): string | undefined => (typeof reply === 'string' ? reply : undefined);
 
-/** The state of an integration. Parts do not contain it. */
+/** The integration state. Parts do not contain it. */
 export type StateOfIntegration = (integration: string) => 'pending' | 'active' | 'closed';
 
 /**

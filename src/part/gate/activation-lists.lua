@@ -19,7 +19,7 @@ local function positionIn(list, slot)
   end
 end
 
--- Returns the list of a key that contains a slot, and the position of the slot in this list. If there have been a few
+-- Returns the list of a key that contains a slot, and the slot position in this list. If there have been a few
 -- searches for the same key, an index is created.
 local function findIn(key, slot)
   if not key.isAsked then

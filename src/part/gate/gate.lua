@@ -18,7 +18,7 @@
 --   off    slot key    deactivates a group key
 -- Returns {OK, number of changes, ref of the tail, 1 if the call must be repeated to unpark more}, or one word: FENCED (a
 --         newer controller leads), GONE (another generation).
--- If a slot is paused, its position is the tail, or the position of the part if the part is held back. If a slot is
+-- If a slot is paused, its position is the tail, or the part position if the part is held back. If a slot is
 -- behind, it keeps its position.
 --@include ../lanes/clock.lua
 --@include ../lanes/refs.lua

@@ -4,7 +4,7 @@ import type { RedisClient } from '../../redis/client.ts';
 import { type Part, partKeys } from '../keys.ts';
 import { parseRow } from './subscription-row.ts';
 
-/** Returns the owner of a slot. If it does not have an endpoint, this returns undefined. */
+/** Returns the slot owner. If it does not have an endpoint, this returns undefined. */
 export async function readSlotOwner(
   redis: Pick<RedisClient, 'call'>,
   part: Part,

@@ -19,7 +19,7 @@ export interface PartDelivery {
   readonly replayId?: string | undefined;
 }
 
-/** The state of a delivery. */
+/** The delivery state. */
 export interface Details {
   /** This is undefined for expired events and test events. */
   readonly event: { readonly groupKey: string; readonly meta: EventMeta; readonly bytes: number } | undefined;
@@ -33,7 +33,7 @@ export interface Details {
  */
 export type ReadDetails = (at: SlotOfPart, deliveries: readonly PartDelivery[]) => Promise<readonly Details[] | 'GONE'>;
 
-/** The metadata of an event. If the producer didn't set an id, it contains the generated id. */
+/** The event metadata. If the producer didn't set an id, it contains the generated id. */
 export function metaOfEvent(part: Part, ref: string, groupKey: string, text: string): EventMeta {
   const meta = parseEventMeta(text, groupKey, inboxRefOf(ref));
   return (meta.id as string | undefined) === undefined ? { ...meta, id: eventIdOf(part, ref) } : meta;

@@ -8,7 +8,7 @@ import { createWalkSlot, type FoundDelivery, parseName } from './walk.ts';
 
 const MOST = 250;
 
-/** The last name on a page of a part. It has the format of a cursor, and uses the refs of the inbox. */
+/** The last name on a page of a part. It has the cursor format, and uses the refs of the inbox. */
 export function cursorOf(name: string): string {
   const { ref, replayId } = parseName(name);
   return Buffer.from(replayId === undefined ? inboxRefOf(ref) : `${inboxRefOf(ref)}:${replayId}`).toString('base64url');
@@ -22,7 +22,7 @@ export function nameOfCursor(cursor: string): string | undefined {
   return ref === undefined ? undefined : ref + replay;
 }
 
-/** The fields of a delivery which are shown in a list. */
+/** The delivery fields which are shown in a list. */
 export function listedOf({ ref, replayId, event, progress }: FoundDelivery): ListedEvent {
   return {
     ref: inboxRefOf(ref),

@@ -14,7 +14,7 @@ local function activeSince(slot, groupKey)
   for number = 1, groupsOf(first) do
     local list = number == 1 and first or redis.call('HGET', KEY_KEYS, nameOf(groupKey, number)) or ''
     local at = string.find(list, slot, 1, true)
-    -- The text of a slot can also occur in the middle of an entry.
+    -- The slot text can also occur in the middle of an entry.
     while at and (at - 1) % ENTRY ~= 0 do at = string.find(list, slot, at + 1, true) end
     if at then return string.sub(list, at + 8, at + ENTRY - 1) end
   end

@@ -19,7 +19,7 @@ const END = 'g';
 
 export interface PartWalk extends EventRange {
   readonly newestFirst?: boolean;
-  /** The last name on the previous page, in the format of the part. */
+  /** The last name on the previous page, in the part format. */
   readonly after?: string | undefined;
   readonly most: number;
 }

@@ -6,7 +6,7 @@
 -- claimed lanes with new events, now, version of the rows. Then (bytes, space, lane)* for these lanes, then events.
 local PUSHED_BODY = 16384
 
--- Adds the text of an event to `pieces`, which are joined only once: Lua hashes all bytes of each string that it creates.
+-- Adds the event text to `pieces`, which are joined only once: Lua hashes all bytes of each string that it creates.
 -- `body` is false if the event is not in the log. `rest`: the end of the body that is stored in the log.
 local function addEvent(pieces, ref, groupKey, meta, body, rest, size, claims)
   local bytes = not body and 'x' or string.format('%d', size > PUSHED_BODY and -size or size)

@@ -1,4 +1,4 @@
--- Appends events to lanes which have been read before. The message of a call contains a list of all claimed lanes that
+-- Appends events to lanes which have been read before. The call message contains a list of all claimed lanes that
 -- have new events, and whether there are lanes waiting.
 local TOKEN_BYTES = 16384
 local behind, waiting = {}, false

@@ -49,7 +49,7 @@ export function eventIdOf(part: Part, ref: string): string {
 }
 
 /**
- * Returns the ref and the number of the part. If this is not the id of an event in this stream, it returns undefined.
+ * Returns the ref and the number of the part. If this is not the event id in this stream, it returns undefined.
  */
 export function parseEventId(
   id: string,

@@ -59,7 +59,7 @@ export type Ingest = (part: Part, cfgv: string, events: readonly PartEvent[]) =>
 /**
  * Returns the key for deduplication: 16 bytes of SHA-256, computed from hex, which is four times faster.
  *
- * If the id of a producer has the format of a generated id (`event-id.ts`), it refers to an event of this stream. For
+ * If the producer id has the format of a generated id (`event-id.ts`), it refers to an event of this stream. For
  * this reason, it can't be used for another event. It is a duplicate if the log contains this event, and RESERVED if it
  * doesn't or if that event has an id from its producer. Generated ids for other streams are treated in the same way as
  * any other id.
@@ -81,7 +81,7 @@ function readLine(line: string): EventAnswer {
 }
 
 export function createIngest(redis: ScriptClient, nowMs: () => number = Date.now): Ingest {
-  /** The number of hours that the clock of the part is ahead. */
+  /** The number of hours that the part clock is ahead. */
   let ahead = 0;
   return async function ingest(part, cfgv, events) {
     if (events.length > MOST) throw new RangeError(`${events.length} events in one call`);

@@ -1,5 +1,5 @@
 -- Continues lanes if their events have been changed without an attempt. You need to call `readSlots` first. For
--- `settleLane`, you also need to read the state of the lane.
+-- `settleLane`, you also need to read the lane state.
 local woken = false
 local function startSlot(slot)
   changedCounts[slot] = true
@@ -23,7 +23,7 @@ local function queueHead(lane, entry)
   startSlot(slotOf(lane))
 end
 
--- Updates the state of a lane which has not been claimed. If a lane is waiting or parked, it keeps its state as long as
+-- Updates the lane state which has not been claimed. If a lane is waiting or parked, it keeps its state as long as
 -- it has an event.
 local function settleLane(lane)
   local state = stateOf[lane]

@@ -10,13 +10,13 @@ import { RUN_CFGV, takeOverKey } from './take-over.ts';
 
 const ENTER = readNamedScript(new URL('use-enter.lua', import.meta.url));
 const COUNT = readNamedScript(new URL('use-count.lua', import.meta.url));
-/** The prefix for the name of a stream in the `meta` of a run. */
+/** The prefix for the stream name in the `meta` of a run. */
 const STREAM_FIELD = 'q:';
 
 /** How long a run is kept after its first event. */
 export const RUN_KEPT_MS = 24 * 3_600_000;
 
-/** The limits of sandbox runs. The limits of a workspace are for all of its runs in the last 24 h. */
+/** The limits of sandbox runs. The workspace limits are for all of its runs in the last 24 h. */
 export interface SandboxLimits {
   readonly eventsOfRun: number;
   /** References: events times the integrations that each is routed to. */

@@ -38,7 +38,7 @@ function slotsOf(text: string): Set<string> {
 }
 
 /**
- * Reads the state of a part. It is a snapshot unless it requires several calls. If the part does not exist, or its
+ * Reads the part state. It is a snapshot unless it requires several calls. If the part does not exist, or its
  * control data is missing, this returns undefined, because the state can't be used in this case.
  */
 export async function readView(
@@ -72,7 +72,7 @@ export async function readView(
   return { active, slots: rows };
 }
 
-/** Returns true if the endpoint of a slot has been disabled, and was not enabled again. */
+/** Returns true if the slot endpoint has been disabled, and was not enabled again. */
 export function isDisabled(health: string, { enabledMs = 0 }: Pick<SubscriptionRow, 'enabledMs'> = {}): boolean {
   const disabled = parseEndpointHealth(healthText(health))?.disabled;
   // It is removed by `claims/health.lua` when there is another claim.

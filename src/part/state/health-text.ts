@@ -2,7 +2,7 @@ const HEALTH = /^(\d+ \d+ \d+ \d+) (?:-|(\d+)([gf])) /;
 const CAUSES = { g: 'gone', f: 'failing' } as const;
 
 /**
- * Uses the data that was written by `claims/health.lua` to return the health of an endpoint, in the format of
+ * Uses the data that was written by `claims/health.lua` to return the endpoint health, in the format of
  * `parseEndpointHealth`. This does not include the claim that is used for a probe. If it can't be read, this returns
  * undefined.
  */

@@ -7,7 +7,7 @@ import { createTokens } from '../tokens/tokens.ts';
 
 /** The steps that are needed to remove a part. Each of them can be repeated. */
 export interface PartRemoval {
-  /** Adds the counts of a part to its account and to the series, so that they are not lost. */
+  /** Adds the part counts to its account and to the series, so that they are not lost. */
   readonly settle: (part: Part, nowMs: number) => Promise<void>;
   /**
    * Removes a part and everything it contains. This can also be a part of an earlier generation.

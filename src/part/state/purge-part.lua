@@ -2,7 +2,7 @@
 -- Checks if a part that is not owned by any object can be removed, and closes it permanently. After that, all other
 -- scripts will return GONE, and it is possible to call remove.lua. It is not possible to remove a part that accepts
 -- events or has a different generation. This is also not possible if its newest event is still within the retention and
--- either has not been delivered or is included in the inbox of a subscription.
+-- either has not been delivered or is included in the subscription inbox.
 --@keys meta log subs positions pending claims
 --@args fence gen look
 -- look: 1 to check without closing.

@@ -26,7 +26,7 @@ export interface Noted {
 export interface StoredEvents {
   readonly tenant: string;
   readonly queue: string;
-  /** The account of the workspace. If there is no account, this is empty. */
+  /** The workspace account. If there is no account, this is empty. */
   readonly payer: string;
   /** Rounded up to 64 KiB. */
   readonly bytes: number;

@@ -52,7 +52,7 @@ local waits = membersOf(KEY_WAITING)
 inSlices('ZREM', KEY_WAITING, waits)
 if #waits == MOST then return { 'OK', 1 } end
 
--- There can only be replays for events that are still in the inbox of the slot. For all others, they have been removed
+-- There can only be replays for events that are still in the slot inbox. For all others, they have been removed
 -- by retention.
 local more, lists = pruneList(slot, 'g')
 local replays = {}

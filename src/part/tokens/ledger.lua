@@ -15,7 +15,7 @@ local function endLedger()
   redis.call('HDEL', KEY_META, 'ledger', 'base', 'given', 'need')
 end
 
--- If there is no payer, or the plan of the account is not known, no tokens are granted.
+-- If there is no payer, or the account plan is not known, no tokens are granted.
 local function boundLedger()
   local m = redis.call('HMGET', KEY_META, 'payer', 'plan', 'used')
   if m[1] and m[2] == 'Metered' then redis.call('HDEL', KEY_META, 'granted')

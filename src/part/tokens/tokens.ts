@@ -18,7 +18,7 @@ export type Settlement =
       readonly waited: boolean;
     }
   /**
-   * SHORT: there is an event waiting, and there are no tokens left in its account. CLOSED: the plan of the account is
+   * SHORT: there is an event waiting, and there are no tokens left in its account. CLOSED: the account plan is
    * not known.
    */
   | { readonly answer: 'SHORT' | 'CLOSED'; readonly payer: string }

@@ -20,7 +20,7 @@ export interface IntegrationShort {
 interface Names {
   readonly tenant: string;
   readonly account: string;
-  /** The id of an integration. */
+  /** The integration id. */
   readonly nameOf: (name: string) => string;
 }
 

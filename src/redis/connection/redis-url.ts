@@ -1,4 +1,4 @@
-/** The host and the port of a server. */
+/** The host and the server port. */
 export interface RedisNode {
   readonly host: string;
   readonly port: number;

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Adds the counts of parts (lib/traffic) to the series of a tenant. Each count is only added once, even if it is
+-- Adds the counts of parts (lib/traffic) to the tenant series. Each count is only added once, even if it is
 -- reported several times.
 -- KEYS  1 T:traf:ring  2 T:traf:<week>  3 T:traf:<week before>  4 T:traf:<week after>
 -- ARGV  1 nowMs  2.. (source, text)*; the first letter of a source says what its three counts are

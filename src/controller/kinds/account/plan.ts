@@ -34,7 +34,7 @@ interface AccountFacts {
   readonly hadLimitReached: boolean;
 }
 
-/** Returns the status of an account after its plan has been applied. */
+/** Returns the account status after its plan has been applied. */
 export function planAccount({ name, levels, hadLimitReached }: AccountFacts): Outcome<AccountStatus> {
   return {
     status: { publicId: publicId('Account', '', name) },
@@ -57,7 +57,7 @@ export function planAccount({ name, levels, hadLimitReached }: AccountFacts): Ou
 const KEPT_CHECK_MS = 30_000;
 
 /**
- * Returns the status of an account which is being deleted, but is still referenced by a workspace. Like a volume in
+ * Returns the account status which is being deleted, but is still referenced by a workspace. Like a volume in
  * use, it will be kept.
  */
 export function planStillInUse(

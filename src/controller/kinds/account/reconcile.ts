@@ -22,7 +22,7 @@ type NamedAccount = Pick<Account, 'spec'> & {
 type AccountContext = Context & { readonly limitUse: Pick<LimitUse, 'levelsOf'> };
 
 /**
- * Writes the plan of an account to Redis, where the tokens are counted. Also records whether any stream is waiting for
+ * Writes the account plan to Redis, where the tokens are counted. Also records whether any stream is waiting for
  * tokens. Waiting parts poll by themselves, so they don't need a message about a top-up.
  */
 export function reconcileAccount({ control, shortages, fence, nowMs, explain, limitUse }: AccountContext) {
@@ -48,7 +48,7 @@ export function reconcileAccount({ control, shortages, fence, nowMs, explain, li
 
 /**
  * Waits until there are no workspaces that refer to the account, because a workspace without an account can't
- * distribute any events. Meanwhile, its plan continues to be applied. The balance of the account is kept in Redis.
+ * distribute any events. Meanwhile, its plan continues to be applied. The account balance is kept in Redis.
  */
 export function finalizeAccount(context: AccountContext) {
   const apply = reconcileAccount(context);

@@ -17,7 +17,7 @@ export interface ActivationFacts {
   /** Whether the gate of this pair is open in Redis. */
   readonly open: boolean;
   readonly workspaceExists: boolean;
-  /** The state of the integration. If it does not exist, this is undefined. */
+  /** The integration state. If it does not exist, this is undefined. */
   readonly state: IntegrationState | undefined;
 }
 

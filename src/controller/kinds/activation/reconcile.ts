@@ -47,7 +47,7 @@ export function reconcilePair(context: Context, writer: ActivationStatusWriter) 
 }
 
 /**
- * Waits until we know the routes of the tenant. If the workspace is paused, it waits until the closing changes have
+ * Waits until we know the tenant routes. If the workspace is paused, it waits until the closing changes have
  * been applied.
  */
 async function prepareTenant({ caches, tenants }: Context, namespace: string): Promise<void> {

@@ -48,7 +48,7 @@ function publication({ namespace, published, workspaceExists }: StreamFacts): De
       };
 }
 
-/** Returns the status of a stream after its routes have been applied. */
+/** Returns the stream status after its routes have been applied. */
 export function planStream(facts: StreamFacts): Outcome<CatalogStreamStatus> {
   const status = statusOf(facts);
   if (!facts.workspaceExists) {

@@ -29,7 +29,7 @@ export function reconcileStream(context: Context) {
 }
 
 /**
- * The API server is only asked about a namespace if it does not have the label of a workspace. All others are in the
+ * The API server is only asked about a namespace if it does not have the workspace label. All others are in the
  * cache.
  */
 async function isNamespaceGoing({ caches, client }: Context, name: string): Promise<boolean> {

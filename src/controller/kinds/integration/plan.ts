@@ -58,7 +58,7 @@ function admission({ state, accepted, workspace, subscribed }: IntegrationFacts)
   return [{ type, status: 'False', reason: reason.Admitted.WorkspaceNotAdmitting, message }];
 }
 
-/** Returns the status of an integration after its state has been applied. */
+/** Returns the integration status after its state has been applied. */
 export function planIntegration(facts: IntegrationFacts): Outcome<IntegrationStatus> {
   const { namespace, name, state } = facts;
   const { invitation, conditions: sent = [], events = [] } = facts.invitation ?? {};

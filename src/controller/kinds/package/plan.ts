@@ -40,7 +40,7 @@ function resolution({ streams, streamExists }: PackageFacts): DesiredCondition {
   };
 }
 
-/** Returns the status of a package after its routes have been applied. */
+/** Returns the package status after its routes have been applied. */
 export function planPackage(facts: PackageFacts): Outcome<PackageStatus> {
   const status = statusOf(facts);
   if (!facts.workspaceExists) {
@@ -60,7 +60,7 @@ export function planPackage(facts: PackageFacts): Outcome<PackageStatus> {
 const PROTECTION_CHECK_MS = 5_000;
 
 /**
- * Returns the status of a package which is being deleted, but is still referenced by a Block. Like a volume in use, it
+ * Returns the package status which is being deleted, but is still referenced by a Block. Like a volume in use, it
  * will be kept.
  */
 export function planStillBlocking(

@@ -44,7 +44,7 @@ export function createEndpointHealths({ read, onNews, log }: EndpointHealthsDeps
 
   return {
     /**
-     * Returns the health of an endpoint. If it is working, this returns undefined. It is only read from Redis if the
+     * Returns the endpoint health. If it is working, this returns undefined. It is only read from Redis if the
      * endpoint was not working before.
      */
     async current(inbox: InboxRef): Promise<EndpointHealth | 'unknown' | undefined> {

@@ -9,7 +9,7 @@ import { type Outcome, waiting, waitingForReference } from '../../engine/outcome
 export interface WorkspaceFacts {
   readonly name: string;
   /**
-   * The state of the namespace with the same name. `adopted` means that the namespace was created or labeled for this
+   * The namespace state with the same name. `adopted` means that the namespace was created or labeled for this
    * workspace.
    */
   readonly namespace: 'adopted' | 'foreign' | 'terminating';
@@ -98,7 +98,7 @@ function foreignMessage({ name, instance = '', namespaceInstance = '' }: Workspa
     : `${missing} and remove the label ${INSTANCE_LABEL} of another installation, ${other}`;
 }
 
-/** Returns the status of a workspace. */
+/** Returns the workspace status. */
 export function planWorkspace(facts: WorkspaceFacts): Outcome<WorkspaceStatus> {
   const { name } = facts;
   const reasons = REASON.Workspace.Ready;

@@ -61,7 +61,7 @@ export function createPartTenant(redis: RedisClient) {
       if (answer.answer !== 'OK') throw new Error(answer.answer);
       return answer.events;
     },
-    /** Disables the endpoint of an integration in the same way as a 410 response. */
+    /** Disables the integration endpoint in the same way as a 410 response. */
     disable: (name: string) => redis.call('hset', keys.health, slot(name), `${START_MS} 1 0 0 ${START_MS}g `),
   };
 }

@@ -9,7 +9,7 @@ import type { OwnedTenant } from '../../objects/ownership.ts';
 import { conditionFor } from '../../objects/wait.ts';
 import { ACTIVATION_CONCERN, GATE_EVERY_MS, GATE_WITHIN_MS, gateIs, latestOf } from './activate.ts';
 
-/** Returns the name of an integration which has been deleted, but still has Activations. */
+/** Returns the integration name which has been deleted, but still has Activations. */
 function goneIntegration({ caches }: Facade, namespace: string, id: string): string | undefined {
   const names = new Set(caches.list('Activation', namespace).map(({ spec }) => spec.integration));
   return [...names].find(name => publicId('Integration', namespace, name) === id);

@@ -19,7 +19,7 @@ export interface OpenInbox {
   readonly inbox: InboxRef;
 }
 
-/** Looks up the inbox of a subscription. The subscription must belong to this integration. @throws Refusal 404 */
+/** Looks up the subscription inbox. The subscription must belong to this integration. @throws Refusal 404 */
 export async function openInbox(facade: Facade, integration: OwnedIntegration, id: string): Promise<OpenInbox> {
   const subscription = await findSubscription(facade, integration, id);
   const inc = generationOf(subscription.metadata.uid);
@@ -27,7 +27,7 @@ export async function openInbox(facade: Facade, integration: OwnedIntegration, i
 }
 
 /**
- * Looks up the inbox of an event, and the ref that the event has in this inbox.
+ * Looks up the event inbox, and the ref that the event has in this inbox.
  *
  * @throws Refusal 404 `unknown_event`, also if the subscription no longer exists
  */

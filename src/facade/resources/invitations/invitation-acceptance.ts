@@ -42,7 +42,7 @@ async function repeatAcceptance(
 }
 
 /**
- * Creates the receiving workspace for an account and waits for it to take effect. It returns the name of the workspace.
+ * Creates the receiving workspace for an account and waits for it to take effect. It returns the workspace name.
  */
 async function makeReceiver(
   { caches, writer, instance }: Facade,

@@ -18,7 +18,7 @@ export const InvitationToken = z
     example: `sinv_${'A'.repeat(43)}`,
   });
 
-/** Returns the namespace and the name of an integration. */
+/** Returns the namespace and the integration name. */
 export function integrationName({ metadata }: Cached<'Integration'>) {
   return { namespace: metadata.namespace as string, name: metadata.name };
 }
@@ -32,7 +32,7 @@ export function whyAnswered(state: IntegrationState): ProblemCode | undefined {
 }
 
 /**
- * Uses the API server to read the integration for an invitation token. It also returns the state of the integration.
+ * Uses the API server to read the integration for an invitation token. It also returns the integration state.
  *
  * @throws Refusal 404 `unknown_invitation`, 409 `workspace_paused`
  */

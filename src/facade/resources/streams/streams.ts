@@ -80,7 +80,7 @@ const CatalogEntry = ListedCatalogEntry.extend({
     .meta({ description: 'The payload schema, exactly as you provided it. This is null if the stream has no schema.' }),
 }).meta({ id: 'CatalogEntry' });
 
-/** Returns the status of a stream. This uses the terms of the specification. */
+/** Returns the stream status. This uses the terms of the specification. */
 function streamStatus({ spec }: Pick<Cached<'CatalogStream'>, 'spec'>): z.output<typeof StreamState> {
   return spec.public === true ? 'Published' : 'Deprecated';
 }

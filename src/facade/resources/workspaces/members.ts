@@ -98,7 +98,7 @@ async function replaceMembers(
 ) {
   return writer.edit(async () => {
     const before = await caches.live('Account', { name });
-    // If the role of the caller has been changed by another Owner, this might not be in the cache yet.
+    // If the caller role has been changed by another Owner, this might not be in the cache yet.
     const role = before && mayActForAccount(identity, before);
     if (before === undefined || role === undefined) throw new Refusal('forbidden');
     requireRole(role, 'Owner');

@@ -1,4 +1,4 @@
--- What a part has counted for the series of a producer, for each minute, until it is folded into the slot of the
+-- What a part has counted for the producer series, for each minute, until it is folded into the slot of the
 -- tenant. This is a single text in the format `<ms of the first count>(;<minute> <a> <b> <c>)*`, in which the minutes
 -- (since 1970) are in ascending order. If a clock is behind, it will count in the newest minute that exists. This means
 -- that anything before it will never change, so it can be folded and removed. The time at which it was started can be
