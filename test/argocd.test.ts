@@ -32,7 +32,7 @@ describe.each(KIND_NAMES)('the health check of a %s', kind => {
     }
   });
 
-  test('names its test data differently, and quotes only what they say', () => {
+  test('uses different test data for each kind, and only quotes what it contains', () => {
     const names = testCases(kind).map(({ name }) => name);
     expect(names).toEqual([...new Set(names)]);
     for (const { name, by = [], conditions } of SCENARIOS[kind] as readonly Scenario[]) {
@@ -47,7 +47,7 @@ describe.each(KIND_NAMES)('the health check of a %s', kind => {
     }
   });
 
-  test('differs from the others only in what it remarks', () => {
+  test('only differs from the others in its remarks', () => {
     const common = (name: KindName) => healthScript(name).replace(/^local remarks = \{\n(?: {2}\[.*\n)*\}$/m, '');
     expect(common(kind)).toBe(common('Account'));
     expect(common(kind)).not.toContain('remarks = {');

@@ -10,7 +10,7 @@ import { driftedFiles, OUT_OF_DATE } from '../tools/generate/generate.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 
-test('the pages in docs are what make generate writes', async () => {
+test('the pages in docs are the files that make generate writes', async () => {
   expect(driftedFiles(ROOT, await renderDocs()), OUT_OF_DATE).toEqual([]);
 });
 
@@ -22,7 +22,7 @@ test('the pages name every kind and every variable', async () => {
 
 const PAGES = globSync(['*.md', 'docs/**/*.md'], { cwd: ROOT }).toSorted();
 
-test('every problem has a page of its own, and no page is left of one that is none', () => {
+test('every problem has a page, and there are no other pages', () => {
   const codes = globSync('docs/problems/*.md', { cwd: ROOT }).map(path => basename(path, '.md'));
   expect(codes.toSorted()).toEqual(Object.keys(PROBLEMS).toSorted());
 });

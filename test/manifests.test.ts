@@ -18,7 +18,7 @@ const BY_HAND = [
 ];
 const MONITORING_BY_HAND = 'charts/sluice/templates/monitoring/{dashboard,kube-state-metrics,prometheus-rule}.yaml';
 
-test('the manifests and the chart are what make generate writes, and no others', async () => {
+test('the manifests and the chart are the files that make generate writes, and there are no others', async () => {
   const generated = await renderAll();
   expect(driftedFiles(ROOT, generated), OUT_OF_DATE).toEqual([]);
   const written = globSync(['crds/**/*', 'config/**/*', 'charts/**/*'], {
@@ -40,7 +40,7 @@ test('kubectl apply -k config/samples applies the same files as with -f', () => 
   expect(resources).toEqual(globSync('*.yaml', { cwd: folder }).toSorted());
 });
 
-test('each variable comes from the ConfigMap, a Secret or the pod', () => {
+test('each variable is read from the ConfigMap, a Secret, or the pod', () => {
   expect([...CONFIGURED, ...ELSEWHERE].toSorted()).toEqual(Object.keys(ENVIRONMENT).toSorted());
 });
 

@@ -29,12 +29,12 @@ const manifests = files.flatMap(name =>
 );
 const named = (kind: string) => manifests.filter(found => found.kind === kind).map(({ metadata }) => metadata.name);
 
-test('the manifests in config/rbac are what make generate writes, and no others', () => {
+test('the manifests in config/rbac are the files that make generate writes, and there are no others', () => {
   expect(driftedFiles(ROOT, renderRbac()), OUT_OF_DATE).toEqual([]);
   expect(files.map(name => `config/rbac/${name}`)).toEqual(renderRbac().map(({ path }) => path));
 });
 
-test('nothing is granted by a wildcard, and every kind is granted to somebody', () => {
+test('grants nothing by a wildcard, and grants every kind to a role', () => {
   const rules = manifests.flatMap(({ rules: found = [] }) => found);
   expect(JSON.stringify(rules)).not.toContain('*');
   for (const { plural } of Object.values(KINDS)) {

@@ -108,7 +108,7 @@ describe.each(Object.entries(COMPONENTS))('%s', (name, { start, unused, elsewher
   });
 });
 
-test('only the controller may write what decides where events go', () => {
+test('only the controller can write the keys that decide about routing', () => {
   const { keys, subs, endpoints } = PART_KEYS;
   const { meta, keys: ingressKeys, index } = tenantKeys('ten_a');
   for (const key of [keys, subs, endpoints, meta, ingressKeys, index, CLUSTER_KEYS.meta, CLUSTER_KEYS.parts]) {

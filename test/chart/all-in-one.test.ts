@@ -38,7 +38,7 @@ describe('the service account of mode=all', () => {
     expect(await isUnlimited(all, facadeProbe())).toBe(false);
   });
 
-  test('does what the facade does: creates objects, changes their specs, and deletes Blocks', async () => {
+  test('has the facade permissions: creates objects, changes their specs, and deletes Blocks', async () => {
     await applying(at('made'), { spec: { displayName: 'Made' } });
     const changed = await applying(at('made'), { spec: { displayName: 'Changed' } });
     expect(changed).toMatchObject({ spec: { displayName: 'Changed' } });
@@ -50,7 +50,7 @@ describe('the service account of mode=all', () => {
     });
   });
 
-  test('does what the controller does: finalizers, revoked activations, its Secrets, and statuses', async () => {
+  test('has the controller permissions: finalizers, revoked activations, its Secrets, and statuses', async () => {
     const name = at('finalized');
     await admin.apply(of('Package'), name, { spec: {} }, { fieldManager: 'admin' });
     await all.mergePatch(of('Package'), name, { metadata: { finalizers: [FINALIZER] } });

@@ -98,7 +98,7 @@ test('a role has no certificate of another one', async () => {
   }
 });
 
-test('cert-manager is asked for the certificates that have an issuer', async () => {
+test('requests the certificates that have an issuer from cert-manager', async () => {
   const place = { release: 'blue', namespace: 'events', apis: ['cert-manager.io/v1'] };
   const objects = await renderChart(helm, VALUE_SETS['certificates'] ?? {}, place);
   const certificates = objects.filter(({ kind }) => kind === 'Certificate');

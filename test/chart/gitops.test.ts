@@ -11,7 +11,7 @@ const PAGE = readFileSync(join(ROOT, 'docs', 'gitops.md'), 'utf8');
 const SAMPLE = join(ROOT, 'config', 'argocd', 'sample');
 const WAVE = 'argocd.argoproj.io/sync-wave';
 
-test.each(['chart.yaml', 'application.yaml'])('docs/gitops.md shows %s as it is', file => {
+test.each(['chart.yaml', 'application.yaml'])('docs/gitops.md contains %s unchanged', file => {
   expect(PAGE).toContain(`\`\`\`yaml\n${readFileSync(join(SAMPLE, file), 'utf8')}\`\`\``);
 });
 

@@ -47,7 +47,7 @@ test('two releases have no object in common', () => {
   expect(first?.filter(key => second?.includes(key))).toEqual([]);
 });
 
-test('what has no namespace is named after its release', () => {
+test('names objects without a namespace after their release', () => {
   const [first, second] = releases;
   for (const object of [...first, ...second]) {
     expect(OF_CLUSTER.includes(object.kind), keyOf(object)).toBe(object.metadata.namespace === undefined);
@@ -56,7 +56,7 @@ test('what has no namespace is named after its release', () => {
   expect(names.filter(name => !name.startsWith('blue-sluice-'))).toEqual([]);
 });
 
-test('docs/install.md: what is deleted without a namespace is all of one release, and nothing of another', async () => {
+test('docs/install.md: only deletes objects without a namespace of one release', async () => {
   const page = await readFile(join(ROOT, 'docs', 'install.md'), 'utf8');
   const [, flags = ''] = /^kubectl delete ((?:.*\\\n)*.*clusterroles,.*(?:\n  .*)*)/m.exec(page) ?? [];
   const words = flags.split(/[\s\\]+/);
@@ -110,7 +110,7 @@ test('only the second has a name, which all of its pods read', () => {
   expect(second).toMatchObject({ SLUICE_INSTANCE: 'blue' });
 });
 
-test('what removes finalizers keeps to its installation, also if the ConfigMap has been removed', () => {
+test('only removes the finalizers of its own installation, even without the ConfigMap', () => {
   type Job = { readonly template: { readonly spec: { readonly containers: readonly [{ readonly env: object[] }] } } };
   const names = releases.map(objects => {
     const [job] = ofKind(objects, 'Job') as [Manifest & { readonly spec: Job }];

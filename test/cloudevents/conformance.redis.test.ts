@@ -144,7 +144,7 @@ describe.each(SDKS)('CloudEvents of the SDK for %s', producer => {
       });
     }
 
-    test('in a batch: 415 says what to send', async () => {
+    test('in a batch: 415 explains what to send', async () => {
       const order = { url: pipeline.eventsUrl, headers: { 'x-api-key': INGRESS_KEY }, mode: 'batch' as const };
       const event = { attributes: { ...(CASES[0] as Case).event.attributes, id: `${producer}-batch` } };
       const answer = await (peers.get(producer) as Peer).produce({ ...order, event });

@@ -129,7 +129,7 @@ for (const language of LANGUAGES) {
       expect(await send(port, request)).toBe(status);
     });
 
-    test('stands in docs/receivers.md, as it is', () => {
+    test('is included in docs/receivers.md unchanged', () => {
       const page = readFileSync(join(ROOT, 'docs', 'receivers.md'), 'utf8');
       expect(page).toContain(readFileSync(join(EXAMPLES, language.file), 'utf8').trim());
     });

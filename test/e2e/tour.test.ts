@@ -8,7 +8,7 @@ async function start(...options: Parameters<typeof startTour>): Promise<TourProc
   return tour;
 }
 
-test('tells the whole story, and leaves nothing behind', async () => {
+test('completes the tour, and leaves nothing behind', async () => {
   const tour = await start(['--once']);
   const code = await tour.exited;
   const output = tour.output();

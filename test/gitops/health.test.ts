@@ -66,7 +66,7 @@ describe.each(KIND_NAMES)('Argo CD judges a %s', kind => {
     expect(named(cases, verdicts)).toEqual(named(cases, expected));
   });
 
-  test('as Progressing while the controller has not seen its last change, whatever it said before', async () => {
+  test('as Progressing until the controller has reconciled its last change', async () => {
     const stale = cases.filter(one => !isBeingDeleted(one)).map(staleOf);
     expect(named(stale, await verdictsOf(stale))).toEqual(
       named(
@@ -76,7 +76,7 @@ describe.each(KIND_NAMES)('Argo CD judges a %s', kind => {
     );
   });
 
-  test('as Progressing while it is being deleted, whatever it says', async () => {
+  test('as Progressing while it is being deleted', async () => {
     const deleting = [...cases, ...cases.map(staleOf)].map(deletingOf);
     const verdicts = await verdictsOf(deleting);
     expect(named(deleting, verdicts)).toEqual(

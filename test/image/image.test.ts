@@ -53,7 +53,7 @@ describeImage(([one, another]) => {
     expect(one.output).toContain(`\nindex ${layout.entries[0]?.digest}\n`);
   });
 
-  test('is an index of both platforms whose blobs are what their descriptors say', () => {
+  test('is an index of both platforms whose blobs match their descriptors', () => {
     expect(layout.platforms().map(({ platform }) => platform)).toEqual(
       ARCHITECTURES.map(architecture => ({ architecture, os: 'linux' })),
     );
@@ -78,7 +78,7 @@ describeImage(([one, another]) => {
     expect(imageOf('amd64').layers.slice(1)).toEqual(imageOf('arm64').layers.slice(1));
   });
 
-  test('says how it is run, and what it is', () => {
+  test('contains its labels and how to run it', () => {
     for (const { config } of [...images.values()].map(image => image.config)) {
       expect(config).toMatchObject({ User: '65532:65532', Entrypoint: ['/usr/bin/node', '/app/src/sluice.js'] });
       expect(config.Labels).toEqual({
@@ -91,7 +91,7 @@ describeImage(([one, another]) => {
     }
   });
 
-  test.each(ARCHITECTURES)('belongs to root, and nobody else can write to it, on %s', architecture => {
+  test.each(ARCHITECTURES)('is owned by root and not writable by others on %s', architecture => {
     for (const layer of imageOf(architecture).layers) {
       const entries = listLayer(layer);
       expect(entries.length).toBeGreaterThan(20);
@@ -113,7 +113,7 @@ describeImage(([one, another]) => {
     expect(executable).toEqual([linker, libc, 'usr/bin/node']);
   });
 
-  test.each(ARCHITECTURES)('knows its user by name on %s', architecture => {
+  test.each(ARCHITECTURES)('has a name for its user on %s', architecture => {
     const lines = readFileSync(join(rootOf(architecture), 'etc', 'passwd'), 'utf8').split('\n');
     expect(lines).toContain('nonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin');
     expect(existsSync(join(rootOf(architecture), 'home', 'nonroot'))).toBe(true);
@@ -158,7 +158,7 @@ describeImage(([one, another]) => {
     expect(findLost(join(rootOf('amd64'), 'app'), await ensureDependencies(ROOT))).toEqual([]);
   });
 
-  test.each(ARCHITECTURES)('has the licenses of what it contains on %s', architecture => {
+  test.each(ARCHITECTURES)('contains the licenses of its packages on %s', architecture => {
     const root = rootOf(architecture);
     for (const name of ['base-files', 'ca-certificates', 'gcc-12-base', 'libc6', 'libgcc-s1', 'libstdc++6']) {
       expect(existsSync(join(root, 'usr/share/doc', name, 'copyright')), name).toBe(true);
@@ -191,7 +191,7 @@ describeImage(([one, another]) => {
     expect(attached?.layers.map(layer => [layer.mediaType, layout.read(layer).toString()])).toEqual([[SBOM, text]]);
   });
 
-  test('is what the Dockerfile describes', () => {
+  test('matches the Dockerfile', () => {
     const lines = readFileSync(join(ROOT, 'tools/image/Dockerfile'), 'utf8').split('\n');
     const { config } = imageOf('amd64').config;
     expect(lines.filter(line => line !== '' && !line.startsWith('#'))).toEqual([

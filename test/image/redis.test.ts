@@ -48,7 +48,7 @@ describeImage(([one, another]) => {
       expect(one.output).toContain(`\nindex ${layout.entries[0]?.digest}\n`);
     });
 
-    test('is an index of both platforms whose blobs are what their descriptors say', () => {
+    test('is an index of both platforms whose blobs match their descriptors', () => {
       expect(layout.platforms().map(({ platform }) => platform?.architecture)).toEqual(ARCHITECTURES);
       for (const architecture of ARCHITECTURES) {
         const { manifest, config } = imageOf(architecture);
@@ -62,7 +62,7 @@ describeImage(([one, another]) => {
       expect(layout.entries[0]?.annotations).toEqual({ 'org.opencontainers.image.ref.name': packageJson.version });
     });
 
-    test.each(ARCHITECTURES)('says how it is run, and stays within its budget on %s', architecture => {
+    test.each(ARCHITECTURES)('contains how to run it, and stays within its budget on %s', architecture => {
       const { manifest, config } = imageOf(architecture);
       expect(config.config).toMatchObject({
         User: '65532:65532',

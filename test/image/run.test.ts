@@ -42,7 +42,7 @@ const isolation = process.arch === 'x64' ? findIsolation() : undefined;
 const because = process.arch === 'x64' ? 'changing the root folder takes root' : 'this machine is not amd64';
 
 describeImage(([one]) => {
-  test('the commands of docs/image.md print what the page shows', async () => {
+  test('the commands in docs/image.md print the documented output', async () => {
     const examples = await readCommands();
     expect(missingLines(examples[0]?.output ?? [], one.output)).toEqual([]);
     const runnable = examples.filter(example => !SKIPPED.some(each => each.commands.test(example.commands.trim())));

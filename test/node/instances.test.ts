@@ -51,7 +51,7 @@ describe.skipIf(refusal !== undefined)('Two installations on a node', () => {
     expect(await versions()).toEqual(before);
   });
 
-  test('the ingress of one knows no stream of the other', WITHIN, async () => {
+  test('the ingress of one does not know the streams of the other', WITHIN, async () => {
     const read = (...args: string[]) => platform.kubectl(['get', ...args]);
     const path = '-o=jsonpath={.status.ingressPath}';
     const stream = await read('catalogstream.sluice.dev/orders', '-n', BLUE.producer, path);
@@ -61,7 +61,7 @@ describe.skipIf(refusal !== undefined)('Two installations on a node', () => {
     expect(status).toBe(401);
   });
 
-  test('the first one goes on when the second one is removed', WITHIN, async () => {
+  test('the first one continues when the second one is removed', WITHIN, async () => {
     const before = await versions();
     const { helm, kubectl } = platform;
     await helm(['uninstall', 'blue', '-n=blue-system', '--wait', '--timeout=2m']);

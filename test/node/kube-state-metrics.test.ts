@@ -104,7 +104,7 @@ function expected({ kind, metadata }: Stored, status: string): Record<string, nu
   ]);
 }
 
-test('kube-state-metrics tells the conditions, their reasons and the age of objects of all kinds', async () => {
+test('kube-state-metrics exports the conditions, reasons, and age of objects of all kinds', async () => {
   await kubectl('apply', '--recursive', '-f', join(ROOT, 'config', 'samples'));
   for (const status of ['False', 'Unknown', 'True']) {
     const objects: Stored[] = [];

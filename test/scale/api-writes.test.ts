@@ -10,7 +10,7 @@ apiserver_request_total{code="200",component="apiserver",dry_run="",group="coord
 apiserver_request_duration_seconds_count{resource="blocks",verb="APPLY"} 5
 `;
 
-test('writes are counted by what they are for, refused ones too; reads and heartbeats are left out', () => {
+test('counts writes by purpose, including refused ones, but no reads and heartbeats', () => {
   const first = parseApiWrites(METRICS);
   expect(Object.fromEntries(first)).toEqual({ 'APPLY blocks': 4, 'APPLY blocks/status': 2 });
   expect(parseApiWrites(METRICS, 'done').get('APPLY blocks')).toBe(3);

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { scriptSource } from '../../src/redis/scripts.ts';
 import { nameCommand } from './redis-commands.ts';
 
-test('scripts are counted by their names, what is asked for at all times is not', () => {
+test('counts scripts by name, without background commands', () => {
   const sha = createHash('sha1').update(scriptSource('act')).digest('hex');
   expect(nameCommand(['evalsha', sha, '2', 'a', 'b'])).toBe('act');
   expect(nameCommand(['ZSCORE', '{q:x}:drop', 'm'])).toBe('zscore');

@@ -19,7 +19,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-test('hears what a busy Redis is asked for from the first command on', async () => {
+test('records the commands of a busy Redis from the first one on', async () => {
   for (let n = 0; n < ROUNDS; n++) {
     const heard: (readonly string[])[] = [];
     const work = client.pipeline(Array.from({ length: 2_000 }, () => ['set', 'a "quoted" key', 'b\r\nc'])).exec();
@@ -33,7 +33,7 @@ test('hears what a busy Redis is asked for from the first command on', async () 
   }
 });
 
-test('tells what a script asks for from what a client asks for', async () => {
+test('distinguishes the commands of scripts and of clients', async () => {
   const heard: string[] = [];
   const close = await monitorRedis(server.url, ([name], source) =>
     heard.push(`${source === 'lua' ? 'lua' : 'client'} ${name}`),

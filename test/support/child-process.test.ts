@@ -66,7 +66,7 @@ test('arguments and environment reach the program unchanged', async () => {
   expect(await child.logTail()).toBe('a b|two words|$HOME||');
 });
 
-test('stop() ends what ignores SIGTERM', async () => {
+test('stop() ends a process that ignores SIGTERM', async () => {
   const log = await newLog();
   const child = startChild({ command: 'sh', args: ['-c', 'trap "" TERM; echo up; while :; do sleep 1; done'], log });
   await waitUntilReady(child, async () => (await child.logTail()) === 'up', {

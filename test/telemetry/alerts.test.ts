@@ -26,7 +26,7 @@ function run(args: readonly string[], files: Readonly<Record<string, string>>) {
   return { ok, output };
 }
 
-test('the files are what make generate writes', () => {
+test('the files are those that make generate writes', () => {
   expect(driftedFiles(ROOT, [...renderAlerts(), ...renderDashboards()]), OUT_OF_DATE).toEqual([]);
 });
 

@@ -58,13 +58,13 @@ const FIFTY: Setup = {
 };
 
 describe('what one does delays no other', () => {
-  test('fifty lanes whose endpoint hangs: the other subscription has its hundred events within a tick', () => {
+  test('fifty lanes of a hanging endpoint do not delay the events of another subscription', () => {
     const { wrong, ticks } = settle({ ...newWorld(FIFTY), hangs: 'a' }, FIFTY);
     expect(wrong).toBeUndefined();
     expect(ticks).toBeLessThanOrEqual(1);
   });
 
-  test('a dispatcher that reads nothing: what was pushed to it comes after its connection is given up', () => {
+  test('delivers events that were pushed to a dispatcher that does not read after its connection is closed', () => {
     const setup = { ...FIFTY, bound: 3 };
     const world = newWorld(setup);
     const [x, y] = world.dispatchers as [Dispatcher, Dispatcher];

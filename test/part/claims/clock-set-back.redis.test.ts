@@ -34,7 +34,7 @@ onEachRedis(redis => {
     ]);
   });
 
-  test('a dispatcher that is at work keeps its claims, and goes on with their lanes', async () => {
+  test('an active dispatcher keeps its claims, and continues their lanes', async () => {
     const { t, d, other, claim } = await start();
     const [, second] = await t.send('k', 'k');
     const [first] = await claim();
@@ -48,7 +48,7 @@ onEachRedis(redis => {
     expect(await claim()).toMatchObject([{ ref: second, lapses: 0 }]);
   });
 
-  test('what waits is claimed at once, and a retry after its delay, however far the clock went back', async () => {
+  test('waiting events are claimed immediately, and retries after their delay', async () => {
     const { t, d, claim, keyOf } = await start();
     const [ref = ''] = await t.send('k');
     const delayMs = 60_000;

@@ -82,7 +82,7 @@ onEachRedis(redis => {
     },
   );
 
-  test('a probe whose event was skipped meanwhile holds nobody', async () => {
+  test('a probe whose event was skipped does not block others', async () => {
     const it = await startOpen(['a', 'b']);
     const [probe] = await it.claim();
     await it.operations.skip(it.inbox, { ref: probe?.ref as string });
@@ -90,7 +90,7 @@ onEachRedis(redis => {
     expect(await it.claim()).toHaveLength(1);
   });
 
-  test('a probe whose dispatcher died is made again within a minute', async () => {
+  test('a probe whose dispatcher died is repeated within a minute', async () => {
     const it = await startOpen(['a']);
     expect(await it.claim()).toHaveLength(1);
     await it.lapse();
@@ -106,7 +106,7 @@ onEachRedis(redis => {
     expect(await it.claim()).toHaveLength(3);
   });
 
-  test('a clock that was set back holds nobody until it has caught up', async () => {
+  test('a clock that was set back does not block anything until it has caught up', async () => {
     const it = await startOpen(['a', 'b']);
     it.t.clock.ms -= FIRST_PAUSE_MS + HOUR_MS;
     expect(await it.claim()).toHaveLength(1);
@@ -140,7 +140,7 @@ onEachRedis(redis => {
     expect(await it.count()).toMatchObject({ open: 1 });
   });
 
-  test('an answer to a claim that lapsed counts for nothing, nor does an event that nobody sent', async () => {
+  test('ignores answers to lapsed claims, and events that were not sent', async () => {
     const it = await start(['a']);
     await it.publish(['a']);
     const [late] = await it.claim();

@@ -33,7 +33,7 @@ onEachRedis(redis => {
     return { t, send, claim, end, failAll };
   }
 
-  test('a new event goes in the next claim, though thousands of retries are due', async () => {
+  test('sends a new event with the next claim, even with thousands of due retries', async () => {
     const { t, send, claim, end, failAll } = await start(100);
     await send(2_000);
     await failAll();

@@ -34,7 +34,7 @@ onEachRedis(redis => {
   const mostIn = (times: readonly number[], windowMs: number): number =>
     Math.max(...times.map(from => times.filter(at => at >= from && at < from + windowMs).length));
 
-  test('no second has more, whoever asks, and none is wasted', async () => {
+  test('never exceeds the rate in any second, and uses all of it', async () => {
     const { begun, asked } = await drive(await start(10, 60), 5_000);
     expect(begun).toHaveLength(50);
     expect(mostIn(begun, 1_000)).toBe(10);
@@ -49,7 +49,7 @@ onEachRedis(redis => {
     expect(begun.length).toBeGreaterThan(24);
   });
 
-  test('of many, a twentieth goes at once: it is asked for twenty times a second, not for each', async () => {
+  test('claims a twentieth of a high rate at once', async () => {
     const { begun, asked } = await drive(await start(400, 900), 2_000);
     expect(begun).toHaveLength(800);
     expect(mostIn(begun, 1_000)).toBe(400);
@@ -74,7 +74,7 @@ onEachRedis(redis => {
     expect((await d.exchange(64, NOT_PUSHED)).claims).toMatchObject([{ attempts: 1 }]);
   });
 
-  test('a clock that was set back holds nobody for long', async () => {
+  test('a clock that was set back does not block attempts for long', async () => {
     const { t, d } = await start(1, 3);
     expect((await d.exchange(64, NOT_PUSHED)).claims).toHaveLength(1);
     t.clock.ms -= HOUR_MS;

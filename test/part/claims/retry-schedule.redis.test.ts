@@ -20,7 +20,7 @@ function createRandom() {
   };
 }
 
-test('the default schedule is that of the kinds, and lasts 75 hours', () => {
+test('the default schedule is that of the kinds, and takes 75 hours', () => {
   expect(DEFAULT_RETRY_SCHEDULE_MS).toEqual(ENDPOINT_DEFAULTS.retrySchedule.map(parseDurationMs));
   const sumMs = DEFAULT_RETRY_SCHEDULE_MS.reduce((sum, ms) => sum + ms, 0);
   expect(Math.floor(sumMs / HOUR_MS)).toBe(75);

@@ -24,7 +24,7 @@ async function kubectl(cluster: Cluster, ...args: string[]): Promise<string> {
 const everything = (cluster: Cluster) =>
   kubectl(cluster, 'get', 'ns,crd,clusterroles,secrets,configmaps', '-A', '-o', 'name');
 
-test('a cluster that comes back holds what it held at first, whatever was done to it', async () => {
+test('a returned cluster contains the same objects as at first', async () => {
   const first = await borrowCluster(pool.url);
   const before = await everything(first);
   await kubectl(first, 'create', 'namespace', 'shop');
@@ -46,7 +46,7 @@ test('a cluster that comes back holds what it held at first, whatever was done t
   await second.stop();
 });
 
-test('one whose API server was killed runs again for the next', async () => {
+test('restarts a cluster whose API server was killed', async () => {
   const first = await borrowCluster(pool.url);
   await first.killApiServer();
   await first.stop();
@@ -55,7 +55,7 @@ test('one whose API server was killed runs again for the next', async () => {
   await second.stop();
 });
 
-test('two borrowers at once have a cluster each; one that was given back is not there any more for its borrower', async () => {
+test('gives each borrower a separate cluster, which is removed after it was returned', async () => {
   const [first, second] = await Promise.all([borrowCluster(pool.url), borrowCluster(pool.url)]);
   expect(first.url).not.toBe(second.url);
   await Promise.all([first.stop(), second.stop()]);

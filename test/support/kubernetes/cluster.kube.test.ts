@@ -41,7 +41,7 @@ test('the Kubernetes client accepts the kubeconfig and the certificate', async (
   expect(items.map(({ metadata }) => metadata?.name)).toContain('default');
 });
 
-test('a user may do what RBAC grants its group and nothing else', async () => {
+test('a user only has the permissions of its groups', async () => {
   const reader = await cluster.userKubeconfig('reader', ['readers']);
   const getAs = (path: string) => cluster.kubectl(['--kubeconfig', path, 'get', 'configmaps', '-n', 'default']);
   expect((await getAs(reader)).stderr).toContain('User "reader" cannot list resource "configmaps"');

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { startRedis } from './server.ts';
 import { redisClusterUrl, redisUrl } from './shared.ts';
 
-test('what was acknowledged survives SIGKILL and a restart on the same port', async () => {
+test('acknowledged data survives SIGKILL and a restart on the same port', async () => {
   const redis = await startRedis({ appendonly: true, appendfsync: 'always' });
   onTestFinished(redis.stop);
   const { url, pid } = redis;

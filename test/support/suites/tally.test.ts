@@ -11,7 +11,7 @@ function reportOf(...statuses: string[]): VitestReport {
   return { testResults: [{ name: 'a.test.ts', status, assertionResults }] };
 }
 
-test('tests are counted by what became of them, and those that failed are named', () => {
+test('counts tests by their result, and lists the failed ones', () => {
   const tally = tallyVitest('unit', reportOf('passed', 'passed', 'failed'), { exitCode: 1 });
   const notes = ['FAILED unit: test 2 (a.test.ts): AssertionError: 1 is not 2'];
   expect(tally).toEqual({ passed: 2, failed: 1, skipped: 0, notes });

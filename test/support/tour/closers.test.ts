@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { createClosers } from './closers.ts';
 
-test('ends in the reverse order, once, and goes on when one of them throws', async () => {
+test('ends in the reverse order once, and continues if one of them throws', async () => {
   const silenced = vi.spyOn(console, 'error').mockImplementation(() => {});
   onTestFinished(() => silenced.mockRestore());
   const ended: string[] = [];

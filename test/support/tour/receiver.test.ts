@@ -51,7 +51,7 @@ test('verifies each delivery, and asks again for the secret when it does not fit
 test.each([
   ['by another secret', NEW, '{}', 'No matching signature found'],
   ['for another body', OLD, '{"more":1}', 'No matching signature found'],
-])('refuses what was signed %s', async (_what, secret, body, refusal) => {
+])('refuses requests that were signed %s', async (_what, secret, body, refusal) => {
   const receiver = await start(async () => [OLD]);
   expect(await send(receiver, 'a', secret, body)).toBe(401);
   expect(receiver.received()[0]?.signature).toEqual({ refusal });
@@ -71,7 +71,7 @@ test('fails as often as requested, over HTTP too', async () => {
   expect([await send(receiver, 'b', OLD), await send(receiver, 'b', OLD)]).toEqual([503, 200]);
 });
 
-test('lists what came, of one event once it is taken', async () => {
+test('lists received events, and each event only after it was accepted', async () => {
   const receiver = await start(async () => [OLD]);
   receiver.failNext(1);
   const listed = fetch(`http://127.0.0.1:${receiver.port}/received?id=a`);
@@ -87,7 +87,7 @@ test('lists what came, of one event once it is taken', async () => {
   ]);
 });
 
-test('waits for what is to come, and no longer than asked', async () => {
+test('waits for an event, but no longer than requested', async () => {
   const receiver = await start(async () => [OLD]);
   const waiting = receiver.waitFor(({ id }) => id === 'a', 10_000);
   await send(receiver, 'a', OLD);

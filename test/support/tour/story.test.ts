@@ -94,7 +94,7 @@ test('an event stored twice is a problem', async () => {
   expect(told.narrator.problems()).toHaveLength(1);
 });
 
-test('the closed gate: counted and kept is right, let through or counted twice is a problem', async () => {
+test('the closed gate: reports a problem if the event is delivered or counted twice', async () => {
   const kept = await scene(async () => accepted('a'), counting(4, 4, 5));
   await tellClosedGate(kept);
   expect(kept.narrator.problems()).toEqual([]);
@@ -114,7 +114,7 @@ test('the closed gate: counted and kept is right, let through or counted twice i
   expect(leaked.narrator.problems()).toHaveLength(1);
 });
 
-test('taking what should be refused is a problem, each time', async () => {
+test('reports a problem each time a request should have been refused', async () => {
   const told = await scene(async () => accepted('a'));
   await tellRefusals(told);
   expect(told.narrator.problems()).toHaveLength(2);

@@ -44,14 +44,17 @@ describe('every kind', () => {
     expect(status).toEqual({ observedGeneration: 1 });
   });
 
-  it.each(WITH_FINALIZER)('%s: sets and removes its finalizer, also the last one of what is deleted', async kind => {
-    const { metadata } = await at.make(kind);
-    const others = await at.controller.mergePatch(of(kind), metadata, { metadata: { finalizers: [FINALIZER] } });
-    expect(others.metadata.finalizers).toEqual([FINALIZER]);
-    expect(await at.admin.remove(of(kind), metadata)).toBe(true);
-    await at.controller.mergePatch(of(kind), metadata, { metadata: { finalizers: [] } });
-    expect(await at.admin.get(of(kind), metadata)).toBeUndefined();
-  });
+  it.each(WITH_FINALIZER)(
+    '%s: can set and remove its finalizer, including the last one of a deleted object',
+    async kind => {
+      const { metadata } = await at.make(kind);
+      const others = await at.controller.mergePatch(of(kind), metadata, { metadata: { finalizers: [FINALIZER] } });
+      expect(others.metadata.finalizers).toEqual([FINALIZER]);
+      expect(await at.admin.remove(of(kind), metadata)).toBe(true);
+      await at.controller.mergePatch(of(kind), metadata, { metadata: { finalizers: [] } });
+      expect(await at.admin.get(of(kind), metadata)).toBeUndefined();
+    },
+  );
 
   it.each(WITH_FINALIZER)('%s: leaves the finalizers of others alone', async kind => {
     const { metadata } = await at.make(kind, SPECS[kind], { finalizers: ['example.com/theirs'] });
@@ -118,7 +121,7 @@ describe('what is not of the kinds', () => {
     },
   );
 
-  it('changes no Secret of somebody else', async () => {
+  it('cannot change the Secrets of others', async () => {
     const name = { namespace: at.namespace, name: 'theirs' };
     await at.admin.create(SECRETS, name, data);
     const changing = at.controller.mergePatch(SECRETS, name, { data: { secret: 'eQ==' } });
@@ -155,7 +158,7 @@ describe('what is not of the kinds', () => {
   });
 });
 
-it('knows whether the policies limit its service account', async () => {
+it('detects whether the policies limit its service account', async () => {
   const probe = controllerProbe(at.namespace);
   expect(await isUnlimited(at.controller, probe)).toBe(false);
   expect(await isUnlimited(await at.unlimited('controller'), probe)).toBe(true);

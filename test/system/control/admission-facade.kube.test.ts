@@ -29,7 +29,7 @@ beforeAll(async () => {
 afterAll(() => at?.close());
 
 describe('accounts', () => {
-  it('makes a free one, and says the same again', async () => {
+  it('can create a free one, and apply it again', async () => {
     const name = at.fresh('Account');
     await applying(at.facade, 'Account', name, { spec: { owners: OWNERS } });
     // The status of a new object is a default, which the first write of anybody stores: here the controller's.
@@ -51,7 +51,7 @@ describe('accounts', () => {
     expect(await refusal(created)).toMatch(/^403 .*accounts with the plan Free/);
   });
 
-  it('makes one with lower limits, or with those of the plan', async () => {
+  it('can create one with lower limits, or with those of the plan', async () => {
     const limits = { ...DEFAULT_LIMITS.Free, streams: 0 };
     const made = await applying(at.facade, 'Account', at.fresh('Account'), { spec: { owners: OWNERS, limits } });
     expect(made).toMatchObject({ spec: { limits } });
@@ -154,7 +154,7 @@ describe('workspaces', () => {
     }
   });
 
-  it('sets producer and keys of one that is there, and takes them away, by server-side apply', async () => {
+  it('can set and remove producer and keys of an existing one by server-side apply', async () => {
     const { metadata } = await at.make('Workspace', { account: 'ada', owners: OWNERS });
     const set = (spec: object) =>
       at.facade.apply<AnyObject & { spec: object }>(
@@ -178,7 +178,7 @@ describe('workspaces', () => {
     expect(await refusal(at.facade.mergePatch(of('Workspace'), metadata, patch))).toMatch(words);
   });
 
-  it('may change one that is paused, and not end the pause', async () => {
+  it('can change a paused one, but not end the pause', async () => {
     const paused = { annotations: { [PAUSED_ANNOTATION]: 'true', other: 'note' } };
     const { metadata } = await at.make('Workspace', { account: 'ada' }, paused);
     await at.facade.mergePatch(of('Workspace'), metadata, { spec: { producer: true } });
@@ -260,7 +260,7 @@ describe('every kind', () => {
   });
 });
 
-it('knows whether the policies limit its service account', async () => {
+it('detects whether the policies limit its service account', async () => {
   const probe = facadeProbe();
   expect(await isUnlimited(at.facade, probe)).toBe(false);
   expect(await isUnlimited(await at.unlimited('facade'), probe)).toBe(true);

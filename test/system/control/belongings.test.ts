@@ -99,7 +99,7 @@ describe('keys, Secrets, labels, annotations and accounts', () => {
     await world.expectUntouched(() => label('eve'), [ready]);
   });
 
-  it('a Workspace takes no namespace that was not meant for it, and pays with whose account it names', async () => {
+  it('a Workspace only adopts its own namespace, and charges the account that it refers to', async () => {
     await world.put({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'plain' } });
     const named = (name: string, account: string) => ({ ...(tenant(name)[2] as Manifest), spec: { account } });
     await world.expectUntouched(

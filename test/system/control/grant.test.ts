@@ -12,7 +12,7 @@ async function send(id: string, groupKey = 'key', through = world.publisher): Pr
 }
 
 describe('the grant', () => {
-  it('is required: a Subscription without a grant waits, is admitted with one, and stops when it is revoked', async () => {
+  it('is required: a Subscription waits for it, is admitted with it, and stops when it is revoked', async () => {
     const { observer, receiver } = world;
     const name = SUBSCRIPTION;
     const url = receiver.urlOf('eve');

@@ -60,7 +60,7 @@ afterAll(async () => {
   await mail?.close();
 });
 
-it('mails an address once a day, whatever is revoked or deleted in between, and whoever leads', async () => {
+it('sends one email per day to an address, even after a deletion or with another leader', async () => {
   const address = 'victim@partner.example';
   await apply(installed.cluster, [invite('shop', 'first', address)]);
   await sent('shop', 'first', 'True/Sent');
@@ -125,7 +125,7 @@ it('sends as many mails of an account as it may, and the others once its limit i
   expect(mail.received.filter(({ to }) => to[0]?.endsWith('@few.example'))).toHaveLength(5);
 });
 
-it('lets a workspace with one invitation pass another one with hundreds', async () => {
+it('sends the only invitation of a workspace before hundreds of another one', async () => {
   await apply(
     installed.cluster,
     Array.from({ length: 300 }, (_, n) => invite('loud', `loud-${n}`, `loud-${n}@partner.example`)),

@@ -104,7 +104,7 @@ afterAll(async () => {
   await mail?.close();
 });
 
-it('mails an invitation that kubectl made: once, with the token whose hash the status has', async () => {
+it('sends an invitation that was created with kubectl once, with the token of its hash', async () => {
   await apply(installed.cluster, [invite('ada')]);
   await until('ada', 'Ready', 'True/Pending');
   // Committed with the first Ready, mailed or not.
@@ -205,7 +205,7 @@ it('invites again when the status was lost', async () => {
   expect(tokensIn(mailsTo('fay')[1]?.body ?? '').map(hashInvitationToken)).toEqual([after?.tokenHash]);
 });
 
-it('without a mail server writes the token into a Secret, mends it, and empties it when it is used', async () => {
+it('writes the token to a Secret without a mail server, repairs it, and empties it after use', async () => {
   await controller.stop();
   controller = await startController({});
   await apply(installed.cluster, [invite('gil')]);

@@ -87,7 +87,7 @@ describe('kubectl get', () => {
     expect(rows[0]?.at(-1)).toMatch(/^\d+[smh]/);
   });
 
-  it('wksp shows a paused workspace as soon as the annotation is set, until it is removed', async () => {
+  it('wksp shows a paused workspace while the annotation is set', async () => {
     const paused = async () => {
       const [head, row] = await table('wksp', 'globex', '-o', 'wide');
       expect(head).toContain('PAUSED');
@@ -112,7 +112,7 @@ describe('kubectl get', () => {
     expect(await reason()).toBe('Admitted');
   });
 
-  it('waas -A lists all objects of all tenants; waas-admin lists those of the cluster', async () => {
+  it('waas -A lists all namespaced objects, and waas-admin the cluster-scoped ones', async () => {
     const kindsOf = async (...args: string[]) => {
       const names = (await run('get', ...args, '-o', 'name')).trim().split('\n');
       return new Set(names.map(name => name.split('.')[0]));

@@ -166,7 +166,7 @@ it('a workspace without a RoleBinding reports this, and others continue to work'
   await world.observer.until(['CatalogStream', QUEUE, 'alone', 'Ready', 'True/QueueReady']);
 });
 
-it('sluice uninstall removes the bindings, and those of no other installation', async () => {
+it('sluice uninstall only removes the bindings of its own installation', async () => {
   await controller.stop();
   await kubectl(installed.cluster, ['apply', '--server-side', '-f', join(ROOT, 'config/uninstall/job.yaml')]);
   await kubectl(installed.cluster, ['create', 'namespace', 'theirs']);

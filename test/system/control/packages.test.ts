@@ -66,7 +66,7 @@ describe('a Package', () => {
     await world.observer.until([...resolved, 'True/AllFound']);
   });
 
-  it('that is blocked pauses an added stream once it is Ready, and resumes a removed one', async () => {
+  it('that is blocked pauses an added stream when it is Ready, and resumes a removed one', async () => {
     await put([QUEUE]);
     await world.observer.apply(block(PRODUCER, 'no-sales', BLOCK));
     await live(SUBSCRIPTION, 'False/Blocked');
@@ -112,7 +112,7 @@ describe('a Package', () => {
     expect(attempts('ada', 'archived')).toEqual(['archived.1']);
   });
 
-  it('does not keep its namespace, and nothing is routed while it is deleted', async () => {
+  it('does not keep its namespace, and routes nothing while it is deleted', async () => {
     await put([QUEUE, OTHER]);
     await world.observer.apply(block(PRODUCER, 'no-sales', BLOCK));
     await world.observer.until(['Block', 'no-sales', PRODUCER, 'Enforced', 'True/Enforced']);

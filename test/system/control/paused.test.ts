@@ -46,7 +46,7 @@ const versions = () =>
   ]);
 const redisChanges = () => writesOf(world.redis);
 
-it('lets events flow, and holds every change that closes nothing until the pause ends', async () => {
+it('continues to route events, and holds changes that close nothing until the pause ends', async () => {
   const { observer, receiver } = world;
   const opened = activation(PRODUCER, 'ada', LATER);
   const unpaused = await versions();

@@ -111,7 +111,7 @@ it('another controller takes the lead over', async () => {
   expect(await refused()).toEqual([]);
 });
 
-it('what is deleted goes', async () => {
+it('removes the data of deleted objects', async () => {
   for (const [kind, name, namespace] of [
     ['Activation', activationName('ada', 'key'), PRODUCER],
     ['Subscription', SUBSCRIPTION, 'ada'],

@@ -73,7 +73,7 @@ describe('sluice uninstall', () => {
     expect(await holder()).toBe(leader);
   });
 
-  it('removes the finalizers if told to, and the running controller does not add them again', async () => {
+  it('removes the finalizers if requested, and the running controller does not add them again', async () => {
     const { held } = await finalizers();
     const { code, stdout } = await uninstall(['--ignore-undelivered']);
     expect(stdout).toContain(`Finalizers removed: ${held.length}`);
@@ -95,7 +95,7 @@ describe('sluice uninstall', () => {
     });
   });
 
-  it('without Redis, and while the leader is stopped, it goes by the statuses', async () => {
+  it('uses the statuses if Redis is not available while the leader is stopped', async () => {
     const without = { SLUICE_REDIS_URL: 'redis://127.0.0.1:1' };
     const backlog = [
       'get',

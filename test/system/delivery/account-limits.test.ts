@@ -31,7 +31,7 @@ async function burst(): Promise<Record<string, number>> {
   return answers;
 }
 
-it('an account publishes as many events per second as its limit says, a few seconds after each change', async () => {
+it('an account can publish as many events per second as its limit, a few seconds after each change', async () => {
   expect(await burst()).toEqual({ 202: 10 });
   for (const [limits, answers] of [
     [{ eventsPerSecond: 2 }, { 202: 2, rate_limited: 8 }],
@@ -50,7 +50,7 @@ it('an account publishes as many events per second as its limit says, a few seco
   }
 });
 
-it('an account stores as many bytes as its limit says, over all of its streams, and never more', async () => {
+it('an account can store as many bytes as its limit in all of its streams, and never more', async () => {
   const size = 10_000;
   const publish = async () => {
     const { status, body } = await world.publisher.post(makeSample(`stored.${sent++}`, 'a', Buffer.alloc(size)));

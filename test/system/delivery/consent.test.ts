@@ -91,7 +91,7 @@ it('sends events to the endpoint that agrees, and to no other', async () => {
   expect(said).toMatch(/WebHook-Allowed-Origin.* ConsentMissing$/);
 });
 
-it('sends what was kept once the endpoint agrees', async () => {
+it('sends the kept events when the endpoint agrees', async () => {
   await subscribe('refuses', 'agrees-now');
   await eventually('all are delivered', async () => count('POST /agrees-now') === EVENTS, { withinMs: 60_000 });
   await world.observer.until(['Subscription', SUBSCRIPTION, 'refuses', 'Live', 'True/Live']);

@@ -77,7 +77,7 @@ it('shows a failing endpoint with its backlog, and its recovery', async () => {
   await shows({ 'LAST ATTEMPT': 'Succeeded', BACKLOG: '0', DEAD: 'false' }, 30_000);
 });
 
-it('shows a dead letter, with an Event, until it is recovered', async () => {
+it('shows a dead letter with an Event until it is recovered', async () => {
   const { receiver, observer } = world;
   const endpoint = { url: receiver.urlOf('ada'), retrySchedule: ['1ms'] };
   await apply(world.cluster, [subscription('ada', PRODUCER, QUEUE, endpoint)]);

@@ -126,7 +126,7 @@ it('a sender is accepted while an address floods with wrong keys and a key passe
   }
 });
 
-it('the log says once that addresses are not used, unless there are trusted proxies', async () => {
+it('logs once that addresses are not used without trusted proxies', async () => {
   const without = await installed.start({ role: 'ingress' });
   const said = async (sluice: Sluice) =>
     (await sluice.logLines()).filter(({ msg }) => String(msg).includes('SLUICE_TRUSTED_PROXIES is not set'));

@@ -66,7 +66,7 @@ describe('an activation', () => {
     }
   });
 
-  it('is closed by a second object for the pair that says revoked, and by nothing opened', async () => {
+  it('is closed by a second object that is revoked, and not opened by any other', async () => {
     const { observer } = world;
     const first = activation(PRODUCER, 'ada', 'pair');
     const second = { ...first, metadata: { ...first.metadata, name: 'second' } };

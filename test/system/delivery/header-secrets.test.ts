@@ -118,7 +118,7 @@ async function held(id: string, open: number): Promise<void> {
   expect(headersOf(id)).toBeUndefined();
 }
 
-it('waits for the Secret, keeps the events, and goes on by itself when it is there', async () => {
+it('waits for the Secret, keeps the events, and continues when it exists', async () => {
   await live('False/WaitingForSecret');
   expect(await message()).toContain(`(header Authorization, Secret ${SECRET}, key token)`);
   await publish('before the Secret');
@@ -166,7 +166,7 @@ it('refuses a value that no header can have, without showing it', async () => {
   expect(headersOf('while it is refused')).not.toHaveProperty('x-injected');
 });
 
-it('does not go on with what a Secret held that is gone; one that holds credentials of Sluice is none', async () => {
+it('does not use the values of a deleted Secret, or Secrets with credentials of Sluice', async () => {
   const { cluster } = world.installation;
   await kubectl(cluster, ['delete', 'secret', SECRET, '-n', 'ada']);
   await live('False/WaitingForSecret');

@@ -95,7 +95,7 @@ describe('two installations in one cluster', () => {
   let plain: Sluice;
   let blue: Sluice;
 
-  test('the one with a name makes nothing of the tenants of the other, which nobody looks after yet', async () => {
+  test('the one with a name ignores the tenants of the other, which has no controller yet', async () => {
     const { cluster } = installed;
     const given = [shopOf(''), partnerOf('')];
     const labels = (name: string) => ({ name, labels: { [WORKSPACE_LABEL]: name } });
@@ -111,7 +111,7 @@ describe('two installations in one cluster', () => {
     expect(await versionsOf(installed.cluster, '')).toEqual(before);
   });
 
-  test('what it makes is labelled with its name', async () => {
+  test('labels its objects with its name', async () => {
     const namespace = await kubectl(installed.cluster, ['get', 'namespace', shopOf('blue'), '-o=json']);
     const { metadata } = JSON.parse(namespace) as { readonly metadata: { readonly labels: object } };
     expect(metadata.labels).toMatchObject({ [WORKSPACE_LABEL]: shopOf('blue'), [INSTANCE_LABEL]: 'blue' });
@@ -130,7 +130,7 @@ describe('two installations in one cluster', () => {
     expect(await versionsOf(installed.cluster, 'blue')).toEqual(before);
   });
 
-  test('each delivers the events of its own tenants, and refuses those of the other', async () => {
+  test('each one only delivers the events of its own tenants', async () => {
     blue = await start('blue');
     await deliver(blue, 'blue', 'third');
     await deliver(plain, '', 'fourth');
@@ -184,7 +184,7 @@ describe('two installations in one cluster', () => {
     }
   });
 
-  test('what the REST API of one makes belongs to it, and is unknown to the other', async () => {
+  test('objects created by the REST API of one are unknown to the other', async () => {
     const { cluster } = installed;
     const invitation = { producerTenantPublicId: tenantId(shopOf('blue')), email: 'grace@example.com' };
     expect((await (await callAs(blue)).post('/waas/integrations', invitation)).status).toBe(201);
@@ -234,7 +234,7 @@ describe('two installations in one cluster', () => {
     await kubectl(cluster, ['delete', 'namespace', shopOf(''), partnerOf(''), '--timeout=60s']);
   });
 
-  test('a Redis is not shared: the second to come does not lead, and says what to change', async () => {
+  test('a second installation does not lead with the same Redis, and explains what to change', async () => {
     await plain.stop();
     const wrong = await start('blue', { redisUrl: installed.redis.url, unready: true });
     const said = async () => (await fetch(`${wrong.opsUrl}/readyz`)).text();

@@ -100,7 +100,7 @@ describe('a Subscription without a grant', () => {
     await world.expectUntouched(forge, [waiting(name), ['Subscription', name, 'eve', 'Live', 'False/NotAdmitted']]);
   });
 
-  it('leaves nothing behind when it goes, whatever its deletionPolicy, and held by whatever finalizer', async () => {
+  it('leaves nothing behind when it is deleted, with any deletionPolicy and finalizer', async () => {
     await world.expectUntouched(async () => {
       for (const [n, name] of Object.keys(PROBES).entries()) {
         await world.put(probe(name, { deletionPolicy: n % 2 === 0 ? 'Delete' : 'Retain' }));
@@ -129,7 +129,7 @@ describe('a Subscription without a grant', () => {
     await isGone('foreign-integration');
   });
 
-  it('is no older Subscription of the pair: the one that is granted is admitted', async () => {
+  it('does not count as the older Subscription of the pair', async () => {
     const older: Manifest = {
       ...feed(EVE, 'orders', world.receiver.urlOf),
       metadata: { name: 'older', namespace: 'eve' },

@@ -50,7 +50,7 @@ it('continues with the next event of a key at once, after Redis lost its scripts
   ]);
 });
 
-it('stops at 410 Gone with an Event, and continues with that event once it is enabled again', async () => {
+it('stops at 410 Gone with an Event, and continues with this event when it is enabled again', async () => {
   const { receiver, observer } = world;
   receiver.clear();
   receiver.behave(() => 410);

@@ -47,7 +47,7 @@ async function ended(run: string) {
   return (await eventually(`run ${run} ends`, look, { withinMs: 60_000 })).value;
 }
 
-it('tries 75 hours of retries in seconds, calls nobody, charges nothing, and is not among the numbers of production', async () => {
+it('runs 75 hours of retries in seconds without calls, charges, or production counts', async () => {
   const redis = await connectRedis(world.redis.url, createLogger({ level: 'silent' }));
   const account = publicId('Account', '', PRODUCER);
   const production = async () => ({
@@ -104,7 +104,7 @@ it('tries 75 hours of retries in seconds, calls nobody, charges nothing, and is 
   await redis.close();
 }, 60_000);
 
-it('goes on after the process that drives it was killed', async () => {
+it('continues after its process was killed', async () => {
   // Two seconds each, one after the other.
   for (const id of ['1', '2', '3']) expect((await publish('?runId=killed&sb_fail_count=6', id)).status).toBe(202);
   await world.sluice.restart();
@@ -112,7 +112,7 @@ it('goes on after the process that drives it was killed', async () => {
   expect(totals).toMatchObject({ events: 3, deliveries: 3, delivered: 3 });
 }, 120_000);
 
-it('answers what it does not take as production does, and production takes no sandbox parameter', async () => {
+it('refuses the same requests as production, which accepts no sandbox parameters', async () => {
   expect((await publish('?sb_fail_code=200', 'bad')).status).toBe(422);
   expect((await publish('?runId=', 'bad')).status).toBe(422);
   const url = `${world.sluice.ingressUrl}/events/${TENANT}/${QUEUE}?runId=`;

@@ -53,7 +53,7 @@ afterAll(async () => {
 
 const live = (partner: string) => world.observer.conditionOf('Subscription', SUBSCRIPTION, partner, 'Live');
 
-it('connects to no address of this machine, however it is written', async () => {
+it('never connects to an address of this machine in any spelling', async () => {
   const { cluster } = installed;
   for (const scheme of ['https', 'http']) {
     const partners = DISGUISES.map(({ partner, host }) => ({ name: `${partner}-${scheme}`, host }));
@@ -99,7 +99,7 @@ it('connects to no address of this machine, however it is written', async () => 
   );
 });
 
-it('connects, and delivers what was kept, once the operator allows the network', async () => {
+it('connects and delivers the kept events when the operator allows the network', async () => {
   await sluice.stop();
   sluice = await installed.start({ env: { SLUICE_ALLOWED_NETWORKS: '127.0.0.0/8' } });
   const { tookMs } = await eventually('it is live', async () => (await live('plain-http')) === 'True/Live', {

@@ -69,7 +69,7 @@ test('every documented metric is seen, and none of ours is undocumented', async 
   expect(seen).toEqual(expect.arrayContaining(['process_cpu_seconds_total', 'nodejs_eventloop_lag_p99_seconds']));
 });
 
-test('what happened is counted', async () => {
+test('counts what has happened', async () => {
   let series: Series[] = [];
   const valueOf = (key: string) => series.find(each => keyOfSeries(each) === key)?.value;
   await eventually(
@@ -226,7 +226,7 @@ test('a call of REST is traced to its audit line, and reconciliations are traced
   expect(new Set(reconciled.map(({ name }) => name)).size).toBeGreaterThan(5);
 });
 
-test('what is traced and logged names no secret and no address of a person', async () => {
+test('traces and logs contain no secrets and no personal addresses', async () => {
   const lines = await sluice.logLines();
   expect(lines.length).toBeGreaterThan(3);
   for (const line of lines) {
@@ -236,7 +236,7 @@ test('what is traced and logged names no secret and no address of a person', asy
   expect(said).not.toMatch(/an-ingress-key-of|Bearer |@/);
 });
 
-test('where tracing is off, nothing of it is loaded', async () => {
+test('does not load tracing if it is off', async () => {
   async function loadedBy(env: Readonly<Record<string, string>>): Promise<string[]> {
     const coverage = await temporaryFolder('coverage');
     const more = { ...env, NODE_V8_COVERAGE: coverage.path };

@@ -31,7 +31,7 @@ function verify({ key = 'right', url = world.sluice.ingressUrl, timeout = 5 } = 
 }
 
 describe('sluice verify', () => {
-  it('fails and says why while the gate is closed', async () => {
+  it('fails with a reason while the gate is closed', async () => {
     const { code, told } = await verify();
     expect(told).toMatch(
       /^No event was delivered within 5 seconds\. The event was accepted, but not delivered: .*verify/,
@@ -39,7 +39,7 @@ describe('sluice verify', () => {
     expect(code).toBe(1);
   });
 
-  it('fails with another key, and where nobody answers', async () => {
+  it('fails with another key, and if there is no answer', async () => {
     expect(await verify({ key: 'wrong', timeout: 1 })).toMatchObject({
       code: 1,
       told: expect.stringContaining('Ingress responds with 401'),

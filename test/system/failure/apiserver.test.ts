@@ -28,7 +28,7 @@ async function flows(prefix: string, through = world.publisher): Promise<number[
   });
 }
 
-it('lets events flow while the API server is away, also through a process that starts then', async () => {
+it('routes events while the API server is not available, including with a new process', async () => {
   const { pid } = world.sluice;
   await world.cluster.killApiServer();
   console.log(`without an API server: from 202 to arrival ${spread(await flows('away-'))}`);
@@ -42,7 +42,7 @@ it('lets events flow while the API server is away, also through a process that s
   expect([world.sluice.running(), world.sluice.pid]).toEqual([true, pid]);
 });
 
-it('comes back by itself each time that the API server was killed', async () => {
+it('recovers each time the API server is killed', async () => {
   const { observer } = world;
   const { pid } = world.sluice;
   const recovered: number[] = [];

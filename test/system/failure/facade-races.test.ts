@@ -100,7 +100,7 @@ test('an activation that a deactivation overtakes is superseded; the gate is clo
   }
 });
 
-test('a deactivation that an activation overtakes is 204 all the same; the gate is open', async () => {
+test('a deactivation that is overtaken by an activation returns 204, and the gate is open', async () => {
   expect((await open(one, 'b')).status).toBe(200);
   const { opening, closing } = await whileNobodyReconciles(async () => {
     const closing = close(one, 'b');
@@ -144,7 +144,7 @@ test('after a flush an activation is not answered from its old status', async ()
   await eventually('the gate is back', async () => (await open(one, 'e')).status === 200, { withinMs: 60_000 });
 });
 
-test('what kubectl has just deleted is closed when deactivating is answered, and not before', async () => {
+test('a group key that was just deleted with kubectl is closed when deactivating returns', async () => {
   await observer.apply(activation('shop', 'partner', 'f'));
   const { name } = activation('shop', 'partner', 'f').metadata;
   await observer.until(['Activation', name, 'shop', 'Effective', 'True/Routing']);

@@ -82,7 +82,7 @@ it('the standby continues at once when the leader is stopped in order', async ()
   await leader.restart();
 });
 
-it('lets a leader that slept through its term write nothing', async () => {
+it('a leader that slept through its term cannot write', async () => {
   const { observer } = world;
   const [leader, standby] = await leaderAndStandby();
   await activate('fourth');

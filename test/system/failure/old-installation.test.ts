@@ -44,7 +44,7 @@ function olderAccounts(): Manifest {
   return crd as unknown as Manifest;
 }
 
-it('a controller does not lead while a CustomResourceDefinition is too old, and reports what to apply', async () => {
+it('a controller with an old CustomResourceDefinition does not lead, and reports what to apply', async () => {
   const { cluster } = installed;
   await apply(cluster, [olderAccounts()]);
   const kubeconfig = await kubeconfigOf(cluster, 'sluice-controller');
@@ -63,7 +63,7 @@ it('a controller does not lead while a CustomResourceDefinition is too old, and 
   await eventually('it leads', led, WITHIN);
 });
 
-it('a facade with the rights of the controller reports the missing role, until it is bound', async () => {
+it('a facade with the controller permissions reports the missing role until it is bound', async () => {
   const { cluster } = installed;
   const kubeconfig = await kubeconfigOf(cluster, 'sluice-controller');
   const facade = await installed.start({ role: 'facade', kubeconfig, env: issuer.env, unready: true });

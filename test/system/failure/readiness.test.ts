@@ -84,7 +84,7 @@ it('a standby controller with another root key is not ready', async () => {
   await standby.kill();
 });
 
-it('a Redis that goes takes no ingress out of its Service: it answers 503 itself, and goes on afterwards', async () => {
+it('ingress stays ready without Redis, responds with 503, and continues afterwards', async () => {
   await installed.redis.kill();
   const { url } = installed.redis;
   // What it says from the first attempt to connect again on.

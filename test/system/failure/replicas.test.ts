@@ -95,7 +95,7 @@ it('rolls: each process stopped in order and started again, nothing sent twice',
 });
 
 // Each in turn: whichever worked at the time.
-it.each([0, 1])('goes on with the other when dispatcher %i is killed for good', async index => {
+it.each([0, 1])('continues with the other one when dispatcher %i is killed', async index => {
   const victim = of('dispatcher')[index] as Sluice;
   await run(`dispatcher-${index}`, () => victim.kill('SIGKILL'));
   await victim.restart();

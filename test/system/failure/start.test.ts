@@ -56,7 +56,7 @@ it('a role that waits for Redis ends in order', async () => {
   expect(await dispatcher.stop()).toEqual({ code: 0, signal: null });
 });
 
-it('roles do not use a Redis whose settings would lose data, until they are changed', async () => {
+it('roles do not use a Redis with unsafe settings until they are changed', async () => {
   const redis = await redisOf({ extra: ['--maxmemory-policy', 'allkeys-lru'] });
   const dispatcher = await start({ role: 'dispatcher', redisUrl: redis.url });
   await eventually('it reports this', async () => (await readyz(dispatcher))[1].includes('maxmemory-policy'), WITHIN);

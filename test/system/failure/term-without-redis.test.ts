@@ -39,7 +39,7 @@ async function deleteTenants(...names: string[]): Promise<void> {
   console.log(`${names.join(', ')}: gone after ${Math.round(tookMs)} ms`);
 }
 
-it('a leader that never reached Redis lets namespaces be deleted, and reports that it is blocked', async () => {
+it('a leader without Redis allows namespaces to be deleted, and reports that it is blocked', async () => {
   await installed.redis.kill('SIGKILL');
   await leader.kill('SIGKILL');
   await deleteTenants(PRODUCER, 'ada');
@@ -65,7 +65,7 @@ it('works when Redis is back', async () => {
   expect(await impairments(standby)).not.toContain('holds the Lease but cannot start its work');
 });
 
-it('a leader with the Redis of another cluster lets namespaces be deleted, and writes nothing there', async () => {
+it('a leader with the Redis of another cluster allows namespaces to be deleted, and writes nothing there', async () => {
   const { cluster, redis } = installed;
   await standby.stop();
   await redis.command('HSET', CLUSTER_KEYS.meta, 'uid', 'theirs');
@@ -88,7 +88,7 @@ it('a leader with the Redis of another cluster lets namespaces be deleted, and w
   await foreign.stop();
 });
 
-it('a controller whose Lease has no namespace names it, and leads when it exists', async () => {
+it('a controller reports a missing Lease namespace, and leads when it exists', async () => {
   await installed.redis.command('FLUSHALL');
   const lost = await installed.start({
     role: 'controller',

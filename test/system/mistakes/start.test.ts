@@ -89,7 +89,7 @@ const STARTS: readonly [string | undefined, Record<string, string>, readonly Reg
   ['facade', KEY, [/SLUICE_OIDC_ISSUERS: required/, /SLUICE_OIDC_AUDIENCE: required/]],
 ];
 
-test.each(STARTS)('bin/sluice %s with %j says what to change, and does not start', async (role, env, faults) => {
+test.each(STARTS)('bin/sluice %s with %j explains what to change, and does not start', async (role, env, faults) => {
   const { code, said } = await start(role, env);
   for (const words of faults) expect(said).toMatch(words);
   expect(code).toBeGreaterThan(0);

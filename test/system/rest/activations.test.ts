@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => world?.stop());
 
 describe('activating', () => {
-  test('opens the gate for the next event, and says the same each time', async () => {
+  test('opens the gate for the next event, and returns the same response each time', async () => {
     const first = expectDeclared('activate', await open('store-1'));
     expect(first.body).toEqual({
       publicId: activationId(PRODUCER, 'ada', 'store-1'),
@@ -162,7 +162,7 @@ test('lists tell pairs by integration, group key and status, in pages', async ()
   expectDeclared('getActivation', await world.owner.get(`${path}/${activationId(PRODUCER, 'bob', 'list-a')}`));
 });
 
-test('what is not there, is malformed, or is not yours', async () => {
+test('refuses unknown, malformed, and foreign ids', async () => {
   const none = '0'.repeat(20);
   const wanted = wantedOf('store-13');
   const post = (body: unknown) => world.owner.post('/waas/activations', body);

@@ -81,7 +81,7 @@ async function settleRoutes(): Promise<void> {
 }
 
 describe('a block', () => {
-  test('of a stream is applied when it is answered, however often, and visible with kubectl', async () => {
+  test('of a stream is in force when the call returns, can be repeated, and is visible with kubectl', async () => {
     const prefix = `stream${++count}`;
     expectDeclared('blockStream', await owner.post(pathOf.stream()));
     const during = await send(`${prefix}.during`);
@@ -130,7 +130,7 @@ describe('a block', () => {
     await live('True/Live');
   });
 
-  test('of one package wins over another one that the stream is in as well', async () => {
+  test('of one package takes precedence over another package with the same stream', async () => {
     const prefix = `package${++count}`;
     expectDeclared('blockPackage', await owner.post(pathOf.package('basics')));
     const during = await send(`${prefix}.during`);
@@ -143,7 +143,7 @@ describe('a block', () => {
     await small.receiver.arrival(during, 'ada');
   });
 
-  test('of a package covers a stream once the call that adds it is answered, until it is removed', async () => {
+  test('of a package covers a stream from when the call that adds it returns until it is removed', async () => {
     const prefix = `member${++count}`;
     await succeed(takeFrom('basics', QUEUE));
     await succeed(owner.post(pathOf.package('basics')));
@@ -217,7 +217,7 @@ test('a Block from Git stays: nothing changes, and the answer names its manager'
   await live('True/Live');
 });
 
-test('an archived package takes no new block, keeps the one that it has, and gives it up', async () => {
+test('an archived package accepts no new block, keeps its own, and can remove it', async () => {
   const { cluster } = world.installation;
   await succeed(owner.post(`/waas/producer/${shop}/packages`, { name: 'Old' }), 201);
   await succeed(addTo('old', QUEUE));
@@ -276,7 +276,7 @@ test('a package that is being deleted takes no new block', async () => {
   await small.observer.untilGone(['Package', 'leaving', PRODUCER], 10_000);
 });
 
-test('what is not there, is malformed, or is not yours', async () => {
+test('refuses unknown, malformed, and foreign ids', async () => {
   const none = '0'.repeat(20);
   const nobody = `/waas/producer/${shop}/integrations/int_${none}/blocks`;
   const cases: [expected: number, reply: Promise<Reply>][] = [

@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => world?.stop());
 
 describe('beside Git', () => {
-  test('an Activation that says revoked there keeps the gate closed, and is named', async () => {
+  test('a revoked Activation in Git keeps the gate closed, and the response contains its name', async () => {
     await applyAs('argocd', fromGit('no-store-6', 'store-6', { revoked: true }));
     for (let n = 0; n < 3; n++) {
       const refused = await open('store-6');
@@ -35,7 +35,7 @@ describe('beside Git', () => {
     await arrived(await send('store-6.open', 'store-6'));
   });
 
-  test('what Git opens is closed by REST, and Git heals nothing of that', async () => {
+  test('REST closes a gate that Git opens, and Git does not open it again', async () => {
     const manifest = fromGit('yes-store-7', 'store-7');
     await applyAs('argocd', manifest);
     await world.small.observer.until(['Activation', 'yes-store-7', PRODUCER, 'Effective', 'True/Routing']);
@@ -64,7 +64,7 @@ describe('beside Git', () => {
     expect((await close('store-8')).status).toBe(204);
   });
 
-  test('what kubectl has just deleted is closed when deactivating is answered', async () => {
+  test('a group key that was just deleted with kubectl is closed when deactivating returns', async () => {
     for (let n = 0; n < 10; n++) {
       const key = `store-9-${n}`;
       await world.small.observer.apply(fromGit(key, key));
@@ -82,7 +82,7 @@ describe('deactivating', () => {
   const activations = async () =>
     (await kubectl(world.facade.installation.cluster, ['get', 'activations', '-A', '-o', 'name'])).split('\n').length;
 
-  test('what is not there is 204, and writes nothing', async () => {
+  test('a missing activation returns 204, and nothing is written', async () => {
     const before = await activations();
     const none = `int_${'0'.repeat(20)}`;
     for (let n = 0; n < 3; n++) {

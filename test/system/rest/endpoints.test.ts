@@ -33,7 +33,7 @@ const visits = `subscription/${nameOf('visits')}`;
 const read = (what: string, path: string) =>
   kubectl(inbox.world.installation.cluster, ['get', what, '-n', 'ada', '-o', `jsonpath=${path}`]);
 
-test('an endpoint is changed, paused and taken away as a whole; the secret never goes back', async () => {
+test('an endpoint is changed, paused, and removed as a whole, and the secret is never reset', async () => {
   const path = pathOf(pulled);
   const noEndpoint: Problem = await ada.post(`${path}/rotate`);
   expect([noEndpoint.status, noEndpoint.body.code]).toEqual([409, 'no_endpoint']);
@@ -91,7 +91,7 @@ test('an endpoint that may not be called is stored, and its status shows it', as
   expect([test.status, test.body.code]).toEqual([409, 'subscription_not_live']);
 });
 
-test('a subscription of kubectl is the one that is there: rotated, read, but kept as its manager says', async () => {
+test('a subscription of kubectl can be rotated and read, but is kept for its manager', async () => {
   const { cluster } = inbox.world.installation;
   await apply(cluster, [stream('shop', 'stock')]);
   await waitForAll(cluster, 'catalogstream', 'shop');

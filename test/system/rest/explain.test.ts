@@ -156,7 +156,7 @@ test('a block of a package is reported as one', async () => {
   expect(await verdict()).toEqual(OPEN);
 });
 
-test('the series and the reasons say what was published, and what came of it', async () => {
+test('the series and reasons match the published events', async () => {
   const partner = `/waas/integrations/${id('int_')}`;
   interface Delivery {
     readonly id: string;
@@ -317,7 +317,7 @@ test('an event is described, and found by the id of an inbox, too', async () => 
   expect((await ada.get(`${own}/events/${went?.id}`)).body).toEqual(byId.body);
 });
 
-test('what is not there is unknown, and what is not yours says nothing', async () => {
+test('unknown and foreign ids reveal nothing', async () => {
   const unknown: Problem = await ada.get(`${own}/events/never-sent`);
   expect([unknown.status, unknown.body.code]).toEqual([404, 'unknown_event']);
   const elsewhere: Problem = await ada.get(`${own}/events/went?stream=refunds`);

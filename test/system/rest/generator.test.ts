@@ -128,7 +128,7 @@ function describeRecord({ plan, sent, received, faults }: Record): string {
   return `${faults.join('; ')}\n  ${plan.aim}: ${sent.method} ${sent.target.slice(0, 200)} ${JSON.stringify(headers).slice(0, 200)}${body}\n  ${received.status} ${received.text.slice(0, 300)}`;
 }
 
-test('every answer is one that the document has, and none is a fault of the server', () => {
+test('every answer matches the document, and none is a server error', () => {
   const faulty = records.filter(({ faults }) => faults.length > 0);
   const told = faulty.slice(0, 20).map(describeRecord).join('\n');
   expect(faulty.length, `SEED=${SEED}, ${faulty.length} of ${records.length}:\n${told}`).toBe(0);
@@ -165,7 +165,7 @@ test('each sort of fault is tried', () => {
   expect(wanted.filter(aim => (aims.get(aim)?.length ?? 0) < REQUESTS / 200)).toEqual([]);
 });
 
-test('what is refused leaves no trace of secrets in the log, and the process stays up', async () => {
+test('refused calls leave no secrets in the log, and the process stays up', async () => {
   expect(sluice.running()).toBe(true);
   const lines = JSON.stringify(await sluice.logLines());
   expect(lines).not.toMatch(/eyJ[\w-]+\.[\w-]+\.[\w-]+/);

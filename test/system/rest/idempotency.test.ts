@@ -87,7 +87,7 @@ test('an ingress key is created once for an Idempotency-Key, at two replicas at 
   expect(await storedText()).not.toContain(key);
 });
 
-test('the same key with another body conflicts; of another workspace, and without a body, it is independent', async () => {
+test('the same key with another body conflicts, but not in another workspace or without a body', async () => {
   const made = await makeKey(ada, 'once', { id: 'first' });
   expect(made.status).toBe(201);
   const conflict = await makeKey(elsewhere, 'once', { id: 'second' });
@@ -110,7 +110,7 @@ test('without an Idempotency-Key each call creates a key', async () => {
   expect(one.body.id).not.toBe(two.body.id);
 });
 
-test('a call whose replica died is completed elsewhere, with the key that it had added', async () => {
+test('a call whose replica died is completed by another one with the same key', async () => {
   const before = await idsOf();
   // Nothing applies the new key, so the call waits.
   await first.kill('SIGKILL');

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => inbox?.stop());
 
-test('what was delivered is listed in pages, in order, and read with its body; others see nothing', async () => {
+test('delivered events are listed in pages in order with their bodies, and hidden from others', async () => {
   await publisher.post(makeSample('first', 'red', '{"n":1}'), { headers: { 'content-type': 'application/json' } });
   await publisher.publish(makeSample('second', 'red', Buffer.from([0xff, 0x00])));
   await publisher.publish(makeSample('third', 'green', 'x'.repeat(20_000)));
@@ -57,7 +57,7 @@ test('what was delivered is listed in pages, in order, and read with its body; o
   expect((await ada.get(`${root}/events`)).status).toBe(422);
 });
 
-test('a long poll answers as soon as something comes, or says that nothing came', async () => {
+test('a long poll returns when there is an event, or an empty list', async () => {
   const { resumeCursor } = (await list('limit=250')).body;
   const startedMs = performance.now();
   const nothing = await list(`wait=1&cursor=${resumeCursor}`);
@@ -85,7 +85,7 @@ test('of the long polls of a caller 16 wait, and its other calls are not affecte
   expect((await list(`wait=1&cursor=${resumeCursor}`)).status).toBe(200);
 });
 
-test('what waits for a retry is skipped, and the next of its key goes on; twice is once', async () => {
+test('skipping a waiting retry continues its key, and can be repeated', async () => {
   receiver.behave(({ id }) => (id === 'stuck' ? 500 : 204));
   await publisher.publish(makeSample('stuck', 'red', 'x'));
   await publisher.publish(makeSample('behind', 'red', 'x'));
@@ -113,7 +113,7 @@ test('what waits for a retry is skipped, and the next of its key goes on; twice 
   receiver.behave(() => 204);
 });
 
-test('a subscription without an endpoint pulls, in order, and acknowledges; what was not comes again', async () => {
+test('a subscription without an endpoint pulls in order, and gets events again until they are acknowledged', async () => {
   for (const id of ['visit.0', 'visit.1']) await publisher.post(makeSample(id, 'blue', id), { queue: 'visits' });
   const pull = (more: object = {}) =>
     ada.post<{ data: (Entry & { body: string })[]; more: boolean }>(`${root}/pull`, { subscription: pulled, ...more });

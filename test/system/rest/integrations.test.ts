@@ -53,7 +53,7 @@ async function inviteAndSettle(email: string): Promise<Entry> {
   return read(publicId);
 }
 
-test('an invitation is made once, whatever the case of its address, and answered the same while it is open', async () => {
+test('an invitation is created once, regardless of the case of its address', async () => {
   const first = await invite('Grace@Example.com');
   expect(first.status).toBe(201);
   expect(first.body).toEqual({
@@ -112,7 +112,7 @@ test('a revoked integration is closed when that is answered; inviting again make
   expect((await list('?status=Revoked')).data.map(({ publicId }) => publicId)).toEqual([invited.publicId]);
 });
 
-test('a declined and an expired invitation may be made anew as well', async () => {
+test('a declined or expired invitation can be created again', async () => {
   const declined = await inviteAndSettle('donald@example.com');
   await inCluster(['patch', 'intg', declined.name, '--type=merge', '-p', '{"spec":{"declined":true}}']);
   await eventually('the facade knows', async () => (await read(declined.publicId)).status === 'Declined', {
@@ -128,7 +128,7 @@ test('a declined and an expired invitation may be made anew as well', async () =
   expect((await read(second.publicId)).status).toBe('Expired');
 });
 
-test('what was made with kubectl is found by its address; a direct grant has none', async () => {
+test('an invitation of kubectl is found by its address, which a direct grant does not have', async () => {
   await apply(world.installation.cluster, [
     integration('shop', 'by-git', { workspace: undefined, invitedEmail: 'Edsger@example.com' }),
     integration('shop', 'granted', { workspace: 'other' }),
@@ -160,7 +160,7 @@ test('lists come in pages; an unknown filter and a made-up cursor are refused', 
   expect((await ada.get(`/waas/producer/${shop}/integrations?cursor=%20`)).status).toBe(400);
 });
 
-test('what cannot be is refused, and makes nothing', async () => {
+test('an impossible request is refused without creating anything', async () => {
   const before = (await list()).data.length;
   for (const email of [
     '',
@@ -178,7 +178,7 @@ test('what cannot be is refused, and makes nothing', async () => {
   expect((await list()).data).toHaveLength(before);
 });
 
-test('a foreign workspace is refused in the words of one that is not there, and an unknown integration is not found', async () => {
+test('a foreign workspace has the same response as a missing one', async () => {
   const publicId = (await list()).data[0]?.publicId;
   for (const tenant of [shop, 'ten_00000000000000000000']) {
     const replies = await Promise.all([
@@ -198,7 +198,7 @@ test('a foreign workspace is refused in the words of one that is not there, and 
   expect((await ada.get(`/waas/producer/${shop}/integrations/int_00000000000000000000`)).status).toBe(404);
 });
 
-test('a paused workspace invites nobody, and revokes', async () => {
+test('a paused workspace cannot invite, but can revoke', async () => {
   const { publicId } = (await list('?status=Pending')).data[0] as Entry;
   const annotate = (value: string) =>
     kubectl(world.installation.cluster, ['annotate', 'workspace', 'shop', `sluice.dev/paused${value}`]);

@@ -261,7 +261,7 @@ test('no invitation can be answered while the producer is paused', async () => {
   expect((await accept(token, grace)).status).toBe(200);
 });
 
-test('a change that is not applied yet is not answered with success; a repetition is, once it is applied', async () => {
+test('a call only succeeds after its change was applied, and can be repeated', async () => {
   const [first, second, third, fourth] = await Promise.all([invite(), invite(), invite(), invite()]);
   await makeReceiver(second.name, 'paying');
   const [grace, barbara] = await Promise.all([as('grace'), as('barbara', 1)]);

@@ -43,7 +43,7 @@ test('only a caller with the invited address can answer, if the operator require
   expect((await accept(token, await as({ sub: 'grace' }))).body).toEqual(accepted.body);
 });
 
-test('a refusal does not repeat what the Integration of the producer contains', async () => {
+test('a refusal does not contain data of the producer', async () => {
   const { name, token } = await opened.invite();
   const manager = '--field-manager=acme-secret-gitops';
   const held = '{"spec":{"declined":false}}';

@@ -71,7 +71,7 @@ interface LimitsBody {
   readonly limits: Readonly<Record<string, { limit: number | null; used: number | null }>>;
 }
 
-test('two replicas create up to the limit at once; what is refused is stored nowhere', async () => {
+test('two replicas create objects up to the limit, and store no refused ones', async () => {
   const shop = await makeTenant('shop', { plan: 'Metered', limits: { streams: 6 } });
   const replies = await Promise.all(
     Array.from(

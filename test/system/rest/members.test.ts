@@ -47,13 +47,13 @@ async function untilRole(by: RestClient | undefined, role: string | undefined): 
   );
 }
 
-test('whoever accepted the invitation is the only member', async () => {
+test('the caller who accepted the invitation is the only member', async () => {
   const listed = expectDeclared('listMembers', await (grace as RestClient).get<Members>(path));
   expect(listed).toMatchObject({ status: 200, body: { members: [member('grace', 'Owner')] } });
   expect((await (bob as RestClient).get(path)).status).toBe(403);
 });
 
-test('an Owner adds members, who get their role and no more', async () => {
+test('an Owner adds members, who only get their role', async () => {
   const wanted = [member('vera', 'Viewer'), { issuer, subject: 'bob' }, member('grace', 'Owner')];
   const added = expectDeclared('replaceMembers', await put(grace, wanted));
   expect(added.status, JSON.stringify(added.body)).toBe(200);
@@ -79,7 +79,7 @@ test('an Owner adds members, who get their role and no more', async () => {
   expect((await (grace as RestClient).get<Members>(path)).body).toEqual(added.body);
 });
 
-test('a Viewer of the account reads what its workspaces have, and changes nothing', async () => {
+test('a Viewer of the account can read its workspaces, and changes nothing', async () => {
   const [workspace] = (
     await (vera as RestClient).get<{ data: { publicId: string; role: string }[] }>('/waas/workspaces')
   ).body.data;
@@ -102,7 +102,7 @@ test('the same list again is no change', async () => {
   expect(await version()).toBe(before);
 });
 
-test('nobody can lock everybody out, and a member that is left out loses access', async () => {
+test('there is always an Owner, and a removed member loses access', async () => {
   for (const members of [
     [member('bob', 'Owner')],
     [member('grace', 'Admin')],

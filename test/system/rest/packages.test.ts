@@ -54,7 +54,7 @@ const applyAs = (manager: string, manifest: Manifest) =>
     JSON.stringify(manifest),
   );
 
-test('a package is made once, however often it is asked for', async () => {
+test('a package is created once, even if the request is repeated', async () => {
   const wanted = { name: 'Grundlagen für alle', description: 'what everybody needs' };
   const first = await ada.post<Created>(packages, wanted);
   expect(first.status, JSON.stringify(first.body)).toBe(201);
@@ -195,7 +195,7 @@ test('fifty equal calls at once change one thing once, and are answered alike', 
   }
 });
 
-test('what is not there, is malformed or too much', async () => {
+test('refuses unknown, malformed, and excessive requests', async () => {
   await create('Odd');
   const unknown = '0'.repeat(20);
   const path = `${pathOf('odd')}/streams`;
@@ -271,7 +271,7 @@ test('an archived package is out of the list, frozen, and gives streams up', asy
   expect(await json('old', '{.spec.streams} {.spec.archived} {.spec.displayName}')).toBe('[] true Very old');
 });
 
-test('a list comes in pages', async () => {
+test('a list has pages', async () => {
   const all: string[] = [];
   let cursor = '';
   do {

@@ -38,7 +38,7 @@ beforeAll(async () => {
 });
 afterAll(() => inbox?.stop());
 
-test('a test event comes signed to the endpoint, without an activation, free, and its event tells how it went', async () => {
+test('a test event is signed, free, needs no activation, and shows its result', async () => {
   const before = await used();
   const sent = expectDeclared('sendTestEvent', await ada.post<{ id: string }>(`${root}/subscriptions/${pushed}/test`));
   expect(sent.status).toBe(202);
@@ -103,7 +103,7 @@ test('a test event is sent once for an Idempotency-Key', async () => {
   expect([conflict.status, conflict.body.code]).toEqual([422, 'idempotency_conflict']);
 });
 
-test('what failed while the endpoint was away comes at once and in order when it is recovered, and costs nothing', async () => {
+test('failed events are sent immediately in order when they are recovered, free of charge', async () => {
   receiver.behave(() => 503);
   // Events carry the time of Redis, which may be a few milliseconds behind this clock.
   const since = ago(1_000);
@@ -188,7 +188,7 @@ test('a replay is priced, charged once to the partner and marked; a Free account
   );
 });
 
-test('while the stream is blocked nothing is replayed, and neither charged; inspecting goes on', async () => {
+test('replays and charges nothing while the stream is blocked, but still returns events', async () => {
   const { cluster } = world.installation;
   const second = await eventIn('second', 'delivered');
   const before = await used();

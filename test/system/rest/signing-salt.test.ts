@@ -42,7 +42,7 @@ async function deliver(id: string): Promise<(secret: string) => boolean> {
   };
 }
 
-test('whoever unsubscribes and subscribes again has another secret, known everywhere once it is answered', async () => {
+test('a new subscription has another secret, which is used everywhere when the call returns', async () => {
   const seen: string[] = [];
   for (let n = 0; n < 3; n++) {
     const secret = await secretOverRest();
@@ -83,7 +83,7 @@ test('a manifest that is applied again after its object was lost has another sec
   expect(secrets.size).toBe(2);
 });
 
-test('nobody changes or removes the salt', async () => {
+test('the salt cannot be changed or removed', async () => {
   const salt = await read(`subscription/${ORDERS}`, '{.status.signing.salt}');
   expect(salt).toMatch(/^[A-Za-z0-9_-]{22}$/);
   for (const change of [{ salt: null }, { salt: 'A'.repeat(22) }, null]) {

@@ -379,7 +379,7 @@ describe('a subscription is live exactly while neither its stream nor a package 
   });
 });
 
-test('an archived package keeps what it blocks, and takes nothing new', async () => {
+test('an archived package keeps its blocks, and accepts nothing new', async () => {
   const of = { ...tenant, pkg };
   await step('block package');
   for (let n = 0; n < 2; n++) await call(owner, 'POST /waas/producer/{tenant}/packages/{pkg}/archive', of);
@@ -399,7 +399,7 @@ test('an archived package keeps what it blocks, and takes nothing new', async ()
   expect([reblocked.status, reblocked.body.code]).toEqual([409, 'package_archived']);
 });
 
-test('part 5: a token of the identity provider, of somebody who owns the producer, and no ingress key', async () => {
+test('part 5: requires an access token of an owner of the producer, and no ingress key', async () => {
   const eve = await world.as('eve');
   for (const row of ROWS.filter(each => SERVED.includes(`${each.method} ${each.path}`))) {
     const integration = partner('grace').integration;
@@ -434,7 +434,7 @@ test('part 7: sandbox parameters are refused on the production route', async () 
   }
 });
 
-test('the series counts what the partners received', async () => {
+test('the series counts the deliveries to the partners', async () => {
   await eventually(
     'the series counts every delivery',
     async () => {

@@ -116,7 +116,7 @@ test('of two names with one key at once, one is answered with the owner of the k
   }
 });
 
-test('a stream that stays while it is deleted is refused, and nothing is stored', async () => {
+test('a stream that is being deleted is refused, and nothing is stored', async () => {
   const { cluster } = world.installation;
   const wanted = { producerTenantPublicId: shop, name: 'leaving', isPublic: true };
   expect((await ada.put('/waas/streams', wanted)).status).toBe(200);

@@ -106,7 +106,7 @@ test('a partner sees its integration and the published streams; others see nothi
   expect((await shop.get(receiving())).status).toBe(403);
 });
 
-test('subscribing makes one object, however often it is asked for, and the partner sees it', async () => {
+test('subscribing creates one object, even if it is repeated, and the partner sees it', async () => {
   const wish = { endpoint: { url: URL, headers: [{ name: 'x-key', value: 'a secret value' }] } };
   const first = expectDeclared('subscribe', await subscribe(ada, 'orders', wish));
   expect(first.status).toBe(201);
@@ -285,7 +285,7 @@ test.each([
   expect(reply.body.errors?.map(({ pointer }) => pointer)).toEqual(pointers);
 });
 
-test('unsubscribing is repeated without harm, and subscribing again begins anew', async () => {
+test('unsubscribing can be repeated, and a new subscription starts again', async () => {
   for (let n = 0; n < 3; n++) {
     expect(expectDeclared('unsubscribe', await ada.remove(pathOf('orders'))).status).toBe(204);
     expect((await ada.get(pathOf('orders'))).status).toBe(404);

@@ -86,7 +86,7 @@ test('the fields of a producer that Git manages stay', async () => {
   expect(reply.body.errors).toEqual([{ pointer: '/spec/producer', detail: 'spec.producer is managed by argocd' }]);
 });
 
-test('a key works when it is answered, is shown once, and opens nothing under /waas', async () => {
+test('a key works when the call returns, is shown once, and has no access to /waas', async () => {
   const made = expectDeclared('createIngressKey', await makeKey({ id: 'first' }));
   expect(made.status).toBe(201);
   expect(made.body).toEqual({ id: 'first', expiresAt: null, key: expect.stringMatching(/^slk_[\w-]{43}$/) });
@@ -106,7 +106,7 @@ test('a key works when it is answered, is shown once, and opens nothing under /w
   expect(asToken.status).toBe(401);
 });
 
-test('keys of REST and of others stand beside each other; each is removed where it is managed', async () => {
+test('keys of REST and of others exist side by side, and are removed where they are managed', async () => {
   const ours = (await makeKey({ id: 'ours' })).body;
   await applyAs('argocd', 'shop', { ingressKeys: [{ id: 'by-git', sha256: 'a'.repeat(64) }] });
   await inCluster(['apply', '--server-side', '-f', '-'], JSON.stringify(ingressKey('shop', 'a-key-out-of-a-secret')));
@@ -134,7 +134,7 @@ test('keys of REST and of others stand beside each other; each is removed where 
   expect((await listKeys()).map(({ id }) => id)).toContain('by-git');
 });
 
-test('the last key of REST is removed as any other, and what Git has stays', async () => {
+test('the last key of REST can be removed, and those of Git are kept', async () => {
   for (const { id } of await listKeys()) if (id !== 'by-git') expect((await removeKey(id)).status).toBe(204);
   expect((await listKeys()).map(({ id }) => id)).toEqual(['by-git']);
   const { key } = (await makeKey({ id: 'after-none' })).body;

@@ -188,7 +188,7 @@ describe('an administrator of the cluster', () => {
     }
   });
 
-  it('is refused the roles for tenants outside of workspaces, and learns what to do', async () => {
+  it('cannot bind the roles for tenants outside of workspaces, and is told why', async () => {
     for (const role of TENANT_ROLES) {
       const { code, stderr } = await bind(role, UNLABELLED);
       expect(code).toBe(1);
