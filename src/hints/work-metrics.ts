@@ -16,7 +16,7 @@ export interface WorkSources {
 type ReadIndex = () => Promise<IndexedWork | undefined>;
 
 const SAMPLED =
-  'All processes will report the same value, so make sure to use the maximum to aggregate it. Updated roughly every 15 s when the process is scraped. While Redis is unavailable, the value is NaN.';
+  'All processes will report the same value, so make sure to use the maximum to aggregate it. This is updated about every 15 s when the process is scraped. While Redis is unavailable, the value is NaN.';
 
 /** If the last sample is too old, this takes a new sample using `look`. */
 export function sampleWork<T>(look: () => Promise<T>): () => Promise<T | undefined> {

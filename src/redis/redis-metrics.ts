@@ -42,7 +42,7 @@ export function createRedisMetrics(registry: Registry): RedisMetrics {
   for (const reason of REDIS_FAILURES) errors.inc({ reason }, 0);
   const durations = createPlainHistogram({
     name: 'sluice_redis_command_duration_seconds',
-    help: 'Redis command duration in seconds. Only a sample is taken under load, as a process measures a single command at a time.',
+    help: 'Redis command duration in seconds. Under load, only a sample of the commands is measured, because a process measures a single command at a time.',
     buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
     registers,
   });
@@ -91,7 +91,7 @@ export function registerRedisGauges(
   const registers = [registry];
   new Counter({
     name: 'sluice_redis_commands_total',
-    help: 'Number of commands sent to Redis, where each script counts as one.',
+    help: 'The number of commands sent to Redis, where each script counts as one.',
     registers,
     collect() {
       this.reset();
@@ -100,7 +100,7 @@ export function registerRedisGauges(
   });
   const reconnects = new Counter({
     name: 'sluice_redis_reconnects_total',
-    help: 'Number of times a lost connection to Redis has been re-established.',
+    help: 'The number of times a lost connection to Redis has been re-established.',
     registers,
   });
   redis.onReconnect(() => reconnects.inc());
@@ -130,7 +130,7 @@ export function registerRedisGauges(
     });
   gauge(
     'sluice_redis_memory_used_bytes',
-    'Total memory used across all Redis masters in bytes. Updated roughly every 15 s when the process is scraped. Will be NaN if not reported by Redis.',
+    'Total memory used across all Redis masters in bytes. This is updated about every 15 s when the process is scraped. If Redis does not report this, the value is NaN.',
     seen => seen.usedBytes,
   );
   gauge(
@@ -140,7 +140,7 @@ export function registerRedisGauges(
   );
   gauge(
     'sluice_redis_memory_used_ratio',
-    'Proportion of maxmemory (0 to 1) used on the fullest master, or 0 without a limit.',
+    'The proportion of maxmemory (0 to 1) used on the fullest master, or 0 without a limit.',
     seen => seen.usedRatio,
   );
 }

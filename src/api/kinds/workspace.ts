@@ -20,7 +20,7 @@ export const IngressKey = z
       'The SHA-256 hash of the key as 64 lowercase hexadecimal digits. The key itself will never be stored.',
     ),
     expiresAt: timestamp()
-      .describe('The time (RFC 3339) at which the key expires. Keys do not expire if omitted.')
+      .describe('The time (RFC 3339) at which the key expires. If this is not set, the key does not expire.')
       .optional(),
   })
   .describe('Ingress key belonging to the workspace. It cannot be used for anything except for ingress.');

@@ -29,7 +29,7 @@ export function registerStoredMetrics(
     monotonicMs,
   });
   const sampled =
-    'All dispatchers report the same value, so be sure to aggregate using the maximum. Updated roughly every 15 s when the process is scraped.';
+    'All dispatchers report the same value, so be sure to aggregate using the maximum. This is updated about every 15 s when the process is scraped.';
   new Gauge({
     name: 'sluice_workspace_stored_bytes',
     help: `Bytes of stored events for the ten workspaces that store the most, by public id of the workspace (tenant). Rounded up to 64 KiB for each stream. The series of a workspace ends when it is no longer among the ten. ${sampled} There are no series while Redis is unavailable.`,

@@ -9,7 +9,7 @@ export const ingress: AlertGroup = {
       for: '5m',
       severity: 'critical',
       summary: 'Ingress responds to more than 1 % of the events with a 5xx status.',
-      impact: 'Producers must retry these events. Events that are not retried are lost.',
+      impact: 'Producers need to retry these events. Events that are not retried will be lost.',
       steps: [
         'Run the query `sum by (code) (rate(sluice_ingress_requests_total[5m]))`, and check the alerts for Redis. Ingress responds with 503 if it cannot store events.',
         'If `sluice_ingress_held_bytes` is close to its limit, ingress receives requests faster than it can store them. To resolve this, add replicas.',
@@ -67,7 +67,7 @@ export const routing: AlertGroup = {
       summary:
         'Stored events have been waiting for more than 30 seconds to be routed or removed, and no dispatcher does it.',
       impact:
-        'New events of most streams are still routed when they are stored. Events that are waiting are kept, but they are not delivered. Events whose retention period has ended keep using memory.',
+        'New events of most streams are still routed when they are stored. Events that are waiting will be kept, but they will not be delivered. Events whose retention period has ended will continue to use memory.',
       steps: [
         `Run \`${podsOf('dispatcher')}\` to check that the dispatchers are running and ready. One dispatcher is the home of each part: it routes stored events and removes expired events.`,
         'Check `sluice_work_due{index="queues"}`. If the value stays at one, the problem affects a single part. If the value is high, add dispatchers.',
@@ -107,7 +107,7 @@ export const routing: AlertGroup = {
       for: '15m',
       severity: 'info',
       summary: 'Accounts have used all of their tokens.',
-      impact: 'Events of the affected streams are kept. They are routed after the accounts have tokens again.',
+      impact: 'Events of these streams will be kept. They will be routed when the accounts have tokens again.',
       steps: [
         'Run `kubectl get accounts` to find the accounts. Their conditions have the reason `InsufficientTokens`. The number of streams with waiting events is `sum(sluice_dispatcher_parts_held{cause="tokens"})`.',
         'Increase `spec.includedTokens` of the Account, or change its plan to `Metered`. Routing resumes automatically.',
@@ -125,7 +125,7 @@ export const delivery: AlertGroup = {
       for: '2m',
       severity: 'critical',
       summary: 'Streams with events to deliver have been waiting for a dispatcher for more than 30 seconds.',
-      impact: 'The partners of these streams do not receive events. The events are kept.',
+      impact: 'The partners of these streams will not receive any events. The events are kept.',
       steps: [
         `Run \`${podsOf('dispatcher')}\` to check that the dispatchers are running and ready. Check their log for errors.`,
         'Run the query `sum by (instance, duty) (sluice_dispatcher_parts)`. Each stream has a part, and each part needs a dispatcher as its home.',
@@ -159,7 +159,7 @@ export const delivery: AlertGroup = {
       expr: `sum ${by()} (rate(sluice_dispatcher_failures_total[5m])) > 0.2`,
       for: '10m',
       severity: 'warning',
-      summary: 'Dispatchers fail to process streams or subscriptions. They retry automatically.',
+      summary: 'Dispatchers fail to process streams or subscriptions. They will retry automatically.',
       impact: 'The affected events are routed, delivered, or removed late. No events are lost.',
       steps: [
         `Run \`${logsOf('dispatcher')}\` to find the error. If \`SLUICE_LOG_LEVEL\` is \`debug\`, the log contains each failure, with the name of the queue.`,
@@ -213,7 +213,7 @@ export const delivery: AlertGroup = {
       for: '0m',
       severity: 'info',
       summary: 'Endpoints responded with status 410 and are disabled.',
-      impact: 'Partners do not receive events until they enable the endpoints again. The events are kept.',
+      impact: 'Partners will not receive any events until they have enabled the endpoints again. The events are kept.',
       steps: [
         'Run `kubectl get subscriptions.sluice.dev -A` to find subscriptions with `Live=False` and the reason `EndpointDisabled`. Ask the partners to enable their endpoints.',
       ],
@@ -224,7 +224,7 @@ export const delivery: AlertGroup = {
       for: '5m',
       severity: 'warning',
       summary: 'Subscriptions have undelivered events that are close to the end of their retention period.',
-      impact: 'When the retention period ends, these events expire without being delivered.',
+      impact: 'When the retention period ends, these events will expire without being delivered.',
       steps: [
         'Run `kubectl get subscriptions.sluice.dev -A -o yaml` to find the Subscriptions with the condition `BacklogAtRisk`. The message shows how long the oldest event has been waiting and why it is not sent.',
         'Resolve the cause, such as a block, a suspension or a failing endpoint. You can also increase `spec.retention` of the stream, which takes effect immediately.',

@@ -25,7 +25,7 @@ export const processes: AlertGroup = {
       severity: 'critical',
       summary: 'No replica of {{ $labels.role }} is ready.',
       impact:
-        'Without ingress, events are rejected. Without a dispatcher, events are accepted and kept, but not delivered. Without a controller, changes to custom resources are not applied, but events continue to flow. Without a facade, the REST API is unavailable.',
+        'If there is no ingress, events will be rejected. If there is no dispatcher, events are accepted and kept, but they are not delivered. If there is no controller, changes to custom resources are not applied, but events will continue to flow. If there is no facade, the REST API is not available.',
       steps: [
         'Run `kubectl -n sluice-system get pods` to check the pods, and check their logs.',
         'If a pod is running but is not ready, call `GET /readyz` on its ops port to find the reason.',
@@ -49,7 +49,8 @@ export const processes: AlertGroup = {
       for: '2m',
       severity: 'critical',
       summary: 'A replica of {{ $labels.role }} cannot work because of {{ $labels.reason }}.',
-      impact: 'Other replicas of the role take over its work. If all replicas are affected, the role stops working.',
+      impact:
+        'Other replicas of the role will take over its work. If all of the replicas are affected, the role will stop working.',
       steps: [
         'Run `kubectl -n sluice-system logs -l app.kubernetes.io/name=sluice --tail=200` to find the message `role cannot work`, which appears once a minute. It shows the environment variable or the object that you need to change, as does `GET /readyz` on the ops port.',
         ...Object.entries(IMPAIRMENTS).map(([reason, meaning]) => `\`${reason}\`: ${meaning}`),
@@ -61,7 +62,8 @@ export const processes: AlertGroup = {
       for: '10m',
       severity: 'warning',
       summary: 'The event loop of a process is blocked for more than half a second.',
-      impact: 'All work of the process is delayed. If the delay exceeds one second, the facade responds with 503.',
+      impact:
+        'This delays all of the work of this process. If the delay exceeds one second, the facade responds with 503.',
       steps: [
         'Run the query `rate(process_cpu_seconds_total[5m])`. If the process uses almost one core, add replicas of the role or increase its CPU limit.',
         'Check `nodejs_gc_duration_seconds_sum` and the heap size. If the heap is close to its limit, increase the memory limit of the process.',
@@ -74,11 +76,11 @@ export const processes: AlertGroup = {
       severity: 'warning',
       summary: 'The certificate for {{ $labels.use }} expires in less than seven days.',
       impact:
-        'After that, connections fail. Without Redis, events are rejected and not delivered. Without the mail server, invitations are not sent. Clients of ingress and the facade no longer connect.',
+        'After that, connections will fail. Without Redis, events are rejected and not delivered. Without the mail server, invitations are not sent. Clients of ingress and the facade no longer connect.',
       steps: [
         'Run `kubectl -n sluice-system get secrets --field-selector type=kubernetes.io/tls` to find the certificate, unless it belongs to Redis or to the mail server.',
         'If cert-manager issues the certificate, run `kubectl -n sluice-system describe certificates` to find out why it is not renewed.',
-        'Otherwise, replace the certificate. Sluice reads its own certificates again within minutes. The alert is resolved up to ten minutes after Redis or the mail server uses a new one.',
+        'Otherwise, replace the certificate. Sluice will read its own certificates again within minutes. The alert is resolved up to ten minutes after Redis or the mail server uses a new one.',
       ],
     },
     {
@@ -118,7 +120,7 @@ export const redis: AlertGroup = {
       severity: 'critical',
       summary: 'A process is not connected to Redis.',
       impact:
-        'If Redis is unavailable, ingress responds with 503, and events are not delivered. Events that ingress accepted with 202 are stored on disk. Delivery resumes automatically.',
+        'If Redis is unavailable, ingress responds with 503, and events are not delivered. Events that ingress accepted with 202 are stored on disk. Delivery will resume automatically.',
       steps: [
         'Run `redis-cli PING` on the host of the process, with the address from `SLUICE_REDIS_URL`, to check that Redis responds. Check the log of Redis.',
         'If you use `appendfsync always`, Redis stops when the disk is full. Free up disk space and start Redis again.',
@@ -131,7 +133,7 @@ export const redis: AlertGroup = {
       for: '5m',
       severity: 'warning',
       summary: 'More than 1 % of the Redis commands are failing.',
-      impact: 'Work is retried and delayed. Ingress can respond with 503.',
+      impact: 'The work will be retried, and will be delayed. Ingress can respond with 503.',
       steps: [
         'Run the query `sum by (reason) (rate(sluice_redis_command_errors_total[5m]))` to find the reason.',
         'For the reason `memory`, see SluiceRedisMemoryHigh. For the reason `timeout`, see SluiceRedisSlow. The reason `unavailable` indicates a failover or a restart. The reason `refused` indicates a bug in Sluice or an unsupported version of Redis, and the log contains the error.',
@@ -157,7 +159,7 @@ export const redis: AlertGroup = {
       severity: 'warning',
       summary: 'Redis uses more than 75 % of its memory.',
       impact:
-        'Accounts that store more than their share of the memory receive 429 `storage_pressure`, the largest first. If the usage reaches 85 %, ingress stops accepting all events until the usage is below 80 %. Stored events are still delivered.',
+        'Accounts that store more than their share of the memory receive 429 `storage_pressure`, the largest first. If the usage reaches 85 %, ingress stops accepting all events until the usage is below 80 %. Stored events will still be delivered.',
       steps: [
         'Run the query `max(sluice_dispatcher_open_deliveries)` to check whether the number of open deliveries increases. Delivered events also use memory until their retention period ends.',
         'Increase the memory of Redis (`maxmemory`), decrease `spec.retention` of the largest streams, or decrease `SLUICE_QUEUE_MAX_BYTES`.',
@@ -169,7 +171,8 @@ export const redis: AlertGroup = {
       for: '1m',
       severity: 'critical',
       summary: 'Redis uses more than 85 % of its memory, and ingress does not accept events.',
-      impact: 'Producers receive 503 and must retry. Stored events are routed and delivered with the remaining memory.',
+      impact:
+        'Producers will receive 503 and need to retry. Stored events are routed and delivered with the remaining memory.',
       steps: [
         'Run `redis-cli INFO memory`, and increase `maxmemory` with `redis-cli CONFIG SET maxmemory <bytes>`. If the machine does not have enough memory, decrease the retention of your streams.',
         'Keep `maxmemory-policy noeviction`. With any other policy, Redis removes gates and events.',

@@ -31,11 +31,11 @@ export function renderKinds(): string {
   const names = Object.keys(KINDS) as KindName[];
   return [
     '# The kinds',
-    `Reference for all custom resources in \`${GROUP}/${VERSION}\`. Namespaced resources can be listed using \`kubectl get waas\`, and cluster-scoped ones using \`kubectl get waas-admin\`. The same descriptions are also available through \`kubectl explain <kind>.spec\`. Other operators also have resources called \`subscriptions\`, \`packages\`, or \`integrations\`. In a cluster with one of them, use the short name or the full name, such as \`subscriptions.${GROUP}\`.`,
-    'Object names must be DNS labels of up to 63 characters, without any dots. Lists are always replaced as a whole when applied. Durations can be specified as e.g. `5s`, `30m`, or `168h`.',
+    `Reference for all custom resources in \`${GROUP}/${VERSION}\`. Namespaced resources can be listed using \`kubectl get waas\`, and cluster-scoped ones using \`kubectl get waas-admin\`. You can also use \`kubectl explain <kind>.spec\` to read these descriptions. Other operators also have resources called \`subscriptions\`, \`packages\`, or \`integrations\`. If your cluster has one of them, you should use the short name or the full name, such as \`subscriptions.${GROUP}\`.`,
+    'The name of an object must be a DNS label with up to 63 characters. It must not contain any dots. When you apply a list, the whole list will be replaced. Durations can be specified as e.g. `5s`, `30m`, or `168h`.',
     'Each status includes a list of `conditions`, which have an `observedGeneration`. `Ready` being True indicates that the object has been applied (even if the object closes a gate), while all other conditions describe its effect. `Reconciling` and `Stalled` are only present when True.',
-    "An object referring to one that doesn't exist will wait for it with `Ready=Unknown` and `Reconciling`. After five minutes, `Ready` changes to False and `Stalled` is set with the same reason. Reconciliation resumes as soon as the missing object has been created. Objects waiting for a person, such as for an invitation to be accepted, never fail.",
-    'During a Redis outage, objects already applied keep their conditions, whereas changed objects get the reason `RedisUnavailable`. Once the outage has lasted for one minute, all Workspaces will also have `DataPlaneReachable=False`.',
+    "An object referring to one that doesn't exist will wait for it with `Ready=Unknown` and `Reconciling`. After five minutes, `Ready` changes to False and `Stalled` is set with the same reason. When the missing object has been created, reconciliation will resume. If an object has to wait for a person (for example, until an invitation has been accepted), it will never fail.",
+    'During a Redis outage, objects already applied keep their conditions, whereas changed objects get the reason `RedisUnavailable`. After one minute, all Workspaces will also have `DataPlaneReachable=False`.',
     names.map(name => `- [${name}](#${name.toLowerCase()})`).join('\n'),
     '## Reasons of every kind',
     table(CONDITION_HEAD, conditionsOf('Account').filter(isShared)),

@@ -90,7 +90,7 @@ export async function renderMetrics(): Promise<string> {
   }
   return [
     '# Metrics',
-    "Metrics from all roles in a process are exposed at `GET /metrics` on `SLUICE_OPS_PORT`, in the Prometheus text format. All durations are measured in seconds. There are no labels for streams, subscriptions, events, or addresses, and only `sluice_workspace_stored_bytes` has one for workspaces, with at most ten at a time. So the number of series doesn't grow with usage. Note that series whose label values aren't known in advance (e.g. status codes) will only appear after their first increment.",
+    "Metrics from all roles in a process are exposed at `GET /metrics` on `SLUICE_OPS_PORT`, in the Prometheus text format. All of the durations are in seconds. There are no labels for streams, subscriptions, events, or addresses, and only `sluice_workspace_stored_bytes` has one for workspaces, with at most ten at a time. This means that the number of series will not increase with usage. Note that series whose label values aren't known in advance (e.g. status codes) will only appear after their first increment.",
     'See also the [alerts](runbooks.md), [traces and logs](telemetry.md), and the Grafana dashboard in `config/dashboards`.',
     'Default Node.js metrics are available for every process as well: `process_*` for CPU, memory, open files, and start time, and `nodejs_*` for the event loop, garbage collection, and heap.',
     ...sections,

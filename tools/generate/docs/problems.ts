@@ -24,7 +24,7 @@ function renderProblem(code: ProblemCode): string {
     escapeMarkup(remedy),
     ...(status === 429 || status === 503
       ? [
-          'Wait for the number of seconds given in `Retry-After` before trying again. [REST interface](../rest.md) lists the few calls that are not safe to repeat.',
+          'You should wait for the number of seconds in `Retry-After` before you try again. [REST interface](../rest.md) lists the few calls that are not safe to repeat.',
         ]
       : []),
     '## Where it occurs',
@@ -61,7 +61,7 @@ export function renderProblems(): string {
   const byStatus = CODES.toSorted((a, b) => PROBLEMS[a].status - PROBLEMS[b].status);
   return [
     '# Problems',
-    `All errors are problem documents (RFC 9457, \`${PROBLEM_CONTENT_TYPE}\`) with a \`type\`, \`title\`, \`status\`, \`detail\`, and \`code\`. Invalid fields are listed in \`errors\` together with the reason. When handling errors programmatically, you should rely on \`code\`: while new codes may be added, the meaning of existing ones won't change. \`type\` is the path of the page describing this code (\`/problems/<code>\`) on the server that sent the response. Note that problem documents never include values from your request.`,
+    `All errors are problem documents (RFC 9457, \`${PROBLEM_CONTENT_TYPE}\`) with a \`type\`, \`title\`, \`status\`, \`detail\`, and \`code\`. If a field is invalid, you can find the field and the reason in \`errors\`. When handling errors programmatically, you should rely on \`code\`: while new codes may be added, the meaning of existing ones won't change. \`type\` is the path of the page describing this code (\`/problems/<code>\`) on the server that sent the response. Note that a problem document will never contain a value from your request.`,
     table(
       ['Status', 'Code', 'Description', 'What to do'],
       byStatus.map(code => [

@@ -5,7 +5,7 @@ import { REDIS_RIGHTS } from '../redis/rights.ts';
 const SETTINGS: Row[] = [
   [
     '`maxmemory-policy noeviction`',
-    'Under any other policy, gates and events would be evicted once Redis runs out of memory.',
+    'If you use any other policy, Redis will remove gates and events when it has no memory left.',
   ],
   ['`appendonly yes`, `appendfsync always`', 'Required for acknowledged events to survive a restart or power failure.'],
   [
@@ -53,14 +53,14 @@ export const LOAD_USERS = [
 function usersSection(): string[] {
   return [
     '### Users',
-    `By default, all roles connect with the same user, who needs at least the rights of \`sluice-all\` below. To limit what a compromised role can do, give each role its own user. The file \`${ACL_FILE}\` has the rules in the format of \`aclfile\`. For example, ingress can't read balances, change gates, or run administrative commands such as \`CONFIG\` or \`FLUSHALL\`. Commands in scripts are subject to the same rules.`,
+    `By default, all roles connect with the same user, who needs at least the rights of \`sluice-all\` below. To limit what a compromised role can do, give each role its own user. The file \`${ACL_FILE}\` has the rules in the format of \`aclfile\`. For example, ingress can't read balances, change gates, or run administrative commands such as \`CONFIG\` or \`FLUSHALL\`. The same rules are used for commands in scripts.`,
     table(['User', 'Writes keys', 'Only reads keys', 'Channels'], USERS),
-    '`sluice-all` is for pods that run all roles, and `sluice-uninstall` for the Job that [uninstalls](install.md#uninstall) Sluice. The file has no passwords, so nobody can log in as these users until you add them. The following commands create the users with random passwords. Repeat them on every node of a Redis Cluster and on all replicas with the same passwords, since Redis does not replicate users. `ACL SAVE` requires an `aclfile`; if the users are in `redis.conf`, run `CONFIG REWRITE` instead:',
+    '`sluice-all` is for pods that run all roles, and `sluice-uninstall` for the Job that [uninstalls](install.md#uninstall) Sluice. This file does not contain any passwords. You need to add them before it is possible to log in as one of these users. To create the users with random passwords, run the following commands. Repeat them on every node of a Redis Cluster and on all replicas with the same passwords, since Redis does not replicate users. `ACL SAVE` requires an `aclfile`; if the users are in `redis.conf`, run `CONFIG REWRITE` instead:',
     `\`\`\`sh\n${LOAD_USERS.join('\n')}\n\`\`\``,
-    'Then set `SLUICE_REDIS_USERNAME` and `SLUICE_REDIS_PASSWORD_FILE` for each role, or use [the value `redis.usersSecret`](install.md#redis-users) of the chart. Once all roles have their own user, restrict the default user.',
-    'The first command also updates existing users, and keeps their passwords. Run it before you upgrade to a version that changes the rules, which will be listed in the changelog. If a user lacks a right, the role reports `RedisAccessDenied` in `/readyz` for a minute, and `ACL LOG` shows the command or key.',
+    'Then set `SLUICE_REDIS_USERNAME` and `SLUICE_REDIS_PASSWORD_FILE` for each role, or use [the value `redis.usersSecret`](install.md#redis-users) of the chart. When each role has its own user, you should restrict the default user.',
+    'You can also use the first command to update existing users. Their passwords will not be changed. Run it before you upgrade to a version that changes the rules, which will be listed in the changelog. If a user lacks a right, the role reports `RedisAccessDenied` in `/readyz` for a minute, and `ACL LOG` shows the command or key.',
     'Since no role may use `CONFIG`, Sluice cannot check the [settings](#settings) of Redis, and each role logs a warning at its start. `ACL LOG` also shows these attempts, as well as `client|setinfo` in Redis 7.2 or later. Both are harmless.',
-    `Sentinels have users of their own. Set \`SLUICE_REDIS_SENTINEL_USERNAME\`, because otherwise each role uses its Redis user for Sentinels as well. These rules are sufficient: \`${SENTINEL_RULES}\`.`,
+    `Sentinels use their own users. Set \`SLUICE_REDIS_SENTINEL_USERNAME\`, because otherwise each role uses its Redis user for Sentinels as well. These rules are sufficient: \`${SENTINEL_RULES}\`.`,
     'Redis checks the rules for each command, including those in scripts. This takes about 0.2 µs of CPU time per command.',
   ];
 }
@@ -78,7 +78,7 @@ export function renderRedisSection(): string[] {
     '### TLS',
     'To enable TLS, use `rediss://` or `rediss+sentinel://`, which also applies to connections to Sentinels. Certificates must be signed by a public authority or by one in `SLUICE_REDIS_CA_FILE`, and are checked against the host that Sluice connects to. This includes nodes announced by a Redis Cluster or by Sentinels, which announce IP addresses by default. You can either include these addresses in the certificates, have Redis announce host names (`cluster-announce-hostname` and `cluster-preferred-endpoint-type hostname`, or `sentinel announce-hostnames yes`), or set `SLUICE_REDIS_SERVER_NAME` to a name that all certificates have in common. If Redis requires a client certificate, set `SLUICE_REDIS_CERT_FILE` and `SLUICE_REDIS_KEY_FILE`.',
     '### Passwords',
-    'The user (if not `default`) is part of the URL, or in `SLUICE_REDIS_USERNAME`. We recommend storing the password in a file, such as a mounted Secret, and setting `SLUICE_REDIS_PASSWORD_FILE`. Passwords included in the URL must be percent-encoded. In a Redis Cluster, all nodes need to have the same user and password. The same applies to Sentinels, unless you set `SLUICE_REDIS_SENTINEL_USERNAME` or `SLUICE_REDIS_SENTINEL_PASSWORD_FILE`. If your Sentinels do not require a password while Redis has its own user, set `SLUICE_REDIS_SENTINEL_USERNAME` to `default`.',
+    'The user (if not `default`) is part of the URL, or in `SLUICE_REDIS_USERNAME`. We recommend storing the password in a file, such as a mounted Secret, and setting `SLUICE_REDIS_PASSWORD_FILE`. If the URL contains a password, you need to percent-encode it. If you are using a Redis Cluster, make sure that all nodes have the same user and the same password. The same applies to Sentinels, unless you set `SLUICE_REDIS_SENTINEL_USERNAME` or `SLUICE_REDIS_SENTINEL_PASSWORD_FILE`. If your Sentinels do not require a password while Redis has its own user, set `SLUICE_REDIS_SENTINEL_USERNAME` to `default`.',
     'The password and the certificates are read again for each new connection, so they can be rotated without a restart. To rotate a password without interruption, add the new password to the user in Redis (`ACL SETUSER sluice >new`), replace the file, and remove the old password once all pods have the new file. If Redis denies access, roles report `RedisAccessDenied` in `/readyz`, and log the variable to correct once a minute.',
     ...usersSection(),
     '### Settings',

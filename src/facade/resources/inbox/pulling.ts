@@ -105,7 +105,7 @@ const acknowledge = defineRoute({
   tag: 'Inbox',
   summary: 'Acknowledge pulled events',
   description:
-    'Marks events as delivered. Any events that could not be acknowledged are included in `errors`, without affecting the rest. Can be safely repeated.',
+    'Marks events as delivered. Any events that could not be acknowledged are included in `errors`, without affecting the rest. You can safely repeat this request.',
   body: Acknowledge,
   largeBody: true,
   dataPlane: true,

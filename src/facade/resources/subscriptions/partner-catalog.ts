@@ -15,7 +15,7 @@ import { listedEntry } from '../streams/streams.ts';
 const ListedPartnerEntry = z
   .object({
     publicId: publicIdField('CatalogStream'),
-    key: z.string().meta({ description: 'Key of the stream.', example: 'orders' }),
+    key: z.string().meta({ description: 'The key of the stream.', example: 'orders' }),
     name: z.string().meta({ description: 'The name of the stream.' }),
     description: z.string().nullable().meta({ description: 'An optional description of the stream.' }),
     status: z

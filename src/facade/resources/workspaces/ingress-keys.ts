@@ -16,7 +16,8 @@ const NewIngressKey = z
       example: 'key-1',
     }),
     expiresAt: z.iso.datetime({ offset: true }).optional().meta({
-      description: 'Expiration time of the key (RFC 3339). Must be in the future. Keys do not expire if omitted.',
+      description:
+        'Expiration time of the key (RFC 3339). Must be in the future. If this is not set, the key does not expire.',
       example: '2099-12-31T00:00:00Z',
     }),
   })
@@ -27,15 +28,16 @@ const IngressKeyEntry = z
     id: PATH_PARAMETERS.key,
     expiresAt: z.string().nullable().meta({
       format: 'date-time',
-      description: "Time (RFC 3339) at which the key expires, or null if it doesn't.",
+      description: "The time (RFC 3339) at which the key expires, or null if it doesn't.",
     }),
   })
   .meta({ id: 'IngressKey' });
 
 const CreatedIngressKey = IngressKeyEntry.extend({
-  key: z
-    .string()
-    .meta({ description: 'The ingress key itself. Only included in this response.', example: `slk_${'A'.repeat(43)}` }),
+  key: z.string().meta({
+    description: 'The ingress key itself. The key is only included in this response.',
+    example: `slk_${'A'.repeat(43)}`,
+  }),
 }).meta({ id: 'CreatedIngressKey' });
 
 /**
@@ -70,7 +72,7 @@ const createKey = defineRoute({
   tag: 'Ingress keys',
   summary: 'Create an ingress key',
   description:
-    "Creates an ingress key, which is ready for use immediately. Existing keys remain valid, up to a maximum of 16 keys per workspace. Make sure to save the key at this point: only its SHA-256 hash is stored, so it can't be displayed again. For the same reason, requests with an existing id are rejected. Delete the existing key or choose a different id. With an Idempotency-Key, a repeated request returns the same key for 24 hours, even if it has been deleted in the meantime.",
+    "Creates an ingress key, which is ready for use immediately. Existing keys will stay valid. There can be at most 16 keys per workspace. Make sure to save the key at this point: only its SHA-256 hash is stored, so it can't be displayed again. For this reason, a request with an existing id will be rejected. Delete the existing key or choose a different id. If you use an Idempotency-Key, a repeated request will return the same key for 24 hours, even if the key has been deleted in the meantime.",
   body: NewIngressKey,
   bodyOptional: true,
   idempotency: 'answer',
@@ -78,7 +80,7 @@ const createKey = defineRoute({
     201: {
       description: 'The new ingress key, ready for use immediately.',
       schema: CreatedIngressKey,
-      headers: { Location: 'Path of the key.' },
+      headers: { Location: 'The path of the key.' },
     },
   },
   problems: ['ingress_key_exists'],
@@ -120,7 +122,7 @@ const listKeys = defineRoute({
   description:
     'Returns a list of key ids with their expiry times. The list does not include the keys or their hashes. Keys stored as Secrets in the namespace are not listed.',
   query: PageQuery,
-  answers: { 200: { description: 'List of keys, sorted by id.', schema: pageOf(IngressKeyEntry) } },
+  answers: { 200: { description: 'A list of keys, sorted by id.', schema: pageOf(IngressKeyEntry) } },
   problems: ['malformed_cursor'],
   async handle(_facade, { tenant, query }) {
     const keys = (tenant.workspace.spec.ingressKeys ?? []).map(({ id, expiresAt = null }) => ({ id, expiresAt }));
@@ -137,7 +139,7 @@ const deleteKey = defineRoute({
   tag: 'Ingress keys',
   summary: 'Delete an ingress key',
   description:
-    'Deletes an ingress key. Since keys are cached by ingress, it may take up to 5 s before the deleted key is rejected. Can be safely repeated. Keys owned by a different field manager (such as Git) must be removed there instead.',
+    'Deletes an ingress key. Since keys are cached by ingress, it may take up to 5 s before the deleted key is rejected. You can safely repeat this request. Keys owned by a different field manager (such as Git) must be removed there instead.',
   answers: { 204: { description: 'The key has been deleted or did not exist.' } },
   async handle(facade, { tenant, params }) {
     const workspace = await removeIngressKey(facade, tenant.name, params.key);
