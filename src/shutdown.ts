@@ -15,7 +15,7 @@ export interface Shutdown {
   readonly health: () => { readonly ready: boolean; readonly impairments: readonly { readonly message: string }[] };
 }
 
-/** Maximum time for `stop` in milliseconds. Together with the default delay, this fits into the 30 s of a pod. */
+/** The maximum time for `stop` in milliseconds. Together with the default delay, this fits into the 30 s of a pod. */
 const STOP_WITHIN_MS = 20_000;
 
 /**

@@ -85,7 +85,7 @@ export interface ReplaysDeps {
 const RECORD_TTL_MS = 726 * 3_600_000;
 /** At this time, the process that has started the replay has either completed it or is no longer running. */
 const SWEEP_AFTER_MS = 30_000;
-/** Time after which an unknown inbox is considered deleted. The remaining events are refunded. */
+/** The time after which an unknown inbox is considered deleted. The remaining events are refunded. */
 const ABANDON_AFTER_MS = 3_600_000;
 const SWEPT_AT_ONCE = 20;
 /** The ref of an event, followed by its tokens in base 36. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { withRule } from './rules.ts';
 
-/** Maximum size of a group key in UTF-8 bytes. */
+/** The maximum size of a group key in UTF-8 bytes. */
 const GROUP_KEY_MAX_BYTES = 256;
 
 // \p{Cc} stands for control characters, and \p{Z} for spaces and line separators. RE2 (CEL) and JavaScript agree on

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { withRule } from './rules.ts';
 
 /**
- * Headers that are reserved for HTTP, for the dispatcher, or for one of its protocols. They can't be set by an endpoint
- * or an event.
+ * The headers that are reserved for HTTP, for the dispatcher, or for one of its protocols. They can't be set by an
+ * endpoint or an event.
  */
 export const RESERVED_HEADERS: readonly string[] = [
   // Used for framing and connections (RFC 9110, 7.6.1; RFC 9112). If one of these could be set, it would be possible to

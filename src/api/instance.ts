@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { PrinterColumn } from './kind.ts';
 import type { CelRule } from './rules.ts';
 
-/** Maximum length of an instance name, which is a DNS label. */
+/** The maximum length of an instance name, which is a DNS label. */
 const MOST_CHARACTERS = 32;
 
 /** Used to check the name of an instance. */
@@ -33,7 +33,7 @@ export const INSTANCE_IS_IMMUTABLE: CelRule = {
   fieldPath: '.instance',
 };
 
-/** Field for field selectors, such as `kubectl get workspaces --field-selector spec.instance=blue`. */
+/** The field for field selectors, such as `kubectl get workspaces --field-selector spec.instance=blue`. */
 export const INSTANCE_FIELD = '.spec.instance';
 
 /**

@@ -58,7 +58,7 @@ interface KindSource<K extends string, Sc extends keyof typeof META, S extends z
   selectableFields?: readonly string[];
 }
 
-/** Field that the facade finds objects by. */
+/** The field that the facade finds objects by. */
 const PUBLIC_ID_FIELD = '.status.publicId';
 
 /**

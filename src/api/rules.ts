@@ -9,7 +9,7 @@ export interface CelRule {
   rule: string;
   /** Error message for when the expression is false. */
   message: string;
-  /** Field that the message is about, relative to the rule's schema. For example, `.name`. */
+  /** The field that the message is about, relative to the rule's schema. For example, `.name`. */
   fieldPath?: string;
 }
 

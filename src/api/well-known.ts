@@ -8,7 +8,7 @@ export const WORKSPACE_LABEL = 'sluice.dev/workspace';
 
 /**
  * Namespace label with the installation (`spec.instance`) that is responsible for the namespace. It remains when the
- * Workspace is deleted, so that the same installation can clean up. Not set by the default installation.
+ * Workspace is deleted, so that the same installation can clean up. This is not set by the default installation.
  */
 export const INSTANCE_LABEL = 'sluice.dev/instance';
 
@@ -33,7 +33,7 @@ export const QUOTA_NAME = 'sluice';
 /** The type to use for a Secret that contains an ingress key for the workspace of its namespace. */
 export const INGRESS_KEY_SECRET_TYPE = 'sluice.dev/ingress-key';
 
-/** Field of an ingress key Secret holding the key. */
+/** The field of an ingress key Secret holding the key. */
 export const INGRESS_KEY_FIELD = 'key';
 
 /**
@@ -42,13 +42,13 @@ export const INGRESS_KEY_FIELD = 'key';
  */
 export const SIGNING_SECRET_TYPE = 'sluice.dev/signing';
 
-/** Field of a signing Secret holding the latest `whsec_` secret. */
+/** The field of a signing Secret holding the latest `whsec_` secret. */
 export const SIGNING_SECRET_FIELD = 'secret';
 
 /** The type of the Secret `<integration>-invitation`. The controller creates this Secret if there is no mail server. */
 export const INVITATION_SECRET_TYPE = 'sluice.dev/invitation';
 
-/** Field of an invitation Secret holding the token. */
+/** The field of an invitation Secret holding the token. */
 export const INVITATION_SECRET_FIELD = 'token';
 
 /**
@@ -65,8 +65,8 @@ export const NEVER_SENT_SECRET_TYPES: readonly string[] = [
 ];
 
 /**
- * Field managers used with server-side apply. The facade uses a different manager for each concern. If it used the same
- * one for all of them, the display name of a package would be removed when it is archived.
+ * The field managers used with server-side apply. The facade uses a different manager for each concern. If it used the
+ * same one for all of them, the display name of a package would be removed when it is archived.
  */
 export const FIELD_MANAGER = {
   controller: 'sluice-controller',

@@ -13,7 +13,7 @@ export class ForeignRedisError extends Error {
   override readonly name = 'ForeignRedisError';
 }
 
-/** Timeout for a single attempt to read the cluster identity, in milliseconds. */
+/** The timeout for a single attempt to read the cluster identity, in milliseconds. */
 const READ_CLUSTER_WITHIN_MS = 5_000;
 
 /**

@@ -7,7 +7,7 @@ export interface DueLoopOptions {
   readonly hints: Pick<HintIndex, 'pick' | 'settle' | 'listen' | 'kind'>;
   readonly nowMs: () => number;
   readonly log: Logger;
-  /** Maximum number of members this process works on at once. */
+  /** The maximum number of members this process works on at once. */
   readonly concurrency: number;
   /**
    * How long a picked hint is leased to us. After a crash, another process can take it over when this time has passed.
@@ -38,7 +38,7 @@ export interface DueLoop {
   readonly stop: () => Promise<void>;
 }
 
-/** Delay before failed work is retried. */
+/** The delay before failed work is retried. */
 const RETRY_MS = 500;
 
 interface Working {

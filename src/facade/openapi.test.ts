@@ -76,7 +76,7 @@ test('contains nothing that is only used for Kubernetes', () => {
   expect(JSON.stringify(document)).not.toContain('x-kubernetes');
 });
 
-/** Names of fields at any depth that are no camelCase. */
+/** The names of fields at any depth that are no camelCase. */
 function notCamelCase(schema: unknown): string[] {
   if (typeof schema !== 'object' || schema === null) return [];
   const { properties = {} } = schema as Schema;

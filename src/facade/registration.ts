@@ -22,7 +22,7 @@ import { assertNotPaused } from './objects/paused.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Operation of the route. Undefined for paths without a route. */
+    /** Operation of the route. This is undefined for paths without a route. */
     readonly operation?: string;
   }
 }
@@ -32,7 +32,7 @@ type Incoming = FastifyRequest<{ Params: Record<string, string>; Querystring: Re
 
 type AnyCall = Call<Access, string, unknown, unknown>;
 
-/** Prefix of all paths. Added by the scope. */
+/** The prefix of all paths. Added by the scope. */
 const PREFIX = '/waas';
 
 /** Converts a path such as `/waas/producer/{tenant}` to the Fastify format, relative to `/waas`. */
@@ -41,7 +41,7 @@ function fastifyPath(path: string): string {
 }
 
 function bodyOf(route: Route, request: FastifyRequest): unknown {
-  // Undefined if no body was sent. Note that `null` does count as a body, which all routes refuse.
+  // This is undefined if no body was sent. Note that `null` does count as a body, which all routes refuse.
   const { body } = request;
   if (route.body !== undefined) {
     if (body === undefined && route.bodyOptional) return undefined;

@@ -28,7 +28,7 @@ export interface FacadeLimits extends HttpLimits {
   readonly pointsPerMinute: number;
   /** Points per minute that an address can use on this replica. Each call costs 1 point. */
   readonly addressPointsPerMinute: number;
-  /** Number of calls of an address that can be in progress at the same time on this replica. */
+  /** The number of calls of an address that can be in progress at the same time on this replica. */
   readonly addressCalls: number;
   /** Event loop delay in milliseconds above which calls are answered with 503. */
   readonly eventLoopDelayMs: number;

@@ -7,7 +7,7 @@ export interface IndexedWork {
   readonly waiting: number;
   /** The number of these that are due but are not being processed. */
   readonly due: number;
-  /** Time in ms since the oldest due hint became due. 0 if none is due. */
+  /** The time in ms since the oldest due hint became due. 0 if none is due. */
   readonly overdueMs: number;
 }
 

@@ -14,7 +14,7 @@ interface Hop {
   readonly isTrusted: boolean;
 }
 
-/** Number of addresses whose keys are kept in memory. */
+/** The number of addresses whose keys are kept in memory. */
 const ENTRIES = 10_000;
 /** Most items of X-Forwarded-For that are read, from the right. */
 const MOST_HOPS = 16;
@@ -69,8 +69,8 @@ export function createClientAddress(trusted: readonly string[]): ClientAddress {
 }
 
 /**
- * Returns the network of a client in CIDR notation: the /24 of an IPv4 address, or the /64 of an IPv6 address. Undefined
- * for a connection without an address.
+ * Returns the network of a client in CIDR notation: the /24 of an IPv4 address, or the /64 of an IPv6 address. This is
+ * undefined for a connection without an address.
  */
 export function networkOf(key: string): string | undefined {
   if (key === '') return undefined;

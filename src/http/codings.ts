@@ -18,7 +18,7 @@ const TRANSFER_CODED: RefusalFacts = {
     'The only transfer coding that is supported is "Transfer-Encoding: chunked". Send the body without the others.',
 };
 
-/** Headers that say how a body is coded. */
+/** The headers that say how a body is coded. */
 interface Codings {
   readonly 'content-encoding'?: string | undefined;
   readonly 'transfer-encoding'?: string | undefined;

@@ -5,7 +5,8 @@ import { PROBLEMS, type ProblemCode } from '../core/problems/problems.ts';
 import type { RefusalFacts } from './refusal.ts';
 
 /**
- * Number of seconds before a retry may succeed. Long enough for a failover to start, or for a short restart to finish.
+ * The number of seconds before a retry may succeed. Long enough for a failover to start, or for a short restart to
+ * finish.
  */
 const RETRY_AFTER_SECONDS: Partial<Record<ProblemCode, string>> = {
   unavailable: '2',

@@ -1,4 +1,4 @@
-/** Maximum number of query parameters. There are no routes with ten or more parameters. */
+/** The maximum number of query parameters. There are no routes with ten or more parameters. */
 export const MOST_PARAMETERS = 64;
 
 /**

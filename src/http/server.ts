@@ -20,15 +20,15 @@ import { traceRequests } from './traced-requests.ts';
 
 /** HTTP server limits. Sizes are in bytes, times in milliseconds. */
 export interface HttpLimits {
-  /** Maximum total size of request headers. */
+  /** The maximum total size of request headers. */
   readonly headerBytes: number;
   readonly headersTimeoutMs: number;
-  /** Maximum time for receiving a request. */
+  /** The maximum time for receiving a request. */
   readonly requestTimeoutMs: number;
-  /** Maximum time without any data on a connection. Must be longer than the longest long poll. */
+  /** The maximum time without any data on a connection. This must be longer than the longest long poll. */
   readonly connectionTimeoutMs: number;
   readonly keepAliveTimeoutMs: number;
-  /** Time after which `close` aborts any requests in progress. */
+  /** The time after which `close` aborts any requests in progress. */
   readonly drainTimeoutMs: number;
 }
 

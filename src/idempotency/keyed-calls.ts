@@ -17,7 +17,7 @@ export const MOST_CALLS = 5_000;
 export interface KeyedCall {
   /** Public id of the workspace or integration that the key belongs to. */
   readonly owner: string;
-  /** Keys of different operations are independent. */
+  /** The keys of different operations are independent. */
   readonly operation: string;
   readonly key: string;
   /** Everything that is asked for, as JSON. */

@@ -23,7 +23,7 @@ export class KubeError extends Error {
   readonly reason: string;
   /** Value from the `Retry-After` header or the Status details. */
   readonly retryAfterSeconds: number | undefined;
-  /** Field managers that caused a conflict in a server-side apply request. Empty for any other error. */
+  /** The field managers that caused a conflict in a server-side apply request. This is empty for any other error. */
   readonly conflictManagers: readonly string[];
   declare readonly causes: readonly ErrorCause[];
   /**

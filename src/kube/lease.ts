@@ -2,7 +2,7 @@ import type { KubeClient } from './client.ts';
 import type { AnyObject, ObjectName } from './object.ts';
 import { LEASES } from './resource.ts';
 
-/** Name of the Lease of the leading controller. */
+/** The name of the Lease of the leading controller. */
 export const LEASE_NAME = 'sluice-controller';
 
 /** The `spec` of a Lease in coordination.k8s.io/v1. All times are in MicroTime format. */

@@ -36,7 +36,7 @@ type ReflectorOptions<T extends AnyObject, P> = Selection & {
   readonly client: Pick<KubeClient, 'list' | 'watch'>;
   readonly resource: Resource;
   /**
-   * Returns the value that should be cached. If the object is not needed, this returns undefined. Must be a pure
+   * Returns the value that should be cached. If the object is not needed, this returns undefined. This must be a pure
    * function. As there may be 100,000 values in memory, they should be small.
    */
   readonly project: (object: T) => P | undefined;
@@ -60,7 +60,7 @@ type ReflectorOptions<T extends AnyObject, P> = Selection & {
    */
   readonly inactivityMs?: number;
   /**
-   * Interval between relists, which keep lost events from having a lasting effect. The default is one hour, with
+   * The interval between relists, which keep lost events from having a lasting effect. The default is one hour, with
    * additional jitter.
    */
   readonly relistEveryMs?: number;

@@ -1,7 +1,7 @@
 import type { KubeObject } from './object.ts';
 
 /**
- * Maximum number of distinct parts to keep in memory. If there are more than this, all of them are removed and
+ * The maximum number of distinct parts to keep in memory. If there are more than this, all of them are removed and
  * collected again.
  */
 const MOST_PARTS = 20_000;

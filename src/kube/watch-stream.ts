@@ -5,7 +5,7 @@ import { errorFromStatus, KubeError, NO_ANSWER } from './kube-error.ts';
 /** A watch event. In case of a bookmark, the object only contains a resourceVersion. */
 export type WatchEvent<T> = { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'; readonly object: T };
 
-/** Maximum line length, which exceeds the largest object accepted by etcd (1.5 MiB) after escaping. */
+/** The maximum line length, which exceeds the largest object accepted by etcd (1.5 MiB) after escaping. */
 const LONGEST_LINE = 16 * 1024 * 1024;
 
 /**

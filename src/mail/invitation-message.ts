@@ -2,7 +2,7 @@
 export interface InvitationMail {
   /** A single plain email address. */
   readonly to: string;
-  /** Name of the Workspace sending the invitation. Always a DNS label. */
+  /** The name of the Workspace sending the invitation. Always a DNS label. */
   readonly producer: string;
   readonly token: string;
   /** RFC 3339. */

@@ -35,9 +35,9 @@ export interface MailerOptions {
   readonly acceptUrl: string | undefined;
   /** Whether to allow `smtp://` without TLS when a server on another machine doesn't support it. Defaults to false. */
   readonly plainText?: boolean;
-  /** Timeout of each SMTP step in milliseconds. Defaults to 10,000. */
+  /** The timeout of each SMTP step in milliseconds. Defaults to 10,000. */
   readonly stepTimeoutMs?: number;
-  /** Timeout of the entire conversation in milliseconds. Defaults to 60,000. */
+  /** The timeout of the entire conversation in milliseconds. Defaults to 60,000. */
   readonly timeoutMs?: number;
 }
 

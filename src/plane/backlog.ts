@@ -1,6 +1,6 @@
 import type { InboxRef } from './inbox-ref.ts';
 
-/** Position up to which an inbox is settled. Initially `0-0`, then the value returned by the last call. */
+/** The position up to which an inbox is settled. Initially `0-0`, then the value returned by the last call. */
 export interface InboxLook extends InboxRef {
   readonly settledTo: string;
 }

@@ -8,7 +8,7 @@ export interface TrafficReader {
    */
   readonly readSeries: (tenant: string, history: History, nowMs: number) => Promise<readonly Bucket[]>;
   /**
-   * Number of times that subscribed integrations did not receive an event of a queue, by reason and UTC hour of the
+   * The number of times that subscribed integrations did not receive an event of a queue, by reason and UTC hour of the
    * history (2, 25 or 169 hours). `missing_group_key` is the number of events. Uses two commands.
    */
   readonly readReasons: (

@@ -116,7 +116,7 @@ export const SUBSCRIPTION_FIELDS = [
   'cfgv',
 ];
 
-/** Maximum retention in ms. Used if the actual retention is no longer known. */
+/** The maximum retention in ms. Used if the actual retention is no longer known. */
 export const LONGEST_RETENTION_MS = 720 * 3_600_000;
 
 function hashOps(key: string, have: Fields, want: Fields): PatchOp[] {

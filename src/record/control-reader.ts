@@ -3,7 +3,7 @@ import type { RedisClient } from '../redis/client.ts';
 import { integrationKeys, queueKeys, slotTag, tenantKeys } from '../redis/keys.ts';
 import { type Fields, QUEUE_FIELDS, type StoredRoutes, SUBSCRIPTION_FIELDS } from './control-plan.ts';
 
-/** The hashes, by key. Empty if the key doesn't exist. */
+/** The hashes, by key. This is empty if the key doesn't exist. */
 export type ReadHashes = (keys: readonly string[]) => Promise<ReadonlyMap<string, Fields>>;
 
 /** The number of hashes that are read by each call. */
@@ -167,7 +167,7 @@ function pick(fields: Fields, names: readonly string[]): Fields {
 }
 
 /**
- * Maximum retention in ms. This is used if the queue retention has been lost, to make sure that nothing is removed
+ * The maximum retention in ms. This is used if the queue retention has been lost, to make sure that nothing is removed
  * too early.
  */
 const LONGEST_RETENTION_MS = 720 * 3_600_000;

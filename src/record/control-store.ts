@@ -96,7 +96,7 @@ export interface ControlStore extends Omit<ControlRecord, 'forgetQueue' | 'forge
   /**
    * Closes everything which is open in a part but is not included in these routes or in `openKeys`. It does not write
    * anything else. This is needed because a previous controller might have opened something without recording it. That
-   * controller is no longer able to write to the parts. Must not run concurrently with writes to the tenant's
+   * controller is no longer able to write to the parts. This must not run concurrently with writes to the tenant's
    * activations.
    */
   readonly closeParts: (fence: number, routes: TenantRoutes, openKeys: RoutesChange['openKeys']) => Promise<void>;

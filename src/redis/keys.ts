@@ -8,7 +8,7 @@
 /** Partitions of the hint indexes. */
 export const HINT_PARTITIONS = 16;
 
-/** Keys of the controller's record of a queue. */
+/** The keys of the controller's record of a queue. */
 export function queueKeys(tenant: string, queue: string) {
   return { meta: `{q:${tenant}:${queue}}:meta` };
 }
@@ -65,7 +65,7 @@ export function accountKeys(account: string) {
   };
 }
 
-/** Keys of the calls with an Idempotency-Key that belong to a workspace or an integration. */
+/** The keys of the calls with an Idempotency-Key that belong to a workspace or an integration. */
 export function callKeys(owner: string) {
   const tag = `{o:${owner}}`;
   return {

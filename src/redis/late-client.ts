@@ -44,7 +44,7 @@ export function openRedis(
     readonly instance?: string;
     readonly log: Logger;
     readonly metrics?: RedisMetrics;
-    /** Interval for checking the data while Redis is connected. */
+    /** The interval for checking the data while Redis is connected. */
     readonly checkEveryMs?: number;
   },
 ): LateRedis {

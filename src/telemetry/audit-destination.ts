@@ -17,7 +17,10 @@ export type AuditTarget = { readonly file: string } | { readonly fd: number };
 export interface AuditDestination {
   /** Adds a line to the queue. Never waits. The line is lost if the lines in memory already have `BUFFER_BYTES`. */
   readonly write: (line: string) => void;
-  /** Returns the reason why lines are late, or why some of them were lost recently. Empty if all lines are written. */
+  /**
+   * Returns the reason why lines are late, or why some of them were lost recently. This is empty if all lines are
+   * written.
+   */
   readonly impairments: () => readonly Impairment[];
   /** Writes the lines that are left (this can take up to 2 s) and closes the file. */
   readonly close: () => Promise<void>;

@@ -1,6 +1,6 @@
 import { type Logger, logOfRole } from './log.ts';
 
-/** Why a role can't do its work, as in the `reason` label of `sluice_role_impaired`, with descriptions. */
+/** The reason why a role can't do its work, as in the `reason` label of `sluice_role_impaired`, with descriptions. */
 export const IMPAIRMENTS = {
   RedisUnavailable: 'Redis does not respond.',
   RedisAccessDenied: 'Redis or Sentinel denies access to the configured user and password, or the user lacks a right.',
@@ -35,8 +35,8 @@ export interface Impairment {
 }
 
 /**
- * Returns whatever currently keeps a role from working. Empty while it works. Called every second, so this must be
- * cheap.
+ * Returns whatever currently keeps a role from working. This is empty while it works. Called every second, so this must
+ * be cheap.
  */
 export type ImpairmentCheck = () => readonly Impairment[];
 

@@ -1,5 +1,5 @@
 /**
- * Share of traces to be recorded. If `parentBased` is set and the trace has a parent, the decision of the parent is
+ * The share of traces to be recorded. If `parentBased` is set and the trace has a parent, the decision of the parent is
  * used.
  */
 export interface SamplerConfig {

@@ -14,7 +14,7 @@ import type { TracingConfig } from './tracing-config.ts';
 
 /** How long to wait for the collector when stopping. */
 const STOP_WITHIN_MS = 3_000;
-/** Minimum interval between log lines about failed exports. */
+/** The minimum interval between log lines about failed exports. */
 const SAID_EVERY_MS = 60_000;
 
 const KINDS: Readonly<Record<SpanStart['kind'], SpanKind>> = {

@@ -4,9 +4,9 @@ import { createRecentMap } from './recent-map.ts';
 export interface BucketState {
   /** Points left, rounded down. */
   readonly left: number;
-  /** Time until all points are back. At least 1. */
+  /** The time until all points are back. At least 1. */
   readonly fullInSeconds: number;
-  /** Time until the cost could be taken. At least 1. */
+  /** The time until the cost could be taken. At least 1. */
   readonly retryInSeconds: number;
 }
 

@@ -7,7 +7,7 @@ import { atomicList } from '../lists.ts';
 import { immutableOnceSet, withRule, withTransitions } from '../rules.ts';
 import { text, visibleAscii } from '../strings.ts';
 
-/** Maximum size of a payload schema: 128 KiB of UTF-8. */
+/** The maximum size of a payload schema: 128 KiB of UTF-8. */
 const PAYLOAD_SCHEMA_MAX_BYTES = 131_072;
 
 export const CatalogStreamSpec = withTransitions(

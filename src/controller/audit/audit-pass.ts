@@ -11,7 +11,7 @@ import type { GarbageCollector } from './garbage-collector.ts';
  * Combined with the second comparison, this guarantees that damage will be repaired within 65 seconds.
  */
 const PASS_EVERY_MS = 48_000;
-/** Delay before the second comparison, in milliseconds, which gives in-flight writes a chance to complete. */
+/** The delay before the second comparison, in milliseconds, which gives in-flight writes a chance to complete. */
 const SECOND_COMPARISON_MS = 2_000;
 /** The number of accounts in each batch. */
 const ACCOUNTS_AT_ONCE = 500;

@@ -22,7 +22,7 @@ export interface GarbageCollectorDeps extends OrphanRemovalDeps {
 
 type Indexes = Awaited<ReturnType<StateAudit['readIndexes']>>;
 
-/** Maximum number of tenants processed in a single pass. */
+/** The maximum number of tenants processed in a single pass. */
 const MOST_TENANTS = 50;
 
 /**

@@ -4,7 +4,8 @@ import { isOpen } from '../kinds/activation/open-gates.ts';
 import type { Difference } from './drift.ts';
 
 /**
- * Maximum number of pairs to repair one by one. If there are more differences than this, the whole tenant is repaired.
+ * The maximum number of pairs to repair one by one. If there are more differences than this, the whole tenant is
+ * repaired.
  */
 const MOST_PAIRS = 1_000;
 

@@ -19,7 +19,7 @@ export interface OrphanPartsDeps {
  */
 export type IsOwned = (part: ListedPart) => boolean;
 
-/** Maximum number of parts removed in a single pass. */
+/** The maximum number of parts removed in a single pass. */
 const MOST_PARTS = 100;
 
 function nameOf({ tenant, queue, gen, number }: ListedPart): string {

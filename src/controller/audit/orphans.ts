@@ -50,7 +50,7 @@ export interface Orphans {
   readonly tenant: boolean;
 }
 
-/** Maximum retention in milliseconds, used whenever the actual retention is no longer known. */
+/** The maximum retention in milliseconds, used whenever the actual retention is no longer known. */
 const LONGEST_RETENTION_MS = 720 * 3_600_000;
 
 /**

@@ -14,7 +14,7 @@ export interface StaleCachesDeps {
   ) => Promise<readonly Cached<'Activation'>[]>;
 }
 
-/** Maximum number of pairs to read individually. With more than this, we list all activations instead. */
+/** The maximum number of pairs to read individually. With more than this, we list all activations instead. */
 const MOST_PAIRS_READ = 20;
 
 /**

@@ -43,7 +43,7 @@ export interface SigningSecretMirror {
   readonly namespace: string;
   /** Base64-encoded value of the Secret. */
   readonly data: string | undefined;
-  /** Name of the owning Subscription. */
+  /** The name of the owning Subscription. */
   readonly owner: string | undefined;
 }
 
@@ -52,7 +52,7 @@ export interface InvitationSecret {
   readonly namespace: string;
   /** The token hash. If the Secret is empty, this is undefined. */
   readonly sha256: string | undefined;
-  /** Name of the owning Integration. */
+  /** The name of the owning Integration. */
   readonly owner: string | undefined;
 }
 

@@ -23,8 +23,8 @@ export interface DataPlane {
    */
   readonly note: (workspace: string, answered: boolean) => void;
   /**
-   * Enqueues all Workspaces when an outage should be reported, and again when it has ended. Only used while this
-   * replica is the leader.
+   * Enqueues all Workspaces when an outage should be reported, and again when it has ended. This is only used while
+   * this replica is the leader.
    */
   readonly source: KeySource;
 }

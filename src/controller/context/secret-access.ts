@@ -14,7 +14,7 @@ import { ReconcileError } from '../engine/outcome.ts';
 import { APPLIED_WITHIN_MS, createBindingWatch } from './binding-watch.ts';
 import { ownsNamespace } from './context.ts';
 
-/** Number of namespaces to bind concurrently when a term begins. */
+/** The number of namespaces to bind concurrently when a term begins. */
 const BOUND_AT_ONCE = 16;
 
 /** Thrown if the API server forbids reading the Secrets of a workspace's namespace. */

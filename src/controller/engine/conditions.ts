@@ -8,7 +8,7 @@ export type DesiredCondition = Pick<Condition, 'type' | 'status' | 'reason' | 'm
   readonly observedGeneration?: number;
 };
 
-/** Maximum length of a condition message. Must match the CRDs. */
+/** The maximum length of a condition message. Must match the CRDs. */
 const LONGEST_MESSAGE = 1024;
 
 /** The Ready condition to use if the kind of an object does not provide one. */

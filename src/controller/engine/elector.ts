@@ -56,14 +56,14 @@ type LeaseTrouble = {
 export type ElectorOptions = {
   readonly leases: LeaseStore;
   /**
-   * Identity of this process, e.g. a host name and a UUID. This must be unique, because two processes with the same
+   * The identity of this process, e.g. a host name and a UUID. This must be unique, because two processes with the same
    * identity could both become the leader.
    */
   readonly identity: string;
   /** How long other processes will wait after they have seen a renewal for the last time. Defaults to 15 seconds. */
   readonly leaseDurationMs?: number;
   /**
-   * How long the leader is allowed to continue after the last renewal. Must be shorter than the lease duration.
+   * How long the leader is allowed to continue after the last renewal. This must be shorter than the lease duration.
    * Defaults to 10 seconds.
    */
   readonly renewDeadlineMs?: number;

@@ -48,7 +48,7 @@ const MOST_REMEMBERED = 4_096;
  * limit, new Events will be dropped.
  */
 const MOST_PENDING = 2_000;
-/** Maximum number of characters in an Event message, as defined in core/v1. */
+/** The maximum number of characters in an Event message, as defined in core/v1. */
 const LONGEST_MESSAGE = 1_024;
 /** Namespace used for Events on cluster-scoped objects. */
 const CLUSTER_EVENTS_NAMESPACE = 'default';

@@ -8,7 +8,7 @@ import type { ControllerMetrics, ReconcileResult } from './controller-metrics.ts
 import { createWorkQueue, type WorkQueue } from './work-queue.ts';
 
 export type Attempt = {
-  /** Number of consecutive failures for this key. */
+  /** The number of consecutive failures for this key. */
   readonly failures: number;
   /** Aborted when the lease is lost. From then on, a running reconcile must not write anything. */
   readonly signal: AbortSignal;
@@ -69,7 +69,7 @@ export type KeyedControllerOptions = {
    * Whether the key is currently used for a deletion. Deletions are reconciled before anything else. Defaults to no.
    */
   readonly isDeletion?: ((key: string) => boolean) | undefined;
-  /** Number of keys that can be reconciled concurrently. The default is 1. */
+  /** The number of keys that can be reconciled concurrently. The default is 1. */
   readonly workers?: number | undefined;
   readonly retry?: Backoff | undefined;
   readonly clock: Clock;

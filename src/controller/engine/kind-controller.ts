@@ -43,7 +43,7 @@ export type KindControllerOptions<P extends Reconcilable> = {
   readonly sources?: readonly KeySource[];
   /** See `KeyedControllerOptions`. */
   readonly confirm?: ((key: string) => Promise<void>) | undefined;
-  /** Number of objects that can be reconciled concurrently. The default is 1. */
+  /** The number of objects that can be reconciled concurrently. The default is 1. */
   readonly workers?: number | undefined;
   readonly retry?: Backoff | undefined;
   readonly client: Pick<KubeClient, 'apply' | 'mergePatch'>;

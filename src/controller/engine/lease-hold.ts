@@ -5,7 +5,7 @@ import type { Clock } from '../../time/clock.ts';
 import { withDeadline } from '../../time/deadline.ts';
 
 /**
- * Timeout for releasing the lease. This is short, as a stopping process doesn't have much time and the lease will
+ * The timeout for releasing the lease. This is short, as a stopping process doesn't have much time and the lease will
  * expire anyway.
  */
 const RELEASE_WITHIN_MS = 3_000;

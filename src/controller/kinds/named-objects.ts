@@ -1,4 +1,4 @@
-/** Maximum number of names to include in a message. */
+/** The maximum number of names to include in a message. */
 const MOST_NAMED = 10;
 
 /**

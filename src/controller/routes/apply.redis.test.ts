@@ -74,7 +74,7 @@ function createWorld(redis: RedisClient) {
       const text = (await redis.call('hget', partKeys(part).counts, world.slot(name))) as string | null;
       return Number((text ?? '0 0').split(' ')[1]);
     },
-    /** Keys of the first generation that exist. */
+    /** The keys of the first generation that exist. */
     async countKeys() {
       const names = Object.values(world.keys).filter(
         key => typeof key === 'string' && key.endsWith(':gen1'),

@@ -21,7 +21,7 @@ export const DEFAULT_RETRY_SCHEDULE_MS: readonly number[] = [
 ];
 
 /**
- * Maximum share of jitter. Since jitter is only ever added, a retry will never be early, and at most 20 % late
+ * The maximum share of jitter. Since jitter is only ever added, a retry will never be early, and at most 20 % late
  * (invariant 18).
  */
 const MAX_JITTER = 0.2;

@@ -9,7 +9,7 @@ export type HeaderFault =
 /** The result to use if a header does not have a value. */
 export type HeaderField = { readonly value: string } | { readonly fault: HeaderFault };
 
-/** Maximum length of a value from a Secret. Long enough for a signed token. */
+/** The maximum length of a value from a Secret. Long enough for a signed token. */
 export const HEADER_FIELD_MAX = 4_096;
 
 const VALUE = /^[\t -~]*$/;

@@ -9,7 +9,7 @@ const BATCH = /^\s*application\/cloudevents-batch/i;
 const ANY_FORMAT = /^\s*application\/cloudevents/i;
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 const INT32 = 2 ** 31;
-/** Maximum number of errors returned for a single event. */
+/** The maximum number of errors returned for a single event. */
 const FAULTS_MAX = 20;
 const SHOWN_NAME_MAX = 64;
 

@@ -1,15 +1,16 @@
-/** Maximum length of a group key in UTF-8 bytes. */
+/** The maximum length of a group key in UTF-8 bytes. */
 const GROUP_KEY_MAX_BYTES = 256;
 const EVENT_ID_MAX_LENGTH = 256;
 const EVENT_TYPE_MAX_LENGTH = 128;
 /** The maximum length for the value of a forwarded header. This is also used for the content type. */
 const FORWARD_VALUE_MAX_LENGTH = 2048;
-/** Maximum total length of an event's forwarded names and values. */
+/** The maximum total length of an event's forwarded names and values. */
 export const FORWARD_TOTAL_MAX_LENGTH = 8192;
-/** Maximum number of attributes for a CloudEvent in binary mode, including extensions. */
+/** The maximum number of attributes for a CloudEvent in binary mode, including extensions. */
 export const ATTRIBUTES_MAX = 64;
 /**
- * Maximum total length of names (including `ce-`) and values. This is as much as common receivers accept in one header.
+ * The maximum total length of names (including `ce-`) and values. This is as much as common receivers accept in one
+ * header.
  */
 export const ATTRIBUTES_TOTAL_MAX_LENGTH = 8192;
 
@@ -23,7 +24,7 @@ const EVENT_ID = /^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/;
 const EVENT_TYPE = /^[\x21-\x7e]{1,128}$/;
 
 /**
- * Returns an error message if the group key is invalid. Otherwise, it returns undefined. Must be 1 to 256 bytes of
+ * Returns an error message if the group key is invalid. Otherwise, it returns undefined. This must be 1 to 256 bytes of
  * UTF-8 without control characters and without leading or trailing spaces. The schema of Activation uses the same rule.
  * This ensures that it is possible to activate every valid key.
  */
@@ -38,7 +39,7 @@ export function faultOfGroupKey(groupKey: string): string | undefined {
 }
 
 /**
- * Returns an error message if the event id is invalid. Otherwise, it returns undefined. Must be 1 to 256 printable
+ * Returns an error message if the event id is invalid. Otherwise, it returns undefined. This must be 1 to 256 printable
  * ASCII characters without leading or trailing spaces, because the id is used in the `webhook-id` header of deliveries.
  */
 export function faultOfEventId(id: string): string | undefined {
@@ -49,7 +50,7 @@ export function faultOfEventId(id: string): string | undefined {
 }
 
 /**
- * Returns an error message if the event type is invalid. Otherwise, it returns undefined. Must be 1 to 128 visible
+ * Returns an error message if the event type is invalid. Otherwise, it returns undefined. This must be 1 to 128 visible
  * ASCII characters.
  */
 export function faultOfEventType(type: string): string | undefined {

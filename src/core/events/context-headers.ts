@@ -28,8 +28,8 @@ export interface ContextHeaders {
 }
 
 /**
- * Headers that will never be read or forwarded, even if they are listed by a stream. They contain credentials, or they
- * belong to a single connection.
+ * The headers that will never be read or forwarded, even if they are listed by a stream. They contain credentials, or
+ * they belong to a single connection.
  */
 const NEVER_LIFTED = new Set([
   'authorization',

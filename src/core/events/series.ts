@@ -24,7 +24,7 @@ export const RINGS: Readonly<Record<History, Ring>> = {
 
 /** The counts for a single bucket. */
 export interface Traffic {
-  /** Number of events accepted by ingress, not counting repeated ids. */
+  /** The number of events accepted by ingress, not counting repeated ids. */
   readonly eventsIn: number;
   /** The number of first deliveries that were successful, for each event and integration. */
   readonly deliveries: number;

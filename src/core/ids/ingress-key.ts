@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 
-/** Prefix for keys created over REST. Used by secret scanners to detect exposed keys. */
+/** The prefix for keys created over REST. Used by secret scanners to detect exposed keys. */
 const PREFIX = 'slk_';
 
 /** The number of random bytes in each key (256 bits). */
@@ -23,7 +23,7 @@ export function hashIngressKey(key: string): string {
   return hash('sha256', Buffer.from(key, 'latin1'), 'hex');
 }
 
-/** Minimum length of a key. Anything shorter could be guessed. */
+/** The minimum length of a key. Anything shorter could be guessed. */
 const INGRESS_KEY_MIN_BYTES = 20;
 /** The maximum length of a key that ingress will read. */
 const INGRESS_KEY_MAX_BYTES = 512;

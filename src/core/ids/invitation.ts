@@ -3,13 +3,13 @@ import { createHash, createHmac } from 'node:crypto';
 /** How long an invitation can be accepted: 14 days. */
 export const INVITATION_LIFETIME_MS = 14 * 24 * 60 * 60 * 1000;
 
-/** Prefix for invitation tokens. Used by secret scanners to detect exposed tokens. */
+/** The prefix for invitation tokens. Used by secret scanners to detect exposed tokens. */
 const PREFIX = 'sinv_';
 
 /** Keeps invitation tokens apart from other values derived from the root key. */
 const LABEL = 'sluice invitation v1';
 
-/** Status of an invitation, excluding its token. */
+/** The status of an invitation, excluding its token. */
 export interface IssuedInvitation {
   readonly tokenHash: string;
   /** RFC 3339. */

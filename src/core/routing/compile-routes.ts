@@ -22,7 +22,7 @@ import type {
   TenantSnapshot,
 } from './snapshot.ts';
 
-/** Maximum concurrent attempts for one endpoint. */
+/** The maximum concurrent attempts for one endpoint. */
 export const IN_FLIGHT_CAP = 64;
 
 /** Verdicts whose endpoint must not, or can't, be called. */
@@ -36,7 +36,7 @@ export interface CompileOptions {
   readonly nowMs: number;
   /** Byte quota of a queue. */
   readonly queueMaxBytes: number;
-  /** Limits of accounts. If absent, the routes contain none. */
+  /** The limits of accounts. If absent, the routes contain none. */
   readonly limits?: LimitPolicy;
   /** Returns `ok`, or a reason code if the endpoint must not be called. */
   readonly judgeEndpoint: (url: string) => string;
@@ -47,7 +47,7 @@ export interface CompileOptions {
   readonly made?: RoutesMade;
 }
 
-/** Why a subscription is admitted or not, and whether events flow. Used for its conditions. */
+/** The reason why a subscription is admitted or not, and whether events flow. Used for its conditions. */
 export interface SubscriptionVerdict {
   readonly ready:
     | 'Admitted'
@@ -100,7 +100,7 @@ export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions)
   for (const stream of snapshot.streams) queues[stream.name] = queueOf(made, tenant, stream, open, options);
 
   const subscriptionsOf = new Map<string, Record<string, SubscriptionRoute>>();
-  /** Name of the Subscription that owns the integration and stream pair. */
+  /** The name of the Subscription that owns the integration and stream pair. */
   const winners = new Map<string, string>();
   for (const subscription of [...snapshot.subscriptions].sort(byAge)) {
     const { integration: to, stream: from } = subscription.spec;

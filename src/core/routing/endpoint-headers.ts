@@ -15,7 +15,7 @@ export interface ResolvedHeader {
 /**
  * Returns the headers of an endpoint, in the same order.
  *
- * @param fromSecrets values of the headers that use a Secret, in order. Absent if the Secrets weren't read yet
+ * @param fromSecrets values of the headers that use a Secret, in order. This is absent if the Secrets weren't read yet
  * @param openSealed decrypts a sealed value. If this is not possible, it returns undefined
  */
 function resolveHeaders(

@@ -4,7 +4,7 @@ import type { NotRoutedReason } from './reasons.ts';
 
 /** Anything older is only routed if its group key was already active when the event was accepted. */
 export const YOUNG_MS = 10_000;
-/** Maximum clock difference for this check. */
+/** The maximum clock difference for this check. */
 const GRACE_MS = 2_000;
 
 /** The event state for an integration, as stored in Redis. */
@@ -37,7 +37,7 @@ export interface DispositionFacts {
 export interface EventDisposition {
   readonly disposition: 'routed' | 'waiting' | 'not_routed';
   readonly progress?: EventProgress;
-  /** Only present if the event wasn't routed. */
+  /** This is only present if the event wasn't routed. */
   readonly reason?: NotRoutedReason;
 }
 

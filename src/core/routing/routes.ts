@@ -72,9 +72,9 @@ export interface SubscriptionRoute {
   /** The position to start from (in milliseconds), which is used if there is no position in Redis. */
   readonly sinceMs: number;
   readonly unordered: boolean;
-  /** Maximum concurrent attempts. */
+  /** The maximum concurrent attempts. */
   readonly cap: number;
-  /** Maximum number of attempts to start per second. Unlimited if absent. */
+  /** The maximum number of attempts to start per second. Unlimited if absent. */
   readonly maxPerSecond?: number;
   /** The time at which the owner enabled the endpoint, in milliseconds. Failures before that do not count. */
   readonly enabledMs?: number;

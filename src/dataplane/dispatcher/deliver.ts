@@ -9,7 +9,7 @@ import { SHOWN_OUTCOMES } from './outcome.ts';
 import type { OpenSubscription } from './subscription.ts';
 
 /**
- * Number of lapsed claims before an event is turned into a dead letter. At this point we assume the event is what
+ * The number of lapsed claims before an event is turned into a dead letter. At this point we assume the event is what
  * crashed its dispatchers.
  */
 export const POISON_LAPSES = 5;

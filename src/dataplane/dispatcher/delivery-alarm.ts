@@ -5,11 +5,11 @@ import type { DeliveryNews, DeliveryNote } from '../../plane/delivery-news.ts';
  * this long before we report it.
  */
 const QUIET_MS = 10_000;
-/** Time in milliseconds after which a constantly changing backlog is reported anyway. */
+/** The time in milliseconds after which a constantly changing backlog is reported anyway. */
 const LATEST_MS = 60_000;
 /**
- * Maximum number of subscriptions kept in memory. If there are more than this, the ones that have not changed for the
- * longest time are dropped.
+ * The maximum number of subscriptions kept in memory. If there are more than this, the ones that have not changed for
+ * the longest time are dropped.
  */
 const MOST_REMEMBERED = 20_000;
 
@@ -33,7 +33,7 @@ interface Noted {
   /** The last note that was reported to the controller. If it is not known, this is undefined. */
   told: DeliveryNote | undefined;
   toldMs: number;
-  /** Time at which `now` first differed from the reported note. If both are the same, this is undefined. */
+  /** The time at which `now` first differed from the reported note. If both are the same, this is undefined. */
   changedMs: number | undefined;
   /** Whether anything except for the backlog has changed. */
   urgent: boolean;

@@ -7,7 +7,7 @@ import type { ResolveName } from './http/name-lookup.ts';
 import { type Method, requestHead, requestStart } from './http/request-head.ts';
 import { type AttemptReason, judgeStatus, type Outcome, outcomeOf } from './outcome.ts';
 
-/** Maximum number of response body bytes to read and store. */
+/** The maximum number of response body bytes to read and store. */
 export const RESPONSE_BODY_MAX = 16 * 1024;
 
 const DEFAULT_TIMEOUT_MS = 15_000;
@@ -18,7 +18,7 @@ export interface AttemptRequest {
   /** Defaults to POST. */
   readonly method?: Method;
   readonly url: string;
-  /** Timeout for the whole attempt, from name lookup to the last byte of the answer. Defaults to 15 s. */
+  /** The timeout for the whole attempt, from name lookup to the last byte of the answer. Defaults to 15 s. */
   readonly timeoutMs?: number;
   /** A flat list of names and values. It is returned by a header builder. */
   readonly headers: string[];
@@ -28,11 +28,11 @@ export interface AttemptRequest {
 export interface AttemptResult {
   readonly outcome: Outcome;
   readonly reason: AttemptReason;
-  /** Status code. Not set if we never received a status line. */
+  /** Status code. This is not set if we never received a status line. */
   readonly status?: number;
-  /** Delay requested by `Retry-After` in a failed answer. Capped at 10 h. */
+  /** The delay requested by `Retry-After` in a failed answer. Capped at 10 h. */
   readonly retryAfterMs?: number;
-  /** Value of `WebHook-Allowed-Origin`, in answers to OPTIONS. */
+  /** The value of `WebHook-Allowed-Origin`, in answers to OPTIONS. */
   readonly allowedOrigin?: string;
   readonly latencyMs: number;
   /** The first bytes of the body (up to 16 KiB). */

@@ -13,7 +13,7 @@ export interface OpenSubscription {
   readonly source: EventSource;
   readonly endpoint: EndpointConfig;
   readonly buildHeaders: BuildHeaders;
-  /** Time in milliseconds at which the signing keys change, i.e. when the overlap of a rotation ends. */
+  /** The time in milliseconds at which the signing keys change, i.e. when the overlap of a rotation ends. */
   readonly validUntilMs: number;
 }
 

@@ -16,7 +16,8 @@ interface QueueBatches {
   waiting: Waiting[];
   heldBytes: number;
   /**
-   * Maximum number of events in the next call. This is lowered if the store has only accepted a part of the last call.
+   * The maximum number of events in the next call. This is lowered if the store has only accepted a part of the last
+   * call.
    */
   batchItems: number;
 }

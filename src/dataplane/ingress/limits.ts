@@ -2,23 +2,23 @@ import type { HttpLimits } from '../../http/server.ts';
 
 /** Ingress limits. All sizes are in bytes and all times are in milliseconds. */
 export interface IngressLimits extends HttpLimits {
-  /** Maximum size of an event body. Anything larger is answered with 413. */
+  /** The maximum size of an event body. Anything larger is answered with 413. */
   readonly bodyBytes: number;
   /** The maximum number of events in each call. */
   readonly batchItems: number;
   readonly batchBytes: number;
-  /** Maximum total size of bodies held by this process. If this is exceeded, the response is a 503. */
+  /** The maximum total size of bodies held by this process. If this is exceeded, the response is a 503. */
   readonly heldBytes: number;
   /**
-   * Maximum total size of bodies held for a single queue, to stop a slow queue from using up all of the shared memory.
-   * If this is exceeded, the response is a 503.
+   * The maximum total size of bodies held for a single queue, to stop a slow queue from using up all of the shared
+   * memory. If this is exceeded, the response is a 503.
    */
   readonly heldBytesPerQueue: number;
-  /** Maximum total size of sandbox bodies held by this process. If this is exceeded, the response is a 503. */
+  /** The maximum total size of sandbox bodies held by this process. If this is exceeded, the response is a 503. */
   readonly sandboxHeldBytes: number;
-  /** Maximum time to wait for the store. After that, the request is answered with 503. */
+  /** The maximum time to wait for the store. After that, the request is answered with 503. */
   readonly ingestTimeoutMs: number;
-  /** Interval for reading the memory usage of the Redis masters. */
+  /** The interval for reading the memory usage of the Redis masters. */
   readonly memoryLookMs: number;
   /**
    * If this fraction of maxmemory is used, the response for events of accounts that are above their share of it is 429,
@@ -41,7 +41,7 @@ export interface IngressLimits extends HttpLimits {
   readonly wrongKeyTtlMs: number;
   /** How long the queue configuration is cached. See queue-cache.ts. */
   readonly queueTtlMs: number;
-  /** Maximum number of cached keys. The limit is the same for wrong keys, and for queues. */
+  /** The maximum number of cached keys. The limit is the same for wrong keys, and for queues. */
   readonly cacheEntries: number;
 }
 
@@ -66,7 +66,7 @@ export const INGRESS_LIMITS: IngressLimits = {
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,
   connectionTimeoutMs: 60_000,
-  // Must be longer than 60 s, when common load balancers close an idle connection. It's the side that may still be
+  // This must be longer than 60 s, when common load balancers close an idle connection. It's the side that may still be
   // sending that should close the connection first.
   keepAliveTimeoutMs: 65_000,
   drainTimeoutMs: 10_000,

@@ -8,7 +8,7 @@ function streamOf(account: string, bytes: number, queue = 'orders'): StoredStrea
   return { tenant: `ten_${account}`, queue, payer: `acc_${account}`, bytes };
 }
 
-/** Names of the accounts that are refused, with one stream each. */
+/** The names of the accounts that are refused, with one stream each. */
 function refused(bytesOf: Readonly<Record<string, number>>, usedBytes: number): string[] {
   const streams = Object.entries(bytesOf).map(([account, bytes]) => streamOf(account, bytes));
   const shares = computeShares(streams, { usedBytes, maxBytes: MAX }, LIMITS);

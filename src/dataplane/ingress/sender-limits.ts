@@ -5,7 +5,7 @@ import type { RefusalFacts } from '../../http/refusal.ts';
 import { createRecentMap } from '../../time/recent-map.ts';
 import { createTokenBuckets } from '../../time/token-buckets.ts';
 
-/** Limits of ingress. Refused requests are counted by limit. */
+/** The limits of ingress. Refused requests are counted by limit. */
 export const SENDER_LIMITS = ['address', 'key', 'workspace', 'account'] as const;
 export type SenderLimit = (typeof SENDER_LIMITS)[number];
 
@@ -22,9 +22,12 @@ export interface SenderRates {
  */
 const LOOKUP_POINTS = 100;
 const WINDOW_SECONDS = 1;
-/** Number of addresses, of keys, of workspaces, and of accounts with the same limit, whose buckets are kept in memory. */
+/**
+ * The number of addresses, of keys, of workspaces, and of accounts with the same limit, whose buckets are kept in
+ * memory.
+ */
 const ENTRIES = 10_000;
-/** Number of different limits of accounts that are kept in memory. */
+/** The number of different limits of accounts that are kept in memory. */
 const ACCOUNT_LIMITS = 1_000;
 /** Sent if an account may not publish any events. Nothing changes by itself. */
 const NO_EVENTS: RefusalFacts = {

@@ -1,7 +1,7 @@
 import type { ClaimBook } from './claim-book.ts';
 import type { Room } from './room.ts';
 
-/** Interval for checking a removed part, in case the message about its return was lost. */
+/** The interval for checking a removed part, in case the message about its return was lost. */
 const LOOK_MS = 5_000;
 
 /** Whether a part was removed, has a different generation, or is on a shard that is not responding. */

@@ -15,7 +15,7 @@ export interface OpenedSlot {
   readonly source: string;
 }
 
-/** Reads slots again. Undefined for a slot without a row, or whose endpoint can't be opened. */
+/** Reads slots again. This is undefined for a slot without a row, or whose endpoint can't be opened. */
 export type OpenSlots = (slots: readonly string[]) => Promise<readonly (OpenedSlot | undefined)[]>;
 
 export interface SlotOpening {

@@ -33,7 +33,7 @@ async function start(row = {}, endpoint = {}) {
     const tallied = metrics.join();
     const worker = await world.startWorker(name, deps => ({ tally: tallied.tally, ...alter(deps) }), to);
     tallied.observe(worker.sending);
-    /** Value of a series, without what begins the names of all. */
+    /** The value of a series, without what begins the names of all. */
     async function valueOf(series: string): Promise<number | undefined> {
       const all = parseExposition(await registry.metrics());
       return all.find(each => keyOfSeries(each) === `sluice_dispatcher_${series}`)?.value;

@@ -36,7 +36,7 @@ export interface PartTally {
   readonly routed: (references: number) => void;
   /** The number of events which have expired before they were routed, for each subscription. */
   readonly expired: (neverRouted: number) => void;
-  /** Reason why the part is held back, if known. If it is not held back, this is undefined. */
+  /** The reason why the part is held back, if known. If it is not held back, this is undefined. */
   readonly held: (hold: string | undefined) => void;
   readonly failed: () => void;
 }

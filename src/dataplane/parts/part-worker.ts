@@ -25,11 +25,11 @@ const FRESH_MS = 1_000;
  * over the claims.
  */
 const ACKNOWLEDGED_MS = 2_000;
-/** Delay before returning claims whose body could not be read. */
+/** The delay before returning claims whose body could not be read. */
 const RETRY_MS = 500;
-/** Maximum delay supported by `setTimeout`; a part is looked at more often anyway. */
+/** The maximum delay supported by `setTimeout`; a part is looked at more often anyway. */
 const LONGEST_WAIT_MS = 2 ** 31 - 1;
-/** Interval for checking a part in case all wake-ups were lost. */
+/** The interval for checking a part in case all wake-ups were lost. */
 const LOOK_MS = 300_000;
 
 export interface PartWorker {

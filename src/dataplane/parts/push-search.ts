@@ -1,6 +1,6 @@
 import type { PushCount } from './push-count.ts';
 
-/** Time after which a missing push is searched for. */
+/** The time after which a missing push is searched for. */
 const PUSH_MS = 200;
 
 /** Looks for pushes that were sent by Redis but have not arrived. */

@@ -17,12 +17,12 @@ const TIMES = {
   /** How often to check if there are enough tokens for a part. */
   waitedMs: 250,
 };
-/** Interval for reporting a waiting part to the controller. */
+/** The interval for reporting a waiting part to the controller. */
 const ALARM_MS = 30_000;
 const RETRY_MS = 1_000;
 /** How long to wait between two slices of a sweep, because there is other work for the part. */
 const BETWEEN_SLICES_MS = 5;
-/** Maximum delay supported by `setTimeout`. If a part is due later than this, it is also checked earlier. */
+/** The maximum delay supported by `setTimeout`. If a part is due later than this, it is also checked earlier. */
 const LONGEST_WAIT_MS = 2 ** 31 - 1;
 
 export interface UpkeepDeps {

@@ -4,7 +4,7 @@ import { deliverRun, type RunDeliveryDeps } from './run-deliveries.ts';
 import { routeRun } from './run-routing.ts';
 import { openRun, parseRunMember } from './run-view.ts';
 
-/** Maximum time in milliseconds spent on attempts before the run is returned and other runs can continue. */
+/** The maximum time in milliseconds spent on attempts before the run is returned and other runs can continue. */
 const TURN_MS = 1_000;
 /** How long to wait until we try again if it was not possible to read a queue, in milliseconds. */
 const RETRY_MS = 1_000;

@@ -18,7 +18,7 @@ export interface SandboxRunnerOptions {
   readonly log: Logger;
 }
 
-/** Maximum number of runs a process works on concurrently. */
+/** The maximum number of runs a process works on concurrently. */
 const RUNS_AT_ONCE = 1;
 /**
  * For how long a run is owned by this process. Should it crash, other processes can continue the run after this time.

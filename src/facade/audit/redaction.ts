@@ -38,7 +38,7 @@ function originOf(url: string): string {
 }
 
 /**
- * Fields that must never be shown. This includes the values of headers that are sent to endpoints (even if they are
+ * The fields that must never be shown. This includes the values of headers that are sent to endpoints (even if they are
  * encrypted) and the hashes of ingress keys.
  */
 const HIDDEN = new Set(['value', 'valueSealed', 'sha256']);

@@ -31,7 +31,7 @@ export interface AuthenticationOptions extends TokenRules {
 
 const reasons = new WeakMap<Refusal, TokenRefusal>();
 
-/** Returns why a call was refused because of its token. Undefined for other refusals. */
+/** Returns why a call was refused because of its token. This is undefined for other refusals. */
 export function reasonOf(refusal: Refusal): TokenRefusal | undefined {
   return reasons.get(refusal);
 }
@@ -41,7 +41,7 @@ type ExpressResponse = Parameters<Verifier>[1];
 
 /**
  * Requires a verified bearer token for every request in a scope, including the not-found handler and any nested scopes.
- * Handlers can then get the caller using `identityOf(request)`. Must be called once, before anything else in the
+ * Handlers can then get the caller using `identityOf(request)`. This must be called once, before anything else in the
  * encapsulated plugin. Refused requests cause a Refusal with 400, 401, or 503 to be passed to the error handler.
  */
 export async function registerAuthentication(scope: FastifyInstance, options: AuthenticationOptions): Promise<void> {

@@ -5,7 +5,7 @@ import { FAULTS, type TokenFault } from './token-fault.ts';
 
 const CHALLENGE = 'Bearer realm="sluice"';
 
-/** Returns the challenge to use if there are no credentials. Must not contain an error (RFC 6750, section 3.1). */
+/** Returns the challenge to use if there are no credentials. This must not contain an error (RFC 6750, section 3.1). */
 export function refuseMissing(): Refusal {
   return new Refusal('missing_token', { headers: { 'www-authenticate': CHALLENGE } });
 }

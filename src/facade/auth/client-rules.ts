@@ -13,8 +13,8 @@ const CLIENT_CLAIMS = ['client_id', 'azp', 'appid', 'cid'];
 const SIGN_IN_CLAIMS = ['auth_time', 'amr', 'sid', 'uid', 'nonce'];
 
 /**
- * Returns the client that a token was issued for. Undefined if the token stands for a person who uses a client, which
- * is the case unless a rule below or a `configured` claim says otherwise.
+ * Returns the client that a token was issued for. This is undefined if the token stands for a person who uses a client,
+ * which is the case unless a rule below or a `configured` claim says otherwise.
  */
 export function clientOf(claims: Claims, configured: readonly ClientClaim[]): string | undefined {
   const client = CLIENT_CLAIMS.map(name => claimOf(claims, name)).find(isText);

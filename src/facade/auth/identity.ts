@@ -10,9 +10,9 @@ export interface Identity {
   readonly subject: string;
   /** The `groups` claim. If it is not an array of strings, this is empty. */
   readonly groups: readonly string[];
-  /** The client that the token stands for. Undefined if it stands for a person, whichever client they use. */
+  /** The client that the token stands for. This is undefined if it stands for a person, whichever client they use. */
   readonly client: string | undefined;
-  /** The `email` claim. Undefined unless `email_verified` is true. */
+  /** The `email` claim. This is undefined unless `email_verified` is true. */
   readonly email?: string | undefined;
   /** The scopes that the token has. */
   readonly scopes: ReadonlySet<string>;

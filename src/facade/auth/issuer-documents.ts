@@ -10,7 +10,7 @@ export interface KeySet {
 
 /** Limits for reading issuer documents. */
 export interface DocumentLimits {
-  /** Timeout in milliseconds for reading both documents. */
+  /** The timeout in milliseconds for reading both documents. */
   readonly timeoutMs: number;
   /** The maximum size of each document, in bytes. */
   readonly maxBytes: number;

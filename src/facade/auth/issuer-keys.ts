@@ -7,8 +7,8 @@ export interface KeyLimits {
   /** Age in milliseconds at which we stop using keys. Limits how long a withdrawn key is still trusted. */
   readonly trustMs: number;
   /**
-   * Delay in milliseconds after requesting an unknown key. Until this time, unknown keys are refused without sending a
-   * request.
+   * The delay in milliseconds after requesting an unknown key. Until this time, unknown keys are refused without
+   * sending a request.
    */
   readonly cooldownMs: number;
   /** How long to wait after a request has failed, in milliseconds. No requests are made during this time. */

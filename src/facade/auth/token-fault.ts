@@ -7,9 +7,11 @@ export interface TokenRules {
   readonly audience: string;
   /** Accepted asymmetric signing algorithms (RFC 7518). */
   readonly algorithms: readonly string[];
-  /** Maximum clock skew between Sluice and the issuer, in both directions. */
+  /** The maximum clock skew between Sluice and the issuer, in both directions. */
   readonly clockToleranceSeconds: number;
-  /** Maximum time since a token was issued (`iat`). If this is not set, tokens are accepted until they have expired. */
+  /**
+   * The maximum time since a token was issued (`iat`). If this is not set, tokens are accepted until they have expired.
+   */
   readonly maxAgeSeconds?: number | undefined;
 }
 

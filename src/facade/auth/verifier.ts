@@ -30,7 +30,7 @@ export function createVerifiers({ audience, clockToleranceSeconds }: TokenRules)
         tokenSigningAlg: algorithm,
         clockTolerance: clockToleranceSeconds,
         dpop: { enabled: false },
-        // Must be set explicitly. Otherwise the library would read ISSUER_BASE_URL, JWKS_URI, and SECRET from the
+        // This must be set explicitly. Otherwise the library would read ISSUER_BASE_URL, JWKS_URI, and SECRET from the
         // environment.
         issuerBaseURL: '',
         jwksUri: '',

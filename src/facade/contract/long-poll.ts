@@ -1,6 +1,6 @@
 import { type Clock, sleep } from '../../time/clock.ts';
 
-/** Interval between two reads. */
+/** The interval between two reads. */
 const LOOK_EVERY_MS = 500;
 
 /**

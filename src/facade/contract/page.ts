@@ -6,7 +6,9 @@ const MOST = 250;
 const DEFAULT = 50;
 /** How many pages of items should be collected before we sort them. */
 const SORTED_AT_ONCE = 4;
-/** Maximum page size in bytes of JSON. There is always at least one item on each page. `pull` uses the same limit. */
+/**
+ * The maximum page size in bytes of JSON. There is always at least one item on each page. `pull` uses the same limit.
+ */
 const PAGE_BYTES = 1_048_576;
 
 /** Query parameters shared by all lists. */

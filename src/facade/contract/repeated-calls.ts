@@ -6,7 +6,7 @@ import { fromRedis } from '../objects/redis-failures.ts';
 import type { Access, Answer, Call, Route } from './route.ts';
 
 const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
-/** Maximum number of seconds after which we suggest repeating a call that is being performed. */
+/** The maximum number of seconds after which we suggest repeating a call that is being performed. */
 const MOST_RETRY_SECONDS = 5;
 
 const seconds = (ms: number) => Math.max(1, Math.ceil(ms / 1_000));

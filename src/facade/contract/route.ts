@@ -94,7 +94,7 @@ interface RouteSource<A extends Access, Path extends string, Q extends z.ZodType
   readonly role?: 'Owner';
   /** The name of the operation in camelCase. It should consist of a verb and a noun. */
   readonly operation: string;
-  /** Name of the group in the reference, e.g. `Streams`. */
+  /** The name of the group in the reference, e.g. `Streams`. */
   readonly tag: string;
   readonly summary: string;
   readonly description?: string;
@@ -144,9 +144,9 @@ export function roleOf({ scope, role }: Pick<Route, 'scope' | 'role'>): Role {
   return role ?? (scope === 'waas:read' ? 'Viewer' : 'Admin');
 }
 
-/** Maximum body size in bytes. */
+/** The maximum body size in bytes. */
 export const BODY_BYTES = 16_384;
-/** Maximum size in bytes for a body containing a list or a schema. */
+/** The maximum size in bytes for a body containing a list or a schema. */
 const LARGE_BODY_BYTES = 1_048_576;
 
 /** Returns the maximum size of the body for this route, in bytes. */

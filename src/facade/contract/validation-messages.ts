@@ -13,7 +13,7 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   null: 'must be null',
 };
 const REQUIRED = 'is required';
-/** Maximum number of names in a message. For longer lists, see the reference. */
+/** The maximum number of names in a message. For longer lists, see the reference. */
 const MOST_NAMED = 20;
 
 /** Returns the message to use for an issue. Messages set in the schema take precedence. */

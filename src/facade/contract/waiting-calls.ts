@@ -1,7 +1,7 @@
 import { Refusal } from '../../http/refusal.ts';
 import { createOccupancy } from '../../time/occupancy.ts';
 
-/** Maximum number of calls of a caller that wait for events at the same time, on one replica. */
+/** The maximum number of calls of a caller that wait for events at the same time, on one replica. */
 export const MOST_WAITING = 16;
 
 /** Seconds after which a refused call may be repeated. */

@@ -25,7 +25,7 @@ export interface Facade {
   readonly writer: ResourceWriter;
   readonly ownership: Ownership;
   readonly limits: LimitGuard;
-  /** Limits of accounts that are created for an accepted invitation. */
+  /** The limits of accounts that are created for an accepted invitation. */
   readonly invitedLimits: Limits;
   /** Data plane state in Redis. */
   readonly gates: GateReader;
@@ -34,7 +34,7 @@ export interface Facade {
   readonly routing: RoutingReader;
   /** Reads which invitations were sent by email. */
   readonly mails: MailReader;
-  /** Returns how many invitations an account can send by email in 24 hours. Undefined if there is no limit. */
+  /** Returns how many invitations an account can send by email in 24 hours. This is undefined if there is no limit. */
   readonly mailsPerDay: (account: Pick<Cached<'Account'>, 'spec'>) => number | undefined;
   /** Reads producer counts. */
   readonly traffic: TrafficReader;
@@ -45,8 +45,8 @@ export interface Facade {
   /** Calls with an Idempotency-Key whose answers are stored. */
   readonly keyedCalls: KeyedCalls;
   /**
-   * Reads the balance of an account (`acc_…`) and which queues are waiting for tokens. Undefined if the account's plan
-   * is not in Redis.
+   * Reads the balance of an account (`acc_…`) and which queues are waiting for tokens. This is undefined if the
+   * account's plan is not in Redis.
    */
   readonly readBalance: (
     account: string,
@@ -56,7 +56,7 @@ export interface Facade {
   readonly requireInvitedEmail: boolean;
   /** Encrypts the header values of endpoints. */
   readonly headerSeals: HeaderSeals;
-  /** Name of this installation, or `''` for the default one. */
+  /** The name of this installation, or `''` for the default one. */
   readonly instance: string;
   /** Redis clock in milliseconds. */
   readonly nowMs: () => number;

@@ -3,7 +3,7 @@ import { PROBLEMS } from '../../core/problems/problems.ts';
 import { Refusal } from '../../http/refusal.ts';
 import { type ErrorCause, isKubeError, type KubeError } from '../../kube/kube-error.ts';
 
-/** Timeout for an API server call, including retries. */
+/** The timeout for an API server call, including retries. */
 export const CALL_WITHIN_MS = 4_000;
 
 /**

@@ -21,7 +21,7 @@ import type { Caches } from './caches.ts';
 export interface LimitGuard {
   /** Returns the limits in force for an account. */
   readonly of: (account: Pick<Cached<'Account'>, 'spec'>) => Limits;
-  /** Returns the points per minute of an account. Undefined if it has no such limit. */
+  /** Returns the points per minute of an account. This is undefined if it has no such limit. */
   readonly pointsPerMinuteOf: (account: string) => number | undefined;
   /** Returns the number of objects in all workspaces of an account, according to the caches. */
   readonly countOf: (account: string, limit: CountedLimit) => number;
@@ -37,7 +37,7 @@ export interface LimitGuard {
 
 /** With fewer objects left than this, an account's objects are created one after the other on this replica. */
 const FEW_LEFT = 32;
-/** Maximum time in milliseconds for a created object to appear in the cache. */
+/** The maximum time in milliseconds for a created object to appear in the cache. */
 const SEEN_WITHIN_MS = 2_000;
 
 /** An object that is being created, and isn't in the cache yet. */

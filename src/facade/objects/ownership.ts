@@ -24,7 +24,7 @@ export interface OwnedTenant {
 export interface OwnedIntegration {
   /** Public id `int_…`. */
   readonly publicId: string;
-  /** Name of the producing workspace, where the Integration is located. */
+  /** The name of the producing workspace, where the Integration is located. */
   readonly producer: string;
   readonly producerPublicId: string;
   readonly name: string;

@@ -24,7 +24,7 @@ export interface Wanted<K extends KindName> {
   readonly spec: Partial<Cached<K>['spec']>;
   /** Fields written by this manager: those in `spec`, plus those that must be absent. */
   readonly concern: readonly (keyof Cached<K>['spec'] & string)[];
-  /** Object as read before. Not set if it didn't exist. */
+  /** Object as read before. This is not set if it didn't exist. */
   readonly before?: Cached<K> | undefined;
   /**
    * Whether to refuse the apply if the object has changed since it was read. Should be set for edits that depend on the

@@ -6,7 +6,7 @@ import type { Clock } from '../../time/clock.ts';
 import type { Cached } from './cached.ts';
 import type { Caches } from './caches.ts';
 
-/** Maximum time a call waits for the controller. */
+/** The maximum time a call waits for the controller. */
 const WAIT_MS = 5_000;
 /** When to ask the API server directly, in case the watch is delayed. */
 const LOOK_AT_MS = [1_000, 3_000];

@@ -4,7 +4,7 @@ import type { KubeContext, Material, OtherUser, PlainUser } from './kubeconfig.t
 
 /** The data that is used to authenticate the API server to us, and us to the API server. */
 export interface Authentication {
-  /** Options for a TLS connection: ca, cert, key, servername, and rejectUnauthorized, if set. */
+  /** The options for a TLS connection: ca, cert, key, servername, and rejectUnauthorized, if set. */
   readonly tls: Readonly<Record<string, unknown>>;
   /** The names are in lower case. */
   readonly headers: Readonly<Record<string, string>>;

@@ -4,7 +4,8 @@ import { createAuthentication } from './authentication.ts';
 import { type KubeSource, readKubeContext } from './kubeconfig.ts';
 
 /**
- * Maximum number of connections shared by all requests, not counting watches. Each watch uses a separate connection.
+ * The maximum number of connections shared by all requests, not counting watches. Each watch uses a separate
+ * connection.
  */
 const CALL_CONNECTIONS = 16;
 

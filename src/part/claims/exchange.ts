@@ -53,7 +53,7 @@ export interface Holding {
   /** The number of claims and bytes in the pushes that it has read. */
   readonly pushed: number;
   readonly bytes: number;
-  /** Maximum number of unread bytes in pushes. */
+  /** The maximum number of unread bytes in pushes. */
   readonly roomBytes: number;
 }
 
@@ -80,7 +80,7 @@ export type ExchangeAnswer =
       readonly disabled: readonly string[];
       /** The dispatchers that are not responding any more. The caller should take over their claims. */
       readonly lapsed: readonly string[];
-      /** Reason why the part is held back and needs to be advanced. */
+      /** The reason why the part is held back and needs to be advanced. */
       readonly hold: string | undefined;
       /** The slots for which the delivery state has changed. */
       readonly news: readonly SlotNews[];

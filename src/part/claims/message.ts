@@ -30,7 +30,7 @@ export interface ClaimedEvent {
    * events.
    */
   readonly size: number | undefined;
-  /** Absent if the body is too large for the message. Read it separately. */
+  /** This is absent if the body is too large for the message. Read it separately. */
   readonly body: Buffer | undefined;
   readonly claims: readonly Claim[];
 }

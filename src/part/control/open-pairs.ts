@@ -13,7 +13,7 @@ export interface OpenPairs {
   readonly follow: (change: RoutesChange, write: (openKeys: OpenKeys) => Promise<void>) => Promise<void>;
   /** Whether a group key is certainly closed in all parts. */
   readonly isClosed: (fence: number, integration: string, groupKey: string) => boolean;
-  /** Returns all group keys that may be open. Empty if unknown. */
+  /** Returns all group keys that may be open. This is empty if unknown. */
   readonly of: (integration: string) => Iterable<string>;
   readonly opens: (integration: string, groupKey: string) => void;
   readonly closed: (integration: string, groupKey: string) => void;

@@ -13,7 +13,7 @@ export interface Fate {
   /** False if control data is missing. In this case, the other fields are not reliable. */
   readonly isWhole: boolean;
   readonly row: SubscriptionRow | undefined;
-  /** Position up to which events were routed. If the subscription is not behind, this is undefined. */
+  /** The position up to which events were routed. If the subscription is not behind, this is undefined. */
   readonly position: string | undefined;
   /** First ref at which the group key is active. If it is not active, this is undefined. */
   readonly since: string | undefined;

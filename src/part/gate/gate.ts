@@ -40,8 +40,8 @@ export type GateChange =
       readonly slot: string;
       readonly row: SubscriptionRow;
       /**
-       * Position at which the subscription opens: the previous position, or the end of the log for a new one (default),
-       * the tail until it has caught up, or the end of the log, skipping earlier events.
+       * The position at which the subscription opens: the previous position, or the end of the log for a new one
+       * (default), the tail until it has caught up, or the end of the log, skipping earlier events.
        */
       readonly how?: 'behind' | 'skip';
     }

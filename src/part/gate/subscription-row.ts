@@ -12,9 +12,9 @@ export interface SubscriptionRow {
   readonly cap: number;
   /** The number of attempts that can be started in a second, from 1 to 99,999. If there is no limit, this is absent. */
   readonly maxPerSecond?: number;
-  /** Time at which the owner re-enabled the endpoint. */
+  /** The time at which the owner re-enabled the endpoint. */
   readonly enabledMs?: number;
-  /** Position at which routing starts. */
+  /** The position at which routing starts. */
   readonly since: string;
   /** The version of its configuration. */
   readonly cfgv: string;

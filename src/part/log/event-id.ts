@@ -7,7 +7,7 @@ const ID = /^evt_([0-9a-hjkmnp-tv-z]{12})([0-9a-hjkmnp-tv-z]{2})([0-9a-hjkmnp-tv
 
 /** Hex digits of a ref that make up four characters: 20 bits. */
 const HEX_AT_ONCE = 5;
-/** Maximum number of cached stream marks. */
+/** The maximum number of cached stream marks. */
 const MARKS_AT_MOST = 10_000;
 const marks = new Map<string, string>();
 
@@ -48,9 +48,7 @@ export function eventIdOf(part: Part, ref: string): string {
   return `evt_${encodeRef(ref)}${encodePart(part.number)}${streamMark(part)}`;
 }
 
-/**
- * Returns the ref and the number of the part. If this is not the event id in this stream, it returns undefined.
- */
+/** Returns the ref and the number of the part. If this is not the event id in this stream, it returns undefined. */
 export function parseEventId(
   id: string,
   stream: Omit<Part, 'number'>,

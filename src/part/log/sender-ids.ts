@@ -2,8 +2,8 @@ import { hash } from 'node:crypto';
 import type { partKeys } from '../keys.ts';
 
 /**
- * Number of past hours that may contain a producer's id, including one hour for clock differences, and of future hours.
- * sender-ids.lua has the same numbers.
+ * The number of past hours that may contain a producer's id, including one hour for clock differences, and of future
+ * hours. sender-ids.lua has the same numbers.
  */
 const [HOURS_BEFORE, HOURS_AFTER] = [25, 1];
 

@@ -17,7 +17,7 @@ const RECOVERED_AT_ONCE = 100;
 const OPEN_TESTS = 10;
 /** The maximum number of test events for each millisecond. */
 const TEST_NUMBERS = 32;
-/** Time for which a test event is sent once for a call. */
+/** The time for which a test event is sent once for a call. */
 const TEST_CALL_MS = 24 * 3_600_000;
 const CURSOR = /^(dead|retrying):([0-9a-f]{15}(?::[\w-]{1,64})?)?$/;
 

@@ -7,9 +7,9 @@ import type { Space } from './space.ts';
 /** Time during which a part does not ask again after its account had no space left. */
 const FULL_MS = 1_000;
 const ENTRIES = 10_000;
-/** Number of times that space is requested for one call. Another process may use it first. */
+/** The number of times that space is requested for one call. Another process may use it first. */
 const MOST_REQUESTS = 8;
-/** Time for these requests. The account can be on another Redis node, for which stored events must not wait. */
+/** The time for these requests. The account can be on another Redis node, for which stored events must not wait. */
 const REQUESTS_MS = 1_000;
 
 type Refused = Extract<EventAnswer, { answer: 'LIMIT' }>;

@@ -11,7 +11,7 @@ export interface WorkOfPart {
   readonly open: number;
   /** Something may be sent, now or later. */
   readonly isWaiting: boolean;
-  /** Time since which events could be sent but no dispatcher works on the part. 0 if unknown. */
+  /** The time since which events could be sent but no dispatcher works on the part. 0 if unknown. */
   readonly idleSinceMs: number | undefined;
   /** Whether there are any events that will expire. */
   readonly hasEvents: boolean;

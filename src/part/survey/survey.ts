@@ -113,7 +113,7 @@ function idleSinceMs({ work, stands }: Entry): number | undefined {
   return stands.idle?.sinceMs ?? work?.idleSinceMs;
 }
 
-/** Time since which no dispatcher routes waiting events or removes expired ones. */
+/** The time since which no dispatcher routes waiting events or removes expired ones. */
 function restsSinceMs({ work, stands: { routing, expired } }: Entry): number | undefined {
   if (work === undefined) return undefined;
   // If a value has only been seen once, it could still change at any time.

@@ -7,7 +7,7 @@ import { createReadOldestOfSlots } from './oldest-waiting.ts';
 
 onEachRedis(redis => {
   const drainOf = (t: TestPart) => createDrain(t.client).read(t.part);
-  /** Keys of the part that Redis has. */
+  /** The keys of the part that Redis has. */
   async function keysOf(t: TestPart): Promise<string[]> {
     const found = (await redis().callAll('keys', `{q:${t.part.tenant}:*`)) as string[][];
     return [...new Set(found.flat())];

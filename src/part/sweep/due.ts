@@ -14,7 +14,7 @@ const LONGEST_RETENTION_MS = 720 * HOUR_MS;
 const IDS_KEPT_MS = 25 * HOUR_MS;
 export const RECORDS_KEPT_MS = LONGEST_RETENTION_MS + RECORDS_MS;
 const TIDY_EVERY_MS = 6 * HOUR_MS;
-/** Minimum time between removals in a part with constantly expiring events. */
+/** The minimum time between removals in a part with constantly expiring events. */
 const EXPIRE_EVERY_MS = 60_000;
 const NEVER = Number.POSITIVE_INFINITY;
 

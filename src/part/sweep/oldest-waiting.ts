@@ -11,7 +11,7 @@ const [SLOTS, REFERENCES] = [8, 200];
 /** The number of subscriptions in a call that only reads the log. */
 const SLOTS_OF_LOG = 250;
 
-/** Position up to which a subscription is settled. Initially '', then the value returned by the last call. */
+/** The position up to which a subscription is settled. Initially '', then the value returned by the last call. */
 export interface SlotLook {
   readonly slot: string;
   readonly settledTo: string;
@@ -34,7 +34,7 @@ export interface OldestOfSlot {
 }
 
 /**
- * Reads the oldest waiting event for each subscription of a part. Empty for a removed part.
+ * Reads the oldest waiting event for each subscription of a part. This is empty for a removed part.
  *
  * @param of log: leaves out open events
  */

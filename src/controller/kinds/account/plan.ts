@@ -51,8 +51,8 @@ export function planAccount({ name, levels, hadLimitReached }: AccountFacts): Ou
 }
 
 /**
- * Interval in milliseconds for reapplying the plan of a kept account. This is short, because it is possible that its
- * tokens are used up.
+ * The interval in milliseconds for reapplying the plan of a kept account. This is short, because it is possible that
+ * its tokens are used up.
  */
 const KEPT_CHECK_MS = 30_000;
 

@@ -16,7 +16,7 @@ import type { Pair } from './pair.ts';
  */
 export const KEEP_REVOKED_MS = 30 * 24 * 60 * 60 * 1_000;
 
-/** Interval between searches for Activations that can be removed. */
+/** The interval between searches for Activations that can be removed. */
 const SEARCH_EVERY_MS = 60 * 60 * 1_000;
 
 /** An Activation, including its managed fields. */

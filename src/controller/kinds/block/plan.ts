@@ -14,7 +14,7 @@ export interface BlockFacts {
   readonly workspaceExists: boolean;
   readonly integrationExists: boolean;
   readonly targetExists: boolean;
-  /** Number of admitted subscriptions covered by this Block in the applied routes. */
+  /** The number of admitted subscriptions covered by this Block in the applied routes. */
   readonly pausedSubscriptions: number;
 }
 

@@ -26,8 +26,8 @@ type HandOver = Extract<InvitationTask, { readonly token: string }>;
 
 export interface DeliverDeps {
   /**
-   * Sends an invitation by email. Undefined without a configured mail server, in which case tokens are written to
-   * Secrets.
+   * Sends an invitation by email. This is undefined without a configured mail server, in which case tokens are written
+   * to Secrets.
    */
   readonly sendInvitation: SendInvitation | undefined;
   readonly deliveries: Deliveries;

@@ -23,9 +23,9 @@ export interface InvitationTaskFacts {
   readonly uid: string;
   readonly spec: IntegrationSpec;
   readonly status: IntegrationStatus | undefined;
-  /** SHA-256 hash of the token in the invitation Secret. Undefined if the Secret is missing or empty. */
+  /** SHA-256 hash of the token in the invitation Secret. This is undefined if the Secret is missing or empty. */
   readonly secretSha256: string | undefined;
-  /** Result of sending this invitation, until it has been added to the status. */
+  /** The result of sending this invitation, until it has been added to the status. */
   readonly delivery: Delivery | undefined;
   readonly hasMailServer: boolean;
   readonly rootKey: Uint8Array;

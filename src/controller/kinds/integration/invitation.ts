@@ -17,7 +17,7 @@ export interface HeldBack {
   readonly until: string;
 }
 
-/** Result of sending an invitation: the time and method, or the reason why it wasn't sent. */
+/** The result of sending an invitation: the time and method, or the reason why it wasn't sent. */
 export type Delivery =
   | { readonly sentAt: string; readonly as: 'Sent' | 'SecretWritten' }
   | HeldBack
@@ -56,7 +56,7 @@ export interface InvitationFacts {
   readonly state: IntegrationState;
   /** The invitation from the status, or one that was just issued. */
   readonly invitation: Invitation | undefined;
-  /** Result of sending this invitation, if known to this process. */
+  /** The result of sending this invitation, if known to this process. */
   readonly delivery: Delivery | undefined;
   /** Condition currently in the status. */
   readonly recorded: Condition | undefined;

@@ -16,7 +16,7 @@ export interface IntegrationFacts {
   readonly state: IntegrationState;
   /** Whether the invitation was accepted by the partner. False if the producer specified the workspace. */
   readonly accepted: boolean;
-  /** Value of spec.workspace. */
+  /** The value of spec.workspace. */
   readonly workspace: string | undefined;
   /** Whether the integration is used by a Subscription in that workspace, which means that the workspace agrees. */
   readonly subscribed: boolean;

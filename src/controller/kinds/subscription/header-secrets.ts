@@ -18,7 +18,7 @@ interface Known {
   readonly fields: ReadonlyMap<string, HeaderField>;
 }
 
-/** Maximum number of parallel reads. A new leader will hit this limit while reading all Secrets. */
+/** The maximum number of parallel reads. A new leader will hit this limit while reading all Secrets. */
 const READS_AT_ONCE = 16;
 
 /** How long to wait until a Secret that could not be read is retried, in milliseconds. */

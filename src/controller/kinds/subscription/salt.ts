@@ -3,7 +3,7 @@ import { FIELD_MANAGER } from '../../../api/well-known.ts';
 import { type Cached, resourceOf } from '../../caches/caches.ts';
 import type { Context } from '../../context/context.ts';
 
-/** Number of random bytes in a salt. */
+/** The number of random bytes in a salt. */
 const SALT_BYTES = 16;
 
 /**

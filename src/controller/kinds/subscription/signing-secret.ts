@@ -12,7 +12,7 @@ import { apiVersionOf, SECRETS } from '../../../kube/resource.ts';
 import { type Cached, resourceOf } from '../../caches/caches.ts';
 import type { Context } from '../../context/context.ts';
 
-/** Why the Secret couldn't be written, with a message on how to fix this. */
+/** The reason why the Secret couldn't be written, with a message on how to fix this. */
 export interface MirrorFault {
   readonly reason: 'NameTaken' | 'Refused';
   readonly message: string;

@@ -3,7 +3,7 @@
  * extensions.
  */
 const LINES_MAX = 16 * 1024;
-/** Maximum size of an answer on the wire, including informational responses and chunk sizes. */
+/** The maximum size of an answer on the wire, including informational responses and chunk sizes. */
 const WIRE_MAX = 128 * 1024;
 
 const START = 'HTTP/1.';
@@ -23,7 +23,7 @@ const NOTED_LENGTHS = new Set(
 
 /** We close a connection this long before the timeout that was announced by the server, in milliseconds. */
 const CLOSING_MARGIN_MS = 2_000;
-/** Maximum time a connection stays idle, whatever the server says. */
+/** The maximum time a connection stays idle, whatever the server says. */
 const IDLE_MAX_MS = 60_000;
 
 export interface AnswerEvents {

@@ -3,7 +3,7 @@ import { type SecureContext, connect as tlsConnect } from 'node:tls';
 import type { NetworkPolicy } from '../../../core/delivery/network.ts';
 import { createNameLookup, type ResolveName } from './name-lookup.ts';
 
-/** Reason for a connection failure. These values also appear in attempt results. */
+/** The reason for a connection failure. These values also appear in attempt results. */
 export type ConnectFailure =
   | 'address_refused'
   | 'dns_failed'

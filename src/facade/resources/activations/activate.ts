@@ -12,9 +12,9 @@ import { unknownObject } from '../../objects/owned-objects.ts';
 import type { OwnedTenant } from '../../objects/ownership.ts';
 import { judgeActivation } from './activation-views.ts';
 
-/** Maximum time a call waits for the gate, even if the controller hasn't set a condition. */
+/** The maximum time a call waits for the gate, even if the controller hasn't set a condition. */
 export const GATE_WITHIN_MS = 5_000;
-/** Interval for reading the gate from Redis. */
+/** The interval for reading the gate from Redis. */
 export const GATE_EVERY_MS = 100;
 
 /** Activation fields managed by the REST interface. They must always be included in each write. */

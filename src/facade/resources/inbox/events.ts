@@ -12,8 +12,8 @@ import { EventDetail, EventEntry, eventDetail, eventEntry } from './event-views.
 import { type OpenInbox, openEvent, openInbox } from './inbox-access.ts';
 
 /**
- * Maximum number of pages a call will scan for a matching event. This is needed because it is possible that most events
- * are in other states.
+ * The maximum number of pages a call will scan for a matching event. This is needed because it is possible that most
+ * events are in other states.
  */
 const PAGES_AT_ONCE = 20;
 /** The number of points that each additional page costs. For each page, up to 1,000 events are checked. */

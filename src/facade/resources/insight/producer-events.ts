@@ -19,7 +19,7 @@ import { fromRedis } from '../../objects/redis-failures.ts';
 import { chooseIntegrations, chooseStream, StreamChoice, StreamName, streamName } from '../streams/stream-choice.ts';
 import { IntegrationName, Reason, shortage } from './explain.ts';
 
-/** Maximum number of queues to search in parallel. */
+/** The maximum number of queues to search in parallel. */
 const QUEUES_AT_ONCE = 20;
 
 const time = (description: string) =>

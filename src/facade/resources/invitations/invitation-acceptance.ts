@@ -14,7 +14,7 @@ import { assertInvited, findInvitation, integrationName, whyAnswered } from './i
 interface Acceptance {
   /** Applied integration. May not have taken effect yet. */
   readonly integration: Cached<'Integration'>;
-  /** Name of the receiving workspace. */
+  /** The name of the receiving workspace. */
   readonly workspace: string;
   /** Account name. */
   readonly account: string;
@@ -41,9 +41,7 @@ async function repeatAcceptance(
   throw new Refusal('invitation_used', 'You have already accepted this invitation for another account.');
 }
 
-/**
- * Creates the receiving workspace for an account and waits for it to take effect. It returns the workspace name.
- */
+/** Creates the receiving workspace for an account and waits for it to take effect. It returns the workspace name. */
 async function makeReceiver(
   { caches, writer, instance }: Facade,
   account: string,
