@@ -139,7 +139,7 @@ test('the roles read what the values say', async () => {
   expect(ingress?.tracing).toMatchObject({ sampler: { parentBased: true, ratio: 0.05 } });
   const endpoints = {
     allowedNetworks: ['10.8.0.0/16'],
-    refusedNetworks: ['203.0.113.7/32', '2001:db8:64::/96'],
+    refusedNetworks: ['203.0.113.7/32', '2001:db8:64::/96', '10.8.3.0/24'],
     allowedPorts: [443, 8443],
   };
   for (const role of [controller, dispatcher]) expect(role?.endpoints).toEqual(endpoints);

@@ -1,12 +1,13 @@
+import { BlockList, isIPv6 } from 'node:net';
 import { pino } from 'pino';
 import { beforeAll, describe, expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import { checkRedis } from '../../src/redis/check.ts';
 import { connectRedis } from '../../src/redis/client.ts';
 import { startRedis } from '../support/redis/server.ts';
-import { type Helm, type Manifest, openHelm, renderChart } from './support/helm.ts';
+import { type Helm, type Manifest, openHelm, renderChart, type ValueSet } from './support/helm.ts';
 import { buildOverlays, REQUIRED_OVERLAY } from './support/kustomize.ts';
-import { VALUE_SETS } from './support/value-sets.ts';
+import { REQUIRED, VALUE_SETS } from './support/value-sets.ts';
 
 let helm: Helm;
 
@@ -49,6 +50,72 @@ describe('the NetworkPolicies', () => {
     expect(blocks?.find(({ cidr }) => cidr === '0.0.0.0/0')?.except).toContain('10.0.0.0/8');
     expect(blocks?.find(({ cidr }) => cidr === '::/0')?.except).toContain('fc00::/7');
     expect(blocks?.map(({ cidr }) => cidr)).toContain('10.8.0.0/16');
+  });
+});
+
+/** Returns whether an address is in a network. */
+function isInside(address: string, cidr: string): boolean {
+  const [network = '', prefix] = cidr.split('/');
+  const family = isIPv6(network) ? 'ipv6' : 'ipv4';
+  const list = new BlockList();
+  list.addSubnet(network, Number(prefix), family);
+  return isIPv6(address) === isIPv6(network) && list.check(address, family);
+}
+
+describe('refusedNetworks', () => {
+  /** Returns whether the dispatcher can connect to each of these addresses. */
+  async function reachable(values: ValueSet, addresses: readonly string[]): Promise<Record<string, boolean>> {
+    const objects = await renderChart(helm, { ...REQUIRED, networkPolicy: { enabled: true }, ...values });
+    const policy = objects.find(
+      ({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'sluice-dispatcher',
+    );
+    const rules = (policy?.spec as { egress: readonly Rule[] }).egress.filter(({ ports }) => ports === undefined);
+    // Without `to`, a rule would allow all addresses.
+    const blocks = rules.flatMap(({ to }) => (to ?? []).map(({ ipBlock }) => ipBlock));
+    expect(rules.every(({ to = [] }) => to.length > 0)).toBe(true);
+    for (const { cidr, except = [] } of blocks) {
+      for (const network of except) expect(isInside(network.split('/')[0] ?? '', cidr), network).toBe(true);
+    }
+    const isOpen = (address: string) =>
+      blocks.some(({ cidr, except = [] }) => isInside(address, cidr) && !except.some(each => isInside(address, each)));
+    return Object.fromEntries(addresses.map(address => [address, isOpen(address)]));
+  }
+
+  test('are closed in public and in allowed networks', async () => {
+    const values = {
+      allowedNetworks: ['10.8.0.0/16', '10.9.0.0/24', '192.0.2.0/23', 'fd00:8::/32', 'fd00:c000::/20'],
+      refusedNetworks: [
+        '10.8.1.0/24',
+        '10.9.0.0/16',
+        '192.0.2.0/23',
+        '203.0.113.7/32',
+        'FD00:8::1.2.3.4/128',
+        '2001:DB8:64::/96',
+        'fd00:D000::/20',
+      ],
+    };
+    const expected = {
+      '10.8.0.9': true,
+      '10.8.1.9': false,
+      '10.9.0.9': false,
+      '192.0.2.9': false,
+      '198.51.100.9': true,
+      '203.0.113.6': true,
+      '203.0.113.7': false,
+      'fd00:8::102:303': true,
+      'fd00:8::102:304': false,
+      '2001:db8:64::1': false,
+      '2001:db8:65::1': true,
+      'fd00:c000::1': true,
+      'fd00:d000::1': false,
+    };
+    expect(await reachable(values, Object.keys(expected))).toEqual(expected);
+  });
+
+  test('can be everything, which leaves no rule that allows it', async () => {
+    const values = { allowedNetworks: ['10.8.0.0/16'], refusedNetworks: ['0.0.0.0/0', '::/0'] };
+    const expected = { '10.8.0.9': false, '198.51.100.9': false, '2001:db8:65::1': false };
+    expect(await reachable(values, Object.keys(expected))).toEqual(expected);
   });
 });
 

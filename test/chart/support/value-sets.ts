@@ -32,7 +32,7 @@ export const VALUE_SETS: Readonly<Record<string, ValueSet>> = {
     },
     smtp: { existingSecret: 'mail', from: 'Sluice <sluice@example.com>', invitationUrl: 'https://app.example.com/i' },
     allowedNetworks: ['10.8.0.0/16'],
-    refusedNetworks: ['203.0.113.7/32', '2001:db8:64::/96'],
+    refusedNetworks: ['203.0.113.7/32', '2001:db8:64::/96', '10.8.3.0/24'],
     allowedPorts: [443, 8443],
     endpointConsentOrigin: 'events.example.com',
     instance: 'blue',

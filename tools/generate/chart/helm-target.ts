@@ -32,6 +32,7 @@ export const HELM_TARGET: Target = {
   each: (path, item) => [block(`range ${valueAt(path)}`, [item(expression('toJson .'))])],
   spread: path => [itemsOf(valueAt(path))],
   merge: path => fieldsOf(valueAt(path)),
+  endpointRules: [itemsOf('include "sluice.endpointRules" $ | fromYamlArray')],
   graceSeconds: expression(`add ${STOP_SECONDS} (int64 $.Values.shutdownDelaySeconds)`),
   checksums: {
     'checksum/config': checksumOf('config.yaml'),

@@ -271,7 +271,10 @@ export const Values = z.strictObject({
     invitationUrl: text(meaningOf('SLUICE_INVITATION_URL')),
   }),
   allowedNetworks: list(z.string().regex(NETWORK), meaningOf('SLUICE_ALLOWED_NETWORKS')),
-  refusedNetworks: list(z.string().regex(NETWORK), meaningOf('SLUICE_REFUSED_NETWORKS')),
+  refusedNetworks: list(
+    z.string().regex(NETWORK),
+    `${meaningOf('SLUICE_REFUSED_NETWORKS')} The NetworkPolicy of the dispatcher, if there is one, denies them as well.`,
+  ),
   allowedPorts: list(z.int().min(1).max(65_535), meaningOf('SLUICE_ALLOWED_PORTS')),
   endpointConsentOrigin: text(meaningOf('SLUICE_ENDPOINT_CONSENT_ORIGIN')),
   trustedProxies: list(z.union([z.string().regex(NETWORK), z.literal('none')]), meaningOf('SLUICE_TRUSTED_PROXIES')),

@@ -29,19 +29,11 @@ export function networkPolicyOf(
         toPorts('networkPolicy.redisPorts'),
         ...others.map(to => toPorts(PORTS[to])),
         ...target.itemsWhen('tracing.endpoint', [toPorts('networkPolicy.collectorPorts')]),
-        ...(workload.connects.includes('internet') ? toInternet(target) : []),
+        // Endpoints of partners have any port.
+        ...(workload.connects.includes('internet') ? target.endpointRules : []),
       ],
     },
   };
-}
-
-/** Endpoints of partners have any port, and are public or in one of the allowed networks. */
-function toInternet(target: Target): unknown[] {
-  return [
-    { to: [{ ipBlock: { cidr: '0.0.0.0/0', except: target.tree('networkPolicy.clusterNetworks') } }] },
-    { to: [{ ipBlock: { cidr: '::/0', except: target.tree('networkPolicy.clusterNetworksV6') } }] },
-    ...target.itemsWhen('allowedNetworks', [{ to: target.each('allowedNetworks', cidr => ({ ipBlock: { cidr } })) }]),
-  ];
 }
 
 /** Returns the NetworkPolicy of the Redis for evaluation: only pods of this installation can connect to it. */

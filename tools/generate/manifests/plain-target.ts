@@ -36,8 +36,19 @@ export function createPlainTarget(values: Values): Target {
     each: (path, item) => (at(path) as readonly unknown[]).map(item),
     spread: path => at(path) as readonly unknown[],
     merge: path => at(path) as object,
+    endpointRules: endpointRulesOf(values),
     graceSeconds: STOP_SECONDS + values.shutdownDelaySeconds,
     checksums: {},
     smtpOptional: true,
   };
+}
+
+/** Leaves out refusedNetworks, which no plain rendering sets. */
+function endpointRulesOf({ networkPolicy, allowedNetworks }: Values): object[] {
+  const blocks = [
+    { cidr: '0.0.0.0/0', except: networkPolicy.clusterNetworks },
+    { cidr: '::/0', except: networkPolicy.clusterNetworksV6 },
+    ...allowedNetworks.map(cidr => ({ cidr })),
+  ];
+  return blocks.map(ipBlock => ({ to: [{ ipBlock }] }));
 }

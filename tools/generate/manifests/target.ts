@@ -36,6 +36,8 @@ export interface Target extends Installation {
   readonly spread: (path: string) => readonly unknown[];
   /** Returns the fields of an object, to go among others. */
   readonly merge: (path: string) => object;
+  /** Rules of a NetworkPolicy for public addresses and allowed networks, but not for refused networks. */
+  readonly endpointRules: readonly unknown[];
   /** Seconds between SIGTERM and SIGKILL. */
   readonly graceSeconds: unknown;
   /** Annotations that make pods restart when their configuration changes. */
