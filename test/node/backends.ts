@@ -1,9 +1,11 @@
 import { readFile } from 'node:fs/promises';
+import { expect } from 'vitest';
 import { freePort } from '../support/free-port.ts';
 import { createAuthority, tlsArguments } from '../support/redis/certificates.ts';
 import { startRedisCluster } from '../support/redis/cluster.ts';
 import { startSentinels } from '../support/redis/sentinel.ts';
 import { DOCUMENTED, startRedis } from '../support/redis/server.ts';
+import { denialsOn, PASSWORD } from '../support/redis/users.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 /** A Redis outside of the cluster, and how the chart connects to it. */
@@ -12,6 +14,8 @@ export type Backend = {
   readonly values: object;
   /** Secrets that the values name, without a namespace. */
   readonly secrets: readonly object[];
+  /** Checks how the pods use it, after a delivery. */
+  readonly verify?: () => Promise<void>;
   readonly stop: () => Promise<void>;
 };
 
@@ -23,6 +27,24 @@ function secret(name: string, stringData: Readonly<Record<string, string>>): obj
 export async function startClusterBackend(host: string): Promise<Backend> {
   const { url, stop } = await startRedisCluster({ host });
   return { values: { url }, secrets: [], stop };
+}
+
+/** Starts a Redis with a user for each role. @param host address of this machine */
+export async function startUsersBackend(host: string): Promise<Backend> {
+  const reachable = ['--bind', '127.0.0.1', host, '--protected-mode', 'no'];
+  const server = await startRedis({ appendonly: true, extra: [...DOCUMENTED, ...reachable], users: [] });
+  const keys = ['controller', 'facade', 'ingress', 'dispatcher', 'uninstall'];
+  return {
+    values: { url: `redis://${host}:${server.port}`, usersSecret: 'redis-users' },
+    secrets: [secret('redis-users', Object.fromEntries(keys.map(key => [key, PASSWORD])))],
+    verify: async () => {
+      const clients = (await server.command('CLIENT', 'LIST')) as string;
+      const users = [...clients.matchAll(/ user=(sluice-\S+)/g)].map(([, user]) => user);
+      expect([...new Set(users)].toSorted()).toEqual(['sluice-controller', 'sluice-dispatcher', 'sluice-ingress']);
+      expect(await denialsOn(server)).toEqual([]);
+    },
+    stop: server.stop,
+  };
 }
 
 /**

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { renderInstallFile } from '../../tools/generate/kustomize/install-file.ts';
 import { nodeRefusal } from '../support/node-cluster/requirements.ts';
 import { registryRefusal } from '../support/registry/registry.ts';
-import { type Backend, startClusterBackend, startSentinelBackend } from './backends.ts';
+import { type Backend, startClusterBackend, startSentinelBackend, startUsersBackend } from './backends.ts';
 import { type Platform, startPlatform } from './platform.ts';
 import { expectRefusals } from './refusals.ts';
 import { deleteSamples, deliverEvent } from './samples.ts';
@@ -125,6 +125,7 @@ describe.skipIf(refusal !== undefined)('From an empty cluster to a delivery', ()
   describe.each<[name: string, namespace: string, start: (host: string) => Promise<Backend>]>([
     ['Sentinel, TLS and passwords in files', 'sentinel', startSentinelBackend],
     ['a Redis Cluster', 'cluster', startClusterBackend],
+    ['a Redis user for each role', 'users', startUsersBackend],
   ])('with %s', (_, namespace, start) => {
     let backend: Backend;
     beforeAll(async () => {
@@ -143,6 +144,7 @@ describe.skipIf(refusal !== undefined)('From an empty cluster to a delivery', ()
       });
       await expectNoRestarts(namespace, ROLES.length);
       await deliverEvent(platform, { name: 'sluice-ingress', namespace });
+      await backend.verify?.();
     });
   });
 });
