@@ -6,6 +6,7 @@ import {
   LEASE_RULES,
   type PolicyRule,
   SECRETS_RULES,
+  uninstallRules,
 } from '../../src/kube/access/rights.ts';
 import { connect, type KubeClient } from '../../src/kube/client.ts';
 import { kubeconfigOf } from '../support/kubernetes/permissions.ts';
@@ -25,6 +26,8 @@ const ACCOUNTS: Readonly<Record<string, readonly Account[]>> = {
   minimal: [
     { role: 'controller', everywhere: [...CONTROLLER_RULES, ...SECRETS_RULES], inside: LEASE_RULES },
     { role: 'facade', everywhere: FACADE_RULES },
+    // The Job that runs before `helm uninstall`.
+    { role: 'uninstall', everywhere: uninstallRules('rights-minimal-workspace-secrets'), inside: LEASE_RULES },
   ],
   'all in one': [
     {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { API_VERSION } from '../../src/api/group-version.ts';
 import { publicId, tenantId } from '../../src/core/ids/ids.ts';
-import { activationObjectName } from '../../src/core/ids/object-names.ts';
+import { activationObjectName, subscriptionObjectName } from '../../src/core/ids/object-names.ts';
 import { explain, healthOf, readApplication } from '../support/argocd/application.ts';
 import { applyDefinitions } from '../support/kubernetes/crds.ts';
 import { applyPermissions, kubeconfigOf } from '../support/kubernetes/permissions.ts';
@@ -47,7 +47,11 @@ const activationOfRest = (groupKey: string, spec: object = {}) =>
 /** Git's workspaces: a producer and a partner, which their owners also change through REST. */
 function objectsOfGit(): Manifest[] {
   const owned = (name: string, subject: string) =>
-    tenant(name, { plan: 'Metered', owners: [{ issuer: world.issuer.url, subject, role: 'Owner' }] });
+    tenant(name, {
+      plan: 'Metered',
+      owners: [{ issuer: world.issuer.url, subject, role: 'Owner' }],
+      limits: { streams: 5 },
+    });
   return [
     // Argo CD creates the namespace of the Application.
     ...owned('shop', 'owner').filter(({ kind }) => kind !== 'Namespace'),
@@ -64,6 +68,9 @@ function objectsOfGit(): Manifest[] {
   ];
 }
 
+/** Objects that were created through REST, and which Git contains later. */
+const RETURNS = stream('shop', 'returns', { description: 'of Git' });
+
 const sync = (...more: readonly Manifest[]) => world.sync('shop', FILE, [...objectsOfGit(), ...more]);
 
 /** Reads an object with its managed fields. */
@@ -71,6 +78,7 @@ async function read(kind: string, name: string, namespace = 'shop') {
   const args = ['get', kind, name, '-n', namespace, '--show-managed-fields', '-o', 'json'];
   return JSON.parse(await kubectl(world.cluster, args)) as Parameters<typeof ownersOf>[0] & {
     readonly spec: Readonly<Record<string, unknown>>;
+    readonly status?: Readonly<Record<string, unknown>>;
   };
 }
 
@@ -156,11 +164,50 @@ test('Git takes over a stream that was made through REST, by force', async () =>
   const put = (description: string) =>
     owner.put('/waas/streams', { producerTenantPublicId: shop, name: 'Returns', description, isPublic: true });
   await succeed(put('by REST'));
-  await sync(stream('shop', 'returns', { description: 'of Git' }));
+  await sync(RETURNS);
   const taken = await read('catalogstream', 'returns');
   expect(taken.spec).toMatchObject({ description: 'of Git' });
   expect(ownersOf(taken, 'description')).toEqual([ARGOCD]);
   await refusedForGit(put('by REST again'), 'field_managed');
+});
+
+test('Git takes over a subscription that was made through REST, and leaves its sealed header and its salt', async () => {
+  const [name, url] = [subscriptionObjectName('shop', 'ada', 'stock'), 'http://127.0.0.1:9/hooks'];
+  const subscriptions = `/waas/integrations/${grantee}/subscriptions`;
+  const endpointOf = (to: string, value: string) => ({ url: to, headers: [{ name: 'authorization', value }] });
+  const put = (to: string, value: string) =>
+    ada.put(`${subscriptions}/${publicId('Subscription', 'ada', name)}`, { endpoint: endpointOf(to, value) });
+  await succeed(
+    ada.post(subscriptions, { catalogEntryPublicId: cat('stock'), endpoint: endpointOf(url, 'Bearer first') }),
+  );
+  const made = await read('subscription', name, 'ada');
+  const ofGit = subscription('ada', 'shop', 'stock', { url });
+  await sync(RETURNS, { ...ofGit, metadata: { ...ofGit.metadata, name } });
+  const taken = await read('subscription', name, 'ada');
+  expect(ownersOf(taken, 'endpoint › url')).toContain(ARGOCD);
+  expect(taken.spec).toEqual(made.spec);
+  expect(taken.status).toMatchObject({ signing: { salt: expect.stringMatching(/./) as unknown } });
+  expect(taken.status).toMatchObject({ signing: made.status?.['signing'] as object });
+  await succeed(put(url, 'Bearer second'));
+  const { endpoint } = (await read('subscription', name, 'ada')).spec as {
+    endpoint: { headers: readonly { valueSealed: string }[] };
+  };
+  expect(endpoint).toMatchObject({ url, headers: [{ valueSealed: expect.any(String) as unknown }] });
+  expect(endpoint).not.toEqual(made.spec['endpoint']);
+  await refusedForGit(put('http://127.0.0.1:9/elsewhere', 'Bearer second'), 'field_managed');
+});
+
+test('limits of an account of Git are in force, and REST cannot change its members', async () => {
+  const path = `/waas/accounts/${publicId('Account', '', 'shop')}`;
+  const { limits } = await succeed(
+    owner.get<{ limits: Record<string, { limit: number; used: number }> }>(`${path}/limits`),
+  );
+  expect(limits['streams']).toMatchObject({ limit: 5, used: 4 });
+  const members = [{ issuer: world.issuer.url, subject: 'owner', role: 'Owner' }];
+  await refusedForGit(
+    owner.put(`${path}/members`, { members: [...members, { ...members[0], subject: 'eve' }] }),
+    'field_managed',
+  );
 });
 
 test(
