@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { ensureBinaries } from '../../support/kubernetes/binaries.ts';
 import { type Kubectl, kubectlFor } from '../../support/kubernetes/kubectl.ts';
@@ -247,5 +249,25 @@ describe('sluice-admin', () => {
     const patch = (subjects: string) => ['--type=merge', `--patch={"subjects":${subjects}}`, `--as=${PLATFORM}`];
     const taken = ['patch', 'rolebinding', 'sluice-tenant-edit', '-n', OTHER, ...patch('[]')];
     expect(await kubectl(taken)).toMatchObject({ code: 0 });
+  });
+
+  it('can only create workspaces with a prefix, with the policy in docs/permissions.md', async () => {
+    const page = await readFile(join(import.meta.dirname, '..', '..', '..', 'docs', 'permissions.md'), 'utf8');
+    const [, policy = ''] = /```yaml\n([\s\S]*?)```/.exec(page) ?? [];
+    const create = (name: string, ...as: string[]) => {
+      const workspace = { apiVersion: 'sluice.dev/v1alpha1', kind: 'Workspace', metadata: { name } };
+      const stdin = JSON.stringify({ ...workspace, spec: { account: 'acme' } });
+      return kubectl(['create', '-f', '-', '--dry-run=server', ...as], { stdin });
+    };
+    expect(await create('redis-operator', `--as=${PLATFORM}`)).toMatchObject({ code: 0 });
+    try {
+      expect(await kubectl(['apply', '-f', '-'], { stdin: policy })).toMatchObject({ code: 0 });
+      const isRefused = async () => (await create('redis-operator', `--as=${PLATFORM}`)).stderr;
+      await expect.poll(isRefused, { timeout: 20_000 }).toContain('the name of a Workspace must start with ws-');
+      expect(await create('ws-acme', `--as=${PLATFORM}`)).toMatchObject({ code: 0 });
+      expect(await create('redis-operator')).toMatchObject({ code: 0 });
+    } finally {
+      await kubectl(['delete', '-f', '-'], { stdin: policy });
+    }
   });
 });

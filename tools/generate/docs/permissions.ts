@@ -1,4 +1,7 @@
+import { GROUP } from '../../../src/api/group-version.ts';
+import { KINDS } from '../../../src/api/kinds/kinds.ts';
 import { NEVER_SENT_SECRET_TYPES } from '../../../src/api/well-known.ts';
+import { RECEIVING_PREFIX } from '../../../src/core/ids/invitation-names.ts';
 import { DEFAULT_INSTALLATION } from '../installation.ts';
 import { rolesOfUninstall } from '../manifests/uninstall.ts';
 import { escapeMarkup, type Row, table } from '../markdown.ts';
@@ -16,6 +19,31 @@ import { ROLE_DEFINITIONS } from '../roles.ts';
 
 const NAMESPACED = `By default, the ClusterRole \`${secretsRoleOf(DEFAULT_INSTALLATION)}\` is bound in the whole cluster, because the controller watches the Secrets of all workspaces. To limit it to the namespaces of workspaces, set \`secrets.access=namespaced\` in the Helm chart, or add the component \`config/components/namespaced-secrets\` to your overlay. The controller then creates a RoleBinding with the name of the ClusterRole in the namespace of each workspace, and removes it when the workspace is deleted. If you remove or change such a RoleBinding, the controller creates it again within seconds. It needs the ClusterRole below, and the policy \`${DEFAULT_INSTALLATION.prefix}-controller-bindings\` makes sure that it cannot bind itself anywhere else. If you would rather not grant this, remove the ClusterRoleBinding \`${roleForBindings(DEFAULT_INSTALLATION).name}\` and create the RoleBindings yourself. In this case, it can take up to six minutes until the controller notices that one was removed, because Kubernetes only checks permissions when a watch begins. If the Secrets of a workspace cannot be read, it reports the reason \`SecretsForbidden\`, and other workspaces are not affected. Each namespace needs its own watch, so we recommend this for up to 200 workspaces.`;
 
+/** How to keep `sluice-admin` from the names of other software. A test applies the objects. */
+const NAMES_OF_WORKSPACES = [
+  '`sluice-admin` can also create a Workspace whose namespace does not exist yet. The controller then creates the namespace, so `sluice-admin` has the Secrets of this namespace within reach. Do not install other software into the namespace of a workspace. To keep names free for other software, reserve a prefix for workspaces, here `ws-`. This policy does not limit users who can create namespaces anyway. Workspaces named `partner-*` are created when invitations are accepted:',
+  `\`\`\`yaml
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: workspace-names}
+spec:
+  matchConstraints:
+    resourceRules:
+      - {apiGroups: [${GROUP}], apiVersions: ['*'], operations: [CREATE], resources: [${KINDS.Workspace.plural}]}
+  matchConditions:
+    - name: cannot-create-namespaces
+      expression: "!authorizer.group('').resource('namespaces').check('create').allowed()"
+  validations:
+    - expression: object.metadata.name.startsWith('ws-') || object.metadata.name.startsWith('${RECEIVING_PREFIX}')
+      message: the name of a Workspace must start with ws-
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: workspace-names}
+spec: {policyName: workspace-names, validationActions: [Deny]}
+\`\`\``,
+];
+
 /** Renders docs/permissions.md: the shipped roles and admission policies. */
 export function renderPermissions(): string {
   const forUsers = rolesOfUsers(DEFAULT_INSTALLATION);
@@ -28,7 +56,8 @@ export function renderPermissions(): string {
     '```sh\nkubectl create rolebinding acme-team -n acme --clusterrole=sluice-tenant-edit --group=acme-team\nkubectl create rolebinding acme-secrets -n acme --clusterrole=sluice-tenant-secrets --group=acme-team\nkubectl create rolebinding acme-audit -n acme --clusterrole=sluice-tenant-view --user=auditor\nkubectl create clusterrolebinding sluice-platform --clusterrole=sluice-admin --group=platform\n```',
     ...forUsers.flatMap(describeRole),
     "Only bind `sluice-tenant-secrets` to users who need to create ingress keys or headers as Secrets, or to read signing secrets. Note that users with `sluice-tenant-edit` can still send the namespace's Secrets to an endpoint (see [below](#limits-beyond-rbac)).",
-    '`sluice-admin` cannot read Secrets. It can bind the roles for tenants to anybody, including itself, but only in the namespaces of workspaces: the policy `sluice-tenant-bindings` denies all other RoleBindings to these roles, regardless of who creates them. In a namespace without the label `sluice.dev/workspace=<name of the namespace>`, subjects can only be removed from existing RoleBindings. `sluice-admin` cannot add the label, because it has no permission to change namespaces. The policy does not apply to ClusterRoleBindings, which `sluice-admin` cannot create. Do not install other software into the namespace of a workspace, because its Secrets are within reach of `sluice-admin`.',
+    '`sluice-admin` cannot read Secrets. It can bind the roles for tenants to anybody, including itself, but only in the namespaces of workspaces: the policy `sluice-tenant-bindings` denies all other RoleBindings to these roles, regardless of who creates them. In a namespace without the label `sluice.dev/workspace=<name of the namespace>`, subjects can only be removed from existing RoleBindings. `sluice-admin` cannot add the label, because it has no permission to change namespaces. The policy does not apply to ClusterRoleBindings, which `sluice-admin` cannot create.',
+    ...NAMES_OF_WORKSPACES,
     "Create the Workspace before the RoleBindings of its team, and wait for the namespace. If you create the namespace yourself, add the label to it. Using an existing namespace for a Workspace requires permission to label namespaces. RoleBindings can't be deleted by `sluice-admin`, because there's no way in RBAC to limit this permission to specific RoleBindings. A workaround is to remove all `subjects` from the RoleBinding.",
     'For users with no role other than `sluice-tenant-view`, `kubectl get waas` will show an error for integrations while listing all other resources. Note that the Kubernetes roles `edit` and `view` do not grant any access to Sluice, unless you set `rbac.aggregate` in the Helm chart. The Kubernetes role `edit` includes Secrets, so `sluice-tenant-secrets` is never aggregated.',
     '## Roles of the Sluice components',
