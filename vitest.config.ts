@@ -40,14 +40,23 @@ const LONGEST = [
   'reflector.kube',
 ];
 
-/** Files of the system that wait for nine tenths of their time: for a pass of the audit, a timeout, an idle minute. */
+/** Files of the system that wait for most of their time: for a pass of the audit, a timeout, a Lease, an idle minute. */
 const WAITING = [
+  'control/blocks',
   'control/converge',
+  'control/deletion',
+  'control/invitation-limits',
+  'control/invitations',
   'control/paused',
+  'control/permissions',
   'control/uninstall',
   'delivery/backlog',
   'delivery/delivery-status',
+  'delivery/instances',
+  'failure/apiserver',
   'failure/drift',
+  'failure/facade-faults',
+  'failure/leaders',
   'failure/redis-away',
   'failure/term-without-redis',
 ].map(name => `test/system/${name}.test.ts`);

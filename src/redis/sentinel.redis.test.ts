@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, expect, type TestContext, test, vi } from 'vitest';
 import { freePort } from '../../test/support/free-port.ts';
 import { startPart } from '../../test/support/part/part.ts';
 import { createAuthority, tlsArguments } from '../../test/support/redis/certificates.ts';
@@ -15,8 +15,12 @@ const log = createLogger({ level: 'silent' });
 const folder = await temporaryFolder('sentinel-test');
 afterAll(folder.remove);
 
+/** Tests run at the same time, because most of them wait for a failover. Each cleans up with its own context. */
+type Finished = TestContext['onTestFinished'];
+
 /** Starts a master and a replica that have the user sluice with the password `secret`. */
 async function startPair(
+  onTestFinished: Finished,
   extra: () => Promise<{ args: readonly string[]; port?: number }> = async () => ({ args: [] }),
 ): Promise<{ master: RedisServer; replica: RedisServer; masterPort: number }> {
   const user = ['--user', 'sluice', 'on', '>secret', '~*', '&*', '+@all'];
@@ -35,7 +39,7 @@ async function startPair(
   return { master, replica, masterPort };
 }
 
-function open(settings: RedisSettings): LateRedis {
+function open(onTestFinished: Finished, settings: RedisSettings): LateRedis {
   const redis = openRedis({ ...settings, log });
   onTestFinished(() => redis.close());
   return redis;
@@ -57,12 +61,14 @@ writeFileSync(passwordFile, 'secret\n');
 /** Without a password, Sentinel has only the user default. */
 const AT_SENTINEL = { passwordFile, sentinelUsername: 'default' };
 
-test('follows a failover: events go on with the replica that Sentinel promotes, and so do messages', async () => {
-  const { master, replica } = await startPair();
+test.concurrent('follows a failover: events go on with the replica that Sentinel promotes, and so do messages', async ({
+  onTestFinished,
+}) => {
+  const { master, replica } = await startPair(onTestFinished);
   const sentinels = await startSentinels({ name: 'main', master: master.port });
   onTestFinished(sentinels.stop);
   const hosts = sentinels.ports.map(port => `127.0.0.1:${port}`).join(',');
-  const redis = open({ url: `redis+sentinel://sluice@${hosts}/main`, ...AT_SENTINEL });
+  const redis = open(onTestFinished, { url: `redis+sentinel://sluice@${hosts}/main`, ...AT_SENTINEL });
   const heard = listen(redis);
   await redis.opened;
   const { t } = await startPart(redis.client, { a: {} }, ['k']);
@@ -82,11 +88,16 @@ test('follows a failover: events go on with the replica that Sentinel promotes, 
   await vi.waitFor(() => expect(heard).toEqual(['listening', 'listening', 'x']), SOON);
 });
 
-test('leaves a master that hangs, with its subscriber, once Sentinel has replaced it', async () => {
-  const { master, replica } = await startPair();
+test.concurrent('leaves a master that hangs, with its subscriber, once Sentinel has replaced it', async ({
+  onTestFinished,
+}) => {
+  const { master, replica } = await startPair(onTestFinished);
   const sentinels = await startSentinels({ name: 'main', master: master.port });
   onTestFinished(sentinels.stop);
-  const redis = open({ url: `redis+sentinel://sluice@127.0.0.1:${sentinels.ports[0]}/main`, ...AT_SENTINEL });
+  const redis = open(onTestFinished, {
+    url: `redis+sentinel://sluice@127.0.0.1:${sentinels.ports[0]}/main`,
+    ...AT_SENTINEL,
+  });
   const heard = listen(redis);
   await redis.opened;
   await vi.waitFor(() => expect(heard).toEqual(['listening']), SOON);
@@ -97,12 +108,12 @@ test('leaves a master that hangs, with its subscriber, once Sentinel has replace
   await vi.waitFor(() => expect(heard).toEqual(['listening', 'listening']), SOON);
 });
 
-test('connects again if there is a failover while a Sentinel hangs', async () => {
-  const { master } = await startPair();
+test.concurrent('connects again if there is a failover while a Sentinel hangs', async ({ onTestFinished }) => {
+  const { master } = await startPair(onTestFinished);
   const sentinels = await startSentinels({ name: 'main', master: master.port });
   onTestFinished(sentinels.stop);
   const hosts = sentinels.ports.map(port => `127.0.0.1:${port}`).join(',');
-  const redis = open({ url: `redis+sentinel://sluice@${hosts}/main`, ...AT_SENTINEL });
+  const redis = open(onTestFinished, { url: `redis+sentinel://sluice@${hosts}/main`, ...AT_SENTINEL });
   await redis.opened;
   for (const port of sentinels.ports) {
     const clients = async () => String(await redisCommand(port, 'CLIENT', 'LIST'));
@@ -113,11 +124,13 @@ test('connects again if there is a failover while a Sentinel hangs', async () =>
   await vi.waitFor(async () => expect(await redis.client.call('set', 'a', '1')).toBe('OK'), SOON);
 });
 
-test('Sentinels, master and replica with TLS, a client certificate, a database and passwords of their own', async () => {
+test.concurrent('Sentinels, master and replica with TLS, a client certificate, a database and passwords of their own', async ({
+  onTestFinished,
+}) => {
   const authority = await createAuthority(folder.path);
   const server = await authority.issue('server', 'IP:127.0.0.1');
   const client = await authority.issue('client');
-  const { master, masterPort } = await startPair(async () => {
+  const { master, masterPort } = await startPair(onTestFinished, async () => {
     const port = await freePort();
     return { args: tlsArguments(port, authority.ca, server, 'yes'), port };
   });
@@ -136,7 +149,7 @@ test('Sentinels, master and replica with TLS, a client certificate, a database a
   onTestFinished(sentinels.stop);
   const sentinelPasswordFile = `${folder.path}/sentinel-password`;
   writeFileSync(sentinelPasswordFile, 'wrong\n');
-  const redis = open({
+  const redis = open(onTestFinished, {
     url: `rediss+sentinel://sluice@127.0.0.1:${tlsPorts[0]}/main/3`,
     passwordFile,
     sentinelUsername: 'watcher',
@@ -175,21 +188,21 @@ test('Sentinels, master and replica with TLS, a client certificate, a database a
   await vi.waitFor(async () => expect(await redis.client.call('get', 'a')).toBe('1'), SOON);
 });
 
-test('reports an unknown master name and unreachable Sentinels', async () => {
+test.concurrent('reports an unknown master name and unreachable Sentinels', async ({ onTestFinished }) => {
   const master = await startRedis();
   onTestFinished(master.stop);
   const sentinels = await startSentinels({ name: 'main', master: master.port, replicas: 0 });
   onTestFinished(sentinels.stop);
   const [port] = sentinels.ports as [number];
-  const unknown = open({ url: `redis+sentinel://127.0.0.1:${port}/other` });
+  const unknown = open(onTestFinished, { url: `redis+sentinel://127.0.0.1:${port}/other` });
   await vi.waitFor(() => expect(unknown.impairments()[0]?.message).toContain('Correct the master name'), SOON);
-  const none = open({ url: `redis+sentinel://127.0.0.1:${await freePort()}/main` });
+  const none = open(onTestFinished, { url: `redis+sentinel://127.0.0.1:${await freePort()}/main` });
   await vi.waitFor(() => expect(none.impairments()[0]?.message).toContain('ECONNREFUSED'), SOON);
-  const far = open({ url: `redis+sentinel://127.0.0.1:${port}/main/99` });
+  const far = open(onTestFinished, { url: `redis+sentinel://127.0.0.1:${port}/main/99` });
   await vi.waitFor(() => expect(far.impairments()[0]?.message).toContain('DB index is out of range'), SOON);
   // The first Sentinel is away, but the second one answers: it is not the problem.
   await master.command('CONFIG', 'SET', 'requirepass', 'secret');
-  const denied = open({ url: `redis+sentinel://127.0.0.1:${await freePort()},127.0.0.1:${port}/main` });
+  const denied = open(onTestFinished, { url: `redis+sentinel://127.0.0.1:${await freePort()},127.0.0.1:${port}/main` });
   await vi.waitFor(() => expect(denied.impairments()[0]?.message).toContain('NOAUTH'), SOON);
   expect(denied.impairments()[0]?.message).toContain('Set SLUICE_REDIS_PASSWORD_FILE');
 });
