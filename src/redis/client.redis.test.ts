@@ -174,6 +174,23 @@ describe('when Redis is away', () => {
     await second;
     expect(lost).toBe(2);
   });
+
+  test('a channel that is denied after a reconnect does not end the process', async () => {
+    const server = await startRedis();
+    onTestFinished(server.stop);
+    const unhandled: unknown[] = [];
+    const note = (error: unknown) => unhandled.push(error);
+    process.on('unhandledRejection', note);
+    onTestFinished(() => void process.off('unhandledRejection', note));
+    const redis = await connect(server.url);
+    const listening = new Promise<void>(resolve => redis.subscribe(['c'], () => {}, resolve));
+    await listening;
+    // Redis closes the connection of a subscriber that loses its channel.
+    await server.command('ACL', 'SETUSER', 'default', 'resetchannels');
+    await expect.poll(() => redis.deniedCommand(), { timeout: 10_000 }).toBeDefined();
+    await redis.call('set', 'n', '0');
+    expect(unhandled).toEqual([]);
+  });
 });
 
 test('out of memory: events are refused whole, outcomes are taken', async () => {

@@ -34,6 +34,8 @@ const FAIL_FAST = {
   maxRetriesPerRequest: 0,
   autoResendUnfulfilledCommands: false,
   enableOfflineQueue: false,
+  // A subscriber subscribes again by itself. Nobody handles what ioredis would do: if it failed, the process would end.
+  autoResubscribe: false,
   commandTimeout: 5_000,
   connectTimeout: 5_000,
   lazyConnect: true,
@@ -61,7 +63,7 @@ export async function findRedis(settings: RedisSettings, log: Logger): Promise<R
   };
   const createOnce = (node?: RedisNode) => {
     const at = node ?? optionsOf(url, access);
-    const once = { retryStrategy: () => null, autoResubscribe: false, keepAlive: 10_000 };
+    const once = { retryStrategy: () => null, keepAlive: 10_000 };
     return new Redis({ ...at, ...FAIL_FAST, ...once, ...access.options() });
   };
   return {
