@@ -216,6 +216,11 @@ const OF_PARTS: readonly Mutant[] = [
     ['a part that was removed is noted', "redis.call('HGET', KEY_PARTS, ARG_NAME) == ARG_GEN", 'true'],
     ['a part without events is noted', " and ARG_BYTES ~= '0'", ''],
   ]),
+  ...mutantsOf(`${PART}sweep/drain.lua`, [
+    ['a stream waits for a deleted subscription', "page[1] == '0' and 'd0' or page[1]", 'page[1]'],
+    ['a subscription that came back is not waited for', "if redis.call('HEXISTS', KEY_SUBS, slot) == 0 then", 'do'],
+    ['only one page of deleted subscriptions is read', "#slots == PAGE and 'd' .. (from + PAGE) or '0'", "'0'"],
+  ]),
   ...mutantsOf(`${PART}sweep/expire.lua`, [
     [
       'what expired before it was routed is not counted',

@@ -39,7 +39,7 @@ export async function startUsersBackend(host: string): Promise<Backend> {
     secrets: [secret('redis-users', Object.fromEntries(keys.map(key => [key, PASSWORD])))],
     verify: async () => {
       const clients = (await server.command('CLIENT', 'LIST')) as string;
-      const users = [...clients.matchAll(/ user=(sluice-\S+)/g)].map(([, user]) => user);
+      const users = [...clients.matchAll(/ user=(sluice-\S+)/g)].map(([, user = '']) => user);
       expect([...new Set(users)].toSorted()).toEqual(['sluice-controller', 'sluice-dispatcher', 'sluice-ingress']);
       expect(await denialsOn(server)).toEqual([]);
     },

@@ -26,6 +26,30 @@ onEachRedis(redis => {
       expect(await drainOf(t)).toEqual({ unrouted: 1, open: 5 });
     });
 
+    test('is nothing that is only kept as a record of a deleted subscription', async () => {
+      const { t, d } = await startPart(redis(), { a: {}, b: {} }, ['k', 'l']);
+      await t.send('k', 'l');
+      await t.change({ kind: 'drop', slot: t.slot('a') });
+      expect(await drainOf(t)).toEqual({ unrouted: 0, open: 2 });
+      await d.exchange(1);
+      expect(await drainOf(t)).toEqual({ unrouted: 0, open: 2 });
+      await t.change({ kind: 'drop', slot: t.slot('b') });
+      expect((await drainOf(t)).open).toBeLessThanOrEqual(1);
+      // Its events are delivered again.
+      await t.setRow('a', {});
+      expect((await drainOf(t)).open).toBeGreaterThanOrEqual(2);
+    });
+
+    test('is counted over any number of deleted subscriptions', async () => {
+      const { t } = await startPart(redis(), { a: {}, b: {} }, ['k']);
+      await t.send('k');
+      await t.change({ kind: 'drop', slot: t.slot('a') });
+      // The deleted one comes after two pages of others.
+      const others = Array.from({ length: 1_000 }, (_, n) => ['1', `!${n}`]).flat();
+      await redis().call('zadd', t.keys.dropped, ...others);
+      expect(await drainOf(t)).toEqual({ unrouted: 0, open: 1 });
+    });
+
     test('includes a part that is held back', async () => {
       const { t } = await startPart(redis(), { a: {} }, ['k']);
       await redis().call('hset', t.keys.meta, 'granted', '0');

@@ -21,7 +21,10 @@ export interface PartDrain {
    * increased by one.
    */
   readonly unrouted: number;
-  /** The number of deliveries that are open. */
+  /**
+   * The number of deliveries that are open. This does not include those to deleted subscriptions, because they are only
+   * kept as records.
+   */
   readonly open: number;
 }
 
@@ -38,15 +41,17 @@ export interface Drain {
 export function createDrain(redis: ScriptClient): Drain {
   return {
     async read(part) {
-      let unrouted = 0;
+      let [unrouted, kept] = [0, 0];
       let cursor = '0';
       for (;;) {
         const call = { keys: partKeys(part), args: { gen: part.gen, cursor } };
-        const [word, next, behind, held, open] = await callScript(redis, DRAIN, call);
+        const [word, next, behind, held, open, ofDeleted] = await callScript(redis, DRAIN, call);
         if (word !== 'OK') return { unrouted: 0, open: 0 };
         unrouted += behind as number;
+        kept += ofDeleted as number;
         cursor = next as string;
-        if (cursor === '0') return { unrouted: unrouted + (held as number), open: open as number };
+        if (cursor === '0')
+          return { unrouted: unrouted + (held as number), open: Math.max(0, (open as number) - kept) };
       }
     },
 

@@ -66,6 +66,16 @@ describe('deleting', () => {
     expect((left as string[]).filter(key => !/:(traf|why|id):/.test(key))).toEqual([]);
   });
 
+  it('a stream does not wait for events of a subscription that was deleted', async () => {
+    const { observer } = world;
+    const name = 'unreceived';
+    await fillFailing(name, 'Retain');
+    await observer.remove('Subscription', `${PRODUCER}-${name}`, 'ada');
+    await observer.untilGone(['Subscription', `${PRODUCER}-${name}`, 'ada'], 20_000);
+    await observer.remove('CatalogStream', name, PRODUCER);
+    await observer.untilGone(['CatalogStream', name, PRODUCER], 20_000);
+  });
+
   it('a stream with deletionPolicy Delete is gone at once, with its events', async () => {
     const { observer, receiver } = world;
     const name = 'dropped';

@@ -52,8 +52,8 @@ const PART = {
   lanes: '{q:*}:[lpw][ae][ni]*',
   /** `rp`, `rpl`, `rec` and `retry`. */
   replays: '{q:*}:r[pe][tcl:]*',
-  /** What tells whether a part is empty: `meta`, `log`, `pos`, `pend`, `cl`. */
-  rest: '{q:*}:[mlpc]*',
+  /** What tells whether a part is empty: `meta`, `log`, `pos`, `pend`, `cl`, `subs`, `drop`. */
+  rest: '{q:*}:[mlpcsd]*',
   pushes: '{q:*}:push:*',
 } as const;
 
@@ -71,7 +71,7 @@ const SEPARATE: Readonly<Record<Role, RedisRights>> = {
       CONNECTION,
       REPLICAS,
       'del exists hdel hget hgetall hexists hincrby hlen hmget hscan hset hsetnx hvals persist pexpire sadd sismember smembers srem unlink',
-      'xinfo|stream xlen xrange xrevrange zadd zcard zcount zrange zrangebylex zrangebyscore zrem zscore',
+      'xinfo|stream xlen xrange xrevrange zadd zcard zcount zlexcount zrange zrangebylex zrangebyscore zrem zscore',
       'publish spublish subscribe',
     ],
     writes: [PART.withoutBodies, '{t:*}:*', '{i:*}:*', '{a:*}:*', INSTALLATION],
@@ -127,7 +127,10 @@ export const REDIS_RIGHTS: Readonly<Record<RedisUser, RedisRights>> = {
     channels: [PART.pushes, SANDBOX, PARTS_CHANGED, 'sluice:*'],
   },
   uninstall: {
-    commands: [CONNECTION, 'exists hget hgetall hlen hmget hscan smembers xinfo|stream xlen xrange zcard zrange'],
+    commands: [
+      CONNECTION,
+      'exists hexists hget hgetall hlen hmget hscan smembers xinfo|stream xlen xrange zcard zlexcount zrange',
+    ],
     writes: [],
     reads: [INSTALLATION, '{t:*}:index', PART.rest],
     channels: [],
