@@ -22,14 +22,14 @@ export async function readResident(pid: number): Promise<ResidentMiB> {
 }
 
 /**
- * Proportional memory of a process, in bytes: pages that it shares with others, such as the code of Node, are divided
- * among them.
+ * Memory that a process has for itself, in bytes. The code of Node is not part of it, since all processes of a machine
+ * share it. So the result does not depend on what else is running.
  */
-export async function readProportional(pid: number): Promise<number> {
-  return parseProportional(await readFile(`/proc/${pid}/smaps_rollup`, 'utf8').catch(() => ''));
+export async function readOwnMemory(pid: number): Promise<number> {
+  return parseOwnMemory(await readFile(`/proc/${pid}/smaps_rollup`, 'utf8').catch(() => ''));
 }
 
 /** Of proc(5)'s `smaps_rollup`, whose unit is the KiB. */
-export function parseProportional(rollup: string): number {
-  return Number(/^Pss:\s*(\d+) kB$/m.exec(rollup)?.[1]) * 1024;
+export function parseOwnMemory(rollup: string): number {
+  return Number(/^Anonymous:\s*(\d+) kB$/m.exec(rollup)?.[1]) * 1024;
 }
