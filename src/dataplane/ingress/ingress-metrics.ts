@@ -71,7 +71,7 @@ export function createIngressMetrics(registry: Registry): IngressMetrics {
   for (const limit of SENDER_LIMITS) limited.inc({ limit }, 0);
   const memoryRefusals = new Counter({
     name: 'sluice_ingress_memory_refusals_total',
-    help: 'Number of events rejected because of the memory used in Redis, by reason: share (429, the account stores more than its share of the memory of a master above 70 %), or full (503, the master is at 85 %).',
+    help: 'Number of events rejected because of the memory used in Redis, by reason: share (429, the account stores more than its share of the memory of a master above 70 %), or full (503, the master is at 82 %).',
     labelNames: ['reason'] as const,
     registers: [registry],
   });

@@ -85,7 +85,7 @@ async function start() {
 test('nearly full, Redis takes no new events, delivers those that it has, and takes events again when it has room', async () => {
   const { server, endpoint, deliver, looked, limitTo, production, sandbox, bothAnswer } = await start();
   expect(await bothAnswer()).toEqual([202, 202]);
-  await limitTo(82);
+  await limitTo(79);
   for (let i = 0; i < 20; i++) expect((await production()).status).toBe(202);
 
   await limitTo(87);
@@ -102,7 +102,7 @@ test('nearly full, Redis takes no new events, delivers those that it has, and ta
   expect(await bothAnswer()).toEqual([503, 503]);
 
   // Not at once: it would be off again with the next few events.
-  await limitTo(82);
+  await limitTo(79);
   expect(await bothAnswer()).toEqual([503, 503]);
   await server.command('DEL', 'ballast');
   await looked();

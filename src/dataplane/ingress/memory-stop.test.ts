@@ -75,16 +75,16 @@ test('checks immediately, and then every second until it is stopped', async () =
   expect(timers.size).toBe(0);
 });
 
-test('is full from 85 % on, and not any more below 80 %', async () => {
+test('is full from 82 % on, and not any more below 77 %', async () => {
   const { stop, seen } = start();
   await stop.start();
   const steps: [used: number, full: boolean][] = [
-    [84, false],
-    [85, true],
-    [84, true],
-    [80, true],
-    [79, false],
-    [84, false],
+    [81, false],
+    [82, true],
+    [81, true],
+    [77, true],
+    [76, false],
+    [81, false],
     [100, true],
     [120, true],
     [0, false],
@@ -100,7 +100,7 @@ test('the fullest of all masters counts', async () => {
   expect(stop.refusalOf(stream('0x', 0))).toBe(undefined);
   expect(await seen(percent(81), percent(81), percent(10))).toBe(true);
   expect(stop.refusalOf(stream('0x', 0))).toBe(undefined);
-  expect(await seen(percent(79), percent(79), percent(79))).toBe(false);
+  expect(await seen(percent(76), percent(76), percent(76))).toBe(false);
 });
 
 test('only reads stored bytes above 70 %', async () => {
@@ -119,10 +119,10 @@ test('only refuses accounts above their share of that master, even if they were 
   await seen(percent(69), percent(10));
   expect(stop.refusalOf(stream('0flood', 60))).toBe(undefined);
   await seen(percent(80), percent(10));
-  expect(stop.refusalOf(stream('0flood', 60))).toEqual({ storedBytes: 60, shareBytes: 33.5 });
+  expect(stop.refusalOf(stream('0flood', 60))).toEqual({ storedBytes: 60, shareBytes: 32 });
   expect(stop.refusalOf(stream('0small', 2))).toBe(undefined);
   expect(stop.refusalOf(stream('1other', 60))).toBe(undefined);
-  expect(stop.refusalOf(stream('0new', 60))).toEqual({ storedBytes: 60, shareBytes: 33.5 });
+  expect(stop.refusalOf(stream('0new', 60))).toEqual({ storedBytes: 60, shareBytes: 32 });
   expect(stop.refusalOf(stream('0new', 2))).toBe(undefined);
   await seen(percent(60), percent(80));
   expect(stop.refusalOf(stream('0flood', 60))).toBe(undefined);

@@ -36,14 +36,13 @@ onEachRedis(redis => {
     });
 
     test('gives each event its own text, wherever in the log it is, and none to one that was removed', async () => {
-      const groupKeys = Array.from({ length: 24 }, (_, i) => `g${i}`);
-      const { t, d } = await start({ a: {} }, groupKeys);
-      await t.setRow('a', { cap: 50 });
+      const groupKeys = Array.from({ length: 20 }, (_, i) => `g${i}`);
+      const { t, d } = await start({ a: { cap: 50 } }, groupKeys);
       // Claimed events that follow each other, and others between them: 0, 1, 2, ... of nobody.
       const sent = groupKeys.flatMap((groupKey, i) => [groupKey, ...Array.from({ length: i % 5 }, () => 'nobody')]);
       const refs = await t.send(...sent);
       const expected = sent.flatMap((groupKey, i) => (groupKey === 'nobody' ? [] : [[refs[i], groupKey]]));
-      const gone = [0, 9, 23];
+      const gone = [0, 9, 19];
       const log = await t.log();
       for (const i of gone) {
         const at = refs.indexOf(expected[i]?.[0] as string);

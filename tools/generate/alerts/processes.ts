@@ -159,7 +159,7 @@ export const redis: AlertGroup = {
       severity: 'warning',
       summary: 'Redis uses more than 75 % of its memory.',
       impact:
-        'Accounts that store more than their share of the memory receive 429 `storage_pressure`, the largest first. If the usage reaches 85 %, ingress stops accepting all events until the usage is below 80 %. Stored events will still be delivered.',
+        'Accounts that store more than their share of the memory receive 429 `storage_pressure`, the largest first. If the usage reaches 82 %, ingress stops accepting all events until the usage is below 77 %. Stored events will still be delivered.',
       steps: [
         'Run the query `max(sluice_dispatcher_open_deliveries)` to check whether the number of open deliveries increases. Delivered events also use memory until their retention period ends.',
         'Increase the memory of Redis (`maxmemory`), decrease `spec.retention` of the largest streams, or decrease `SLUICE_QUEUE_MAX_BYTES`.',
@@ -167,10 +167,10 @@ export const redis: AlertGroup = {
     },
     {
       name: 'SluiceRedisMemoryFull',
-      expr: `max ${by()} (sluice_redis_memory_used_ratio) > 0.85`,
+      expr: `max ${by()} (sluice_redis_memory_used_ratio) > 0.82`,
       for: '1m',
       severity: 'critical',
-      summary: 'Redis uses more than 85 % of its memory, and ingress does not accept events.',
+      summary: 'Redis uses more than 82 % of its memory, and ingress does not accept events.',
       impact:
         'Producers will receive 503 and need to retry. Stored events are routed and delivered with the remaining memory.',
       steps: [

@@ -14,7 +14,7 @@ const SETTINGS: Row[] = [
   ],
   [
     '`maxmemory <bytes>`',
-    'Optional. If set, ingress rejects events before Redis runs out of memory: with `429` from 70 % on, only those of accounts that store more than their share, and with `503` at 85 %. See [Limits](limits.md#memory).',
+    'Optional. If set, ingress rejects events before Redis runs out of memory: with `429` from 70 % on, only those of accounts that store more than their share, and with `503` at 82 %. See [Limits](limits.md#memory).',
   ],
 ];
 
