@@ -109,7 +109,7 @@ const OF_PARTS: readonly Mutant[] = [
   ...mutantsOf(`${PART}claims/completing.lua`, [
     ['anybody ends an attempt', 'if isClaimed and string.sub(claim, 17) == ARG_DISPATCHER then', 'if isClaimed then'],
     ['an attempt that ended holds its claim in the count', '      leaveFlight(slot)\n', ''],
-    ['what is behind is left', 'if string.byte(claim) ~= CLAIMED then follow[#follow + 1] = lane end', ''],
+    ['what is behind is left', 'if string.byte(claim) ~= CLAIMED then follow[#follow + 1] = n end', ''],
     [
       'a late delivery frees the lane of who sends it again',
       'setClaim(lane, markEnded(claim))',

@@ -76,10 +76,11 @@ do
     for i, lane in ipairs(lanes) do
       local entry = scores and scores[entryAt[i]] and entries[entryAt[i]]
       if entry then
-        last = takeLane(slot, lane, entry, string.sub(entry, -15), #stateOf[lane] > HEAD_ALONE, triesOf(entry)) or last
+        local more = #stateOf[lane] > HEAD_ALONE
+        last = takeLane(slot, lane, isPlain(lane), entry, string.sub(entry, -15), more, triesOf(entry)) or last
       elseif lane then
         local head, ref, more = headOf(lane)
-        last = takeLane(slot, lane, head, ref, more, head and triesOf(head)) or last
+        last = takeLane(slot, lane, isPlain(lane), head, ref, more, head and triesOf(head)) or last
       end
     end
     return last

@@ -32,7 +32,7 @@ do
     if outcome == 'd' then attemptOf[slot] = 's' elseif attempt ~= '' then attemptOf[slot] = attempt end
   end
 
-  local function finishEvent(slot, lane, ref, entry, outcome, at, name, note, answer)
+  local function finishEvent(slot, isTesting, ref, entry, outcome, at, name, note, answer)
     local text = triesOf(entry)
     local attempts, _, _, failed = readTries(text)
     local wasSent = string.byte(note, -1) ~= NOT_SENT
@@ -41,7 +41,6 @@ do
     if text then redis.call('HDEL', KEY_TRIES, entry) end
     if outcome ~= 'd' then redis.call('ZADD', KEY_FINAL, 0, slot .. name) end
     if answer then keepAnswer(slot, entry, attempts, ARGV[answer + 1], ARGV[answer + 2]) end
-    local isTesting = isTest(lane)
     if not isTesting then addCount(slot, outcome, 1) end
     if outcome == 'x' and not isTesting then noteDeath(slot, ref) end
     -- The name of a replay's records is longer than its ref.
@@ -59,13 +58,12 @@ do
   end
 
   -- If the claim of a lane has ended, this claims its next event or adds it to the queue.
-  local function followLane(lane)
-    local slot = slotOf(lane)
-    local entry, head, more = headOf(lane)
+  local function followLane(slot, lane, plain)
+    local entry, head, more = headOf(lane, plain)
     if not entry then return end
     if waitingOf[slot] == NONE and sendOf[slot] == 111 and paceOf[slot] == 0 and taken < budget
       and flightOf[slot] < limitOf[slot] and not triesOf(entry) then
-      takeLane(slot, lane, entry, head, more, nil)
+      takeLane(slot, lane, plain, entry, head, more, nil)
     else
       queueLane(lane, entry, more and head .. '+' or head)
     end
@@ -148,11 +146,12 @@ do
   function complete(at, count)
     local letters, disabled = {}, {}
     if count == 0 then return '', disabled end
-    local lanes, slots, names, outcomes, fieldsOf, answers = {}, {}, {}, {}, {}, {}
+    local lanes, slots, plain, names, outcomes, fieldsOf, answers = {}, {}, {}, {}, {}, {}, {}
     for n = 1, count do
       local i = at + 6 * (n - 1)
       local lane, ref, outcome = ARGV[i], ARGV[i + 1], string.sub(ARGV[i + 2], 1, 1)
-      lanes[n], slots[n], outcomes[n], names[n] = lane, slotOf(lane), outcome, recordName(ref, replayOf(lane))
+      lanes[n], slots[n], plain[n], outcomes[n] = lane, slotOf(lane), isPlain(lane), outcome
+      names[n] = plain[n] and ref or recordName(ref, replayOf(lane))
       if FINAL[outcome] then
         local key = FIRST_RECORDS + ARGV[i + 4]
         local fields = fieldsOf[key] or {}
@@ -168,12 +167,13 @@ do
     for n, lane in ipairs(lanes) do
       local i = at + 6 * (n - 1)
       local ref, due, note, answer = ARGV[i + 1], ARGV[i + 3], ARGV[i + 5], answers[i]
-      local slot, outcome, attempt, name = slots[n], outcomes[n], string.sub(ARGV[i + 2], 2), names[n]
+      local slot, outcome, name, isTesting = slots[n], outcomes[n], names[n], not plain[n] and isTest(lane)
+      local attempt = outcome == 'd' and '' or string.sub(ARGV[i + 2], 2)
       local recordsKey = FIRST_RECORDS + ARGV[i + 4]
       -- At this point, P:pend must already contain the earlier changes of this call.
       if touched[lane] then writeLanes() end
       touched[lane] = true
-      local entry, claim = entryOf(lane, ref), claimOf[lane]
+      local entry, claim = plain[n] and lane .. '\0' .. ref or entryOf(lane, ref), claimOf[lane]
       local isClaimed = claim and string.sub(claim, 2, 16) == ref
       if isClaimed and string.sub(claim, 17) == ARG_DISPATCHER then
         noteAttempt(slot, outcome, attempt)
@@ -182,14 +182,14 @@ do
         if isEnded(claim) then
           noteOutcome(slot, entry, 'released')
           letters[n] = 'g'
-          follow[#follow + 1] = lane
+          follow[#follow + 1] = n
         else
           letters[n] = 'o'
           if not FINAL[outcome] then
             giveBack(lane, ref, outcome, due, note, answer)
           else
-            finishEvent(slot, lane, ref, entry, outcome, recordsKey, name, note, answer)
-            if string.byte(claim) ~= CLAIMED then follow[#follow + 1] = lane end
+            finishEvent(slot, isTesting, ref, entry, outcome, recordsKey, name, note, answer)
+            if string.byte(claim) ~= CLAIMED then follow[#follow + 1] = n end
           end
         end
       elseif isClaimed and outcome == 'd' and not isEnded(claim) then
@@ -198,11 +198,11 @@ do
         setClaim(lane, markEnded(claim))
         noteAttempt(slot, outcome, attempt)
         letters[n] = 'o'
-        finishEvent(slot, lane, ref, entry, outcome, recordsKey, name, note, answer)
+        finishEvent(slot, isTesting, ref, entry, outcome, recordsKey, name, note, answer)
       elseif outcome == 'd' and redis.call('ZREM', KEY_PENDING, entry) == 1 then
         noteAttempt(slot, outcome, attempt)
         letters[n] = 'o'
-        finishEvent(slot, lane, ref, entry, outcome, recordsKey, name, note, answer)
+        finishEvent(slot, isTesting, ref, entry, outcome, recordsKey, name, note, answer)
         dropWaiting(lane)
       else
         letters[n] = outcome == 'd' and 'g' or 's'
@@ -211,7 +211,7 @@ do
     noteHealth(disabled)
     -- We need to update the health first. Otherwise, an event could be claimed for an endpoint which is disabled by
     -- this call.
-    for _, lane in ipairs(follow) do followLane(lane) end
+    for _, n in ipairs(follow) do followLane(slots[n], lanes[n], plain[n]) end
     writeRecords()
     return table.concat(letters), disabled
   end

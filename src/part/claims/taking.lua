@@ -25,9 +25,9 @@ local function queueLane(lane, entry, head)
 end
 
 -- Claims the first event of a lane which has not been claimed, if its slot is allowed to send. `tried`: its entry in
--- P:try. It returns the entry of the event. If there is no event, or if the group key has been deactivated, it returns
--- nil.
-local function takeLane(slot, lane, entry, ref, more, tried)
+-- P:try. `plain`: whether the lane is plain (`isPlain`). It returns the entry of the event. If there is no event, or if
+-- the group key has been deactivated, it returns nil.
+local function takeLane(slot, lane, plain, entry, ref, more, tried)
   if not entry then
     setState(lane, false)
     return nil
@@ -54,8 +54,7 @@ local function takeLane(slot, lane, entry, ref, more, tried)
     claimsOf[ref] = claims
     refs[#refs + 1] = ref
   end
-  local isOrdinary = isPlain(lane)
-  claims[#claims + 1] = claimText(slot, more, not isOrdinary and isUnordered(lane), tries, not isOrdinary and replayOf(lane))
+  claims[#claims + 1] = claimText(slot, more, not plain and isUnordered(lane), tries, not plain and replayOf(lane))
   return entry
 end
 

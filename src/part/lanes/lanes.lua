@@ -41,9 +41,9 @@ local function packSlot(slot)
 end
 
 -- Returns the first event that is waiting in a lane as (entry, ref, whether there are more). If there are none, it
--- returns nil.
-local function headOf(lane)
-  if isUnordered(lane) then
+-- returns nil. `plain`: whether the lane is known to be plain (`isPlain`).
+local function headOf(lane, plain)
+  if not plain and isUnordered(lane) then
     if redis.call('ZSCORE', KEY_PENDING, lane) then return lane, string.sub(lane, -15), false end
     return nil
   end
