@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 
-/** Returns the `webhook-signature` value for an event. */
+/** Returns the value of the `webhook-signature` header for an event. */
 export type Sign = (id: string, timestampSeconds: number, body: Uint8Array) => string;
 
 /** Block size of SHA-256, in bytes. */
@@ -27,10 +27,11 @@ function padsOf(key: Uint8Array): Pads {
 }
 
 /**
- * Creates a signer as defined by Standard Webhooks. Signatures have the form `v1,` plus the base64 HMAC-SHA-256 of
- * `<id>.<timestamp>.<body>`, with one space-separated signature per key. The body is not decoded. Id and timestamp must
- * match those sent in the headers. Create one signer per endpoint, since it prepares the keys. Hashing twice takes 1.4 µs
- * for 1 KiB, compared to 2.3 µs for an Hmac object, which also has to be collected.
+ * Creates a signer as specified by Standard Webhooks. A signature consists of `v1,` and the HMAC-SHA-256 of
+ * `<id>.<timestamp>.<body>` in base64. There is a signature for each key, and they are separated by spaces. The body is
+ * not decoded. Id and timestamp must match those sent in the headers. Create one signer per endpoint, since it prepares
+ * the keys. Hashing twice takes 1.4 µs for 1 KiB, compared to 2.3 µs for an Hmac object, which also has to be
+ * collected.
  */
 export function createSigner(keys: readonly Uint8Array[]): Sign {
   const prepared = keys.map(padsOf);

@@ -5,30 +5,33 @@ import { createRedisAccess, type RedisAccess } from './redis-access.ts';
 import type { RedisSettings } from './redis-settings.ts';
 import { parseRedisUrl, type RedisNode, type RedisUrl } from './redis-url.ts';
 
-/** A Redis that has been reached, and how to open more connections to it. */
+/** A Redis that we were able to connect to. It can be used to open more connections. */
 export interface RedisConnections {
   readonly cluster: boolean;
-  /** Creates a client that is not connected yet, with the same options as every other one. */
+  /** Creates a client that uses the same options as all other clients. It is not connected yet. */
   readonly create: () => Redis | Cluster;
   /**
-   * Creates a client for subscriptions without connecting it. It becomes ready again whenever messages may have been
-   * missed.
+   * Creates a client that can be used for subscriptions. It is not connected yet. It will become ready again each time
+   * that messages might have been lost.
    *
    * @param commands a client created by `create`, used to find the nodes of a Cluster
    */
   readonly createSubscriber: (commands: Redis | Cluster) => Redis;
-  /** Addresses of the settings: of a Cluster some of its nodes. */
+  /** The addresses in the settings. For a Cluster, these are only some of its nodes. */
   readonly nodes: readonly RedisNode[];
-  /** Creates a connection to one node that is made once: without a node to the only Redis, or to the master. */
+  /**
+   * Creates a connection to a single node, which will not be reconnected. If there is no node, this connects to the
+   * only Redis, or to the master.
+   */
   readonly createOnce: (node?: RedisNode) => Redis;
 }
 
-/** Replies keep their shapes of RESP2. */
+/** The replies should still have the same format as in RESP2. */
 type Options = Omit<RedisOptions, 'replyMapping'>;
 
 /**
- * Options required by every role. Commands with a lost reply must not be repeated automatically, because they could
- * write twice.
+ * Options required by every role. If the reply to a command is lost, the command must not be repeated automatically,
+ * because it could be written twice.
  */
 const FAIL_FAST = {
   maxRetriesPerRequest: 0,
@@ -49,7 +52,7 @@ function reconnectDelayMs(times: number): number {
 /**
  * Connects to Redis once to find out whether it is a Cluster.
  *
- * @throws the error of the last address
+ * @throws the error that was returned for the last address
  */
 export async function findRedis(settings: RedisSettings, log: Logger): Promise<RedisConnections> {
   const url = parseRedisUrl(settings.url);
@@ -76,9 +79,10 @@ export async function findRedis(settings: RedisSettings, log: Logger): Promise<R
   };
 }
 
-/** Returns the address of Redis, or the addresses of its Sentinels. */
+/** Returns the address of Redis. If Sentinels are used, it returns their addresses. */
 function optionsOf({ nodes, tls, sentinel }: RedisUrl, access: RedisAccess): Options {
-  // After a failover, the former master takes no writes: a new connection finds its successor.
+  // After a failover, it is no longer possible to write to the previous master. A new connection will use the new
+  // master.
   const reconnectOnError = (error: Error) => error.message.startsWith('READONLY');
   if (sentinel === undefined) return { ...(nodes[0] as RedisNode), reconnectOnError };
   return {
@@ -86,11 +90,12 @@ function optionsOf({ nodes, tls, sentinel }: RedisUrl, access: RedisAccess): Opt
     name: sentinel.master,
     db: sentinel.db,
     enableTLSForSentinelMode: tls,
-    // Sentinels announce a failover: a master that hangs keeps its connections open.
+    // A failover is announced by the Sentinels. This is needed because a master that hangs will not close its
+    // connections.
     failoverDetector: true,
     sentinelRetryStrategy: reconnectDelayMs,
     sentinelReconnectStrategy(this: RedisOptions, times: number) {
-      // ioredis copies these options when it connects to a Sentinel, and then calls this as a method of its copy.
+      // When ioredis connects to a Sentinel, it copies these options and then calls this as a method of the copy.
       const { sentinelUsername: username, sentinelPassword: password, sentinelTLS: tls } = access.options();
       Object.assign(this, { username, password, tls });
       return reconnectDelayMs(times);
@@ -104,7 +109,7 @@ function createCluster(url: RedisUrl, access: RedisAccess): Cluster {
   const cluster = new Cluster([...url.nodes], {
     redisOptions: { ...FAIL_FAST, ...access.options() },
     enableOfflineQueue: false,
-    // Otherwise what was in flight when a node's connection closed is sent again.
+    // Otherwise, commands that were in flight when the connection to a node was closed would be sent again.
     retryDelayOnFailover: 0,
     lazyConnect: true,
     slotsRefreshTimeout: 2_000,
@@ -117,8 +122,9 @@ function createCluster(url: RedisUrl, access: RedisAccess): Cluster {
 }
 
 /**
- * Creates a connection for subscriptions to any node of a Cluster, because every node receives all messages. The
- * subscriber of ioredis reconnects without a delay while access is denied or the nodes are unavailable.
+ * Creates a connection for subscriptions to any of the nodes in a Cluster, because all nodes will receive all of the
+ * messages. If access is denied or the nodes are not available, the subscriber of ioredis will reconnect without
+ * waiting.
  */
 function createClusterSubscriber(url: RedisUrl, access: RedisAccess, commands: Cluster): Redis {
   const chooseNode = (): RedisNode => {
@@ -142,7 +148,7 @@ function createClusterSubscriber(url: RedisUrl, access: RedisAccess, commands: C
   return subscriber;
 }
 
-/** Checks whether Redis is a Cluster (`INFO cluster`), trying the addresses until one of them responds. */
+/** Checks if Redis is a Cluster (`INFO cluster`). It tries all of the addresses until one of them responds. */
 async function isCluster(url: RedisUrl, access: RedisAccess): Promise<boolean> {
   if (url.sentinel !== undefined) {
     await askMaster(url, url.sentinel.db, access);
@@ -161,7 +167,7 @@ async function isCluster(url: RedisUrl, access: RedisAccess): Promise<boolean> {
 }
 
 /**
- * Requests the database from the master. If this fails, queries the Sentinels, because ioredis does not report why a
+ * Asks the master for the database. If this fails, queries the Sentinels, because ioredis does not report why a
  * Sentinel is unreachable.
  */
 async function askMaster(url: RedisUrl, db: number, access: RedisAccess): Promise<void> {
@@ -184,7 +190,7 @@ async function askMaster(url: RedisUrl, db: number, access: RedisAccess): Promis
 async function ask<T>(at: Options, question: (probe: Redis) => Promise<T>): Promise<T> {
   const once = { retryStrategy: () => null, sentinelRetryStrategy: () => null, failoverDetector: false };
   const probe = new Redis({ ...at, ...FAIL_FAST, ...once });
-  // Say why; what is rejected says only that the connection is closed.
+  // We need to return the reason here, because the other error only says that the connection was closed.
   let cause: Error | undefined;
   let ofSentinel: Error | undefined;
   probe.on('error', error => {
