@@ -101,7 +101,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
   'controller/context': {
     rooms: `
-      api api/kinds core/limits time telemetry kube record controller/engine controller/caches controller/routes
+      api api/kinds core/delivery core/limits time telemetry kube record controller/engine controller/caches
+      controller/routes
     `,
   },
   'controller/kinds': {
@@ -114,7 +115,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     rooms: 'core/ids core/routing time telemetry kube redis record controller/*',
   },
   controller: {
-    rooms: 'core/limits core/routing time telemetry mail kube redis plane record controller/*',
+    rooms: 'api/kinds core/delivery core/limits core/routing time telemetry mail kube redis plane record controller/*',
   },
 
   'facade/auth': {
@@ -181,7 +182,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   roles: {
     rooms: `
       core/ids core/limits core/delivery time telemetry tls http mail kube redis/connection redis plane hints accounts series
-      idempotency record part part/* config controller facade/audit facade/objects facade dataplane/* dataplane
+      idempotency record part part/* config controller facade/audit facade/objects facade/resources facade dataplane/*
+      dataplane
     `,
   },
 };

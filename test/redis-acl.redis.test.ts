@@ -156,6 +156,10 @@ describe('the rights of users', () => {
       ['controller', 'dispatcher', 'all'],
     ],
     [
+      ['HSET', CLUSTER_KEYS.rootKeys, 'name', 'report'],
+      ['controller', 'facade', 'dispatcher', 'all'],
+    ],
+    [
       ['HSET', part.replays, 'slot', 'ids'],
       ['controller', 'facade', 'dispatcher', 'all'],
     ],

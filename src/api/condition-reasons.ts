@@ -177,9 +177,11 @@ export const CONDITION_MEANING = {
       WaitingForSecret:
         'False: A Secret or key referenced by a header could not be found. Events will stay in the inbox until the Secret has been created. After that, delivery will resume.',
       HeaderNotReadable:
-        'False: The sealed value of a header could not be decrypted, because it was written for a different Subscription or header, or with a root key that the controller does not have. Events will stay in the inbox until the value has been set again.',
+        'False: The sealed value of a header could not be decrypted, because it was written for a different Subscription, header, or host, or with a root key that the controller does not have. Events will stay in the inbox until the value has been set again.',
       WaitingForConsent:
         'False: The endpoint has not agreed to receive events. Events will stay in the inbox until it responds with the header WebHook-Allowed-Origin. This is only used if the operator requires consent.',
+      SigningKeyMissing:
+        'False: The controller does not have the root key that the signing secret is derived from. Events will stay in the inbox until its file has been restored, or until the signing secret has been rotated.',
       InsufficientTokens: "False: Routing is paused due to insufficient tokens in the producer's account.",
       IntegrationClosed: 'False: The integration has expired, or it was declined or revoked.',
       NotAdmitted: 'False: The Subscription has not been admitted. See the Ready condition for more information.',

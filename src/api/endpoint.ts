@@ -51,9 +51,9 @@ export const EndpointHeader = withRule(
     valueSealed: z
       .string()
       .max(2048)
-      .regex(/^s1\.[A-Za-z0-9_-]+$/)
+      .regex(/^s2\.[A-Za-z0-9_-]{10}\.[A-Za-z0-9_-]+$/)
       .describe(
-        'Encrypted value, written by the REST API. Can only be used with the Subscription and header it was encrypted for. If it cannot be decrypted, events are kept and Live is False with reason HeaderNotReadable.',
+        'Encrypted value, written by the REST API. Can only be used with the Subscription and header it was encrypted for, and with URLs of the same origin (scheme, host, and port). If it cannot be decrypted, events are kept and Live is False with reason HeaderNotReadable.',
       )
       .optional(),
     valueFrom: z

@@ -39,7 +39,7 @@ describe('configuration', () => {
       ingressRates: { perAddress: 50_000, perKey: 0, perWorkspace: 0 },
       namespace: undefined,
     });
-    expect(config.rootKey).toHaveLength(32);
+    expect(config.rootKeys).toEqual({ file: rootKey, keys: [{ name: 'root.key', secret: Buffer.alloc(32, 1) }] });
     expect(Object.isFrozen(config)).toBe(true);
   });
 
@@ -63,7 +63,7 @@ describe('configuration', () => {
       },
       endpointConsentOrigin: 'events.example.com',
       ingressPort: 0,
-      rootKey: undefined,
+      rootKeys: undefined,
     });
   });
 

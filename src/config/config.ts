@@ -13,7 +13,7 @@ import { readAuditTarget } from './facade-environment.ts';
 import { readInvitedLimits, readLimits } from './limits-environment.ts';
 import { type OidcConfig, readOidc } from './oidc-environment.ts';
 import { readRedis } from './redis-environment.ts';
-import { readRootKey } from './root-key-file.ts';
+import { type RootKeySource, readRootKey } from './root-key-file.ts';
 import { isServiceLink } from './service-links.ts';
 import { readServedCertificate } from './tls-environment.ts';
 import { readTracing } from './tracing-environment.ts';
@@ -41,8 +41,8 @@ export interface Config {
   readonly opsPort: number;
   /** IP address at which the ops port listens. Undefined for all addresses. */
   readonly opsHost: string | undefined;
-  /** Root key. Undefined if no role requires it. */
-  readonly rootKey: Uint8Array | undefined;
+  /** Root keys. Undefined if no role requires them. */
+  readonly rootKeys: RootKeySource | undefined;
   /** Undefined if no role requires it. */
   readonly oidc: OidcConfig | undefined;
   readonly endpoints: Required<EndpointNetworks>;
@@ -118,7 +118,7 @@ export function readConfig(argv: readonly string[], env: Env): Config {
   if (roles.length === 0 || rest.length > 0) problems.push(describeUsage(word, roles.length === 0));
   const data = readVariables(env, problems);
   const needs = (those: readonly Role[]) => roles.some(role => those.includes(role));
-  const rootKey = data && needs(NEEDS_ROOT_KEY) ? readRootKey(data.SLUICE_ROOT_KEY_FILE, problems) : undefined;
+  const rootKeys = data && needs(NEEDS_ROOT_KEY) ? readRootKey(data.SLUICE_ROOT_KEY_FILE, problems) : undefined;
   const oidc = data && needs(NEEDS_OIDC) ? readOidc(data, problems) : undefined;
   const redis = data && readRedis(data, problems);
   const certificateOf = (role: 'ingress' | 'facade') =>
@@ -135,7 +135,7 @@ export function readConfig(argv: readonly string[], env: Env): Config {
     facadeCertificate,
     opsPort: data.SLUICE_OPS_PORT,
     opsHost: data.SLUICE_OPS_HOST,
-    rootKey,
+    rootKeys,
     oidc,
     endpoints: {
       allowedNetworks: data.SLUICE_ALLOWED_NETWORKS,

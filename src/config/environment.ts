@@ -87,7 +87,7 @@ export const ENVIRONMENT = {
     .min(1)
     .optional()
     .describe(
-      'Path to a file containing the root key, which must be at least 32 bytes long. The controller, facade, and dispatcher need the same key, and do not start without it.',
+      'Path to a file containing the root key, which must be at least 32 bytes long. Newer root keys are in files beside it that have a number from 2 after the name, such as `root.key.2`. The controller, facade, and dispatcher need the same keys, and do not start without them. The files are read again every 5 seconds.',
     ),
   SLUICE_SECRETS_ROLE: z
     .string()

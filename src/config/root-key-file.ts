@@ -1,19 +1,75 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import type { RootKeyFile } from '../core/delivery/key-ring.ts';
 
-/** Reads the root key, adding any errors to `problems`. */
-export function readRootKey(file: string | undefined, problems: string[]): Uint8Array | undefined {
+/** Where the root keys are, and the keys that were there at the start, oldest first. */
+export interface RootKeySource {
+  readonly file: string;
+  readonly keys: readonly RootKeyFile[];
+}
+
+const LEAST_BYTES = 32;
+const CREATE = 'To create a file with 32 random bytes, run head -c 32 /dev/urandom >';
+
+/** Reads the root keys at the start, adding any errors to `problems`. */
+export function readRootKey(file: string | undefined, problems: string[]): RootKeySource | undefined {
   if (file === undefined) {
-    problems.push(
-      'SLUICE_ROOT_KEY_FILE: required. To create a file with 32 random bytes, run head -c 32 /dev/urandom > root.key',
-    );
+    problems.push(`SLUICE_ROOT_KEY_FILE: required. ${CREATE} root.key`);
     return undefined;
   }
+  const keys = readRootKeys(file, problems);
+  return keys === undefined ? undefined : { file, keys };
+}
+
+/**
+ * Reads the root key and the newer ones beside it, e.g. `root.key`, `root.key.2`, and `root.key.3`. Returns undefined if
+ * any of them can't be used, which is added to `problems`.
+ */
+export function readRootKeys(file: string, problems: string[]): readonly RootKeyFile[] | undefined {
+  const count = problems.length;
+  const keys = [basename(file), ...newerThan(file, problems)].flatMap(name => {
+    const secret = readKey(join(dirname(file), name), problems);
+    return secret === undefined ? [] : [{ name, secret }];
+  });
+  for (const [i, { name, secret }] of keys.entries()) {
+    const same = keys.slice(0, i).find(older => Buffer.compare(older.secret, secret) === 0);
+    if (same === undefined) continue;
+    problems.push(`SLUICE_ROOT_KEY_FILE: ${name} has the same key as ${same.name}. ${CREATE} ${name}`);
+  }
+  return problems.length === count ? keys : undefined;
+}
+
+/** Returns the names of the files with newer keys, i.e. with a number from 2 after the name, sorted by number. */
+function newerThan(file: string, problems: string[]): string[] {
+  const start = `${basename(file)}.`;
+  const numberOf = (name: string) => Number(name.slice(start.length));
+  return listFolder(dirname(file), problems)
+    .filter(name => name.startsWith(start) && /^([2-9]|[1-9]\d{1,5})$/.test(name.slice(start.length)))
+    .sort((a, b) => numberOf(a) - numberOf(b));
+}
+
+/** Without a folder, the file is missing as well. Without the right to list it, the file may be readable. */
+const NO_NEWER_KEYS: readonly unknown[] = ['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM'];
+
+function listFolder(folder: string, problems: string[]): string[] {
   try {
-    const key = readFileSync(file);
-    if (key.length >= 32) return key;
-    problems.push(`SLUICE_ROOT_KEY_FILE: ${file} has ${key.length} bytes, but at least 32 bytes are required`);
+    return readdirSync(folder);
   } catch (error) {
-    problems.push(`SLUICE_ROOT_KEY_FILE: ${(error as NodeJS.ErrnoException).code ?? 'cannot read the file'}: ${file}`);
+    const { code = 'cannot list the folder' } = error as NodeJS.ErrnoException;
+    if (!NO_NEWER_KEYS.includes(code)) problems.push(`SLUICE_ROOT_KEY_FILE: ${code}: ${folder}`);
+    return [];
+  }
+}
+
+function readKey(path: string, problems: string[]): Uint8Array | undefined {
+  try {
+    const key = readFileSync(path);
+    if (key.length >= LEAST_BYTES) return key;
+    problems.push(
+      `SLUICE_ROOT_KEY_FILE: ${path} has ${key.length} bytes, but at least ${LEAST_BYTES} bytes are required`,
+    );
+  } catch (error) {
+    problems.push(`SLUICE_ROOT_KEY_FILE: ${(error as NodeJS.ErrnoException).code ?? 'cannot read the file'}: ${path}`);
   }
   return undefined;
 }

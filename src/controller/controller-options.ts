@@ -1,3 +1,4 @@
+import type { KeyRing } from '../core/delivery/key-ring.ts';
 import type { LimitPolicy } from '../core/limits/limits.ts';
 import type { CompileOptions } from '../core/routing/compile-routes.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -35,7 +36,9 @@ export interface ControllerOptions {
   readonly onReconnect: (listener: () => void) => void;
   /** Current time in milliseconds, according to the Redis clock. */
   readonly nowMs: () => number;
-  readonly rootKey: Uint8Array;
+  readonly keys: KeyRing;
+  /** Returns the ids of the root keys that each replica of any role has. */
+  readonly readRootKeyReports: () => Promise<ReadonlyMap<string, readonly string[]>>;
   /** Undefined without a configured mail server. In this case, invitations are written to Secrets. */
   readonly sendInvitation: SendInvitation | undefined;
   /** Record of the invitations that were sent by email. */

@@ -38,6 +38,8 @@ import { createHeaderSecrets } from './kinds/subscription/header-secrets.ts';
 import { createSubscriptionServices } from './kinds/subscription/services.ts';
 import { createWorkspaceControllers } from './kinds/workspace/controller.ts';
 import { createLeadership } from './leadership.ts';
+import { registerRootKeyMetrics } from './root-key-metrics.ts';
+import { createRootKeyChoice } from './root-keys.ts';
 import { gatherTenant, objectsOfTenant } from './routes/snapshot.ts';
 import { routeSources } from './routes/sources.ts';
 import { createTenants } from './routes/tenants.ts';
@@ -222,6 +224,8 @@ export function createController(options: ControllerOptions): ControllerRole {
   });
   options.onAlarm(createAlarmListener({ caches, controllers, subscriptions, onLost: leading.onAlarm }));
   options.onReconnect(leading.onReconnect);
+  const rootKeys = createRootKeyChoice({ ...options, fence: terms.fence, enqueueAll: leading.enqueueAll });
+  registerRootKeyMetrics(registry, { ...options, caches, waitingFor: rootKeys.waitingFor });
   const election = createElection({ ...options, leading, events });
   const runtime = createRuntime({
     reflectors: Object.values(caches),
@@ -229,10 +233,12 @@ export function createController(options: ControllerOptions): ControllerRole {
     elector: election.elector,
     prepare: async (term, over) => {
       await Promise.race([basis.secretAccess.ensureAll(), aborted(over)]);
+      const keys = options.keys.state();
       await leading.begin(term, over);
       basis.secretAccess.watchBindings(over);
       subscriptions.begin(over);
       auditPass.begin(over);
+      rootKeys.begin(over, keys);
     },
     onGivenUp: election.onGivenUp,
     finish: events.flush,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createManualClock } from '../../test/support/manual-clock.ts';
+import { keyRingOf } from '../core/delivery/key-ring.ts';
 import type { ControlStore } from '../record/control-store.ts';
 import { RedisInstanceError } from '../redis/format.ts';
 import { createLogger } from '../telemetry/log.ts';
@@ -118,7 +119,13 @@ function createLeader(names = ['acme']) {
   const tenants = createTenants({
     control,
     nowMs: () => 0,
-    compile: { queueMaxBytes: 1, judgeEndpoint: () => 'ok', sealEndpoint: () => 'sealed', openHeader: () => '' },
+    compile: {
+      queueMaxBytes: 1,
+      judgeEndpoint: () => 'ok',
+      sealEndpoint: () => 'sealed',
+      openHeader: () => '',
+      keys: keyRingOf(new Uint8Array(32)),
+    },
     fence: terms.fence,
     explain: error => error,
     prepare: async () => {},

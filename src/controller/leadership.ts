@@ -34,6 +34,9 @@ export interface LeadershipDeps {
 export function createLeadership(deps: LeadershipDeps) {
   const { terms, caches, tenants } = deps;
   const enqueueTenant = (name: string) => deps.controllers.enqueue('routes', name, 'background');
+  const enqueueAll = () => {
+    for (const name of everyTenant(deps)) enqueueTenant(name);
+  };
   const hasEpoch = () => terms.lasting()?.epoch !== undefined;
   const syncAll = (state: TermState) => syncEveryTenant({ ...deps, enqueueTenant }, state, everyTenant(deps));
 
@@ -99,8 +102,11 @@ export function createLeadership(deps: LeadershipDeps) {
     onReconnect: (): void => {
       if (!hasEpoch()) return;
       tenants.forget('all');
-      for (const name of everyTenant(deps)) enqueueTenant(name);
+      enqueueAll();
     },
+
+    /** Compiles and applies all tenants again. */
+    enqueueAll,
   };
 }
 

@@ -6,6 +6,7 @@ import { withClock } from '../../test/support/part/clock.ts';
 import { redisUrl } from '../../test/support/redis/shared.ts';
 import { readBalance } from '../accounts/balance.ts';
 import { FINALIZER } from '../api/well-known.ts';
+import { keyRingOf } from '../core/delivery/key-ring.ts';
 import { publicId, tenantId } from '../core/ids/ids.ts';
 import { pairIsOpen } from '../core/routing/activation-state.ts';
 import { compileRoutes } from '../core/routing/compile-routes.ts';
@@ -82,6 +83,7 @@ async function bringIntoForce(
       judgeEndpoint: () => 'ok',
       sealEndpoint: () => 'sealed',
       openHeader: () => '',
+      keys: keyRingOf(new Uint8Array(32)),
     },
   );
   await control.setAccount(1, account, plan, given.plan === 'Free' ? 1_000 : 0);

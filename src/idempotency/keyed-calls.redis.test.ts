@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import { createKeyRing, keyRingOf } from '../core/delivery/key-ring.ts';
 import { callKeys } from '../redis/keys.ts';
 import { onEachRedis } from '../redis/testing/each-redis.ts';
 import { type Begun, createKeyedCalls, type KeyedCall, MOST_CALLS } from './keyed-calls.ts';
 
-const ROOT_KEY = Buffer.alloc(32, 7);
+const KEYS = keyRingOf(Buffer.alloc(32, 7));
 const DAY_MS = 24 * 3_600_000;
 const TURN_MS = 60_000;
 
@@ -12,7 +13,7 @@ onEachRedis(redis => {
   /** Two replicas of the facade, and a call with a key of its own. */
   function start() {
     const clock = { ms: 1_800_000_000_000 };
-    const [one, two] = [1, 2].map(() => createKeyedCalls(redis(), ROOT_KEY, () => clock.ms));
+    const [one, two] = [1, 2].map(() => createKeyedCalls(redis(), KEYS, () => clock.ms));
     const owner = `ten_${randomBytes(8).toString('hex')}`;
     const call: KeyedCall = { owner, operation: 'createIngressKey', key: 'k', request: '{}' };
     return { clock, one: one as typeof one & object, two: two as typeof one & object, call };
@@ -33,7 +34,7 @@ onEachRedis(redis => {
       await running(first as Begun).end('done', 'secret text');
       for (const each of [one, two]) expect(await each.begin(call)).toEqual({ answer: 'DONE', text: 'secret text' });
       const stored = JSON.stringify(await redis().call('hgetall', await nameOf(call)));
-      expect(stored).toContain('s1.');
+      expect(stored).toContain('s2.');
       expect(stored).not.toContain('secret text');
     });
 
@@ -111,9 +112,28 @@ onEachRedis(redis => {
       const { clock, one, call } = start();
       const { end } = running(await one.begin(call));
       await end('done', 'text');
-      const other = createKeyedCalls(redis(), Buffer.alloc(32, 8), () => clock.ms);
+      const other = createKeyedCalls(redis(), keyRingOf(Buffer.alloc(32, 8)), () => clock.ms);
       expect(await other.begin(call)).toEqual({ answer: 'CONFLICT' });
     });
+  });
+
+  test('a call that began before a rotation goes on with its root key, and its answer stays readable', async () => {
+    const { clock, call } = start();
+    const [old, next] = [7, 8].map(n => ({ name: `${n}`, secret: Buffer.alloc(32, n) }));
+    if (old === undefined || next === undefined) throw new Error('two keys');
+    const keys = createKeyRing([old]);
+    const calls = createKeyedCalls(redis(), keys, () => clock.ms);
+    const { seed, end } = running(await calls.begin(call));
+    expect(seed.split('.')[0]).toBe(keys.oldest().id);
+    await end('release');
+    keys.replace([old, next]);
+    keys.follow(keys.newest().fingerprint);
+    const again = running(await calls.begin(call));
+    expect(again.seed).toBe(seed);
+    await again.end('done', 'text');
+    keys.follow(keys.oldest().fingerprint);
+    expect(await calls.begin(call)).toEqual({ answer: 'DONE', text: 'text' });
+    expect(running(await calls.begin({ ...call, key: 'l' })).seed.split('.')[0]).toBe(keys.oldest().id);
   });
 
   /** Key of the only call of an owner. */

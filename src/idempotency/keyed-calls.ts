@@ -1,5 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
-import { deriveSealKeys, open, SealError, seal } from '../core/delivery/seal.ts';
+import type { KeyRing } from '../core/delivery/key-ring.ts';
+import { open, SealError, seal } from '../core/delivery/seal.ts';
 import type { RedisClient } from '../redis/client.ts';
 import { callKeys } from '../redis/keys.ts';
 import { readNamedScript } from '../redis/named-scripts.ts';
@@ -25,7 +26,8 @@ export interface KeyedCall {
 }
 
 /**
- * RUN: perform the call, and then end it. `seed` is the same for all attempts to perform it. DONE: it was answered like
+ * RUN: perform the call, and then end it. `seed` is the same for all attempts to perform it, and begins with the id of a
+ * root key and a dot. DONE: it was answered like
  * this. BUSY: it is being performed. CONFLICT: the key belongs to another request. MANY: the owner has too many calls.
  */
 export type Begun =
@@ -46,40 +48,39 @@ export interface KeyedCalls {
 }
 
 /** Keeps calls in Redis. Answers may contain secrets, and are encrypted. */
-export function createKeyedCalls(redis: RedisClient, rootKey: Uint8Array, nowMs: () => number): KeyedCalls {
-  const sealKeys = deriveSealKeys(rootKey);
-
+export function createKeyedCalls(redis: RedisClient, keys: KeyRing, nowMs: () => number): KeyedCalls {
   return {
     async begin({ owner, operation, key, request }) {
       const name = hash('sha256', JSON.stringify([operation, key]), 'hex').slice(0, 32);
-      const keys = { call: callKeys(owner).call(name), calls: callKeys(owner).calls };
+      const names = { call: callKeys(owner).call(name), calls: callKeys(owner).calls };
       const context = `idempotency/${owner}/${name}`;
       const turn = randomBytes(16).toString('hex');
       const args = {
         now: nowMs(),
         name,
         request: hash('sha256', request, 'hex'),
-        seed: randomBytes(16).toString('hex'),
+        // Attempts after a rotation derive the same from it, so it names the root key.
+        seed: `${keys.first().id}.${randomBytes(16).toString('hex')}`,
         turn,
         turnMs: TURN_MS,
         ttlMs: KEPT_MS,
         most: MOST_CALLS,
       };
-      const [word, value] = (await redis.runNamed(BEGIN, { keys, args })) as [Begun['answer'], string | number];
+      const [word, value] = (await redis.runNamed(BEGIN, { keys: names, args })) as [Begun['answer'], string | number];
       if (word === 'BUSY' || word === 'MANY') return { answer: word, leftMs: Number(value) };
       if (word === 'DONE') return openAnswer(String(value));
       if (word === 'CONFLICT') return { answer: word };
       const end: EndCall = async (how, text = '') => {
-        const answer = how === 'done' ? seal(sealKeys, context, text) : '';
-        await redis.runNamed(END, { keys, args: { name, turn, how, answer } });
+        const answer = how === 'done' ? seal(keys.first().sealKeys, context, text) : '';
+        await redis.runNamed(END, { keys: names, args: { name, turn, how, answer } });
       };
       return { answer: 'RUN', seed: String(value), end };
 
       function openAnswer(sealed: string): Begun {
         try {
-          return { answer: 'DONE', text: open(sealKeys, context, sealed).toString('utf8') };
+          return { answer: 'DONE', text: open(keys, context, sealed).toString('utf8') };
         } catch (error) {
-          // The root key was replaced: this answer is lost, and performing the call again would have another effect.
+          // The root key was removed: this answer is lost, and performing the call again would have another effect.
           if (error instanceof SealError) return { answer: 'CONFLICT' };
           throw error;
         }

@@ -101,7 +101,7 @@ onEachRedis(redis => {
       await redis().call('del', CLUSTER_KEYS.meta);
       if (before.length > 0) await redis().call('hset', CLUSTER_KEYS.meta, ...before);
     });
-    const blue = createControlRecord(redis(), '', 'blue');
+    const blue = createControlRecord(redis(), undefined, 'blue');
     await redis().call('del', CLUSTER_KEYS.meta);
     await blue.markClusterReady(5);
     expect(await redis().readHash(CLUSTER_KEYS.meta)).toEqual({
@@ -128,7 +128,7 @@ onEachRedis(redis => {
       if (before.length > 0) await redis().call('hset', CLUSTER_KEYS.meta, ...before);
     });
     const uid = randomUUID();
-    const controls = { blue: createControlRecord(redis(), '', 'blue'), default: createControlRecord(redis()) };
+    const controls = { blue: createControlRecord(redis(), undefined, 'blue'), default: createControlRecord(redis()) };
     for (const [ours, theirs, own, found] of [
       ['blue', 'default', '', 'blue'],
       ['default', 'blue', 'blue', ''],
@@ -157,7 +157,7 @@ onEachRedis(redis => {
     const uid = randomUUID();
     await createControlRecord(redis()).lead(uid, 3, START_MS);
     await redis().call('hdel', CLUSTER_KEYS.meta, 'instance');
-    await expect(createControlRecord(redis(), '', 'blue').lead(uid, 4, START_MS)).rejects.toThrow(
+    await expect(createControlRecord(redis(), undefined, 'blue').lead(uid, 4, START_MS)).rejects.toThrow(
       'default installation',
     );
     await expect(checkMarker(redis(), 'blue')).rejects.toThrow('default installation');

@@ -58,6 +58,8 @@ export interface ControlRecord {
   readonly lead: (uid: string, transitions: number, nowMs: number) => Promise<{ epoch: number } | { other: string }>;
   readonly readCluster: () => Promise<ClusterState>;
   readonly markClusterReady: (fence: number) => Promise<void>;
+  /** Tells the other roles which root key the controller signs and encrypts with. @param rootKey its fingerprint */
+  readonly publishRootKey: (fence: number, rootKey: string) => Promise<void>;
   /**
    * Raises the fence for all of the data of this tenant before it is read. This ensures that an older leader can't
    * write in between. The names in `known` will be read even if they are missing from the index of the tenant.
@@ -191,16 +193,22 @@ function createForgetting(
 }
 
 /**
- * @param rootKey fingerprint of the controller's root key, for comparison by the other roles
+ * @param chooseRootKey returns the fingerprint of the root key to sign and encrypt with. Called with that of the last
+ * leader before the controller leads
  * @param instance name of the controller's installation
  */
-export function createControlRecord(redis: RedisClient, rootKey = '', instance = DEFAULT_INSTANCE): ControlRecord {
+export function createControlRecord(
+  redis: RedisClient,
+  chooseRootKey: (last: string | undefined) => string = () => '',
+  instance = DEFAULT_INSTANCE,
+): ControlRecord {
   const hgetall = redis.readHash;
   const readHashes = createHashReader(redis);
   const patchSlot = createPatchSlot(redis, instance);
 
   return {
     async lead(uid, transitions, nowMs) {
+      const rootKey = chooseRootKey((await hgetall(CLUSTER_KEYS.meta)).rootKey);
       const args = [nowMs, uid, transitions, rootKey, FORMAT, instance];
       const [answer, value] = (await redis.run('lead', [CLUSTER_KEYS.meta], args)) as string[];
       if (answer === 'INSTANCE') throw new RedisInstanceError(value as string, instance);
@@ -216,6 +224,11 @@ export function createControlRecord(redis: RedisClient, rootKey = '', instance =
 
     async markClusterReady(fence) {
       await patchSlot(fence, CLUSTER_KEYS.meta, [{ command: 'HSET', key: CLUSTER_KEYS.meta, args: ['ready', '1'] }]);
+    },
+
+    async publishRootKey(fence, rootKey) {
+      const ops = [{ command: 'HSET', key: CLUSTER_KEYS.meta, args: ['rootKey', rootKey] }] as const;
+      await patchSlot(fence, CLUSTER_KEYS.meta, ops);
     },
 
     async readTenant(tenant, fence, known) {

@@ -1,11 +1,12 @@
+import type { KeyRing } from '../core/delivery/key-ring.ts';
 import type { HintIndex } from '../hints/hints.ts';
 import type { RedisClient } from '../redis/client.ts';
 import { CLUSTER_KEYS } from '../redis/keys.ts';
 import type { Impairment } from '../telemetry/role-health.ts';
 
-/** Compares the root key of a role with the root key of the leading controller. */
+/** Follows the root key that the leading controller signs and encrypts with. */
 export interface RootKeyWatch {
-  /** Returns whether the keys differed in the last check. False before the first term of a controller. */
+  /** Returns whether this role lacks that key. False before the first term of a controller. */
   readonly differs: () => boolean;
   readonly impairments: () => readonly Impairment[];
   /** Checks now. Keeps the last result if Redis does not respond. */
@@ -13,35 +14,46 @@ export interface RootKeyWatch {
   readonly stop: () => void;
 }
 
-const LOOK_EVERY_MS = 10_000;
+const LOOK_EVERY_MS = 5_000;
 /** Before the first term of a controller. Its work must not be processed with another key. */
 const LOOK_EARLY_EVERY_MS = 1_000;
 
+/** Returns the impairment of a role that lacks the root key of the controller. */
+export function rootKeyMismatch(controller: string): Impairment {
+  const message = `The root key is not that of ${controller}: give every controller, facade and dispatcher the same files (SLUICE_ROOT_KEY_FILE).`;
+  return { reason: 'RootKeyMismatch', cause: 'settings', message };
+}
+
 /**
- * Watches `rootKey` of the cluster's hash. `onMatch` runs when the keys are the same again.
+ * Watches `rootKey` of the cluster's hash, and makes it the first key of the ring. `onMatch` runs when the ring has the
+ * key again.
  *
- * @param fingerprint of this role's own key
+ * @param keys this role's own keys
+ * @param before runs before each check
  */
 export async function watchRootKey(options: {
   readonly redis: Pick<RedisClient, 'readHash'>;
-  readonly fingerprint: string;
+  readonly keys: Pick<KeyRing, 'has' | 'follow'>;
+  readonly before?: () => Promise<void>;
   readonly onMatch?: () => void;
   readonly setTimer?: (run: () => void, ms: number) => () => void;
 }): Promise<RootKeyWatch> {
-  const { redis, fingerprint, onMatch, setTimer = timer } = options;
+  const { redis, keys, before, onMatch, setTimer = timer } = options;
   let theirs: string | undefined;
   let cancel = () => {};
   let stopped = false;
-  const differs = () => theirs !== undefined && theirs !== fingerprint;
+  const differs = () => theirs !== undefined && !keys.has(theirs);
 
   async function look(): Promise<void> {
-    const before = differs();
+    const differed = differs();
+    await before?.();
     try {
       theirs = (await redis.readHash(CLUSTER_KEYS.meta)).rootKey;
+      if (theirs !== undefined) keys.follow(theirs);
     } catch {
-      return;
+      // The keys may have changed nevertheless.
     }
-    if (before && !differs()) onMatch?.();
+    if (differed && !differs()) onMatch?.();
   }
 
   async function lookAgain(): Promise<void> {
@@ -52,12 +64,7 @@ export async function watchRootKey(options: {
   await lookAgain();
   return {
     differs,
-    impairments: () => {
-      if (!differs()) return [];
-      const message =
-        'The root key is not that of the controller: give controller, facade and dispatcher the same file (SLUICE_ROOT_KEY_FILE).';
-      return [{ reason: 'RootKeyMismatch', cause: 'settings', message }];
-    },
+    impairments: () => (differs() ? [rootKeyMismatch('the controller')] : []),
     look,
     stop: () => {
       stopped = true;

@@ -121,7 +121,7 @@ export function hintPartition(member: string): number {
 }
 
 export const CLUSTER_KEYS = {
-  /** HASH: uid of the Kubernetes cluster, ready, epoch of the leading controller and fingerprint of its root key. */
+  /** HASH: uid of the Kubernetes cluster, ready, epoch of the leading controller and fingerprint of its first root key. */
   meta: '{c}:meta',
   /** SET of tenants that have control state. */
   tenants: '{c}:tenants',
@@ -129,6 +129,8 @@ export const CLUSTER_KEYS = {
   parts: '{c}:parts',
   /** HASH: `tenant:queue:number` of each part with events → generation, stored bytes, and its account (`stored-bytes.ts`). */
   stored: '{c}:stored',
+  /** HASH: name of a replica → when it last reported, in ms, and the ids of its root keys (`root-key-reports.ts`). */
+  rootKeys: '{c}:rootKeys',
   /** ZSET: name of each active dispatcher → end of its activity period, in ms. */
   members: '{c}:members',
   /** Channel: the field of `parts` that the controller has changed, or '' if `members` changed. */

@@ -6,8 +6,6 @@ import { registerRuntimeMetrics } from '../controller/state-metrics.ts';
 import { sealEndpoint } from '../core/delivery/endpoint-config.ts';
 import { createHeaderSeals } from '../core/delivery/header-seal.ts';
 import { createNetworkPolicy, judgeEndpoint } from '../core/delivery/network.ts';
-import { rootKeyFingerprint } from '../core/delivery/root-key-fingerprint.ts';
-import { deriveSealKeys } from '../core/delivery/seal.ts';
 import { controllerProbe } from '../kube/access/policy-probes.ts';
 import { CONTROLLER_RULES, LEASE_RULES, SECRETS_RULES } from '../kube/access/rights.ts';
 import { connect } from '../kube/client.ts';
@@ -24,11 +22,13 @@ import { createAlarm } from '../record/alarm.ts';
 import { createControlAudit } from '../record/control-audit.ts';
 import { type ControlRecord, createControlRecord } from '../record/control-store.ts';
 import { createMailRecord } from '../record/mail-record.ts';
+import { readRootKeyReports } from '../record/root-key-reports.ts';
 import type { RedisClient } from '../redis/client.ts';
 import { systemClock } from '../time/clock.ts';
 import { notSynced, type Parts, type Running } from './parts.ts';
 import { watchPolicies } from './policies.ts';
 import { watchRights } from './rights.ts';
+import { followRootKeys } from './root-keys.ts';
 import { watchStandbyKey } from './standby-key.ts';
 
 type DataPlane = Pick<ControllerOptions, 'control' | 'purger' | 'backlogs' | 'readDeliveries'>;
@@ -47,11 +47,13 @@ export function startController(parts: Parts): Running {
   const { config, log, registry, tracing, redis, kubeMetrics, nowMs } = parts;
   const client = connect({ ...config.kubernetes, metrics: kubeMetrics() });
   const namespace = leaseNamespace(config.namespace, client.namespace);
-  const rootKey = config.rootKey as Uint8Array;
-  const fingerprint = rootKeyFingerprint(rootKey);
-  const sealKeys = deriveSealKeys(rootKey);
+  const { keys, refresh, stop: stopReport } = followRootKeys(parts, 'controller');
   const policy = createNetworkPolicy(config.endpoints);
-  const record = createControlRecord(redis, fingerprint, config.instance);
+  const chooseRootKey = (last: string | undefined) => {
+    if (last !== undefined) keys.follow(last);
+    return keys.first().fingerprint;
+  };
+  const record = createControlRecord(redis, chooseRootKey, config.instance);
   const controller = createController({
     client,
     ...openDataPlane(redis, record, nowMs),
@@ -59,7 +61,8 @@ export function startController(parts: Parts): Running {
     onAlarm: createAlarm(redis).listen,
     onReconnect: redis.onReconnect,
     nowMs,
-    rootKey,
+    keys,
+    readRootKeyReports: () => readRootKeyReports(redis, nowMs()),
     mails: createMailRecord(redis),
     limits: config.limits,
     sendInvitation: config.mail && createInvitationMailer(config.mail),
@@ -67,8 +70,9 @@ export function startController(parts: Parts): Running {
       queueMaxBytes: config.queueMaxBytes,
       limits: config.limits,
       judgeEndpoint: url => judgeEndpoint(url, policy),
-      sealEndpoint: (subscription, endpoint) => sealEndpoint(sealKeys, subscription, endpoint),
-      openHeader: createHeaderSeals(sealKeys).open,
+      sealEndpoint: (subscription, endpoint) => sealEndpoint(keys.first().sealKeys, subscription, endpoint),
+      openHeader: createHeaderSeals(keys, systemClock.wallMs).open,
+      keys,
     },
     secretsRole: config.secretsRole,
     instance: config.instance,
@@ -91,7 +95,12 @@ export function startController(parts: Parts): Running {
     { name: 'sluice-controller', rules: LEASE_RULES, namespace },
   ]);
   watchPolicies(parts, 'controller', client, controllerProbe(namespace), stop.signal);
-  const standbyKey = watchStandbyKey({ redis, fingerprint, isLeading: () => controller.readiness().leading });
+  const standbyKey = watchStandbyKey({
+    redis,
+    keys,
+    before: refresh,
+    isLeading: () => controller.readiness().leading,
+  });
   // If a status has an unknown field, the API server will keep rejecting it.
   const crds = createCrdGate({ client, clock: systemClock, log });
   const running = crds.pass(stop.signal).then(passed => (passed ? controller.run(stop.signal) : undefined));
@@ -100,6 +109,7 @@ export function startController(parts: Parts): Running {
       stop.abort();
       await running;
       await standbyKey.stop();
+      await stopReport();
       await client.close();
     },
     impairments: () => {

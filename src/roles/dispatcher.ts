@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { VERSION } from '../config/version.ts';
-import { rootKeyFingerprint } from '../core/delivery/root-key-fingerprint.ts';
 import { createAskConsent } from '../dataplane/dispatcher/consent.ts';
 import { createDeliveryAlarm } from '../dataplane/dispatcher/delivery-alarm.ts';
 import { createDispatcherMetrics } from '../dataplane/dispatcher/dispatcher-metrics.ts';
@@ -24,6 +23,7 @@ import { systemClock } from '../time/clock.ts';
 import { createStartPart } from './part-work.ts';
 import type { Parts, Running } from './parts.ts';
 import { openReplays } from './replays.ts';
+import { followRootKeys } from './root-keys.ts';
 import { openSandboxRunner } from './sandbox.ts';
 
 /** The maximum number of claims for this process. */
@@ -31,11 +31,12 @@ const ROOM = 4_096;
 
 export async function startDispatcher(parts: Parts): Promise<Running> {
   const { config, log, registry, redis, nowMs, alarm } = parts;
-  const rootKey = config.rootKey as Uint8Array;
+  const { keys, refresh, stop: stopReport } = followRootKeys(parts, 'dispatcher');
   const pushes = createPushConnection(await findRedis(config.redis, log), log);
   const keyWatch = await watchRootKey({
     redis,
-    fingerprint: rootKeyFingerprint(rootKey),
+    keys,
+    before: refresh,
     onMatch: () => {
       dispatcher.refresh();
       sandbox.lookEverywhere();
@@ -57,7 +58,7 @@ export async function startDispatcher(parts: Parts): Promise<Running> {
     origin === undefined
       ? undefined
       : createAskConsent({ attempt, origin, version: VERSION, monotonicMs: systemClock.nowMs });
-  const shared = { name, pushes, room, attempt, askConsent, metrics, partMetrics, deliveryAlarm };
+  const shared = { keys, name, pushes, room, attempt, askConsent, metrics, partMetrics, deliveryAlarm };
   const startPart = createStartPart(parts, shared);
   const members = createMembers(redis, name);
   const dispatcher = createPartDispatcher({
@@ -80,13 +81,14 @@ export async function startDispatcher(parts: Parts): Promise<Running> {
   registerStoredMetrics(registry, () => readStored(redis));
   redis.onReconnect(dispatcher.refresh);
   redis.onReconnect(replaySweep.lookEverywhere);
-  const sandbox = openSandboxRunner(parts, keyWatch.differs);
+  const sandbox = openSandboxRunner(parts, keys, keyWatch.differs);
   dispatcher.start();
   replaySweep.start();
   sandbox.start();
   return {
     stop: async () => {
       keyWatch.stop();
+      await stopReport();
       await sandbox.stop();
       await replaySweep.stop();
       await dispatcher.stop();

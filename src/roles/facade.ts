@@ -3,13 +3,12 @@ import { ConfigError } from '../config/config.ts';
 import type { OidcConfig } from '../config/oidc-environment.ts';
 import { VERSION } from '../config/version.ts';
 import { createHeaderSeals } from '../core/delivery/header-seal.ts';
-import { rootKeyFingerprint } from '../core/delivery/root-key-fingerprint.ts';
-import { deriveSealKeys } from '../core/delivery/seal.ts';
 import { limitsOf } from '../core/limits/limits.ts';
 import { auditLine, createAuditTrail } from '../facade/audit/audit-trail.ts';
 import { countOperations } from '../facade/counted-operations.ts';
 import { createFacadeMetrics } from '../facade/facade-metrics.ts';
 import { createFacade } from '../facade/objects/facade.ts';
+import { createResealing } from '../facade/resources/subscriptions/resealing.ts';
 import { createFacadeServer } from '../facade/server.ts';
 import { createClientAddress } from '../http/client-address.ts';
 import { createKeyedCalls } from '../idempotency/keyed-calls.ts';
@@ -25,16 +24,17 @@ import { anyAddress, listenAt } from './listening.ts';
 import { notSynced, type Parts, type Running } from './parts.ts';
 import { watchPolicies } from './policies.ts';
 import { watchRights } from './rights.ts';
+import { followRootKeys } from './root-keys.ts';
 import { followServedCertificate } from './served-tls.ts';
 
 export async function startFacade(parts: Parts): Promise<Running> {
   const { config, log, registry, tracing, redis, kubeMetrics, nowMs } = parts;
-  const rootKey = config.rootKey as Uint8Array;
-  const keyWatch = await watchRootKey({ redis, fingerprint: rootKeyFingerprint(rootKey) });
+  const { keys, refresh, stop: stopReport } = followRootKeys(parts, 'facade');
+  const keyWatch = await watchRootKey({ redis, keys, before: refresh });
   const client = connect({ ...config.kubernetes, metrics: kubeMetrics() });
   const metrics = createFacadeMetrics(registry);
   const destination = await openAudit(parts, metrics.audited);
-  const audit = createAuditTrail({ rootKey, clock: systemClock, write: destination.write });
+  const audit = createAuditTrail({ rootKey: keys.oldest().secret, clock: systemClock, write: destination.write });
   const plane = openDataPlane(redis, nowMs, { caches: () => facade.caches, wallMs: systemClock.wallMs });
   const facade = createFacade({
     client,
@@ -45,12 +45,12 @@ export async function startFacade(parts: Parts): Promise<Running> {
     traffic: plane.traffic,
     ...countOperations(plane, metrics.did),
     readBalance: account => readBalance(redis, account),
-    keyedCalls: createKeyedCalls(redis, rootKey, nowMs),
-    rootKey,
+    keyedCalls: createKeyedCalls(redis, keys, nowMs),
+    keys,
     mails: createMailReader(redis),
     mailsPerDay: ({ spec }) => limitsOf(spec, config.limits).invitationMailsPerDay,
     requireInvitedEmail: config.requireInvitedEmail,
-    headerSeals: createHeaderSeals(deriveSealKeys(rootKey)),
+    headerSeals: createHeaderSeals(keys, systemClock.wallMs),
     instance: config.instance,
     limitPolicy: config.limits,
     invitedLimits: config.invitedLimits,
@@ -59,6 +59,7 @@ export async function startFacade(parts: Parts): Promise<Running> {
   });
   const stop = new AbortController();
   const watching = facade.caches.run(stop.signal);
+  const resealing = createResealing(facade).run(stop.signal);
   const missingRights = watchRights(parts, client, stop.signal, [{ name: 'sluice-facade', rules: FACADE_RULES }]);
   watchPolicies(parts, 'facade', client, facadeProbe(), stop.signal);
   const server = createFacadeServer({
@@ -83,8 +84,9 @@ export async function startFacade(parts: Parts): Promise<Running> {
       audit.flush();
       await destination.close();
       keyWatch.stop();
+      await stopReport();
       stop.abort();
-      await watching;
+      await Promise.all([watching, resealing]);
       await client.close();
     },
     impairments: () => [

@@ -1,5 +1,5 @@
 import { VERSION } from '../config/version.ts';
-import { deriveSealKeys } from '../core/delivery/seal.ts';
+import type { KeyRing } from '../core/delivery/key-ring.ts';
 import type { AskConsent } from '../dataplane/dispatcher/consent.ts';
 import type { DeliveryAlarm } from '../dataplane/dispatcher/delivery-alarm.ts';
 import type { DispatcherMetrics } from '../dataplane/dispatcher/dispatcher-metrics.ts';
@@ -24,6 +24,7 @@ import type { Parts } from './parts.ts';
 
 /** What all parts of a dispatcher share. */
 export interface SharedWork {
+  readonly keys: KeyRing;
   /** Name of the process. */
   readonly name: string;
   readonly pushes: PushConnection;
@@ -75,9 +76,8 @@ export function createStartPart(parts: Parts, shared: SharedWork): (part: Part) 
   };
 }
 
-function workerDeps({ config, log, tracing, redis, alarm }: Parts, shared: SharedWork) {
-  const { pushes, room, attempt, askConsent, metrics, deliveryAlarm } = shared;
-  const rootKey = config.rootKey as Uint8Array;
+function workerDeps({ log, tracing, redis, alarm }: Parts, shared: SharedWork) {
+  const { keys, pushes, room, attempt, askConsent, metrics, deliveryAlarm } = shared;
   /** The other roles use subscriptions instead of slots. */
   const tell = (part: Part, slot: string, say: (owner: InboxRef) => void) => {
     readSlotOwner(redis, part, slot).then(
@@ -89,7 +89,7 @@ function workerDeps({ config, log, tracing, redis, alarm }: Parts, shared: Share
     redis,
     pushes,
     ...createPartCalls(redis),
-    keys: { rootKey, sealKeys: deriveSealKeys(rootKey) },
+    keys,
     version: VERSION,
     room,
     wallMs: Date.now,

@@ -1,5 +1,5 @@
 import { VERSION } from '../config/version.ts';
-import { deriveSealKeys } from '../core/delivery/seal.ts';
+import type { KeyRing } from '../core/delivery/key-ring.ts';
 import type { DueLoop } from '../dataplane/due-loop.ts';
 import { createSandboxRunner } from '../dataplane/sandbox/sandbox-runner.ts';
 import { createHintIndex } from '../hints/hints.ts';
@@ -9,15 +9,14 @@ import type { Parts } from './parts.ts';
 /**
  * Creates the loop that a dispatcher uses to process sandbox runs.
  *
- * @param isHeld whether the root key isn't the one that endpoints were encrypted with. Runs stay due as long as it is not.
+ * @param isHeld whether the root key that endpoints are encrypted with is missing. Runs stay due as long as it is.
  */
-export function openSandboxRunner(parts: Parts, isHeld: () => boolean): DueLoop {
-  const { config, log, redis, nowMs, alarm } = parts;
-  const rootKey = config.rootKey as Uint8Array;
+export function openSandboxRunner(parts: Parts, keys: KeyRing, isHeld: () => boolean): DueLoop {
+  const { log, redis, nowMs, alarm } = parts;
   const sandbox = createSandboxRunner({
     redis,
     hints: holdHints(createHintIndex(redis, 's'), isHeld),
-    keys: { rootKey, sealKeys: deriveSealKeys(rootKey) },
+    keys,
     version: VERSION,
     alarm,
     nowMs,

@@ -13,7 +13,7 @@ function start() {
         return state.theirs === undefined ? {} : { rootKey: state.theirs };
       },
     },
-    fingerprint: 'ours',
+    keys: { has: theirs => theirs === 'ours', follow: () => true },
     isLeading: () => state.leading,
     setTimer: run => {
       look = run;

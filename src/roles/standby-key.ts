@@ -1,23 +1,16 @@
-import { type RootKeyWatch, watchRootKey } from '../record/root-key-watch.ts';
+import { type RootKeyWatch, rootKeyMismatch, watchRootKey } from '../record/root-key-watch.ts';
 import type { RedisClient } from '../redis/client.ts';
-import type { Impairment, ImpairmentCheck } from '../telemetry/role-health.ts';
+import type { ImpairmentCheck } from '../telemetry/role-health.ts';
 
-/** Compares a standby controller's root key to the leader's. All other roles need the same key as the leader. */
+/** Follows the leader's root key in a standby controller. All other roles need the same keys as the leader. */
 export interface StandbyKey {
   readonly impairments: ImpairmentCheck;
   readonly stop: () => Promise<void>;
 }
 
-const MISMATCH: Impairment = {
-  reason: 'RootKeyMismatch',
-  cause: 'settings',
-  message:
-    'The root key is not that of the leading controller: give every controller, facade and dispatcher the same file (SLUICE_ROOT_KEY_FILE).',
-};
-
 /** Starts the comparison without waiting for Redis, as the controller is started before Redis answers. */
 export function watchStandbyKey(
-  options: Pick<Parameters<typeof watchRootKey>[0], 'fingerprint' | 'setTimer'> & {
+  options: Pick<Parameters<typeof watchRootKey>[0], 'keys' | 'before' | 'setTimer'> & {
     readonly redis: Pick<RedisClient, 'readHash'>;
     readonly isLeading: () => boolean;
   },
@@ -27,7 +20,8 @@ export function watchStandbyKey(
     watch = running;
   });
   return {
-    impairments: () => (watch?.differs() === true && !options.isLeading() ? [MISMATCH] : []),
+    impairments: () =>
+      watch?.differs() === true && !options.isLeading() ? [rootKeyMismatch('the leading controller')] : [],
     stop: async () => {
       await started;
       watch?.stop();

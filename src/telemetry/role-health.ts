@@ -16,7 +16,8 @@ export const IMPAIRMENTS = {
   TermNotStarted: 'This replica holds the Lease but cannot start its work.',
   OutdatedCRDs: 'The CustomResourceDefinitions are older than this version of Sluice.',
   AuditUnavailable: 'The destination of audit lines does not accept them, or did not in the last 5 minutes.',
-  RootKeyMismatch: 'The root key is different from the root key of the leading controller.',
+  RootKeyMismatch:
+    'The root key that the leading controller signs and encrypts with is not among the root keys of this replica.',
 } as const;
 
 export type ImpairmentReason = keyof typeof IMPAIRMENTS;

@@ -21,7 +21,13 @@ const KSTATUS: Record<Health, string> = {
  * force: `helm upgrade --wait` must not fail because of an endpoint that does not answer.
  */
 const IN_FORCE: Partial<Record<KindName, readonly string[]>> = {
-  Subscription: ['endpoint-refused', 'waiting-for-secret', 'header-not-readable', 'endpoint-disabled'],
+  Subscription: [
+    'endpoint-refused',
+    'waiting-for-secret',
+    'header-not-readable',
+    'signing-key-missing',
+    'endpoint-disabled',
+  ],
   Workspace: ['redis-away', 'paused-while-ready'],
 };
 

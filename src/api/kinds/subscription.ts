@@ -6,6 +6,12 @@ import { conditionColumn, defineKind } from '../kind.ts';
 import { immutable, withTransitions } from '../rules.ts';
 import { objectName, timestamp } from '../strings.ts';
 
+const rootKeyId = () =>
+  z
+    .string()
+    .max(10)
+    .regex(/^[A-Za-z0-9_-]{10}$/);
+
 export const SubscriptionSpec = withTransitions(
   z.object({
     producer: objectName().describe("The name of the producer's Workspace. Immutable."),
@@ -70,6 +76,14 @@ export const SubscriptionStatus = z
           .meta({ format: 'int32' })
           .describe('Current signing secret version.')
           .optional(),
+        key: rootKeyId()
+          .describe(
+            'Id of the root key that this version of the secret is derived from, which does not change until the next version. Defaults to the oldest root key.',
+          )
+          .optional(),
+        previousKey: rootKeyId()
+          .describe('Id of the root key that the previous version is derived from. Defaults to the oldest root key.')
+          .optional(),
         rotatedAt: timestamp()
           .describe(
             'The time (RFC 3339) at which this version was created. The previous version can be used for another 24 hours.',
@@ -129,6 +143,12 @@ export const Subscription = defineKind({
       rule: '!has(oldSelf.status) || !has(oldSelf.status.signing) || !has(oldSelf.status.signing.salt) || (has(self.status) && has(self.status.signing) && has(self.status.signing.salt) && self.status.signing.salt == oldSelf.status.signing.salt)',
       message: 'status.signing.salt cannot be changed. To get another one, delete the Subscription and create it again',
       fieldPath: '.status.signing.salt',
+    },
+    {
+      // Likewise, its last write could change the secrets that the partner knows.
+      rule: "!has(oldSelf.status) || !has(oldSelf.status.signing) || !has(oldSelf.status.signing.salt) || (has(oldSelf.status.signing.version) && self.?status.?signing.?version.orValue(0) > oldSelf.status.signing.version) || (self.?status.?signing.?key.orValue('') == oldSelf.status.signing.?key.orValue('') && self.?status.?signing.?previousKey.orValue('') == oldSelf.status.signing.?previousKey.orValue(''))",
+      message: 'status.signing.key and previousKey can only be changed along with status.signing.version',
+      fieldPath: '.status.signing.key',
     },
   ],
   columns: [

@@ -1,4 +1,5 @@
 import type { KindName } from '../../api/kinds/kinds.ts';
+import type { KeyRing } from '../../core/delivery/key-ring.ts';
 import type { LimitPolicy } from '../../core/limits/limits.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { AnyObject } from '../../kube/object.ts';
@@ -36,7 +37,7 @@ export interface Context {
   /** Returns how long ago this process first observed the object's deletion, in milliseconds. */
   readonly deletingForMs: DeletionTimes['deletingForMs'];
   readonly dataPlane: Pick<DataPlane, 'awayForMs' | 'note'>;
-  readonly rootKey: Uint8Array;
+  readonly keys: KeyRing;
   /** Whether a Subscription's backlog may soon be lost. Undefined until the first check. */
   readonly isBacklogAtRisk: (tenant: string, uid: string) => boolean | undefined;
   readonly explain: (error: unknown) => unknown;

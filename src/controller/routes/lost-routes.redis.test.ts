@@ -1,4 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
+import { keyRingOf } from '../../core/delivery/key-ring.ts';
 import { generationOf, publicId, tenantId } from '../../core/ids/ids.ts';
 import type { TenantSnapshot } from '../../core/routing/snapshot.ts';
 import { createPartsControl } from '../../part/control/parts-control.ts';
@@ -29,7 +30,13 @@ async function startWorld(redis: RedisClient) {
   const tenants = createTenants({
     control,
     nowMs: Date.now,
-    compile: { queueMaxBytes: 1e9, judgeEndpoint: () => 'ok', sealEndpoint: () => 'sealed', openHeader: () => '' },
+    compile: {
+      queueMaxBytes: 1e9,
+      judgeEndpoint: () => 'ok',
+      sealEndpoint: () => 'sealed',
+      openHeader: () => '',
+      keys: keyRingOf(new Uint8Array(32)),
+    },
     fence: () => 1,
     explain: error => error,
     prepare: async () => {},

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { keyRingOf } from '../../core/delivery/key-ring.ts';
 import type { TenantRoutes } from '../../core/routing/routes.ts';
 import type { TenantSnapshot } from '../../core/routing/snapshot.ts';
 import type { StoredRoutes } from '../../record/control-plan.ts';
@@ -68,7 +69,13 @@ function start() {
   const tenants = createTenants({
     control,
     nowMs: () => 1_000,
-    compile: { queueMaxBytes: 1, judgeEndpoint: () => 'ok', sealEndpoint: () => 'sealed', openHeader: () => '' },
+    compile: {
+      queueMaxBytes: 1,
+      judgeEndpoint: () => 'ok',
+      sealEndpoint: () => 'sealed',
+      openHeader: () => '',
+      keys: keyRingOf(new Uint8Array(32)),
+    },
     fence: () => 1,
     explain: error => error,
     prepare: async () => {},

@@ -1,4 +1,4 @@
-import { open, type SealKeys, seal } from './seal.ts';
+import { open, type SealKeys, type SealRing, seal } from './seal.ts';
 
 /**
  * Configuration needed by the dispatcher to call an endpoint. This is encrypted before it is stored in Redis, because
@@ -21,6 +21,9 @@ export interface EndpointConfig {
    */
   readonly secretVersion: number;
   readonly rotatedAtMs?: number;
+  /** Ids of the root keys that the version and its predecessor are derived from. Absent for the oldest root key. */
+  readonly key?: string;
+  readonly previousKey?: string;
 }
 
 function context(subscription: string): string {
@@ -36,6 +39,6 @@ export function sealEndpoint(keys: SealKeys, subscription: string, config: Endpo
 }
 
 /** Decrypts text produced by `sealEndpoint`. @throws SealError if the root key or subscription doesn't match */
-export function openEndpoint(keys: SealKeys, subscription: string, sealed: string): EndpointConfig {
-  return JSON.parse(open(keys, context(subscription), sealed).toString('utf8')) as EndpointConfig;
+export function openEndpoint(ring: SealRing, subscription: string, sealed: string): EndpointConfig {
+  return JSON.parse(open(ring, context(subscription), sealed).toString('utf8')) as EndpointConfig;
 }

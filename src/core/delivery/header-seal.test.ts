@@ -1,23 +1,91 @@
-import { expect, test } from 'vitest';
-import { createHeaderSeals } from './header-seal.ts';
-import { deriveSealKeys } from './seal.ts';
+import { describe, expect, test } from 'vitest';
+import { createHeaderSeals, type SealOwner } from './header-seal.ts';
+import { createKeyRing, keyRingOf } from './key-ring.ts';
 
-const seals = createHeaderSeals(deriveSealKeys(new Uint8Array(32).fill(7)));
+const secret = new Uint8Array(32).fill(7);
+const ring = keyRingOf(secret);
+const CREATED_MS = 1_800_000_000_000;
+const clock = { ms: CREATED_MS };
+const seals = createHeaderSeals(ring, () => clock.ms);
 const VALUE = 'Bearer do-not-show-me';
+const owner: SealOwner = {
+  subscription: 'sub_a',
+  salt: 'a-salt',
+  createdMs: CREATED_MS,
+  url: 'https://ada.example/hook?a=b',
+};
+const unsalted = { ...owner, salt: undefined };
+const unborn = { ...unsalted, createdMs: undefined };
 
 test('opens a value for the same subscription and header, in any case', () => {
-  const sealed = seals.seal('sub_a', 'Authorization', VALUE);
+  const sealed = seals.seal(owner, 'Authorization', VALUE);
   expect(sealed).not.toContain(VALUE);
-  expect(seals.seal('sub_a', 'authorization', VALUE)).toBe(sealed);
-  expect(seals.open('sub_a', 'AUTHORIZATION', sealed)).toBe(VALUE);
+  expect(seals.seal(owner, 'authorization', VALUE)).toBe(sealed);
+  expect(seals.open(owner, 'AUTHORIZATION', sealed)).toBe(VALUE);
 });
 
-test('does not open a value that was copied, damaged, or sealed with another key', () => {
-  const sealed = seals.seal('sub_a', 'authorization', VALUE);
-  const other = createHeaderSeals(deriveSealKeys(new Uint8Array(32)));
-  expect(seals.open('sub_b', 'authorization', sealed)).toBeUndefined();
-  expect(seals.open('sub_a', 'x-token', sealed)).toBeUndefined();
-  expect(other.open('sub_a', 'authorization', sealed)).toBeUndefined();
-  expect(seals.open('sub_a', 'authorization', sealed.slice(0, -2))).toBeUndefined();
-  expect(seals.open('sub_a', 'authorization', VALUE)).toBeUndefined();
+test('opens a value for any path of the same origin', () => {
+  const sealed = seals.seal(owner, 'authorization', VALUE);
+  expect(seals.open({ ...owner, url: 'https://ada.example:443/other' }, 'authorization', sealed)).toBe(VALUE);
+});
+
+test.each<[string, Partial<SealOwner>]>([
+  ['another subscription', { subscription: 'sub_b' }],
+  ['a later subscription of the same name', { salt: 'another-salt', createdMs: CREATED_MS + 1_000 }],
+  ['another host', { url: 'https://eve.example/hook?a=b' }],
+  ['another port', { url: 'https://ada.example:8443/hook?a=b' }],
+  ['another scheme', { url: 'http://ada.example/hook?a=b' }],
+])('does not open a value for %s', (_what, change) => {
+  for (const each of [owner, unsalted]) {
+    const sealed = seals.seal(each, 'authorization', VALUE);
+    expect(seals.open(each, 'authorization', sealed)).toBe(VALUE);
+    expect(seals.open({ ...each, ...change }, 'authorization', sealed)).toBeUndefined();
+  }
+});
+
+test('does not open a value that was copied to another header, damaged, or sealed with another key', () => {
+  const sealed = seals.seal(owner, 'authorization', VALUE);
+  const other = createHeaderSeals(keyRingOf(new Uint8Array(32)), () => clock.ms);
+  expect(seals.open(owner, 'x-token', sealed)).toBeUndefined();
+  expect(other.open(owner, 'authorization', sealed)).toBeUndefined();
+  expect(seals.open(owner, 'authorization', sealed.slice(0, -2))).toBeUndefined();
+  expect(seals.open(owner, 'authorization', VALUE)).toBeUndefined();
+});
+
+describe('a value for a subscription that does not exist yet', () => {
+  test.each([[-300_000], [0], [300_000]])('opens once it was created %i ms later, also with a salt', ms => {
+    const sealed = seals.seal(unborn, 'authorization', VALUE);
+    expect(seals.open({ ...unsalted, createdMs: CREATED_MS + ms }, 'authorization', sealed)).toBe(VALUE);
+    expect(seals.open({ ...owner, createdMs: CREATED_MS + ms }, 'authorization', sealed)).toBe(VALUE);
+  });
+
+  test.each([[-301_000], [301_000]])('does not open in one that was created %i ms later', ms => {
+    const sealed = seals.seal(unborn, 'authorization', VALUE);
+    for (const each of [unsalted, owner]) {
+      expect(seals.open({ ...each, createdMs: CREATED_MS + ms }, 'authorization', sealed)).toBeUndefined();
+    }
+  });
+
+  test('opens while it is being created, and keeps every byte', () => {
+    const value = `1 2\n${String.fromCharCode(...Array.from({ length: 256 }, (_, byte) => byte))}`;
+    expect(seals.open(unborn, 'x-a', seals.seal(unborn, 'x-a', value))).toBe(value);
+  });
+});
+
+test('a value that was sealed before the salt existed still opens with it', () => {
+  expect(seals.open(owner, 'x-a', seals.seal(unsalted, 'x-a', VALUE))).toBe(VALUE);
+  expect(seals.open(unsalted, 'x-a', seals.seal(owner, 'x-a', VALUE))).toBeUndefined();
+});
+
+test('values are sealed with the first root key, and opened with any', () => {
+  const both = createKeyRing([
+    { name: 'root.key', secret },
+    { name: 'root.key.2', secret: new Uint8Array(32) },
+  ]);
+  const of = createHeaderSeals(both, () => clock.ms);
+  const old = seals.seal(owner, 'x-a', VALUE);
+  expect(of.open(owner, 'x-a', old)).toBe(VALUE);
+  expect(of.seal(owner, 'x-a', VALUE)).not.toBe(old);
+  both.follow(both.oldest().fingerprint);
+  expect(of.seal(owner, 'x-a', VALUE)).toBe(old);
 });

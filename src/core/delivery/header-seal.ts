@@ -1,32 +1,84 @@
-import { open, SealError, type SealKeys, seal } from './seal.ts';
+import type { KeyRing } from './key-ring.ts';
+import { open, SealError, seal } from './seal.ts';
+
+/** The subscription that a header value is encrypted for, and the endpoint that may receive it. */
+export interface SealOwner {
+  /** `sub_…` */
+  readonly subscription: string;
+  /** The value of `status.signing.salt`. Undefined for a subscription that does not have one yet. */
+  readonly salt: string | undefined;
+  /** When the subscription was created, in milliseconds. Undefined if it is about to be created. */
+  readonly createdMs: number | undefined;
+  /** URL of the endpoint. Only its origin counts, so that a value is never sent to another host. */
+  readonly url: string;
+}
 
 /** Encrypts header values of endpoints in custom resources. */
 export interface HeaderSeals {
-  /**
-   * Encrypts the value of a header for one subscription (`sub_…`). Deterministic: the same input always results in the
-   * same text.
-   */
-  readonly seal: (subscription: string, header: string, value: string) => string;
-  /** Decrypts a value. Returns undefined if the root key, subscription, or header doesn't match. */
-  readonly open: (subscription: string, header: string, sealed: string) => string | undefined;
+  /** Encrypts the value of a header with the first root key. Deterministic for existing subscriptions. */
+  readonly seal: (owner: SealOwner, header: string, value: string) => string;
+  /** Decrypts a value. Returns undefined if the root key, subscription, origin, or header doesn't match. */
+  readonly open: (owner: SealOwner, header: string, sealed: string) => string | undefined;
 }
 
-/** Returns the context of a value, which can't be copied to another subscription or header. Names ignore case. */
-function context(subscription: string, header: string): string {
-  return `${subscription}/header/${header.toLowerCase()}`;
+/**
+ * Largest difference between the clock of the facade when it encrypts a value for a new subscription, and the clock of
+ * the API server when it creates the subscription.
+ */
+const NEW_WITHIN_MS = 5 * 60_000;
+
+/**
+ * Returns the context of a value, which can't be copied to another subscription, to a later one of the same name, or to
+ * another header or origin. Names of headers ignore case.
+ *
+ * @param life what tells the subscription from others of the same name
+ */
+function contextOf({ subscription, url }: SealOwner, life: string, header: string): string {
+  const origin = URL.parse(url)?.origin ?? '';
+  return `${subscription}/header/${life}/${origin}/${header.toLowerCase()}`;
 }
 
-/** Creates seals for the values of endpoint headers, which consist of one byte per character. */
-export function createHeaderSeals(keys: SealKeys): HeaderSeals {
+/** What a value is bound to until its subscription has a salt. */
+const NEW = 'new';
+const createdAt = (ms: number) => `created ${ms}`;
+
+/**
+ * Creates seals for the values of endpoint headers, which consist of one byte per character. Values are bound to the salt
+ * of the subscription, or to the time at which it was created as long as it has no salt. The value for a new
+ * subscription contains the current time instead, and can only be used in a subscription that is created within five
+ * minutes.
+ */
+export function createHeaderSeals(keys: KeyRing, wallMs: () => number): HeaderSeals {
+  function openIn(context: string, sealed: string): string | undefined {
+    try {
+      return open(keys, context, sealed).toString('latin1');
+    } catch (error) {
+      if (error instanceof SealError) return undefined;
+      throw error;
+    }
+  }
+
+  function openNew(owner: SealOwner, header: string, sealed: string): string | undefined {
+    const [, ms, value] = /^(\d+) (.*)$/s.exec(openIn(contextOf(owner, NEW, header), sealed) ?? '') ?? [];
+    const createdMs = owner.createdMs ?? wallMs();
+    return Math.abs(Number(ms) - createdMs) <= NEW_WITHIN_MS ? value : undefined;
+  }
+
   return {
-    seal: (subscription, header, value) => seal(keys, context(subscription, header), Buffer.from(value, 'latin1')),
-    open(subscription, header, sealed) {
-      try {
-        return open(keys, context(subscription, header), sealed).toString('latin1');
-      } catch (error) {
-        if (error instanceof SealError) return undefined;
-        throw error;
+    seal(owner, header, value) {
+      const { salt, createdMs } = owner;
+      const life = salt ?? (createdMs === undefined ? NEW : createdAt(createdMs));
+      const text = life === NEW ? `${wallMs()} ${value}` : value;
+      return seal(keys.first().sealKeys, contextOf(owner, life, header), Buffer.from(text, 'latin1'));
+    },
+    open(owner, header, sealed) {
+      const { salt, createdMs } = owner;
+      const lives = [...(salt === undefined ? [] : [salt]), ...(createdMs === undefined ? [] : [createdAt(createdMs)])];
+      for (const life of lives) {
+        const value = openIn(contextOf(owner, life, header), sealed);
+        if (value !== undefined) return value;
       }
+      return openNew(owner, header, sealed);
     },
   };
 }

@@ -4,6 +4,7 @@ import { deriveSealKeys, open, SealError, seal } from './seal.ts';
 
 const keys = deriveSealKeys(Buffer.alloc(32, 1));
 const otherKeys = deriveSealKeys(Buffer.alloc(32, 2));
+const START = `s2.${keys.id}.`;
 const SECRET = 'Bearer do-not-show-me';
 
 function errorOf(act: () => unknown): SealError {
@@ -23,7 +24,7 @@ describe('seal and open', () => {
         const sealed = seal(keys, aad, plain);
         expect(seal(deriveSealKeys(Buffer.alloc(32, 1)), aad, Buffer.from(plain))).toBe(sealed);
         expect(open(keys, aad, sealed)).toEqual(Buffer.from(plain));
-        expect(sealed).toMatch(/^s1\.[A-Za-z0-9_-]+$/);
+        expect(sealed).toMatch(/^s2\.[A-Za-z0-9_-]{10}\.[A-Za-z0-9_-]+$/);
       }),
     );
   });
@@ -32,36 +33,47 @@ describe('seal and open', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), fc.string(), fc.string(), (aad, plain, otherAad, otherPlain) => {
         fc.pre(aad !== otherAad || plain !== otherPlain);
-        expect(seal(keys, aad, plain).slice(0, 19)).not.toBe(seal(keys, otherAad, otherPlain).slice(0, 19));
+        expect(seal(keys, aad, plain).slice(0, START.length + 16)).not.toBe(
+          seal(keys, otherAad, otherPlain).slice(0, START.length + 16),
+        );
       }),
     );
-    expect(seal(keys, 'ab', 'c').slice(0, 19)).not.toBe(seal(keys, 'a', 'bc').slice(0, 19));
+    expect(seal(keys, 'ab', 'c').slice(0, START.length + 16)).not.toBe(
+      seal(keys, 'a', 'bc').slice(0, START.length + 16),
+    );
   });
 
   test('refuse another key, another context, and any flipped bit', () => {
     const sealed = seal(keys, 'sub_1', SECRET);
-    expect(errorOf(() => open(otherKeys, 'sub_1', sealed)).code).toBe('wrong_key_or_context');
+    expect(errorOf(() => open(otherKeys, 'sub_1', sealed)).code).toBe('unknown_key');
+    expect(errorOf(() => open({ find: () => otherKeys }, 'sub_1', sealed)).code).toBe('wrong_key_or_context');
     expect(errorOf(() => open(keys, 'sub_2', sealed)).code).toBe('wrong_key_or_context');
-    const bytes = Buffer.from(sealed.slice(3), 'base64url');
+    const bytes = Buffer.from(sealed.slice(START.length), 'base64url');
     for (let bit = 0; bit < bytes.length * 8; bit++) {
       const flipped = Buffer.from(bytes);
       flipped[bit >> 3] = (flipped[bit >> 3] ?? 0) ^ (1 << (bit & 7));
-      expect(errorOf(() => open(keys, 'sub_1', `s1.${flipped.toString('base64url')}`)).code).toBe(
+      expect(errorOf(() => open(keys, 'sub_1', `${START}${flipped.toString('base64url')}`)).code).toBe(
         'wrong_key_or_context',
       );
     }
   });
 
-  test.each(['', 's1.', 's1.AAAA', 'plain text', 's2.', '{"url":"https://x"}', `s1.${'!'.repeat(60)}`])(
-    '%s is malformed',
-    text => {
-      expect(errorOf(() => open(keys, 'sub_1', text)).code).toBe('malformed');
-    },
-  );
+  test.each([
+    '',
+    's1.AAAA',
+    START,
+    `${START}AAAA`,
+    'plain text',
+    's2.',
+    '{"url":"https://x"}',
+    `${START}${'!'.repeat(60)}`,
+  ])('%s is malformed', text => {
+    expect(errorOf(() => open(keys, 'sub_1', text)).code).toBe('malformed');
+  });
 
   test('a sealed value has one spelling', () => {
     const sealed = seal(keys, 'sub_1', SECRET);
-    for (const text of [`${sealed}!`, `${sealed}=`, `${sealed}\n`, ` ${sealed}`, sealed.replace('s1.', 's1. ')]) {
+    for (const text of [`${sealed}!`, `${sealed}=`, `${sealed}\n`, ` ${sealed}`, sealed.replace('s2.', 's2. ')]) {
       expect(errorOf(() => open(keys, 'sub_1', text)).code).toBe('malformed');
     }
   });
@@ -69,7 +81,7 @@ describe('seal and open', () => {
   test('any other text throws a SealError', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), text => {
-        expect(errorOf(() => open(keys, 'sub_1', `s1.${text}`))).toBeInstanceOf(SealError);
+        expect(errorOf(() => open(keys, 'sub_1', `${START}${text}`))).toBeInstanceOf(SealError);
       }),
     );
   });

@@ -1,24 +1,43 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { ROOT_KEY_ID_LENGTH, rootKeyId } from './root-key-fingerprint.ts';
 
-const PREFIX = 's1.';
+/** `s2.`, the id of the root key, and the encrypted bytes. */
+const SEALED = new RegExp(`^s2\\.([A-Za-z0-9_-]{${ROOT_KEY_ID_LENGTH}})\\.([A-Za-z0-9_-]+)$`);
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
+
+const MESSAGES = {
+  malformed: 'not a sealed value',
+  unknown_key: 'sealed with a root key that is not in SLUICE_ROOT_KEY_FILE',
+  wrong_key_or_context: 'sealed with another key or for another context',
+} as const;
 
 /**
  * Thrown for text that can't be decrypted. Only includes a fixed reason code, never the key, plaintext, or ciphertext.
  */
 export class SealError extends Error {
-  readonly code: 'malformed' | 'wrong_key_or_context';
+  readonly code: 'malformed' | 'unknown_key' | 'wrong_key_or_context';
 
   constructor(code: SealError['code']) {
-    super(code === 'malformed' ? 'not a sealed value' : 'sealed with another key or for another context');
+    super(MESSAGES[code]);
     this.name = 'SealError';
     this.code = code;
   }
 }
 
-/** Encryption keys. These should be derived once and then kept, since HKDF is slower than encryption. */
-export interface SealKeys {
+/** Finds the keys to decrypt a value with. */
+export interface SealRing {
+  /** @param id of the root key */
+  readonly find: (id: string) => SealKeys | undefined;
+}
+
+/**
+ * Encryption keys. These should be derived once and then kept, since HKDF is slower than encryption. Also a ring that
+ * only has this root key.
+ */
+export interface SealKeys extends SealRing {
+  /** Id of the root key. */
+  readonly id: string;
   readonly encryption: Uint8Array;
   readonly nonce: Uint8Array;
 }
@@ -33,10 +52,13 @@ function deriveKey(rootKey: Uint8Array, context: string): Uint8Array {
  */
 export function deriveSealKeys(rootKey: Uint8Array): SealKeys {
   if (rootKey.length < 32) throw new RangeError('root key must have 32 bytes or more');
-  return {
+  const keys: SealKeys = {
+    id: rootKeyId(rootKey),
     encryption: deriveKey(rootKey, 'sluice seal v1 encryption'),
     nonce: deriveKey(rootKey, 'sluice seal v1 nonce'),
+    find: id => (id === keys.id ? keys : undefined),
   };
+  return keys;
 }
 
 /**
@@ -55,7 +77,7 @@ function nonceOf(keys: SealKeys, aad: Buffer, plaintext: Uint8Array): Buffer {
 /**
  * Encrypts `plaintext` using AES-256-GCM. Deterministic: the same input always results in the same text.
  * @param aad context of the value, such as `<subscription id>/endpoint`. Must be the same for decryption
- * @returns `s1.`, followed by the base64url of nonce (12 bytes), ciphertext, and tag (16 bytes)
+ * @returns `s2.`, the id of the root key, `.`, and the base64url of nonce (12 bytes), ciphertext, and tag (16 bytes)
  */
 export function seal(keys: SealKeys, aad: string, plaintext: string | Uint8Array): string {
   const aadBytes = Buffer.from(aad, 'utf8');
@@ -64,17 +86,24 @@ export function seal(keys: SealKeys, aad: string, plaintext: string | Uint8Array
   const cipher = createCipheriv('aes-256-gcm', keys.encryption, nonce);
   cipher.setAAD(aadBytes);
   const body = Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
-  return PREFIX + body.toString('base64url');
+  return `s2.${keys.id}.${body.toString('base64url')}`;
 }
 
-/** Decrypts text produced by {@link seal} with the same keys and `aad`. @throws SealError if the text is invalid */
-export function open(keys: SealKeys, aad: string, sealed: string): Buffer {
-  const encoded = sealed.startsWith(PREFIX) ? sealed.slice(PREFIX.length) : undefined;
+/** Returns the id of the root key that a value was encrypted with. Undefined for any other text. */
+export function sealedWith(sealed: string): string | undefined {
+  return SEALED.exec(sealed)?.[1];
+}
+
+/** Decrypts text produced by {@link seal} with the same `aad`. @throws SealError if the text is invalid */
+export function open(ring: SealRing, aad: string, sealed: string): Buffer {
+  const [, id = '', encoded] = SEALED.exec(sealed) ?? [];
   const body = encoded === undefined ? undefined : Buffer.from(encoded, 'base64url');
-  // Buffer silently skips characters that aren't base64url, so we encode the result again to detect them.
+  // The same bytes can be spelled in several ways, so we encode the result again to detect them.
   if (body === undefined || body.length < NONCE_BYTES + TAG_BYTES || body.toString('base64url') !== encoded) {
     throw new SealError('malformed');
   }
+  const keys = ring.find(id);
+  if (keys === undefined) throw new SealError('unknown_key');
   const aadBytes = Buffer.from(aad, 'utf8');
   const nonce = body.subarray(0, NONCE_BYTES);
   const decipher = createDecipheriv('aes-256-gcm', keys.encryption, nonce, { authTagLength: TAG_BYTES });

@@ -1,6 +1,14 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { ROTATION_OVERLAP_MS, signingKey, signingKeys, signingSecret, signingVersions } from './signing-secret.ts';
+import { createKeyRing, keyRingOf } from './key-ring.ts';
+import {
+  ROTATION_OVERLAP_MS,
+  signedBy,
+  signingKey,
+  signingKeys,
+  signingSecret,
+  signingVersions,
+} from './signing-secret.ts';
 
 const rootKey = Buffer.alloc(32, 7);
 const subscriptionId = 'sub_0123456789abcdefghjk';
@@ -30,6 +38,8 @@ describe('signingKey', () => {
 
   test('no salt is refused', () => {
     expect(() => signingKey({ ...root, salt: '' }, 1)).toThrow(RangeError);
+    // As in an endpoint that was sealed before there were salts.
+    expect(() => signingKey({ rootKey, subscriptionId } as unknown as typeof root, 1)).toThrow(RangeError);
   });
 });
 
@@ -48,6 +58,42 @@ describe('signingVersions', () => {
   });
 
   test('signingKeys are the keys of the versions', () => {
-    expect(signingKeys(root, 3, rotatedAt, rotatedAt)).toEqual([signingKey(root, 3), signingKey(root, 2)]);
+    const keys = signingKeys(keyRingOf(rootKey), root, 3, rotatedAt, rotatedAt);
+    expect(keys).toEqual([signingKey(root, 3), signingKey(root, 2)]);
+  });
+});
+
+describe('with several root keys', () => {
+  const newer = { name: 'root.key.2', secret: Buffer.alloc(32, 8) };
+  const ring = createKeyRing([{ name: 'root.key', secret: rootKey }, newer]);
+  const { id } = ring.newest();
+  const other = { ...root, rootKey: newer.secret };
+  const owner = { subscriptionId, salt: root.salt };
+
+  test('each version keeps the root key that it was derived from, and has the oldest without an id', () => {
+    expect(signingKeys(ring, owner, 1, undefined, 0)).toEqual([signingKey(root, 1)]);
+    expect(signingKeys(ring, { ...owner, key: id }, 1, undefined, 0)).toEqual([signingKey(other, 1)]);
+    expect(signingKeys(ring, { ...owner, key: id }, 2, 0, 0)).toEqual([signingKey(other, 2), signingKey(root, 1)]);
+    const both = { ...owner, key: id, previousKey: id };
+    expect(signingKeys(ring, both, 2, 0, 0)).toEqual([signingKey(other, 2), signingKey(other, 1)]);
+  });
+
+  test('without the root key of the version there is no signature, and without that of the previous one only one', () => {
+    const lost = 'AAAAAAAAAA';
+    expect(() => signingKeys(ring, { ...owner, key: lost }, 1, undefined, 0)).toThrow(lost);
+    expect(signingKeys(ring, { ...owner, key: id, previousKey: lost }, 2, 0, 0)).toEqual([signingKey(other, 2)]);
+  });
+
+  test('only a new version is derived from the first root key', () => {
+    expect(signedBy(undefined, 1, 'first')).toEqual({});
+    expect(signedBy({ key: 'a' }, 3, 'first')).toEqual({ key: 'a' });
+    expect(signedBy({ version: 1, key: 'a' }, 1, 'first')).toEqual({ key: 'a' });
+    expect(signedBy({ version: 1, key: 'a' }, 2, 'first')).toEqual({ key: 'first', previousKey: 'a' });
+    expect(signedBy({ version: 1 }, 2, 'first')).toEqual({ key: 'first' });
+    expect(signedBy({ version: 2, key: 'b', previousKey: 'a' }, 2, 'first')).toEqual({ key: 'b', previousKey: 'a' });
+    expect(signedBy({ version: 2, key: 'b', previousKey: 'a' }, 3, 'first')).toEqual({
+      key: 'first',
+      previousKey: 'b',
+    });
   });
 });

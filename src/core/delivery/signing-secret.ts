@@ -19,7 +19,8 @@ export interface SigningRoot {
  */
 export function signingKey({ rootKey, subscriptionId, salt }: SigningRoot, version: number): Buffer {
   if (!Number.isSafeInteger(version) || version < 1) throw new RangeError('secret version must be 1 or more');
-  if (salt === '') throw new RangeError('salt must not be empty');
+  // Endpoints that were sealed by an older version may lack the salt, in spite of the type.
+  if (!salt) throw new RangeError('salt must not be empty');
   return createHmac('sha256', rootKey).update(`${subscriptionId}.${salt}.${version}`, 'utf8').digest();
 }
 
@@ -37,12 +38,55 @@ export function signingVersions(version: number, rotatedAtMs: number | undefined
   return overlaps ? [version, version - 1] : [version];
 }
 
-/** Returns the keys for {@link signingVersions}, in the same order. */
+/** The part of a Subscription's `status.signing` that tells which root keys its secrets are derived from. */
+export interface SignedBy {
+  readonly version?: number | undefined;
+  readonly key?: string | undefined;
+  readonly previousKey?: string | undefined;
+}
+
+/**
+ * Returns the ids of the root keys that a version of the secret and its predecessor are derived from. A version that is
+ * newer than the status is derived from the first root key, and keeps it when others become the first.
+ */
+export function signedBy(
+  { version: signed, key, previousKey }: SignedBy = {},
+  version: number,
+  first: string,
+): { readonly key?: string; readonly previousKey?: string } {
+  const [now, before] = signed !== undefined && version > signed ? [first, key] : [key, previousKey];
+  return { ...(now === undefined ? {} : { key: now }), ...(before === undefined ? {} : { previousKey: before }) };
+}
+
+/** Finds a root key by its id. Without an id, the oldest one. */
+export interface SecretRing {
+  readonly key: (id: string | undefined) => { readonly secret: Uint8Array } | undefined;
+}
+
+/** A subscription, and the root keys that its secrets are derived from. */
+export interface SigningOwner extends Omit<SigningRoot, 'rootKey'> {
+  readonly key?: string | undefined;
+  readonly previousKey?: string | undefined;
+}
+
+/**
+ * Returns the keys for {@link signingVersions}, in the same order. A previous version whose root key is missing is left
+ * out.
+ *
+ * @throws Error if the root key of the current version is missing
+ */
 export function signingKeys(
-  root: SigningRoot,
+  ring: SecretRing,
+  { subscriptionId, salt, key, previousKey }: SigningOwner,
   version: number,
   rotatedAtMs: number | undefined,
   nowMs: number,
 ): Buffer[] {
-  return signingVersions(version, rotatedAtMs, nowMs).map(v => signingKey(root, v));
+  return signingVersions(version, rotatedAtMs, nowMs).flatMap(each => {
+    const id = each === version ? key : previousKey;
+    const rootKey = ring.key(id)?.secret;
+    if (rootKey !== undefined) return [signingKey({ rootKey, subscriptionId, salt }, each)];
+    if (each === version) throw new Error(`the signing secret is derived from root key ${id}, which is missing`);
+    return [];
+  });
 }

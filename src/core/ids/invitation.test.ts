@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { signingSecret } from '../delivery/signing-secret.ts';
-import { deriveInvitationToken, hashInvitationToken, isDerivable, issueInvitation } from './invitation.ts';
+import { deriveInvitationToken, findInvitationToken, hashInvitationToken, issueInvitation } from './invitation.ts';
 
 const rootKey = Buffer.alloc(32, 7);
 const uid = '0b6c0f0e-9a1b-4c57-8a77-5d7b1e8b2a10';
@@ -51,9 +51,12 @@ describe('an invitation', () => {
 
   test('can be sent by any process with the root key that issued it', () => {
     const invitation = issueInvitation(rootKey, uid, issuedAt);
-    expect(isDerivable(rootKey, uid, invitation)).toBe(true);
-    expect(isDerivable(Buffer.alloc(32, 8), uid, invitation)).toBe(false);
-    expect(isDerivable(rootKey, 'uid-of-another', invitation)).toBe(false);
-    expect(isDerivable(rootKey, uid, { ...invitation, issuedAt: '2026-01-02T03:04:06Z' })).toBe(false);
+    const [keys, others] = [[{ secret: rootKey }], [{ secret: Buffer.alloc(32, 8) }]];
+    const token = deriveInvitationToken(rootKey, uid, issuedAt);
+    expect(findInvitationToken(keys, uid, invitation)).toBe(token);
+    expect(findInvitationToken([...others, ...keys], uid, invitation)).toBe(token);
+    expect(findInvitationToken(others, uid, invitation)).toBeUndefined();
+    expect(findInvitationToken(keys, 'uid-of-another', invitation)).toBeUndefined();
+    expect(findInvitationToken(keys, uid, { ...invitation, issuedAt: '2026-01-02T03:04:06Z' })).toBeUndefined();
   });
 });

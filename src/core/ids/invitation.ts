@@ -46,8 +46,15 @@ export function issueInvitation(rootKey: Uint8Array, uid: string, issuedAt: stri
 }
 
 /**
- * Returns true if the token can still be derived, which is no longer possible once the root key or the UID has changed.
+ * Returns the token if it can still be derived from one of the root keys, which is no longer possible once the root key
+ * was removed or the UID has changed.
  */
-export function isDerivable(rootKey: Uint8Array, uid: string, invitation: IssuedInvitation): boolean {
-  return hashInvitationToken(deriveInvitationToken(rootKey, uid, invitation.issuedAt)) === invitation.tokenHash;
+export function findInvitationToken(
+  rootKeys: readonly { readonly secret: Uint8Array }[],
+  uid: string,
+  { issuedAt, tokenHash }: IssuedInvitation,
+): string | undefined {
+  return rootKeys
+    .map(({ secret }) => deriveInvitationToken(secret, uid, issuedAt))
+    .find(token => hashInvitationToken(token) === tokenHash);
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { keyRingOf } from '../delivery/key-ring.ts';
 import { publicId } from '../ids/ids.ts';
 import { closeRoutes } from './close-routes.ts';
 import { compileRoutes } from './compile-routes.ts';
@@ -48,6 +49,7 @@ const compile = (objects: TenantSnapshot) =>
     judgeEndpoint: () => 'ok',
     sealEndpoint: () => 'sealed',
     openHeader: () => '',
+    keys: keyRingOf(new Uint8Array(32)),
   }).routes;
 const stored = compile(snapshot);
 

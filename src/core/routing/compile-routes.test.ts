@@ -7,6 +7,7 @@ import type { BlockSpec } from '../../api/kinds/block.ts';
 import type { SubscriptionSpec } from '../../api/kinds/subscription.ts';
 import type { EndpointConfig } from '../delivery/endpoint-config.ts';
 import type { HeaderField } from '../delivery/header-field.ts';
+import { createKeyRing, keyRingOf } from '../delivery/key-ring.ts';
 import { publicId, tenantId } from '../ids/ids.ts';
 import { type CompileOptions, compileRoutes } from './compile-routes.ts';
 import { createRoutesMade } from './routes-made.ts';
@@ -62,7 +63,9 @@ const options: CompileOptions = {
   queueMaxBytes: 10,
   judgeEndpoint: url => (url.includes('refused') ? 'refused_by_policy' : 'ok'),
   sealEndpoint: (subscription, { url }) => `sealed ${subscription} ${url}`,
-  openHeader: (subscription, header, sealed) => (sealed === `s1.${subscription}-${header}` ? 'opened' : undefined),
+  openHeader: ({ subscription, salt, url }, header, sealed) =>
+    sealed === `s2.${subscription}-${salt}-${url}-${header}` ? 'opened' : undefined,
+  keys: keyRingOf(new Uint8Array(32)),
 };
 
 const HEADERS = [
@@ -259,7 +262,9 @@ describe('any tenant', () => {
             ...plain,
             streams: plain.streams.map(each => cached('stream', each)),
             integrations: plain.integrations.map(each => cached('integration', { ...each, acceptedMs: 1 })),
-            subscriptions: plain.subscriptions.map(each => cached('subscription', { ...each, signedVersion: ms })),
+            subscriptions: plain.subscriptions.map(each =>
+              cached('subscription', { ...each, signed: { version: ms } }),
+            ),
           };
           const now = { ...options, nowMs: NOW_MS + ms };
           const one = compileRoutes(snapshot, { ...now, made });
@@ -396,7 +401,7 @@ describe('sealed headers', () => {
       },
     })),
   });
-  const mine = `s1.${publicId('Subscription', 'partner', 'shop-orders')}-x-a`;
+  const mine = `s2.${publicId('Subscription', 'partner', 'shop-orders')}-a-salt-https://partner.example/hook-x-a`;
 
   test('are opened once for their subscription and header', () => {
     const made = createRoutesMade();
@@ -414,9 +419,71 @@ describe('sealed headers', () => {
   });
 
   test('that do not open hold the claims, and say which header', () => {
-    const { verdicts, routes } = compileRoutes(withSealed('s1.foreign'), options);
+    const { verdicts, routes } = compileRoutes(withSealed('s2.foreign'), options);
     expect([...verdicts.values()]).toEqual([
       { ready: 'Admitted', live: 'HeaderNotReadable', detail: 'seal_not_opened', about: 'header x-a' },
+    ]);
+    const [route] = Object.values(routes.integrations).flatMap(({ subscriptions }) => Object.values(subscriptions));
+    expect(route).toMatchObject({ route: 'open', send: 'held', endpoint: '' });
+  });
+});
+
+describe('root keys', () => {
+  const world = snapshotOf({
+    streams: { orders: {} },
+    integrations: { shop: { workspace: 'partner' } },
+    subscriptions: { 'shop-orders': { integration: 'shop', stream: 'orders' } },
+  });
+  const files = ['root.key', 'root.key.2'].map((name, i) => ({ name, secret: new Uint8Array(32).fill(i + 1) }));
+  const signedBy = (signed: SubscriptionSnapshot['signed'], secretVersion?: number): TenantSnapshot => ({
+    ...world,
+    subscriptions: world.subscriptions.map(each => ({
+      ...each,
+      ...(signed === undefined ? {} : { signed }),
+      spec: {
+        ...each.spec,
+        endpoint: { url: 'https://partner.example/hook', ...(secretVersion === undefined ? {} : { secretVersion }) },
+      },
+    })),
+  });
+
+  test('endpoints are sealed again when another key becomes the first, and not otherwise', () => {
+    const keys = createKeyRing(files);
+    const made = createRoutesMade();
+    let sealed = 0;
+    const compile = () => compileRoutes(snapshot, { ...options, keys, made, sealEndpoint: () => `${sealed++}` });
+    const snapshot = signedBy({ version: 1 });
+    compile();
+    compile();
+    expect(sealed).toBe(1);
+    keys.follow(keys.oldest().fingerprint);
+    compile();
+    expect(sealed).toBe(2);
+  });
+
+  test('a secret keeps its root key, and a new version is derived from the first one', () => {
+    const keys = createKeyRing(files);
+    const [first, oldest] = [keys.first().id, keys.oldest().id];
+    const configOf = (...args: Parameters<typeof signedBy>) => {
+      let config: Partial<EndpointConfig> = {};
+      compileRoutes(signedBy(...args), {
+        ...options,
+        keys,
+        sealEndpoint: (_subscription, { secretVersion, key, previousKey }) =>
+          JSON.stringify((config = { secretVersion, ...(key && { key }), ...(previousKey && { previousKey }) })),
+      });
+      return config;
+    };
+    expect(configOf(undefined)).toEqual({ secretVersion: 1 });
+    expect(configOf({ version: 1, key: oldest })).toEqual({ secretVersion: 1, key: oldest });
+    expect(configOf({ version: 1, key: oldest }, 2)).toEqual({ secretVersion: 2, key: first, previousKey: oldest });
+    expect(configOf({ version: 2, key: first }, 2)).toEqual({ secretVersion: 2, key: first });
+  });
+
+  test('without the root key of the secret, nothing is sent, and the id is shown', () => {
+    const { verdicts, routes } = compileRoutes(signedBy({ version: 1, key: 'AAAAAAAAAA' }), options);
+    expect([...verdicts.values()]).toEqual([
+      { ready: 'Admitted', live: 'SigningKeyMissing', detail: 'root_key_missing', about: 'root key AAAAAAAAAA' },
     ]);
     const [route] = Object.values(routes.integrations).flatMap(({ subscriptions }) => Object.values(subscriptions));
     expect(route).toMatchObject({ route: 'open', send: 'held', endpoint: '' });

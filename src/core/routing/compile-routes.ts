@@ -5,6 +5,8 @@ import type { EndpointConfig } from '../delivery/endpoint-config.ts';
 import { isEnabledSince } from '../delivery/endpoint-health.ts';
 import type { HeaderFault } from '../delivery/header-field.ts';
 import type { HeaderSeals } from '../delivery/header-seal.ts';
+import type { KeyRing } from '../delivery/key-ring.ts';
+import { signedBy } from '../delivery/signing-secret.ts';
 import { generationOf, publicId, tenantId } from '../ids/ids.ts';
 import type { LimitPolicy } from '../limits/limits.ts';
 import { coverage } from './coverage.ts';
@@ -30,6 +32,7 @@ const HAS_NO_ENDPOINT: ReadonlySet<SubscriptionVerdict['live']> = new Set([
   'EndpointRefused',
   'WaitingForSecret',
   'HeaderNotReadable',
+  'SigningKeyMissing',
 ]);
 
 export interface CompileOptions {
@@ -43,6 +46,8 @@ export interface CompileOptions {
   readonly sealEndpoint: (subscription: string, config: EndpointConfig) => string;
   /** Decrypts the sealed value of a header. Returns undefined if that's not possible. */
   readonly openHeader: HeaderSeals['open'];
+  /** Root keys. Signing secrets that are new are derived from the first one. */
+  readonly keys: Pick<KeyRing, 'state' | 'first' | 'key'>;
   /** Results of earlier calls that can be reused. If absent, everything is computed. */
   readonly made?: RoutesMade;
 }
@@ -64,6 +69,7 @@ export interface SubscriptionVerdict {
     | 'EndpointRefused'
     | 'WaitingForSecret'
     | 'HeaderNotReadable'
+    | 'SigningKeyMissing'
     | 'InsufficientTokens'
     | 'IntegrationClosed'
     | 'NotAdmitted';
@@ -121,7 +127,7 @@ export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions)
     }));
     const blocks = coveringBlocks(to, from);
     for (const block of blocks) paused.set(block.uid, (paused.get(block.uid) ?? 0) + 1);
-    const headers = headersOf(subscription, names.id, made, options.openHeader);
+    const headers = headersOf(subscription, names.id, made, options);
     const verdict = judge(subscription, blocks.length > 0, headers, made, options);
     // The route stays open. The part is held back instead, and events already in the inbox will be delivered.
     const short = verdict.live === 'Live' && snapshot.account?.short === true;
@@ -129,9 +135,10 @@ export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions)
     const routes = subscriptionsOf.get(to) ?? {};
     const gen = (queues[stream.name] as QueueRoute).gen;
     const sinceMs = subscription.admittedMs ?? options.nowMs;
-    const { rotatedAtMs } = signing(subscription, options.nowMs);
+    const { rotatedAtMs, key, previousKey } = signing(subscription, options);
     const pause = pauseBy(blocks);
-    const circumstances = [names, gen, verdict.live, pause.onUnblock, sinceMs, subscription.salt, rotatedAtMs, headers];
+    const secrets = [subscription.salt, rotatedAtMs, key, previousKey, options.keys.state()];
+    const circumstances = [names, gen, verdict.live, pause.onUnblock, sinceMs, headers, ...secrets];
     routes[names.id] = made.subscription(spec, circumstances, () => ({
       ...subscriptionRoute(names, subscription, { gen, sinceMs }, verdict, headers, options),
       ...pause,
@@ -207,12 +214,13 @@ const VERDICT_OF: Record<HeaderFault, SubscriptionVerdict['live']> = {
 };
 
 function judge(
-  { spec, disabledMs }: SubscriptionSnapshot,
+  subscription: SubscriptionSnapshot,
   covered: boolean,
   headers: readonly ResolvedHeader[],
   made: RoutesMade,
   options: CompileOptions,
 ): SubscriptionVerdict {
+  const { spec, disabledMs, salt } = subscription;
   if (covered) return { ready: 'Admitted', live: 'Blocked' };
   if (spec.suspended === true) return { ready: 'Admitted', live: 'Suspended' };
   if (spec.endpoint === undefined) return { ready: 'Admitted', live: 'Live' };
@@ -221,6 +229,10 @@ function judge(
   if (judgement !== 'ok') return { ready: 'Admitted', live: 'EndpointRefused', detail: judgement };
   for (const { field, about } of headers) {
     if ('fault' in field) return { ready: 'Admitted', live: VERDICT_OF[field.fault], detail: field.fault, about };
+  }
+  const { key } = signing(subscription, options);
+  if (salt !== undefined && options.keys.key(key) === undefined) {
+    return { ready: 'Admitted', live: 'SigningKeyMissing', detail: 'root_key_missing', about: `root key ${key}` };
   }
   if (disabledMs !== undefined && !isEnabledSince(disabledMs, enabledMsOf(spec.endpoint), options.nowMs)) {
     return { ready: 'Admitted', live: 'EndpointDisabled' };
@@ -260,7 +272,7 @@ function subscriptionRoute(
             retryMs: (endpoint.retrySchedule ?? ENDPOINT_DEFAULTS.retrySchedule).map(parseDurationMs),
             headers: headerValues(headers),
             salt,
-            ...signing(subscription, options.nowMs),
+            ...signing(subscription, options),
           }),
   };
 }
@@ -271,10 +283,14 @@ export function enabledMsOf(endpoint: Pick<Endpoint, 'enabledAt'> | undefined): 
 }
 
 /** A version that has yet to sign anything counts as rotated now, so that its predecessor keeps signing. */
-function signing({ spec, signedVersion, rotatedMs }: SubscriptionSnapshot, nowMs: number) {
+function signing(
+  { spec, signed, rotatedMs }: SubscriptionSnapshot,
+  { nowMs, keys }: Pick<CompileOptions, 'nowMs' | 'keys'>,
+): Pick<EndpointConfig, 'secretVersion' | 'rotatedAtMs' | 'key' | 'previousKey'> {
   const secretVersion = spec.endpoint?.secretVersion ?? ENDPOINT_DEFAULTS.secretVersion;
-  const rotatedAtMs = signedVersion !== undefined && secretVersion > signedVersion ? nowMs : rotatedMs;
-  return { secretVersion, ...(rotatedAtMs === undefined ? {} : { rotatedAtMs }) };
+  const rotatedAtMs = signed?.version !== undefined && secretVersion > signed.version ? nowMs : rotatedMs;
+  const by = signedBy(signed, secretVersion, keys.first().id);
+  return { secretVersion, ...(rotatedAtMs === undefined ? {} : { rotatedAtMs }), ...by };
 }
 
 function queueOf(

@@ -1,6 +1,7 @@
 import type { Endpoint } from '../../api/endpoint.ts';
 import type { HeaderField } from '../delivery/header-field.ts';
 import type { HeaderSeals } from '../delivery/header-seal.ts';
+import type { KeyRing } from '../delivery/key-ring.ts';
 import type { RoutesMade } from './routes-made.ts';
 import type { SubscriptionSnapshot } from './snapshot.ts';
 
@@ -43,15 +44,16 @@ const NO_HEADERS: readonly ResolvedHeader[] = [];
  * otherwise slow down every change.
  */
 export function headersOf(
-  { spec: { endpoint }, headerFields }: Pick<SubscriptionSnapshot, 'spec' | 'headerFields'>,
+  { spec: { endpoint }, headerFields, salt, createdMs }: SubscriptionSnapshot,
   id: string,
   made: Pick<RoutesMade, 'headers'>,
-  openHeader: HeaderSeals['open'],
+  { openHeader, keys }: { readonly openHeader: HeaderSeals['open']; readonly keys: Pick<KeyRing, 'state'> },
 ): readonly ResolvedHeader[] {
   if (endpoint?.headers === undefined) return NO_HEADERS;
   const fields = (headerFields ?? []).flatMap(Object.values);
-  return made.headers(endpoint, [id, ...fields], () =>
-    resolveHeaders(endpoint, headerFields, (header, sealed) => openHeader(id, header, sealed)),
+  const owner = { subscription: id, salt, createdMs, url: endpoint.url };
+  return made.headers(endpoint, [id, salt, keys.state(), ...fields], () =>
+    resolveHeaders(endpoint, headerFields, (header, sealed) => openHeader(owner, header, sealed)),
   );
 }
 

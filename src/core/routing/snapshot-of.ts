@@ -59,13 +59,13 @@ export function snapshotOfSubscription(
 ): SubscriptionSnapshot {
   const admittedMs = msOf(object.status?.admittedAt);
   const rotatedMs = msOf(object.status?.signing?.rotatedAt);
-  const { version: signedVersion, salt } = object.status?.signing ?? {};
+  const { salt, version, key, previousKey } = object.status?.signing ?? {};
   const disabledMs = msOf(object.status?.endpoint?.disabledAt);
   return {
     ...snapshotOf(object),
     ...(admittedMs === undefined ? {} : { admittedMs }),
     ...(salt === undefined ? {} : { salt }),
-    ...(signedVersion === undefined ? {} : { signedVersion }),
+    ...(salt === undefined && version === undefined ? {} : { signed: { version, key, previousKey } }),
     ...(rotatedMs === undefined ? {} : { rotatedMs }),
     ...(disabledMs === undefined ? {} : { disabledMs }),
   };

@@ -6,6 +6,7 @@ import type { PackageSpec } from '../../api/kinds/package.ts';
 import type { SubscriptionSpec } from '../../api/kinds/subscription.ts';
 import type { WorkspaceSpec } from '../../api/kinds/workspace.ts';
 import type { HeaderField } from '../delivery/header-field.ts';
+import type { SignedBy } from '../delivery/signing-secret.ts';
 
 /** Metadata needed for the decisions. */
 export interface SnapshotMeta {
@@ -40,8 +41,8 @@ export interface SubscriptionSnapshot extends SnapshotMeta {
    * sent.
    */
   readonly salt?: string;
-  /** Newest version of the secret that has been used to sign, and since when. */
-  readonly signedVersion?: number;
+  /** Newest version of the secret that has been used to sign, the root keys of it and of the previous one, and since when. */
+  readonly signed?: SignedBy;
   readonly rotatedMs?: number;
   /** The time at which the endpoint was disabled most recently. */
   readonly disabledMs?: number;

@@ -1,11 +1,13 @@
 import { createHmac, webcrypto } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
+import { keyRingOf } from '../../core/delivery/key-ring.ts';
 import { signingKeys, signingSecret } from '../../core/delivery/signing-secret.ts';
 import { createSigner } from './signature.ts';
 
 const rootKey = Buffer.alloc(32, 3);
 const root = { rootKey, subscriptionId: 'sub_1', salt: 'a-salt' };
+const ring = keyRingOf(rootKey);
 /** The public verifier knows no clock but the real one. */
 const nowSeconds = Math.floor(Date.now() / 1000);
 
@@ -29,7 +31,7 @@ describe('createSigner', () => {
   test.each(['', '{}', '{"text":"grüße \u{1F600}"}', 'line\r\nline\n', 'x'.repeat(256 * 1024)])(
     'what it signs verifies with the public package (%#)',
     body => {
-      const sign = createSigner(signingKeys(root, 1, undefined, 0));
+      const sign = createSigner(signingKeys(ring, root, 1, undefined, 0));
       const signature = sign('evt_1', nowSeconds, Buffer.from(body));
       const verifier = new Webhook(signingSecret(root, 1));
       expect(judge(verifier, body, signature)).toBe('verified');
@@ -38,7 +40,7 @@ describe('createSigner', () => {
   );
 
   test('while rotating, the holder of either secret can verify, and of an older one cannot', () => {
-    const sign = createSigner(signingKeys(root, 3, 1000, 2000));
+    const sign = createSigner(signingKeys(ring, root, 3, 1000, 2000));
     const signature = sign('evt_1', nowSeconds, Buffer.from('{}'));
     expect(signature.split(' ')).toHaveLength(2);
     for (const version of [3, 2]) {
@@ -49,7 +51,7 @@ describe('createSigner', () => {
   });
 
   test('bytes that are no UTF-8 are signed as they are', async () => {
-    const [key = Buffer.alloc(0)] = signingKeys(root, 1, undefined, 0);
+    const [key = Buffer.alloc(0)] = signingKeys(ring, root, 1, undefined, 0);
     const body = Buffer.from([0xff, 0x00, 0xc3, 0x28, 0xed, 0xa0, 0x80]);
     const signed = Buffer.concat([Buffer.from(`evt_1.${nowSeconds}.`), body]);
     const algorithm = { name: 'HMAC', hash: 'SHA-256' };

@@ -1,5 +1,5 @@
 import { type EndpointConfig, openEndpoint } from '../../core/delivery/endpoint-config.ts';
-import type { SealKeys } from '../../core/delivery/seal.ts';
+import type { KeyRing } from '../../core/delivery/key-ring.ts';
 import { ROTATION_OVERLAP_MS, signingKeys } from '../../core/delivery/signing-secret.ts';
 import { type BuildHeaders, createHeaderBuilder } from './headers.ts';
 import { createSigner } from './signature.ts';
@@ -15,11 +15,6 @@ export interface OpenSubscription {
   readonly buildHeaders: BuildHeaders;
   /** The time in milliseconds at which the signing keys change, i.e. when the overlap of a rotation ends. */
   readonly validUntilMs: number;
-}
-
-export interface SubscriptionKeys {
-  readonly rootKey: Uint8Array;
-  readonly sealKeys: SealKeys;
 }
 
 /** Stream of an event. */
@@ -40,15 +35,14 @@ export interface SealedSubscription extends EventSource {
 /** Decrypts the configuration of a subscription. */
 export function openSubscription(
   sealed: SealedSubscription,
-  keys: SubscriptionKeys,
+  keys: KeyRing,
   version: string,
   nowMs: number,
 ): OpenSubscription {
   const { sub, cfgv, tenant, queue, gen } = sealed;
-  const endpoint = openEndpoint(keys.sealKeys, sub, sealed.endpoint);
-  const { salt, secretVersion, rotatedAtMs } = endpoint;
-  const root = { rootKey: keys.rootKey, subscriptionId: sub, salt };
-  const signing = signingKeys(root, secretVersion, rotatedAtMs, nowMs);
+  const endpoint = openEndpoint(keys, sub, sealed.endpoint);
+  const { secretVersion, rotatedAtMs } = endpoint;
+  const signing = signingKeys(keys, { ...endpoint, subscriptionId: sub }, secretVersion, rotatedAtMs, nowMs);
   return {
     cfgv,
     source: { tenant, queue, gen },

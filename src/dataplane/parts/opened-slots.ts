@@ -1,9 +1,10 @@
+import type { KeyRing } from '../../core/delivery/key-ring.ts';
 import { parseSlotEndpoint } from '../../core/delivery/slot-endpoint.ts';
 import { parseRow, type SubscriptionRow } from '../../part/gate/subscription-row.ts';
 import { type Part, partKeys, slotOf } from '../../part/keys.ts';
 import type { RedisClient } from '../../redis/client.ts';
 import type { Logger } from '../../telemetry/log.ts';
-import { type OpenSubscription, openSubscription, type SubscriptionKeys } from '../dispatcher/subscription.ts';
+import { type OpenSubscription, openSubscription } from '../dispatcher/subscription.ts';
 
 /** A subscription of a part, read from its row and its sealed endpoint. */
 export interface OpenedSlot {
@@ -20,7 +21,7 @@ export type OpenSlots = (slots: readonly string[]) => Promise<readonly (OpenedSl
 
 export interface SlotOpening {
   readonly redis: Pick<RedisClient, 'call'>;
-  readonly keys: SubscriptionKeys;
+  readonly keys: KeyRing;
   /** Of the product, for `user-agent`. */
   readonly version: string;
   readonly wallMs: () => number;

@@ -1,4 +1,5 @@
 import { jitterOf } from '../../core/delivery/jitter.ts';
+import type { KeyRing } from '../../core/delivery/key-ring.ts';
 import { compressDelay } from '../../core/delivery/simulation.ts';
 import { parseSimulation } from '../../core/events/event-meta.ts';
 import { type Completion, createExchange, type Holding } from '../../part/claims/exchange.ts';
@@ -10,7 +11,6 @@ import { partOfRun } from '../../part/sandbox/run-client.ts';
 import { takeOverSlots } from '../../part/sandbox/take-over.ts';
 import { sandboxKeys } from '../../redis/keys.ts';
 import type { Logger } from '../../telemetry/log.ts';
-import type { SubscriptionKeys } from '../dispatcher/subscription.ts';
 import { createAttempt } from '../parts/attempt.ts';
 import { createOpenSlots, type OpenedSlot } from '../parts/opened-slots.ts';
 import type { RunView } from './run-view.ts';
@@ -37,7 +37,7 @@ const HOLDING: Omit<Holding, 'number' | 'held'> = {
 };
 
 export interface RunDeliveryDeps {
-  readonly keys: SubscriptionKeys;
+  readonly keys: KeyRing;
   readonly version: string;
   readonly nowMs: () => number;
   readonly wallMs: () => number;

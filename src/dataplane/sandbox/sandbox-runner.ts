@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { KeyRing } from '../../core/delivery/key-ring.ts';
 import type { HintIndex } from '../../hints/hints.ts';
 import type { RedisClient } from '../../redis/client.ts';
 import type { Logger } from '../../telemetry/log.ts';
-import type { SubscriptionKeys } from '../dispatcher/subscription.ts';
 import { createDueLoop, type DueLoop } from '../due-loop.ts';
 import { createRunDriver } from './run-driver.ts';
 
@@ -11,7 +11,7 @@ export interface SandboxRunnerOptions {
   readonly redis: RedisClient;
   /** Hint index for runs. */
   readonly hints: HintIndex;
-  readonly keys: SubscriptionKeys;
+  readonly keys: KeyRing;
   readonly version: string;
   readonly alarm: (slot: string) => void;
   readonly nowMs: () => number;

@@ -1,5 +1,6 @@
 import type { Replays } from '../../accounts/replays.ts';
 import type { HeaderSeals } from '../../core/delivery/header-seal.ts';
+import type { KeyRing } from '../../core/delivery/key-ring.ts';
 import type { Balance, Shortage } from '../../core/events/tokens.ts';
 import type { LimitPolicy, Limits } from '../../core/limits/limits.ts';
 import type { KeyedCalls } from '../../idempotency/keyed-calls.ts';
@@ -51,7 +52,8 @@ export interface Facade {
   readonly readBalance: (
     account: string,
   ) => Promise<(Balance & { readonly shortages: readonly Shortage[] }) | undefined>;
-  readonly rootKey: Uint8Array;
+  /** Root keys. Names of objects are derived from the oldest one. */
+  readonly keys: KeyRing;
   /** Whether invitations can only be answered by callers with the invited email address. */
   readonly requireInvitedEmail: boolean;
   /** Encrypts the header values of endpoints. */

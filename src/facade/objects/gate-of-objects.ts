@@ -1,3 +1,4 @@
+import { keyRingOf } from '../../core/delivery/key-ring.ts';
 import { activationId, publicId } from '../../core/ids/ids.ts';
 import { pairIsOpen } from '../../core/routing/activation-state.ts';
 import { compileRoutes, type SubscriptionVerdict } from '../../core/routing/compile-routes.ts';
@@ -52,6 +53,9 @@ function routing(
   return covering.some(({ spec }) => spec.target.kind === 'CatalogStream') ? 'blocked_stream' : 'blocked_package';
 }
 
+/** Secrets affect delivery but not routing either. */
+const NO_KEYS = keyRingOf(new Uint8Array(32));
+
 /** Returns the gate according to the cached custom resources. */
 export function gateOfObjects(caches: Pick<Caches, 'by'>, question: Question): GateOfObjects {
   const { tenant, stream, integration, groupKey, nowMs } = question;
@@ -73,7 +77,7 @@ export function gateOfObjects(caches: Pick<Caches, 'by'>, question: Question): G
       subscriptions: subscriptions.map(snapshotOfSubscription),
     },
     // Endpoint checks affect delivery but not routing, so skip them here.
-    { nowMs, queueMaxBytes: 0, judgeEndpoint: () => 'ok', sealEndpoint: () => '', openHeader: () => '' },
+    { nowMs, queueMaxBytes: 0, judgeEndpoint: () => 'ok', sealEndpoint: () => '', openHeader: () => '', keys: NO_KEYS },
   );
   const admitted = subscriptions.find(({ metadata }) => verdicts.get(metadata.uid)?.ready === 'Admitted');
   const live = admitted === undefined ? undefined : verdicts.get(admitted.metadata.uid)?.live;

@@ -14,7 +14,7 @@ import { finalizeWorkspace } from '../../../src/controller/kinds/workspace/recon
 import { gatherTenant, objectsOfTenant } from '../../../src/controller/routes/snapshot.ts';
 import { createTenants } from '../../../src/controller/routes/tenants.ts';
 import { sealEndpoint } from '../../../src/core/delivery/endpoint-config.ts';
-import { deriveSealKeys } from '../../../src/core/delivery/seal.ts';
+import { keyRingOf } from '../../../src/core/delivery/key-ring.ts';
 import { DEFAULT_POLICY } from '../../../src/core/limits/limits.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { type AnyObject, keyOf } from '../../../src/kube/object.ts';
@@ -26,7 +26,8 @@ import { createLocks } from '../../../src/time/locks.ts';
 import type { ModelKind, ModelObject, Objects } from '../state/objects.ts';
 
 export const ROOT_KEY = new Uint8Array(32).fill(7);
-export const SEAL_KEYS = deriveSealKeys(ROOT_KEY);
+const KEYS = keyRingOf(ROOT_KEY);
+export const SEAL_KEYS = KEYS.first().sealKeys;
 
 /** Which pair (integration, group key) of a tenant an activation speaks of. */
 export interface PairName {
@@ -63,6 +64,7 @@ export async function createController(
       judgeEndpoint: () => 'ok',
       sealEndpoint: (subscription, config) => sealEndpoint(SEAL_KEYS, subscription, config),
       openHeader: () => undefined,
+      keys: KEYS,
     },
     prepare: async () => {},
     gather: (name, isRemoved) => gatherTenant(caches, isRemoved, name, () => false),
@@ -102,7 +104,7 @@ export async function createController(
       nowMs() - Date.parse(metadata.deletionTimestamp ?? new Date(nowMs()).toISOString()),
     dataPlane: { awayForMs: () => 0, note: () => {} },
     secretAccess: CLUSTER_SECRET_ACCESS,
-    rootKey: ROOT_KEY,
+    keys: KEYS,
     isBacklogAtRisk: () => undefined,
     explain,
     shared: locks.shared,

@@ -8,6 +8,7 @@ import { openGatesOf } from '../../../src/controller/kinds/activation/open-gates
 import { reconcilePair } from '../../../src/controller/kinds/activation/reconcile.ts';
 import { gatherTenant, objectsOfTenant as objectsInCaches } from '../../../src/controller/routes/snapshot.ts';
 import { createTenants } from '../../../src/controller/routes/tenants.ts';
+import { keyRingOf } from '../../../src/core/delivery/key-ring.ts';
 import { publicId, tenantId } from '../../../src/core/ids/ids.ts';
 import type { CompileOptions } from '../../../src/core/routing/compile-routes.ts';
 import type { AnyObject } from '../../../src/kube/object.ts';
@@ -91,7 +92,13 @@ function createWorkers({ caches, control, nowMs, fence }: Basis, sealEndpoint: C
   const tenants = createTenants({
     control,
     nowMs,
-    compile: { queueMaxBytes: 1_000_000, judgeEndpoint: () => 'ok', sealEndpoint, openHeader: () => undefined },
+    compile: {
+      queueMaxBytes: 1_000_000,
+      judgeEndpoint: () => 'ok',
+      sealEndpoint,
+      openHeader: () => undefined,
+      keys: keyRingOf(new Uint8Array(32)),
+    },
     fence,
     explain,
     prepare: async () => {},

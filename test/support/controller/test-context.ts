@@ -5,6 +5,7 @@ import { CLUSTER_SECRET_ACCESS } from '../../../src/controller/context/secret-ac
 import type { Deliveries } from '../../../src/controller/kinds/integration/deliveries.ts';
 import type { EndpointHealths } from '../../../src/controller/kinds/subscription/endpoint-healths.ts';
 import type { WorkspaceQuotas } from '../../../src/controller/kinds/workspace/quota.ts';
+import { keyRingOf } from '../../../src/core/delivery/key-ring.ts';
 import { DEFAULT_POLICY } from '../../../src/core/limits/limits.ts';
 import type { CompiledTenant } from '../../../src/core/routing/compile-routes.ts';
 import { type AnyObject, keyOf } from '../../../src/kube/object.ts';
@@ -95,7 +96,7 @@ export function createTestContext(
     shortages: { isShort: () => undefined, note: () => {} },
     mails: { reserve: async () => undefined },
     limits: DEFAULT_POLICY,
-    rootKey: Buffer.alloc(32, 7),
+    keys: keyRingOf(Buffer.alloc(32, 7)),
     deliveries: { of: () => undefined },
     isBacklogAtRisk: () => undefined,
     endpointHealths: { current: async () => 'unknown' as const },

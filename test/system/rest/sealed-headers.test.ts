@@ -46,7 +46,7 @@ test('a value that was given over REST arrives, and stands in no custom resource
   });
   expect(await arrivedWith('first')).toBe(VALUE);
   const whole = await read(ORDERS, '{}');
-  expect(whole).toContain('"valueSealed":"s1.');
+  expect(whole).toContain('"valueSealed":"s2.');
   for (const text of [VALUE, Buffer.from(VALUE).toString('base64'), 'a-value-given']) expect(whole).not.toContain(text);
   expect((await inbox.ada.get(path)).body).toMatchObject({ endpoint: { headers: [{ name: 'Authorization' }] } });
 });

@@ -80,6 +80,7 @@ export const REMARKS: Remarks = {
       WaitingForSecret: 'Degraded',
       HeaderNotReadable: 'Degraded',
       WaitingForConsent: 'Degraded',
+      SigningKeyMissing: 'Degraded',
       InsufficientTokens: 'Healthy',
       IntegrationClosed: 'Healthy',
       NotAdmitted: 'silent',

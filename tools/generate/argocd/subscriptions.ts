@@ -14,6 +14,7 @@ const HELD = {
   WaitingForSecret: 'Degraded',
   HeaderNotReadable: 'Degraded',
   WaitingForConsent: 'Degraded',
+  SigningKeyMissing: 'Degraded',
 } as const;
 
 /** Returns a name in kebab case. */

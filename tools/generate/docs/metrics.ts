@@ -4,7 +4,9 @@ import { createEventMetrics } from '../../../src/controller/engine/event-metrics
 import { createShortages } from '../../../src/controller/kinds/account/shortages.ts';
 import { createInvitationMetrics } from '../../../src/controller/kinds/integration/invitation-metrics.ts';
 import { createDeliveryMetrics } from '../../../src/controller/kinds/subscription/delivery-status/delivery-metrics.ts';
+import { registerRootKeyMetrics } from '../../../src/controller/root-key-metrics.ts';
 import { registerObjectMetrics, registerRuntimeMetrics } from '../../../src/controller/state-metrics.ts';
+import { keyRingOf } from '../../../src/core/delivery/key-ring.ts';
 import { createDispatcherMetrics } from '../../../src/dataplane/dispatcher/dispatcher-metrics.ts';
 import { createIngressMetrics, createPartIngressMetrics } from '../../../src/dataplane/ingress/ingress-metrics.ts';
 import { createSandboxMetrics } from '../../../src/dataplane/ingress/sandbox/sandbox-metrics.ts';
@@ -49,6 +51,12 @@ const REGISTER: Readonly<Record<string, (registry: Registry) => unknown>> = {
     createInvitationMetrics(registry);
     createDeliveryMetrics(registry, () => 0);
     createShortages({ registry, exists: () => true, onNews: () => {} });
+    registerRootKeyMetrics(registry, {
+      keys: keyRingOf(new Uint8Array(32)),
+      caches: { Subscription: { store: { values: () => [] } } },
+      waitingFor: () => 0,
+      nowMs: () => 0,
+    });
     registerObjectMetrics(registry, { caches: {}, backlogsAtRisk: () => 0 });
     registerRuntimeMetrics(registry, {
       readiness: () => ({ ready: true, missing: [], leading: false, silentMs: undefined }),

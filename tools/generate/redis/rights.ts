@@ -62,6 +62,7 @@ const ACCOUNT_HINTS = '{a:[0-9]*}:*';
 const SANDBOX = '{s:*}:*';
 const DUE = { accounts: '{a:[0-9]*}:due', sandbox: '{s:[0-9]*}:due' } as const;
 const INSTALLATION = '{c}:*';
+const ROOT_KEYS = '{c}:rootKeys';
 const ALARM = 'sluice:alarm';
 const PARTS_CHANGED = '{c}:parts:changed';
 
@@ -88,7 +89,7 @@ const SEPARATE: Readonly<Record<Role, RedisRights>> = {
       'zadd zcard zcount zlexcount zmscore zrange zrangebylex zrangebyscore zrem zremrangebyscore zrevrangebylex zscore',
       'publish spublish',
     ],
-    writes: [PART.inbox, PART.lanes, PART.replays, '{a:*}:[mr]*', '{o:*}:*', ACCOUNT_HINTS],
+    writes: [PART.inbox, PART.lanes, PART.replays, '{a:*}:[mr]*', '{o:*}:*', ACCOUNT_HINTS, ROOT_KEYS],
     reads: [PART.all, '{t:*}:[mist]*', '{i:*}:[ma]*', '{a:*}:[hs]*', INSTALLATION, DUE.sandbox],
     channels: [PART.pushes, 'sluice:a:*', ALARM],
   },
@@ -111,7 +112,16 @@ const SEPARATE: Readonly<Record<Role, RedisRights>> = {
       'pexpiretime sismember unlink xadd xinfo|stream xrange xtrim zadd zcard zcount zlexcount zmscore zrange zrangebylex',
       'zrangebyscore zrem zremrangebyscore zrevrangebylex zscore publish spublish subscribe ssubscribe sunsubscribe',
     ],
-    writes: [PART.withoutControl, PART.skips, SANDBOX, '{a:*}:*', '{t:*}:traf:*', '{c}:members', '{c}:stored'],
+    writes: [
+      PART.withoutControl,
+      PART.skips,
+      SANDBOX,
+      '{a:*}:*',
+      '{t:*}:traf:*',
+      '{c}:members',
+      '{c}:stored',
+      ROOT_KEYS,
+    ],
     reads: [PART.control, '{t:*}:[mis]*', '{i:*}:[ms]*', INSTALLATION],
     channels: [PART.pushes, SANDBOX, PARTS_CHANGED, 'sluice:*'],
   },

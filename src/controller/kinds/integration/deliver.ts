@@ -72,7 +72,7 @@ export function deliverInvitation(context: Context, deps: DeliverDeps) {
       secretSha256: caches.invitationSecrets.store.get(`${namespace}/${invitationSecretName(name)}`)?.sha256,
       delivery: issuedAt === undefined ? undefined : deliveries.of(key, { uid, issuedAt }),
       hasMailServer: sendInvitation !== undefined,
-      rootKey: context.rootKey,
+      keys: context.keys,
       nowMs: context.wallMs(),
     });
   }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { keyRingOf } from '../../../core/delivery/key-ring.ts';
 import { deriveInvitationToken, hashInvitationToken, issueInvitation } from '../../../core/ids/invitation.ts';
 import { type InvitationTaskFacts, planInvitationTask } from './invitation-task.ts';
 
@@ -26,7 +27,7 @@ const facts: InvitationTaskFacts = {
   secretSha256: undefined,
   delivery: undefined,
   hasMailServer: true,
-  rootKey,
+  keys: keyRingOf(rootKey),
   nowMs: Date.parse(issued.issuedAt) + 1_000,
 };
 
@@ -48,7 +49,7 @@ describe('the token of an invitation', () => {
   test.each<[string, Partial<InvitationTaskFacts>]>([
     ['before its hash is committed', { status: undefined }],
     ['when half of the status is lost', { status: { invitation: { ...issued, expiresAt: undefined } } }],
-    ['when it is not the one that the hash is of', { rootKey: Buffer.alloc(32, 8) }],
+    ['when it is not the one that the hash is of', { keys: keyRingOf(Buffer.alloc(32, 8)) }],
     ['when it was sent', { status: { invitation: sent, ...said('Sent') } }],
     ['when it was sent and the status does not show it yet', { delivery: { sentAt: sent.sentAt, as: 'Sent' } }],
     ['once it is accepted', { spec: { invitedEmail: to, workspace: 'globex' } }],
@@ -79,7 +80,11 @@ describe('the Secret with a token', () => {
     ['is written again when somebody deleted or emptied it', written, 'write-secret'],
     ['is written again when somebody changed it', { ...written, secretSha256: 'ab'.repeat(32) }, 'write-secret'],
     ['is not written beside a mail', { status: { invitation: sent, ...said('Sent') } }, 'nothing'],
-    ['is not written with a token that cannot be accepted', { ...written, rootKey: Buffer.alloc(32, 8) }, 'nothing'],
+    [
+      'is not written with a token that cannot be accepted',
+      { ...written, keys: keyRingOf(Buffer.alloc(32, 8)) },
+      'nothing',
+    ],
     ['is emptied when it is accepted', { secretSha256: 'x', spec: { workspace: 'globex' } }, 'empty-secret'],
     ['is emptied when it is revoked', { secretSha256: 'x', spec: { invitedEmail: to, revoked: true } }, 'empty-secret'],
     ['is emptied when it has ended', { secretSha256: 'x', nowMs: Date.parse(issued.expiresAt) }, 'empty-secret'],

@@ -1,5 +1,6 @@
 import type { IntegrationSpec, IntegrationStatus } from '../../../api/kinds/integration.ts';
-import { deriveInvitationToken, isDerivable } from '../../../core/ids/invitation.ts';
+import type { KeyRing } from '../../../core/delivery/key-ring.ts';
+import { findInvitationToken } from '../../../core/ids/invitation.ts';
 import { integrationState } from '../../../core/routing/integration-state.ts';
 import { findCondition } from '../../engine/conditions.ts';
 import { type Delivery, wholeInvitation } from './invitation.ts';
@@ -28,7 +29,7 @@ export interface InvitationTaskFacts {
   /** The result of sending this invitation, until it has been added to the status. */
   readonly delivery: Delivery | undefined;
   readonly hasMailServer: boolean;
-  readonly rootKey: Uint8Array;
+  readonly keys: Pick<KeyRing, 'all'>;
   /** Current time in milliseconds since the epoch. */
   readonly nowMs: number;
 }
@@ -38,16 +39,17 @@ export interface InvitationTaskFacts {
  * will not be sent before then.
  */
 export function planInvitationTask(facts: InvitationTaskFacts): InvitationTask {
-  const { uid, spec, status, secretSha256, rootKey } = facts;
+  const { uid, spec, status, secretSha256, keys } = facts;
   const invitation = wholeInvitation(status?.invitation);
   const expiresMs = invitation === undefined ? {} : { expiresMs: Date.parse(invitation.expiresAt) };
   if (integrationState({ spec, ...expiresMs }, facts.nowMs) !== 'Pending') {
     return { do: secretSha256 === undefined ? 'nothing' : 'empty-secret' };
   }
   const to = spec.invitedEmail;
-  if (invitation === undefined || to === undefined || !isDerivable(rootKey, uid, invitation)) return { do: 'nothing' };
+  const token = invitation && findInvitationToken(keys.all(), uid, invitation);
+  if (invitation === undefined || to === undefined || token === undefined) return { do: 'nothing' };
   const { issuedAt, expiresAt, sentAt, tokenHash } = invitation;
-  const handOver = { token: deriveInvitationToken(rootKey, uid, issuedAt), issuedAt, expiresAt };
+  const handOver = { token, issuedAt, expiresAt };
   if (sentAt !== undefined) {
     const reason = findCondition(status?.conditions, 'InvitationSent')?.reason;
     const damaged = reason === 'SecretWritten' && secretSha256 !== tokenHash;

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { keyRingOf } from '../../../core/delivery/key-ring.ts';
 import { issueInvitation } from '../../../core/ids/invitation.ts';
 import type { Condition } from '../../engine/conditions.ts';
 import { type InvitationFacts, needsInvitation, planInvitation } from './invitation.ts';
@@ -21,11 +22,11 @@ describe('an integration that is pending', () => {
       false,
     ],
   ])('with %s', (_what, current, expected) => {
-    expect(needsInvitation(rootKey, 'uid', current)).toBe(expected);
+    expect(needsInvitation(keyRingOf(rootKey), 'uid', current)).toBe(expected);
   });
 
   test('of another uid cannot use what was issued for its namesake', () => {
-    expect(needsInvitation(rootKey, 'uid-of-another', issued)).toBe(true);
+    expect(needsInvitation(keyRingOf(rootKey), 'uid-of-another', issued)).toBe(true);
   });
 });
 

@@ -1,6 +1,7 @@
 import { CONDITION, REASON } from '../../../api/condition-reasons.ts';
 import type { IntegrationStatus } from '../../../api/kinds/integration.ts';
-import { type IssuedInvitation, isDerivable } from '../../../core/ids/invitation.ts';
+import type { KeyRing } from '../../../core/delivery/key-ring.ts';
+import { findInvitationToken, type IssuedInvitation } from '../../../core/ids/invitation.ts';
 import type { IntegrationState } from '../../../core/routing/integration-state.ts';
 import type { Condition, DesiredCondition } from '../../engine/conditions.ts';
 import type { EventNote } from '../../engine/outcome.ts';
@@ -44,12 +45,13 @@ export function wholeInvitation(invitation: Invitation | undefined): (Invitation
 
 /**
  * Returns true if a Pending integration needs a new invitation. This is the case when it doesn't have one, or when its
- * invitation was never sent and the token can no longer be derived because the root key was changed or the status was
+ * invitation was never sent and the token can no longer be derived because its root key was removed or the status was
  * copied from another object. An invitation that may have reached the partner stays valid.
  */
-export function needsInvitation(rootKey: Uint8Array, uid: string, current: Invitation | undefined): boolean {
+export function needsInvitation(keys: Pick<KeyRing, 'all'>, uid: string, current: Invitation | undefined): boolean {
   const whole = wholeInvitation(current);
-  return whole === undefined || (whole.sentAt === undefined && !isDerivable(rootKey, uid, whole));
+  if (whole === undefined) return true;
+  return whole.sentAt === undefined && findInvitationToken(keys.all(), uid, whole) === undefined;
 }
 
 export interface InvitationFacts {

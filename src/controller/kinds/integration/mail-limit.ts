@@ -25,9 +25,9 @@ interface FullAccount {
 }
 
 export function createMailLimit(
-  context: Pick<Context, 'caches' | 'mails' | 'limits' | 'rootKey' | 'nowMs' | 'fence'>,
+  context: Pick<Context, 'caches' | 'mails' | 'limits' | 'keys' | 'nowMs' | 'fence'>,
 ): MailLimit {
-  const { caches, mails, limits, rootKey, nowMs, fence } = context;
+  const { caches, mails, limits, keys, nowMs, fence } = context;
   const full = new Map<string, FullAccount>();
 
   function mailOf({ metadata, spec }: Integration): InvitationMailRef | undefined {
@@ -38,7 +38,7 @@ export function createMailLimit(
     const account = caches.Account.store.get(name)?.spec ?? ({ plan: 'Free' } as const);
     return {
       account: publicId('Account', '', name),
-      address: invitedAddressHash(rootKey, tenant, spec.invitedEmail ?? ''),
+      address: invitedAddressHash(keys.oldest().secret, tenant, spec.invitedEmail ?? ''),
       most: limitsOf(account, limits).invitationMailsPerDay,
       nowMs: nowMs(),
     };

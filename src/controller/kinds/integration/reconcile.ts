@@ -48,9 +48,9 @@ export function reconcileIntegration(context: Context & { readonly deliveries: P
     const invited = spec.invitedEmail !== undefined;
     const before = status?.invitation;
     const state = integrationState({ spec, ...expiryOf(before) }, nowMs);
-    const needed = invited && state === 'Pending' && needsInvitation(context.rootKey, metadata.uid, before);
+    const needed = invited && state === 'Pending' && needsInvitation(context.keys, metadata.uid, before);
     const issuing = needed && ownsNamespace(context.caches, namespace);
-    const current = issuing ? issueInvitation(context.rootKey, metadata.uid, timestampOf(nowMs)) : before;
+    const current = issuing ? issueInvitation(context.keys.first().secret, metadata.uid, timestampOf(nowMs)) : before;
     const id = { uid: metadata.uid, issuedAt: current?.issuedAt ?? '' };
     const invitation = planInvitation({
       state,

@@ -20,6 +20,7 @@ const ADMITTED: SubscriptionFacts = {
   admittedAt: undefined,
   signing: undefined,
   secretVersion: 1,
+  firstKey: 'first-key-',
   backlogAtRisk: undefined,
   recordedBacklog: undefined,
   endpoint: WORKS,
@@ -79,11 +80,22 @@ describe('subscription', () => {
     );
   });
 
+  test('a signing secret whose root key is missing says which key, and what to do', () => {
+    const about = 'root key AAAAAAAAAA';
+    const verdict = { ready: 'Admitted', live: 'SigningKeyMissing', detail: 'root_key_missing', about } as const;
+    expect(planSubscription({ ...facts, verdict }).conditions.at(-1)).toMatchObject({
+      status: 'False',
+      reason: 'SigningKeyMissing',
+      message:
+        'the signing secret cannot be derived, and events are kept in the inbox: its root key is missing. Ask the operator of Sluice to restore the file (SLUICE_ROOT_KEY_FILE), or rotate the signing secret (root key AAAAAAAAAA)',
+    });
+  });
+
   test('a sealed value that does not open says which header, and how to set it again', () => {
     const about = 'header Authorization';
     const verdict = { ready: 'Admitted', live: 'HeaderNotReadable', detail: 'seal_not_opened', about } as const;
     expect(planSubscription({ ...facts, verdict }).conditions.at(-1)?.message).toBe(
-      'a header of the endpoint cannot be decrypted, and events are kept in the inbox: its valueSealed was written for another Subscription or header, or with a root key that the controller does not have. Set its value again over REST, or replace valueSealed with value or valueFrom (header Authorization)',
+      'a header of the endpoint cannot be decrypted, and events are kept in the inbox: its valueSealed was written for another Subscription, header, or host, or with a root key that the controller does not have. Set its value again over REST, or replace valueSealed with value or valueFrom (header Authorization)',
     );
   });
 
@@ -116,11 +128,14 @@ describe('subscription', () => {
 
   test('a higher secret version is a rotation, now; the same one is none; the salt stays', () => {
     const signing = { salt: 'a-salt', version: 1, rotatedAt: '2025-01-01T00:00:00Z' };
+    const rotated = { salt: 'a-salt', version: 2, rotatedAt: facts.now, key: facts.firstKey };
     expect(planSubscription({ ...facts, signing }).status?.signing).toEqual(signing);
-    expect(planSubscription({ ...facts, signing, secretVersion: 2 }).status?.signing).toEqual({
-      salt: 'a-salt',
-      version: 2,
-      rotatedAt: facts.now,
+    expect(planSubscription({ ...facts, signing, secretVersion: 2 }).status?.signing).toEqual(rotated);
+    const keyed = { ...signing, key: 'older-key-' };
+    expect(planSubscription({ ...facts, signing: keyed }).status?.signing).toEqual(keyed);
+    expect(planSubscription({ ...facts, signing: keyed, secretVersion: 2 }).status?.signing).toEqual({
+      ...rotated,
+      previousKey: 'older-key-',
     });
     expect(planSubscription({ ...facts, signing, secretVersion: undefined }).status?.signing).toEqual(signing);
   });

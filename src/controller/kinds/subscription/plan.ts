@@ -1,5 +1,6 @@
 import { CONDITION, REASON } from '../../../api/condition-reasons.ts';
 import type { SubscriptionStatus } from '../../../api/kinds/subscription.ts';
+import { signedBy } from '../../../core/delivery/signing-secret.ts';
 import { publicId } from '../../../core/ids/ids.ts';
 import type { SubscriptionVerdict } from '../../../core/routing/compile-routes.ts';
 import type { Condition, DesiredCondition } from '../../engine/conditions.ts';
@@ -28,6 +29,8 @@ export interface SubscriptionFacts {
   readonly signing: SubscriptionStatus['signing'];
   /** Secret version in the spec. Undefined without an endpoint. */
   readonly secretVersion: number | undefined;
+  /** Id of the root key that a new secret is derived from. */
+  readonly firstKey: string;
   /** Result of the last check. Undefined if the subscription has yet to be checked. */
   readonly backlogAtRisk: boolean | undefined;
   /** Condition currently in the status. */
@@ -66,6 +69,7 @@ const LIVE_MESSAGE: Record<SubscriptionVerdict['live'], string> = {
   EndpointRefused: 'the endpoint is not allowed, and events are kept in the inbox',
   WaitingForSecret: 'a header of the endpoint does not have a value yet, and events are kept in the inbox',
   HeaderNotReadable: 'a header of the endpoint cannot be decrypted, and events are kept in the inbox',
+  SigningKeyMissing: 'the signing secret cannot be derived, and events are kept in the inbox',
   InsufficientTokens:
     "routing is paused because the producer's account does not have enough tokens. Events are kept until their retention period ends",
   IntegrationClosed: 'the integration is closed',
@@ -83,7 +87,9 @@ const DETAIL_MESSAGE: Readonly<Record<string, string>> = {
   key_missing: 'the Secret does not contain this key',
   secret_unread: 'the controller cannot read the Secret and will retry',
   seal_not_opened:
-    'its valueSealed was written for another Subscription or header, or with a root key that the controller does not have. Set its value again over REST, or replace valueSealed with value or valueFrom',
+    'its valueSealed was written for another Subscription, header, or host, or with a root key that the controller does not have. Set its value again over REST, or replace valueSealed with value or valueFrom',
+  root_key_missing:
+    'its root key is missing. Ask the operator of Sluice to restore the file (SLUICE_ROOT_KEY_FILE), or rotate the signing secret',
   header_value_refused: 'the value must be visible ASCII characters and spaces, with at most 4,096 characters',
 };
 
@@ -114,9 +120,10 @@ function readiness(facts: SubscriptionFacts): DesiredCondition[] {
  * rotated now.
  */
 function rotation(facts: SubscriptionFacts): SubscriptionStatus['signing'] {
-  const { signing, secretVersion } = facts;
+  const { signing, secretVersion, firstKey } = facts;
   if (secretVersion === undefined || signing?.version === secretVersion) return signing;
-  return { ...signing, version: secretVersion, rotatedAt: facts.now };
+  const { key: _key, previousKey: _previousKey, ...rest } = signing ?? {};
+  return { ...rest, ...signedBy(signing, secretVersion, firstKey), version: secretVersion, rotatedAt: facts.now };
 }
 
 const BACKLOG_MESSAGE = {

@@ -65,6 +65,7 @@ function factsOf(
     admittedAt: status?.admittedAt,
     signing: status?.signing,
     secretVersion: secretVersionOf(spec),
+    firstKey: context.keys.first().id,
     backlogAtRisk: context.isBacklogAtRisk(spec.producer, metadata.uid),
     recordedBacklog: findCondition(status?.conditions, CONDITION.Subscription.BacklogAtRisk),
     endpoint: {

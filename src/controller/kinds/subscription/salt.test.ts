@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createTestContext, objectOf } from '../../../../test/support/controller/test-context.ts';
 import type { SubscriptionStatus } from '../../../api/kinds/subscription.ts';
+import { keyRingOf } from '../../../core/delivery/key-ring.ts';
 import type { AnyObject } from '../../../kube/object.ts';
 import type { Context } from '../../context/context.ts';
 import { reconcileSubscription } from './reconcile.ts';
@@ -20,6 +21,8 @@ const subscription = (status?: SubscriptionStatus, endpoint: object = { endpoint
     { namespace: 'globex', ...(status === undefined ? {} : { status }) },
   );
 
+const keys = keyRingOf(Buffer.alloc(32, 7));
+
 /** A client that records statuses, each of which has to be for the version that was read. */
 function clientOf(writes: { metadata: AnyObject['metadata']; status: SubscriptionStatus }[]): Context['client'] {
   return {
@@ -34,11 +37,14 @@ describe('the salt', () => {
   test('is random, and written for the version that was read, beside the rest of the status', async () => {
     const writes: Parameters<typeof clientOf>[0] = [];
     const before = subscription({ admittedAt: '2026-01-01T00:00:00Z', signing: { version: 3 } });
-    const results = [await ensureSalt({ client: clientOf(writes) }, before)];
-    results.push(await ensureSalt({ client: clientOf(writes) }, before));
+    const results = [await ensureSalt({ client: clientOf(writes), keys }, before)];
+    results.push(await ensureSalt({ client: clientOf(writes), keys }, before));
     for (const { metadata, status } of writes) {
       expect(metadata).toEqual({ uid: 'uid-acme-orders', resourceVersion: '1' });
-      expect(status).toMatchObject({ admittedAt: '2026-01-01T00:00:00Z', signing: { version: 3 } });
+      expect(status).toMatchObject({
+        admittedAt: '2026-01-01T00:00:00Z',
+        signing: { version: 3, key: keys.first().id },
+      });
       expect(status.signing?.salt).toMatch(/^[A-Za-z0-9_-]{22}$/);
     }
     expect(new Set(writes.map(({ status }) => status.signing?.salt)).size).toBe(2);
@@ -53,7 +59,7 @@ describe('the salt', () => {
     ['has no endpoint', subscription({}, {})],
   ])('is not written where the Subscription %s', async (_what, object) => {
     const writes: Parameters<typeof clientOf>[0] = [];
-    expect(await ensureSalt({ client: clientOf(writes) }, object)).toEqual({
+    expect(await ensureSalt({ client: clientOf(writes), keys }, object)).toEqual({
       subscription: object,
       salt: object.status?.signing?.salt,
     });

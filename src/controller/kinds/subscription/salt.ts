@@ -7,20 +7,21 @@ import type { Context } from '../../context/context.ts';
 const SALT_BYTES = 16;
 
 /**
- * Writes the salt of a Subscription with an endpoint to its status, unless it already has one. Since nothing is sent
- * without a salt from the API server, no delivery is ever signed with a secret that is lost in a crash.
+ * Writes the salt of a Subscription with an endpoint to its status, unless it already has one, along with the root key of
+ * its first secret. Since nothing is sent without a salt from the API server, no delivery is ever signed with a secret
+ * that is lost in a crash.
  *
  * @throws KubeError 409 if the Subscription has changed since it was read
  */
 export async function ensureSalt(
-  { client }: Pick<Context, 'client'>,
+  { client, keys }: Pick<Context, 'client' | 'keys'>,
   subscription: Cached<'Subscription'>,
 ): Promise<{ readonly subscription: Cached<'Subscription'>; readonly salt: string | undefined }> {
   const { metadata, spec, status } = subscription;
   const present = status?.signing?.salt;
   if (present !== undefined || spec.endpoint === undefined) return { subscription, salt: present };
   const salt = randomBytes(SALT_BYTES).toString('base64url');
-  const salted = { ...status, signing: { ...status?.signing, salt } };
+  const salted = { ...status, signing: { ...status?.signing, salt, key: keys.first().id } };
   const { uid, resourceVersion } = metadata;
   // The resourceVersion prevents two leaders from writing different salts.
   const answer = await client.apply<Cached<'Subscription'>>(

@@ -4,7 +4,7 @@ import {
   SIGNING_SECRET_TYPE,
   signingSecretName,
 } from '../../../api/well-known.ts';
-import { type SigningRoot, signingSecret } from '../../../core/delivery/signing-secret.ts';
+import { type SigningRoot, signedBy, signingSecret } from '../../../core/delivery/signing-secret.ts';
 import { publicId } from '../../../core/ids/ids.ts';
 import { isKubeError, isStale, type KubeError } from '../../../kube/kube-error.ts';
 import type { AnyObject } from '../../../kube/object.ts';
@@ -55,7 +55,11 @@ export async function mirrorSigningSecret(
   const { name, uid } = subscription.metadata;
   const namespace = subscription.metadata.namespace as string;
   const subscriptionId = publicId('Subscription', namespace, name);
-  const secret = signingSecret({ rootKey: context.rootKey, subscriptionId, salt }, version);
+  const { key } = signedBy(subscription.status?.signing, version, context.keys.first().id);
+  const rootKey = context.keys.key(key)?.secret;
+  // Without the root key, the Live condition tells what is missing, and the Secret keeps what the partner knows.
+  if (rootKey === undefined) return undefined;
+  const secret = signingSecret({ rootKey, subscriptionId, salt }, version);
   const data = Buffer.from(secret).toString('base64');
   const target = { namespace, name: signingSecretName(name) };
   if (context.caches.signingSecrets.store.get(`${namespace}/${target.name}`)?.data === data) return undefined;

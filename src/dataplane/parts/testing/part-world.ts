@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { onTestFinished } from 'vitest';
 import { row } from '../../../../test/support/part/part.ts';
-import { deriveSealKeys } from '../../../core/delivery/seal.ts';
+import { keyRingOf } from '../../../core/delivery/key-ring.ts';
 import { sealSlotEndpoint } from '../../../core/delivery/slot-endpoint.ts';
 import { createGate, type GateChange } from '../../../part/gate/gate.ts';
 import type { SubscriptionRow } from '../../../part/gate/subscription-row.ts';
@@ -18,7 +18,8 @@ import { createRoom } from '../room.ts';
 
 const log = createLogger({ level: 'silent' });
 export const rootKey = Buffer.alloc(32, 7);
-export const sealKeys = deriveSealKeys(rootKey);
+const keyRing = keyRingOf(rootKey);
+export const { sealKeys } = keyRing.first();
 const INC = 'inc1';
 
 export interface EndpointShort {
@@ -37,7 +38,7 @@ export async function connectWorker(name: string, url: string) {
     redis,
     pushes,
     ...createPartCalls(redis),
-    keys: { rootKey, sealKeys },
+    keys: keyRing,
     version: '0',
     room: createRoom(1_000),
     wallMs: Date.now,

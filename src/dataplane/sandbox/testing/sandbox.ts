@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { RunReport } from '../../../api/sandbox.ts';
 import { sealEndpoint } from '../../../core/delivery/endpoint-config.ts';
-import { deriveSealKeys } from '../../../core/delivery/seal.ts';
+import { keyRingOf } from '../../../core/delivery/key-ring.ts';
 import type { Simulation } from '../../../core/delivery/simulation.ts';
 import { createSandboxStore, type SandboxLimits } from '../../../part/sandbox/sandbox-store.ts';
 import type { IngressEvent } from '../../../record/ingress-store.ts';
@@ -13,10 +13,8 @@ import { createRunReports, type PageAsked } from '../run-report.ts';
 import { runMember } from '../run-view.ts';
 import { createPartTenant } from './part-tenant.ts';
 
-const rootKey = Buffer.alloc(32, 7);
-const sealKeys = deriveSealKeys(rootKey);
 /** Signing and encryption keys for tests. */
-export const testKeys = { rootKey, sealKeys };
+export const testKeys = keyRingOf(Buffer.alloc(32, 7));
 /** Header set by the owner of the signing key. */
 const OWN_HEADERS = { 'x-own': 'a secret of the partner' };
 
@@ -24,7 +22,7 @@ const OWN_HEADERS = { 'x-own': 'a secret of the partner' };
 export function sealed(name: string, retryMs: readonly number[]): string {
   const url = 'http://127.0.0.1/hook';
   const endpoint = { url, timeoutMs: 15_000, retryMs, headers: OWN_HEADERS, salt: 'a-salt', secretVersion: 1 };
-  return sealEndpoint(sealKeys, `sub_${name}`, endpoint);
+  return sealEndpoint(testKeys.first().sealKeys, `sub_${name}`, endpoint);
 }
 
 /** Creates a driver that is used for the runs of a single process. For tests only. */

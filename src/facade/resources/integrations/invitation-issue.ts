@@ -65,7 +65,10 @@ export async function inviteByAddress(facade: Facade, owned: OwnedTenant, email:
   const known = await findOpen(facade, tenant, email);
   if (known !== undefined) return { integration: known, made: false };
   for (let closed = 0; ; closed++) {
-    const name = { namespace: tenant, name: invitedIntegrationName(facade.rootKey, tenant, email, closed) };
+    const name = {
+      namespace: tenant,
+      name: invitedIntegrationName(facade.keys.oldest().secret, tenant, email, closed),
+    };
     // Closed integrations are never reopened. Only read those that may be open.
     const cached = facade.caches.get('Integration', name);
     if (cached !== undefined && !isOpen(cached, facade.wallMs())) continue;

@@ -11,13 +11,13 @@ type MailHold = NonNullable<Awaited<ReturnType<Facade['mails']['holdOf']>>>;
  * controller.
  */
 async function holdOf(facade: Facade, { name, workspace }: OwnedTenant, email: string): Promise<MailHold | undefined> {
-  const { caches, mails, mailsPerDay, nowMs, rootKey } = facade;
+  const { caches, mails, mailsPerDay, nowMs, keys } = facade;
   const account = caches.get('Account', { name: workspace.spec.account });
   if (account === undefined) return undefined;
   try {
     return await mails.holdOf({
       account: publicId('Account', '', account.metadata.name),
-      address: invitedAddressHash(rootKey, name, email),
+      address: invitedAddressHash(keys.oldest().secret, name, email),
       most: mailsPerDay(account),
       nowMs: nowMs(),
     });

@@ -49,9 +49,9 @@ export function otherFreeAccounts(
  * @throws Refusal 403 if the caller no longer owns or administers the account
  */
 export async function ownFreeAccount(facade: Facade, identity: Identity): Promise<string> {
-  const { caches, writer, rootKey, instance, invitedLimits } = facade;
+  const { caches, writer, keys, instance, invitedLimits } = facade;
   const { issuer, subject } = identity;
-  const name = freeAccountName(rootKey, issuer, subject);
+  const name = freeAccountName(keys.oldest().secret, issuer, subject);
   return writer.edit(async () => {
     const before = await caches.live('Account', { name });
     if (before !== undefined && before.metadata.deletionTimestamp === undefined) {

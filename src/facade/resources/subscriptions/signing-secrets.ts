@@ -2,7 +2,12 @@ import { z } from 'zod';
 import { ENDPOINT_DEFAULTS, type Endpoint } from '../../../api/endpoint.ts';
 import type { SubscriptionSpec } from '../../../api/kinds/subscription.ts';
 import { FIELD_MANAGER } from '../../../api/well-known.ts';
-import { ROTATION_OVERLAP_MS, signingSecret, signingVersions } from '../../../core/delivery/signing-secret.ts';
+import {
+  ROTATION_OVERLAP_MS,
+  signedBy,
+  signingSecret,
+  signingVersions,
+} from '../../../core/delivery/signing-secret.ts';
 import { publicId } from '../../../core/ids/ids.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import { ownedPart } from '../../../kube/managed-fields.ts';
@@ -66,7 +71,7 @@ function versionsOf({ wallMs }: Facade, subscription: Cached<'Subscription'>) {
 /**
  * Returns the secrets that are currently used for signatures.
  *
- * @throws Refusal 503 `not_in_force` while the controller has not written the salt
+ * @throws Refusal 503 `not_in_force` while the controller has not written the salt, or without the root key
  */
 function secretsOf(facade: Facade, subscription: Cached<'Subscription'>): z.output<typeof SigningSecrets> {
   const { metadata, status } = subscription;
@@ -74,14 +79,26 @@ function secretsOf(facade: Facade, subscription: Cached<'Subscription'>): z.outp
   const salt = status?.signing?.salt;
   if (salt === undefined) throw new Refusal('not_in_force', 'The signing secret does not exist yet. Try again.');
   const subscriptionId = publicId('Subscription', metadata.namespace ?? '', metadata.name);
-  const root = { rootKey: facade.rootKey, subscriptionId, salt };
+  const { key, previousKey } = signedBy(status?.signing, current, facade.keys.first().id);
+  const secretOf = (version: number, id: string | undefined) => {
+    const rootKey = facade.keys.key(id)?.secret;
+    return rootKey && signingSecret({ rootKey, subscriptionId, salt }, version);
+  };
+  const secret = secretOf(current, key);
+  if (secret === undefined) {
+    throw new Refusal(
+      'not_in_force',
+      'The root key of the signing secret is missing. Try again, or rotate the secret.',
+    );
+  }
+  const before = previous === undefined ? undefined : secretOf(previous, previousKey);
   return {
     secretVersion: current,
-    secret: signingSecret(root, current),
+    secret,
     previous:
-      previous === undefined || rotatedMs === undefined
+      before === undefined || rotatedMs === undefined
         ? null
-        : { secret: signingSecret(root, previous), until: new Date(rotatedMs + ROTATION_OVERLAP_MS).toISOString() },
+        : { secret: before, until: new Date(rotatedMs + ROTATION_OVERLAP_MS).toISOString() },
   };
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { KindName } from '../../../api/kinds/kinds.ts';
 import { createHeaderSeals } from '../../../core/delivery/header-seal.ts';
-import { deriveSealKeys } from '../../../core/delivery/seal.ts';
+import { keyRingOf } from '../../../core/delivery/key-ring.ts';
 import type { Cached } from '../../objects/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
 import type { OwnedIntegration } from '../../objects/ownership.ts';
@@ -29,7 +29,7 @@ function start(cached: Objects, live: Objects) {
   const of = (objects: Objects, kind: KindName) => (objects[kind] ?? []) as Cached<KindName>[];
   const facade = {
     wallMs: () => 0,
-    headerSeals: createHeaderSeals(deriveSealKeys(new Uint8Array(32).fill(7))),
+    headerSeals: createHeaderSeals(keyRingOf(new Uint8Array(32).fill(7)), () => 0),
     caches: {
       by: (kind: KindName) => of(cached, kind),
       list: (kind: KindName) => of(cached, kind),

@@ -85,7 +85,11 @@ export async function subscribe(
   };
   return writer.edit(async () => {
     const before = await caches.live('Subscription', object);
-    const requested = sealRequest(asked, before?.spec, sealsOf(facade.headerSeals, object));
+    const requested = sealRequest(
+      asked,
+      before?.spec,
+      sealsOf(facade.headerSeals, object, before, asked.endpoint?.url ?? ''),
+    );
     if (before !== undefined && before.metadata.deletionTimestamp === undefined) {
       await assertActive(facade, integration);
       await assertNotBlocked(facade, integration, stream);

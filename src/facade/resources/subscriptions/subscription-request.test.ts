@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest';
 import type { SubscriptionSpec } from '../../../api/kinds/subscription.ts';
 import { createHeaderSeals } from '../../../core/delivery/header-seal.ts';
-import { deriveSealKeys } from '../../../core/delivery/seal.ts';
+import { keyRingOf } from '../../../core/delivery/key-ring.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import { matchesRequest, requestedFields, requestOfChange, sealRequest, sealsOf } from './subscription-request.ts';
 
-const seals = sealsOf(createHeaderSeals(deriveSealKeys(new Uint8Array(32).fill(7))), {
-  namespace: 'ada',
-  name: 'orders',
-});
 const url = 'https://ada.example/hook';
+const object = { namespace: 'ada', name: 'orders' };
+const headerSeals = createHeaderSeals(keyRingOf(new Uint8Array(32).fill(7)), () => 0);
+const sealsFor = (to: string) => sealsOf(headerSeals, object, undefined, to);
+const seals = sealsFor(url);
 const spec: SubscriptionSpec = {
   producer: 'shop',
   integration: 'ada',
@@ -130,20 +130,39 @@ test('a value is encrypted for its subscription, and repeating the request chang
 });
 
 test('a value that is stored in any form is kept in this form', () => {
-  const older = { seal: (_header: string, value: string) => `s1.${value}`, open: () => 'same' };
-  const forms = [{ value: 'same' }, { valueSealed: 's1.older-key' }];
+  const older = { seal: (_header: string, value: string) => `s2.${value}`, open: () => 'same' };
+  const forms = [{ value: 'same' }, { valueSealed: 's2.older-key' }];
   for (const form of forms) {
     const stored = storedAs({ name: 'X-A', ...form });
     expect(requestOfChange(sent('X-A', 'same'), stored, older).endpoint).toEqual(stored.endpoint);
     expect(sealRequest(sent('x-a', 'same'), stored, older).endpoint?.headers).toEqual([{ name: 'x-a', ...form }]);
     expect(requestOfChange(sent('X-A', 'other'), stored, older).endpoint?.headers).toEqual([
-      { name: 'X-A', valueSealed: 's1.other' },
+      { name: 'X-A', valueSealed: 's2.other' },
     ]);
   }
 });
 
+test('a stored value is not kept for another host, and is required again', () => {
+  const [header] = sealRequest(sent('x-a', 'same'), undefined, seals).endpoint?.headers ?? [];
+  const stored = storedAs(header as object);
+  const change = (to: string, value?: string) => ({
+    endpoint: { url: to, headers: [{ name: 'x-a', ...(value === undefined ? {} : { value }) }] },
+  });
+  const path = 'https://ada.example/other';
+  expect(requestOfChange(change(path), stored, sealsFor(path)).endpoint?.headers).toEqual([header]);
+  for (const to of ['https://eve.example/hook', 'https://ada.example:8443/hook']) {
+    expect(errorsOf(() => requestOfChange(change(to), stored, sealsFor(to)))?.errors).toEqual([
+      { pointer: '/endpoint/headers/0/value', detail: expect.stringContaining('from https://ada.example to https://') },
+    ]);
+    const [again] = requestOfChange(change(to, 'same'), stored, sealsFor(to)).endpoint?.headers ?? [];
+    expect(again?.valueSealed).not.toBe(header?.valueSealed);
+    expect(sealsFor(to).open('x-a', again?.valueSealed ?? '')).toBe('same');
+    expect(sealsFor(to).open('x-a', header?.valueSealed ?? '')).toBeUndefined();
+  }
+});
+
 test('a value that does not open is replaced', () => {
-  const stored = storedAs({ name: 'x-a', valueSealed: 's1.foreign' });
+  const stored = storedAs({ name: 'x-a', valueSealed: 's2.foreign' });
   expect(requestOfChange(sent('x-a', 'new'), stored, seals).endpoint?.headers).toEqual([
     { name: 'x-a', valueSealed: seals.seal('x-a', 'new') },
   ]);

@@ -6,6 +6,7 @@ import { publicId } from '../../../core/ids/ids.ts';
 import type { ProblemError } from '../../../core/problems/problem.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import type { ObjectName } from '../../../kube/object.ts';
+import type { Cached } from '../../objects/cached.ts';
 import type { EndpointChange, EndpointRequest } from './subscription-views.ts';
 
 /** Subscription as sent in a request. */
@@ -33,10 +34,29 @@ export interface ValueSeals {
   readonly open: (header: string, sealed: string) => string | undefined;
 }
 
-/** Returns the seals of the Subscription with this name. */
-export function sealsOf({ seal, open }: HeaderSeals, { namespace = '', name }: ObjectName): ValueSeals {
-  const id = publicId('Subscription', namespace, name);
-  return { seal: (header, value) => seal(id, header, value), open: (header, sealed) => open(id, header, sealed) };
+/**
+ * Returns the seals of the Subscription with this name, for values that are sent to the URL.
+ *
+ * @param before as stored, if it exists
+ */
+export function sealsOf(
+  { seal, open }: HeaderSeals,
+  { namespace = '', name }: ObjectName,
+  before: Pick<Cached<'Subscription'>, 'metadata' | 'status'> | undefined,
+  url: string,
+): ValueSeals {
+  const createdMs = Date.parse(before?.metadata.creationTimestamp ?? '');
+  const owner = {
+    subscription: publicId('Subscription', namespace, name),
+    salt: before?.status?.signing?.salt,
+    createdMs: Number.isNaN(createdMs) ? undefined : createdMs,
+    url,
+  };
+  return { seal: (header, value) => seal(owner, header, value), open: (header, sealed) => open(owner, header, sealed) };
+}
+
+function originOf(url: string): string {
+  return URL.parse(url)?.origin ?? '';
 }
 
 interface Present {
@@ -126,20 +146,25 @@ export function sealRequest(
 /**
  * Returns the headers of a request with encrypted values, using the stored value for any header sent without one.
  *
- * @throws Refusal 422 if there is no stored value
+ * @throws Refusal 422 if there is no stored value, or if it must not be sent to the host of the new URL
  */
 function keepValues(
-  wanted: NonNullable<EndpointChange['headers']>,
-  stored: readonly EndpointHeader[] = [],
+  { url, headers: wanted = [] }: Pick<EndpointChange, 'url' | 'headers'>,
+  present: Endpoint | undefined,
   seals: ValueSeals,
 ): EndpointHeader[] {
   const errors: ProblemError[] = [];
+  const stored = present?.headers ?? [];
+  const moves = present !== undefined && originOf(present.url) !== originOf(url);
   const headers = wanted.map(({ name, value }, i): EndpointHeader => {
     if (value !== undefined) return sealHeader(name, value, stored, seals);
     const kept = findHeader(stored, name);
+    const pointer = `/endpoint/headers/${i}/value`;
     if (kept === undefined) {
-      const detail = 'is required because there is no stored value for this header';
-      errors.push({ pointer: `/endpoint/headers/${i}/value`, detail });
+      errors.push({ pointer, detail: 'is required because there is no stored value for this header' });
+    } else if (moves) {
+      const detail = `is required because the URL changes from ${originOf(present.url)} to ${originOf(url)}. The stored value is only sent to the former`;
+      errors.push({ pointer, detail });
     }
     return { ...kept, name };
   });
@@ -169,7 +194,7 @@ export function requestOfChange(
     endpoint: {
       ...rest,
       ...(maxPerSecond === null || maxPerSecond === undefined ? {} : { maxPerSecond }),
-      ...(headers === undefined ? {} : { headers: keepValues(headers, present.endpoint?.headers, seals) }),
+      ...(headers === undefined ? {} : { headers: keepValues(endpoint, present.endpoint, seals) }),
     },
     suspended,
   };

@@ -17,7 +17,9 @@ const HeaderRequest = z.strictObject({
 });
 const HeaderChange = z.strictObject({
   name: header.name,
-  value: value.optional().meta({ description: `Header value. ${hidden} Omit to keep the stored value.` }),
+  value: value.optional().meta({
+    description: `Header value. ${hidden} Omit to keep the stored value. Required if the origin of the URL changes.`,
+  }),
 });
 
 function headersOf<H extends typeof HeaderRequest | typeof HeaderChange>(requested: H) {
@@ -100,7 +102,7 @@ export const SubscriptionEntry = z
     }),
     reason: z.string().meta({
       description:
-        'Reason for the current status. Can be one of Live, Blocked, Suspended, EndpointDisabled, EndpointRefused, WaitingForSecret, HeaderNotReadable, WaitingForConsent, InsufficientTokens, or IntegrationClosed, or otherwise specifies why the subscription is pending.',
+        'Reason for the current status. Can be one of Live, Blocked, Suspended, EndpointDisabled, EndpointRefused, WaitingForSecret, HeaderNotReadable, SigningKeyMissing, WaitingForConsent, InsufficientTokens, or IntegrationClosed, or otherwise specifies why the subscription is pending.',
       example: 'Live',
     }),
     message: z.string().meta({ description: 'Human-readable description of the reason.' }),

@@ -158,7 +158,7 @@ const changeSubscription = defineRoute({
   tag: 'Receiving',
   summary: 'Change the endpoint of a subscription, or pause it',
   description:
-    'Declarative update. Retrieve the subscription first, then send back `endpoint` and `suspended` with your changes. Headers without a value keep the one that is stored. An endpoint can only be removed by explicitly passing null, since leaving out an existing one is rejected with 422. If omitted, `suspended` is treated as false. This has no effect on the signing secret.',
+    'Declarative update. Retrieve the subscription first, then send back `endpoint` and `suspended` with your changes. Headers without a value keep the one that is stored, unless the origin (scheme, host, or port) of the URL changes: then send all values again. An endpoint can only be removed by explicitly passing null, since leaving out an existing one is rejected with 422. If omitted, `suspended` is treated as false. This has no effect on the signing secret.',
   body: SubscriptionChange,
   largeBody: true,
   answers: { 200: { description: 'The change is now in force.', schema: SubscriptionEntry } },
@@ -169,7 +169,8 @@ const changeSubscription = defineRoute({
     const applied = await writer.edit(async () => {
       const before = await readSubscription(facade, integration, params.subscription);
       await assertStream(facade, integration.producer, before.spec.stream);
-      const requested = requestOfChange(body, before.spec, sealsOf(facade.headerSeals, before.metadata));
+      const seals = sealsOf(facade.headerSeals, before.metadata, before, body.endpoint?.url ?? '');
+      const requested = requestOfChange(body, before.spec, seals);
       const { producer, integration: of, stream, ordering } = before.spec;
       return writer.apply('Subscription', before.metadata, {
         manager: FIELD_MANAGER.facade,

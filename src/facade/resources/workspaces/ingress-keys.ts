@@ -41,10 +41,12 @@ const CreatedIngressKey = IngressKeyEntry.extend({
 }).meta({ id: 'CreatedIngressKey' });
 
 /**
- * Returns a function for the random bytes of a new key. With a seed, they are derived from it by the root key, so that a
- * repeated call results in the same key. The seed alone doesn't reveal anything.
+ * Returns a function for the random bytes of a new key. With a seed, they are derived from it by the root key that it
+ * names, so that a repeated call results in the same key. The seed alone doesn't reveal anything.
  */
-function randomnessOf({ rootKey }: Facade, tenant: string, seed: string | undefined) {
+function randomnessOf({ keys }: Facade, tenant: string, seed: string | undefined) {
+  // If the key was removed in the meantime, the call is performed like a new one.
+  const rootKey = (keys.key(seed?.split('.')[0]) ?? keys.first()).secret;
   return (part: 'id' | 'key'): Uint8Array =>
     seed === undefined
       ? randomBytes(INGRESS_KEY_BYTES)

@@ -24,7 +24,7 @@ export const subscriptionCases = [
       headers: [
         { name: 'Authorization', valueFrom: { secretKeyRef: { name: 'orders-endpoint', key: 'authorization' } } },
         { name: 'x-team', value: 'orders' },
-        { name: 'x-token', valueSealed: 's1.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA' },
+        { name: 'x-token', valueSealed: 's2.AAAAAAAAAA.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA' },
       ],
       secretVersion: 2,
       enabledAt: '2026-01-31T12:00:00Z',
@@ -70,7 +70,7 @@ export const subscriptionCases = [
   ),
   refuses(
     'a header with a value and a sealed value',
-    endpoint({ headers: [{ name: 'x-a', value: 'b', valueSealed: 's1.AAAA' }] }),
+    endpoint({ headers: [{ name: 'x-a', value: 'b', valueSealed: 's2.AAAAAAAAAA.AAAA' }] }),
     'must have exactly one of value, valueSealed, and valueFrom',
   ),
   refuses(

@@ -1,0 +1,93 @@
+import type { SubscriptionSpec, SubscriptionStatus } from '../api/kinds/subscription.ts';
+import type { KeyRing } from '../core/delivery/key-ring.ts';
+import { sealedWith } from '../core/delivery/seal.ts';
+import { ROTATION_OVERLAP_MS } from '../core/delivery/signing-secret.ts';
+import { Gauge, type Registry } from '../telemetry/metrics.ts';
+
+/** A Subscription, as far as it uses root keys. */
+export interface KeyUser {
+  readonly spec: Pick<SubscriptionSpec, 'endpoint'>;
+  readonly status?: Pick<SubscriptionStatus, 'signing'> | undefined;
+}
+
+/** What a root key is used for, as in the label `use`. */
+const USES = ['signing', 'header'] as const;
+type Use = (typeof USES)[number];
+
+/** Label for keys that are used but missing. */
+const MISSING = 'missing';
+
+function usesOf({ spec, status }: KeyUser, nowMs: number): readonly (readonly [Use, string | undefined])[] {
+  const { endpoint } = spec;
+  if (endpoint === undefined) return [];
+  const uses: [Use, string | undefined][] = [];
+  const { salt, version = 1, key, previousKey, rotatedAt } = status?.signing ?? {};
+  if (salt !== undefined) uses.push(['signing', key]);
+  const overlaps = version > 1 && nowMs < (Date.parse(rotatedAt ?? '') || 0) + ROTATION_OVERLAP_MS;
+  if (overlaps && previousKey !== key) uses.push(['signing', previousKey]);
+  for (const { valueSealed } of endpoint.headers ?? []) {
+    if (valueSealed !== undefined) uses.push(['header', sealedWith(valueSealed) ?? '']);
+  }
+  return uses;
+}
+
+/** Counts the uses of each root key by its file name, with 0 for keys that are not in use. */
+export function countKeyUses(
+  subscriptions: Iterable<KeyUser>,
+  keys: Pick<KeyRing, 'all' | 'key'>,
+  nowMs: number,
+): ReadonlyMap<string, Readonly<Record<Use, number>>> {
+  const none = () => ({ signing: 0, header: 0 });
+  const counts = new Map<string, Record<Use, number>>(
+    [...keys.all().map(({ name }) => name), MISSING].map(name => [name, none()]),
+  );
+  for (const subscription of subscriptions) {
+    for (const [use, id] of usesOf(subscription, nowMs)) {
+      const count = counts.get(keys.key(id)?.name ?? MISSING);
+      if (count !== undefined) count[use]++;
+    }
+  }
+  return counts;
+}
+
+/** Registers metrics for the use of root keys. Only the leader reports them. */
+export function registerRootKeyMetrics(
+  registry: Registry,
+  deps: {
+    readonly keys: Pick<KeyRing, 'all' | 'key' | 'first'>;
+    readonly caches: { readonly Subscription: { readonly store: { readonly values: () => Iterable<KeyUser> } } };
+    readonly waitingFor: () => number;
+    readonly nowMs: () => number;
+  },
+): void {
+  new Gauge({
+    name: 'sluice_controller_root_key_uses',
+    help: 'Number of uses of each root key, by name of its file and use: subscriptions with a signing secret that is derived from it (signing), and header values that are encrypted with it (header). The key `missing` stands for root keys that were removed too early.',
+    labelNames: ['key', 'use'] as const,
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const [key, count] of countKeyUses(deps.caches.Subscription.store.values(), deps.keys, deps.nowMs())) {
+        for (const use of USES) this.set({ key, use }, count[use]);
+      }
+    },
+  });
+  new Gauge({
+    name: 'sluice_controller_root_key_first',
+    help: 'Whether a root key signs and encrypts what is new (1) or not (0), by name of its file.',
+    labelNames: ['key'] as const,
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const key of deps.keys.all()) this.set({ key: key.name }, key === deps.keys.first() ? 1 : 0);
+    },
+  });
+  new Gauge({
+    name: 'sluice_controller_root_key_missing_replicas',
+    help: 'Number of replicas that do not have the newest root key yet. The leader uses the key once all replicas have it. Reported by the leader only.',
+    registers: [registry],
+    collect() {
+      this.set(deps.waitingFor());
+    },
+  });
+}

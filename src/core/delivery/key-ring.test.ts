@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest';
+import { createKeyRing, keyRingOf } from './key-ring.ts';
+import { open, seal, sealedWith } from './seal.ts';
+
+const files = [1, 2, 3].map(n => ({
+  name: n === 1 ? 'root.key' : `root.key.${n}`,
+  secret: new Uint8Array(32).fill(n),
+}));
+const [a, b, c] = files.map(({ secret }) => keyRingOf(secret).first());
+if (a === undefined || b === undefined || c === undefined) throw new Error('three keys');
+
+test('the newest key is the first one until another is followed, and the oldest stays the oldest', () => {
+  const ring = createKeyRing(files);
+  const names = () => [ring.first(), ring.oldest(), ring.newest()].map(({ name }) => name);
+  expect(names()).toEqual(['root.key.3', 'root.key', 'root.key.3']);
+  expect(ring.follow(b.fingerprint)).toBe(true);
+  expect(names()).toEqual(['root.key.2', 'root.key', 'root.key.3']);
+  expect(ring.follow('unknown')).toBe(false);
+  expect(names()).toEqual(['root.key.2', 'root.key', 'root.key.3']);
+});
+
+test('a key is found by its id, and the oldest without one', () => {
+  const ring = createKeyRing(files);
+  expect(ring.key(b.id)?.name).toBe('root.key.2');
+  expect(ring.key(undefined)?.name).toBe('root.key');
+  expect(ring.key('AAAAAAAAAA')).toBeUndefined();
+  expect([ring.has(c.fingerprint), ring.has(c.id)]).toEqual([true, false]);
+  expect(a.id).toMatch(/^[\w-]{10}$/);
+});
+
+test('what any key has sealed opens, as long as the ring has the key', () => {
+  const ring = createKeyRing(files.slice(0, 2));
+  for (const key of [a, b]) {
+    const sealed = seal(key.sealKeys, 'x', 'text');
+    expect(sealedWith(sealed)).toBe(key.id);
+    expect(open(ring, 'x', sealed).toString()).toBe('text');
+  }
+  const sealed = seal(c.sealKeys, 'x', 'text');
+  expect(() => open(ring, 'x', sealed)).toThrow('SLUICE_ROOT_KEY_FILE');
+  ring.replace(files);
+  expect(open(ring, 'x', sealed).toString()).toBe('text');
+  expect(sealedWith('text')).toBeUndefined();
+});
+
+test('new files do not change the first key, unless it is missing', () => {
+  const ring = createKeyRing(files.slice(0, 2));
+  ring.replace(files);
+  expect([ring.first().name, ring.newest().name]).toEqual(['root.key.2', 'root.key.3']);
+  ring.replace(files.filter(({ name }) => name !== 'root.key.2'));
+  expect(ring.first().name).toBe('root.key.3');
+  expect(() => ring.replace([])).toThrow(RangeError);
+});
+
+test('the state changes with the keys and with the first one, and not otherwise', () => {
+  const ring = createKeyRing(files);
+  const states = [ring.state()];
+  const again = (change: () => void) => {
+    change();
+    states.push(ring.state());
+  };
+  again(() => ring.replace(files.map(each => ({ ...each, secret: each.secret.slice() }))));
+  again(() => ring.follow(c.fingerprint));
+  expect(new Set(states).size).toBe(1);
+  again(() => ring.follow(a.fingerprint));
+  again(() => ring.replace(files.slice(0, 2)));
+  expect(new Set(states).size).toBe(3);
+});

@@ -1,0 +1,44 @@
+import { hostname } from 'node:os';
+import type { Role } from '../config/config.ts';
+import type { RootKeySource } from '../config/root-key-file.ts';
+import { readRootKeys } from '../config/root-key-file.ts';
+import { createKeyRing, type KeyRing } from '../core/delivery/key-ring.ts';
+import { createRootKeyReport } from '../record/root-key-reports.ts';
+import { logOfRole } from '../telemetry/log.ts';
+import type { Parts } from './parts.ts';
+
+/** The root keys of a role, which follow their files. */
+export interface FollowedKeys {
+  readonly keys: KeyRing;
+  /** Reads the files again and reports what they have. If they can't be used, the keys stay as they are. */
+  readonly refresh: () => Promise<void>;
+  readonly stop: () => Promise<void>;
+}
+
+/** Creates the root keys of a role. Call `refresh` every few seconds. */
+export function followRootKeys(parts: Pick<Parts, 'config' | 'log' | 'redis' | 'nowMs'>, role: Role): FollowedKeys {
+  const { file, keys: files } = parts.config.rootKeys as RootKeySource;
+  const log = logOfRole(parts.log, role);
+  const keys = createKeyRing(files);
+  const report = createRootKeyReport(parts.redis, `${role}/${hostname()}/${process.pid}`, keys, parts.nowMs);
+  let problem = '';
+
+  return {
+    keys,
+    async refresh() {
+      const problems: string[] = [];
+      const next = readRootKeys(file, problems);
+      const found = problems.join('; ');
+      if (found !== '' && found !== problem) {
+        log.error({ detail: found }, 'the root keys have changed and cannot be used, so the previous ones stay in use');
+      }
+      problem = found;
+      const before = keys.state();
+      if (next !== undefined) keys.replace(next);
+      if (keys.state() !== before)
+        log.info({ keys: keys.all().map(({ name, id }) => `${name} ${id}`) }, 'root keys have changed');
+      await report.write();
+    },
+    stop: report.withdraw,
+  };
+}
