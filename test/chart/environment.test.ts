@@ -135,7 +135,7 @@ test('the roles read what the values say', async () => {
     expect(role?.limits.ceilings).toEqual({ streams: 4_000 });
     expect(role?.invitedLimits).toEqual({ streams: 0 });
   }
-  expect(ingress).toMatchObject({ shutdownDelayMs: 20_000, rootKey: undefined, mail: undefined });
+  expect(ingress).toMatchObject({ shutdownDelayMs: 20_000, rootKeys: undefined, mail: undefined });
   expect(ingress?.tracing).toMatchObject({ sampler: { parentBased: true, ratio: 0.05 } });
   const endpoints = {
     allowedNetworks: ['10.8.0.0/16'],

@@ -46,7 +46,7 @@ async function runShell(commands: string): Promise<string> {
 /** Sections of the page, and how many blocks of commands follow the first one. */
 const SECTIONS = {
   Evaluate: 1,
-  'Install with Helm': 7,
+  'Install with Helm': 10,
   'Install with one file': 2,
   'Install with kubectl': 2,
 } as const;

@@ -54,7 +54,11 @@ describe('a release under another name and namespace', () => {
     expect(stderr).toContain('install into another namespace');
   });
 
-  test('an upgrade keeps the root key', async () => {
+  test('an upgrade keeps the root key, and a newer one that was added', async () => {
+    const added = { 'root.key.2': Buffer.alloc(32, 2).toString('base64') };
+    const patch = JSON.stringify({ data: added });
+    await target.kubectl('patch', 'secret', 'blue-sluice-root-key', '-n=events', '--type=merge', '-p', patch);
+    first = { ...first, data: { ...first.data, ...added } };
     await run(['upgrade', 'blue', CHART], { ...values, dispatcher: { replicas: 5 } });
     expect(await rootKey()).toMatchObject({ metadata: { uid: first.metadata.uid }, data: first.data });
     expect(

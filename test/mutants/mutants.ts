@@ -374,10 +374,37 @@ export const MUTANTS: readonly Mutant[] = [
     ['a block of a stream covers nothing', 'target.name === stream :', 'false :'],
   ]),
   ...mutantsOf('src/core/delivery/header-seal.ts', [
-    ['a sealed value opens for another header', '/header/${header.toLowerCase()}', '/header'],
+    ['a sealed value opens for another header', '/${header.toLowerCase()}`', '`'],
+    ['a sealed value opens in a later subscription of the same name', 'header/${life}/', 'header/'],
+    ['a sealed value follows the URL to another host', '/${origin}/', '/'],
+    ['a value for a new subscription opens in any later one', ' <= NEW_WITHIN_MS', ' >= 0'],
+  ]),
+  ...mutantsOf('src/core/delivery/key-ring.ts', [
+    ['a new file signs before it was chosen', 'stateOf(keys, state.first.fingerprint)', 'stateOf(keys, undefined)'],
+    ['the newest root key names objects', 'oldest: () => state.keys[0]', 'oldest: () => state.keys.at(-1)'],
+    ['a secret without an id is derived from the first root key', '? state.keys[0] :', '? state.first :'],
+  ]),
+  ...mutantsOf('src/controller/root-keys.ts', [
+    ['a root key is used that a replica does not have', 'reports.values()].every(', 'reports.values()].some('],
+    [
+      'a root key is used before the others know',
+      '    await control.publishRootKey(deps.fence(), next.fingerprint);\n    keys.follow(next.fingerprint);',
+      '    keys.follow(next.fingerprint);\n    await control.publishRootKey(deps.fence(), next.fingerprint);',
+    ],
+    ['endpoints stay encrypted with the old root key', '    deps.enqueueAll();\n', ''],
+  ]),
+  ...mutantsOf('src/facade/resources/subscriptions/subscription-request.ts', [
+    ['a stored value is kept for another host', '} else if (moves) {', '} else if (false) {'],
   ]),
   ...mutantsOf('src/core/delivery/signing-secret.ts', [
     ['a secret comes back with its subscription', '.${salt}.${version}', '.${version}'],
+    ['a secret without a salt is used', 'if (!salt) throw', "if (salt === '') throw"],
+    [
+      'a rotation of the root key changes every secret',
+      '? [first, key] : [key, previousKey]',
+      '? [first, key] : [first, key]',
+    ],
+    ['the previous secret changes with the next one', 'each === version ? key : previousKey', 'key'],
   ]),
   ...mutantsOf('src/controller/kinds/subscription/salt.ts', [
     ['two leaders write two salts', 'metadata: { uid, resourceVersion }', 'metadata: { uid }'],

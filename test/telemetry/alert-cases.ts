@@ -72,6 +72,14 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
   // Time begins at 0. At the end of the case, two hours have passed.
   SluiceCertificateExpiring: stays('sluice_certificate_expiry_timestamp_seconds{use="redis"}', 600_000, 620_000),
   SluiceCertificateRejected: stays('sluice_certificate_rejected{use="ingress"}', 1, 0),
+  SluiceRootKeyWaiting: stays('sluice_controller_root_key_missing_replicas{instance="a"}', 1, 0),
+  SluiceRootKeyMissing: {
+    firing: { 'sluice_controller_root_key_uses{key="missing",use="signing",instance="a"}': '1x120' },
+    silent: {
+      'sluice_controller_root_key_uses{key="missing",use="signing",instance="a"}': '0x120',
+      'sluice_controller_root_key_uses{key="root.key",use="signing",instance="a"}': '7x120',
+    },
+  },
   SluiceEventLoopBlocked: {
     firing: {
       'nodejs_eventloop_lag_p99_seconds{instance="a"}': '0.6x120',

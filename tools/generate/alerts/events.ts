@@ -164,7 +164,7 @@ export const delivery: AlertGroup = {
       steps: [
         `Run \`${logsOf('dispatcher')}\` to find the error. If \`SLUICE_LOG_LEVEL\` is \`debug\`, the log contains each failure, with the name of the queue.`,
         'Check the alerts for Redis.',
-        'The message `subscription could not be opened` means that the dispatcher and the controller use different root keys.',
+        'The message `subscription could not be opened` means that the dispatcher does not have the root key that the controller has used. See [Rotate the root key](install.md#rotate-the-root-key).',
       ],
     },
     {

@@ -57,6 +57,33 @@ export const processes: AlertGroup = {
       ],
     },
     {
+      name: 'SluiceRootKeyWaiting',
+      expr: `max ${by()} (sluice_controller_root_key_missing_replicas) > 0`,
+      for: '15m',
+      severity: 'warning',
+      summary: 'A new root key has been waiting for {{ $value }} replicas for 15 minutes.',
+      impact: 'The previous root key stays in use. Nothing else is affected.',
+      steps: [
+        'Run `kubectl -n sluice-system logs -l app.kubernetes.io/component=controller --tail=-1` to find the message `a new root key is used once these replicas have it`, which contains the role, the pod, and the process of each replica.',
+        'Search the logs of these replicas for the message `the root keys have changed and cannot be used`. It shows which file to change.',
+        'Check that all pods mount the same Secret as a folder. Files that are mounted with `subPath` are never updated. See [Rotate the root key](install.md#rotate-the-root-key).',
+      ],
+    },
+    {
+      name: 'SluiceRootKeyMissing',
+      expr: `max ${by('use')} (sluice_controller_root_key_uses{key="missing"}) > 0`,
+      for: '5m',
+      severity: 'critical',
+      summary: '{{ $value }} uses ({{ $labels.use }}) of root keys that the controller does not have.',
+      impact:
+        'Subscriptions that need such a key are not delivered. Their events are kept until their retention period ends.',
+      steps: [
+        'Run `kubectl get subscriptions.sluice.dev -A` to find the subscriptions. Their reason is `SigningKeyMissing` or `HeaderNotReadable`, and the message of the first one contains the id of the root key.',
+        'Restore the root key that was removed from the backup, under the same name. Subscriptions resume by themselves.',
+        'If there is no backup, partners need to rotate their signing secrets and set the values of their headers again.',
+      ],
+    },
+    {
       name: 'SluiceEventLoopBlocked',
       expr: `nodejs_eventloop_lag_p99_seconds > 0.5 and on (${INSTALLATION}, instance) sluice_build_info`,
       for: '10m',

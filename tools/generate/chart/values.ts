@@ -230,9 +230,9 @@ export const Values = z.strictObject({
       ),
   }),
   redis,
-  rootKey: section('Root key, from which signing secrets and encrypted values are derived. Back it up.', {
+  rootKey: section('Root keys, from which signing secrets and encrypted values are derived. Back them up.', {
     existingSecret: text(
-      'Secret that has the key in root.key, with at least 32 bytes. If empty, a Secret is created once and kept.',
+      'Secret that has the key in root.key, with at least 32 bytes, and newer ones in root.key.2, root.key.3, and so on. If empty, a Secret is created once and kept, including the keys that you add to it.',
     ),
   }),
   oidc: section('Identity providers of the REST API.', {

@@ -67,7 +67,7 @@ export function createResealing({ caches, writer, headerSeals, keys, clock, wall
   /** Checks all subscriptions once. */
   async function pass(signal: AbortSignal): Promise<void> {
     let opened = 0;
-    for (const subscription of [...caches.reflector('Subscription').store.values()]) {
+    for (const subscription of caches.reflector('Subscription').store.values()) {
       if (signal.aborted) return;
       const { endpoint } = subscription.spec;
       if (endpoint?.headers === undefined) continue;

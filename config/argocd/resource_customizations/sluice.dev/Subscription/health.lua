@@ -8,6 +8,7 @@ local remarks = {
   ["Live/WaitingForSecret"] = "Degraded",
   ["Live/HeaderNotReadable"] = "Degraded",
   ["Live/WaitingForConsent"] = "Degraded",
+  ["Live/SigningKeyMissing"] = "Degraded",
   ["Live/InsufficientTokens"] = "Healthy",
   ["Live/IntegrationClosed"] = "Healthy",
   ["SecretMirrored/NameTaken"] = "Healthy",
