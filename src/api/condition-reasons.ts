@@ -179,7 +179,7 @@ export const CONDITION_MEANING = {
       HeaderNotReadable:
         'False: The sealed value of a header could not be decrypted, because it was written for a different Subscription, header, or host, or with a root key that the controller does not have. Events will stay in the inbox until the value has been set again.',
       WaitingForConsent:
-        'False: The endpoint has not agreed to receive events. Events will stay in the inbox until it responds with the header WebHook-Allowed-Origin. This is only used if the operator requires consent.',
+        'False: The endpoint has not agreed to receive events. Attempts fail and are retried like those to an unreachable endpoint until it responds with the header WebHook-Allowed-Origin. This is only used if the operator requires consent.',
       SigningKeyMissing:
         'False: The controller does not have the root key that the signing secret is derived from. Events will stay in the inbox until its file has been restored, or until the signing secret has been rotated.',
       InsufficientTokens: "False: Routing is paused due to insufficient tokens in the producer's account.",

@@ -148,7 +148,7 @@ export const ENVIRONMENT = {
     )
     .optional()
     .describe(
-      'DNS name of this installation, such as events.example.com. If set, the dispatcher asks each endpoint whether it agrees to receive events from this name before it sends any, and again every hour. An endpoint agrees by answering an OPTIONS request with the header WebHook-Allowed-Origin. Until then, its events are kept in the inbox. If omitted, endpoints are not asked.',
+      'DNS name of this installation, such as events.example.com. If set, the dispatcher asks each endpoint whether it agrees to receive events from this name before it sends any, and again every hour. An endpoint agrees by answering an OPTIONS request with the header WebHook-Allowed-Origin. Until then, attempts fail with `consent_missing` and are retried like any other failure, up to the dead letter. If omitted, endpoints are not asked.',
     ),
   SLUICE_TRUSTED_PROXIES: list
     .transform(networks => (networks.length === 0 ? undefined : networks.join() === 'none' ? [] : networks))

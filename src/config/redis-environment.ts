@@ -52,7 +52,7 @@ export const REDIS_ENVIRONMENT = {
     .max(5)
     .default(0)
     .describe(
-      'Number of Redis replicas that must have confirmed a write before it counts. Ingress then responds with 202, and the controller and the facade report a change as applied, only once it would survive the failover of a master. If too few replicas confirm a write within one second, ingress responds with 503, and changes are repeated. Disabled by default: a failover then loses the writes of its last moments. Does not apply to dispatchers, whose lost results are sent again.',
+      'Number of Redis replicas that must have confirmed a write before it counts. Ingress then responds with 202, and the controller and the facade report a change as applied, only once it would survive the failover of a master. If too few replicas confirm a write within one second, ingress responds with 503, and changes are repeated. Disabled by default: a failover then loses the writes of its last moments. Set this to the number of replicas that each master has. Does not apply to the results of deliveries: events whose results are lost are sent again.',
     ),
   SLUICE_REDIS_SENTINEL_USERNAME: z
     .string()

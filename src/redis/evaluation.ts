@@ -14,6 +14,15 @@ export interface Evaluation {
 }
 
 const READS_ONLY = '#!lua flags=no-writes';
+/** Mark of a script that nobody waits for: what a failover loses of it is done again. */
+const UNCONFIRMED = /^--@unconfirmed$/m;
+
+interface Script {
+  /** SHA-1. */
+  readonly hash: string;
+  /** Whether replicas have to confirm what it writes. */
+  readonly confirmed: boolean;
+}
 
 const isNoScript = (error: unknown) => error instanceof Error && error.message.startsWith('NOSCRIPT');
 const isMoved = (error: unknown) => error instanceof Error && error.message.startsWith('MOVED ');
@@ -28,15 +37,16 @@ export function createEvaluation(options: {
   readonly replicas: Replicas | undefined;
 }): (call: Evaluation) => Promise<Reply> {
   const { redis, replicas } = options;
-  const hashes = new Map<string, string>();
+  const scripts = new Map<string, Script>();
 
-  function hashOf(source: string): string {
-    let hash = hashes.get(source);
-    if (hash === undefined) {
-      hash = createHash('sha1').update(source).digest('hex');
-      hashes.set(source, hash);
+  function scriptOf(source: string): Script {
+    let script = scripts.get(source);
+    if (script === undefined) {
+      const hash = createHash('sha1').update(source).digest('hex');
+      script = { hash, confirmed: !(source.startsWith(READS_ONLY) || UNCONFIRMED.test(source)) };
+      scripts.set(source, script);
     }
-    return hash;
+    return script;
   }
 
   async function runAt(target: Redis | Cluster, { source, keys, args, buffers }: Evaluation): Promise<Reply> {
@@ -44,7 +54,7 @@ export function createEvaluation(options: {
     const send = (command: string, script: string) =>
       (buffers ? target.callBuffer(command, script, ...rest) : target.call(command, script, ...rest)) as Promise<Reply>;
     try {
-      return await send('evalsha', hashOf(source));
+      return await send('evalsha', scriptOf(source).hash);
     } catch (error) {
       if (!isNoScript(error)) throw error;
       return send('eval', source);
@@ -78,5 +88,5 @@ export function createEvaluation(options: {
   }
 
   return call =>
-    replicas === undefined || call.source.startsWith(READS_ONLY) ? runAt(redis, call) : runReplicated(call, replicas);
+    replicas !== undefined && scriptOf(call.source).confirmed ? runReplicated(call, replicas) : runAt(redis, call);
 }

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startProxy } from '../../test/chaos/proxy.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis/server.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { connectRedis, type RedisClient } from './client.ts';
@@ -76,6 +77,36 @@ describe('a client that waits for a replica', () => {
     await expect(run(WRITE)).rejects.toThrow('only 0 of 1');
     await replica.restart();
     await expect.poll(() => run(WRITE).catch(() => 0), { timeout: 20_000 }).toBeGreaterThan(0);
+  });
+
+  test('does not wait with a script whose lost writes are done again', async () => {
+    await replica.kill('SIGSTOP');
+    const marked = scriptOf("#!lua\n--@unconfirmed\nreturn redis.call('RPUSH', KEYS[1], ARGV[1])");
+    expect(await run(marked)).toBeGreaterThan(0);
+    await replica.kill('SIGCONT');
+  });
+
+  test('does not take the confirmation of a successor at the same address', async () => {
+    const other = await startRedis();
+    const otherReplica = await startRedis({ extra: ['--replicaof', '127.0.0.1', `${other.port}`] });
+    while ((await other.command('WAIT', 1, 100)) !== 1) await delay(50);
+    const service = await startProxy(master.port);
+    const behind = await connectRedis({ url: service.url, waitReplicas: 1 }, log);
+    try {
+      await expect.poll(() => run(WRITE, behind).catch(() => 0), { timeout: 20_000 }).toBeGreaterThan(0);
+      // The connection to the former master stays open, as behind a Service.
+      service.forwardTo(other.port);
+      const clients = String(await master.command('CLIENT', 'LIST')).split('\n');
+      const waiting = clients.filter(each => each.includes('cmd=wait')).map(each => /^id=(\d+)/.exec(each)?.[1] ?? '');
+      for (const id of waiting) await master.command('CLIENT', 'KILL', 'ID', id);
+      await delay(100);
+      await expect(run(WRITE, behind)).rejects.toThrow('the master changed');
+    } finally {
+      await behind.close();
+      await service.stop();
+      await otherReplica.stop();
+      await other.stop();
+    }
   });
 
   test('rejects writes while the master is away, and works again when it is back', async () => {

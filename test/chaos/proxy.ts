@@ -6,6 +6,8 @@ export interface Proxy {
   readonly url: string;
   /** What Redis sends from now on arrives so much later, in order; 0: at once, but not before what was sent earlier. */
   readonly delay: (ms: number) => void;
+  /** Connects further clients to another Redis on loopback. */
+  readonly forwardTo: (redisPort: number) => void;
   readonly stop: () => void;
 }
 
@@ -13,9 +15,10 @@ export interface Proxy {
 export async function startProxy(redisPort: number): Promise<Proxy> {
   const open = new Set<Socket>();
   let delayMs = 0;
+  let port = redisPort;
 
   function join(client: Socket): void {
-    const upstream = connect({ port: redisPort, host: '127.0.0.1', noDelay: true });
+    const upstream = connect({ port, host: '127.0.0.1', noDelay: true });
     const late: { readonly data: Buffer; readonly dueMs: number }[] = [];
     let timer: NodeJS.Timeout | undefined;
     /** Passes on what is due, in order: timers of several durations are not. */
@@ -50,6 +53,9 @@ export async function startProxy(redisPort: number): Promise<Proxy> {
     url: `redis://127.0.0.1:${(server.address() as AddressInfo).port}`,
     delay(ms) {
       delayMs = ms;
+    },
+    forwardTo(redisPort) {
+      port = redisPort;
     },
     stop() {
       server.close();

@@ -435,6 +435,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...mutantsOf('src/redis/connection/replicas.ts', [
     ['fewer replicas are enough', 'Number(confirmed) >= replicas', 'Number(confirmed) >= 0'],
     ['a write joins a WAIT that has begun', '      master.next = undefined;\n', ''],
+    ["another master's replicas confirm a write", 'if (writtenTo !== confirmedBy) {', 'if (false) {'],
     ['a write that was only found is not confirmed', "redis.call('ping')", 'undefined'],
   ]),
   ...mutantsOf('src/redis/evaluation.ts', [

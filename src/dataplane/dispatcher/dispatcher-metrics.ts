@@ -40,7 +40,7 @@ export function createDispatcherMetrics(
   const ended = createTally<Ending['outcome']>();
   new Counter({
     name: 'sluice_dispatcher_attempts_total',
-    help: 'Number of HTTP attempts, by outcome (delivered, failed, or disabled) and reason.',
+    help: 'Number of attempts, by outcome (delivered, failed, or disabled) and reason. Attempts without consent of the endpoint (consent_missing) do not send the event.',
     labelNames: ['outcome', 'reason'] as const,
     registers,
     collect() {

@@ -2,6 +2,7 @@
 -- Continues routing from the position of a part that is held back. If it is not held back, this is done for
 -- subscriptions that are behind. If several subscriptions are at the same position, they are moved together. The ones
 -- that are closest to the tail are moved first. When they have reached the tail, they become live in the same step.
+--@unconfirmed
 --@keys meta log keys subs positions late claims lanes pending waiting turns retries counts channel lists reasons skips
 --@args gen
 -- Returns {OK, number of entries, number of references, 1 if there is more to do, hold or ''}, or one word: GONE,

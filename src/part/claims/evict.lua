@@ -1,6 +1,7 @@
 #!lua flags=allow-oom
 -- Takes over the claims of a dispatcher that is not responding any more. Each call processes a single page. After this,
 -- their lanes are waiting. If an event has not ended, a lapse is counted for it.
+--@unconfirmed
 --@keys meta log subs claims lanes pending waiting turns retries tries counts ready channel
 --@args gen dispatcher cursor
 -- Returns {OK, cursor ('0': done), number of claims}, or one word: GONE, HELD (the dispatcher is active).

@@ -1,6 +1,7 @@
 #!lua flags=allow-oom
 -- Ends the attempts for any of the slots in a part, continues their lanes, and claims lanes that are waiting. All of
 -- this is done for a single dispatcher.
+--@unconfirmed
 --@keys meta log body subs claims lanes pending waiting turns retries tries off counts health final answers deadLetters ready records*
 --@args gen dispatcher number readyMs limit held lapsed seen seenBytes roomBytes most count ...
 -- number: increases with each call of a dispatcher. limit: maximum number of its claims in this part. held: its claims,

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { withDeadline } from '../../time/deadline.ts';
 import type { RedisNode } from './redis-url.ts';
 
 /** How long replicas may take to confirm what a master has written. */
@@ -18,25 +19,33 @@ export interface Replicas {
    * @throws NotReplicatedError if there are too few of them, or if they take more than a second
    */
   readonly confirm: (node: Redis) => Promise<void>;
-  /** Returns the reason if the last write of a master could not be confirmed. */
+  /** Returns the reason if the last write could not be confirmed, less than a minute ago. */
   readonly problem: () => Error | undefined;
   readonly close: () => void;
 }
 
 interface Master {
   readonly redis: Redis;
-  readonly connected: Promise<void>;
+  /** Id of the server, once connected. */
+  readonly serverId: Promise<string>;
   /** The WAIT in progress, and the next one, which waits for it and covers all writes until then. */
   running: Promise<void>;
   next: Promise<void> | undefined;
 }
 
+const MASTER_CHANGED = 'the master changed before its replicas have confirmed a write';
+
+/** How long a problem is remembered. A master that nothing is written to any more has none. */
+const PROBLEM_MS = 60_000;
+
 const ignore = (): undefined => undefined;
 
-/** Returns the address at the other end of a connection, which Sentinel may change. */
-function peerOf({ stream }: Redis): string | undefined {
-  const { remoteAddress, remotePort } = stream ?? {};
-  return remoteAddress === undefined ? undefined : `${remoteAddress} ${remotePort}`;
+/** Returns an id of the running server at the other end of a connection. */
+async function readServerId(redis: Redis): Promise<string> {
+  const { stream } = redis;
+  const [, id] = /^run_id:(\w+)/m.exec(String(await redis.call('info', 'server'))) ?? [];
+  if (id === undefined || redis.stream !== stream) throw new NotReplicatedError(MASTER_CHANGED);
+  return id;
 }
 
 /**
@@ -53,7 +62,9 @@ export function createReplicas(options: {
 }): Replicas {
   const { replicas, cluster, connect } = options;
   const masters = new Map<string, Master>();
-  const problems = new Map<string, Error>();
+  /** Ids of servers, by the connection that writes go over. */
+  const serverIds = new WeakMap<object, Promise<string>>();
+  let problem: { readonly error: Error; readonly untilMs: number } | undefined;
 
   function masterAt(name: string, node: Redis): Master {
     const known = masters.get(name);
@@ -61,17 +72,36 @@ export function createReplicas(options: {
     const { host = '', port = 0 } = node.options;
     const redis = connect(cluster ? { host, port } : undefined);
     redis.on('error', ignore);
-    const master: Master = { redis, connected: redis.connect(), running: Promise.resolve(), next: undefined };
-    master.connected.catch(ignore);
-    redis.on('close', () => {
-      if (masters.get(name) === master) masters.delete(name);
+    // Without a deadline, the connection would be looked for as long as no Sentinel answers.
+    const serverId = withDeadline(CONFIRM_MS, async () => {
+      await redis.connect();
+      return readServerId(redis);
     });
+    const master: Master = { redis, serverId, running: Promise.resolve(), next: undefined };
+    const drop = () => {
+      if (masters.get(name) === master) masters.delete(name);
+      redis.disconnect();
+    };
+    serverId.catch(drop);
+    redis.once('close', drop);
     masters.set(name, master);
     return master;
   }
 
-  async function ask({ redis, connected }: Master): Promise<void> {
-    await connected;
+  /** Returns the id of the server that a connection leads to now. */
+  function serverIdOf(node: Redis): Promise<string> {
+    const { stream } = node;
+    let id = serverIds.get(stream);
+    if (id === undefined) {
+      id = readServerId(node);
+      id.catch(() => serverIds.delete(stream));
+      serverIds.set(stream, id);
+    }
+    return id;
+  }
+
+  async function ask({ redis, serverId }: Master): Promise<void> {
+    await serverId;
     // WAIT covers what was written before the last command of its own connection, by whichever connection.
     const [, confirmed] = await Promise.all([redis.call('ping'), redis.call('wait', replicas, CONFIRM_MS)]);
     if (Number(confirmed) >= replicas) return;
@@ -92,23 +122,23 @@ export function createReplicas(options: {
 
   return {
     async confirm(node) {
-      const peer = peerOf(node);
-      const name = cluster ? `${node.options.host}:${node.options.port}` : '';
-      const master = masterAt(name, node);
       try {
-        await join(master);
-        // After a failover, the successor's replicas say nothing about a write of the former master.
-        if (peer === undefined || peerOf(master.redis) !== peer) {
+        const written = serverIdOf(node);
+        const master = masterAt(cluster ? `${node.options.host}:${node.options.port}` : '', node);
+        const [, writtenTo, confirmedBy] = await Promise.all([join(master), written, master.serverId]);
+        // After a failover, the successor's replicas say nothing about a write of the former master. Both may have one
+        // address, e.g. behind a Service.
+        if (writtenTo !== confirmedBy) {
           master.redis.disconnect();
-          throw new NotReplicatedError('the master changed before its replicas have confirmed a write');
+          throw new NotReplicatedError(MASTER_CHANGED);
         }
-        problems.delete(name);
+        problem = undefined;
       } catch (error) {
-        problems.set(name, error as Error);
+        problem = { error: error as Error, untilMs: performance.now() + PROBLEM_MS };
         throw error;
       }
     },
-    problem: () => problems.values().next().value,
+    problem: () => (problem !== undefined && performance.now() < problem.untilMs ? problem.error : undefined),
     close() {
       for (const { redis } of masters.values()) redis.disconnect();
       masters.clear();
