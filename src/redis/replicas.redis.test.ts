@@ -103,7 +103,7 @@ describe('a client that waits for a replica', () => {
       await expect(run(WRITE, behind)).rejects.toThrow('the master changed');
     } finally {
       await behind.close();
-      await service.stop();
+      service.stop();
       await otherReplica.stop();
       await other.stop();
     }

@@ -440,11 +440,8 @@ export const MUTANTS: readonly Mutant[] = [
   ]),
   ...mutantsOf('src/redis/evaluation.ts', [
     ['writes are not confirmed', '    await confirming.confirm(master);\n', ''],
-    [
-      'reads wait for replicas',
-      'replicas === undefined || call.source.startsWith(READS_ONLY)',
-      'replicas === undefined',
-    ],
+    ['reads wait for replicas', 'source.startsWith(READS_ONLY) || ', ''],
+    ['results wait for replicas', ' || UNCONFIRMED.test(source)', ''],
   ]),
   ...mutantsOf(script('act'), [
     [

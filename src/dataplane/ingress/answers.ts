@@ -1,4 +1,4 @@
-import { PROBLEMS, type ProblemCode } from '../../core/problems/problems.ts';
+import type { ProblemCode } from '../../core/problems/problems.ts';
 import { problemAnswer } from '../../http/problem-answers.ts';
 import type { RefusalFacts } from '../../http/refusal.ts';
 import type { EventReply } from './event-request.ts';
@@ -29,11 +29,16 @@ export interface Answers {
  * They are written to Node's response, since there is nothing to serialize and no hook to run.
  */
 export function createAnswers(metrics: Pick<IngressMetrics, 'countRequest'>, isClosing: () => boolean): Answers {
-  function send(reply: EventReply, status: number, headers: Readonly<Record<string, string>>, body: string | Buffer) {
+  function send(
+    reply: EventReply,
+    startedMs: number,
+    { status, headers, body }: { status: number; headers: Readonly<Record<string, string>>; body: string | Buffer },
+  ) {
     reply.hijack();
     const { raw } = reply;
     // An error came after the answer.
     if (raw.headersSent) return;
+    metrics.countRequest(status, performance.now() - startedMs);
     if (isClosing()) raw.setHeader('connection', 'close');
     raw.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) });
     raw.end(body);
@@ -41,19 +46,17 @@ export function createAnswers(metrics: Pick<IngressMetrics, 'countRequest'>, isC
 
   return {
     sendAccepted(reply, startedMs, id, duplicate, groupKey) {
-      metrics.countRequest(202, performance.now() - startedMs);
       const body = `{"id":${JSON.stringify(id)},"duplicate":${duplicate},"groupKey":${JSON.stringify(groupKey ?? null)}}`;
-      send(reply, 202, { 'content-type': 'application/json; charset=utf-8' }, body);
+      const headers = { 'content-type': 'application/json; charset=utf-8' };
+      send(reply, startedMs, { status: 202, headers, body });
     },
     sendProblem(reply, startedMs, code, facts) {
-      metrics.countRequest(PROBLEMS[code].status, performance.now() - startedMs);
       const { status, headers, document } = problemAnswer(code, facts);
-      send(reply, status, headers, document);
+      send(reply, startedMs, { status, headers, body: document });
     },
     sendJson(reply, startedMs, status, document) {
-      metrics.countRequest(status, performance.now() - startedMs);
       const headers = { 'cache-control': 'no-store', 'content-type': 'application/json; charset=utf-8' };
-      send(reply, status, headers, JSON.stringify(document));
+      send(reply, startedMs, { status, headers, body: JSON.stringify(document) });
     },
     abandon: startedMs => metrics.countRequest(499, performance.now() - startedMs),
   };

@@ -117,7 +117,8 @@ test('an error of the route is answered with 500', async () => {
 });
 
 test('an error after the answer changes nothing about it', async () => {
-  const answers = createAnswers({ countRequest: () => {} }, () => false);
+  const counted: number[] = [];
+  const answers = createAnswers({ countRequest: status => counted.push(status) }, () => false);
   const server = createServer((request, raw) => {
     const reply = { raw, request, hijack: () => {} };
     answers.sendAccepted(reply, 0, 'evt_1', false, undefined);
@@ -127,4 +128,5 @@ test('an error after the answer changes nothing about it', async () => {
   await once(server, 'listening');
   const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
   expect([answer.status, await answer.json()]).toEqual([202, { id: 'evt_1', duplicate: false, groupKey: null }]);
+  expect(counted).toEqual([202]);
 });
