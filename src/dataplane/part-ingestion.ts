@@ -53,7 +53,8 @@ export function createPartIngestion(deps: {
         ({ groupKey = '' }, i) => groupKey === '' && done.events[i]?.answer === 'OK',
       ).length;
       onRouted({ references: done.references, withoutKey, inactive: done.inactive });
-      return { answers, isPartial: answers.length < items.length };
+      const failed = done.failure === undefined ? {} : { failure: done.failure };
+      return { answers, isPartial: answers.length < items.length, ...failed };
     },
   };
 }

@@ -6,8 +6,9 @@ import type { Answers } from './answers.ts';
 import type { EventReply, EventRequest, KeyedRequest } from './event-request.ts';
 import { readIngressKey } from './ingress-key.ts';
 import type { KeyChecks, KeyStanding } from './key-checks.ts';
+import type { IngressLimits } from './limits.ts';
 import type { KnownQueue, QueueCache } from './queue-cache.ts';
-import type { SenderLimits } from './sender-limits.ts';
+import { pointsOf, type SenderLimits } from './sender-limits.ts';
 
 const TENANT_ID = /^ten_[0-9a-hjkmnp-tv-z]{20}$/;
 const QUEUE_NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
@@ -30,6 +31,17 @@ export interface Admission {
     startedMs: number,
     proceed: (known: KnownQueue, fresh: boolean) => void,
   ) => void;
+  /**
+   * Takes the points of a body whose size was not announced, except for the one that `admit` has taken. Returns false
+   * after answering 429 if one of the limits has too few left.
+   */
+  readonly chargeBody: (
+    request: EventRequest,
+    reply: EventReply,
+    startedMs: number,
+    known: KnownQueue,
+    bytes: number,
+  ) => boolean;
   /** Only checks the key. Used by routes without a queue. Answers 429, 401, or 503 on failure. */
   readonly admitKey: (request: EventRequest, reply: EventReply, startedMs: number, proceed: () => void) => void;
 }
@@ -39,10 +51,17 @@ export function createAdmission(options: {
   keys: KeyChecks;
   queues: QueueCache;
   answers: Answers;
+  limits: Pick<IngressLimits, 'bodyBytes'>;
   /** Answers a request after its handler has thrown an error. */
   onError: (reply: EventReply, startedMs: number, error: unknown) => void;
 }): Admission {
-  const { senderLimits, keys, queues, answers, onError } = options;
+  const { senderLimits, keys, queues, answers, limits, onError } = options;
+
+  /** Points of a request. Bodies that are too large, or whose size is not announced, cost a single one at first. */
+  function costOf({ headers }: KeyedRequest): number {
+    const bytes = Number(headers['content-length'] ?? 0);
+    return bytes > limits.bodyBytes ? 1 : pointsOf(bytes);
+  }
 
   /**
    * Returns true if the key may be valid. Answers 429 if the address has no points left, and 401 if there is no key or
@@ -52,7 +71,7 @@ export function createAdmission(options: {
    */
   function enter(request: KeyedRequest, reply: EventReply, startedMs: number, standing?: KeyStanding): boolean {
     const pass = standing === 'unknown' ? senderLimits.takeForLookup : senderLimits.takeForAddress;
-    if (!letIn(reply, startedMs, pass(request.raw))) return false;
+    if (!letIn(reply, startedMs, pass(request.raw, costOf(request)))) return false;
     if (standing !== undefined && standing !== 'wrong') return true;
     refuseKey(reply, startedMs, standing === undefined ? undefined : 'invalid_token');
     return false;
@@ -65,8 +84,9 @@ export function createAdmission(options: {
   }
 
   /** Returns true if the account of the queue has points left, and sends the answer otherwise. */
-  function hasPoints(reply: EventReply, startedMs: number, { config }: KnownQueue): boolean {
-    return letIn(reply, startedMs, senderLimits.takeForAccount(config.payer, config.eventsPerSecond));
+  function hasPoints(request: KeyedRequest, reply: EventReply, startedMs: number, { config }: KnownQueue): boolean {
+    const refused = senderLimits.takeForAccount(config.payer, config.eventsPerSecond, costOf(request));
+    return letIn(reply, startedMs, refused);
   }
 
   async function ask(
@@ -92,7 +112,7 @@ export function createAdmission(options: {
     if (known === 'unavailable') return answers.sendProblem(reply, startedMs, 'unavailable');
     if (known === null) return answers.sendProblem(reply, startedMs, 'unknown_queue');
     if (known.config.state === 'closing') return answers.sendProblem(reply, startedMs, 'stream_closing');
-    if (hasPoints(reply, startedMs, known)) proceed(known, true);
+    if (hasPoints(request, reply, startedMs, known)) proceed(known, true);
   }
 
   /** Returns true if the key is valid and has points left, and sends the answer otherwise. */
@@ -109,8 +129,9 @@ export function createAdmission(options: {
       refuseKey(reply, startedMs, 'invalid_token');
       return false;
     }
-    if (standing === 'unknown') senderLimits.refundLookup(request.raw);
-    if (valid === true) return letIn(reply, startedMs, senderLimits.takeForSender(name, tenant));
+    const cost = costOf(request);
+    if (standing === 'unknown') senderLimits.refundLookup(request.raw, cost);
+    if (valid === true) return letIn(reply, startedMs, senderLimits.takeForSender(name, tenant, cost));
     answers.sendProblem(reply, startedMs, 'unavailable');
     return false;
   }
@@ -158,13 +179,22 @@ export function createAdmission(options: {
         return;
       }
       const { tenant, queue } = request.params;
-      if (!letIn(reply, startedMs, senderLimits.takeForSender(name, tenant))) return;
+      if (!letIn(reply, startedMs, senderLimits.takeForSender(name, tenant, costOf(request)))) return;
       const known = queues.peek(tenant, queue);
       if (known === undefined) {
         askForQueue(request, reply, startedMs, proceed).catch((error: unknown) => onError(reply, startedMs, error));
-      } else if (hasPoints(reply, startedMs, known)) {
+      } else if (hasPoints(request, reply, startedMs, known)) {
         proceed(known, false);
       }
+    },
+    chargeBody(request, reply, startedMs, { config }, bytes) {
+      const more = request.headers['content-length'] === undefined ? pointsOf(bytes) - 1 : 0;
+      if (more === 0) return true;
+      const refused =
+        senderLimits.takeForAddress(request.raw, more) ??
+        senderLimits.takeForSender(nameOf(request) ?? '', request.params.tenant, more) ??
+        senderLimits.takeForAccount(config.payer, config.eventsPerSecond, more);
+      return letIn(reply, startedMs, refused);
     },
     admitKey(request, reply, startedMs, proceed) {
       const name = nameOf(request);

@@ -20,7 +20,7 @@ function harness(limits: Partial<IngressLimits> = {}) {
     queue: string;
     cfgv: string;
     ids: string[];
-    finish: (answers?: IngestAnswer[] | Error) => void;
+    finish: (answers?: IngestAnswer[] | Error, failure?: Error) => void;
     /** Stores the first events only. */
     finishFirst: (count: number) => void;
   }[] = [];
@@ -31,10 +31,10 @@ function harness(limits: Partial<IngressLimits> = {}) {
     onFailure: operation => failures.push(operation),
     ingest: (_tenant, queue, config, items) =>
       new Promise((resolve, reject) => {
-        const finish = (given?: IngestAnswer[] | Error): void => {
+        const finish = (given?: IngestAnswer[] | Error, failure?: Error): void => {
           const answers = given ?? stored;
           if (answers instanceof Error) reject(answers);
-          else resolve({ answers });
+          else resolve({ answers, failure });
         };
         const ids = items.map(({ id = '' }) => id);
         const stored = ids.map((id): IngestAnswer => ({ answer: 'OK', ref: id, id }));
@@ -175,4 +175,15 @@ test('one listener that throws does not keep the others from their answers', asy
   await turn();
   expect(settled).toEqual(['b OK']);
   expect(failures).toEqual(['answer']);
+});
+
+test('answers of a call that failed in part are given, and the failure is reported', async () => {
+  const { calls, settled, failures, submit } = harness();
+  submit(item('a'));
+  submit(item('b'));
+  await turn();
+  calls[0]?.finish([{ answer: 'OK', ref: '1', id: 'a' }, { answer: 'UNAVAILABLE' }], new Error('away'));
+  await turn();
+  expect(settled).toEqual(['a OK', 'b UNAVAILABLE']);
+  expect(failures).toEqual(['space']);
 });

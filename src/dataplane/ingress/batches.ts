@@ -70,7 +70,8 @@ export function createBatches(options: {
     }
     const items = batch.map(waiting => waiting.item);
     withDeadline(limits.ingestTimeoutMs, () => ingest(of.tenant, of.queue, config, items)).then(
-      ({ answers, isPartial = false }) => {
+      ({ answers, isPartial = false, failure }) => {
+        if (failure !== undefined) onFailure('space', failure);
         if (isPartial && answers.length > 0) takeBack(of, batch, answers.length);
         else of.batchItems = Math.min(limits.batchItems, 2 * of.batchItems);
         // Start the next call before writing any answers, so the store can work in the meantime.

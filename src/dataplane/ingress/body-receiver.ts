@@ -1,6 +1,7 @@
 import { faultOfContentType } from '../../core/events/context-headers-cloudevent.ts';
 import { PROBLEMS } from '../../core/problems/problems.ts';
 import { faultOfCodings } from '../../http/codings.ts';
+import type { Admission } from './admission.ts';
 import type { Answers } from './answers.ts';
 import { ITEM_OVERHEAD_BYTES } from './batches.ts';
 import type { EventReply, EventRequest } from './event-request.ts';
@@ -43,11 +44,12 @@ export type ReceiveBody = (
 export function createBodyReceiver(options: {
   /** Returns the reason why an event of this stream should not be accepted by the store. */
   readonly refusalOf: (request: EventRequest, known: KnownQueue) => MemoryRefusal | undefined;
+  readonly admission: Pick<Admission, 'chargeBody'>;
   readonly budget: ByteBudget;
   readonly answers: Answers;
   readonly bodyBytes: number;
 }): ReceiveBody {
-  const { refusalOf, budget, answers } = options;
+  const { refusalOf, admission, budget, answers } = options;
   return (request, reply, startedMs, known, onBody) => {
     const { headers } = request;
     const detail = faultOfContentType(headers['content-type']);
@@ -57,7 +59,12 @@ export function createBodyReceiver(options: {
     if (refusal !== undefined) return sendMemoryRefusal(answers, reply, startedMs, refusal);
     if (!budget.take(ITEM_OVERHEAD_BYTES)) return answers.sendProblem(reply, startedMs, 'overloaded');
     readRequestBody(request.raw, options, result => {
-      if (typeof result !== 'string') return onBody(result, result.length + ITEM_OVERHEAD_BYTES);
+      if (typeof result !== 'string') {
+        const heldBytes = result.length + ITEM_OVERHEAD_BYTES;
+        if (admission.chargeBody(request, reply, startedMs, known, result.length)) onBody(result, heldBytes);
+        else budget.give(heldBytes);
+        return;
+      }
       budget.give(ITEM_OVERHEAD_BYTES);
       if (result === 'aborted') answers.abandon(startedMs);
       else answers.sendProblem(reply, startedMs, result === 'too_large' ? 'body_too_large' : 'overloaded');

@@ -42,7 +42,7 @@ export function createEventRoute(options: {
   onError: (reply: EventReply, startedMs: number, error: unknown) => void;
 }): (request: EventRequest, reply: EventReply) => void {
   const { admission, queues, batches, memory, budget, answers, metrics, limits, onError } = options;
-  const receiveBody = createBodyReceiver({ refusalOf, budget, answers, bodyBytes: limits.bodyBytes });
+  const receiveBody = createBodyReceiver({ refusalOf, admission, budget, answers, bodyBytes: limits.bodyBytes });
 
   function refusalOf(request: EventRequest, { config: { payer, bytes } }: KnownQueue) {
     const { tenant, queue } = request.params;

@@ -213,3 +213,73 @@ describe('lookups are free', () => {
     expect(await statuses(50, n => `key-${n}`)).toEqual(repeated(503, 50));
   });
 });
+
+describe('an event costs a point of each limit for each started 16 KiB', () => {
+  const KIB = 1_024;
+  const sizes = [
+    [0, 1],
+    [16 * KIB, 1],
+    [16 * KIB + 1, 2],
+    [256 * KIB, 16],
+  ] as const;
+  const sendBytes = async (bytes: number, key = role.store.key) =>
+    role.send({ body: Buffer.alloc(bytes, '1'), headers: { 'x-api-key': key, 'x-forwarded-for': HERE } });
+  /** Sends a body without announcing its size. */
+  const stream = async (bytes: number, key = role.store.key) => {
+    const answer = await fetch(`http://127.0.0.1:${role.port}/events/${role.store.tenant}/orders`, {
+      method: 'POST',
+      headers: { 'x-api-key': key, 'x-forwarded-for': HERE },
+      body: new ReadableStream({
+        start(controller) {
+          if (bytes > 0) controller.enqueue(Buffer.alloc(bytes, '1'));
+          controller.close();
+        },
+      }),
+      duplex: 'half',
+    } as RequestInit);
+    await answer.text();
+    return answer;
+  };
+
+  const limits = ['perAddress', 'perKey', 'perWorkspace', 'account'] as const;
+  test.each(limits.flatMap(limit => sizes.map(([bytes, points]) => [limit, bytes, points] as const)))(
+    '%s: %i bytes cost %i',
+    async (limit, bytes, points) => {
+      await start(limit === 'account' ? {} : { [limit]: 20 });
+      if (limit === 'account') role.store.queues.set('orders', { ...QUEUE, payer: 'acc_a', eventsPerSecond: 20 });
+      for (const sent of [sendBytes, stream]) {
+        role.clock.nowMs += 1_000;
+        // Remembers the key, so that its lookup costs nothing.
+        expect(await statusOf()).toBe(202);
+        role.clock.nowMs += 1_000;
+        expect((await sent(bytes)).status).toBe(202);
+        expect(await statuses(21 - points, () => role.store.key)).toEqual([...repeated(202, 20 - points), 429]);
+      }
+    },
+  );
+
+  test('and is refused before its body is read if there are too few', async () => {
+    await start({ perKey: 20 });
+    expect(await statuses(5, () => role.store.key)).toEqual(repeated(202, 5));
+    const refused = await sendBytes(256 * KIB);
+    expect(refused).toMatchObject({
+      status: 429,
+      document: { detail: expect.stringContaining('The request costs 16 of the 20 points that the key has in 1 s') },
+    });
+    expect(await sendBytes(240 * KIB)).toMatchObject({ status: 202 });
+    expect((await stream(256 * KIB)).status).toBe(429);
+    expect(role.store.stored).toHaveLength(6);
+  });
+
+  test('but a body that is too large costs one', async () => {
+    await start({ perKey: 20 });
+    expect(await sendBytes(256 * KIB + 1)).toMatchObject({ status: 413 });
+    expect(await statuses(20, () => role.store.key)).toEqual([...repeated(202, 19), 429]);
+  });
+
+  test('also if its key is looked up', async () => {
+    await start({ perAddress: 200 });
+    expect(await sendBytes(256 * KIB)).toMatchObject({ status: 202 });
+    expect(await statuses(185, () => role.store.key)).toEqual([...repeated(202, 184), 429]);
+  });
+});

@@ -9,7 +9,7 @@ import { createTokenBuckets } from '../../time/token-buckets.ts';
 export const SENDER_LIMITS = ['address', 'key', 'workspace', 'account'] as const;
 export type SenderLimit = (typeof SENDER_LIMITS)[number];
 
-/** Requests per second, each with a point. 0 means no limit. */
+/** Points per second, which are events of up to 16 KiB. 0 means no limit. */
 export interface SenderRates {
   readonly perAddress: number;
   readonly perKey: number;
@@ -17,8 +17,8 @@ export interface SenderRates {
 }
 
 /**
- * Points for looking up a key in the store. They are given back if the key is valid. So of the points of an address, 1 %
- * are lookups of wrong keys, while its senders with known keys go on.
+ * Points for looking up a key in the store, at least one of which is for the event itself. The rest is given back if the
+ * key is valid. So of the points of an address, 1 % are lookups of wrong keys, while its senders with known keys go on.
  */
 const LOOKUP_POINTS = 100;
 const WINDOW_SECONDS = 1;
@@ -35,21 +35,28 @@ const NO_EVENTS: RefusalFacts = {
   headers: { 'retry-after': '60' },
 };
 
+/** Bytes of an event that cost a point. */
+const POINT_BYTES = 16_384;
+
+/** Returns the points that an event costs, given the size of its body: one for each started 16 KiB, and at least one. */
+export const pointsOf = (bytes: number): number => Math.max(1, Math.ceil(bytes / POINT_BYTES));
+
 /**
  * Limits the requests of each sender. Functions that take points return undefined, or the facts of a 429 `rate_limited` if
- * there are too few. They don't allocate for addresses, keys, and workspaces that are in memory.
+ * there are too few. They don't allocate for addresses, keys, and workspaces that are in memory. Costs above a limit take
+ * all of its points.
  */
 export interface SenderLimits {
-  /** Takes a point of the client's address. */
-  readonly takeForAddress: (request: IncomingMessage) => RefusalFacts | undefined;
-  /** Same as `takeForAddress`, but takes the points for looking up a key. */
-  readonly takeForLookup: (request: IncomingMessage) => RefusalFacts | undefined;
-  /** Returns all points of a lookup except one. */
-  readonly refundLookup: (request: IncomingMessage) => void;
-  /** Takes a point of a valid key, and one of its workspace. `key` identifies the key in all workspaces. */
-  readonly takeForSender: (key: string, workspace: string) => RefusalFacts | undefined;
-  /** Takes a point of an account that has `perSecond` of them. Without this, there is no limit. */
-  readonly takeForAccount: (account: string, perSecond: number | undefined) => RefusalFacts | undefined;
+  /** Takes points of the client's address. */
+  readonly takeForAddress: (request: IncomingMessage, points: number) => RefusalFacts | undefined;
+  /** Same as `takeForAddress`, but also takes the points for looking up a key. */
+  readonly takeForLookup: (request: IncomingMessage, points: number) => RefusalFacts | undefined;
+  /** Returns the points of a lookup. */
+  readonly refundLookup: (request: IncomingMessage, points: number) => void;
+  /** Takes points of a valid key, and of its workspace. `key` identifies the key in all workspaces. */
+  readonly takeForSender: (key: string, workspace: string, points: number) => RefusalFacts | undefined;
+  /** Takes points of an account that has `perSecond` of them. Without this, there is no limit. */
+  readonly takeForAccount: (account: string, perSecond: number | undefined, points: number) => RefusalFacts | undefined;
   /** Returns limits for other requests with the same keys: only the points of addresses are shared. */
   readonly withOwnSenders: () => SenderLimits;
 }
@@ -76,7 +83,7 @@ export function createSenderLimits(options: SenderLimitOptions): SenderLimits {
     const accounts = createRecentMap<NonNullable<ReturnType<typeof createLimit>>>(ACCOUNT_LIMITS);
 
     /** Accounts have different limits. One whose limit has changed has all of its points. */
-    function takeForAccount(account: string, perSecond: number | undefined): RefusalFacts | undefined {
+    function takeForAccount(account: string, perSecond: number | undefined, points: number): RefusalFacts | undefined {
       if (perSecond === undefined) return undefined;
       let limit = accounts.get(perSecond.toString());
       if (limit === undefined) {
@@ -87,16 +94,16 @@ export function createSenderLimits(options: SenderLimitOptions): SenderLimits {
         }
         accounts.set(perSecond.toString(), limit);
       }
-      return limit.pass(account, 1);
+      return limit.pass(account, points);
     }
 
     return {
-      takeForAddress: request => pass(request, 1),
-      takeForLookup: request => pass(request, LOOKUP_POINTS),
-      refundLookup(request) {
-        if (addressOf !== undefined) addresses?.giveBack(addressOf(request), LOOKUP_POINTS);
+      takeForAddress: pass,
+      takeForLookup: (request, points) => pass(request, Math.max(LOOKUP_POINTS, points)),
+      refundLookup(request, points) {
+        if (addressOf !== undefined) addresses?.giveBack(addressOf(request), LOOKUP_POINTS, points);
       },
-      takeForSender: (key, workspace) => keys?.pass(key, 1) ?? workspaces?.pass(workspace, 1),
+      takeForSender: (key, workspace, points) => keys?.pass(key, points) ?? workspaces?.pass(workspace, points),
       takeForAccount,
       withOwnSenders: besideAddresses,
     };
@@ -125,7 +132,8 @@ function createLimit(name: SenderLimit, points: number, { nowMs, onRefused }: Se
 
   return {
     pass: (key: string, cost: number) => (buckets.take(key, cost) ? undefined : refuse(key, cost)),
-    /** Returns all points of a cost except for one. Costs above the limit have taken all points. */
-    giveBack: (key: string, cost: number) => buckets.give(key, Math.min(cost, points) - 1),
+    /** Returns all points of a cost except for those that are kept. Costs above the limit have taken all points. */
+    giveBack: (key: string, cost: number, kept: number) =>
+      buckets.give(key, Math.max(0, Math.min(cost, points) - Math.min(kept, points))),
   };
 }

@@ -14,14 +14,31 @@ const REQUESTS_MS = 1_000;
 
 type Refused = Extract<EventAnswer, { answer: 'LIMIT' }>;
 
+type Stored = Extract<IngestAnswer, { answer: 'OK' }>;
+
+/** What else than the limit kept an event from being stored that needs more space than its part had. */
+interface Unstored {
+  readonly answer: 'GONE' | 'STALE' | 'CLOSED' | 'UNAVAILABLE';
+}
+
+/** Answer to a call. LIMIT: the account has reached its limit. `failure`: why some of the events are UNAVAILABLE. */
+export type AnswerWithin =
+  | (Omit<Stored, 'events'> & { readonly events: readonly (EventAnswer | Unstored)[]; readonly failure?: unknown })
+  | Exclude<IngestAnswer, Stored>;
+
 /** Answers to the events of a call so far, and the references and inactive events of all of its steps. */
 interface Known {
-  readonly answers: EventAnswer[];
+  readonly answers: (EventAnswer | Unstored)[];
   references: number;
   inactive: number;
 }
 
-const isRefused = (answer: EventAnswer | undefined): answer is Refused => answer?.answer === 'LIMIT';
+/** Replaces the answers to events that need space, since something else than the limit kept them from being stored. */
+function replaceRefused(known: Known, answer: Unstored['answer']): void {
+  for (const [at, each] of known.answers.entries()) if (isRefused(each)) known.answers[at] = { answer };
+}
+
+const isRefused = (answer: EventAnswer | Unstored | undefined): answer is Refused => answer?.answer === 'LIMIT';
 
 /**
  * Stores events within the limit of the account. If a part has no space left, requests some from the account and stores the
@@ -34,7 +51,7 @@ export function createIngestWithin(options: {
   readonly space: Pick<Space, 'grow'>;
   readonly nowMs: () => number;
   readonly monotonicMs?: () => number;
-}): Ingest {
+}): (...call: Parameters<Ingest>) => Promise<AnswerWithin> {
   const { ingest, space, nowMs, monotonicMs = () => performance.now() } = options;
   const full = createExpiringMap<number>({ ttlMs: FULL_MS, entries: ENTRIES, nowMs: monotonicMs });
 
@@ -62,7 +79,7 @@ export function createIngestWithin(options: {
       if (!(await withDeadline(REQUESTS_MS, () => request(part, costs)))) return;
       const again = refused.map(({ at }) => events[at] as PartEvent);
       const stored: IngestAnswer = await ingest(part, cfgv, again);
-      if (stored.answer !== 'OK') return;
+      if (stored.answer !== 'OK') return replaceRefused(known, stored.answer);
       known.references += stored.references;
       known.inactive += stored.inactive;
       for (const [i, answer] of stored.events.entries()) known.answers[refused[i]?.at as number] = answer;
@@ -74,12 +91,16 @@ export function createIngestWithin(options: {
     if (first.answer !== 'OK' || !first.events.some(isRefused)) return first;
     const { references, inactive } = first;
     const known: Known = { answers: [...first.events], references, inactive };
+    let failure: unknown;
     try {
       await repeat(part, cfgv, events, known);
     } catch (error) {
-      // Events that were stored must be acknowledged, even if the account can't be asked. The others stay refused.
+      // Events that were stored must be acknowledged, even if the account can't be asked for the others.
       if (known.answers.every(isRefused)) throw error;
+      replaceRefused(known, 'UNAVAILABLE');
+      failure = error;
     }
-    return { ...first, events: known.answers, references: known.references, inactive: known.inactive };
+    const { answers, ...counts } = known;
+    return { ...first, ...counts, events: answers, ...(failure === undefined ? {} : { failure }) };
   };
 }

@@ -45,7 +45,11 @@ onEachRedis(redis => {
         monotonicMs: () => clock.monotonicMs,
       });
     /** Stores events of these sizes, through one call; returns the answers. */
-    async function send(t: TestPart, sizes: readonly number[], ingest = replicaOf(t)): Promise<string[]> {
+    async function send(
+      t: TestPart,
+      sizes: readonly number[],
+      ingest: ReturnType<typeof createIngestWithin> = replicaOf(t),
+    ): Promise<string[]> {
       const events: PartEvent[] = sizes.map(size => event('', { meta: '', body: Buffer.alloc(size) }));
       const answer = await ingest(t.part, 'c1', events);
       if (answer.answer !== 'OK') throw new Error(answer.answer);
@@ -282,13 +286,34 @@ onEachRedis(redis => {
       });
     // An event of 50 bytes takes 300.
     await spaceOf(first).grow(first.part, 300, clock.ms);
-    expect(await send(first, [50, 250], ingestWith(away))).toEqual(['OK', 'LIMIT']);
+    const parted = [50, 250].map(size => event('', { meta: '', body: Buffer.alloc(size) }));
+    const answer = await ingestWith(away)(first.part, 'c1', parted);
+    expect(answer).toMatchObject({
+      events: [{ answer: 'OK' }, { answer: 'UNAVAILABLE' }],
+      failure: expect.objectContaining({ message: 'away' }),
+    });
     // Nothing was stored: the store is not available.
     await expect(send(first, [250], ingestWith(away))).rejects.toThrow('away');
     const started = performance.now();
     const never = () => new Promise<never>(() => {});
     await expect(send(first, [250], ingestWith(never))).rejects.toThrow('no answer within 1000 ms');
     expect(performance.now() - started).toBeLessThan(3_000);
+  });
+
+  test('events that need space have the answer of their second attempt', async () => {
+    const { first, send, clock, spaceOf } = await start(700);
+    await spaceOf(first).grow(first.part, 300, clock.ms);
+    const store = createIngest(first.client, () => clock.ms);
+    for (const word of ['STALE', 'CLOSED', 'GONE'] as const) {
+      let calls = 0;
+      const ingest = createIngestWithin({
+        ingest: async (...args) => (calls++ === 0 ? store(...args) : { answer: word }),
+        space: { grow: async () => ({ answer: 'OK', bytes: 0 }) as never },
+        nowMs: () => clock.ms,
+        monotonicMs: () => clock.monotonicMs,
+      });
+      expect((await send(first, [50, 250], ingest)).at(-1)).toBe(word);
+    }
   });
 
   test('an account forgets a part that is removed', async () => {

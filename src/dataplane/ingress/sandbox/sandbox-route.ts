@@ -57,7 +57,7 @@ export function createSandboxRoute(options: SandboxRouteOptions): (request: Even
   const { admission, queues, sandbox, memory, budget, answers, limits, nextEventId, onFailure, onError } = options;
   // The runs are distributed over all masters.
   const refusalOf = () => (memory.isFull() ? 'full' : undefined);
-  const receiveBody = createBodyReceiver({ refusalOf, budget, answers, bodyBytes: limits.bodyBytes });
+  const receiveBody = createBodyReceiver({ refusalOf, admission, budget, answers, bodyBytes: limits.bodyBytes });
 
   function handle(request: EventRequest, reply: EventReply): void {
     const startedMs = performance.now();
