@@ -85,6 +85,7 @@ describe('a mail server', () => {
     expect(error).toMatchObject({
       code: `${code}`,
       refused,
+      unsent: true,
       message: `the mail server did not accept the email: ${code}`,
     });
   });
@@ -97,14 +98,15 @@ describe('a mail server', () => {
       })(mail);
     await at('p@ss:word');
     expect(guarded.received).toHaveLength(1);
-    expect(await failure(at('wrong'))).toMatchObject({ code: '535', refused: false });
+    expect(await failure(at('wrong'))).toMatchObject({ code: '535', refused: false, unsent: true });
     await guarded.close();
   });
 
   test('that is not there is reported as such', async () => {
     const { port } = server;
     await server.close();
-    expect((await failure(mailerFor(port)(mail))).code).toMatch(/^E(CONNECTION|SOCKET)$/);
+    const error = await failure(mailerFor(port)(mail));
+    expect(error).toMatchObject({ code: expect.stringMatching(/^E(CONNECTION|SOCKET)$/), unsent: true });
     server = await startMailServer();
   });
 
@@ -139,6 +141,7 @@ describe('a server that does not answer', () => {
     expect(await failure(mailerFor(port, { stepTimeoutMs: 50 })(mail))).toMatchObject({
       code: 'ETIMEDOUT',
       refused: false,
+      unsent: false,
     });
   });
 

@@ -13,11 +13,14 @@ export class MailError extends Error {
   readonly code: string;
   /** Whether the server has permanently rejected this recipient or message. */
   readonly refused: boolean;
+  /** Whether it is certain that the server hasn't accepted the email. Unknown if the connection was lost. */
+  readonly unsent: boolean;
 
-  constructor(code: string, refused: boolean) {
+  constructor(code: string, refused: boolean, unsent = refused) {
     super(`the mail server did not accept the email: ${code}`);
     this.code = code;
     this.refused = refused;
+    this.unsent = unsent;
   }
 }
 
@@ -93,18 +96,23 @@ async function openTransport({ server, plainText = false, stepTimeoutMs = 10_000
   });
 }
 
+/** Codes of errors that only occur before an email is sent. */
+const BEFORE_SENDING: readonly string[] = ['EDNS', 'EAUTH', 'EENVELOPE'];
+
 /** Converts an error, dropping its cause: loggers print causes, and servers repeat addresses in their responses. */
 function toMailError(error: unknown): MailError {
-  const { code, responseCode, permanent } = error as {
+  const { code, responseCode, permanent, syscall } = error as {
     readonly code?: unknown;
+    readonly syscall?: unknown;
     readonly responseCode?: unknown;
     readonly permanent?: unknown;
   };
   const word = typeof code === 'string' && /^[A-Z][A-Z0-9_]{0,31}$/.test(code) ? code : 'EUNKNOWN';
   const reply = typeof responseCode === 'number' && responseCode >= 400 ? `${responseCode}` : undefined;
   // In case of STARTTLS, the error code is more helpful than the server's response.
-  if (word === 'ETLS') return new MailError(word, false);
+  if (word === 'ETLS') return new MailError(word, false, true);
   // A rejected login affects all emails, and it is up to the operator to resolve this.
   const refused = permanent === true && (word === 'EENVELOPE' || word === 'EMESSAGE');
-  return new MailError(reply ?? word, refused);
+  const unsent = reply !== undefined || syscall === 'connect' || BEFORE_SENDING.includes(word);
+  return new MailError(reply ?? word, refused, unsent);
 }

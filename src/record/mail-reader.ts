@@ -1,10 +1,13 @@
 import type { RedisClient } from '../redis/client.ts';
-import { accountKeys } from '../redis/keys.ts';
+import { accountKeys, CLUSTER_KEYS } from '../redis/keys.ts';
 
 /**
  * The period in which a workspace can send one email to an address. It is also used to count the emails of an account.
  */
 export const MAIL_PERIOD_MS = 24 * 60 * 60 * 1_000;
+
+/** Field of the cluster's hash: `0` if the controller has no mail server. Until it has noted this, there may be one. */
+export const MAIL_SERVER_FIELD = 'mails';
 
 /** An invitation that is to be mailed. */
 export interface InvitationMailRef {
@@ -34,28 +37,36 @@ export interface MailReader {
 }
 
 export function createMailReader(redis: Pick<RedisClient, 'call'>): MailReader {
+  async function recorded({ account, address, most, nowMs }: InvitationMailRef): Promise<MailHold | undefined> {
+    const { mails } = accountKeys(account);
+    const since = `(${nowMs - MAIL_PERIOD_MS}`;
+    const [sent, count] = await Promise.all([
+      redis.call('zscore', mails, address),
+      redis.call('zcount', mails, since, '+inf'),
+    ]);
+    const freeMs = Number(sent ?? 0) + MAIL_PERIOD_MS;
+    if (sent !== null && freeMs > nowMs) return { by: 'address', untilMs: freeMs };
+    if (most === undefined || Number(count) < most) return undefined;
+    const [, frees] = (await redis.call(
+      'zrangebyscore',
+      mails,
+      since,
+      '+inf',
+      'withscores',
+      'limit',
+      Number(count) - most,
+      1,
+    )) as (string | undefined)[];
+    return { by: 'account', untilMs: Number(frees ?? nowMs) + MAIL_PERIOD_MS };
+  }
+
   return {
-    async holdOf({ account, address, most, nowMs }) {
-      const { mails } = accountKeys(account);
-      const since = `(${nowMs - MAIL_PERIOD_MS}`;
-      const [sent, count] = await Promise.all([
-        redis.call('zscore', mails, address),
-        redis.call('zcount', mails, since, '+inf'),
-      ]);
-      const freeMs = Number(sent ?? 0) + MAIL_PERIOD_MS;
-      if (sent !== null && freeMs > nowMs) return { by: 'address', untilMs: freeMs };
-      if (most === undefined || Number(count) < most) return undefined;
-      const [, frees] = (await redis.call(
-        'zrangebyscore',
-        mails,
-        since,
-        '+inf',
-        'withscores',
-        'limit',
-        Number(count) - most,
-        1,
-      )) as (string | undefined)[];
-      return { by: 'account', untilMs: Number(frees ?? nowMs) + MAIL_PERIOD_MS };
+    async holdOf(mail) {
+      const hold = await recorded(mail);
+      // Without a mail server, the invitation is written to a Secret.
+      if (hold === undefined || (await redis.call('hget', CLUSTER_KEYS.meta, MAIL_SERVER_FIELD)) === '0')
+        return undefined;
+      return hold;
     },
   };
 }

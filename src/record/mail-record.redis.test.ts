@@ -4,7 +4,7 @@ import { accountKeys } from '../redis/keys.ts';
 import { onEachRedis } from '../redis/testing/each-redis.ts';
 import { FencedError } from './control-store.ts';
 import { createMailReader, MAIL_PERIOD_MS } from './mail-reader.ts';
-import { createMailRecord } from './mail-record.ts';
+import { createMailRecord, noteMailServer } from './mail-record.ts';
 
 const START_MS = Date.parse('2026-05-01T00:00:00Z');
 
@@ -19,6 +19,7 @@ onEachRedis(redis => {
       clock,
       keys: accountKeys(account),
       reserve: (address: string, uid: string, fence = 1) => record.reserve(fence, mail(address), uid),
+      release: (address: string, uid: string, fence = 1) => record.release(fence, mail(address), uid),
       look: (address: string) => reader.holdOf(mail(address)),
     };
   }
@@ -78,6 +79,28 @@ onEachRedis(redis => {
     const none = { by: 'account', untilMs: clock.nowMs + MAIL_PERIOD_MS };
     expect(await record.reserve(1, { ...mail, most: 0 }, 'e')).toEqual(none);
     expect(await createMailReader(redis()).holdOf({ ...mail, most: 0 })).toEqual(none);
+  });
+
+  test('a mail that was not sent is given back, and those of others are not', async () => {
+    const { reserve, release, look } = start(1);
+    expect(await reserve('ada', 'uid-1')).toBeUndefined();
+    await release('ada', 'uid-2');
+    expect(await look('ada')).toMatchObject({ by: 'address' });
+    await release('ada', 'uid-1');
+    expect([await look('ada'), await look('eve')]).toEqual([undefined, undefined]);
+    expect(await reserve('eve', 'uid-3')).toBeUndefined();
+    await expect(release('eve', 'uid-3', 0)).rejects.toThrow(FencedError);
+    expect(await look('eve')).toMatchObject({ by: 'address' });
+  });
+
+  test('no invitation has to wait for a mail that no server sends', async () => {
+    const { reserve, look } = start(0);
+    const hold = { by: 'account', untilMs: START_MS + MAIL_PERIOD_MS };
+    expect([await look('ada'), await reserve('ada', 'uid-1')]).toEqual([hold, hold]);
+    await noteMailServer(redis(), false);
+    expect(await look('ada')).toBeUndefined();
+    await noteMailServer(redis(), true);
+    expect(await look('ada')).toEqual(hold);
   });
 
   test('a deposed leader sends nothing', async () => {

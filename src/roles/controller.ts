@@ -21,7 +21,7 @@ import { createSubscriptionStates } from '../part/state/subscriptions.ts';
 import { createAlarm } from '../record/alarm.ts';
 import { createControlAudit } from '../record/control-audit.ts';
 import { type ControlRecord, createControlRecord } from '../record/control-store.ts';
-import { createMailRecord } from '../record/mail-record.ts';
+import { createMailRecord, noteMailServer } from '../record/mail-record.ts';
 import { readRootKeyReports } from '../record/root-key-reports.ts';
 import type { RedisClient } from '../redis/client.ts';
 import { systemClock } from '../time/clock.ts';
@@ -87,6 +87,10 @@ export function startController(parts: Parts): Running {
   });
   registerRuntimeMetrics(registry, controller);
   const { mail } = config;
+  const noteServer = () =>
+    noteMailServer(redis, mail !== undefined).catch(error => log.warn({ err: error }, 'cannot note the mail server'));
+  redis.onReconnect(() => void noteServer());
+  void noteServer();
   if (mail !== undefined) parts.certificates.watch('smtp', { endMs: () => readSmtpCertificateEnd(mail.server) });
   const stop = new AbortController();
   const missingRights = watchRights(parts, client, stop.signal, [

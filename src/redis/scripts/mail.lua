@@ -1,7 +1,9 @@
 #!lua
--- Reserves an invitation mail, unless its address or its account has had all mails of the period.
+-- Reserves an invitation mail, unless its address or its account has had all mails of the period. Or gives back one that
+-- was not sent.
 -- KEYS  1 A:meta  2 A:mails  3 A:mailed
 -- ARGV  1 fence  2 now ms  3 period ms  4 invited address (hash)  5 uid of the Integration  6 most mails of the account, or ''
+--       7 reserve or release
 -- Returns {OK}, {ADDRESS, ms} or {ACCOUNT, ms} with the time from which it is possible, or {FENCED} (a newer controller
 -- leads).
 -- A mail that is tried again is the same one if the Integration is. It counts from the last attempt.
@@ -10,6 +12,14 @@ if have > fence then return { 'FENCED' } end
 local now, period, address, uid = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local text = function(ms) return string.format('%.0f', ms) end
 if have < fence then redis.call('HSET', KEYS[1], 'fence', ARGV[1]) end
+if ARGV[7] == 'release' then
+  -- Another Integration may have the address by now, if this attempt took longer than the period.
+  if redis.call('HGET', KEYS[3], address) == uid then
+    redis.call('ZREM', KEYS[2], address)
+    redis.call('HDEL', KEYS[3], address)
+  end
+  return { 'OK' }
+end
 local old = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', text(now - period), 'LIMIT', 0, 1000)
 if #old > 0 then
   redis.call('ZREM', KEYS[2], unpack(old))

@@ -94,7 +94,7 @@ export async function createController(
     caches,
     tenants,
     control,
-    mails: { reserve: async () => undefined },
+    mails: { reserve: async () => undefined, release: async () => undefined },
     limits: DEFAULT_POLICY,
     shortages: { isShort: () => false, note: () => {} },
     fence,

@@ -94,7 +94,7 @@ export function createTestContext(
     deletingForMs: () => options.deletingForMs ?? 0,
     dataPlane: { awayForMs: () => options.awayForMs ?? 0, note: () => {} },
     shortages: { isShort: () => undefined, note: () => {} },
-    mails: { reserve: async () => undefined },
+    mails: { reserve: async () => undefined, release: async () => undefined },
     limits: DEFAULT_POLICY,
     keys: keyRingOf(Buffer.alloc(32, 7)),
     deliveries: { of: () => undefined },

@@ -28,6 +28,8 @@ interface Asked {
   readonly told: string[];
   readonly counted: string[];
   readonly read: string[];
+  /** Mails given back to the limit. */
+  readonly released: string[];
 }
 
 let deliveries: Deliveries;
@@ -49,7 +51,7 @@ async function deliver(
     readonly known?: MailHold | undefined;
   } = {},
 ): Promise<Asked & { readonly answer: unknown; readonly error: unknown }> {
-  const asked: Asked = { mails: [], secrets: [], told: [], counted: [], read: [] };
+  const asked: Asked = { mails: [], secrets: [], told: [], counted: [], read: [], released: [] };
   const { context } = createTestContext(
     { Workspace: [options.workspace ?? workspace()], Integration: cached === undefined ? [] : [cached] },
     {
@@ -85,6 +87,7 @@ async function deliver(
           asked.read.push('limit');
           return options.hold;
         },
+        release: async () => void asked.released.push(KEY),
       },
       onResult: key => asked.told.push(key),
       metrics: { mailed: result => asked.counted.push(result) },
@@ -113,6 +116,18 @@ describe('an invitation', () => {
     const written = invited({}, { status: { invitation: { ...issued, sentAt: NOW } } });
     expect((await deliver(written)).mails).toEqual([]);
     expect(deliveries.of(KEY, id)).toBeUndefined();
+  });
+
+  test.each<[string, Error, readonly string[]]>([
+    ['a server that is away', new MailError('ESOCKET', false, true), [KEY]],
+    ['a server that defers it', new MailError('451', false, true), [KEY]],
+    ['a server that refuses the address', new MailError('550', true), []],
+    ['a connection that was lost', new MailError('ESOCKET', false), []],
+    ['another failure', new Error('a defect'), []],
+  ])('counts unless it is certain that it was not sent: %s', async (_what, error, released) => {
+    const send = () => Promise.reject(error);
+    const turn = await deliver(invited(), { send });
+    expect([turn.counted, turn.released]).toEqual([['failed'], released]);
   });
 
   test.each<[string, Cached<'Integration'> | undefined]>([

@@ -125,7 +125,11 @@ export function deliverInvitation(context: Context, deps: DeliverDeps) {
       return undefined;
     } catch (error) {
       if (signal.aborted) throw error;
-      if (task.do === 'mail') deps.metrics.mailed('failed');
+      if (task.do === 'mail') {
+        deps.metrics.mailed('failed');
+        // An address that the server has refused counts: otherwise, any number of addresses could be tried.
+        if (error instanceof MailError && error.unsent && !error.refused) await deps.mailLimit.release(integration);
+      }
       conclude(key, id, task, failureOf(error));
       if (error instanceof MailError && error.refused) return { requeueAfterMs: REFUSED_RETRY_MS };
       throw error;

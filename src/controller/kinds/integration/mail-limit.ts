@@ -16,6 +16,8 @@ export interface MailLimit {
   readonly known: (integration: Integration) => MailHold | undefined;
   /** Counts an email that is about to be sent, or returns why it has to wait. @throws FencedError */
   readonly reserve: (integration: Integration) => Promise<MailHold | undefined>;
+  /** Gives back an email that the server has not accepted, so that another one can be sent instead. */
+  readonly release: (integration: Integration) => Promise<void>;
 }
 
 /** An account that has sent all emails that this limit allows. */
@@ -60,6 +62,12 @@ export function createMailLimit(
       if (hold?.by === 'account') full.set(mail.account, { most: mail.most, untilMs: hold.untilMs });
       else full.delete(mail.account);
       return hold;
+    },
+    async release(integration) {
+      const mail = mailOf(integration);
+      if (mail === undefined) return;
+      await mails.release(fence(), mail, integration.metadata.uid);
+      full.delete(mail.account);
     },
   };
 }

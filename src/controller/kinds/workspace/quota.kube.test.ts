@@ -44,6 +44,35 @@ test('writes the limits, and removes those that are no longer configured', async
   expect((await read(namespace))?.spec.hard).toEqual({ 'count/activations.sluice.dev': '20' });
 });
 
+test('clears the limits that an earlier process has written, and reads all of them once', async () => {
+  const [cleared, foreign, none] = [await makeNamespace(), await makeNamespace(), await makeNamespace()];
+  await write(cleared, { 'count/packages.sluice.dev': '5' });
+  const blocks = { 'count/blocks.sluice.dev': '7' };
+  await client.mergePatch(RESOURCE_QUOTAS, { namespace: cleared, name: QUOTA_NAME }, { spec: { hard: blocks } });
+  await client.create(RESOURCE_QUOTAS, { namespace: foreign, name: QUOTA_NAME }, { spec: { hard: blocks } });
+  let lists = 0;
+  let isAway = true;
+  const list: KubeClient['list'] = (...args) => {
+    lists += 1;
+    return isAway ? Promise.reject(new Error('away')) : client.list(...args);
+  };
+  const applied: (string | undefined)[] = [];
+  const apply: KubeClient['apply'] = (resource, name, ...rest) => {
+    applied.push(name.namespace);
+    return client.apply(resource, name, ...rest);
+  };
+  const quotas = createWorkspaceQuotas({ client: { list, apply }, quota: undefined, log });
+  await quotas.ensure(cleared);
+  expect(Object.keys((await read(cleared))?.spec.hard ?? {})).toHaveLength(2);
+  isAway = false;
+  await quotas.repair(() => true, new AbortController().signal);
+  for (const namespace of [foreign, none, cleared]) await quotas.ensure(namespace);
+  expect((await read(cleared))?.spec.hard).toEqual(blocks);
+  expect((await read(foreign))?.spec.hard).toEqual(blocks);
+  expect(await read(none)).toBeUndefined();
+  expect([applied, lists]).toEqual([[cleared], 2]);
+});
+
 test('keeps changes and additions of an administrator', async () => {
   const namespace = await makeNamespace();
   await write(namespace, { 'count/activations.sluice.dev': '10', 'count/packages.sluice.dev': '5' });

@@ -1,6 +1,7 @@
 import { FIELD_MANAGER, QUOTA_NAME } from '../../../api/well-known.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { isKubeError, type KubeError } from '../../../kube/kube-error.ts';
+import { type ManagedFields, managedFieldsOf } from '../../../kube/managed-fields.ts';
 import type { AnyObject } from '../../../kube/object.ts';
 import { RESOURCE_QUOTAS } from '../../../kube/resource.ts';
 import type { Logger } from '../../../telemetry/log.ts';
@@ -28,7 +29,10 @@ export interface WorkspaceQuotas {
   readonly forget: (namespace: string) => void;
 }
 
-type QuotaObject = AnyObject & { readonly spec?: { readonly hard?: Quota } };
+type QuotaObject = AnyObject & {
+  readonly metadata: { readonly managedFields?: readonly ManagedFields[] };
+  readonly spec?: { readonly hard?: Quota };
+};
 
 /** RBAC limits lists to this name. */
 const SELECTOR = `metadata.name=${QUOTA_NAME}`;
@@ -52,8 +56,8 @@ const isEmpty = (hard: Quota) => Object.keys(hard).length === 0;
 const isSame = (one: Quota, other: Quota) => JSON.stringify(one) === JSON.stringify(other);
 
 /**
- * @param quota default quota of every workspace. Without it, namespaces without limits of their own get no quota, and
- *   existing ones stay as they are.
+ * @param quota default quota of every workspace. Without it, namespaces without limits of their own get no quota. Limits
+ *   that an earlier process has written are removed from existing ones, and those of others stay as they are.
  */
 export function createWorkspaceQuotas(deps: {
   readonly client: Pick<KubeClient, 'apply' | 'list'>;
@@ -83,11 +87,37 @@ export function createWorkspaceQuotas(deps: {
     }
   }
 
+  let leftover: Promise<ReadonlySet<string>> | undefined;
+
+  /** Namespaces whose quota has limits that an earlier process has written. Listed once. */
+  async function listLeftover(): Promise<ReadonlySet<string>> {
+    const named = (object: QuotaObject) =>
+      Object.keys(object.spec?.hard ?? {}).length > 0 &&
+      managedFieldsOf(object).some(({ manager }) => manager === FIELD_MANAGER.controller)
+        ? object.metadata.namespace
+        : undefined;
+    const { items } = await client.list(RESOURCE_QUOTAS, named, { fieldSelector: SELECTOR });
+    return new Set(items as string[]);
+  }
+
+  /** Removes what an earlier process has written to the quota of a namespace that should have none. */
+  async function clear(namespace: string): Promise<void> {
+    try {
+      namespaces.set(namespace, { hard: {}, written: false });
+      leftover ??= listLeftover();
+      if ((await leftover).has(namespace)) await write(namespace, {});
+      namespaces.set(namespace, { hard: {}, written: true });
+    } catch (error) {
+      leftover = undefined;
+      log.warn({ err: error as Error, namespace }, 'cannot clear the quota of a workspace; retrying');
+    }
+  }
+
   async function ensure(namespace: string, limits: Quota = {}): Promise<void> {
     const hard = { ...limits, ...quota };
     const last = namespaces.get(namespace);
-    if (last === undefined ? isEmpty(hard) : last.written && isSame(last.hard, hard)) return;
-    await put(namespace, hard);
+    if (last?.written && isSame(last.hard, hard)) return;
+    await (last === undefined && isEmpty(hard) ? clear(namespace) : put(namespace, hard));
   }
 
   async function put(namespace: string, hard: Quota): Promise<void> {
@@ -103,6 +133,9 @@ export function createWorkspaceQuotas(deps: {
   return {
     ensure,
     async repair(owns, signal) {
+      for (const [namespace, { hard, written }] of namespaces) {
+        if (isEmpty(hard) && !written && owns(namespace) && !signal.aborted) await clear(namespace);
+      }
       const expected = [...namespaces].filter(([namespace, { hard }]) => !isEmpty(hard) && owns(namespace));
       if (expected.length === 0) return;
       const complete = ({ metadata: { namespace = '' }, spec }: QuotaObject) =>
