@@ -119,7 +119,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
 
   'facade/auth': {
-    rooms: 'api core/problems telemetry http',
+    rooms: 'api core/problems time telemetry http',
     packages: 'fastify @fastify/express express-oauth2-jwt-bearer',
   },
   'facade/audit': { rooms: 'api core/ids time telemetry facade/auth' },

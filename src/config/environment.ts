@@ -161,13 +161,13 @@ export const ENVIRONMENT = {
       'Comma-separated list of CIDR networks of the proxies and load balancers in front of ingress and the facade. For connections from one of these, the address of the client is the rightmost one in X-Forwarded-For that is not in the list. Set to none if clients connect directly. If omitted, addresses are not used, and there are no limits by address.',
     ),
   SLUICE_INGRESS_ADDRESS_LIMIT: eventRate(50_000).describe(
-    'Number of events per second that a replica of ingress accepts from an address (or from a /64 network of IPv6). Looking up a key that is not known to be valid counts as 100 events unless the key is valid. Any more are rejected with 429. Requires SLUICE_TRUSTED_PROXIES. Set to 0 for no limit. Defaults to 50,000, which is more than a replica can store.',
+    'Number of events per second that a replica of ingress accepts from an address (or from a /64 network of IPv6). An event counts once for each started 16 KiB of its body. Looking up a key that is not known to be valid counts as 100 events unless the key is valid. Any more are rejected with 429. Requires SLUICE_TRUSTED_PROXIES. Set to 0 for no limit. Defaults to 50,000, which is more than a replica can store.',
   ),
   SLUICE_INGRESS_KEY_LIMIT: eventRate(0).describe(
-    'Number of events per second that a replica of ingress accepts with the same ingress key. Any more are rejected with 429. Sandbox requests are counted separately. Defaults to 0, which means no limit.',
+    'Number of events per second that a replica of ingress accepts with the same ingress key. An event counts once for each started 16 KiB of its body. Any more are rejected with 429. Sandbox requests are counted separately. Defaults to 0, which means no limit.',
   ),
   SLUICE_INGRESS_WORKSPACE_LIMIT: eventRate(0).describe(
-    'Number of events per second that a replica of ingress accepts for a workspace, across all of its keys and streams. Any more are rejected with 429. Sandbox requests are counted separately. Defaults to 0, which means no limit.',
+    'Number of events per second that a replica of ingress accepts for a workspace, across all of its keys and streams. An event counts once for each started 16 KiB of its body. Any more are rejected with 429. Sandbox requests are counted separately. Defaults to 0, which means no limit.',
   ),
   ...LIMITS_ENVIRONMENT,
   SLUICE_SMTP_URL: z

@@ -49,7 +49,7 @@ export function createFacadeMetrics(registry: Registry): FacadeMetrics {
   });
   const limited = new Counter({
     name: 'sluice_facade_limited_total',
-    help: 'Number of requests rejected because of a rate limit, by limit: address (of the client), caller, and account if its points were used up, or concurrency if the address had too many requests in progress.',
+    help: 'Number of requests rejected because of a rate limit, by limit: address (of the client), caller, and account if its points were used up, concurrency if the address had too many requests in progress, or store if the account had used its share of the time of Redis.',
     labelNames: ['limit'] as const,
     registers,
   });

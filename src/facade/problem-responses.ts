@@ -73,10 +73,10 @@ const SENT_AFTER_TOKEN =
 /** The definitions of all headers that describe the rate limits of the caller. */
 export const RATE_LIMIT_HEADERS = {
   'RateLimit-Policy': textHeader(
-    `Points (q) that the caller, and the account that is called, have in w seconds, e.g. "caller";q=6000;w=60, "account";q=30000;w=60. ${SENT_AFTER_TOKEN}`,
+    `Points (q) that the caller, and the account that is called, can use at once, and seconds (w) within which as many come back, e.g. "caller";q=1000;w=10, "account";q=5000;w=10. ${SENT_AFTER_TOKEN}`,
   ),
   RateLimit: textHeader(
-    `Points left (r) and seconds until all of them are back (t), e.g. "caller";r=5990;t=1, "account";r=29990;t=1. ${SENT_AFTER_TOKEN}`,
+    `Points left (r) and seconds until all of them are back (t), e.g. "caller";r=990;t=1, "account";r=4990;t=1. ${SENT_AFTER_TOKEN}`,
   ),
 };
 

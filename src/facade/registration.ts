@@ -8,17 +8,17 @@ import type { AuditTrail } from './audit/audit-trail.ts';
 import { type Change, collectChanges } from './audit/changes.ts';
 import { refuseScope } from './auth/challenge.ts';
 import { callerKey, type Identity, identityOf } from './auth/identity.ts';
-import { longPoll } from './contract/long-poll.ts';
 import type { RateLimit } from './contract/rate-limit.ts';
 import { idempotencyKeyOf, keyedCallOf, performOnce } from './contract/repeated-calls.ts';
 import { requireRole } from './contract/roles.ts';
 import { type Access, type Answer, bodyLimitOf, type Call, type Route, roleOf } from './contract/route.ts';
 import { isPathParameter, validate, validatePath } from './contract/validate.ts';
 import { messageOfUnknown } from './contract/validation-messages.ts';
-import { createWaitingCalls, type WaitingCalls } from './contract/waiting-calls.ts';
+import { createWaiter, createWaitingCalls, type WaitingCalls } from './contract/waiting-calls.ts';
 import type { Facade } from './objects/facade.ts';
 import type { OwnedAccount, OwnedIntegration, OwnedTenant } from './objects/ownership.ts';
 import { assertNotPaused } from './objects/paused.ts';
+import { useShareOf } from './objects/redis-shares.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -133,14 +133,6 @@ function accountOf({ tenant, integration, account }: Inside): string | undefined
   return workspace === undefined ? account?.name : workspace.spec.account;
 }
 
-/** Returns the function that a call waits with. Calls that don't wait aren't limited. */
-function waiter({ clock }: Facade, waiting: WaitingCalls, identity: Identity, signal: AbortSignal): AnyCall['waitFor'] {
-  return (waitSeconds, ask, isEnough) => {
-    const poll = () => longPoll({ clock, signal, waitMs: waitSeconds * 1_000 }, ask, isEnough);
-    return waitSeconds === 0 ? poll() : waiting.run(callerKey(identity), poll);
-  };
-}
-
 async function perform(
   facade: Facade,
   route: Route,
@@ -161,7 +153,6 @@ async function perform(
     body: undefined,
     idempotencyKey: idempotencyKeyOf(request.headers),
     signal,
-    waitFor: waiter(facade, waiting, identity, signal),
   } as AnyCall;
   const byPath = 'tenant' in request.params || route.access !== 'producer';
   const reached = byPath ? await reach(facade, route, named) : undefined;
@@ -177,8 +168,15 @@ async function perform(
   const inside = reached ?? (await reach(facade, route, call));
   seen.inside = inside;
   if (reached === undefined) charge(accountOf(inside));
-  const more = { spend: (points: number) => spend(accountOf(inside), points) };
-  const handle = (seed?: string) => route.handle(facade, { ...call, ...inside, ...more, seed } as typeof call);
+  const spendMore = (points: number) => spend(accountOf(inside), points);
+  const more = {
+    spend: spendMore,
+    waitFor: createWaiter({ clock: facade.clock, waiting, caller: callerKey(identity), signal, spend: spendMore }),
+  };
+  const handle = (seed?: string) =>
+    useShareOf(accountOf(inside), async () =>
+      route.handle(facade, { ...call, ...inside, ...more, seed } as typeof call),
+    );
   const keyed = keyedCallOf(route, call, inside.tenant ?? inside.integration);
   return collectChanges(seen.changes, () =>
     keyed === undefined ? handle() : performOnce(facade.keyedCalls, keyed, handle),

@@ -245,7 +245,7 @@ describe('too many calls', () => {
       const { status, headers } = await call('ada');
       expect({ status, policy: headers['ratelimit-policy'], limit: headers['ratelimit'] }).toEqual({
         status: 200,
-        policy: '"caller";q=3;w=60, "account";q=30000;w=60',
+        policy: '"caller";q=3;w=60, "account";q=5000;w=10',
         limit: expect.stringMatching(`^"caller";r=${left};t=\\d+, "account";r=\\d+;t=\\d+$`),
       });
     }

@@ -3,7 +3,7 @@ import helmet from '@fastify/helmet';
 import underPressure from '@fastify/under-pressure';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PROBLEMS } from '../core/problems/problems.ts';
-import { type ClientAddress, networkOf } from '../http/client-address.ts';
+import { type ClientAddress, type ConnectionAddress, networkOf } from '../http/client-address.ts';
 import { sendProblem } from '../http/problem-answers.ts';
 import { Refusal, type RefusalFacts } from '../http/refusal.ts';
 import { createHttpServer, type HttpLimits, type HttpServer } from '../http/server.ts';
@@ -12,9 +12,10 @@ import type { Certificate } from '../tls/served-certificate.ts';
 import type { AuditTrail } from './audit/audit-trail.ts';
 import { type AuthenticationOptions, reasonOf, registerAuthentication } from './auth/authentication.ts';
 import { findIdentity } from './auth/identity.ts';
+import { createAddressLimit, createConnectionLimit } from './contract/address-limit.ts';
 import { createErrorHandler } from './contract/error-handler.ts';
 import { parseJsonBody } from './contract/json-body.ts';
-import { registerAddressLimit, registerRateLimit } from './contract/rate-limit.ts';
+import { registerRateLimit } from './contract/rate-limit.ts';
 import { BODY_BYTES } from './contract/route.ts';
 import type { FacadeMetrics } from './facade-metrics.ts';
 import type { Facade } from './objects/facade.ts';
@@ -24,12 +25,14 @@ import { ROUTES } from './routes.ts';
 
 /** Limits for the facade's HTTP server. */
 export interface FacadeLimits extends HttpLimits {
-  /** Points per minute that a caller can use on this replica. Most calls cost 1 point. */
+  /** Points per minute that a caller can use on this replica, at most a sixth of them at once. Most calls cost 1 point. */
   readonly pointsPerMinute: number;
   /** Points per minute that an address can use on this replica. Each call costs 1 point. */
   readonly addressPointsPerMinute: number;
   /** The number of calls of an address that can be in progress at the same time on this replica. */
   readonly addressCalls: number;
+  /** Number of connections of an address on this replica, unless it is a trusted proxy. */
+  readonly addressConnections: number;
   /** Event loop delay in milliseconds above which calls are answered with 503. */
   readonly eventLoopDelayMs: number;
 }
@@ -44,6 +47,7 @@ const FACADE_LIMITS: FacadeLimits = {
   pointsPerMinute: 6_000,
   addressPointsPerMinute: 60_000,
   addressCalls: 256,
+  addressConnections: 512,
   eventLoopDelayMs: 1_000,
 };
 
@@ -70,6 +74,8 @@ export function createFacadeServer(options: {
   certificate?: Certificate | undefined;
   /** Limits the calls of each address. If omitted, there is no such limit. */
   addressOf?: ClientAddress | undefined;
+  /** Limits the connections of each address. If omitted, there is no such limit. */
+  connectionOf?: ConnectionAddress | undefined;
   /** Program version, shown in the reference. */
   version: string;
   limits?: Partial<FacadeLimits>;
@@ -85,6 +91,7 @@ export function createFacadeServer(options: {
     },
     onRefused: metrics.limited,
   };
+  const onAnswered = () => metrics.answered('none', PROBLEMS.rate_limited.status, 0);
   const server = createHttpServer({
     limits,
     tracing,
@@ -96,6 +103,8 @@ export function createFacadeServer(options: {
       // Event ids can have up to 256 characters, each of which may take up three characters in a path.
       routerOptions: { maxParamLength: 768 },
     },
+    admit: addressOf && createAddressLimit({ ...rates, addressOf, onAnswered, isDraining: () => server.isDraining() }),
+    accept: options.connectionOf && createConnectionLimit(options.connectionOf, limits.addressConnections),
     pathPattern: PLAIN_PATH,
     factsOfNoRoute,
     sendProblem,
@@ -103,7 +112,6 @@ export function createFacadeServer(options: {
   });
   const { app } = server;
   observe(server, metrics);
-  if (addressOf !== undefined) registerAddressLimit(app, { ...rates, addressOf });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_request: unknown, bytes: Buffer) =>
     parseJsonBody(bytes),

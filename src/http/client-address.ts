@@ -24,12 +24,13 @@ const LONGEST = 80;
 const NOWHERE: Hop = { key: '', isTrusted: false };
 
 /**
- * Creates the function that finds the client of a request. The address of the connection counts, unless it is in one
- * of the `trusted` networks (CIDR). Then, the rightmost address in X-Forwarded-For that isn't trusted either counts.
- * What is left of it could have been written by anybody.
- * @throws RangeError if a network is not in CIDR notation
+ * Returns whom a connection comes from, in the same format as `ClientAddress`. Undefined for a trusted proxy, whose
+ * connections are those of many clients.
  */
-export function createClientAddress(trusted: readonly string[]): ClientAddress {
+export type ConnectionAddress = (socket: Pick<IncomingMessage['socket'], 'remoteAddress'>) => string | undefined;
+
+/** Creates the function that reads an address. @throws RangeError if a network is not in CIDR notation */
+function createHops(trusted: readonly string[]): (text: string) => Hop | undefined {
   const networks = trusted.map(parseNetwork);
   const hops = createRecentMap<Hop>(ENTRIES);
 
@@ -43,15 +44,33 @@ export function createClientAddress(trusted: readonly string[]): ClientAddress {
     return { key: family === 4 ? value.toString(16) : `${(value >> 64n).toString(16)}/64`, isTrusted };
   }
 
-  function hopOf(text: string): Hop | undefined {
+  return text => {
     const known = hops.get(text);
     if (known !== undefined || text.length > LONGEST) return known;
     const hop = parse(text);
     // Store a copy of the text. It is a slice, which would keep the whole header in memory.
     if (hop !== undefined) hops.set(Buffer.from(text, 'latin1').toString('latin1'), hop);
     return hop;
-  }
+  };
+}
 
+/** Creates the function that finds whom a connection comes from. @throws RangeError as `createClientAddress` */
+export function createConnectionAddress(trusted: readonly string[]): ConnectionAddress {
+  const hopOf = createHops(trusted);
+  return ({ remoteAddress = '' }) => {
+    const { key, isTrusted } = hopOf(remoteAddress) ?? NOWHERE;
+    return isTrusted ? undefined : key;
+  };
+}
+
+/**
+ * Creates the function that finds the client of a request. The address of the connection counts, unless it is in one
+ * of the `trusted` networks (CIDR). Then, the rightmost address in X-Forwarded-For that isn't trusted either counts.
+ * What is left of it could have been written by anybody.
+ * @throws RangeError if a network is not in CIDR notation
+ */
+export function createClientAddress(trusted: readonly string[]): ClientAddress {
+  const hopOf = createHops(trusted);
   return ({ socket, headers }) => {
     let client = hopOf(socket.remoteAddress ?? '') ?? NOWHERE;
     const forwarded = headers['x-forwarded-for'];

@@ -47,17 +47,21 @@ export function sendProblem(reply: FastifyReply, code: ProblemCode, facts?: Refu
 }
 
 /**
- * Sends a problem when no Fastify reply is available yet, and returns the status. We don't read the request, and close
- * the connection.
+ * Sends a problem when no Fastify reply is available yet, and returns the status. We don't read the request, and by
+ * default, we close the connection.
  */
-export function answerPlainly(response: ServerResponse, code: ProblemCode): number {
+export function answerPlainly(
+  response: ServerResponse,
+  code: ProblemCode,
+  { detail, headers = { connection: 'close' } }: Pick<RefusalFacts, 'detail' | 'headers'> = {},
+): number {
   const { status } = PROBLEMS[code];
-  const document = Buffer.from(JSON.stringify(problem(code)));
+  const document = Buffer.from(JSON.stringify(problem(code, detail)));
   response.writeHead(status, {
     'content-type': PROBLEM_CONTENT_TYPE,
     'content-length': document.length,
     'cache-control': 'no-store',
-    connection: 'close',
+    ...headers,
   });
   response.end(document);
   return status;

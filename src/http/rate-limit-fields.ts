@@ -4,13 +4,14 @@ import type { BucketState } from '../time/token-buckets.ts';
 export interface Quota {
   /** The owner of these points, e.g. `caller`. */
   readonly name: string;
+  /** Points that can be used at once. Shown rounded down. */
   readonly points: number;
   readonly windowSeconds: number;
 }
 
 /** Returns an item of the field `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers). */
 export function policyItem({ name, points, windowSeconds }: Quota): string {
-  return `"${name}";q=${points};w=${windowSeconds}`;
+  return `"${name}";q=${Math.floor(points)};w=${windowSeconds}`;
 }
 
 /** Returns an item to use in the `RateLimit` field. */
@@ -21,5 +22,5 @@ export function limitItem({ name }: Quota, { left, fullInSeconds }: BucketState)
 /** Returns the detail for a 429 `rate_limited`. @param what the operation that is refused, e.g. `call` */
 export function detailOfLimit(what: string, cost: number, quota: Quota, { left }: BucketState): string {
   const { name, points, windowSeconds } = quota;
-  return `The ${what} costs ${cost} of the ${points} points that the ${name} has in ${windowSeconds} s, and ${left} are left. Wait for the number of seconds in Retry-After, and then retry.`;
+  return `The ${what} costs ${cost} of the ${Math.floor(points)} points that the ${name} has in ${windowSeconds} s, and ${left} are left. Wait for the number of seconds in Retry-After, and then retry.`;
 }

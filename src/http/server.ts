@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerOptions, ServerResponse } from 'node:http';
 import type { Server as HttpsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import Fastify, {
   type FastifyError,
   type FastifyInstance,
@@ -65,6 +65,10 @@ interface HttpServerOptions {
   readonly certificate?: Certificate | undefined;
   readonly fastify?: Pick<FastifyServerOptions, 'bodyLimit' | 'genReqId' | 'requestIdHeader' | 'routerOptions'>;
   readonly requireHostHeader?: boolean;
+  /** Called before anything else for each request. Returns false if it has answered the request. */
+  readonly admit?: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined;
+  /** Called for each new connection, before its TLS handshake. Returns false for one to be closed. */
+  readonly accept?: ((socket: Socket) => boolean) | undefined;
   /** Pattern matching the paths of all routes. Other paths always get a 404, never a 405. Defaults to all paths. */
   readonly pathPattern?: RegExp;
   /** Returns additional data for the 404 answer of a path. */
@@ -119,6 +123,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     clientErrorHandler: (error, socket) => answerProtocolError(error, socket, onPlainAnswer),
     frameworkErrors: answerError,
   });
+  guardServer(app.server, options);
   if (tracing !== undefined) traceRequests(app, tracing);
   app.addHook('onRoute', route => allowed.add(route.method, route.url));
   app.setErrorHandler(answerError);
@@ -160,6 +165,21 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       }
     },
   };
+}
+
+/** Lets `accept` and `admit` decide before Fastify does anything. */
+function guardServer(server: FastifyInstance['server'], { admit, accept }: HttpServerOptions): void {
+  if (accept !== undefined) {
+    server.prependListener('connection', (socket: Socket) => {
+      if (!accept(socket)) socket.destroy();
+    });
+  }
+  if (admit === undefined) return;
+  const handlers = server.listeners('request') as ((request: IncomingMessage, response: ServerResponse) => void)[];
+  server.removeAllListeners('request');
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    if (admit(request, response)) for (const handle of handlers) handle(request, response);
+  });
 }
 
 /** Returns the options for `node:http`, or those for `node:https`, which are another property. */

@@ -22,13 +22,17 @@ function setUp() {
   const counts = countByAccount(
     { streams: cache(handlers.streams), blocks: cache(handlers.blocks) },
     cache(handlers.workspaces),
-    (account, limit) => changed.push(`${account} ${limit}`),
+    {
+      onChange: (account, limit) => changed.push(`${account} ${limit}`),
+      isCounted: (limit, object) => limit !== 'blocks' || object !== 'lifted',
+    },
   );
   return {
     changed,
     of: counts.of,
     stream: (change: Change, key: string) => handlers.streams[0]?.(change, key, undefined, undefined),
-    block: (change: Change, key: string) => handlers.blocks[0]?.(change, key, undefined, undefined),
+    block: (change: Change, key: string, old?: unknown, current?: unknown) =>
+      handlers.blocks[0]?.(change, key, old, current),
     workspace: (name: string, account: string | undefined) =>
       handlers.workspaces[0]?.(
         account === undefined ? 'deleted' : 'added',
@@ -77,4 +81,21 @@ test('every change of a count is reported, and nothing else', () => {
   expect(changed).toEqual(['acme streams']);
   stream('deleted', 'shop/a');
   expect(changed).toEqual(['acme streams', 'acme streams']);
+});
+
+test('an object counts while it is one that is counted', () => {
+  const { of, changed, block, workspace } = setUp();
+  workspace('shop', 'acme');
+  block('added', 'shop/a', undefined, 'set');
+  block('added', 'shop/b', undefined, 'lifted');
+  expect(of('acme', 'blocks')).toBe(1);
+  block('updated', 'shop/a', 'set', 'lifted');
+  expect(of('acme', 'blocks')).toBe(0);
+  block('updated', 'shop/b', 'lifted', 'set');
+  block('updated', 'shop/b', 'set', 'set');
+  expect(of('acme', 'blocks')).toBe(1);
+  block('deleted', 'shop/a', 'lifted');
+  block('deleted', 'shop/b', 'set');
+  expect(of('acme', 'blocks')).toBe(0);
+  expect(changed).toHaveLength(4);
 });

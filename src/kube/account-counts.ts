@@ -16,13 +16,18 @@ interface Payer {
  *
  * @param caches caches of namespaced objects, each with the name of what is counted
  * @param workspaces cache of the Workspaces, which have the names of their namespaces
- * @param onChange called after a count has changed
+ * @param options.isCounted whether an object is counted as it is now. By default, all are
+ * @param options.onChange called after a count has changed
  */
 export function countByAccount<L extends string>(
   caches: Readonly<Record<L, Pick<Reflector<unknown>, 'subscribe'>>>,
   workspaces: Pick<Reflector<Payer>, 'subscribe'>,
-  onChange: (account: string, limit: L) => void = () => undefined,
+  options: {
+    readonly isCounted?: (limit: L, object: unknown) => boolean;
+    readonly onChange?: (account: string, limit: L) => void;
+  } = {},
 ): AccountCounts<L> {
+  const { isCounted = () => true, onChange = () => undefined } = options;
   const limits = Object.keys(caches) as L[];
   /** Accounts of the namespaces, as far as their Workspaces have been seen. */
   const payers = new Map<string, string>();
@@ -47,10 +52,12 @@ export function countByAccount<L extends string>(
     }
   });
   for (const limit of limits) {
-    caches[limit].subscribe((change, key) => {
-      if (change === 'updated') return;
+    caches[limit].subscribe((change, key, old, current) => {
+      const before = change !== 'added' && isCounted(limit, old);
+      const after = change !== 'deleted' && isCounted(limit, current);
+      if (before === after) return;
       const namespace = key.slice(0, Math.max(0, key.indexOf('/')));
-      const more = change === 'added' ? 1 : -1;
+      const more = after ? 1 : -1;
       byNamespace.add(namespace, limit, more);
       const account = payers.get(namespace);
       if (account !== undefined) addTo(account, limit, more);

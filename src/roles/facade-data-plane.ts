@@ -2,6 +2,7 @@ import { tenantId } from '../core/ids/ids.ts';
 import type { DataPlaneOperations } from '../facade/counted-operations.ts';
 import type { Caches } from '../facade/objects/caches.ts';
 import { integrationRoute } from '../facade/objects/gate-of-objects.ts';
+import type { RedisShares } from '../facade/objects/redis-shares.ts';
 import { createPartGateReader, type StreamsOfIntegration } from '../part/fate/gate-reader.ts';
 import { createPartRoutingReader, type StateOfIntegration } from '../part/fate/routing-reader.ts';
 import { createFindSlot, type FindStream } from '../part/inbox/find-part.ts';
@@ -15,6 +16,7 @@ import type { RoutingReader } from '../plane/routing-reader.ts';
 import type { TrafficReader } from '../plane/traffic-reader.ts';
 import type { GateReader } from '../record/gate-reader.ts';
 import type { RedisClient } from '../redis/client.ts';
+import { shareTime } from '../redis/shared-client.ts';
 import { openReplays } from './replays.ts';
 
 /** What the facade reads and does in Redis. */
@@ -25,11 +27,15 @@ export interface FacadeDataPlane extends DataPlaneOperations {
   readonly traffic: TrafficReader;
 }
 
-/** Everything of a stream in its parts. Which stream a subscription belongs to is read from the objects. */
+/**
+ * Everything of a stream in its parts. Which stream a subscription belongs to is read from the objects. Calls wait until
+ * the account has some of its share of Redis left. Gates don't, because closing one must not wait.
+ */
 export function openDataPlane(
   redis: RedisClient,
   nowMs: () => number,
   objects: { readonly caches: () => Caches; readonly wallMs: () => number },
+  shares: RedisShares,
 ): FacadeDataPlane {
   const findStream: FindStream = ({ sub }) => {
     const [subscription] = objects.caches().by('Subscription', 'publicId', sub);
@@ -48,14 +54,22 @@ export function openDataPlane(
     const [integration] = objects.caches().by('Integration', 'publicId', id);
     return integration === undefined ? 'closed' : integrationRoute(integration, objects.wallMs());
   };
-  const findSlot = createFindSlot(redis, findStream);
+  const reading = shareTime(redis, shares.reading);
+  const changing = shareTime(redis, shares.changing);
+  const [findToRead, findToChange] = [createFindSlot(reading, findStream), createFindSlot(changing, findStream)];
   return {
     gates: createPartGateReader(redis, streamsOf),
-    inboxes: createPartInboxReader(redis, findSlot),
-    routing: createPartRoutingReader(redis, nowMs, stateOf),
-    traffic: createPartTrafficReader(redis),
-    operations: createPartInboxOperations(redis, findSlot),
-    recovery: createPartInboxRecovery(redis, findSlot),
-    replays: openReplays(redis, nowMs, createPartReplayInboxes(redis, findSlot)),
+    inboxes: createPartInboxReader(reading, findToRead),
+    routing: createPartRoutingReader(reading, nowMs, stateOf),
+    traffic: createPartTrafficReader(reading),
+    operations: {
+      ...createPartInboxOperations(changing, findToChange),
+      pull: createPartInboxOperations(reading, findToRead).pull,
+    },
+    recovery: createPartInboxRecovery(changing, findToChange),
+    replays: openReplays(redis, nowMs, {
+      ...createPartReplayInboxes(changing, findToChange),
+      price: createPartReplayInboxes(reading, findToRead).price,
+    }),
   };
 }

@@ -8,9 +8,10 @@ import { auditLine, createAuditTrail } from '../facade/audit/audit-trail.ts';
 import { countOperations } from '../facade/counted-operations.ts';
 import { createFacadeMetrics } from '../facade/facade-metrics.ts';
 import { createFacade } from '../facade/objects/facade.ts';
+import { createRedisShares } from '../facade/objects/redis-shares.ts';
 import { createResealing } from '../facade/resources/subscriptions/resealing.ts';
 import { createFacadeServer } from '../facade/server.ts';
-import { createClientAddress } from '../http/client-address.ts';
+import { createClientAddress, createConnectionAddress } from '../http/client-address.ts';
 import { createKeyedCalls } from '../idempotency/keyed-calls.ts';
 import { facadeProbe } from '../kube/access/policy-probes.ts';
 import { FACADE_RULES } from '../kube/access/rights.ts';
@@ -35,7 +36,9 @@ export async function startFacade(parts: Parts): Promise<Running> {
   const metrics = createFacadeMetrics(registry);
   const destination = await openAudit(parts, metrics.audited);
   const audit = createAuditTrail({ rootKey: keys.oldest().secret, clock: systemClock, write: destination.write });
-  const plane = openDataPlane(redis, nowMs, { caches: () => facade.caches, wallMs: systemClock.wallMs });
+  const shares = createRedisShares(systemClock, () => metrics.limited('store'));
+  const objects = { caches: () => facade.caches, wallMs: systemClock.wallMs };
+  const plane = openDataPlane(redis, nowMs, objects, shares);
   const facade = createFacade({
     client,
     clock: systemClock,
@@ -70,6 +73,7 @@ export async function startFacade(parts: Parts): Promise<Running> {
     tracing,
     certificate: config.facadeCertificate?.first,
     addressOf: config.trustedProxies && createClientAddress(config.trustedProxies),
+    connectionOf: config.trustedProxies && createConnectionAddress(config.trustedProxies),
     version: VERSION,
   });
   const host = await anyAddress();

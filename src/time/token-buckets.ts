@@ -26,18 +26,20 @@ interface Bucket {
 
 /**
  * Creates buckets of `capacity` points, which are full at first. An empty bucket is full again after `refillMs`. Costs
- * above `capacity` count as `capacity`. If each key has its own capacity, a change applies from the next call. Of the keys used, between `entries` and twice as many of the most recent ones
- * are kept in memory; buckets of any others are full. There are no timers.
+ * above `capacity` count as `capacity`. If each key has its own capacity, a change applies from the next call. Of the keys
+ * used, between `entries` and twice as many of the most recent ones are kept in memory; buckets of any others are full.
+ * There are no timers.
  */
 export function createTokenBuckets(options: {
   readonly capacity: number | ((key: string) => number);
-  readonly refillMs: number;
+  readonly refillMs: number | ((key: string) => number);
   readonly entries: number;
   /** Monotonic clock in milliseconds. */
   readonly nowMs: () => number;
 }): TokenBuckets {
   const { capacity, refillMs, entries, nowMs } = options;
   const capacityOf = typeof capacity === 'number' ? () => capacity : capacity;
+  const refillMsOf = typeof refillMs === 'number' ? () => refillMs : refillMs;
   const buckets = createRecentMap<Bucket>(entries);
 
   function start(key: string, now: number): Bucket {
@@ -50,12 +52,10 @@ export function createTokenBuckets(options: {
     const now = nowMs();
     const bucket = buckets.get(key) ?? start(key, now);
     const most = capacityOf(key);
-    bucket.points = Math.min(most, bucket.points + ((now - bucket.atMs) * most) / refillMs);
+    bucket.points = Math.min(most, bucket.points + ((now - bucket.atMs) * most) / refillMsOf(key));
     bucket.atMs = now;
     return bucket;
   }
-
-  const secondsFor = (points: number, most: number) => Math.max(1, Math.ceil((points * refillMs) / most / 1_000));
 
   return {
     take(key, cost) {
@@ -72,10 +72,11 @@ export function createTokenBuckets(options: {
     stateOf(key, cost) {
       const { points } = refilled(key);
       const most = capacityOf(key);
+      const secondsFor = (more: number) => Math.max(1, Math.ceil((more * refillMsOf(key)) / most / 1_000));
       return {
         left: Math.floor(points),
-        fullInSeconds: secondsFor(most - points, most),
-        retryInSeconds: secondsFor(Math.min(cost, most) - points, most),
+        fullInSeconds: secondsFor(most - points),
+        retryInSeconds: secondsFor(Math.min(cost, most) - points),
       };
     },
   };

@@ -20,12 +20,16 @@ export const AccountLimits = z
     eventsPerSecond: count(
       0,
       1_000_000,
-      'Events per second that each replica of ingress accepts. Sandbox requests are counted separately. Ingress rejects any more with 429.',
+      'Events per second that each replica of ingress accepts. An event counts once for each started 16 KiB of its body. Sandbox requests are counted separately. Ingress rejects any more with 429.',
     ),
     streams: count(0, 100_000, 'Number of CatalogStreams.'),
     packages: count(0, 100_000, 'Number of Packages, including archived ones.'),
     integrations: count(0, 1_000_000, 'Number of Integrations, whether they were invited by email or are declared.'),
-    activations: count(0, 10_000_000, 'Number of Activations.'),
+    activations: count(
+      0,
+      10_000_000,
+      'Number of Activations that are not revoked. Revoked ones are removed after 30 days. An account can have twice as many Activations in all.',
+    ),
     subscriptions: count(
       0,
       1_000_000,
@@ -39,7 +43,7 @@ export const AccountLimits = z
     requestsPerMinute: count(
       10,
       10_000_000,
-      'Points per minute that all callers of the REST API can use together on each replica of the facade. Most calls cost 1 point, and no call costs more than 10.',
+      'Points per minute that all callers of the REST API can use together on each replica of the facade. They can use the points of 10 s at once, or up to 1000 points if the limit is lower than 6000. Most calls cost 1 point, and no call costs more than 10.',
     ),
     invitationMailsPerDay: count(0, 1_000_000, 'Number of invitations that are sent by email in 24 hours.'),
   })

@@ -23,6 +23,19 @@ export interface NewObject {
   readonly target?: Pick<ObjectOf<'Block'>['spec']['target'], 'kind'> | undefined;
 }
 
+/** Returns true if an object uses its limit. A revoked Activation doesn't, because it opens nothing. */
+export function isInUse(limit: CountedLimit, object: unknown): boolean {
+  return limit !== 'activations' || (object as { readonly spec?: NewObject } | undefined)?.spec?.revoked !== true;
+}
+
+/**
+ * Returns how many objects of a limit an account can have, including those that don't use it. Revoked Activations are kept
+ * for 30 days, so an account that activates and revokes all the time could otherwise store any number of them.
+ */
+export function mostStored(limit: CountedLimit, most: number): number {
+  return limit === 'activations' ? 2 * most : most;
+}
+
 /**
  * Returns the limit that applies to a new object. This is undefined if the object can't be refused by a limit. For
  * example, a revoked Activation closes a group key, and a Block on a package must always be possible so that a producer

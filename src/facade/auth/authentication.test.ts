@@ -81,6 +81,49 @@ test('refuses a path that Express skips, even with a valid token', async () => {
   expect(await ask(await issuer.sign())).toMatchObject({ status: 401, code: 'missing_token' });
 });
 
+describe('a signature that is known to be valid', () => {
+  const HOUR_MS = 3_600_000;
+
+  test('is not verified again within 30 s', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    const clock = { nowMs: Date.now(), monotonicMs: 0 };
+    const issuer = await issue();
+    const ask = await guard({
+      issuers: [issuer.url],
+      nowMs: () => clock.nowMs,
+      monotonicMs: () => clock.monotonicMs,
+    });
+    const token = await issuer.sign();
+    expect(await ask(token)).toMatchObject({ status: 200 });
+    // Only the library, which verifies signatures, goes by this clock.
+    vi.setSystemTime(clock.nowMs + 2 * HOUR_MS);
+    clock.monotonicMs = 29_999;
+    expect(await ask(token)).toMatchObject({ status: 200 });
+    clock.monotonicMs = 30_000;
+    expect(await ask(token)).toMatchObject({ status: 401 });
+  });
+
+  test('does not keep a token from expiring', async () => {
+    const clock = { nowMs: Date.now() };
+    const issuer = await issue();
+    const ask = await guard({ issuers: [issuer.url], nowMs: () => clock.nowMs, monotonicMs: () => 0 });
+    const token = await issuer.sign();
+    expect(await ask(token)).toMatchObject({ status: 200 });
+    clock.nowMs += HOUR_MS + 1_000;
+    expect(await ask(token)).toMatchObject({ status: 401, code: 'invalid_token' });
+  });
+
+  test('counts for nothing but the same bytes', async () => {
+    const issuer = await issue();
+    const ask = await guard({ issuers: [issuer.url] });
+    const token = await issuer.sign({ sub: 'ada' });
+    expect(await ask(token)).toMatchObject({ status: 200, subject: 'ada' });
+    const [head = '', , signature = ''] = token.split('.');
+    const [, claims = ''] = (await issuer.sign({ sub: 'eve' })).split('.');
+    expect(await ask(`${head}.${claims}.${signature}`)).toMatchObject({ status: 401 });
+  });
+});
+
 describe('several issuers', () => {
   test('each is taken, neither for the other', async () => {
     const [one, two] = [await issue(), await issue()];

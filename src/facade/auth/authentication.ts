@@ -14,6 +14,7 @@ import { AUTHENTICATION_LIMITS, type AuthenticationLimits } from './limits.ts';
 import { carriesToken } from './query-token.ts';
 import { findFault, type TokenFault, type TokenRules } from './token-fault.ts';
 import type { TokenRefusal } from './token-refusal.ts';
+import { createVerifiedTokens } from './verified-tokens.ts';
 import { createVerifiers, type Verifier } from './verifier.ts';
 
 export interface AuthenticationOptions extends TokenRules {
@@ -25,6 +26,8 @@ export interface AuthenticationOptions extends TokenRules {
   readonly limits?: Partial<AuthenticationLimits>;
   /** Wall clock in milliseconds. Note that the token verification library doesn't use this clock. */
   readonly nowMs?: () => number;
+  /** Monotonic clock in milliseconds, for tokens whose signature is known to be valid. */
+  readonly monotonicMs?: () => number;
   /** Called when a call is refused because of its token. */
   readonly onRefused?: (reason: TokenRefusal) => void;
 }
@@ -83,7 +86,8 @@ function refuseBadTarget(target: string, onRefused: AuthenticationOptions['onRef
 
 /** Creates the function that checks the credentials of a request. Only rejects if there's a bug in our code. */
 function createAuthenticator(options: AuthenticationOptions) {
-  const { nowMs = Date.now } = options;
+  const { nowMs = Date.now, monotonicMs = () => performance.now() } = options;
+  const tokens = createVerifiedTokens(monotonicMs);
   const keysOf = createKeys(options, nowMs);
   const findVerifier = createVerifiers(options);
   const counted = (reason: TokenRefusal, refusal: Refusal): Refusal => {
@@ -110,10 +114,14 @@ function createAuthenticator(options: AuthenticationOptions) {
     try {
       const keys = await keysOf.get(issuer as string)?.find(kid as string);
       if (keys === undefined) return refuse('key');
+      const known = tokens.find(credentials.token, keys);
+      if (known !== undefined) return known;
       const verified = await verify(findVerifier(issuer as string, algorithm as string, keys), request, response);
       if (verified === 'signature') return refuse(verified);
       if (verified === 'request') return counted(verified, refuseRequest());
-      return readIdentity(verified, options.clientClaims);
+      const identity = readIdentity(verified, options.clientClaims);
+      tokens.add(credentials.token, keys, identity);
+      return identity;
     } catch (error) {
       if (error instanceof IssuerUnavailableError) return counted('undecided', refuseUndecided());
       throw error;

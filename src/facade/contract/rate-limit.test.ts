@@ -16,6 +16,7 @@ import { startIssuer, type TestIssuer } from '../../../test/support/facade/issue
 import { exchange, type RawAnswer } from '../../../test/support/facade/raw-exchange.ts';
 import { Refusal } from '../../http/refusal.ts';
 import { systemClock } from '../../time/clock.ts';
+import { quotaOf } from './rate-limit.ts';
 
 let issuer: TestIssuer;
 let facades: FacadeServers;
@@ -39,7 +40,7 @@ const call = async (line: string, headers: readonly string[] = [], body = '', su
 
 /** The points that an answer says are left, by limit, when the fields are well formed and agree with each other. */
 function leftOf({ headers }: RawAnswer): Record<string, string> {
-  const policies = [...(headers['ratelimit-policy'] ?? '').matchAll(/"(\w+)";q=(\d+);w=60(?:, |$)/g)];
+  const policies = [...(headers['ratelimit-policy'] ?? '').matchAll(/"(\w+)";q=(\d+);w=(?:10|60)(?:, |$)/g)];
   const limits = [...(headers['ratelimit'] ?? '').matchAll(/"(\w+)";r=(\d+);t=(\d+)(?:, |$)/g)];
   expect(limits.map(([, name]) => name)).toEqual(policies.map(([, name]) => name));
   expect(policies.map(([item]) => item).join('')).toBe(headers['ratelimit-policy']);
@@ -126,10 +127,35 @@ test('a limit of the account is in force from the next call, and an account with
   expect(problemOf(await call(`GET ${CATALOG}`))).toBe('429 rate_limited');
   points = 6_000;
   await delay(30);
-  expect(await left()).toMatch(/^\d+\/6000$/);
+  expect(await left()).toMatch(/^\d+\/1000$/);
   points = undefined;
   const unlimited = await call(`GET ${CATALOG}`);
   expect([unlimited.status, Object.keys(leftOf(unlimited))]).toEqual([200, ['caller']]);
+});
+
+test.each([
+  // A minute's points, as long as they are at most 1,000.
+  [10, 10, 60],
+  [1_000, 1_000, 60],
+  // The points of 10 s, but at least 1,000.
+  [3_000, 1_000, 20],
+  [3_500, 1_050, 18],
+  [6_000, 1_000, 10],
+  [30_000, 5_000, 10],
+  [60_000, 10_000, 10],
+])('%i points per minute are %i at once, which come back within %i s', (perMinute, points, windowSeconds) => {
+  expect(quotaOf('caller', perMinute)).toEqual({ name: 'caller', points, windowSeconds });
+});
+
+test('at most the points of the policy are used at once, and not those of a minute', async () => {
+  await start(6_000, 30_000);
+  const startedMs = performance.now();
+  let used = 0;
+  let answer = await call(`GET ${EXPLAIN}`);
+  expect(answer.headers['ratelimit-policy']).toMatch(/^"caller";q=1000;w=10(, "account";q=5000;w=10)?$/);
+  for (; answer.status !== 429; used += 10) answer = await call(`GET ${EXPLAIN}`);
+  expect(used).toBeGreaterThanOrEqual(1_000);
+  expect(used).toBeLessThanOrEqual(1_000 + (performance.now() - startedMs) / 10);
 });
 
 describe('a list that looks at many pages', () => {
@@ -230,7 +256,7 @@ describe('with trusted proxies', () => {
     }
     const other = await call(`GET ${CATALOG}`, [from('203.0.113.10')]);
     expect(other.status).toBe(200);
-    expect(leftOf(other)).toEqual({ address: '3/4', caller: '5999/6000', account: '29999/30000' });
+    expect(leftOf(other)).toEqual({ address: '3/4', caller: '999/1000', account: '4999/5000' });
     expect(await facade.registry.metrics()).toContain('sluice_facade_limited_total{limit="address"} 3');
   });
 
@@ -259,6 +285,42 @@ describe('with trusted proxies', () => {
     );
     started[1]?.();
     await Promise.all(held);
+  });
+
+  test('a refused call has the headers of all answers, and is counted as answered', async () => {
+    facade = await facades.start({ eventLoopDelayMs: 0, addressPointsPerMinute: 1 }, undefined, ['127.0.0.1']);
+    await bare('GET /nothing', '203.0.113.9');
+    const { headers } = await bare('HEAD /waas/streams', '203.0.113.9');
+    expect(headers).toMatchObject({
+      'cache-control': 'no-store',
+      'content-type': 'application/problem+json',
+      'x-content-type-options': 'nosniff',
+      'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
+    });
+    expect(headers['connection']).not.toBe('close');
+    expect(await facade.registry.metrics()).toMatch(/route="none",status="429"[^\n]*} 1\n/);
+  });
+
+  test('connections of an address beyond the limit are closed, but not those of a proxy', async () => {
+    const open = async () => {
+      const socket = connect(facade.port, '127.0.0.1');
+      socket.on('error', () => undefined);
+      const isClosed = await new Promise<boolean>(resolve => {
+        socket.on('close', () => resolve(true));
+        socket.write('GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n');
+        socket.once('data', () => resolve(false));
+      });
+      return { socket, isClosed };
+    };
+    facade = await facades.start({ eventLoopDelayMs: 0, addressConnections: 2 }, undefined, []);
+    const [first, second, third] = [await open(), await open(), await open()];
+    expect([first, second, third].map(({ isClosed }) => isClosed)).toEqual([false, false, true]);
+    first.socket.destroy();
+    await vi.waitFor(async () => expect((await open()).isClosed).toBe(false));
+    second.socket.destroy();
+    await facade.server.close();
+    facade = await facades.start({ eventLoopDelayMs: 0, addressConnections: 2 }, undefined, ['127.0.0.1']);
+    for (let n = 0; n < 4; n++) expect((await open()).isClosed).toBe(false);
   });
 
   test('a call whose client has disconnected no longer counts', async () => {

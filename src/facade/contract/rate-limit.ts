@@ -1,18 +1,19 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { ClientAddress } from '../../http/client-address.ts';
 import { detailOfLimit, limitItem, policyItem, type Quota } from '../../http/rate-limit-fields.ts';
 import { Refusal } from '../../http/refusal.ts';
-import { createOccupancy } from '../../time/occupancy.ts';
 import { createTokenBuckets } from '../../time/token-buckets.ts';
 import { callerKey, identityOf } from '../auth/identity.ts';
 import type { CallCost } from './route.ts';
 
-const WINDOW_SECONDS = 60;
+/** Seconds whose points can be used at once. Otherwise, all points of a minute would hit the others together. */
+const BURST_SECONDS = 10;
+/** Points that can always be used at once, unless there are fewer in a minute. Tools send their calls in bursts. */
+const BURST_POINTS = 1_000;
 /** Number of callers, of accounts, and of addresses, whose buckets are kept in memory. */
-const ENTRIES = 10_000;
+export const ENTRIES = 10_000;
 
 /** Limits of the facade. Refused calls are counted by limit. */
-export const CALL_LIMITS = ['address', 'caller', 'account', 'concurrency'] as const;
+export const CALL_LIMITS = ['address', 'caller', 'account', 'concurrency', 'store'] as const;
 export type CallLimit = (typeof CALL_LIMITS)[number];
 
 declare module 'fastify' {
@@ -20,6 +21,15 @@ declare module 'fastify' {
     /** Points that a call of the route costs. Defaults to 1, also for paths without a route. */
     readonly cost?: CallCost;
   }
+}
+
+/**
+ * Returns the quota for a limit of points per minute: a bucket of as many points as come back within 10 s, or within the
+ * time of 1,000 points, but at most within a minute. Its points can have a fraction.
+ */
+export function quotaOf(name: CallLimit, perMinute: number): Quota {
+  const windowSeconds = Math.min(60, Math.max(BURST_SECONDS, Math.ceil((60 * BURST_POINTS) / perMinute)));
+  return { name, points: (perMinute * windowSeconds) / 60, windowSeconds };
 }
 
 /** Points per minute on this replica. */
@@ -69,33 +79,9 @@ export interface RateLimit {
 }
 
 /**
- * Limits the calls of each address, whatever their path: how many it makes, and how many are in progress at the same
- * time. Must be called before anything else, so that these calls are refused before their token is checked. Answers have the same fields as those of `registerRateLimit`, which begin with
- * `"address"`.
- */
-export function registerAddressLimit(app: FastifyInstance, options: Options & { addressOf: ClientAddress }): void {
-  const { addressOf, limits, onRefused } = options;
-  const { charge } = createCharge('address', () => limits.perAddress, onRefused);
-  const calls = createOccupancy(limits.inProgress);
-  app.addHook('onRequest', async (request, reply) => {
-    const address = addressOf(request.raw);
-    charge(reply, address, 1);
-    if (!calls.enter(address)) throw refuseConcurrency(limits.inProgress, onRefused);
-    reply.raw.once('close', () => calls.leave(address));
-  });
-}
-
-/** Calls are processed in the order of arrival, so those of others wait for all that an address sent before. */
-function refuseConcurrency(most: number, onRefused: Options['onRefused']): Refusal {
-  onRefused('concurrency');
-  const detail = `${most} calls from your address are in progress, which is the limit. Wait until some of them have been answered.`;
-  return new Refusal('rate_limited', { detail, headers: { 'retry-after': '1' } });
-}
-
-/**
  * Limits the calls of each caller in a scope, including those without a route. Must be called after authentication has
  * been registered. Points are refilled at a constant rate. Answers have the fields `RateLimit-Policy`
- * (`"caller";q=<points>;w=<seconds>`) and `RateLimit` (`"caller";r=<points left>;t=<seconds until all are back>`) of
+ * (`"caller";q=<points>;w=<seconds until all are back>`) and `RateLimit` (`"caller";r=<points left>;t=<seconds until all are back>`) of
  * draft-ietf-httpapi-ratelimit-headers, followed by the same for `"account"` once an account has been charged. Calls
  * beyond a limit cause a Refusal 429 `rate_limited` with Retry-After.
  */
@@ -124,41 +110,48 @@ interface Options {
   readonly onRefused: (limit: CallLimit) => void;
 }
 
-function createCharge(name: CallLimit, pointsOf: (key: string) => number | undefined, onRefused: Options['onRefused']) {
+function createCharge(
+  name: CallLimit,
+  perMinute: (key: string) => number | undefined,
+  onRefused: Options['onRefused'],
+) {
+  const quota = (key: string): Quota | undefined => {
+    const points = perMinute(key);
+    return points === undefined ? undefined : quotaOf(name, points);
+  };
   const buckets = createTokenBuckets({
-    capacity: key => pointsOf(key) ?? Number.POSITIVE_INFINITY,
-    refillMs: WINDOW_SECONDS * 1_000,
+    capacity: key => quota(key)?.points ?? Number.POSITIVE_INFINITY,
+    refillMs: key => (quota(key)?.windowSeconds ?? 1) * 1_000,
     entries: ENTRIES,
     nowMs: () => performance.now(),
   });
   const charge = (reply: FastifyReply, key: string, cost: number) => {
-    const points = pointsOf(key);
-    if (points === undefined) return;
-    const quota: Quota = { name, points, windowSeconds: WINDOW_SECONDS };
+    const limit = quota(key);
+    if (limit === undefined) return;
     const taken = buckets.take(key, cost);
     const state = buckets.stateOf(key, cost);
-    putItem(reply, 'ratelimit-policy', name, policyItem(quota));
-    putItem(reply, 'ratelimit', name, limitItem(quota, state));
+    putItem(reply, 'ratelimit-policy', name, policyItem(limit));
+    putItem(reply, 'ratelimit', name, limitItem(limit, state));
     if (taken) return;
     onRefused(name);
-    const detail = detailOfLimit('call', cost, quota, state);
+    const detail = detailOfLimit('call', cost, limit, state);
     throw new Refusal('rate_limited', { detail, headers: { 'retry-after': `${state.retryInSeconds}` } });
   };
-  function show(reply: FastifyReply, key: string, points: number): void {
-    const quota = { name, points, windowSeconds: WINDOW_SECONDS };
-    putItem(reply, 'ratelimit', name, limitItem(quota, buckets.stateOf(key, 1)));
-  }
+  const show = (reply: FastifyReply, key: string, limit: Quota): void =>
+    putItem(reply, 'ratelimit', name, limitItem(limit, buckets.stateOf(key, 1)));
   /** Takes points, or returns false. */
   const take = (reply: FastifyReply, key: string, cost: number): boolean => {
-    const points = pointsOf(key);
-    if (points === undefined) return true;
+    const limit = quota(key);
+    if (limit === undefined) return true;
     const taken = buckets.take(key, cost);
-    show(reply, key, points);
+    show(reply, key, limit);
     return taken;
   };
   const give = (reply: FastifyReply, key: string, cost: number): void => {
+    const limit = quota(key);
+    if (limit === undefined) return;
     buckets.give(key, cost);
-    show(reply, key, pointsOf(key) ?? 0);
+    show(reply, key, limit);
   };
   return { charge, take, give };
 }

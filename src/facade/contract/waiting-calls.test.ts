@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
+import { createManualClock } from '../../../test/support/manual-clock.ts';
 import { Refusal } from '../../http/refusal.ts';
-import { createWaitingCalls, MOST_WAITING } from './waiting-calls.ts';
+import { createWaiter, createWaitingCalls, MOST_WAITING } from './waiting-calls.ts';
 
 const refusalOf = async (call: Promise<unknown>) => {
   const refusal = await call.catch((error: unknown) => error);
@@ -46,4 +47,31 @@ test('a wait that throws before it waits makes room, too', async () => {
   };
   await expect(calls.run('ada', failing)).rejects.toThrow('failed');
   expect(await calls.run('ada', async () => 'ran')).toBe('ran');
+});
+
+test('each further read of a call that waits costs a point, and is left out if there is none', async () => {
+  const clock = createManualClock();
+  const reads: number[] = [];
+  let points = 3;
+  const spend = (cost: number) => {
+    if (points < cost) return false;
+    points -= cost;
+    return true;
+  };
+  const { signal } = new AbortController();
+  const waiting = createWaitingCalls();
+  const waitFor = createWaiter({ clock, waiting, caller: 'ada', signal, spend });
+  const ask = async () => {
+    reads.push(clock.nowMs());
+    return reads.length;
+  };
+  const answer = waitFor(10, ask, read => read === 5);
+  await clock.advance(4_000);
+  expect(reads).toEqual([0, 500, 1_000, 1_500]);
+  points = 1;
+  await clock.advance(1_000);
+  expect(await answer).toBe(5);
+  expect(reads.at(-1)).toBe(4_500);
+  await waitFor(0, ask, () => false);
+  expect([reads.length, points]).toEqual([6, 0]);
 });

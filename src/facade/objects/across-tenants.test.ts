@@ -23,6 +23,14 @@ describe('a change to an object of the other side', () => {
     expect(refused.facts.detail).toMatch(/\w/);
   });
 
+  test('that its own content makes invalid does not quote it', async () => {
+    const errors = [{ pointer: '/spec/invitedEmail', detail: 'Invalid value: "ada@acme-gitops.example"' }];
+    const refused = (await answerOf(new Refusal('invalid_request', { errors }))) as Refusal;
+    expect(refused.code).toBe('refused_by_policy');
+    expect(JSON.stringify(refused.facts)).not.toContain('acme-gitops');
+    expect(refused.facts.errors).toBeUndefined();
+  });
+
   test('keeps other problems and errors', async () => {
     for (const error of [new Refusal('invitation_used', 'for another account'), new Error('a defect')]) {
       expect(await answerOf(error)).toBe(error);

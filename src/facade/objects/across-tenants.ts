@@ -11,6 +11,12 @@ const GENERIC: Readonly<Partial<Record<ProblemCode, string>>> = {
 };
 
 /**
+ * Problems that would blame the request for what is wrong with the object, with the one to answer instead. The caller
+ * has sent nothing that the object contains.
+ */
+const INSTEAD: Readonly<Partial<Record<ProblemCode, ProblemCode>>> = { invalid_request: 'refused_by_policy' };
+
+/**
  * Runs a change of an object that belongs to the other side. The caller gets the same problem codes as for an object of
  * their own, but nothing that the object or its namespace contains.
  *
@@ -20,9 +26,11 @@ export async function acrossTenants<T>(change: () => Promise<T>): Promise<T> {
   try {
     return await change();
   } catch (error) {
-    const detail = error instanceof Refusal ? GENERIC[error.code] : undefined;
-    if (!(error instanceof Refusal) || detail === undefined) throw error;
+    if (!(error instanceof Refusal)) throw error;
+    const code = INSTEAD[error.code] ?? error.code;
+    const detail = GENERIC[code];
+    if (detail === undefined) throw error;
     const { headers, cause } = error.facts;
-    throw new Refusal(error.code, { detail, ...(headers === undefined ? {} : { headers }), cause });
+    throw new Refusal(code, { detail, ...(headers === undefined ? {} : { headers }), cause });
   }
 }

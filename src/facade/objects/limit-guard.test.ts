@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createManualClock } from '../../../test/support/manual-clock.ts';
 import type { KindName } from '../../api/kinds/kinds.ts';
 import { Refusal } from '../../http/refusal.ts';
@@ -13,7 +13,10 @@ function setUp(limit: number, ceiling?: number) {
   const clock = createManualClock();
   const handlers = new Map<KindName, ChangeHandler<unknown>[]>();
   const cached = new Map<string, object>();
-  const account = (streams: number) => ({ metadata: { name: 'acme' }, spec: { plan: 'Metered', limits: { streams } } });
+  const account = (streams: number) => ({
+    metadata: { name: 'acme' },
+    spec: { plan: 'Metered', limits: { streams, activations: limit } },
+  });
   let live = account(limit);
   let liveReads = 0;
   const caches = {
@@ -30,10 +33,12 @@ function setUp(limit: number, ceiling?: number) {
       subscribe: (handler: ChangeHandler<unknown>) => handlers.set(kind, [...(handlers.get(kind) ?? []), handler]),
     }),
   } as unknown as Caches;
-  const change = (what: 'added' | 'deleted', kind: KindName, key: string) => {
-    if (what === 'added') cached.set(`${kind} ${key}`, {});
+  const change = (what: 'added' | 'deleted', kind: KindName, key: string, object: object = {}) => {
+    const old = cached.get(`${kind} ${key}`);
+    if (what === 'added') cached.set(`${kind} ${key}`, object);
     else cached.delete(`${kind} ${key}`);
-    for (const handler of handlers.get(kind) ?? []) handler(what, key, undefined, undefined);
+    const [is, current] = what === 'deleted' ? [what, undefined] : [old === undefined ? what : 'updated', object];
+    for (const handler of handlers.get(kind) ?? []) handler(is as 'added', key, old, current);
   };
   const policy = {
     byPlan: { Free: {}, Metered: {} },
@@ -50,7 +55,7 @@ function setUp(limit: number, ceiling?: number) {
     guard,
     stored,
     liveReads: () => liveReads,
-    see: (key: string, kind: KindName = 'CatalogStream') => change('added', kind, key),
+    see: (key: string, kind: KindName = 'CatalogStream', object: object = {}) => change('added', kind, key, object),
     lose: (key: string, kind: KindName = 'CatalogStream') => change('deleted', kind, key),
     raise: (streams: number) => {
       live = account(streams);
@@ -216,4 +221,48 @@ test('objects that close a route are created beyond the limit', async () => {
   });
   expect(await create('shop/a', 'Activation', { revoked: true })).toBe('made');
   expect(await create('shop/b', 'Block', { target: { kind: 'Package' } })).toBe('made');
+});
+
+describe('revoked activations', () => {
+  const REVOKED = { spec: { revoked: true } };
+  const OPEN = { spec: {} };
+
+  test('do not count, until they are opened again', async () => {
+    const { create, see, guard } = setUp(2);
+    see('shop/a', 'Activation', OPEN);
+    see('shop/b', 'Activation', REVOKED);
+    expect(guard.countOf('acme', 'activations')).toBe(1);
+    const answer = create('shop/c', 'Activation');
+    await settle();
+    see('shop/c', 'Activation', OPEN);
+    expect(await answer).toBe('made');
+    expect(await create('shop/b', 'Activation')).toBe('limit_reached');
+    see('shop/a', 'Activation', REVOKED);
+    const again = create('shop/b', 'Activation');
+    await settle();
+    // A change of its status does not show that it is open.
+    see('shop/b', 'Activation', REVOKED);
+    expect(await create('shop/a', 'Activation')).toBe('limit_reached');
+    see('shop/b', 'Activation', OPEN);
+    expect(await again).toBe('made');
+    expect(guard.countOf('acme', 'activations')).toBe(2);
+  });
+
+  test('can be as many as the limit, beside those that are open', async () => {
+    const { guard, create, see, lose } = setUp(2);
+    for (const key of ['shop/a', 'shop/b', 'shop-2/c', 'shop-2/d']) see(key, 'Activation', REVOKED);
+    const refused = guard.create('Activation', { namespace: 'shop', name: 'e' }, {}, async () => undefined);
+    await expect(refused).rejects.toMatchObject({
+      facts: { detail: expect.stringContaining('has 4 activations, including revoked ones') },
+    });
+    const opened = create('shop/a', 'Activation');
+    await settle();
+    see('shop/a', 'Activation', OPEN);
+    expect(await opened).toBe('made');
+    lose('shop/b', 'Activation');
+    const made = create('shop/e', 'Activation');
+    await settle();
+    see('shop/e', 'Activation', OPEN);
+    expect(await made).toBe('made');
+  });
 });

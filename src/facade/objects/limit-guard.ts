@@ -4,7 +4,9 @@ import {
   COUNTED,
   COUNTED_KINDS,
   type CountedLimit,
+  isInUse,
   limitForNew,
+  mostStored,
   type NewObject,
 } from '../../core/limits/counted-limits.ts';
 import { type LimitPolicy, type Limits, limitsOf } from '../../core/limits/limits.ts';
@@ -23,10 +25,14 @@ export interface LimitGuard {
   readonly of: (account: Pick<Cached<'Account'>, 'spec'>) => Limits;
   /** Returns the points per minute of an account. This is undefined if it has no such limit. */
   readonly pointsPerMinuteOf: (account: string) => number | undefined;
-  /** Returns the number of objects in all workspaces of an account, according to the caches. */
+  /**
+   * Returns the number of objects in all workspaces of an account that use the limit, according to the caches. Revoked
+   * Activations don't.
+   */
   readonly countOf: (account: string, limit: CountedLimit) => number;
   /**
-   * Creates an object that does not exist yet, unless its account has reached the limit. Objects that this replica is
+   * Creates an object that does not exist yet, or changes one that doesn't use its limit into one that does, unless its
+   * account has reached the limit. Objects that this replica is
    * creating are counted as well, but not those of other replicas. With 32 or fewer left, each replica creates one at a
    * time. With more, other replicas may each add as many as are left at the same moment.
    *
@@ -69,10 +75,12 @@ function createCounter(caches: GuardCaches) {
   const pending = new Map<string, Pending>();
   const pendingKey = (kind: KindName, key: string) => `${kind}/${key}`;
   const reflectors = Object.fromEntries(COUNTED_KINDS.map(kind => [COUNTED[kind], caches.reflector(kind)]));
-  const counts = countByAccount(reflectors as Record<CountedLimit, Reflector<unknown>>, caches.reflector('Workspace'));
+  const all = reflectors as Record<CountedLimit, Reflector<unknown>>;
+  const counts = countByAccount(all, caches.reflector('Workspace'), { isCounted: isInUse });
+  const stored = countByAccount({ activations: all.activations }, caches.reflector('Workspace'));
   for (const kind of COUNTED_KINDS) {
-    caches.reflector(kind).subscribe((change, key) => {
-      if (change !== 'deleted') settle(pendingKey(kind, key));
+    caches.reflector(kind).subscribe((change, key, _old, current) => {
+      if (change !== 'deleted' && isInUse(COUNTED[kind], current)) settle(pendingKey(kind, key));
     });
   }
 
@@ -83,14 +91,20 @@ function createCounter(caches: GuardCaches) {
 
   return {
     countOf: counts.of,
-    /** Returns the count without the object itself, whose deletion may not have reached the cache yet. */
-    countWithout(account: string, limit: CountedLimit, { kind, name }: Named): number {
+    /**
+     * Returns the counts without the object itself, whose deletion may not have reached the cache yet: of the objects that
+     * use the limit, and of all.
+     */
+    countWithout(account: string, limit: CountedLimit, { kind, name }: Named): { used: number; stored: number } {
       const own = pendingKey(kind, keyOf(name));
-      let count = counts.of(account, limit) - (caches.get(kind, name) === undefined ? 0 : 1);
+      const cached = caches.get(kind, name);
+      let creating = 0;
       for (const [key, each] of pending) {
-        if (key !== own && each.account === account && each.limit === limit) count++;
+        if (key !== own && each.account === account && each.limit === limit) creating++;
       }
-      return count;
+      const used = counts.of(account, limit) - (cached !== undefined && isInUse(limit, cached) ? 1 : 0);
+      const all = limit === 'activations' ? stored.of(account, limit) - (cached === undefined ? 0 : 1) : used;
+      return { used: used + creating, stored: all + creating };
     },
     /** Counts an object from now on, until it appears in the cache, or `settle` is called. */
     expect(account: string, limit: CountedLimit, { kind, name }: Named): Expected {
@@ -118,11 +132,16 @@ function limitReached(facts: {
   readonly account: string;
   readonly limit: CountedLimit;
   readonly most: number;
-  readonly count: number;
+  readonly used: number;
+  readonly stored: number;
   readonly ceiling: number | undefined;
 }): Refusal {
-  const { account, limit, most, count, ceiling } = facts;
-  const use = `The account ${publicId('Account', '', account)} has ${count} ${limit} in all of its workspaces together, and its limit is ${most}. Nothing was changed.`;
+  const { account, limit, most, used, stored, ceiling } = facts;
+  const count =
+    used < most
+      ? `${stored} ${limit}, including revoked ones, which are kept for 30 days, in all of its workspaces together. It can have ${mostStored(limit, most)}, twice its limit.`
+      : `${used} ${limit} in all of its workspaces together, and its limit is ${most}.`;
+  const use = `The account ${publicId('Account', '', account)} has ${count} Nothing was changed.`;
   const remedy =
     most === ceiling
       ? 'This is the highest limit of the installation (SLUICE_MAX_LIMITS), which only its operator can raise.'
@@ -160,9 +179,12 @@ export function createLimitGuard(deps: {
     // Checks and counts in one step, so that no other call comes in between.
     const attempt = (found: Cached<'Account'> | undefined) => {
       const most = found === undefined ? undefined : of(found)[limit];
-      const count = counter.countWithout(account, limit, object);
-      const left = (most ?? Number.POSITIVE_INFINITY) - count;
-      if (left <= 0) return limitReached({ account, limit, most: most ?? 0, count, ceiling: policy.ceilings[limit] });
+      const { used, stored } = counter.countWithout(account, limit, object);
+      const left = most === undefined ? Infinity : Math.min(most - used, mostStored(limit, most) - stored);
+      if (left <= 0) {
+        const ceiling = policy.ceilings[limit];
+        return limitReached({ account, limit, most: most ?? 0, used, stored, ceiling });
+      }
       return left > FEW_LEFT || alone ? counter.expect(account, limit, object) : undefined;
     };
     const cached = caches.get('Account', { name: account });

@@ -1,5 +1,6 @@
 import type { KindName } from '../../api/kinds/kinds.ts';
 import type { FieldManager } from '../../api/well-known.ts';
+import { COUNTED, type CountedLimit, isInUse } from '../../core/limits/counted-limits.ts';
 import { Refusal } from '../../http/refusal.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
@@ -120,7 +121,7 @@ export function createResourceWriter({ client, caches, limits, clock }: WriterPa
       if (present !== undefined) assertNotHeld(present, wanted);
       const write = () => applyOnce(kind, name, { ...wanted, before: present });
       if (present === undefined) await assertFree(caches, kind, name);
-      const applied = await (present === undefined ? limits.create(kind, name, spec, write) : write());
+      const applied = await (usesMore(kind, present, spec) ? limits.create(kind, name, spec, write) : write());
       noteChange({ kind, before: present, after: applied });
       const held = conflictingFields(applied, spec as Readonly<Record<string, unknown>>, concern, manager);
       if (held.length > 0) throw fieldManaged(held);
@@ -143,6 +144,12 @@ export function createResourceWriter({ client, caches, limits, clock }: WriterPa
     },
     waitFor,
   };
+}
+
+/** Returns true for a write that can make an object use its limit that did not exist, or did not use it. */
+function usesMore(kind: KindName, present: object | undefined, spec: object): boolean {
+  const limit = (COUNTED as Partial<Record<KindName, CountedLimit>>)[kind];
+  return limit !== undefined && (present === undefined || !isInUse(limit, present)) && isInUse(limit, { spec });
 }
 
 /** @throws Refusal 409 `field_managed` if another manager owns a field that would change */

@@ -4,7 +4,7 @@ import { createFacadeMetrics } from '../../../src/facade/facade-metrics.ts';
 import type { Facade } from '../../../src/facade/objects/facade.ts';
 import type { Caller } from '../../../src/facade/objects/ownership.ts';
 import { createFacadeServer, type FacadeLimits, type FacadeServer } from '../../../src/facade/server.ts';
-import { createClientAddress } from '../../../src/http/client-address.ts';
+import { createClientAddress, createConnectionAddress } from '../../../src/http/client-address.ts';
 import { createLogger } from '../../../src/telemetry/log.ts';
 import { createRegistry, type Registry } from '../../../src/telemetry/metrics.ts';
 import { type AuditFields, collectAudit } from './collect-audit.ts';
@@ -85,6 +85,7 @@ export function createFacadeServers(issuer: TestIssuer): FacadeServers {
         version: '0.0.0',
         limits,
         addressOf: trustedProxies && createClientAddress(trustedProxies),
+        connectionOf: trustedProxies && createConnectionAddress(trustedProxies),
       });
       return { server, registry, audited: audit.lines, port: await server.listen(0, '127.0.0.1') };
     },

@@ -1,4 +1,4 @@
-import { COUNTED, COUNTED_KINDS, type CountedLimit } from '../../../core/limits/counted-limits.ts';
+import { COUNTED, COUNTED_KINDS, type CountedLimit, isInUse } from '../../../core/limits/counted-limits.ts';
 import { type LimitLevel, type LimitLevels, limitLevel } from '../../../core/limits/limit-levels.ts';
 import { type LimitPolicy, limitsOf } from '../../../core/limits/limits.ts';
 import { countByAccount } from '../../../kube/account-counts.ts';
@@ -28,17 +28,18 @@ export function createLimitUse(caches: Caches, policy: LimitPolicy): LimitUse {
   const levelKey = (account: string, limit: CountedLimit) => `${limit}/${account}`;
   const reflectors = Object.fromEntries(COUNTED_KINDS.map(kind => [COUNTED[kind], caches[kind]]));
 
-  const counts = countByAccount(
-    reflectors as Record<CountedLimit, Reflector<unknown>>,
-    caches.Workspace,
-    (account, limit) => {
-      const object = caches.Account.store.get(account);
-      if (object === undefined || listeners.size === 0) return;
-      const before = levels.get(levelKey(account, limit));
-      const level = limitLevel(counts.of(account, limit), limitsOf(object.spec, policy)[limit], before);
-      if (level !== (before ?? 'within')) for (const listener of listeners) listener(account);
-    },
-  );
+  const counts = countByAccount(reflectors as Record<CountedLimit, Reflector<unknown>>, caches.Workspace, {
+    isCounted: isInUse,
+    onChange,
+  });
+
+  function onChange(account: string, limit: CountedLimit): void {
+    const object = caches.Account.store.get(account);
+    if (object === undefined || listeners.size === 0) return;
+    const before = levels.get(levelKey(account, limit));
+    const level = limitLevel(counts.of(account, limit), limitsOf(object.spec, policy)[limit], before);
+    if (level !== (before ?? 'within')) for (const listener of listeners) listener(account);
+  }
 
   function levelsOf({ metadata, spec }: Parameters<LimitUse['levelsOf']>[0]): LimitLevels {
     const limits = limitsOf(spec, policy);
