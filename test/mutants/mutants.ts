@@ -1,3 +1,4 @@
+import { LIMITS_MUTANTS } from './limits-mutants.ts';
 import { SECURITY_MUTANTS } from './security-mutants.ts';
 
 /** A wrong change of one decisive place: the tests have to notice it. */
@@ -369,6 +370,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...OF_PARTS,
   ...OF_PROCESSES,
   ...SECURITY_MUTANTS,
+  ...LIMITS_MUTANTS,
   ...mutantsOf('src/core/routing/coverage.ts', [
     ['a block of a package covers nothing', 'packages.get(target.name)?.has(stream) === true', 'false'],
     ['a block of a stream covers nothing', 'target.name === stream :', 'false :'],

@@ -1,0 +1,175 @@
+import type { Mutant } from './mutants.ts';
+
+const FACADE = 'src/facade/';
+const INGRESS = 'src/dataplane/ingress/';
+
+type Change = readonly [name: string, from: string, to: string, test: string];
+
+/** Mutants of a file, each with the test that notices it. */
+function limitsMutantsOf(file: string, changes: readonly Change[]): Mutant[] {
+  return changes.map(([name, from, to, test]) => ({ name, file, from, to, test }));
+}
+
+/** Wrong changes of what keeps one tenant from hurting others: limits, prices, and shares. */
+export const LIMITS_MUTANTS: readonly Mutant[] = [
+  ...limitsMutantsOf(`${INGRESS}sender-limits.ts`, [
+    [
+      'the size of an event costs nothing',
+      'Math.max(1, Math.ceil(bytes / POINT_BYTES))',
+      'Math.max(1, bytes * 0)',
+      `${INGRESS}sender-limits.test.ts`,
+    ],
+  ]),
+  ...limitsMutantsOf(`${INGRESS}admission.ts`, [
+    [
+      'a body whose size was not announced costs a point',
+      "request.headers['content-length'] === undefined ? pointsOf(bytes) - 1 : 0",
+      "request.headers['content-length'] === '' ? pointsOf(bytes) - 1 : 0",
+      `${INGRESS}sender-limits.test.ts`,
+    ],
+    [
+      'a body that is too large costs as if it were stored',
+      'bytes > limits.bodyBytes ? 1 : pointsOf(bytes)',
+      'pointsOf(bytes)',
+      `${INGRESS}sender-limits.test.ts`,
+    ],
+  ]),
+  ...limitsMutantsOf('src/part/space/ingest-within.ts', [
+    [
+      'what could not be asked for is beyond the limit',
+      "      replaceRefused(known, 'UNAVAILABLE');\n",
+      '',
+      'src/part/space/space.redis.test.ts',
+    ],
+  ]),
+  ...limitsMutantsOf(`${FACADE}contract/rate-limit.ts`, [
+    [
+      'all points of a minute can be used at once',
+      'Math.max(BURST_SECONDS, Math.ceil((60 * BURST_POINTS) / perMinute))',
+      'Math.max(BURST_SECONDS, 60)',
+      `${FACADE}contract/rate-limit.test.ts`,
+    ],
+  ]),
+  ...limitsMutantsOf(`${FACADE}contract/address-limit.ts`, [
+    [
+      'an address has any number of calls in progress',
+      "if (!calls.enter(address)) return refuse(response, 'concurrency', full, 1);",
+      'calls.enter(address);',
+      `${FACADE}contract/rate-limit.test.ts`,
+    ],
+    [
+      'an address has any number of connections',
+      'if (!connections.enter(address)) return false;',
+      'connections.enter(address);',
+      `${FACADE}contract/rate-limit.test.ts`,
+    ],
+    [
+      'the connections of a proxy are those of an address',
+      'if (address === undefined) return true;',
+      "if (address === '') return true;",
+      `${FACADE}contract/rate-limit.test.ts`,
+    ],
+  ]),
+  ...limitsMutantsOf(`${FACADE}contract/long-poll.ts`, [
+    [
+      'a call that waits looks for nothing',
+      'if (mayLook()) answer = await ask();',
+      'answer = await ask();',
+      `${FACADE}contract/waiting-calls.test.ts`,
+    ],
+  ]),
+  ...limitsMutantsOf(`${FACADE}auth/verified-tokens.ts`, [
+    [
+      'a signature outlives the keys that it was checked with',
+      'known?.keys === keys ? known.identity : undefined',
+      'known?.identity',
+      `${FACADE}auth/verified-tokens.test.ts`,
+    ],
+  ]),
+  ...limitsMutantsOf('src/time/time-shares.ts', [
+    [
+      'a share cannot be used up',
+      'Math.max(nowMs, use.untilMs) + expectedMs / share',
+      'nowMs',
+      'src/time/time-shares.test.ts',
+    ],
+    [
+      'what takes longer than expected is free',
+      'use.untilMs += (ms - expectedMs) / share;',
+      '',
+      'src/time/time-shares.test.ts',
+    ],
+    [
+      'a short call hides that others are long',
+      'Math.max(ms, (use.expected.get(kind) ?? 0) * KEEP)',
+      'ms',
+      'src/time/time-shares.test.ts',
+    ],
+  ]),
+  ...limitsMutantsOf(`${FACADE}objects/redis-shares.ts`, [
+    [
+      'one account may have all of Redis',
+      'const SHARE = 0.1;',
+      'const SHARE = 1;',
+      'src/roles/redis-shares.redis.test.ts',
+    ],
+    [
+      'all accounts have one share',
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: this is the text of the source.
+      '`${master} ${account}`',
+      'master',
+      'src/roles/redis-shares.redis.test.ts',
+    ],
+  ]),
+  ...limitsMutantsOf('src/redis/shared-client.ts', [
+    ['nobody knows what a script takes', 'micros = timed.micros;', '', 'src/redis/shared-client.redis.test.ts'],
+  ]),
+  ...limitsMutantsOf('src/core/limits/counted-limits.ts', [
+    [
+      'a revoked activation uses its limit',
+      "return limit !== 'activations' || (object",
+      "return limit === 'activations' || (object",
+      `${FACADE}objects/limit-guard.test.ts`,
+    ],
+  ]),
+  ...limitsMutantsOf(`${FACADE}objects/limit-guard.ts`, [
+    [
+      'revoked activations are stored without end',
+      'Math.min(most - used, mostStored(limit, most) - stored)',
+      'most - used',
+      `${FACADE}objects/limit-guard.test.ts`,
+    ],
+  ]),
+  ...limitsMutantsOf(`${FACADE}objects/resource-writer.ts`, [
+    [
+      'an activation that is opened again is free',
+      '(present === undefined || !isInUse(limit, present))',
+      'present === undefined',
+      `${FACADE}objects/resource-writer.test.ts`,
+    ],
+  ]),
+  ...limitsMutantsOf(`${FACADE}objects/across-tenants.ts`, [
+    [
+      'a partner is blamed for the object of the producer',
+      'const code = INSTEAD[error.code] ?? error.code;',
+      'const code = error.code;',
+      `${FACADE}objects/across-tenants.test.ts`,
+    ],
+  ]),
+  ...limitsMutantsOf('src/controller/kinds/integration/deliver.ts', [
+    [
+      'any number of wrong addresses can be tried',
+      'error.unsent && !error.refused',
+      'error.unsent',
+      'src/controller/kinds/integration/deliver.test.ts',
+    ],
+  ]),
+  ...limitsMutantsOf('src/redis/scripts/mail.lua', [
+    [
+      'an Integration gives back the mail of another',
+      "if redis.call('HGET', KEYS[3], address) == uid then",
+      'if true then',
+      'src/record/mail-record.redis.test.ts',
+    ],
+  ]),
+];
