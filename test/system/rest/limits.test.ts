@@ -260,7 +260,7 @@ test('at the limit, everything that closes still works, and so does every repeat
         }),
       204,
     ],
-    ['activate again what is revoked', () => activate('k'), 200],
+    ['activate again what is revoked', () => activate('k'), '409 limit_reached'],
     ['archive', () => ofAda().post(`/waas/producer/${tenant}/packages/${target('Package', 'basic')}/archive`), 204],
     ['revoke', () => ofAda().post(`/waas/producer/${tenant}/integrations/${integrationPublicId}/revoke`), 204],
   ];
