@@ -103,15 +103,18 @@ export function createFacadeServer(options: {
       // Event ids can have up to 256 characters, each of which may take up three characters in a path.
       routerOptions: { maxParamLength: 768 },
     },
-    admit: addressOf && createAddressLimit({ ...rates, addressOf, onAnswered, isDraining: () => server.isDraining() }),
     accept: options.connectionOf && createConnectionLimit(options.connectionOf, limits.addressConnections),
     pathPattern: PLAIN_PATH,
     factsOfNoRoute,
     sendProblem,
     onError: noteRefusals(options, createErrorHandler(facade.log)),
   });
-  const { app } = server;
+  const { app, isDraining } = server;
   observe(server, metrics);
+  if (addressOf !== undefined) {
+    const passes = createAddressLimit({ ...rates, addressOf, onAnswered, isDraining });
+    server.serveFirst((request, response) => !passes(request, response));
+  }
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_request: unknown, bytes: Buffer) =>
     parseJsonBody(bytes),

@@ -65,8 +65,6 @@ interface HttpServerOptions {
   readonly certificate?: Certificate | undefined;
   readonly fastify?: Pick<FastifyServerOptions, 'bodyLimit' | 'genReqId' | 'requestIdHeader' | 'routerOptions'>;
   readonly requireHostHeader?: boolean;
-  /** Called before anything else for each request. Returns false if it has answered the request. */
-  readonly admit?: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined;
   /** Called for each new connection, before its TLS handshake. Returns false for one to be closed. */
   readonly accept?: ((socket: Socket) => boolean) | undefined;
   /** Pattern matching the paths of all routes. Other paths always get a 404, never a 405. Defaults to all paths. */
@@ -123,7 +121,12 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     clientErrorHandler: (error, socket) => answerProtocolError(error, socket, onPlainAnswer),
     frameworkErrors: answerError,
   });
-  guardServer(app.server, options);
+  const { accept } = options;
+  if (accept !== undefined) {
+    app.server.prependListener('connection', (socket: Socket) => {
+      if (!accept(socket)) socket.destroy();
+    });
+  }
   if (tracing !== undefined) traceRequests(app, tracing);
   app.addHook('onRoute', route => allowed.add(route.method, route.url));
   app.setErrorHandler(answerError);
@@ -165,21 +168,6 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       }
     },
   };
-}
-
-/** Lets `accept` and `admit` decide before Fastify does anything. */
-function guardServer(server: FastifyInstance['server'], { admit, accept }: HttpServerOptions): void {
-  if (accept !== undefined) {
-    server.prependListener('connection', (socket: Socket) => {
-      if (!accept(socket)) socket.destroy();
-    });
-  }
-  if (admit === undefined) return;
-  const handlers = server.listeners('request') as ((request: IncomingMessage, response: ServerResponse) => void)[];
-  server.removeAllListeners('request');
-  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    if (admit(request, response)) for (const handle of handlers) handle(request, response);
-  });
 }
 
 /** Returns the options for `node:http`, or those for `node:https`, which are another property. */
