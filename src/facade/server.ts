@@ -15,7 +15,7 @@ import { findIdentity } from './auth/identity.ts';
 import { createAddressLimit, createConnectionLimit } from './contract/address-limit.ts';
 import { createErrorHandler } from './contract/error-handler.ts';
 import { parseJsonBody } from './contract/json-body.ts';
-import { registerRateLimit } from './contract/rate-limit.ts';
+import { type PointLimits, registerRateLimit } from './contract/rate-limit.ts';
 import { BODY_BYTES } from './contract/route.ts';
 import type { FacadeMetrics } from './facade-metrics.ts';
 import type { Facade } from './objects/facade.ts';
@@ -82,16 +82,7 @@ export function createFacadeServer(options: {
 }): FacadeServer {
   const { facade, metrics, audit, tracing, addressOf } = options;
   const limits = { ...FACADE_LIMITS, ...options.limits };
-  const rates = {
-    limits: {
-      perAddress: limits.addressPointsPerMinute,
-      perCaller: limits.pointsPerMinute,
-      ofAccount: (account: string) => facade.limits.pointsPerMinuteOf(account),
-      inProgress: limits.addressCalls,
-    },
-    onRefused: metrics.limited,
-  };
-  const onAnswered = () => metrics.answered('none', PROBLEMS.rate_limited.status, 0);
+  const rates = { limits: pointLimits(facade, limits), onRefused: metrics.limited };
   const server = createHttpServer({
     limits,
     tracing,
@@ -109,12 +100,9 @@ export function createFacadeServer(options: {
     sendProblem,
     onError: noteRefusals(options, createErrorHandler(facade.log)),
   });
-  const { app, isDraining } = server;
+  const { app } = server;
   observe(server, metrics);
-  if (addressOf !== undefined) {
-    const passes = createAddressLimit({ ...rates, addressOf, onAnswered, isDraining });
-    server.serveFirst((request, response) => !passes(request, response));
-  }
+  if (addressOf !== undefined) limitAddresses(server, { ...rates, addressOf, metrics });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_request: unknown, bytes: Buffer) =>
     parseJsonBody(bytes),
@@ -149,6 +137,28 @@ export function createFacadeServer(options: {
       return server.listen(port, host);
     },
   };
+}
+
+function pointLimits(facade: Facade, limits: FacadeLimits): PointLimits {
+  return {
+    perAddress: limits.addressPointsPerMinute,
+    perCaller: limits.pointsPerMinute,
+    ofAccount: account => facade.limits.pointsPerMinuteOf(account),
+    inProgress: limits.addressCalls,
+  };
+}
+
+/** Refuses calls beyond a limit of their address before Fastify gets them. They are counted as those without a route. */
+function limitAddresses(
+  { serveFirst, isDraining }: HttpServer,
+  {
+    metrics,
+    ...options
+  }: Omit<Parameters<typeof createAddressLimit>[0], 'onAnswered' | 'isDraining'> & { readonly metrics: FacadeMetrics },
+): void {
+  const onAnswered = () => metrics.answered('none', PROBLEMS.rate_limited.status, 0);
+  const passes = createAddressLimit({ ...options, onAnswered, isDraining });
+  serveFirst((request, response) => !passes(request, response));
 }
 
 type OnError = ReturnType<typeof createErrorHandler>;

@@ -121,12 +121,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     clientErrorHandler: (error, socket) => answerProtocolError(error, socket, onPlainAnswer),
     frameworkErrors: answerError,
   });
-  const { accept } = options;
-  if (accept !== undefined) {
-    app.server.prependListener('connection', (socket: Socket) => {
-      if (!accept(socket)) socket.destroy();
-    });
-  }
+  if (options.accept !== undefined) limitConnections(app.server, options.accept);
   if (tracing !== undefined) traceRequests(app, tracing);
   app.addHook('onRoute', route => allowed.add(route.method, route.url));
   app.setErrorHandler(answerError);
@@ -168,6 +163,12 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       }
     },
   };
+}
+
+function limitConnections(server: FastifyInstance['server'], accept: (socket: Socket) => boolean): void {
+  server.prependListener('connection', (socket: Socket) => {
+    if (!accept(socket)) socket.destroy();
+  });
 }
 
 /** Returns the options for `node:http`, or those for `node:https`, which are another property. */

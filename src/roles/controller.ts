@@ -43,6 +43,13 @@ function openDataPlane(redis: RedisClient, record: ControlRecord, nowMs: () => n
   };
 }
 
+function followMailServer({ redis, log }: Parts, exists: boolean): void {
+  const note = () =>
+    noteMailServer(redis, exists).catch(error => log.warn({ err: error }, 'cannot note the mail server'));
+  redis.onReconnect(() => void note());
+  void note();
+}
+
 export function startController(parts: Parts): Running {
   const { config, log, registry, tracing, redis, kubeMetrics, nowMs } = parts;
   const client = connect({ ...config.kubernetes, metrics: kubeMetrics() });
@@ -87,10 +94,7 @@ export function startController(parts: Parts): Running {
   });
   registerRuntimeMetrics(registry, controller);
   const { mail } = config;
-  const noteServer = () =>
-    noteMailServer(redis, mail !== undefined).catch(error => log.warn({ err: error }, 'cannot note the mail server'));
-  redis.onReconnect(() => void noteServer());
-  void noteServer();
+  followMailServer(parts, mail !== undefined);
   if (mail !== undefined) parts.certificates.watch('smtp', { endMs: () => readSmtpCertificateEnd(mail.server) });
   const stop = new AbortController();
   const missingRights = watchRights(parts, client, stop.signal, [

@@ -55,6 +55,35 @@ interface Entry {
 const isEmpty = (hard: Quota) => Object.keys(hard).length === 0;
 const isSame = (one: Quota, other: Quota) => JSON.stringify(one) === JSON.stringify(other);
 
+/** Lists the namespaces whose quota has limits that an earlier process has written. */
+async function listLeftover({ list }: Pick<KubeClient, 'list'>): Promise<ReadonlySet<string>> {
+  const named = (object: QuotaObject) =>
+    Object.keys(object.spec?.hard ?? {}).length > 0 &&
+    managedFieldsOf(object).some(({ manager }) => manager === FIELD_MANAGER.controller)
+      ? object.metadata.namespace
+      : undefined;
+  const { items } = await list(RESOURCE_QUOTAS, named, { fieldSelector: SELECTOR });
+  return new Set(items as string[]);
+}
+
+/** Writes the limits that were not changed by others. */
+async function writeQuota(client: Pick<KubeClient, 'apply'>, namespace: string, hard: Quota): Promise<void> {
+  const apply = (limits: Quota) =>
+    client.apply(
+      RESOURCE_QUOTAS,
+      { namespace, name: QUOTA_NAME },
+      { spec: { hard: limits } },
+      { fieldManager: FIELD_MANAGER.controller },
+    );
+  try {
+    await apply(hard);
+  } catch (error) {
+    if (!isKubeError(error, 409) || error.conflictManagers.length === 0) throw error;
+    const others = conflictingLimits(error);
+    await apply(Object.fromEntries(Object.entries(hard).filter(([resource]) => !others.has(resource))));
+  }
+}
+
 /**
  * @param quota default quota of every workspace. Without it, namespaces without limits of their own get no quota. Limits
  *   that an earlier process has written are removed from existing ones, and those of others stay as they are.
@@ -68,43 +97,14 @@ export function createWorkspaceQuotas(deps: {
   /** The namespaces which have a quota. */
   const namespaces = new Map<string, Entry>();
 
-  const apply = (namespace: string, hard: Quota) =>
-    client.apply(
-      RESOURCE_QUOTAS,
-      { namespace, name: QUOTA_NAME },
-      { spec: { hard } },
-      { fieldManager: FIELD_MANAGER.controller },
-    );
-
-  /** Writes all limits that have not been changed by anyone else. */
-  async function write(namespace: string, hard: Quota): Promise<void> {
-    try {
-      await apply(namespace, hard);
-    } catch (error) {
-      if (!isKubeError(error, 409) || error.conflictManagers.length === 0) throw error;
-      const others = conflictingLimits(error);
-      await apply(namespace, Object.fromEntries(Object.entries(hard).filter(([resource]) => !others.has(resource))));
-    }
-  }
-
+  const write = (namespace: string, hard: Quota) => writeQuota(client, namespace, hard);
   let leftover: Promise<ReadonlySet<string>> | undefined;
-
-  /** Namespaces whose quota has limits that an earlier process has written. Listed once. */
-  async function listLeftover(): Promise<ReadonlySet<string>> {
-    const named = (object: QuotaObject) =>
-      Object.keys(object.spec?.hard ?? {}).length > 0 &&
-      managedFieldsOf(object).some(({ manager }) => manager === FIELD_MANAGER.controller)
-        ? object.metadata.namespace
-        : undefined;
-    const { items } = await client.list(RESOURCE_QUOTAS, named, { fieldSelector: SELECTOR });
-    return new Set(items as string[]);
-  }
 
   /** Removes what an earlier process has written to the quota of a namespace that should have none. */
   async function clear(namespace: string): Promise<void> {
     try {
       namespaces.set(namespace, { hard: {}, written: false });
-      leftover ??= listLeftover();
+      leftover ??= listLeftover(client);
       if ((await leftover).has(namespace)) await write(namespace, {});
       namespaces.set(namespace, { hard: {}, written: true });
     } catch (error) {
