@@ -66,6 +66,25 @@ describe('a release under another name and namespace', () => {
     ).toBe('5');
   });
 
+  test('a rollback keeps a root key that was added since', async () => {
+    await target.helm(['rollback', 'blue', '1', '--namespace=events'], { kubeconfig: target.cluster.kubeconfig });
+    expect(await rootKey()).toMatchObject({ metadata: { uid: first.metadata.uid }, data: first.data });
+  });
+
+  test('does not replace a root key that is missing', async () => {
+    const set = (key: string | null) => {
+      const patch = JSON.stringify({ data: { 'root.key': key } });
+      return target.kubectl('patch', 'secret', 'blue-sluice-root-key', '-n=events', '--type=merge', '-p', patch);
+    };
+    await set(null);
+    await expect(run(['upgrade', 'blue', CHART])).rejects.toThrow(
+      'the Secret blue-sluice-root-key in namespace events has no root.key',
+    );
+    await set(first.data['root.key'] as string);
+    await run(['upgrade', 'blue', CHART]);
+    expect((await rootKey()).data).toEqual(first.data);
+  });
+
   const releases = async (state: string) => {
     const list = ['list', '--short', '--namespace=events', state];
     return outputOf(await target.helm(list, { kubeconfig: target.cluster.kubeconfig }));
