@@ -87,11 +87,12 @@ export async function startDispatcher(parts: Parts): Promise<Running> {
   sandbox.start();
   return {
     stop: async () => {
-      keyWatch.stop();
-      await stopReport();
       await sandbox.stop();
       await replaySweep.stop();
       await dispatcher.stop();
+      // Until then, it opens endpoints, so that the controller must not use a key that it lacks.
+      keyWatch.stop();
+      await stopReport();
       deliveryAlarm.flush();
       pushes.close();
       await client.close();
