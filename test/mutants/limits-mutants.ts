@@ -23,8 +23,8 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
   ...limitsMutantsOf(`${INGRESS}admission.ts`, [
     [
       'a body whose size was not announced costs a point',
-      "request.headers['content-length'] === undefined ? pointsOf(bytes) - 1 : 0",
-      "request.headers['content-length'] === '' ? pointsOf(bytes) - 1 : 0",
+      "request.headers['content-length'] === undefined ? pointsOf(bytes) : 1",
+      "request.headers['content-length'] === '' ? pointsOf(bytes) : 1",
       `${INGRESS}sender-limits.test.ts`,
     ],
     [

@@ -188,12 +188,12 @@ export function createAdmission(options: {
       }
     },
     chargeBody(request, reply, startedMs, { config }, bytes) {
-      const more = request.headers['content-length'] === undefined ? pointsOf(bytes) - 1 : 0;
-      if (more === 0) return true;
+      const cost = request.headers['content-length'] === undefined ? pointsOf(bytes) : 1;
+      if (cost === 1) return true;
       const refused =
-        senderLimits.takeForAddress(request.raw, more) ??
-        senderLimits.takeForSender(nameOf(request) ?? '', request.params.tenant, more) ??
-        senderLimits.takeForAccount(config.payer, config.eventsPerSecond, more);
+        senderLimits.takeForAddress(request.raw, cost, 1) ??
+        senderLimits.takeForSender(nameOf(request) ?? '', request.params.tenant, cost, 1) ??
+        senderLimits.takeForAccount(config.payer, config.eventsPerSecond, cost, 1);
       return letIn(reply, startedMs, refused);
     },
     admitKey(request, reply, startedMs, proceed) {

@@ -271,6 +271,20 @@ describe('an event costs a point of each limit for each started 16 KiB', () => {
     expect(role.store.stored).toHaveLength(6);
   });
 
+  test.each(limits)('%s: above the limit it costs all of its points, announced or not', async limit => {
+    await start(limit === 'account' ? {} : { [limit]: 10 });
+    if (limit === 'account') role.store.queues.set('orders', { ...QUEUE, payer: 'acc_a', eventsPerSecond: 10 });
+    for (const sent of [sendBytes, stream]) {
+      role.clock.nowMs += 1_000;
+      expect(await statusOf()).toBe(202);
+      role.clock.nowMs += 99;
+      expect((await sent(200 * KIB)).status).toBe(429);
+      role.clock.nowMs += 1_000;
+      expect((await sent(200 * KIB)).status).toBe(202);
+      expect(await statusOf()).toBe(429);
+    }
+  });
+
   test('but a body that is too large costs one', async () => {
     await start({ perKey: 20 });
     expect(await sendBytes(256 * KIB + 1)).toMatchObject({ status: 413 });

@@ -44,19 +44,24 @@ export const pointsOf = (bytes: number): number => Math.max(1, Math.ceil(bytes /
 /**
  * Limits the requests of each sender. Functions that take points return undefined, or the facts of a 429 `rate_limited` if
  * there are too few. They don't allocate for addresses, keys, and workspaces that are in memory. Costs above a limit take
- * all of its points.
+ * all of its points. `taken` is the part of these points that the request has already taken, 0 by default.
  */
 export interface SenderLimits {
   /** Takes points of the client's address. */
-  readonly takeForAddress: (request: IncomingMessage, points: number) => RefusalFacts | undefined;
+  readonly takeForAddress: (request: IncomingMessage, points: number, taken?: number) => RefusalFacts | undefined;
   /** Same as `takeForAddress`, but also takes the points for looking up a key. */
   readonly takeForLookup: (request: IncomingMessage, points: number) => RefusalFacts | undefined;
   /** Returns the points of a lookup. */
   readonly refundLookup: (request: IncomingMessage, points: number) => void;
   /** Takes points of a valid key, and of its workspace. `key` identifies the key in all workspaces. */
-  readonly takeForSender: (key: string, workspace: string, points: number) => RefusalFacts | undefined;
+  readonly takeForSender: (key: string, workspace: string, points: number, taken?: number) => RefusalFacts | undefined;
   /** Takes points of an account that has `perSecond` of them. Without this, there is no limit. */
-  readonly takeForAccount: (account: string, perSecond: number | undefined, points: number) => RefusalFacts | undefined;
+  readonly takeForAccount: (
+    account: string,
+    perSecond: number | undefined,
+    points: number,
+    taken?: number,
+  ) => RefusalFacts | undefined;
   /** Returns limits for other requests with the same keys: only the points of addresses are shared. */
   readonly withOwnSenders: () => SenderLimits;
 }
@@ -74,8 +79,8 @@ interface SenderLimitOptions {
 export function createSenderLimits(options: SenderLimitOptions): SenderLimits {
   const { rates, addressOf } = options;
   const addresses = addressOf && createLimit('address', rates.perAddress, options);
-  const pass = (request: IncomingMessage, cost: number) =>
-    addressOf === undefined ? undefined : addresses?.pass(addressOf(request), cost);
+  const pass = (request: IncomingMessage, cost: number, taken?: number) =>
+    addressOf === undefined ? undefined : addresses?.pass(addressOf(request), cost, taken);
 
   function besideAddresses(): SenderLimits {
     const keys = createLimit('key', rates.perKey, options);
@@ -83,7 +88,12 @@ export function createSenderLimits(options: SenderLimitOptions): SenderLimits {
     const accounts = createRecentMap<NonNullable<ReturnType<typeof createLimit>>>(ACCOUNT_LIMITS);
 
     /** Accounts have different limits. One whose limit has changed has all of its points. */
-    function takeForAccount(account: string, perSecond: number | undefined, points: number): RefusalFacts | undefined {
+    function takeForAccount(
+      account: string,
+      perSecond: number | undefined,
+      points: number,
+      taken?: number,
+    ): RefusalFacts | undefined {
       if (perSecond === undefined) return undefined;
       let limit = accounts.get(perSecond.toString());
       if (limit === undefined) {
@@ -94,7 +104,7 @@ export function createSenderLimits(options: SenderLimitOptions): SenderLimits {
         }
         accounts.set(perSecond.toString(), limit);
       }
-      return limit.pass(account, points);
+      return limit.pass(account, points, taken);
     }
 
     return {
@@ -103,7 +113,8 @@ export function createSenderLimits(options: SenderLimitOptions): SenderLimits {
       refundLookup(request, points) {
         if (addressOf !== undefined) addresses?.giveBack(addressOf(request), LOOKUP_POINTS, points);
       },
-      takeForSender: (key, workspace, points) => keys?.pass(key, points) ?? workspaces?.pass(workspace, points),
+      takeForSender: (key, workspace, points, taken) =>
+        keys?.pass(key, points, taken) ?? workspaces?.pass(workspace, points, taken),
       takeForAccount,
       withOwnSenders: besideAddresses,
     };
@@ -131,7 +142,8 @@ function createLimit(name: SenderLimit, points: number, { nowMs, onRefused }: Se
   }
 
   return {
-    pass: (key: string, cost: number) => (buckets.take(key, cost) ? undefined : refuse(key, cost)),
+    pass: (key: string, cost: number, taken = 0) =>
+      buckets.take(key, Math.max(0, Math.min(cost, points) - taken)) ? undefined : refuse(key, cost),
     /** Returns all points of a cost except for those that are kept. Costs above the limit have taken all points. */
     giveBack: (key: string, cost: number, kept: number) =>
       buckets.give(key, Math.max(0, Math.min(cost, points) - Math.min(kept, points))),
