@@ -174,7 +174,7 @@ async function perform(
     waitFor: createWaiter({ clock: facade.clock, waiting, caller: callerKey(identity), signal, spend: spendMore }),
   };
   const handle = (seed?: string) =>
-    useShareOf(accountOf(inside), async () =>
+    useShareOf({ account: accountOf(inside), signal, closes: route.closes === true }, async () =>
       route.handle(facade, { ...call, ...inside, ...more, seed } as typeof call),
     );
   const keyed = keyedCallOf(route, call, inside.tenant ?? inside.integration);

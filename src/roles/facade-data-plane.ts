@@ -56,6 +56,7 @@ export function openDataPlane(
   };
   const reading = shareTime(redis, shares.reading);
   const changing = shareTime(redis, shares.changing);
+  const completing = shareTime(redis, shares.completing);
   const [findToRead, findToChange] = [createFindSlot(reading, findStream), createFindSlot(changing, findStream)];
   return {
     gates: createPartGateReader(redis, streamsOf),
@@ -68,7 +69,7 @@ export function openDataPlane(
     },
     recovery: createPartInboxRecovery(changing, findToChange),
     replays: openReplays(redis, nowMs, {
-      ...createPartReplayInboxes(changing, findToChange),
+      ...createPartReplayInboxes(completing, createFindSlot(completing, findStream)),
       price: createPartReplayInboxes(reading, findToRead).price,
     }),
   };

@@ -23,7 +23,7 @@ async function openInbox(redis: RedisClient, account: string, onRefused: () => v
   );
   const opened = await createPartInbox(counting);
   for (let n = 0; n < 20; n++) await opened.publish(Array.from({ length: 50 }, (_, key) => 'abc'[key % 3] as string));
-  const read = () => useShareOf(account, () => opened.reader.list(opened.inbox, { limit: 250 }));
+  const read = () => useShareOf({ account }, () => opened.reader.list(opened.inbox, { limit: 250 }));
   return { ...opened, used, read };
 }
 
@@ -67,7 +67,7 @@ onEachRedis(redis => {
       expect(code).toBe('rate_limited');
       expect(Number(facts.headers?.['retry-after'])).toBeGreaterThanOrEqual(2);
     }
-    expect(await useShareOf('shop', () => evil.reader.list(evil.inbox, { limit: 250 }))).toMatchObject({
+    expect(await useShareOf({ account: 'shop' }, () => evil.reader.list(evil.inbox, { limit: 250 }))).toMatchObject({
       answer: 'OK',
     });
   });

@@ -18,9 +18,10 @@ export interface Turn {
 export interface TimeShares {
   /**
    * Waits until the owner may start a call of this kind, in the order of these calls. Returns the number of milliseconds
-   * that this would have taken, if that is more than `mostWaitMs`.
+   * that this would have taken, if that is more than `mostWaitMs`, or if `signal` is aborted while it waits. In both cases,
+   * nothing is taken.
    */
-  readonly take: (owner: string, kind: string, mostWaitMs: number) => Promise<Turn | number>;
+  readonly take: (owner: string, kind: string, mostWaitMs: number, signal?: AbortSignal) => Promise<Turn | number>;
 }
 
 interface Use {
@@ -52,14 +53,18 @@ export function createTimeShares(options: {
   }
 
   return {
-    async take(owner, kind, mostWaitMs) {
+    async take(owner, kind, mostWaitMs, signal) {
       const use = useOf(owner);
       const nowMs = clock.nowMs();
       const waitMs = Math.max(0, use.untilMs - burstMs - nowMs);
       if (waitMs > mostWaitMs) return waitMs;
       const expectedMs = use.expected.get(kind) ?? FIRST_MS;
       use.untilMs = Math.max(nowMs, use.untilMs) + expectedMs / share;
-      if (waitMs > 0) await sleep(clock, waitMs);
+      if (waitMs > 0) await sleep(clock, waitMs, signal);
+      if (signal?.aborted) {
+        use.untilMs -= expectedMs / share;
+        return waitMs;
+      }
       return {
         end(ms = expectedMs) {
           use.untilMs += (ms - expectedMs) / share;

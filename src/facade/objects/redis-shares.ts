@@ -7,14 +7,28 @@ import { createTimeShares } from '../../time/time-shares.ts';
 const SHARE = 0.1;
 /** Time in which the unused part of a share can still be used. */
 const BURST_MS = 1_000;
-/** Calls that would have to wait longer are refused. */
+/** Reads that would have to wait longer are refused. */
 const MOST_WAIT_MS = 2_000;
+/** Changes that would have to wait longer before their first script are refused. */
+const MOST_CHANGE_WAIT_MS = 5_000;
+/** The kind of plain commands, which only read in calls that change something. */
+const COMMAND = 'command';
 
-const accounts = new AsyncLocalStorage<string | undefined>();
+/** A call whose time in Redis counts for an account. */
+interface SharedCall {
+  /** If undefined, the time of the call is not limited. */
+  readonly account: string | undefined;
+  /** Aborted once the caller is gone. */
+  readonly signal?: AbortSignal;
+  /** Whether the call closes something. Such calls never wait, and are never refused. */
+  readonly closes?: boolean;
+}
 
-/** Runs a call whose time in Redis counts for an account, if it has one. */
-export function useShareOf<T>(account: string | undefined, run: () => Promise<T>): Promise<T> {
-  return accounts.run(account, run);
+const calls = new AsyncLocalStorage<SharedCall & { hasBegun: boolean }>();
+
+/** Runs a call within the share of its account. */
+export function useShareOf<T>(call: SharedCall, run: () => Promise<T>): Promise<T> {
+  return calls.run({ ...call, hasBegun: false }, run);
 }
 
 type TakeTurn = (master: string, kind: string) => Promise<(micros: number | undefined) => void> | undefined;
@@ -27,16 +41,22 @@ type TakeTurn = (master: string, kind: string) => Promise<(micros: number | unde
 export interface RedisShares {
   /** For calls that can be refused. @throws Refusal 429 `rate_limited` if a call would have to wait for too long */
   readonly reading: TakeTurn;
-  /** For calls that change something, which are not refused halfway. */
+  /**
+   * For calls that change something. They are not refused halfway, but only until their first script may start.
+   *
+   * @throws Refusal 429 `rate_limited` if a call would have to wait for too long, or its caller is gone
+   */
   readonly changing: TakeTurn;
+  /** For what completes a change that has been stored already, such as a replay that was charged. Never refused. */
+  readonly completing: TakeTurn;
 }
 
 /** @param onRefused called for each refused call */
 export function createRedisShares(clock: Pick<Clock, 'nowMs' | 'setTimer'>, onRefused: () => void): RedisShares {
   const shares = createTimeShares({ share: SHARE, burstMs: BURST_MS, clock });
 
-  async function take(account: string, master: string, kind: string, mostWaitMs: number) {
-    const turn = await shares.take(`${master} ${account}`, kind, mostWaitMs);
+  async function take(account: string, master: string, kind: string, mostWaitMs: number, signal?: AbortSignal) {
+    const turn = await shares.take(`${master} ${account}`, kind, mostWaitMs, signal);
     if (typeof turn !== 'number') return (micros: number | undefined) => turn.end(micros && micros / 1_000);
     onRefused();
     throw new Refusal('rate_limited', {
@@ -45,11 +65,33 @@ export function createRedisShares(clock: Pick<Clock, 'nowMs' | 'setTimer'>, onRe
     });
   }
 
-  const within =
-    (mostWaitMs: number): TakeTurn =>
-    (master, kind) => {
-      const account = accounts.getStore();
-      return account === undefined ? undefined : take(account, master, kind, mostWaitMs);
-    };
-  return { reading: within(MOST_WAIT_MS), changing: within(Number.POSITIVE_INFINITY) };
+  /** Returns the call whose time is limited, if this is part of one. */
+  function currentCall() {
+    const call = calls.getStore();
+    return call?.account === undefined || call.closes ? undefined : { call, account: call.account };
+  }
+
+  const complete = (account: string, master: string, kind: string) =>
+    take(account, master, kind, Number.POSITIVE_INFINITY);
+
+  return {
+    reading(master, kind) {
+      const current = currentCall();
+      return current && take(current.account, master, kind, MOST_WAIT_MS, current.call.signal);
+    },
+    changing(master, kind) {
+      const current = currentCall();
+      if (current === undefined) return undefined;
+      const { account, call } = current;
+      if (call.hasBegun) return complete(account, master, kind);
+      return take(account, master, kind, MOST_CHANGE_WAIT_MS, call.signal).then(end => {
+        call.hasBegun ||= kind !== COMMAND;
+        return end;
+      });
+    },
+    completing(master, kind) {
+      const current = currentCall();
+      return current && complete(current.account, master, kind);
+    },
+  };
 }

@@ -1,0 +1,106 @@
+import { expect, test } from 'vitest';
+import { createManualClock } from '../../../test/support/manual-clock.ts';
+import { Refusal } from '../../http/refusal.ts';
+import { createRedisShares, useShareOf } from './redis-shares.ts';
+
+const MASTER = 'redis-0:6379';
+const SCRIPT = 'finish';
+
+function start() {
+  const clock = createManualClock();
+  const refused = { count: 0 };
+  const shares = createRedisShares(clock, () => refused.count++);
+  const results: unknown[] = [];
+  /** Makes a call that changes something with `scripts` scripts, which take 1 ms each. */
+  function change({ signal = new AbortController().signal, closes = false, scripts = 1 } = {}): void {
+    const run = async () => {
+      for (let n = 0; n < scripts; n++) (await shares.changing(MASTER, SCRIPT))?.(1_000);
+      return 'changed';
+    };
+    useShareOf({ account: 'evil', signal, closes }, run).then(
+      result => results.push(result),
+      (error: unknown) => results.push(error),
+    );
+  }
+  const changed = () => results.filter(result => result === 'changed').length;
+  const refusals = () => results.filter(result => result instanceof Refusal);
+  return { clock, shares, change, changed, refusals, refused };
+}
+
+test('changes that would wait for more than five seconds are refused', async () => {
+  const { clock, change, changed, refusals, refused } = start();
+  for (let n = 0; n < 5_000; n++) change();
+  await clock.advance(0);
+  // Each is expected to take 1 ms of a tenth of the time: 100 within the burst, and 500 within five seconds.
+  expect([changed(), refusals().length, refused.count]).toEqual([101, 4_399, 4_399]);
+  expect(refusals()[0]).toMatchObject({ code: 'rate_limited', facts: { headers: { 'retry-after': '6' } } });
+  await clock.advance(5_000);
+  expect(changed()).toBe(601);
+  expect(clock.pendingTimers()).toBe(0);
+});
+
+test('a change is not refused after its first script', async () => {
+  const { clock, shares, change, refusals } = start();
+  const steps: string[] = [];
+  const filled = Promise.withResolvers<void>();
+  void useShareOf({ account: 'evil' }, async () => {
+    await shares.changing(MASTER, SCRIPT);
+    steps.push('begun');
+    await filled.promise;
+    await shares.changing(MASTER, SCRIPT);
+    steps.push('done');
+  });
+  for (let n = 0; n < 1_000; n++) change();
+  await clock.advance(0);
+  expect([refusals().length, steps]).toEqual([400, ['begun']]);
+  filled.resolve();
+  await clock.advance(5_010);
+  expect(steps).toEqual(['begun', 'done']);
+});
+
+test('a change whose caller is gone does not run, and leaves its time to others', async () => {
+  const { clock, change, changed, refusals } = start();
+  const gone = new AbortController();
+  for (let n = 0; n < 101; n++) change();
+  for (let n = 0; n < 500; n++) change({ signal: gone.signal });
+  await clock.advance(0);
+  expect(changed()).toBe(101);
+  gone.abort();
+  await clock.advance(0);
+  expect([changed(), refusals().length, clock.pendingTimers()]).toEqual([101, 500, 0]);
+  change();
+  await clock.advance(10);
+  expect(changed()).toBe(102);
+});
+
+test('a change that has begun is completed, although its caller is gone', async () => {
+  const { clock, change, changed } = start();
+  const gone = new AbortController();
+  change({ signal: gone.signal, scripts: 150 });
+  await clock.advance(100);
+  gone.abort();
+  await clock.advance(1_000);
+  expect(changed()).toBe(1);
+});
+
+test('what completes a change is not refused, although its caller is gone', async () => {
+  const { clock, shares, change, changed } = start();
+  for (let n = 0; n < 601; n++) change();
+  await clock.advance(0);
+  let isCompleted = false;
+  void useShareOf({ account: 'evil', signal: AbortSignal.abort() }, async () => {
+    await shares.completing(MASTER, SCRIPT);
+    isCompleted = true;
+  });
+  await clock.advance(5_100);
+  expect([changed(), isCompleted]).toEqual([601, true]);
+});
+
+test('what closes is never refused and never waits', async () => {
+  const { clock, change, changed } = start();
+  for (let n = 0; n < 601; n++) change();
+  await clock.advance(0);
+  change({ closes: true, scripts: 10 });
+  await clock.advance(0);
+  expect(changed()).toBe(102);
+});
