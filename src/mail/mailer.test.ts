@@ -1,4 +1,5 @@
 import { createServer, type Server, type Socket } from 'node:net';
+import type { SMTPServerOptions } from 'smtp-server';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type MailServer, type ReceivedMail, startMailServer } from '../../test/support/mail/mail-server.ts';
 import { createCertificate } from '../dataplane/dispatcher/testing/certificate.ts';
@@ -85,9 +86,26 @@ describe('a mail server', () => {
     expect(error).toMatchObject({
       code: `${code}`,
       refused,
-      unsent: true,
+      unsent: false,
       message: `the mail server did not accept the email: ${code}`,
     });
+  });
+
+  const failing = (responseCode: number) => Object.assign(new Error('not now'), { responseCode });
+  test.each<[string, SMTPServerOptions, boolean]>([
+    ['connection', { onConnect: (_session, answer) => answer(failing(421)) }, true],
+    ['sender', { onMailFrom: (_address, _session, answer) => answer(failing(451)) }, true],
+    ['recipient', { onRcptTo: (_address, _session, answer) => answer(failing(421)) }, false],
+    [
+      'message',
+      { onData: (stream, _session, answer) => void stream.resume().once('end', () => answer(failing(451))) },
+      false,
+    ],
+  ])('that defers the %s has been given the address or not', async (_what, more, unsent) => {
+    const deferring = await startMailServer({ more });
+    const error = await failure(mailerFor(deferring.port)(mail));
+    expect(error).toMatchObject({ code: expect.stringMatching(/^4/), refused: false, unsent });
+    await deferring.close();
   });
 
   test('that asks for a login gets it; a wrong one does not count as a refused recipient', async () => {

@@ -13,7 +13,10 @@ export class MailError extends Error {
   readonly code: string;
   /** Whether the server has permanently rejected this recipient or message. */
   readonly refused: boolean;
-  /** Whether it is certain that the server hasn't accepted the email. Unknown if the connection was lost. */
+  /**
+   * Whether it is certain that the attempt failed before the server was asked for the recipient. Otherwise, the server may
+   * have tried the address, or have accepted the email.
+   */
   readonly unsent: boolean;
 
   constructor(code: string, refused: boolean, unsent = refused) {
@@ -96,23 +99,38 @@ async function openTransport({ server, plainText = false, stepTimeoutMs = 10_000
   });
 }
 
-/** Codes of errors that only occur before an email is sent. */
-const BEFORE_SENDING: readonly string[] = ['EDNS', 'EAUTH', 'EENVELOPE'];
+/** Codes of errors that only occur before the server is asked for the recipient. */
+const BEFORE_RECIPIENT: readonly string[] = ['EDNS', 'EAUTH'];
+/** Commands that come before the recipient. `API` is an error of the call, before the first of them. */
+const COMMANDS_BEFORE_RECIPIENT: readonly unknown[] = ['API', 'EHLO', 'HELO', 'STARTTLS', 'MAIL FROM'];
+
+/** Returns true if it is certain that the server was not asked for the recipient. */
+function isBeforeRecipient(word: string, { syscall, command, message }: SmtpFault): boolean {
+  if (syscall === 'connect' || BEFORE_RECIPIENT.includes(word) || COMMANDS_BEFORE_RECIPIENT.includes(command))
+    return true;
+  // Errors of a connection have the command `CONN` at any time, so this one is only recognizable by its message.
+  return word === 'EPROTOCOL' && typeof message === 'string' && message.startsWith('Invalid greeting');
+}
+
+/** What is read from an error of nodemailer. */
+interface SmtpFault {
+  readonly code?: unknown;
+  readonly syscall?: unknown;
+  readonly command?: unknown;
+  readonly message?: unknown;
+  readonly responseCode?: unknown;
+  readonly permanent?: unknown;
+}
 
 /** Converts an error, dropping its cause: loggers print causes, and servers repeat addresses in their responses. */
 function toMailError(error: unknown): MailError {
-  const { code, responseCode, permanent, syscall } = error as {
-    readonly code?: unknown;
-    readonly syscall?: unknown;
-    readonly responseCode?: unknown;
-    readonly permanent?: unknown;
-  };
+  const fault = error as SmtpFault;
+  const { code, responseCode, permanent } = fault;
   const word = typeof code === 'string' && /^[A-Z][A-Z0-9_]{0,31}$/.test(code) ? code : 'EUNKNOWN';
   const reply = typeof responseCode === 'number' && responseCode >= 400 ? `${responseCode}` : undefined;
   // In case of STARTTLS, the error code is more helpful than the server's response.
   if (word === 'ETLS') return new MailError(word, false, true);
   // A rejected login affects all emails, and it is up to the operator to resolve this.
   const refused = permanent === true && (word === 'EENVELOPE' || word === 'EMESSAGE');
-  const unsent = reply !== undefined || syscall === 'connect' || BEFORE_SENDING.includes(word);
-  return new MailError(reply ?? word, refused, unsent);
+  return new MailError(reply ?? word, refused, isBeforeRecipient(word, fault));
 }

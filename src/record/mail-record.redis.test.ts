@@ -93,6 +93,16 @@ onEachRedis(redis => {
     expect(await look('eve')).toMatchObject({ by: 'address' });
   });
 
+  test('a mail that an earlier attempt may have sent is not given back', async () => {
+    const { reserve, release, look } = start();
+    await reserve('ada', 'uid-1');
+    expect(await reserve('ada', 'uid-1')).toBeUndefined();
+    await release('ada', 'uid-1');
+    expect(await look('ada')).toMatchObject({ by: 'address' });
+    expect(await reserve('ada', 'uid-1')).toBeUndefined();
+    expect(await reserve('ada', 'uid-2')).toMatchObject({ by: 'address' });
+  });
+
   test('no invitation has to wait for a mail that no server sends', async () => {
     const { reserve, look } = start(0);
     const hold = { by: 'account', untilMs: START_MS + MAIL_PERIOD_MS };

@@ -21,7 +21,7 @@ export interface MailRecord {
    * @throws FencedError
    */
   readonly reserve: (fence: number, mail: InvitationMailRef, uid: string) => Promise<MailHold | undefined>;
-  /** Gives back a mail that was not sent. @throws FencedError */
+  /** Gives back a mail that was not sent, unless an earlier attempt may have sent it. @throws FencedError */
   readonly release: (fence: number, mail: InvitationMailRef, uid: string) => Promise<void>;
 }
 

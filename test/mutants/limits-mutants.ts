@@ -171,5 +171,11 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
       'if true then',
       'src/record/mail-record.redis.test.ts',
     ],
+    [
+      'an attempt gives back what an earlier one may have sent',
+      "sent and uid .. '+' or uid",
+      'uid',
+      'src/record/mail-record.redis.test.ts',
+    ],
   ]),
 ];

@@ -7,6 +7,8 @@
 -- Returns {OK}, {ADDRESS, ms} or {ACCOUNT, ms} with the time from which it is possible, or {FENCED} (a newer controller
 -- leads).
 -- A mail that is tried again is the same one if the Integration is. It counts from the last attempt.
+-- A:mailed has the uid of the Integration for each address, followed by '+' if an earlier attempt was not given back. Such
+-- a mail may have been sent already, so no later attempt gives it back.
 local fence, have = tonumber(ARGV[1]), tonumber(redis.call('HGET', KEYS[1], 'fence') or '0')
 if have > fence then return { 'FENCED' } end
 local now, period, address, uid = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
@@ -26,7 +28,8 @@ if #old > 0 then
   redis.call('HDEL', KEYS[3], unpack(old))
 end
 local sent = redis.call('ZSCORE', KEYS[2], address)
-if sent and redis.call('HGET', KEYS[3], address) ~= uid then
+local by = sent and redis.call('HGET', KEYS[3], address)
+if sent and by ~= uid and by ~= uid .. '+' then
   return { 'ADDRESS', text(tonumber(sent) + period) }
 end
 local most = tonumber(ARGV[6])
@@ -37,7 +40,7 @@ if most and not sent and count >= most then
   return { 'ACCOUNT', text((tonumber(frees) or now) + period) }
 end
 redis.call('ZADD', KEYS[2], text(now), address)
-redis.call('HSET', KEYS[3], address, uid)
+redis.call('HSET', KEYS[3], address, sent and uid .. '+' or uid)
 redis.call('PEXPIRE', KEYS[2], period)
 redis.call('PEXPIRE', KEYS[3], period)
 return { 'OK' }

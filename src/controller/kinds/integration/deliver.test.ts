@@ -49,6 +49,7 @@ async function deliver(
     readonly signal?: AbortSignal;
     readonly hold?: MailHold | undefined;
     readonly known?: MailHold | undefined;
+    readonly release?: () => Promise<void>;
   } = {},
 ): Promise<Asked & { readonly answer: unknown; readonly error: unknown }> {
   const asked: Asked = { mails: [], secrets: [], told: [], counted: [], read: [], released: [] };
@@ -87,7 +88,10 @@ async function deliver(
           asked.read.push('limit');
           return options.hold;
         },
-        release: async () => void asked.released.push(KEY),
+        release: async () => {
+          asked.released.push(KEY);
+          await options.release?.();
+        },
       },
       onResult: key => asked.told.push(key),
       metrics: { mailed: result => asked.counted.push(result) },
@@ -120,7 +124,7 @@ describe('an invitation', () => {
 
   test.each<[string, Error, readonly string[]]>([
     ['a server that is away', new MailError('ESOCKET', false, true), [KEY]],
-    ['a server that defers it', new MailError('451', false, true), [KEY]],
+    ['a server that defers it', new MailError('451', false), []],
     ['a server that refuses the address', new MailError('550', true), []],
     ['a connection that was lost', new MailError('ESOCKET', false), []],
     ['another failure', new Error('a defect'), []],
@@ -128,6 +132,13 @@ describe('an invitation', () => {
     const send = () => Promise.reject(error);
     const turn = await deliver(invited(), { send });
     expect([turn.counted, turn.released]).toEqual([['failed'], released]);
+  });
+
+  test('that was not sent is reported, although it cannot be given back', async () => {
+    const send = () => Promise.reject(new MailError('ESOCKET', false, true));
+    const turn = await deliver(invited(), { send, release: () => Promise.reject(new Error('no Redis')) });
+    expect(turn).toMatchObject({ released: [KEY], told: [KEY], error: expect.any(Error) });
+    expect(deliveries.of(KEY, id)).toEqual({ failed: 'SmtpFailed', code: 'ESOCKET' });
   });
 
   test.each<[string, Cached<'Integration'> | undefined]>([

@@ -125,12 +125,10 @@ export function deliverInvitation(context: Context, deps: DeliverDeps) {
       return undefined;
     } catch (error) {
       if (signal.aborted) throw error;
-      if (task.do === 'mail') {
-        deps.metrics.mailed('failed');
-        // An address that the server has refused counts: otherwise, any number of addresses could be tried.
-        if (error instanceof MailError && error.unsent && !error.refused) await deps.mailLimit.release(integration);
-      }
+      if (task.do === 'mail') deps.metrics.mailed('failed');
       conclude(key, id, task, failureOf(error));
+      // An address that the server was asked for counts: otherwise, any number of addresses could be tried.
+      if (error instanceof MailError && error.unsent && !error.refused) await deps.mailLimit.release(integration);
       if (error instanceof MailError && error.refused) return { requeueAfterMs: REFUSED_RETRY_MS };
       throw error;
     }

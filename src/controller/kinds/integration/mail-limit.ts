@@ -16,7 +16,7 @@ export interface MailLimit {
   readonly known: (integration: Integration) => MailHold | undefined;
   /** Counts an email that is about to be sent, or returns why it has to wait. @throws FencedError */
   readonly reserve: (integration: Integration) => Promise<MailHold | undefined>;
-  /** Gives back an email that the server has not accepted, so that another one can be sent instead. */
+  /** Gives back an email that the server was not asked to accept, so that another one can be sent instead. */
   readonly release: (integration: Integration) => Promise<void>;
 }
 
