@@ -7,6 +7,7 @@ import { FORMAT, RedisFormatError, RedisInstanceError } from '../redis/format.ts
 import { accountKeys, CLUSTER_KEYS, integrationKeys, queueKeys, tenantKeys } from '../redis/keys.ts';
 import type { SlotPatch, StoredRoutes } from './control-plan.ts';
 import { createHashReader, readRoutes } from './control-reader.ts';
+import { MAIL_SERVER_FIELD } from './mail-reader.ts';
 
 /** There is a newer controller that is now the leader. This controller must stop immediately. */
 export class FencedError extends Error {
@@ -57,6 +58,7 @@ export interface ControlRecord {
    */
   readonly lead: (uid: string, transitions: number, nowMs: number) => Promise<{ epoch: number } | { other: string }>;
   readonly readCluster: () => Promise<ClusterState>;
+  /** Marks the control state as complete, and notes for the facade whether there is a mail server. */
   readonly markClusterReady: (fence: number) => Promise<void>;
   /** Tells the other roles which root key the controller signs and encrypts with. @param rootKey its fingerprint */
   readonly publishRootKey: (fence: number, rootKey: string) => Promise<void>;
@@ -196,11 +198,13 @@ function createForgetting(
  * @param chooseRootKey returns the fingerprint of the root key to sign and encrypt with. Called with that of the last
  * leader before the controller leads
  * @param instance name of the controller's installation
+ * @param hasMailServer whether the controller sends invitations by email. If undefined, what was noted is kept
  */
 export function createControlRecord(
   redis: RedisClient,
   chooseRootKey: (last: string | undefined) => string = () => '',
   instance = DEFAULT_INSTANCE,
+  hasMailServer?: boolean,
 ): ControlRecord {
   const hgetall = redis.readHash;
   const readHashes = createHashReader(redis);
@@ -223,7 +227,9 @@ export function createControlRecord(
     },
 
     async markClusterReady(fence) {
-      await patchSlot(fence, CLUSTER_KEYS.meta, [{ command: 'HSET', key: CLUSTER_KEYS.meta, args: ['ready', '1'] }]);
+      const mailServer = hasMailServer === undefined ? [] : [MAIL_SERVER_FIELD, hasMailServer ? '1' : '0'];
+      const args = ['ready', '1', ...mailServer];
+      await patchSlot(fence, CLUSTER_KEYS.meta, [{ command: 'HSET', key: CLUSTER_KEYS.meta, args }]);
     },
 
     async publishRootKey(fence, rootKey) {

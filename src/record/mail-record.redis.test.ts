@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { accountKeys } from '../redis/keys.ts';
+import { accountKeys, CLUSTER_KEYS } from '../redis/keys.ts';
 import { onEachRedis } from '../redis/testing/each-redis.ts';
 import { FencedError } from './control-store.ts';
-import { createMailReader, MAIL_PERIOD_MS } from './mail-reader.ts';
-import { createMailRecord, noteMailServer } from './mail-record.ts';
+import { createMailReader, MAIL_PERIOD_MS, MAIL_SERVER_FIELD } from './mail-reader.ts';
+import { createMailRecord } from './mail-record.ts';
 
 const START_MS = Date.parse('2026-05-01T00:00:00Z');
 
@@ -107,9 +107,9 @@ onEachRedis(redis => {
     const { reserve, look } = start(0);
     const hold = { by: 'account', untilMs: START_MS + MAIL_PERIOD_MS };
     expect([await look('ada'), await reserve('ada', 'uid-1')]).toEqual([hold, hold]);
-    await noteMailServer(redis(), false);
+    await redis().call('hset', CLUSTER_KEYS.meta, MAIL_SERVER_FIELD, '0');
     expect(await look('ada')).toBeUndefined();
-    await noteMailServer(redis(), true);
+    await redis().call('hset', CLUSTER_KEYS.meta, MAIL_SERVER_FIELD, '1');
     expect(await look('ada')).toEqual(hold);
   });
 

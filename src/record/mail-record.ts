@@ -1,15 +1,7 @@
 import type { RedisClient } from '../redis/client.ts';
-import { accountKeys, CLUSTER_KEYS } from '../redis/keys.ts';
+import { accountKeys } from '../redis/keys.ts';
 import { FencedError } from './control-store.ts';
-import { type InvitationMailRef, MAIL_PERIOD_MS, MAIL_SERVER_FIELD, type MailHold } from './mail-reader.ts';
-
-/**
- * Notes whether there is a mail server, for the facade. Without one, no mail is counted, so none can be beyond a limit. All
- * replicas of the controller have the same one.
- */
-export async function noteMailServer(redis: Pick<RedisClient, 'call'>, exists: boolean): Promise<void> {
-  await redis.call('hset', CLUSTER_KEYS.meta, MAIL_SERVER_FIELD, exists ? '1' : '0');
-}
+import { type InvitationMailRef, MAIL_PERIOD_MS, type MailHold } from './mail-reader.ts';
 
 /** The controller's record of invitation mails. It outlives Integrations, restarts, and changes of the leader. */
 export interface MailRecord {

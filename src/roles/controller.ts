@@ -21,7 +21,7 @@ import { createSubscriptionStates } from '../part/state/subscriptions.ts';
 import { createAlarm } from '../record/alarm.ts';
 import { createControlAudit } from '../record/control-audit.ts';
 import { type ControlRecord, createControlRecord } from '../record/control-store.ts';
-import { createMailRecord, noteMailServer } from '../record/mail-record.ts';
+import { createMailRecord } from '../record/mail-record.ts';
 import { readRootKeyReports } from '../record/root-key-reports.ts';
 import type { RedisClient } from '../redis/client.ts';
 import { systemClock } from '../time/clock.ts';
@@ -43,13 +43,6 @@ function openDataPlane(redis: RedisClient, record: ControlRecord, nowMs: () => n
   };
 }
 
-function followMailServer({ redis, log }: Parts, exists: boolean): void {
-  const note = () =>
-    noteMailServer(redis, exists).catch(error => log.warn({ err: error }, 'cannot note the mail server'));
-  redis.onReconnect(() => void note());
-  void note();
-}
-
 export function startController(parts: Parts): Running {
   const { config, log, registry, tracing, redis, kubeMetrics, nowMs } = parts;
   const client = connect({ ...config.kubernetes, metrics: kubeMetrics() });
@@ -60,7 +53,7 @@ export function startController(parts: Parts): Running {
     if (last !== undefined) keys.follow(last);
     return keys.first().fingerprint;
   };
-  const record = createControlRecord(redis, chooseRootKey, config.instance);
+  const record = createControlRecord(redis, chooseRootKey, config.instance, config.mail !== undefined);
   const controller = createController({
     client,
     ...openDataPlane(redis, record, nowMs),
@@ -94,7 +87,6 @@ export function startController(parts: Parts): Running {
   });
   registerRuntimeMetrics(registry, controller);
   const { mail } = config;
-  followMailServer(parts, mail !== undefined);
   if (mail !== undefined) parts.certificates.watch('smtp', { endMs: () => readSmtpCertificateEnd(mail.server) });
   const stop = new AbortController();
   const missingRights = watchRights(parts, client, stop.signal, [
