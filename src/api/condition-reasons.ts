@@ -181,7 +181,7 @@ export const CONDITION_MEANING = {
       WaitingForConsent:
         'False: The endpoint has not agreed to receive events. Attempts fail and are retried like those to an unreachable endpoint until it responds with the header WebHook-Allowed-Origin. This is only used if the operator requires consent.',
       SigningKeyMissing:
-        'False: The controller does not have the root key that the signing secret is derived from. Events will stay in the inbox until its file has been restored, or until the signing secret has been rotated.',
+        'False: The controller does not have the root key that the signing secret is derived from, or that of the previous secret within 24 hours of a rotation. Events will stay in the inbox until its file has been restored, or until the signing secret has been rotated so often that neither depends on it.',
       InsufficientTokens: "False: Routing is paused due to insufficient tokens in the producer's account.",
       IntegrationClosed: 'False: The integration has expired, or it was declined or revoked.',
       NotAdmitted: 'False: The Subscription has not been admitted. See the Ready condition for more information.',

@@ -37,6 +37,8 @@ export interface ControllerOptions {
   /** Current time in milliseconds, according to the Redis clock. */
   readonly nowMs: () => number;
   readonly keys: KeyRing;
+  /** Name that this replica reports its root keys with. */
+  readonly replica: string;
   /** Returns the ids of the root keys that each replica of any role has. */
   readonly readRootKeyReports: () => Promise<ReadonlyMap<string, readonly string[]>>;
   /** Undefined without a configured mail server. In this case, invitations are written to Secrets. */

@@ -18,14 +18,13 @@ type Use = (typeof USES)[number];
 const MISSING = 'missing';
 
 function usesOf({ spec, status }: KeyUser, nowMs: number): readonly (readonly [Use, string | undefined])[] {
-  const { endpoint } = spec;
-  if (endpoint === undefined) return [];
   const uses: [Use, string | undefined][] = [];
   const { salt, version = 1, key, previousKey, rotatedAt } = status?.signing ?? {};
+  // An endpoint that is added again signs with the same secret.
   if (salt !== undefined) uses.push(['signing', key]);
   const overlaps = version > 1 && nowMs < (Date.parse(rotatedAt ?? '') || 0) + ROTATION_OVERLAP_MS;
-  if (overlaps && previousKey !== key) uses.push(['signing', previousKey]);
-  for (const { valueSealed } of endpoint.headers ?? []) {
+  if (salt !== undefined && overlaps && previousKey !== key) uses.push(['signing', previousKey]);
+  for (const { valueSealed } of spec.endpoint?.headers ?? []) {
     if (valueSealed !== undefined) uses.push(['header', sealedWith(valueSealed) ?? '']);
   }
   return uses;

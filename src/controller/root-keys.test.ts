@@ -12,10 +12,11 @@ const ids = createKeyRing([1, 2, 3].map(fileOf))
 function start(files: readonly number[], replicas: Record<string, readonly string[]>) {
   const keys = createKeyRing(files.map(fileOf));
   keys.follow(keys.oldest().fingerprint);
-  const state = { replicas, published: [] as string[], enqueued: 0, fails: false };
+  const state = { replicas, published: [] as string[], enqueued: 0, fails: false, ms: 0 };
   const nameOf = (fingerprint: string) => keys.all().find(key => key.fingerprint === fingerprint)?.name ?? '';
   const choice = createRootKeyChoice({
     keys,
+    replica: 'one',
     readRootKeyReports: async () => new Map(Object.entries(state.replicas)),
     control: {
       publishRootKey: async (fence, fingerprint) => {
@@ -25,11 +26,39 @@ function start(files: readonly number[], replicas: Record<string, readonly strin
     },
     fence: () => 7,
     enqueueAll: () => state.enqueued++,
-    clock: { setTimer: () => () => {} },
+    clock: { setTimer: () => () => {}, nowMs: () => state.ms },
     log: { info: () => {}, warn: () => {} },
   });
+  choice.begin(AbortSignal.abort(), keys.state());
+  state.ms = 35_000;
   return { keys, state, choice };
 }
+
+test.each([
+  ['without its own report, as after the loss of all reports', { two: [...ids] }],
+  ['without any report', {}],
+])('a key waits %s, and for another 35 seconds', async (_which, replicas) => {
+  const { keys, state, choice } = start([1, 2], replicas);
+  await choice.check();
+  expect([keys.first().name, choice.waitingFor()]).toEqual(['root.key', 1]);
+  state.replicas = { one: [...ids] };
+  state.ms += 34_999;
+  await choice.check();
+  expect(keys.first().name).toBe('root.key');
+  state.ms += 1;
+  await choice.check();
+  expect(keys.first().name).toBe('root.key.2');
+});
+
+test('a new leader waits for 35 seconds, in which all replicas report', async () => {
+  const { keys, state, choice } = start([1, 2], { one: [...ids] });
+  state.ms = 34_999;
+  await choice.check();
+  expect(keys.first().name).toBe('root.key');
+  state.ms = 35_000;
+  await choice.check();
+  expect(keys.first().name).toBe('root.key.2');
+});
 
 test('a new key waits for every replica, is published, and then used for all tenants', async () => {
   const { keys, state, choice } = start([1, 2], { one: [ids[0]], two: [ids[0], ids[1]] });
@@ -54,11 +83,12 @@ test('a key that cannot be published is not used', async () => {
 
 test('the newest key that all replicas have is chosen, and never an older one than before', () => {
   const keys = createKeyRing([1, 2, 3].map(fileOf));
-  const choose = (...reports: string[][]) => chooseRootKey(keys, new Map(Object.entries(reports)))?.name;
+  const choose = (...reports: string[][]) => chooseRootKey(keys, new Map(Object.entries(reports)), '0')?.name;
   keys.follow(keys.oldest().fingerprint);
   expect(choose([...ids], [ids[0], ids[1]])).toBe('root.key.2');
   expect(choose([...ids], [ids[0]])).toBeUndefined();
   expect(choose([...ids])).toBe('root.key.3');
+  expect(choose()).toBeUndefined();
   keys.follow(keys.newest().fingerprint);
   expect(choose([ids[0], ids[1]])).toBeUndefined();
 });
@@ -95,10 +125,10 @@ test('uses are counted by key: secrets in use, and header values', () => {
     );
   const missing = { signing: 1, header: 1 };
   expect(countAt(nowMs)).toEqual({
-    'root.key': { signing: 2, header: 1 },
+    'root.key': { signing: 3, header: 1 },
     'root.key.2': { signing: 1, header: 1 },
     missing,
   });
   const later = countAt(nowMs + 24 * 3_600_000);
-  expect(later).toEqual({ 'root.key': { signing: 1, header: 1 }, 'root.key.2': { signing: 1, header: 1 }, missing });
+  expect(later).toEqual({ 'root.key': { signing: 2, header: 1 }, 'root.key.2': { signing: 1, header: 1 }, missing });
 });

@@ -4,6 +4,8 @@ import type { Logger } from '../telemetry/log.ts';
 import { type Clock, sleep } from '../time/clock.ts';
 
 const CHECK_EVERY_MS = 1_000;
+/** Time in which every replica reports its keys, which it does every 30 seconds. */
+const ALL_REPORT_WITHIN_MS = 35_000;
 
 /** Chooses the root key that signs and encrypts what is new. Only the leader does. */
 export interface RootKeyChoice {
@@ -22,29 +24,37 @@ export interface RootKeyChoice {
 /**
  * Returns the newest root key that every replica has. Replicas see a new file at different times, and one without the
  * key could neither decrypt nor sign. Undefined if there is none newer than the first one.
+ *
+ * @param self name of this replica. Without its own report, those of others may be missing too
  */
 export function chooseRootKey(
   keys: Pick<KeyRing, 'all' | 'first'>,
   reports: ReadonlyMap<string, readonly string[]>,
+  self: string,
 ): { readonly fingerprint: string; readonly name: string } | undefined {
   const all = keys.all();
   const newer = all.slice(all.indexOf(keys.first()) + 1);
+  if (!reports.has(self)) return undefined;
   return newer.findLast(({ id }) => [...reports.values()].every(ids => ids.includes(id)));
 }
 
 export function createRootKeyChoice(deps: {
   readonly keys: KeyRing;
+  /** Name that this replica reports its keys with. */
+  readonly replica: string;
   readonly readRootKeyReports: () => Promise<ReadonlyMap<string, readonly string[]>>;
   readonly control: Pick<ControlStore, 'publishRootKey'>;
   readonly fence: () => number;
   /** Enqueues all tenants, whose endpoints are encrypted with the first key. */
   readonly enqueueAll: () => void;
-  readonly clock: Pick<Clock, 'setTimer'>;
+  readonly clock: Pick<Clock, 'setTimer' | 'nowMs'>;
   readonly log: Pick<Logger, 'info' | 'warn'>;
 }): RootKeyChoice {
-  const { keys, control, log } = deps;
+  const { keys, replica, clock, control, log } = deps;
   let applied = keys.state();
   let waiting: readonly string[] = [];
+  /** Since when replicas have been able to report to this leader. */
+  let sinceMs = Number.POSITIVE_INFINITY;
 
   async function promote(): Promise<void> {
     const newest = keys.newest();
@@ -53,13 +63,16 @@ export function createRootKeyChoice(deps: {
       return;
     }
     const reports = await deps.readRootKeyReports();
-    const lacking = [...reports].filter(([, ids]) => !ids.includes(newest.id)).map(([name]) => name);
+    // All reports may have been lost along with that of this replica.
+    if (!reports.has(replica)) sinceMs = clock.nowMs();
+    const names = new Set([...reports.keys(), replica]);
+    const lacking = [...names].filter(name => reports.get(name)?.includes(newest.id) !== true);
     if (lacking.length > 0 && lacking.join() !== waiting.join()) {
       log.info({ key: newest.name, replicas: lacking }, 'a new root key is used once these replicas have it');
     }
     waiting = lacking;
-    const next = chooseRootKey(keys, reports);
-    if (next === undefined) return;
+    const next = chooseRootKey(keys, reports, replica);
+    if (next === undefined || clock.nowMs() < sinceMs + ALL_REPORT_WITHIN_MS) return;
     // The other roles must know first: what is encrypted with the key must not surprise them.
     await control.publishRootKey(deps.fence(), next.fingerprint);
     keys.follow(next.fingerprint);
@@ -79,7 +92,7 @@ export function createRootKeyChoice(deps: {
   async function run(over: AbortSignal): Promise<void> {
     while (!over.aborted) {
       await check().catch(error => log.warn({ err: error }, 'the root keys could not be checked, retrying'));
-      await sleep(deps.clock, CHECK_EVERY_MS, over);
+      await sleep(clock, CHECK_EVERY_MS, over);
     }
     waiting = [];
   }
@@ -87,6 +100,7 @@ export function createRootKeyChoice(deps: {
   return {
     begin(over, state) {
       applied = state;
+      sinceMs = clock.nowMs();
       void run(over);
     },
     check,

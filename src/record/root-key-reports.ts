@@ -14,11 +14,9 @@ const WRITE_EVERY_MS = 30_000;
 /** A replica without a report for this long is gone, and no longer waited for. */
 const VALID_MS = 90_000;
 
-type Redis = Pick<RedisClient, 'call' | 'readHash'>;
-
 /** @param name of the replica. The same after a restart, so that it replaces its last report */
 export function createRootKeyReport(
-  redis: Redis,
+  redis: Pick<RedisClient, 'call'>,
   name: string,
   keys: Pick<KeyRing, 'all'>,
   nowMs: () => number,
@@ -44,15 +42,21 @@ export function createRootKeyReport(
   };
 }
 
-/** Returns the ids of the root keys of each replica that reported within 90 seconds, and removes older reports. */
-export async function readRootKeyReports(redis: Redis, nowMs: number): Promise<ReadonlyMap<string, readonly string[]>> {
+/**
+ * Returns the ids of the root keys of each replica that reported within 90 seconds, and removes older reports, unless the
+ * replica has reported again since.
+ */
+export async function readRootKeyReports(
+  redis: Pick<RedisClient, 'run' | 'readHash'>,
+  nowMs: number,
+): Promise<ReadonlyMap<string, readonly string[]>> {
   const reports = new Map<string, readonly string[]>();
   const gone: string[] = [];
   for (const [name, text] of Object.entries(await redis.readHash(CLUSTER_KEYS.rootKeys))) {
     const [ms, ...ids] = text.split(' ');
     if (Number(ms) + VALID_MS > nowMs) reports.set(name, ids);
-    else gone.push(name);
+    else gone.push(name, text);
   }
-  if (gone.length > 0) await redis.call('hdel', CLUSTER_KEYS.rootKeys, ...gone);
+  if (gone.length > 0) await redis.run('forget', [CLUSTER_KEYS.rootKeys], gone);
   return reports;
 }

@@ -124,6 +124,27 @@ onEachRedis(redis => {
     expect(await read()).toEqual({});
   });
 
+  test('a report that is renewed while an older one is judged stays', async () => {
+    await redis().callAll('FLUSHALL');
+    const clock = { ms: 1_800_000_000_000 };
+    const [late, gone] = ['late', 'gone'].map(name =>
+      createRootKeyReport(redis(), name, keyRingOf(Buffer.alloc(32, 1)), () => clock.ms),
+    );
+    await Promise.all([late?.write(), gone?.write()]);
+    clock.ms += 90_000;
+    const slow = {
+      ...redis(),
+      readHash: async (key: string) => {
+        const read = await redis().readHash(key);
+        await late?.write();
+        return read;
+      },
+    };
+    expect([...(await readRootKeyReports(slow, clock.ms)).keys()]).toEqual([]);
+    expect([...(await readRootKeyReports(redis(), clock.ms)).keys()]).toEqual(['late']);
+    expect(Object.keys(await redis().readHash(CLUSTER_KEYS.rootKeys))).toEqual(['late']);
+  });
+
   test('hints that are held stay due', async () => {
     await redis().callAll('FLUSHALL');
     let held = true;

@@ -6,6 +6,7 @@ export type ScriptName =
   | 'debit'
   | 'fields'
   | 'fold-traffic'
+  | 'forget'
   | 'hashes'
   | 'hinted'
   | 'lead'

@@ -47,7 +47,7 @@ export function startController(parts: Parts): Running {
   const { config, log, registry, tracing, redis, kubeMetrics, nowMs } = parts;
   const client = connect({ ...config.kubernetes, metrics: kubeMetrics() });
   const namespace = leaseNamespace(config.namespace, client.namespace);
-  const { keys, refresh, stop: stopReport } = followRootKeys(parts, 'controller');
+  const { keys, replica, refresh, stop: stopReport } = followRootKeys(parts, 'controller');
   const policy = createNetworkPolicy(config.endpoints);
   const chooseRootKey = (last: string | undefined) => {
     if (last !== undefined) keys.follow(last);
@@ -62,6 +62,7 @@ export function startController(parts: Parts): Running {
     onReconnect: redis.onReconnect,
     nowMs,
     keys,
+    replica,
     readRootKeyReports: () => readRootKeyReports(redis, nowMs()),
     mails: createMailRecord(redis),
     limits: config.limits,

@@ -10,6 +10,8 @@ import type { Parts } from './parts.ts';
 /** The root keys of a role, which follow their files. */
 export interface FollowedKeys {
   readonly keys: KeyRing;
+  /** Name that this replica reports its keys with. */
+  readonly replica: string;
   /** Reads the files again and reports what they have. If they can't be used, the keys stay as they are. */
   readonly refresh: () => Promise<void>;
   readonly stop: () => Promise<void>;
@@ -20,11 +22,13 @@ export function followRootKeys(parts: Pick<Parts, 'config' | 'log' | 'redis' | '
   const { file, keys: files } = parts.config.rootKeys as RootKeySource;
   const log = logOfRole(parts.log, role);
   const keys = createKeyRing(files);
-  const report = createRootKeyReport(parts.redis, `${role}/${hostname()}/${process.pid}`, keys, parts.nowMs);
+  const replica = `${role}/${hostname()}/${process.pid}`;
+  const report = createRootKeyReport(parts.redis, replica, keys, parts.nowMs);
   let problem = '';
 
   return {
     keys,
+    replica,
     async refresh() {
       const problems: string[] = [];
       const next = readRootKeys(file, problems);

@@ -382,7 +382,11 @@ export const MUTANTS: readonly Mutant[] = [
     ['a value for a new subscription opens in any later one', ' <= NEW_WITHIN_MS', ' >= 0'],
   ]),
   ...mutantsOf('src/core/delivery/key-ring.ts', [
-    ['a new file signs before it was chosen', 'stateOf(keys, state.first.fingerprint)', 'stateOf(keys, undefined)'],
+    [
+      'a new file signs before it was chosen',
+      'stateOf(keys, state.keys.slice(0, state.keys.indexOf(state.first) + 1))',
+      'stateOf(keys, [])',
+    ],
     ['the newest root key names objects', 'oldest: () => state.keys[0]', 'oldest: () => state.keys.at(-1)'],
     ['a secret without an id is derived from the first root key', '? state.keys[0] :', '? state.first :'],
   ]),

@@ -12,9 +12,12 @@ const rootKeyId = () =>
     .max(10)
     .regex(/^[A-Za-z0-9_-]{10}$/);
 
-/** Comparing strings of unknown length would cost more than the API server allows, hence `has` instead of `orValue`. */
+/**
+ * Permits an id to be added to a secret that has none. Comparing strings of unknown length would cost more than the API
+ * server allows, hence `has` instead of `orValue`.
+ */
 const isKept = (field: string) =>
-  `has(self.status.signing.${field}) == has(oldSelf.status.signing.${field}) && (!has(self.status.signing.${field}) || self.status.signing.${field} == oldSelf.status.signing.${field})`;
+  `(!has(oldSelf.status.signing.${field}) || (has(self.status.signing.${field}) && self.status.signing.${field} == oldSelf.status.signing.${field}))`;
 const KEPT_KEYS = `!has(oldSelf.status) || !has(oldSelf.status.signing) || !has(oldSelf.status.signing.salt) || (has(self.status) && has(self.status.signing) && ((has(oldSelf.status.signing.version) && has(self.status.signing.version) && self.status.signing.version > oldSelf.status.signing.version) || (${isKept('key')} && ${isKept('previousKey')})))`;
 
 export const SubscriptionSpec = withTransitions(
@@ -83,7 +86,7 @@ export const SubscriptionStatus = z
           .optional(),
         key: rootKeyId()
           .describe(
-            'Id of the root key that this version of the secret is derived from, which does not change until the next version. Defaults to the oldest root key.',
+            'Id of the root key that this version of the secret is derived from, which does not change until the next version. If it is missing, the controller adds the id of the oldest root key.',
           )
           .optional(),
         previousKey: rootKeyId()

@@ -40,6 +40,7 @@ export function routeSources(caches: Caches): readonly KeySource[] {
       old?.status?.signing?.salt === current?.status?.signing?.salt &&
       old?.status?.signing?.rotatedAt === current?.status?.signing?.rotatedAt &&
       old?.status?.signing?.key === current?.status?.signing?.key &&
+      old?.status?.signing?.previousKey === current?.status?.signing?.previousKey &&
       old?.status?.endpoint?.disabledAt === current?.status?.endpoint?.disabledAt
         ? []
         : [(current ?? old)?.spec.producer ?? ''],

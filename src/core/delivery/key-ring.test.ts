@@ -42,13 +42,22 @@ test('what any key has sealed opens, as long as the ring has the key', () => {
   expect(sealedWith('text')).toBeUndefined();
 });
 
-test('new files do not change the first key, unless it is missing', () => {
+test('new files do not change the first key, unless it is missing: then the newest that was in use replaces it', () => {
   const ring = createKeyRing(files.slice(0, 2));
   ring.replace(files);
   expect([ring.first().name, ring.newest().name]).toEqual(['root.key.2', 'root.key.3']);
   ring.replace(files.filter(({ name }) => name !== 'root.key.2'));
-  expect(ring.first().name).toBe('root.key.3');
+  expect(ring.first().name).toBe('root.key');
   expect(() => ring.replace([])).toThrow(RangeError);
+});
+
+test('a first key that is changed in place is replaced by an older one, which every replica has', () => {
+  const ring = createKeyRing(files);
+  const changed = (name: string) => ({ name, secret: new Uint8Array(32).fill(9) });
+  ring.replace([...files.slice(0, 2), changed('root.key.3')]);
+  expect(ring.first().name).toBe('root.key.2');
+  ring.replace([changed('root.key'), ...files.slice(2)]);
+  expect(ring.first().name).toBe('root.key');
 });
 
 test('the state changes with the keys and with the first one, and not otherwise', () => {

@@ -35,7 +35,10 @@ export interface KeyRing extends SealRing {
   /** Makes the key with this fingerprint the first one. Returns false if the ring does not have it. */
   readonly follow: (fingerprint: string) => boolean;
   readonly has: (fingerprint: string) => boolean;
-  /** Replaces the keys. If the first one is missing, the newest becomes the first. */
+  /**
+   * Replaces the keys. If the first one is missing, the newest of those that were in use before it becomes the first,
+   * because other replicas may lack a key that was never in use.
+   */
   readonly replace: (files: readonly RootKeyFile[]) => void;
 }
 
@@ -52,7 +55,7 @@ function rootKeyOf({ name, secret }: RootKeyFile): RootKey {
 
 /** Creates a ring whose newest key is the first one. @param files oldest first, at least one */
 export function createKeyRing(files: readonly RootKeyFile[]): KeyRing {
-  let state = stateOf(files.map(rootKeyOf), undefined);
+  let state = stateOf(files.map(rootKeyOf), []);
   const find = (fingerprint: string) => state.keys.find(key => key.fingerprint === fingerprint);
   const key: KeyRing['key'] = id => (id === undefined ? state.keys[0] : state.keys.find(each => each.id === id));
   return {
@@ -72,7 +75,7 @@ export function createKeyRing(files: readonly RootKeyFile[]): KeyRing {
     replace(next) {
       const keys = next.map(rootKeyOf);
       const same = keys.length === state.keys.length && keys.every((each, i) => isSame(each, state.keys[i]));
-      if (!same) state = stateOf(keys, state.first.fingerprint);
+      if (!same) state = stateOf(keys, state.keys.slice(0, state.keys.indexOf(state.first) + 1));
     },
   };
 }
@@ -82,10 +85,12 @@ export function keyRingOf(secret: Uint8Array): KeyRing {
   return createKeyRing([{ name: 'root.key', secret }]);
 }
 
-function stateOf(keys: readonly RootKey[], first: string | undefined): State {
-  const newest = keys.at(-1);
-  if (newest === undefined) throw new RangeError('a key ring must have at least one root key');
-  return { keys, first: keys.find(({ fingerprint }) => fingerprint === first) ?? newest };
+/** @param used the keys that are in use, oldest first. Empty for a new ring */
+function stateOf(keys: readonly RootKey[], used: readonly RootKey[]): State {
+  const last = used.findLast(({ fingerprint }) => keys.some(key => key.fingerprint === fingerprint))?.fingerprint;
+  const first = keys.find(({ fingerprint }) => fingerprint === last) ?? keys.at(used.length === 0 ? -1 : 0);
+  if (first === undefined) throw new RangeError('a key ring must have at least one root key');
+  return { keys, first };
 }
 
 function isSame(a: RootKey, b: RootKey | undefined): boolean {

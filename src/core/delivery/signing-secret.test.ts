@@ -78,10 +78,12 @@ describe('with several root keys', () => {
     expect(signingKeys(ring, both, 2, 0, 0)).toEqual([signingKey(other, 2), signingKey(other, 1)]);
   });
 
-  test('without the root key of the version there is no signature, and without that of the previous one only one', () => {
+  test('without the root key of a version in use there is no signature', () => {
     const lost = 'AAAAAAAAAA';
     expect(() => signingKeys(ring, { ...owner, key: lost }, 1, undefined, 0)).toThrow(lost);
-    expect(signingKeys(ring, { ...owner, key: id, previousKey: lost }, 2, 0, 0)).toEqual([signingKey(other, 2)]);
+    const rotated = { ...owner, key: id, previousKey: lost };
+    expect(() => signingKeys(ring, rotated, 2, 0, ROTATION_OVERLAP_MS - 1)).toThrow(lost);
+    expect(signingKeys(ring, rotated, 2, 0, ROTATION_OVERLAP_MS)).toEqual([signingKey(other, 2)]);
   });
 
   test('only a new version is derived from the first root key', () => {

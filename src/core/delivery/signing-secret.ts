@@ -69,24 +69,45 @@ export interface SigningOwner extends Omit<SigningRoot, 'rootKey'> {
   readonly previousKey?: string | undefined;
 }
 
+/** Returns {@link signingVersions} with the ids of their root keys. */
+function versionsWithKeys(
+  { key, previousKey }: Pick<SigningOwner, 'key' | 'previousKey'>,
+  version: number,
+  rotatedAtMs: number | undefined,
+  nowMs: number,
+) {
+  return signingVersions(version, rotatedAtMs, nowMs).map(each => ({
+    version: each,
+    id: each === version ? key : previousKey,
+  }));
+}
+
+/** Returns the id of a root key that a version in use at `nowMs` is derived from, and that the ring does not have. */
+export function missingSigningKey(
+  ring: SecretRing,
+  owner: Pick<SigningOwner, 'key' | 'previousKey'>,
+  version: number,
+  rotatedAtMs: number | undefined,
+  nowMs: number,
+): string | undefined {
+  return versionsWithKeys(owner, version, rotatedAtMs, nowMs).find(({ id }) => ring.key(id) === undefined)?.id;
+}
+
 /**
- * Returns the keys for {@link signingVersions}, in the same order. A previous version whose root key is missing is left
- * out.
+ * Returns the keys for {@link signingVersions}, in the same order.
  *
- * @throws Error if the root key of the current version is missing
+ * @throws Error if the root key of one of the versions is missing. A partner may still verify with the previous one
  */
 export function signingKeys(
   ring: SecretRing,
-  { subscriptionId, salt, key, previousKey }: SigningOwner,
+  { subscriptionId, salt, ...owner }: SigningOwner,
   version: number,
   rotatedAtMs: number | undefined,
   nowMs: number,
 ): Buffer[] {
-  return signingVersions(version, rotatedAtMs, nowMs).flatMap(each => {
-    const id = each === version ? key : previousKey;
+  return versionsWithKeys(owner, version, rotatedAtMs, nowMs).map(({ version: each, id }) => {
     const rootKey = ring.key(id)?.secret;
-    if (rootKey !== undefined) return [signingKey({ rootKey, subscriptionId, salt }, each)];
-    if (each === version) throw new Error(`the signing secret is derived from root key ${id}, which is missing`);
-    return [];
+    if (rootKey === undefined) throw new Error(`the signing secret is derived from root key ${id}, which is missing`);
+    return signingKey({ rootKey, subscriptionId, salt }, each);
   });
 }

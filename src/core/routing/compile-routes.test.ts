@@ -480,8 +480,11 @@ describe('root keys', () => {
     expect(configOf({ version: 2, key: first }, 2)).toEqual({ secretVersion: 2, key: first });
   });
 
-  test('without the root key of the secret, nothing is sent, and the id is shown', () => {
-    const { verdicts, routes } = compileRoutes(signedBy({ version: 1, key: 'AAAAAAAAAA' }), options);
+  test.each<[string, Parameters<typeof signedBy>]>([
+    ['the secret', [{ version: 1, key: 'AAAAAAAAAA' }]],
+    ['the previous secret', [{ version: 1, key: 'AAAAAAAAAA' }, 2]],
+  ])('without the root key of %s, nothing is sent, and the id is shown', (_which, args) => {
+    const { verdicts, routes } = compileRoutes(signedBy(...args), options);
     expect([...verdicts.values()]).toEqual([
       { ready: 'Admitted', live: 'SigningKeyMissing', detail: 'root_key_missing', about: 'root key AAAAAAAAAA' },
     ]);

@@ -6,7 +6,7 @@ import { isEnabledSince } from '../delivery/endpoint-health.ts';
 import type { HeaderFault } from '../delivery/header-field.ts';
 import type { HeaderSeals } from '../delivery/header-seal.ts';
 import type { KeyRing } from '../delivery/key-ring.ts';
-import { signedBy } from '../delivery/signing-secret.ts';
+import { missingSigningKey, signedBy } from '../delivery/signing-secret.ts';
 import { generationOf, publicId, tenantId } from '../ids/ids.ts';
 import type { LimitPolicy } from '../limits/limits.ts';
 import { coverage } from './coverage.ts';
@@ -230,9 +230,11 @@ function judge(
   for (const { field, about } of headers) {
     if ('fault' in field) return { ready: 'Admitted', live: VERDICT_OF[field.fault], detail: field.fault, about };
   }
-  const { key } = signing(subscription, options);
-  if (salt !== undefined && options.keys.key(key) === undefined) {
-    return { ready: 'Admitted', live: 'SigningKeyMissing', detail: 'root_key_missing', about: `root key ${key}` };
+  const signed = signing(subscription, options);
+  const { secretVersion, rotatedAtMs } = signed;
+  const missing = missingSigningKey(options.keys, signed, secretVersion, rotatedAtMs, options.nowMs);
+  if (salt !== undefined && missing !== undefined) {
+    return { ready: 'Admitted', live: 'SigningKeyMissing', detail: 'root_key_missing', about: `root key ${missing}` };
   }
   if (disabledMs !== undefined && !isEnabledSince(disabledMs, enabledMsOf(spec.endpoint), options.nowMs)) {
     return { ready: 'Admitted', live: 'EndpointDisabled' };

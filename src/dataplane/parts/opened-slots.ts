@@ -33,6 +33,7 @@ const KEPT_AT_MOST = 20_000;
 export function createOpenSlots({ redis, keys, version, wallMs, log }: SlotOpening, part: Part): OpenSlots {
   const names = partKeys(part);
   const kept = new Map<string, OpenedSlot>();
+  let keptFor = keys.state();
 
   function open(slot: string, rowText: string, endpointText: string): OpenedSlot | undefined {
     const row = parseRow(rowText);
@@ -50,6 +51,9 @@ export function createOpenSlots({ redis, keys, version, wallMs, log }: SlotOpeni
       redis.call('hmget', names.subs, ...slots),
       redis.call('hmget', names.endpoints, ...slots),
     ])) as [(string | null)[], (string | null)[]];
+    // What was opened with other keys may be signed differently now.
+    if (keys.state() !== keptFor) kept.clear();
+    keptFor = keys.state();
     return slots.map((slot, i) => {
       const [row, endpoint] = [rows[i] ?? '', endpoints[i] ?? ''];
       const known = kept.get(slot);

@@ -21,6 +21,7 @@ const ADMITTED: SubscriptionFacts = {
   signing: undefined,
   secretVersion: 1,
   firstKey: 'first-key-',
+  oldestKey: 'oldest-key',
   backlogAtRisk: undefined,
   recordedBacklog: undefined,
   endpoint: WORKS,
@@ -87,7 +88,7 @@ describe('subscription', () => {
       status: 'False',
       reason: 'SigningKeyMissing',
       message:
-        'the signing secret cannot be derived, and events are kept in the inbox: its root key is missing. Ask the operator of Sluice to restore the file (SLUICE_ROOT_KEY_FILE), or rotate the signing secret (root key AAAAAAAAAA)',
+        'the signing secret cannot be derived, and events are kept in the inbox: the root key of the secret, or of the previous one, is missing. Ask the operator of Sluice to restore the file (SLUICE_ROOT_KEY_FILE), or rotate the signing secret until neither depends on it (root key AAAAAAAAAA)',
     });
   });
 
@@ -129,15 +130,27 @@ describe('subscription', () => {
   test('a higher secret version is a rotation, now; the same one is none; the salt stays', () => {
     const signing = { salt: 'a-salt', version: 1, rotatedAt: '2025-01-01T00:00:00Z' };
     const rotated = { salt: 'a-salt', version: 2, rotatedAt: facts.now, key: facts.firstKey };
-    expect(planSubscription({ ...facts, signing }).status?.signing).toEqual(signing);
-    expect(planSubscription({ ...facts, signing, secretVersion: 2 }).status?.signing).toEqual(rotated);
     const keyed = { ...signing, key: 'older-key-' };
     expect(planSubscription({ ...facts, signing: keyed }).status?.signing).toEqual(keyed);
     expect(planSubscription({ ...facts, signing: keyed, secretVersion: 2 }).status?.signing).toEqual({
       ...rotated,
       previousKey: 'older-key-',
     });
-    expect(planSubscription({ ...facts, signing, secretVersion: undefined }).status?.signing).toEqual(signing);
+    expect(planSubscription({ ...facts, signing: keyed, secretVersion: undefined }).status?.signing).toEqual(keyed);
+  });
+
+  test('a secret without the id of its root key gets that of the oldest one', () => {
+    const { oldestKey, firstKey } = facts;
+    const signing = { salt: 'a-salt', version: 1, rotatedAt: '2025-01-01T00:00:00Z' };
+    const signingOf = (changed: Partial<SubscriptionFacts>) =>
+      planSubscription({ ...facts, signing, ...changed }).status?.signing;
+    expect(signingOf({})).toEqual({ ...signing, key: oldestKey });
+    expect(signingOf({ secretVersion: undefined })).toEqual({ ...signing, key: oldestKey });
+    const second = { ...signing, version: 2 };
+    const both = { ...second, key: oldestKey, previousKey: oldestKey };
+    expect(signingOf({ signing: second, secretVersion: 2 })).toEqual(both);
+    expect(signingOf({ secretVersion: 2 })).toEqual({ ...both, rotatedAt: facts.now, key: firstKey });
+    expect(signingOf({ signing: undefined, secretVersion: undefined })).toBeUndefined();
   });
 });
 

@@ -31,6 +31,8 @@ export interface SubscriptionFacts {
   readonly secretVersion: number | undefined;
   /** Id of the root key that a new secret is derived from. */
   readonly firstKey: string;
+  /** Id of the root key of a secret without an id. */
+  readonly oldestKey: string;
   /** Result of the last check. Undefined if the subscription has yet to be checked. */
   readonly backlogAtRisk: boolean | undefined;
   /** Condition currently in the status. */
@@ -89,7 +91,7 @@ const DETAIL_MESSAGE: Readonly<Record<string, string>> = {
   seal_not_opened:
     'its valueSealed was written for another Subscription, header, or host, or with a root key that the controller does not have. Set its value again over REST, or replace valueSealed with value or valueFrom',
   root_key_missing:
-    'its root key is missing. Ask the operator of Sluice to restore the file (SLUICE_ROOT_KEY_FILE), or rotate the signing secret',
+    'the root key of the secret, or of the previous one, is missing. Ask the operator of Sluice to restore the file (SLUICE_ROOT_KEY_FILE), or rotate the signing secret until neither depends on it',
   header_value_refused: 'the value must be visible ASCII characters and spaces, with at most 4,096 characters',
 };
 
@@ -120,10 +122,21 @@ function readiness(facts: SubscriptionFacts): DesiredCondition[] {
  * rotated now.
  */
 function rotation(facts: SubscriptionFacts): SubscriptionStatus['signing'] {
-  const { signing, secretVersion, firstKey } = facts;
+  const { secretVersion, firstKey } = facts;
+  const signing = pinned(facts);
   if (secretVersion === undefined || signing?.version === secretVersion) return signing;
   const { key: _key, previousKey: _previousKey, ...rest } = signing ?? {};
   return { ...rest, ...signedBy(signing, secretVersion, firstKey), version: secretVersion, rotatedAt: facts.now };
+}
+
+/**
+ * Adds the ids of root keys to a secret from before they were stored. Otherwise, it would change without notice if
+ * another key were to become the oldest one.
+ */
+function pinned({ signing, oldestKey }: SubscriptionFacts): SubscriptionStatus['signing'] {
+  if (signing?.salt === undefined || signing.key !== undefined) return signing;
+  const previous = (signing.version ?? 1) > 1 ? { previousKey: signing.previousKey ?? oldestKey } : {};
+  return { ...signing, key: oldestKey, ...previous };
 }
 
 const BACKLOG_MESSAGE = {

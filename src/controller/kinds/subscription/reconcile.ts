@@ -66,6 +66,7 @@ function factsOf(
     signing: status?.signing,
     secretVersion: secretVersionOf(spec),
     firstKey: context.keys.first().id,
+    oldestKey: context.keys.oldest().id,
     backlogAtRisk: context.isBacklogAtRisk(spec.producer, metadata.uid),
     recordedBacklog: findCondition(status?.conditions, CONDITION.Subscription.BacklogAtRisk),
     endpoint: {

@@ -90,6 +90,15 @@ describe('header values', () => {
     expect(state.reads).toBe(1);
   });
 
+  test('of a newer root key stay, so that a facade that learns of it later does not undo the work of another', async () => {
+    const { keys, state, pass } = start(sealedFor(owner));
+    keys.follow(keys.newest().fingerprint);
+    await pass();
+    keys.follow(keys.oldest().fingerprint);
+    await pass();
+    expect(state.applied).toHaveLength(1);
+  });
+
   test('of a new subscription are bound to its salt, once it has one for certain', async () => {
     const unborn = { ...owner, salt: undefined, createdMs: undefined };
     const { clock, state, headerSeals, pass } = start(() => []);

@@ -22,9 +22,10 @@ const SETTLED_AFTER_MS = 300_000;
 type Deps = Pick<Facade, 'caches' | 'writer' | 'headerSeals' | 'keys' | 'clock' | 'wallMs' | 'log'>;
 
 /**
- * Encrypts the header values of all subscriptions again that were not encrypted with the first root key, so that no
- * value depends on the others anymore. Values of new subscriptions are bound to their salt in the same way. Replicas do
- * this independently of each other, and write the same values.
+ * Encrypts the header values of all subscriptions again that were encrypted with a root key older than the first one, so
+ * that no value depends on the older ones anymore. Values of new subscriptions are bound to their salt in the same way.
+ * Replicas do this independently of each other, and write the same values. A replica that learns of a new first key
+ * later than others leaves their values as they are.
  */
 export function createResealing({ caches, writer, headerSeals, keys, clock, wallMs, log }: Deps) {
   /** Endpoints that need no check until the given time, as long as the keys stay the same. */
@@ -38,7 +39,10 @@ export function createResealing({ caches, writer, headerSeals, keys, clock, wall
     return headers.map(header => {
       const { name, valueSealed } = header;
       if (valueSealed === undefined) return header;
-      if (age < SETTLED_AFTER_MS && sealedWith(valueSealed) === keys.first().id) return header;
+      const by = sealedWith(valueSealed);
+      if (age < SETTLED_AFTER_MS && by === keys.first().id) return header;
+      const all = keys.all();
+      if (all.findIndex(({ id }) => id === by) > all.indexOf(keys.first())) return header;
       const value = seals.open(name, valueSealed);
       return value === undefined ? header : { ...header, valueSealed: seals.seal(name, value) };
     });

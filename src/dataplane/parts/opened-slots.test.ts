@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest';
+import { createKeyRing } from '../../core/delivery/key-ring.ts';
+import { ROTATION_OVERLAP_MS } from '../../core/delivery/signing-secret.ts';
+import { sealSlotEndpoint } from '../../core/delivery/slot-endpoint.ts';
+import { rowText } from '../../part/gate/subscription-row.ts';
+import { type Part, partKeys, slotOf } from '../../part/keys.ts';
+import type { Logger } from '../../telemetry/log.ts';
+import { createOpenSlots } from './opened-slots.ts';
+
+const PART: Part = { tenant: 'ten_a', queue: 'orders', gen: 'g', number: 0 };
+const OWNER = { subscription: 'sub_a', inc: 'inc' };
+const NOW_MS = 1_800_000_000_000;
+const files = ['root.key', 'root.key.2'].map((name, i) => ({ name, secret: new Uint8Array(32).fill(i + 1) }));
+
+/** A slot whose secret was rotated to the newer of two root keys, in a part that knows `known` of them. */
+function start(known: readonly number[]) {
+  const [older, newer] = createKeyRing(files).all();
+  if (older === undefined || newer === undefined) throw new Error('two keys');
+  const config = { url: 'https://a.example', timeoutMs: 1, retryMs: [], headers: {}, salt: 'a-salt' };
+  const signing = { secretVersion: 2, rotatedAtMs: NOW_MS, key: newer.id, previousKey: older.id };
+  const endpoint = sealSlotEndpoint(newer.sealKeys, OWNER, { ...config, ...signing });
+  const row = rowText({
+    route: 'open',
+    send: 'open',
+    unordered: false,
+    cap: 1,
+    since: '1a0c4fe8c00001f',
+    cfgv: 'abc',
+    integration: 'int_a',
+  });
+  const filesOf = (which: readonly number[]) => which.map(i => files[i] as (typeof files)[number]);
+  const keys = createKeyRing(filesOf(known));
+  const errors: object[] = [];
+  const openSlots = createOpenSlots(
+    {
+      redis: { call: async (_command, key) => [key === partKeys(PART).subs ? row : endpoint] },
+      keys,
+      version: '0',
+      wallMs: () => NOW_MS,
+      log: { error: (fields: object) => errors.push(fields) } as unknown as Logger,
+    },
+    PART,
+  );
+  const open = async () => (await openSlots([slotOf(OWNER.subscription, OWNER.inc)]))[0]?.subscription;
+  return { errors, open, learn: (which: readonly number[]) => keys.replace(filesOf(which)) };
+}
+
+test('a slot is not opened without the root key of its previous secret, and is once the key is restored', async () => {
+  const { errors, open, learn } = start([1]);
+  expect(await open()).toBeUndefined();
+  expect(errors).toHaveLength(1);
+  learn([0, 1]);
+  expect((await open())?.validUntilMs).toBe(NOW_MS + ROTATION_OVERLAP_MS);
+  expect(errors).toHaveLength(1);
+});
+
+test('a slot is kept until the root keys change', async () => {
+  const { open, learn } = start([0, 1]);
+  const kept = await open();
+  expect(kept).toBeDefined();
+  expect(await open()).toBe(kept);
+  learn([1]);
+  expect(await open()).toBeUndefined();
+});
