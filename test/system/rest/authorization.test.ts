@@ -102,8 +102,13 @@ const QUERIES: Readonly<Record<string, (ids: Ids) => string>> = {
 let world: FacadeWorld;
 let sluice: Sluice;
 const clients = {} as Record<Tenant, RestClient>;
-/** At another replica, where the callers have points of their own: there are thousands of malformed fields. */
-const atAnother = {} as Record<Tenant, RestClient>;
+/** Owners of each workspace who take turns: each has points of their own, and there are thousands of calls. */
+const TEAM = 16;
+const memberOf = (tenant: Tenant, number: number) => `${OWNER[tenant]}-${number}`;
+/** A workspace's owners, at two replicas. */
+const teams = {} as Record<Tenant, RestClient[]>;
+const atAnother = {} as Record<Tenant, RestClient[]>;
+let turns = 0;
 const idsOf = {} as Record<Tenant, Ids>;
 
 async function makeWorld(): Promise<void> {
@@ -114,8 +119,11 @@ async function makeWorld(): Promise<void> {
     TENANTS.flatMap(tenant => ownedTenant(world.issuer, tenant, OWNER[tenant])),
   );
   for (const tenant of TENANTS) {
+    const names = [OWNER[tenant], ...Array.from({ length: TEAM }, (_, number) => memberOf(tenant, number))];
+    const owners = names.map(subject => ({ issuer: world.issuer.url, subject, role: 'Owner' }));
     const patch = JSON.stringify({ spec: { ingressKeys: [key(tenant)] } });
     await kubectl(cluster, ['patch', 'workspace', tenant, '--type=merge', '-p', patch]);
+    await kubectl(cluster, ['patch', 'account', tenant, '--type=merge', '-p', JSON.stringify({ spec: { owners } })]);
   }
   await apply(
     cluster,
@@ -166,7 +174,9 @@ beforeAll(async () => {
   await makeWorld();
   for (const tenant of TENANTS) {
     clients[tenant] = await world.as(sluice, OWNER[tenant]);
-    atAnother[tenant] = await world.as(another, OWNER[tenant]);
+    const numbers = Array.from({ length: TEAM }, (_, number) => number);
+    const team = (at: Sluice) => Promise.all(numbers.map(number => world.as(at, memberOf(tenant, number))));
+    [teams[tenant], atAnother[tenant]] = await Promise.all([team(sluice), team(another)]);
     idsOf[tenant] = {
       tenant: tenantId(tenant),
       stream: publicId('CatalogStream', tenant, 'orders'),
@@ -211,7 +221,8 @@ function send(
 }
 
 /** The request of a case; what it does not change is the caller's own. */
-function attempt({ route, position }: Case, tenant: Tenant, id: string, client?: RestClient): Promise<Reply> {
+function attempt({ route, position }: Case, tenant: Tenant, id: string, team = teams[tenant]): Promise<Reply> {
+  const client = team[turns++ % team.length];
   const ids = { ...idsOf[tenant], [position.kind]: id };
   const inPath = Object.fromEntries(
     CASES.filter(each => each.route === route && each.position.where === 'path').map(({ position: { name, kind } }) => [
