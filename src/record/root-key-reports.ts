@@ -10,54 +10,51 @@ export interface RootKeyReport {
   readonly withdraw: () => Promise<void>;
 }
 
-/** Reports are written with HMSET, which nothing else uses, so that INFO counts them apart from what changes. */
 const WRITE_EVERY_MS = 30_000;
 /** A replica without a report for this long is gone, and no longer waited for. */
 const VALID_MS = 90_000;
 
-/** @param name of the replica. The same after a restart, so that it replaces its last report */
+/** @param name of the replica, without spaces. The same after a restart, so that it replaces its last report */
 export function createRootKeyReport(
   redis: Pick<RedisClient, 'call'>,
   name: string,
   keys: Pick<KeyRing, 'all'>,
   nowMs: () => number,
 ): RootKeyReport {
-  let written = { ids: '', ms: Number.NEGATIVE_INFINITY };
+  let written = { report: '', ms: Number.NEGATIVE_INFINITY };
+  const remove = async (report: string) => void (await redis.call('zrem', CLUSTER_KEYS.rootKeys, report));
   return {
     async write() {
-      const ids = keys
-        .all()
-        .map(({ id }) => id)
-        .join(' ');
+      const report = [name, ...keys.all().map(({ id }) => id)].join(' ');
+      const before = written;
       const ms = nowMs();
-      if (ids === written.ids && ms < written.ms + WRITE_EVERY_MS) return;
-      const done = await redis.call('hmset', CLUSTER_KEYS.rootKeys, name, `${ms} ${ids}`).then(
-        () => true,
-        () => false,
-      );
-      if (done) written = { ids, ms };
+      if (report === before.report && ms < before.ms + WRITE_EVERY_MS) return;
+      try {
+        await redis.call('zadd', CLUSTER_KEYS.rootKeys, ms, report);
+        written = { report, ms };
+        if (report !== before.report && before.report !== '') await remove(before.report);
+      } catch {
+        // It is written again with the next look at the files.
+      }
     },
     async withdraw() {
-      await redis.call('hdel', CLUSTER_KEYS.rootKeys, name).catch(() => {});
+      await remove(written.report).catch(() => {});
     },
   };
 }
 
-/**
- * Returns the ids of the root keys of each replica that reported within 90 seconds, and removes older reports, unless the
- * replica has reported again since.
- */
+/** Returns the ids of the root keys of each replica that reported within 90 seconds, and removes older reports. */
 export async function readRootKeyReports(
-  redis: Pick<RedisClient, 'run' | 'readHash'>,
+  redis: Pick<RedisClient, 'call'>,
   nowMs: number,
 ): Promise<ReadonlyMap<string, readonly string[]>> {
-  const reports = new Map<string, readonly string[]>();
-  const gone: string[] = [];
-  for (const [name, text] of Object.entries(await redis.readHash(CLUSTER_KEYS.rootKeys))) {
-    const [ms, ...ids] = text.split(' ');
-    if (Number(ms) + VALID_MS > nowMs) reports.set(name, ids);
-    else gone.push(name, text);
-  }
-  if (gone.length > 0) await redis.run('forget', [CLUSTER_KEYS.rootKeys], gone);
-  return reports;
+  await redis.call('zremrangebyscore', CLUSTER_KEYS.rootKeys, '-inf', nowMs - VALID_MS);
+  const reports = (await redis.call('zrange', CLUSTER_KEYS.rootKeys, 0, -1)) as string[];
+  // The newest comes last: it replaces one from before a restart.
+  return new Map(
+    reports.map(report => {
+      const [name = '', ...ids] = report.split(' ');
+      return [name, ids] as const;
+    }),
+  );
 }

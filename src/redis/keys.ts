@@ -129,7 +129,7 @@ export const CLUSTER_KEYS = {
   parts: '{c}:parts',
   /** HASH: `tenant:queue:number` of each part with events → generation, stored bytes, and its account (`stored-bytes.ts`). */
   stored: '{c}:stored',
-  /** HASH: name of a replica → when it last reported, in ms, and the ids of its root keys (`root-key-reports.ts`). */
+  /** ZSET: name of a replica and the ids of its root keys → when it last reported them, in ms (`root-key-reports.ts`). */
   rootKeys: '{c}:rootKeys',
   /** ZSET: name of each active dispatcher → end of its activity period, in ms. */
   members: '{c}:members',

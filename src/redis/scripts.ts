@@ -6,7 +6,6 @@ export type ScriptName =
   | 'debit'
   | 'fields'
   | 'fold-traffic'
-  | 'forget'
   | 'hashes'
   | 'hinted'
   | 'lead'

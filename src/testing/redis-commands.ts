@@ -15,7 +15,6 @@ export const KEY_ACCESS: Readonly<Record<string, 'R' | 'W' | 'RW' | ''>> = {
   HKEYS: 'R',
   HLEN: '',
   HMGET: 'R',
-  HMSET: 'W',
   HSCAN: 'R',
   HSET: 'W',
   HSETNX: 'W',

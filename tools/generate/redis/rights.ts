@@ -71,9 +71,9 @@ const SEPARATE: Readonly<Record<Role, RedisRights>> = {
     commands: [
       CONNECTION,
       REPLICAS,
-      'del exists hdel hget hgetall hexists hincrby hlen hmget hmset hscan hset hsetnx hvals persist pexpire sadd sismember smembers srem unlink',
-      'xinfo|stream xlen xrange xrevrange zadd zcard zcount zlexcount zrange zrangebylex zrangebyscore zrem zscore',
-      'publish spublish subscribe',
+      'del exists hdel hget hgetall hexists hincrby hlen hmget hscan hset hsetnx hvals persist pexpire sadd sismember smembers srem unlink',
+      'xinfo|stream xlen xrange xrevrange zadd zcard zcount zlexcount zrange zrangebylex zrangebyscore zrem',
+      'zremrangebyscore zscore publish spublish subscribe',
     ],
     writes: [PART.withoutBodies, '{t:*}:*', '{i:*}:*', '{a:*}:*', INSTALLATION],
     // Removes deleted streams.
@@ -85,7 +85,7 @@ const SEPARATE: Readonly<Record<Role, RedisRights>> = {
     commands: [
       CONNECTION,
       REPLICAS,
-      'del exists hdel hexists hget hgetall hincrby hlen hmget hmset hscan hset hvals pexpire xinfo|stream xrange',
+      'del exists hdel hexists hget hgetall hincrby hlen hmget hscan hset hvals pexpire xinfo|stream xrange',
       'zadd zcard zcount zlexcount zmscore zrange zrangebylex zrangebyscore zrem zremrangebyscore zrevrangebylex zscore',
       'publish spublish',
     ],
@@ -108,7 +108,7 @@ const SEPARATE: Readonly<Record<Role, RedisRights>> = {
   dispatcher: {
     commands: [
       CONNECTION,
-      'exists hdel hexists hget hgetall hincrby hkeys hlen hmget hmset hscan hset hsetnx hstrlen hvals persist pexpire pexpireat',
+      'exists hdel hexists hget hgetall hincrby hkeys hlen hmget hscan hset hsetnx hstrlen hvals persist pexpire pexpireat',
       'pexpiretime sismember unlink xadd xinfo|stream xrange xtrim zadd zcard zcount zlexcount zmscore zrange zrangebylex',
       'zrangebyscore zrem zremrangebyscore zrevrangebylex zscore publish spublish subscribe ssubscribe sunsubscribe',
     ],
