@@ -1,7 +1,7 @@
 import { PART_NUMBER, partKeys } from '../part/keys.ts';
 import { readStored } from '../part/stored/stored-bytes.ts';
 import type { RedisClient } from '../redis/client.ts';
-import type { MemorySource } from './ingress/memory-stop.ts';
+import type { MemorySource } from './ingress/memory/memory-stop.ts';
 
 /** Reads the memory usage of all Redis masters, and the streams that are using the memory. */
 export function createMemorySource(redis: Pick<RedisClient, 'callMasters' | 'masterOf' | 'readHash'>): MemorySource {

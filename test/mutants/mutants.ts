@@ -418,16 +418,18 @@ export const MUTANTS: readonly Mutant[] = [
   ...mutantsOf('src/controller/routes/tenant.ts', [
     ['routes without the salt pass for those with it', "=== undefined ? '' : '+'", "=== undefined ? '' : ''"],
   ]),
-  ...mutantsOf(COMPILE, [
+  ...mutantsOf('src/core/routing/subscription-route.ts', [
     ['a header without a value is left out', "    if ('fault' in field) return {", '    if (false) return {'],
     ['an endpoint is sent without a salt', 'endpoint !== undefined && salt !== undefined', 'endpoint !== undefined'],
+    ['suspending pauses nothing', "live === 'Blocked' || live === 'Suspended'", "live === 'Blocked'"],
+  ]),
+  ...mutantsOf(COMPILE, [
     ['one SkipToNow is enough', 'blocks.every(({ spec })', 'blocks.some(({ spec })'],
     ['a declined integration is granted', ' && spec.declined !== true', ''],
     ['a revoked integration is granted', ' && spec.revoked !== true', ''],
     ['any workspace is granted', 'spec?.workspace === subscription.namespace', 'spec?.workspace !== undefined'],
     ['a duplicate is admitted', "if (taken) return 'Duplicate';", ''],
     ['a deprecated stream takes subscriptions', 'stream.spec.public !== true) return', 'false) return'],
-    ['suspending pauses nothing', "live === 'Blocked' || live === 'Suspended'", "live === 'Blocked'"],
     ['a deleting stream takes events', 'open && !deleting', 'open'],
     ['a workspace that is gone is routed', "if (!open) return 'WaitingForWorkspace';", ''],
   ]),

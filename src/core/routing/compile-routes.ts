@@ -1,16 +1,10 @@
 import { chooseHeaders } from '../../api/context-headers.ts';
 import { parseDurationMs } from '../../api/durations.ts';
-import { ENDPOINT_DEFAULTS, type Endpoint } from '../../api/endpoint.ts';
-import type { EndpointConfig } from '../delivery/endpoint-config.ts';
-import { isEnabledSince } from '../delivery/endpoint-health.ts';
-import type { HeaderFault } from '../delivery/header-field.ts';
 import type { HeaderSeals } from '../delivery/header-seal.ts';
-import type { KeyRing } from '../delivery/key-ring.ts';
-import { missingSigningKey, signedBy } from '../delivery/signing-secret.ts';
 import { generationOf, publicId, tenantId } from '../ids/ids.ts';
 import type { LimitPolicy } from '../limits/limits.ts';
 import { coverage } from './coverage.ts';
-import { headersOf, headerValues, type ResolvedHeader } from './endpoint-headers.ts';
+import { headersOf } from './endpoint-headers.ts';
 import { ingressKeysOf } from './ingress-keys.ts';
 import { integrationState, routeState } from './integration-state.ts';
 import { payerOf } from './payer.ts';
@@ -23,59 +17,23 @@ import type {
   SubscriptionSnapshot,
   TenantSnapshot,
 } from './snapshot.ts';
+import {
+  type EndpointOptions,
+  judge,
+  type SubscriptionVerdict,
+  signing,
+  subscriptionRoute,
+} from './subscription-route.ts';
 
-/** The maximum concurrent attempts for one endpoint. */
-export const IN_FLIGHT_CAP = 64;
-
-/** Verdicts whose endpoint must not, or can't, be called. */
-const HAS_NO_ENDPOINT: ReadonlySet<SubscriptionVerdict['live']> = new Set([
-  'EndpointRefused',
-  'WaitingForSecret',
-  'HeaderNotReadable',
-  'SigningKeyMissing',
-]);
-
-export interface CompileOptions {
-  readonly nowMs: number;
+export interface CompileOptions extends EndpointOptions {
   /** Byte quota of a queue. */
   readonly queueMaxBytes: number;
   /** The limits of accounts. If absent, the routes contain none. */
   readonly limits?: LimitPolicy;
-  /** Returns `ok`, or a reason code if the endpoint must not be called. */
-  readonly judgeEndpoint: (url: string) => string;
-  readonly sealEndpoint: (subscription: string, config: EndpointConfig) => string;
   /** Decrypts the sealed value of a header. Returns undefined if that's not possible. */
   readonly openHeader: HeaderSeals['open'];
-  /** Root keys. Signing secrets that are new are derived from the first one. */
-  readonly keys: Pick<KeyRing, 'state' | 'first' | 'key'>;
   /** Results of earlier calls that can be reused. If absent, everything is computed. */
   readonly made?: RoutesMade;
-}
-
-/** The reason why a subscription is admitted or not, and whether events flow. Used for its conditions. */
-export interface SubscriptionVerdict {
-  readonly ready:
-    | 'Admitted'
-    | 'WaitingForWorkspace'
-    | 'WaitingForGrant'
-    | 'WaitingForStream'
-    | 'Duplicate'
-    | 'StreamDeprecated';
-  readonly live:
-    | 'Live'
-    | 'Blocked'
-    | 'Suspended'
-    | 'EndpointDisabled'
-    | 'EndpointRefused'
-    | 'WaitingForSecret'
-    | 'HeaderNotReadable'
-    | 'SigningKeyMissing'
-    | 'InsufficientTokens'
-    | 'IntegrationClosed'
-    | 'NotAdmitted';
-  readonly detail?: string;
-  /** What the detail refers to. In case of a duplicate, this is the name of the older Subscription. */
-  readonly about?: string;
 }
 
 export interface CompiledTenant {
@@ -202,97 +160,6 @@ function admit(
   if (taken) return 'Duplicate';
   if (subscription.admittedMs === undefined && stream.spec.public !== true) return 'StreamDeprecated';
   return 'Admitted';
-}
-
-/** Which verdict each header without a value leads to. */
-const VERDICT_OF: Record<HeaderFault, SubscriptionVerdict['live']> = {
-  secret_missing: 'WaitingForSecret',
-  key_missing: 'WaitingForSecret',
-  secret_unread: 'WaitingForSecret',
-  header_value_refused: 'EndpointRefused',
-  seal_not_opened: 'HeaderNotReadable',
-};
-
-function judge(
-  subscription: SubscriptionSnapshot,
-  covered: boolean,
-  headers: readonly ResolvedHeader[],
-  made: RoutesMade,
-  options: CompileOptions,
-): SubscriptionVerdict {
-  const { spec, disabledMs, salt } = subscription;
-  if (covered) return { ready: 'Admitted', live: 'Blocked' };
-  if (spec.suspended === true) return { ready: 'Admitted', live: 'Suspended' };
-  if (spec.endpoint === undefined) return { ready: 'Admitted', live: 'Live' };
-  const { url } = spec.endpoint;
-  const judgement = made.judgement(spec.endpoint, [], () => options.judgeEndpoint(url));
-  if (judgement !== 'ok') return { ready: 'Admitted', live: 'EndpointRefused', detail: judgement };
-  for (const { field, about } of headers) {
-    if ('fault' in field) return { ready: 'Admitted', live: VERDICT_OF[field.fault], detail: field.fault, about };
-  }
-  const signed = signing(subscription, options);
-  const { secretVersion, rotatedAtMs } = signed;
-  const missing = missingSigningKey(options.keys, signed, secretVersion, rotatedAtMs, options.nowMs);
-  if (salt !== undefined && missing !== undefined) {
-    return { ready: 'Admitted', live: 'SigningKeyMissing', detail: 'root_key_missing', about: `root key ${missing}` };
-  }
-  if (disabledMs !== undefined && !isEnabledSince(disabledMs, enabledMsOf(spec.endpoint), options.nowMs)) {
-    return { ready: 'Admitted', live: 'EndpointDisabled' };
-  }
-  return { ready: 'Admitted', live: 'Live' };
-}
-
-function subscriptionRoute(
-  { id, generation }: { readonly id: string; readonly generation: string },
-  subscription: SubscriptionSnapshot,
-  { gen, sinceMs }: Pick<SubscriptionRoute, 'gen' | 'sinceMs'>,
-  { live }: SubscriptionVerdict,
-  headers: readonly ResolvedHeader[],
-  options: CompileOptions,
-): SubscriptionRoute {
-  const { salt, spec } = subscription;
-  const { endpoint, ordering, stream } = spec;
-  const sends = live === 'Live' && endpoint !== undefined && salt !== undefined;
-  const enabledMs = enabledMsOf(endpoint);
-  return {
-    inc: generation,
-    queue: stream,
-    gen,
-    route: live === 'Blocked' || live === 'Suspended' ? 'paused' : 'open',
-    send: sends ? 'open' : 'held',
-    sinceMs,
-    unordered: ordering === 'None',
-    cap: IN_FLIGHT_CAP,
-    ...(endpoint?.maxPerSecond === undefined ? {} : { maxPerSecond: endpoint.maxPerSecond }),
-    ...(enabledMs === undefined ? {} : { enabledMs }),
-    endpoint:
-      endpoint === undefined || salt === undefined || HAS_NO_ENDPOINT.has(live)
-        ? ''
-        : options.sealEndpoint(id, {
-            url: endpoint.url,
-            timeoutMs: (endpoint.timeoutSeconds ?? ENDPOINT_DEFAULTS.timeoutSeconds) * 1_000,
-            retryMs: (endpoint.retrySchedule ?? ENDPOINT_DEFAULTS.retrySchedule).map(parseDurationMs),
-            headers: headerValues(headers),
-            salt,
-            ...signing(subscription, options),
-          }),
-  };
-}
-
-/** Returns when the owner last enabled the endpoint, in ms. */
-export function enabledMsOf(endpoint: Pick<Endpoint, 'enabledAt'> | undefined): number | undefined {
-  return endpoint?.enabledAt === undefined ? undefined : Date.parse(endpoint.enabledAt);
-}
-
-/** A version that has yet to sign anything counts as rotated now, so that its predecessor keeps signing. */
-function signing(
-  { spec, signed, rotatedMs }: SubscriptionSnapshot,
-  { nowMs, keys }: Pick<CompileOptions, 'nowMs' | 'keys'>,
-): Pick<EndpointConfig, 'secretVersion' | 'rotatedAtMs' | 'key' | 'previousKey'> {
-  const secretVersion = spec.endpoint?.secretVersion ?? ENDPOINT_DEFAULTS.secretVersion;
-  const rotatedAtMs = signed?.version !== undefined && secretVersion > signed.version ? nowMs : rotatedMs;
-  const by = signedBy(signed, secretVersion, keys.first().id);
-  return { secretVersion, ...(rotatedAtMs === undefined ? {} : { rotatedAtMs }), ...by };
 }
 
 function queueOf(

@@ -5,7 +5,7 @@ import type { Admission } from './admission.ts';
 import type { Answers } from './answers.ts';
 import { ITEM_OVERHEAD_BYTES } from './batches.ts';
 import type { EventReply, EventRequest } from './event-request.ts';
-import type { MemoryRefusal } from './memory-stop.ts';
+import type { MemoryRefusal } from './memory/memory-stop.ts';
 import type { KnownQueue } from './queue-cache.ts';
 import { type ByteBudget, readRequestBody } from './request-body.ts';
 

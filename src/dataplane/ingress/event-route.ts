@@ -7,7 +7,7 @@ import type { EventReply, EventRequest } from './event-request.ts';
 import { createIngestItem } from './ingest-item.ts';
 import type { IngressMetrics } from './ingress-metrics.ts';
 import type { IngressLimits } from './limits.ts';
-import type { MemoryStop } from './memory-stop.ts';
+import type { MemoryStop } from './memory/memory-stop.ts';
 import type { KnownQueue, QueueCache } from './queue-cache.ts';
 import type { ByteBudget } from './request-body.ts';
 import { findSandboxParameter } from './sandbox-parameters.ts';

@@ -16,7 +16,7 @@ import { createFailureLog } from './failures.ts';
 import { createIngressMetrics } from './ingress-metrics.ts';
 import { createKeyChecks, type KeyChecks } from './key-checks.ts';
 import { INGRESS_LIMITS, type IngressLimits } from './limits.ts';
-import { createMemoryStop, type MemorySource, type MemoryStop } from './memory-stop.ts';
+import { createMemoryStop, type MemorySource, type MemoryStop } from './memory/memory-stop.ts';
 import document from './openapi.json' with { type: 'json' };
 import { createQueueCache, type QueueCache } from './queue-cache.ts';
 import { createByteBudget } from './request-body.ts';

@@ -1,7 +1,7 @@
 import { keyRingOf } from '../../core/delivery/key-ring.ts';
 import { activationId, publicId } from '../../core/ids/ids.ts';
 import { pairIsOpen } from '../../core/routing/activation-state.ts';
-import { compileRoutes, type SubscriptionVerdict } from '../../core/routing/compile-routes.ts';
+import { compileRoutes } from '../../core/routing/compile-routes.ts';
 import { coverage } from '../../core/routing/coverage.ts';
 import type { GateFacts } from '../../core/routing/gate-verdict.ts';
 import { integrationStatus, routeState } from '../../core/routing/integration-state.ts';
@@ -12,6 +12,7 @@ import {
   snapshotOfIntegration,
   snapshotOfSubscription,
 } from '../../core/routing/snapshot-of.ts';
+import type { SubscriptionVerdict } from '../../core/routing/subscription-route.ts';
 import type { Cached } from './cached.ts';
 import type { Caches } from './caches.ts';
 import type { OwnedTenant } from './ownership.ts';

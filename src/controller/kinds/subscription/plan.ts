@@ -2,7 +2,7 @@ import { CONDITION, REASON } from '../../../api/condition-reasons.ts';
 import type { SubscriptionStatus } from '../../../api/kinds/subscription.ts';
 import { signedBy } from '../../../core/delivery/signing-secret.ts';
 import { publicId } from '../../../core/ids/ids.ts';
-import type { SubscriptionVerdict } from '../../../core/routing/compile-routes.ts';
+import type { SubscriptionVerdict } from '../../../core/routing/subscription-route.ts';
 import type { Condition, DesiredCondition } from '../../engine/conditions.ts';
 import type { EventNote, Outcome } from '../../engine/outcome.ts';
 import {

@@ -3,7 +3,7 @@ import { ENDPOINT_DEFAULTS } from '../../../api/endpoint.ts';
 import type { SubscriptionSpec, SubscriptionStatus } from '../../../api/kinds/subscription.ts';
 import type { EndpointHealth } from '../../../core/delivery/endpoint-health.ts';
 import { tenantId } from '../../../core/ids/ids.ts';
-import { enabledMsOf, type SubscriptionVerdict } from '../../../core/routing/compile-routes.ts';
+import { enabledMsOf, type SubscriptionVerdict } from '../../../core/routing/subscription-route.ts';
 import { LONGEST_RETENTION_MS } from '../../../record/control-plan.ts';
 import { withoutSubscription } from '../../../record/tenant-index.ts';
 import type { Cached } from '../../caches/caches.ts';

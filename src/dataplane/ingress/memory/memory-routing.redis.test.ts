@@ -1,10 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { createTestPart, event } from '../../../test/support/part/part.ts';
-import { startRedis } from '../../../test/support/redis/server.ts';
-import { connectRedis } from '../../redis/client.ts';
-import { readRedisMemory } from '../../redis/redis-metrics.ts';
-import { createLogger } from '../../telemetry/log.ts';
-import { INGRESS_LIMITS } from './limits.ts';
+import { createTestPart, event } from '../../../../test/support/part/part.ts';
+import { startRedis } from '../../../../test/support/redis/server.ts';
+import { connectRedis } from '../../../redis/client.ts';
+import { readRedisMemory } from '../../../redis/redis-metrics.ts';
+import { createLogger } from '../../../telemetry/log.ts';
+import { INGRESS_LIMITS } from '../limits.ts';
 
 /** Fills a Redis with events of 1 KiB, all for a paused subscription, and then resumes it. */
 async function routeAll(stopRatio: number) {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createLogger } from '../../telemetry/log.ts';
-import { INGRESS_LIMITS } from './limits.ts';
+import { createLogger } from '../../../telemetry/log.ts';
+import { INGRESS_LIMITS } from '../limits.ts';
 import { createMemoryStop, type MemorySource } from './memory-stop.ts';
 
 const info = (used: number, max: number) =>

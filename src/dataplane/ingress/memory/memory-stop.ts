@@ -1,5 +1,5 @@
-import type { Logger } from '../../telemetry/log.ts';
-import type { IngressLimits } from './limits.ts';
+import type { Logger } from '../../../telemetry/log.ts';
+import type { IngressLimits } from '../limits.ts';
 import { computeShares, type MasterMemory, type OverShare, type Shares, type StoredStream } from './memory-shares.ts';
 
 /** Used by ingress to read the memory usage of Redis. */

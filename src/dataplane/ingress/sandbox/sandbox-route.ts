@@ -9,7 +9,7 @@ import { createBodyReceiver } from '../body-receiver.ts';
 import type { EventReply, EventRequest } from '../event-request.ts';
 import { createIngestItem } from '../ingest-item.ts';
 import type { IngressLimits } from '../limits.ts';
-import type { MemoryStop } from '../memory-stop.ts';
+import type { MemoryStop } from '../memory/memory-stop.ts';
 import type { KnownQueue, QueueCache } from '../queue-cache.ts';
 import type { ByteBudget } from '../request-body.ts';
 import type { IngestItem, QueueConfig } from '../store.ts';

@@ -1,6 +1,6 @@
 import { hash, randomFillSync } from 'node:crypto';
 import { CONTEXT_HEADER_DEFAULTS } from '../../../api/context-headers.ts';
-import type { MemorySource } from '../memory-stop.ts';
+import type { MemorySource } from '../memory/memory-stop.ts';
 import { createEventIds, createRandom40 } from '../sandbox/event-id.ts';
 import type { IngestAnswer, IngestItem, IngressStore, QueueConfig } from '../store.ts';
 

@@ -1,0 +1,150 @@
+import { parseDurationMs } from '../../api/durations.ts';
+import { ENDPOINT_DEFAULTS, type Endpoint } from '../../api/endpoint.ts';
+import type { EndpointConfig } from '../delivery/endpoint-config.ts';
+import { isEnabledSince } from '../delivery/endpoint-health.ts';
+import type { HeaderFault } from '../delivery/header-field.ts';
+import type { KeyRing } from '../delivery/key-ring.ts';
+import { missingSigningKey, signedBy } from '../delivery/signing-secret.ts';
+import { headerValues, type ResolvedHeader } from './endpoint-headers.ts';
+import type { SubscriptionRoute } from './routes.ts';
+import type { RoutesMade } from './routes-made.ts';
+import type { SubscriptionSnapshot } from './snapshot.ts';
+
+/** The maximum concurrent attempts for one endpoint. */
+export const IN_FLIGHT_CAP = 64;
+
+/** Verdicts whose endpoint must not, or can't, be called. */
+const HAS_NO_ENDPOINT: ReadonlySet<SubscriptionVerdict['live']> = new Set([
+  'EndpointRefused',
+  'WaitingForSecret',
+  'HeaderNotReadable',
+  'SigningKeyMissing',
+]);
+
+export interface EndpointOptions {
+  readonly nowMs: number;
+  /** Returns `ok`, or a reason code if the endpoint must not be called. */
+  readonly judgeEndpoint: (url: string) => string;
+  readonly sealEndpoint: (subscription: string, config: EndpointConfig) => string;
+  /** Root keys. Signing secrets that are new are derived from the first one. */
+  readonly keys: Pick<KeyRing, 'state' | 'first' | 'key'>;
+}
+
+/** The reason why a subscription is admitted or not, and whether events flow. Used for its conditions. */
+export interface SubscriptionVerdict {
+  readonly ready:
+    | 'Admitted'
+    | 'WaitingForWorkspace'
+    | 'WaitingForGrant'
+    | 'WaitingForStream'
+    | 'Duplicate'
+    | 'StreamDeprecated';
+  readonly live:
+    | 'Live'
+    | 'Blocked'
+    | 'Suspended'
+    | 'EndpointDisabled'
+    | 'EndpointRefused'
+    | 'WaitingForSecret'
+    | 'HeaderNotReadable'
+    | 'SigningKeyMissing'
+    | 'InsufficientTokens'
+    | 'IntegrationClosed'
+    | 'NotAdmitted';
+  readonly detail?: string;
+  /** What the detail refers to. In case of a duplicate, this is the name of the older Subscription. */
+  readonly about?: string;
+}
+
+/** Which verdict each header without a value leads to. */
+const VERDICT_OF: Record<HeaderFault, SubscriptionVerdict['live']> = {
+  secret_missing: 'WaitingForSecret',
+  key_missing: 'WaitingForSecret',
+  secret_unread: 'WaitingForSecret',
+  header_value_refused: 'EndpointRefused',
+  seal_not_opened: 'HeaderNotReadable',
+};
+
+/** Returns whether an admitted subscription is live. */
+export function judge(
+  subscription: SubscriptionSnapshot,
+  covered: boolean,
+  headers: readonly ResolvedHeader[],
+  made: RoutesMade,
+  options: EndpointOptions,
+): SubscriptionVerdict {
+  const { spec, disabledMs, salt } = subscription;
+  if (covered) return { ready: 'Admitted', live: 'Blocked' };
+  if (spec.suspended === true) return { ready: 'Admitted', live: 'Suspended' };
+  if (spec.endpoint === undefined) return { ready: 'Admitted', live: 'Live' };
+  const { url } = spec.endpoint;
+  const judgement = made.judgement(spec.endpoint, [], () => options.judgeEndpoint(url));
+  if (judgement !== 'ok') return { ready: 'Admitted', live: 'EndpointRefused', detail: judgement };
+  for (const { field, about } of headers) {
+    if ('fault' in field) return { ready: 'Admitted', live: VERDICT_OF[field.fault], detail: field.fault, about };
+  }
+  const signed = signing(subscription, options);
+  const { secretVersion, rotatedAtMs } = signed;
+  const missing = missingSigningKey(options.keys, signed, secretVersion, rotatedAtMs, options.nowMs);
+  if (salt !== undefined && missing !== undefined) {
+    return { ready: 'Admitted', live: 'SigningKeyMissing', detail: 'root_key_missing', about: `root key ${missing}` };
+  }
+  if (disabledMs !== undefined && !isEnabledSince(disabledMs, enabledMsOf(spec.endpoint), options.nowMs)) {
+    return { ready: 'Admitted', live: 'EndpointDisabled' };
+  }
+  return { ready: 'Admitted', live: 'Live' };
+}
+
+/** Returns the route of an admitted subscription. */
+export function subscriptionRoute(
+  { id, generation }: { readonly id: string; readonly generation: string },
+  subscription: SubscriptionSnapshot,
+  { gen, sinceMs }: Pick<SubscriptionRoute, 'gen' | 'sinceMs'>,
+  { live }: SubscriptionVerdict,
+  headers: readonly ResolvedHeader[],
+  options: EndpointOptions,
+): SubscriptionRoute {
+  const { salt, spec } = subscription;
+  const { endpoint, ordering, stream } = spec;
+  const sends = live === 'Live' && endpoint !== undefined && salt !== undefined;
+  const enabledMs = enabledMsOf(endpoint);
+  return {
+    inc: generation,
+    queue: stream,
+    gen,
+    route: live === 'Blocked' || live === 'Suspended' ? 'paused' : 'open',
+    send: sends ? 'open' : 'held',
+    sinceMs,
+    unordered: ordering === 'None',
+    cap: IN_FLIGHT_CAP,
+    ...(endpoint?.maxPerSecond === undefined ? {} : { maxPerSecond: endpoint.maxPerSecond }),
+    ...(enabledMs === undefined ? {} : { enabledMs }),
+    endpoint:
+      endpoint === undefined || salt === undefined || HAS_NO_ENDPOINT.has(live)
+        ? ''
+        : options.sealEndpoint(id, {
+            url: endpoint.url,
+            timeoutMs: (endpoint.timeoutSeconds ?? ENDPOINT_DEFAULTS.timeoutSeconds) * 1_000,
+            retryMs: (endpoint.retrySchedule ?? ENDPOINT_DEFAULTS.retrySchedule).map(parseDurationMs),
+            headers: headerValues(headers),
+            salt,
+            ...signing(subscription, options),
+          }),
+  };
+}
+
+/** Returns when the owner last enabled the endpoint, in ms. */
+export function enabledMsOf(endpoint: Pick<Endpoint, 'enabledAt'> | undefined): number | undefined {
+  return endpoint?.enabledAt === undefined ? undefined : Date.parse(endpoint.enabledAt);
+}
+
+/** A version that has yet to sign anything counts as rotated now, so that its predecessor keeps signing. */
+export function signing(
+  { spec, signed, rotatedMs }: SubscriptionSnapshot,
+  { nowMs, keys }: Pick<EndpointOptions, 'nowMs' | 'keys'>,
+): Pick<EndpointConfig, 'secretVersion' | 'rotatedAtMs' | 'key' | 'previousKey'> {
+  const secretVersion = spec.endpoint?.secretVersion ?? ENDPOINT_DEFAULTS.secretVersion;
+  const rotatedAtMs = signed?.version !== undefined && secretVersion > signed.version ? nowMs : rotatedMs;
+  const by = signedBy(signed, secretVersion, keys.first().id);
+  return { secretVersion, ...(rotatedAtMs === undefined ? {} : { rotatedAtMs }), ...by };
+}
