@@ -7,7 +7,7 @@ export const FACADE_ENVIRONMENT = {
     .enum(['true', 'false'])
     .default('false')
     .describe(
-      'Set to true to let only the owner of the invited email address accept or decline an invitation. Their access token must contain the claims email, with this address (not case-sensitive), and email_verified, which must be true. By default, anyone who has the token of the invitation is able to answer it.',
+      'If true, only the owner of the invited email address can accept or decline an invitation. The access token must contain this address in the claim email (case-insensitive), and the claim email_verified must be true. By default, anyone with the token of the invitation can respond to it.',
     ),
   SLUICE_AUDIT_FILE: z
     .string()

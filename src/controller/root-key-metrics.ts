@@ -73,7 +73,7 @@ export function registerRootKeyMetrics(
   });
   new Gauge({
     name: 'sluice_controller_root_key_first',
-    help: 'Whether a root key signs and encrypts what is new (1) or not (0), by name of its file.',
+    help: '1 if new values are signed and encrypted with the root key, and 0 otherwise. Labeled with the name of its file.',
     labelNames: ['key'] as const,
     registers: [registry],
     collect() {

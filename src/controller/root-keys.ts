@@ -7,7 +7,7 @@ const CHECK_EVERY_MS = 1_000;
 /** Time in which every replica reports its keys, which it does every 30 seconds. */
 const ALL_REPORT_WITHIN_MS = 35_000;
 
-/** Chooses the root key that signs and encrypts what is new. Only the leader does. */
+/** Chooses the root key for signing and encrypting new values. Only the leader does this. */
 export interface RootKeyChoice {
   /**
    * Starts a new term, ending when `over` is aborted.
@@ -73,7 +73,7 @@ export function createRootKeyChoice(deps: {
     waiting = lacking;
     const next = chooseRootKey(keys, reports, replica);
     if (next === undefined || clock.nowMs() < sinceMs + ALL_REPORT_WITHIN_MS) return;
-    // The other roles must know first: what is encrypted with the key must not surprise them.
+    // Publish the key first, so that other roles can decrypt values as soon as they are encrypted with it.
     await control.publishRootKey(deps.fence(), next.fingerprint);
     keys.follow(next.fingerprint);
     log.info({ key: next.name }, 'a new root key signs and encrypts from now on');

@@ -82,7 +82,7 @@ export const SECURITY_MUTANTS: readonly Mutant[] = [
   ]),
   ...securityMutantsOf(`${AUTH}authentication.ts`, [
     [
-      'who is refused goes on',
+      'a call with a refused token continues',
       '    if (outcome instanceof Refusal) throw outcome;\n',
       '    if (outcome instanceof Refusal) return;\n',
       `${AUTH}bad-tokens.test.ts`,

@@ -21,7 +21,7 @@ export interface RootKey extends RootKeyFile {
  * new. All keys decrypt and verify.
  */
 export interface KeyRing extends SealRing {
-  /** The key that signs and encrypts what is new. */
+  /** The key for signing and encrypting new values. */
   readonly first: () => RootKey;
   /** The oldest key. Names of objects are derived from it, so that they never change. */
   readonly oldest: () => RootKey;

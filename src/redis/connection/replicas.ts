@@ -19,7 +19,7 @@ export interface Replicas {
    * @throws NotReplicatedError if there are too few of them, or if they take more than a second
    */
   readonly confirm: (node: Redis) => Promise<void>;
-  /** Returns the reason if the last write could not be confirmed, less than a minute ago. */
+  /** Returns the reason if the last write of a master could not be confirmed, less than a minute ago. */
   readonly problem: () => Error | undefined;
   readonly close: () => void;
 }
@@ -64,7 +64,8 @@ export function createReplicas(options: {
   const masters = new Map<string, Master>();
   /** Ids of servers, by the connection that writes go over. */
   const serverIds = new WeakMap<object, Promise<string>>();
-  let problem: { readonly error: Error; readonly untilMs: number } | undefined;
+  /** By master. */
+  const problems = new Map<string, { readonly error: Error; readonly untilMs: number }>();
 
   function masterAt(name: string, node: Redis): Master {
     const known = masters.get(name);
@@ -122,9 +123,10 @@ export function createReplicas(options: {
 
   return {
     async confirm(node) {
+      const name = cluster ? `${node.options.host}:${node.options.port}` : '';
       try {
         const written = serverIdOf(node);
-        const master = masterAt(cluster ? `${node.options.host}:${node.options.port}` : '', node);
+        const master = masterAt(name, node);
         const [, writtenTo, confirmedBy] = await Promise.all([join(master), written, master.serverId]);
         // After a failover, the successor's replicas say nothing about a write of the former master. Both may have one
         // address, e.g. behind a Service.
@@ -132,13 +134,13 @@ export function createReplicas(options: {
           master.redis.disconnect();
           throw new NotReplicatedError(MASTER_CHANGED);
         }
-        problem = undefined;
+        problems.delete(name);
       } catch (error) {
-        problem = { error: error as Error, untilMs: performance.now() + PROBLEM_MS };
+        problems.set(name, { error: error as Error, untilMs: performance.now() + PROBLEM_MS });
         throw error;
       }
     },
-    problem: () => (problem !== undefined && performance.now() < problem.untilMs ? problem.error : undefined),
+    problem: () => [...problems.values()].find(({ untilMs }) => performance.now() < untilMs)?.error,
     close() {
       for (const { redis } of masters.values()) redis.disconnect();
       masters.clear();

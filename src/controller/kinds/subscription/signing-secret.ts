@@ -57,7 +57,7 @@ export async function mirrorSigningSecret(
   const subscriptionId = publicId('Subscription', namespace, name);
   const { key } = signedBy(subscription.status?.signing, version, context.keys.first().id);
   const rootKey = context.keys.key(key)?.secret;
-  // Without the root key, the Live condition tells what is missing, and the Secret keeps what the partner knows.
+  // Without the root key, the Live condition names the missing key, and the Secret keeps the last signing secret.
   if (rootKey === undefined) return undefined;
   const secret = signingSecret({ rootKey, subscriptionId, salt }, version);
   const data = Buffer.from(secret).toString('base64');

@@ -38,7 +38,7 @@ function send(socket: Socket, letter: string): void {
 test('a request that has to wait for the receiver stays the same while others are sent', async () => {
   const slow = await connectPair();
   const fast = await connectPair();
-  // More than the kernel takes for a receiver who does not read.
+  // More than the kernel buffers for a receiver that does not read.
   const ahead = Buffer.alloc(32 * 1024 * 1024);
   slow.ours.write(ahead);
   send(slow.ours, 'a');

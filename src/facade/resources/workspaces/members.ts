@@ -50,7 +50,7 @@ export const WantedMembers = z
       .max(MOST_MEMBERS)
       .refine(areDifferent, { error: 'must not contain the same member twice' })
       .meta({
-        description: `All members of the account, from 1 to ${MOST_MEMBERS}. You must still be an Owner after this change. Anyone who is not included will lose access.`,
+        description: `All members of the account (1 to ${MOST_MEMBERS}). You must remain an Owner. Members that you leave out lose access.`,
       }),
   })
   .meta({ id: 'WantedMembers' });
@@ -76,8 +76,7 @@ export function membersOf(owners: readonly Owner[]): ListedMembers {
 }
 
 /**
- * Checks that the caller will still be an Owner. This ensures that there is someone who is able to sign in and change
- * the members again.
+ * Checks that the caller remains an Owner, so that someone can still sign in and change the members again.
  *
  * @throws Refusal 422
  */
