@@ -6,9 +6,12 @@ const machine = { given: [], limitBytes: 0, machineBytes: 8 * GIB };
 const container = { given: [], limitBytes: GIB / 2, machineBytes: 8 * GIB };
 
 describe('flags of Node', () => {
-  test('every role has a small young generation', () => {
-    for (const word of ['controller', 'facade', 'ingress', 'dispatcher', 'all']) {
+  test('ingress and dispatchers keep the young generation of Node, and all others have a small one', () => {
+    for (const word of ['controller', 'facade', 'all']) {
       expect(missingNodeFlags({ ...machine, word })).toEqual(['--max-semi-space-size=4']);
+    }
+    for (const word of ['ingress', 'dispatcher', 'x', undefined]) {
+      expect(missingNodeFlags({ ...machine, word })).toEqual([]);
     }
   });
 
@@ -17,7 +20,7 @@ describe('flags of Node', () => {
     for (const word of ['controller', 'facade', 'all']) {
       expect(missingNodeFlags({ ...container, word })).toEqual(['--max-semi-space-size=4', heap]);
     }
-    expect(missingNodeFlags({ ...container, word: 'ingress' })).toEqual(['--max-semi-space-size=4']);
+    expect(missingNodeFlags({ ...container, word: 'ingress' })).toEqual([]);
   });
 
   test('uses the default if a container without a limit reports more than the machine has', () => {

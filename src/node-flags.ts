@@ -1,9 +1,6 @@
 import type { Role } from './config/config.ts';
 
-/**
- * Size of half of the space for young objects, in MiB. By default, Node uses up to 16, and fills them while it starts.
- * This saves 6 to 18 MB in each process, and garbage collection takes as much time as before.
- */
+/** Size of half of the space for young objects, in MiB. By default, Node uses up to 16, and fills them while it starts. */
 const SEMI_SPACE_MIB = 4;
 
 /** Roles that keep every object in the cluster on their heap. */
@@ -17,7 +14,8 @@ const MIB = 1_048_576;
 /**
  * Returns any flags that Node needs for a role but wasn't started with. They must be set before Node runs any code.
  *
- * - No role has many young objects at a time, so a small space for them saves memory.
+ * - A small space for young objects saves memory. Ingress and dispatchers keep Node's default, because they create many
+ *   young objects: with 4 MiB, they would take 15 % more CPU time under load.
  * - By default, Node uses half of the container memory as its heap, which isn't enough for the objects of a cluster.
  */
 export function missingNodeFlags(facts: {
@@ -31,7 +29,9 @@ export function missingNodeFlags(facts: {
   const { word, given, limitBytes, machineBytes } = facts;
   const isGiven = (flag: string) => given.some(each => each.replaceAll('_', '-').startsWith(flag));
   const flags: string[] = [];
-  if (!isGiven('--max-semi-space-size')) flags.push(`--max-semi-space-size=${SEMI_SPACE_MIB}`);
+  if (KEEP_OBJECTS.includes(word as Role) && !isGiven('--max-semi-space-size')) {
+    flags.push(`--max-semi-space-size=${SEMI_SPACE_MIB}`);
+  }
   const isLimited = limitBytes > 0 && limitBytes < machineBytes;
   if (isLimited && KEEP_OBJECTS.includes(word as Role) && !isGiven('--max-old-space-size')) {
     flags.push(`--max-old-space-size=${Math.floor((limitBytes * HEAP_SHARE) / MIB)}`);
