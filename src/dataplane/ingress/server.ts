@@ -10,7 +10,7 @@ import type { Certificate } from '../../tls/served-certificate.ts';
 import { createAdmission } from './admission.ts';
 import { createAnswers } from './answers.ts';
 import { createBatches } from './batches.ts';
-import { createPlainEvents, type EventParams, type EventReply } from './event-request.ts';
+import type { EventParams, EventReply } from './event-request.ts';
 import { createEventRoute } from './event-route.ts';
 import { createFailureLog } from './failures.ts';
 import { createIngressMetrics } from './ingress-metrics.ts';
@@ -113,8 +113,6 @@ export function createIngress(options: IngressOptions): Ingress {
   const admission = createAdmission({ ...shared, answers });
   const route = createEventRoute({ ...shared, admission, batches, budget, answers, metrics });
   app.post<{ Params: EventParams }>('/events/:tenant/:queue', route);
-  // Spans are started by a hook of Fastify.
-  if (tracing === undefined) server.serveFirst(createPlainEvents({ route, onError }));
   options.addRoutes?.({ ...shared, app, registry, nowMs, isDraining: server.isDraining, onFailure });
 
   return {
