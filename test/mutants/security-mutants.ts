@@ -163,6 +163,34 @@ export const SECURITY_MUTANTS: readonly Mutant[] = [
       'src/core/delivery/seal.test.ts',
     ],
   ]),
+  ...securityMutantsOf(`${FACADE}resources/subscriptions/signing-secrets.ts`, [
+    [
+      'a signing secret is shown before it is in force',
+      'if (recorded !== wanted && recorded !== wanted - 1) {',
+      'if (recorded > wanted) {',
+      `${FACADE}resources/subscriptions/signing-secrets.test.ts`,
+    ],
+    [
+      'the facade chooses the root key of a signing secret',
+      'const secret = secretOf(recorded, key);',
+      'const secret = secretOf(recorded, undefined);',
+      `${FACADE}resources/subscriptions/signing-secrets.test.ts`,
+    ],
+    [
+      'a secret that the next version replaces is shown as valid',
+      'const [, previous] = recorded === wanted ?',
+      'const [, previous] = recorded > 0 ?',
+      `${FACADE}resources/subscriptions/signing-secrets.test.ts`,
+    ],
+  ]),
+  ...securityMutantsOf('src/core/delivery/header-seal.ts', [
+    [
+      'a header value opens in any subscription',
+      'return `${subscription}/header',
+      'return `${subscription.length}/header',
+      'src/core/delivery/header-seal.test.ts',
+    ],
+  ]),
   ...securityMutantsOf('src/dataplane/dispatcher/consent.ts', [
     [
       'an endpoint agrees to any sender',

@@ -66,6 +66,19 @@ describe('a value for a subscription that does not exist yet', () => {
     }
   });
 
+  test.each<[string, Partial<SealOwner>]>([
+    ['another subscription', { subscription: 'sub_b' }],
+    ['another host', { url: 'https://eve.example/hook?a=b' }],
+    ['another scheme', { url: 'http://ada.example/hook?a=b' }],
+  ])('never opens for %s, not even at the same moment', (_what, change) => {
+    const sealed = seals.seal(unborn, 'authorization', VALUE);
+    for (const each of [unborn, unsalted, owner]) {
+      expect(seals.open(each, 'authorization', sealed)).toBe(VALUE);
+      expect(seals.open({ ...each, ...change }, 'authorization', sealed)).toBeUndefined();
+      expect(seals.open(each, 'x-token', sealed)).toBeUndefined();
+    }
+  });
+
   test('opens while it is being created, and keeps every byte', () => {
     const value = `1 2\n${String.fromCharCode(...Array.from({ length: 256 }, (_, byte) => byte))}`;
     expect(seals.open(unborn, 'x-a', seals.seal(unborn, 'x-a', value))).toBe(value);

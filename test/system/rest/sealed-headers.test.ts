@@ -3,7 +3,7 @@ import { publicId } from '../../../src/core/ids/ids.ts';
 import { subscriptionObjectName } from '../../../src/core/ids/object-names.ts';
 import { eventually } from '../support/deadline.ts';
 import { makeSample } from '../support/publisher.ts';
-import { apply, kubectl, type Manifest, stream, subscription } from '../support/world.ts';
+import { apply, kubectl, type Manifest, stream, subscription, waitForAll } from '../support/world.ts';
 import { openPartnerInbox, type PartnerInbox } from './support/partner-inbox.ts';
 
 const VALUE = 'Bearer a-value-given-over-REST';
@@ -102,6 +102,28 @@ test('a sealed value that was copied to another subscription or header is not se
       withinMs: 10_000,
     },
   );
+});
+
+test('the value of a subscription that was just created cannot be used in any other', async () => {
+  const { cluster } = inbox.world.installation;
+  await apply(cluster, [stream('shop', 'fresh'), stream('shop', 'copied')]);
+  await waitForAll(cluster, 'catalogstream', 'shop');
+  const created = await inbox.ada.post(`${inbox.root}/subscriptions`, {
+    catalogEntryPublicId: publicId('CatalogStream', 'shop', 'fresh'),
+    ...header(VALUE),
+  });
+  expect(created).toMatchObject({ status: 201, body: { status: 'Live' } });
+  const fresh = subscriptionObjectName('shop', 'ada', 'fresh');
+  const valueSealed = await read(fresh, '{.spec.endpoint.headers[0].valueSealed}');
+  expect(valueSealed).toMatch(/^s2\./);
+  // Created seconds later, with an endpoint at the same host.
+  const headers = [{ name: 'Authorization', valueSealed }];
+  await apply(cluster, [subscription('ada', 'shop', 'copied', { url: inbox.receiver.urlOf('thief'), headers })]);
+  const reason = '{.status.conditions[?(@.type=="Live")].reason}';
+  await eventually('the copy does not open', async () => (await read('shop-copied', reason)) === 'HeaderNotReadable', {
+    withinMs: 10_000,
+  });
+  expect(await read(fresh, reason)).toBe('Live');
 });
 
 test('a value that was moved to another header holds events until it is set again', async () => {

@@ -2,12 +2,7 @@ import { z } from 'zod';
 import { ENDPOINT_DEFAULTS, type Endpoint } from '../../../api/endpoint.ts';
 import type { SubscriptionSpec } from '../../../api/kinds/subscription.ts';
 import { FIELD_MANAGER } from '../../../api/well-known.ts';
-import {
-  ROTATION_OVERLAP_MS,
-  signedBy,
-  signingSecret,
-  signingVersions,
-} from '../../../core/delivery/signing-secret.ts';
+import { ROTATION_OVERLAP_MS, signingSecret, signingVersions } from '../../../core/delivery/signing-secret.ts';
 import { publicId } from '../../../core/ids/ids.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import { ownedPart } from '../../../kube/managed-fields.ts';
@@ -55,45 +50,54 @@ function endpointOf({ spec }: Cached<'Subscription'>): Endpoint {
 
 const versionOf = ({ secretVersion }: Endpoint): number => secretVersion ?? ENDPOINT_DEFAULTS.secretVersion;
 
-/**
- * Returns the versions that are currently used for signatures, and the time since which they have been used. If a
- * version was never used, we assume that it was rotated now.
- */
-function versionsOf({ wallMs }: Facade, subscription: Cached<'Subscription'>) {
+/** Returns whether the secret has been rotated within 24 hours, or is about to be. */
+function isRotating({ wallMs }: Pick<Facade, 'wallMs'>, subscription: Cached<'Subscription'>): boolean {
   const current = versionOf(endpointOf(subscription));
-  const { version: signed, rotatedAt } = subscription.status?.signing ?? {};
-  const rotated = signed !== undefined && current > signed;
-  const rotatedMs = rotated ? wallMs() : rotatedAt === undefined ? undefined : Date.parse(rotatedAt);
-  const [, previous] = signingVersions(current, rotatedMs, wallMs());
-  return { current, previous, rotatedMs };
+  const { version = current, rotatedAt } = subscription.status?.signing ?? {};
+  return current > version || signingVersions(current, msOf(rotatedAt), wallMs()).length > 1;
+}
+
+function msOf(timestamp: string | undefined): number | undefined {
+  return timestamp === undefined ? undefined : Date.parse(timestamp);
 }
 
 /**
- * Returns the secrets that are currently used for signatures.
+ * Returns the secrets that the controller has recorded, because only the controller chooses the root key of a new
+ * version. Until it has recorded a version that follows the recorded one, deliveries may be signed with both, so the
+ * recorded one is still valid.
  *
- * @throws Refusal 503 `not_in_force` while the controller has not written the salt, or without the root key
+ * @throws Refusal 503 `not_in_force` while the controller has not recorded the salt, or more than one version, or without
+ *   the root key
  */
-function secretsOf(facade: Facade, subscription: Cached<'Subscription'>): z.output<typeof SigningSecrets> {
+export function secretsOf(
+  { keys, wallMs }: Pick<Facade, 'wallMs'> & { readonly keys: Pick<Facade['keys'], 'key'> },
+  subscription: Cached<'Subscription'>,
+): z.output<typeof SigningSecrets> {
   const { metadata, status } = subscription;
-  const { current, previous, rotatedMs } = versionsOf(facade, subscription);
-  const salt = status?.signing?.salt;
+  const wanted = versionOf(endpointOf(subscription));
+  const { salt, version: recorded = wanted, rotatedAt, key, previousKey } = status?.signing ?? {};
   if (salt === undefined) throw new Refusal('not_in_force', 'The signing secret does not exist yet. Try again.');
+  if (recorded !== wanted && recorded !== wanted - 1) {
+    throw new Refusal('not_in_force', `Version ${wanted} of the signing secret is not in use yet. Try again.`);
+  }
   const subscriptionId = publicId('Subscription', metadata.namespace ?? '', metadata.name);
-  const { key, previousKey } = signedBy(status?.signing, current, facade.keys.first().id);
   const secretOf = (version: number, id: string | undefined) => {
-    const rootKey = facade.keys.key(id)?.secret;
+    const rootKey = keys.key(id)?.secret;
     return rootKey && signingSecret({ rootKey, subscriptionId, salt }, version);
   };
-  const secret = secretOf(current, key);
+  const secret = secretOf(recorded, key);
   if (secret === undefined) {
     throw new Refusal(
       'not_in_force',
       'The root key of the signing secret is missing. Try again, or rotate the secret.',
     );
   }
+  const rotatedMs = msOf(rotatedAt);
+  // The next version replaces the previous one.
+  const [, previous] = recorded === wanted ? signingVersions(recorded, rotatedMs, wallMs()) : [];
   const before = previous === undefined ? undefined : secretOf(previous, previousKey);
   return {
-    secretVersion: current,
+    secretVersion: recorded,
     secret,
     previous:
       before === undefined || rotatedMs === undefined
@@ -141,6 +145,8 @@ const getSecret = defineRoute({
   operation: 'getSigningSecret',
   tag: 'Receiving',
   summary: 'Retrieve the signing secret',
+  description:
+    'Returns the version that deliveries are signed with. A version that was just set with `kubectl` is not returned until the controller has put it in force. Until then, the call returns the version before it, which stays valid for 24 hours after that, or `503 not_in_force` if you have skipped a version.',
   showsSecret: true,
   answers: {
     200: { description: 'The current secret, plus the previous one if still in use.', schema: SigningSecrets },
@@ -170,8 +176,7 @@ const rotateSecret = defineRoute({
     const wanted = body?.secretVersion;
     const rotated = await editEndpoint(facade, integration, params.subscription, (endpoint, before) => {
       const present = versionOf(endpoint);
-      if (wanted === present || (wanted === undefined && versionsOf(facade, before).previous !== undefined))
-        return undefined;
+      if (wanted === present || (wanted === undefined && isRotating(facade, before))) return undefined;
       if (wanted !== undefined && wanted !== present + 1) {
         throw new Refusal('changed_meanwhile', `The current version is ${present}. Send ${present + 1}.`);
       }
