@@ -20,13 +20,21 @@ export const NOBODY = 9;
 export interface ControlState {
   /**
    * A tenant of its own with one queue, and one integration with one subscription for each endpoint, every group key
-   * active for all; and so many integrations besides with a subscription each and no active group key. Redis is to be
-   * empty. @returns where to send events
+   * active for all.
+   *
+   * @returns where to send events
    */
-  readonly write: (ingressPort: number, endpointPorts: readonly number[], unmatched?: number) => Promise<Target>;
+  readonly write: (ingressPort: number, endpointPorts: readonly number[], more?: MoreOfTenant) => Promise<Target>;
   /** Blocks what was written last for its last endpoint, or ends that. What comes meanwhile is routed afterwards. */
   readonly block: (isBlocked: boolean) => Promise<void>;
   readonly close: () => Promise<void>;
+}
+
+export interface MoreOfTenant {
+  /** Integrations besides, with a subscription each and no active group key. Default: 0. */
+  readonly unmatched?: number;
+  /** Limit of its account. Unlimited if absent. */
+  readonly eventsPerSecond?: number;
 }
 
 interface Receiver {
@@ -103,7 +111,7 @@ export async function connectControlState(redisUrl: string, rootKey: Uint8Array)
   let written: { want: TenantRoutes; openKeys: Record<string, string[]>; last: Receiver } | undefined;
 
   return {
-    async write(ingressPort, endpointPorts, unmatched = 0) {
+    async write(ingressPort, endpointPorts, { unmatched = 0, ...limits } = {}) {
       const nowMs = Date.now();
       const key = randomBytes(16).toString('hex');
       const tenant = `ten_${unique()}`;
@@ -113,6 +121,7 @@ export async function connectControlState(redisUrl: string, rootKey: Uint8Array)
         tenant,
         payer: `acc_${unique()}`,
         plan: 'Metered',
+        ...limits,
         keys: { [createHash('sha256').update(key).digest('hex')]: '' },
         queues: { [QUEUE]: openQueue('/bench') },
         integrations: Object.fromEntries(

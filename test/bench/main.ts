@@ -4,7 +4,7 @@ import { cpus, release } from 'node:os';
 import { join } from 'node:path';
 import { stopOnSignal } from '../support/stop-signal.ts';
 import { type ControlState, connectControlState } from './control-state.ts';
-import { startFleet } from './fleet.ts';
+import { type Member, startFleet } from './fleet.ts';
 import {
   byPipe,
   type Effort,
@@ -25,13 +25,14 @@ import { formatCorrectness, formatFigures } from './report/format.ts';
 import { figuresOf, type Measured, sickNeighboursFigure } from './report/results.ts';
 import { median } from './report/statistics.ts';
 import { type PipeRun, runPipe } from './run.ts';
+import { judgeTenants, measureTenants, tenantsFigures } from './tenants.ts';
 import { measureUnblock, type Unblocking, unblockFigures } from './unblock.ts';
 import { createBullmqPipe, createSluicePipe, emptyRedis, type Pipe } from './variants.ts';
 
 /**
  * `make bench`: measures Sluice beside its baselines on this machine. `--quick` takes about a minute and proves little;
  * `--only sick` measures nothing but what sick endpoints do to the others, `--only unblock` nothing but what the end of a
- * block does.
+ * block does, `--only tenants` nothing but what four of eight tenants notice of the others.
  */
 
 const FULL: Effort = {
@@ -76,18 +77,24 @@ const UNBLOCKED = [
 const BACKLOG_RATE = 3_000;
 const OVERLOAD_RATE = 15_000;
 
+const ONLY = ['sick', 'unblock', 'tenants'] as const;
+type Only = (typeof ONLY)[number];
+
+/** Pairs of runs of eight tenants. */
+const TENANT_PAIRS = 15;
+
 const ROOT = join(import.meta.dirname, '..', '..');
 const quick = process.argv.includes('--quick');
 const only = readOnly();
 const effort = quick ? QUICK : FULL;
 const report = (line: string) => console.log(`  ${line}`);
 
-function readOnly(): 'sick' | 'unblock' | undefined {
+function readOnly(): Only | undefined {
   const at = process.argv.indexOf('--only');
   if (at < 0) return undefined;
   const name = process.argv[at + 1];
-  if (name === 'sick' || name === 'unblock') return name;
-  console.error('--only takes sick or unblock');
+  if (ONLY.includes(name as Only)) return name as Only;
+  console.error(`--only takes ${ONLY.join(', ')}`);
   process.exit(2);
 }
 
@@ -134,6 +141,12 @@ async function measureUnblocks(pipe: Pipe, state: ControlState) {
   };
 }
 
+async function measureEight(roles: readonly Member[], state: ControlState) {
+  const pairs = quick ? 1 : TENANT_PAIRS;
+  const runs = await measureTenants(fleet, roles, state, { pairs, forMs: effort.latencyMs }, report);
+  return { figures: tenantsFigures(runs), correctness: judgeTenants(runs) };
+}
+
 const machine = describeMachine();
 console.log(
   [
@@ -150,8 +163,14 @@ const failures: string[] = [];
 try {
   const state = await connectControlState(fleet.redis.sluice.url, fleet.rootKey);
   if (only !== undefined) {
-    const pipe = createSluicePipe(fleet, [fleet.ingress, ...(await fleet.startPipeline())], state);
-    const { figures, correctness } = only === 'sick' ? await measureSick(pipe) : await measureUnblocks(pipe, state);
+    const roles = [fleet.ingress, ...(await fleet.startPipeline())];
+    const pipe = createSluicePipe(fleet, roles, state);
+    const measures = {
+      sick: () => measureSick(pipe),
+      unblock: () => measureUnblocks(pipe, state),
+      tenants: () => measureEight(roles, state),
+    };
+    const { figures, correctness } = await measures[only]();
     await state.close();
     console.log(`\n${formatFigures(figures)}\n\n${formatCorrectness('Sluice', correctness)}`);
     await fleet.stop();

@@ -14,6 +14,13 @@ export async function readCpuSeconds(pids: readonly number[]): Promise<number> {
   return each.reduce((sum, seconds) => sum + seconds, 0);
 }
 
+/** Returns the user and system CPU seconds that all processes of the machine have used so far; NaN where there is no /proc. */
+export async function readMachineCpuSeconds(): Promise<number> {
+  const stat = await readFile('/proc/stat', 'utf8').catch(() => '');
+  const [, user, nice, system] = stat.split(/\s+/).map(Number);
+  return ((user ?? Number.NaN) + (nice ?? Number.NaN) + (system ?? Number.NaN)) / TICKS_PER_SECOND;
+}
+
 /** Fields 14 and 15 of proc(5), counted behind the name, which may hold spaces and parentheses. */
 export function cpuSecondsOf(stat: string): number {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');

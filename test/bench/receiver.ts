@@ -10,8 +10,14 @@ import { GROUP_KEYS, nowUs, readField } from './wire.ts';
  * 204 at once, records how long each event took since its planned sending, and checks order and completeness.
  */
 
-/** hangs: it accepts and never answers; dead: nobody listens there; resets: it breaks off when a request has come. */
-export type Sickness = 'hangs' | 'dead' | 'resets';
+/**
+ * hangs: it accepts and never answers; slow: it answers after 14 s; dead: nobody listens there; resets: it breaks off when
+ * a request has come; flooded: it is well, but gets events that nobody expects.
+ */
+export type Sickness = 'hangs' | 'slow' | 'dead' | 'resets' | 'flooded';
+
+/** How long a slow endpoint takes to answer: less than the timeout of 15 s. */
+const SLOW_MS = 14_000;
 
 export interface Expectation {
   readonly run: number;
@@ -102,6 +108,12 @@ function sicknessOf(endpoint: number): Sickness | undefined {
   return endpoint < endpoints ? sick[endpoint - (endpoints - sick.length)] : undefined;
 }
 
+function answerLate(socket: Socket): void {
+  setTimeout(() => {
+    if (!socket.destroyed) socket.write(NO_CONTENT);
+  }, SLOW_MS).unref();
+}
+
 function serveEndpoint(endpoint: number, port: number): void {
   const server = createServer({ noDelay: true }, socket => {
     let rest: Buffer | undefined;
@@ -121,8 +133,9 @@ function serveEndpoint(endpoint: number, port: number): void {
           socket.resetAndDestroy();
           return;
         }
-        if (sickness === 'hangs') {
+        if (sickness === 'hangs' || sickness === 'slow') {
           hung.add(socket);
+          if (sickness === 'slow') answerLate(socket);
         } else {
           record(endpoint, bytes, body);
           socket.write(NO_CONTENT);

@@ -47,7 +47,7 @@ export function createSluicePipe(fleet: Fleet, roles: readonly Member[], state: 
       const ports = fleet.endpointPorts.slice(0, endpoints).map((port, endpoint) => {
         return sick[endpoint - (endpoints - sick.length)] === 'dead' ? NOBODY : port;
       });
-      return state.write(fleet.ingress.port, ports, unmatched);
+      return state.write(fleet.ingress.port, ports, { unmatched });
     },
     pids: roles.map(({ pid }) => pid),
     redis: fleet.redis.sluice,
