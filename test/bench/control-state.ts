@@ -33,6 +33,8 @@ export interface ControlState {
 export interface MoreOfTenant {
   /** Integrations besides, with a subscription each and no active group key. Default: 0. */
   readonly unmatched?: number;
+  /** How long the stream keeps events. Default: an hour. */
+  readonly retentionMs?: number;
   /** Limit of its account. Unlimited if absent. */
   readonly eventsPerSecond?: number;
 }
@@ -52,12 +54,12 @@ export function unique(): string {
   return crockford(randomBytes(16), 20);
 }
 
-/** Returns a stream that takes everything, for an hour. */
-export function openQueue(source: string): QueueRoute {
+/** Returns a stream that takes everything and keeps it, by default for an hour. */
+export function openQueue(source: string, retentionMs = 3_600_000): QueueRoute {
   return {
     gen: 'g1',
     state: 'open',
-    retentionMs: 3_600_000,
+    retentionMs,
     maxBytes: 4 * 1024 ** 3,
     source,
     eventTypes: [],
@@ -111,7 +113,7 @@ export async function connectControlState(redisUrl: string, rootKey: Uint8Array)
   let written: { want: TenantRoutes; openKeys: Record<string, string[]>; last: Receiver } | undefined;
 
   return {
-    async write(ingressPort, endpointPorts, { unmatched = 0, ...limits } = {}) {
+    async write(ingressPort, endpointPorts, { unmatched = 0, retentionMs, ...limits } = {}) {
       const nowMs = Date.now();
       const key = randomBytes(16).toString('hex');
       const tenant = `ten_${unique()}`;
@@ -123,7 +125,7 @@ export async function connectControlState(redisUrl: string, rootKey: Uint8Array)
         plan: 'Metered',
         ...limits,
         keys: { [createHash('sha256').update(key).digest('hex')]: '' },
-        queues: { [QUEUE]: openQueue('/bench') },
+        queues: { [QUEUE]: openQueue('/bench', retentionMs) },
         integrations: Object.fromEntries(
           [...receivers, ...others].map(({ int, ...to }) => [
             int,

@@ -25,6 +25,7 @@ import { formatCorrectness, formatFigures } from './report/format.ts';
 import { figuresOf, type Measured, sickNeighboursFigure } from './report/results.ts';
 import { median } from './report/statistics.ts';
 import { type PipeRun, runPipe } from './run.ts';
+import { judgeSoak, measureSoak, soakFigures } from './soak.ts';
 import { judgeTenants, measureTenants, tenantsFigures } from './tenants.ts';
 import { measureUnblock, type Unblocking, unblockFigures } from './unblock.ts';
 import { createBullmqPipe, createSluicePipe, emptyRedis, type Pipe } from './variants.ts';
@@ -32,7 +33,8 @@ import { createBullmqPipe, createSluicePipe, emptyRedis, type Pipe } from './var
 /**
  * `make bench`: measures Sluice beside its baselines on this machine. `--quick` takes about a minute and proves little;
  * `--only sick` measures nothing but what sick endpoints do to the others, `--only unblock` nothing but what the end of a
- * block does, `--only tenants` nothing but what four of eight tenants notice of the others.
+ * block does, `--only tenants` nothing but what four of eight tenants notice of the others,
+ * `--only soak` nothing but whether Redis is empty again after an hour of load (`--minutes`).
  */
 
 const FULL: Effort = {
@@ -77,7 +79,7 @@ const UNBLOCKED = [
 const BACKLOG_RATE = 3_000;
 const OVERLOAD_RATE = 15_000;
 
-const ONLY = ['sick', 'unblock', 'tenants'] as const;
+const ONLY = ['sick', 'unblock', 'tenants', 'soak'] as const;
 type Only = (typeof ONLY)[number];
 
 /** Pairs of runs of eight tenants. */
@@ -95,6 +97,15 @@ function readOnly(): Only | undefined {
   const name = process.argv[at + 1];
   if (ONLY.includes(name as Only)) return name as Only;
   console.error(`--only takes ${ONLY.join(', ')}`);
+  process.exit(2);
+}
+
+/** Returns how many minutes of load `--minutes` asks for. Default: 60. */
+function readMinutes(): number {
+  const at = process.argv.indexOf('--minutes');
+  const minutes = at < 0 ? 60 : Number(process.argv[at + 1]);
+  if (Number.isInteger(minutes) && minutes > 0) return minutes;
+  console.error('--minutes takes a whole number greater than 0');
   process.exit(2);
 }
 
@@ -147,6 +158,11 @@ async function measureEight(roles: readonly Member[], state: ControlState) {
   return { figures: tenantsFigures(runs), correctness: judgeTenants(runs) };
 }
 
+async function measureLong(state: ControlState) {
+  const soak = await measureSoak(fleet, state, readMinutes(), report);
+  return { figures: soakFigures(soak), correctness: judgeSoak(soak) };
+}
+
 const machine = describeMachine();
 console.log(
   [
@@ -169,6 +185,7 @@ try {
       sick: () => measureSick(pipe),
       unblock: () => measureUnblocks(pipe, state),
       tenants: () => measureEight(roles, state),
+      soak: () => measureLong(state),
     };
     const { figures, correctness } = await measures[only]();
     await state.close();

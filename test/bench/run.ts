@@ -1,3 +1,4 @@
+import type { RedisServer } from '../support/redis/server.ts';
 import { sendCommand } from './commands.ts';
 import type { Fleet } from './fleet.ts';
 import { readCpuSeconds } from './process-cpu.ts';
@@ -49,8 +50,9 @@ let lastRun = 0;
 /** Returns the number of a run of its own. */
 export const nextRun = (): number => ++lastRun;
 
-async function usedMemory(pipe: Pipe): Promise<number> {
-  return Number(/used_memory:(\d+)/.exec(String(await pipe.redis.command('INFO', 'memory')))?.[1]);
+/** Returns `used_memory` of a Redis, in bytes. */
+export async function usedMemory(redis: RedisServer): Promise<number> {
+  return Number(/used_memory:(\d+)/.exec(String(await redis.command('INFO', 'memory')))?.[1]);
 }
 
 function afterAccept({ answeredUs = [] }: Sent, { arrivedUs = [] }: Received) {
@@ -99,7 +101,7 @@ export async function runPipe(
     readCpuSeconds(pipe.pids),
     readCpuSeconds([pipe.redis.pid]),
     pipe.readCommands(),
-    usedMemory(pipe),
+    usedMemory(pipe.redis),
   ]);
   const order: OpenLoop = { target, run, connections: CONNECTIONS, rate, count, patienceMs: PATIENCE_MS, timed };
   const sent = await sendCommand<Sent>(fleet.producer.controlPort, 'open', order);
@@ -109,7 +111,7 @@ export async function runPipe(
     readCpuSeconds(pipe.pids),
     readCpuSeconds([pipe.redis.pid]),
     pipe.readCommands(),
-    usedMemory(pipe),
+    usedMemory(pipe.redis),
   ]);
   const [cpu, redisCpu, commands, bytes] = after.map((value, index) => value - (before[index] as number)) as [
     number,

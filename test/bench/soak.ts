@@ -1,0 +1,113 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { sendCommand } from './commands.ts';
+import type { ControlState } from './control-state.ts';
+import type { Fleet } from './fleet.ts';
+import type { OpenLoop, Sent } from './producer.ts';
+import type { Expectation, Received, Sickness } from './receiver.ts';
+import { atMost, type Correctness, type Figure, judgeRuns } from './report/figures.ts';
+import { spreadOf } from './report/statistics.ts';
+import { nextRun, usedMemory } from './run.ts';
+import { emptyRedis } from './variants.ts';
+
+/**
+ * Whether Redis is as empty after a long load as it was before. The stream keeps events for a minute. Three endpoints are
+ * well, one never responds, and one cannot be reached, so that events also expire before they are delivered.
+ */
+
+const RETENTION_MS = 60_000;
+const SICK: readonly Sickness[] = ['hangs', 'resets'];
+const ENDPOINTS = 5;
+/** Events per second, with the group keys of the bench, and each with a group key of its own. */
+const RATE = 50;
+const UNIQUE_KEYS_RATE = 10;
+/** Time until everything has expired: retention, the time an id is remembered, and what is cleaned up in the background. */
+const EXPIRED_MS = 4 * RETENTION_MS;
+/** Bytes of Redis that may remain, e.g. of connections and scripts that were loaded. */
+const MOST_LEFT = 1_000_000;
+const PATIENCE_MS = 15_000;
+
+/** Sends events with a group key each, evenly spaced. Returns how many were not accepted. */
+async function sendUniqueKeys(
+  { port, path, headers }: OpenLoop['target'],
+  untilMs: number,
+): Promise<{ readonly accepted: number; readonly refused: number }> {
+  const sent = { accepted: 0, refused: 0 };
+  for (let n = 0; performance.now() < untilMs; n++) {
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json', 'x-sluice-group-key': `only-${n}` },
+      body: JSON.stringify({ n }),
+    });
+    await answer.arrayBuffer();
+    if (answer.status === 202) sent.accepted++;
+    else sent.refused++;
+    await delay(1_000 / UNIQUE_KEYS_RATE);
+  }
+  return sent;
+}
+
+export interface Soak {
+  readonly beforeBytes: number;
+  /** Once a minute, with events in Redis. */
+  readonly duringBytes: readonly number[];
+  readonly afterBytes: number;
+  readonly got: Received;
+}
+
+/** Sends events for so many minutes, and waits until they have expired. */
+export async function measureSoak(
+  fleet: Fleet,
+  state: ControlState,
+  minutes: number,
+  report: (line: string) => void,
+): Promise<Soak> {
+  await emptyRedis(fleet.redis.sluice);
+  const ports = fleet.endpointPorts.slice(0, ENDPOINTS);
+  const target = await state.write(fleet.ingress.port, ports, { retentionMs: RETENTION_MS });
+  const [run, count] = [nextRun(), RATE * 60 * minutes];
+  const expectation: Expectation = { run, events: count, endpoints: ENDPOINTS, observed: ENDPOINTS, sick: SICK };
+  await sendCommand(fleet.receiver.controlPort, 'begin', expectation);
+  await delay(5_000);
+  const memory = () => usedMemory(fleet.redis.sluice);
+  const beforeBytes = await memory();
+
+  const order: OpenLoop = { target, run, connections: 10, rate: RATE, count, patienceMs: PATIENCE_MS };
+  const sending = Promise.all([
+    sendCommand<Sent>(fleet.producer.controlPort, 'open', order),
+    sendUniqueKeys(target, performance.now() + minutes * 60_000),
+  ]);
+  const duringBytes: number[] = [];
+  for (let minute = 1; minute <= minutes; minute++) {
+    await delay(60_000);
+    duringBytes.push(await memory());
+    report(`soak, ${minute} of ${minutes} minutes: ${duringBytes.at(-1)} bytes`);
+  }
+  const [sent, unique] = await sending;
+  const refused = sent.refused + unique.refused;
+  if (refused > 0) throw new Error(`${refused} events were refused`);
+  const untilUs = sent.endUs + PATIENCE_MS * 1_000;
+  const got = await sendCommand<Received>(fleet.receiver.controlPort, 'finish', { untilUs, graceMs: 30 });
+  await delay(EXPIRED_MS);
+  return { beforeBytes, duringBytes, afterBytes: await memory(), got };
+}
+
+export function soakFigures({ beforeBytes, duringBytes, afterBytes }: Soak): Figure[] {
+  const settled = duringBytes.slice(Math.min(2, duringBytes.length - 1));
+  const minutes = duringBytes.length;
+  return [
+    {
+      name: `Redis bytes after ${minutes} minutes of load, less those before`,
+      value: spreadOf([afterBytes - beforeBytes]),
+      target: atMost(MOST_LEFT),
+      detail: `${beforeBytes} before, ${afterBytes} after, at ${RATE + UNIQUE_KEYS_RATE} events/s`,
+    },
+    {
+      name: `Redis bytes in the last of ${minutes} minutes, against the third`,
+      value: spreadOf([(settled.at(-1) ?? Number.NaN) / (settled[0] ?? Number.NaN)]),
+      target: atMost(1.1),
+      detail: `${settled[0]} and ${settled.at(-1)}, with a retention of a minute`,
+    },
+  ];
+}
+
+export const judgeSoak = ({ got }: Soak): Correctness => judgeRuns([{ ...got, missing: got.expected - got.unique }]);
