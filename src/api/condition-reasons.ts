@@ -10,23 +10,24 @@
 const EVERY_KIND = {
   Ready: {
     RedisUnavailable:
-      'False: This generation has not been applied yet, either because Redis is unavailable or because it has lost its data. The controller will retry this automatically. Objects that have already been applied will stay Ready during an outage. See the DataPlaneReachable condition of the Workspace for more information.',
+      'False: This generation has not been applied yet, either because Redis is unavailable or because it has lost its data. The controller retries this automatically. Objects which have already been applied stay Ready during an outage. For more information, see the DataPlaneReachable condition of the Workspace.',
     WorkspacePaused:
-      'Reconciliation is paused by the annotation sluice.dev/paused on the workspace. Events will continue to flow, and this change will be applied when the annotation has been removed.',
+      'Reconciliation is paused by the annotation sluice.dev/paused on the workspace. Events continue to flow, and this change will be applied after the annotation has been removed.',
     WaitingForWorkspace:
       'Unknown, False: No Workspace owns this namespace. Changes from Unknown to False after five minutes.',
     SecretsForbidden:
-      'False: The controller is not allowed to read the Secrets of this namespace, so its routes stay as they are. This is only possible if Secrets are read by namespace (SLUICE_SECRETS_ROLE).',
-    ReconcileFailed: 'Reconciliation failed due to an unexpected error. It will be retried with exponential backoff.',
+      'False: The controller is not allowed to read the Secrets in this namespace, so existing routes are not changed. This reason is only used if the controller reads Secrets by namespace (SLUICE_SECRETS_ROLE).',
+    ReconcileFailed:
+      'Reconciliation failed due to an unexpected error. The controller retries it with exponential backoff.',
   },
   Reconciling: {
     Progressing: 'This generation is currently being processed.',
-    Retrying: 'The last reconciliation failed and will be retried.',
-    Draining: 'The object is being deleted, and the controller is waiting for its queue to drain.',
+    Retrying: 'The last reconciliation failed, and the controller will retry it.',
+    Draining: 'The object is being deleted, and the controller is waiting for its queue to become empty.',
   },
   Stalled: {
     WaitingForWorkspace:
-      'This namespace has not been owned by any Workspace for five minutes. Reconciliation will resume once the Workspace is created.',
+      'This namespace has not been owned by any Workspace for five minutes. Reconciliation resumes when the Workspace has been created.',
   },
 } as const;
 
@@ -35,7 +36,7 @@ const EVERY_KIND = {
  * `Ready=False`.
  */
 const missing = (what: string) =>
-  `The ${what} has been missing for five minutes. Reconciliation will resume once it has been created.`;
+  `The ${what} has been missing for five minutes. Reconciliation resumes when it has been created.`;
 
 /** Condition types, reasons, and descriptions by kind. */
 export const CONDITION_MEANING = {
@@ -64,7 +65,7 @@ export const CONDITION_MEANING = {
     StreamsResolved: {
       AllFound: 'True: Every stream in the list was found.',
       StreamsMissing:
-        'False: One or more streams in the list could not be found. Up to ten of the missing names are included in the message.',
+        'False: At least one stream in the list could not be found. The message includes up to ten of the missing stream names.',
     },
   },
   Integration: {
@@ -72,7 +73,7 @@ export const CONDITION_MEANING = {
     Ready: {
       ...EVERY_KIND.Ready,
       Pending:
-        'True: The integration has been applied but the invitation has not been accepted yet. Events will not be routed until then.',
+        'True: The integration has been applied but the invitation has not been accepted yet. Events are not routed until the invitation has been accepted.',
       Active:
         'True: The integration has been applied and is active, i.e. events with activated group keys are being routed.',
       Closed:
@@ -90,19 +91,19 @@ export const CONDITION_MEANING = {
       InvitationAccepted: 'True: The invitation was accepted by the partner.',
       Subscribed: 'True: The integration is used by at least one Subscription in the receiving workspace.',
       WorkspaceNotAdmitting:
-        'False: No events will be routed, because there is no Subscription in the receiving workspace that uses the integration. This is also reported if the workspace does not exist.',
+        'False: No events will be routed, because there is no Subscription in the receiving workspace that uses the integration. This reason is also used if the workspace does not exist.',
     },
     InvitationSent: {
       Sent: 'True: The invitation has been accepted for delivery by the mail server.',
       SecretWritten:
         'True: No mail server is configured, so the token can be found in the Secret <name>-invitation instead.',
       SmtpFailed:
-        'False: The invitation was rejected by the mail server, or the server failed to respond. The controller will retry this automatically.',
-      SecretFailed: 'False: Failed to write the Secret. The controller will retry this automatically.',
+        'False: The invitation was rejected by the mail server, or the server failed to respond. The controller retries this automatically.',
+      SecretFailed: 'False: Failed to write the Secret. The controller retries this automatically.',
       AddressLimitReached:
-        'False: The workspace has sent an invitation to this address in the last 24 hours, which may be revoked or deleted by now. It will be sent automatically at the time in the message.',
+        'False: The workspace has already sent an invitation to this address in the last 24 hours. This invitation may have been revoked or deleted in the meantime. The email will be sent automatically at the time specified in the message.',
       AccountLimitReached:
-        'False: The workspaces of the account have sent as many invitations in the last 24 hours as the account may send (invitationMailsPerDay). It will be sent automatically when the limit allows it.',
+        'False: The workspaces of the account have reached the maximum number of invitations for 24 hours (invitationMailsPerDay). The email will be sent automatically when the limit allows it.',
     },
   },
   Activation: {
@@ -119,7 +120,7 @@ export const CONDITION_MEANING = {
       Routing: 'True: Events with this group key can be routed to the integration.',
       IntegrationPending: 'False: The integration has not been accepted by the partner yet.',
       Revoked: 'False: This Activation has been revoked.',
-      RevokedElsewhere: 'False: Another Activation for the same integration and group key has been revoked.',
+      RevokedElsewhere: 'False: Another Activation with the same integration and group key has been revoked.',
       IntegrationClosed: 'False: The integration has expired, or it was declined, revoked, or deleted.',
     },
   },
@@ -141,9 +142,9 @@ export const CONDITION_MEANING = {
     Enforced: {
       Enforced: 'True: Events from the target are being withheld from the integration.',
       WaitingForIntegration:
-        'Unknown: Waiting for the integration, which does not exist yet. The block will take effect when it has been created.',
+        'Unknown: Waiting for the integration, which does not exist yet. The block takes effect when the integration has been created.',
       WaitingForTarget:
-        "Unknown: Waiting for the target, which doesn't exist yet. The block will take effect when it has been created.",
+        "Unknown: Waiting for the target, which doesn't exist yet. The block takes effect when the integration has been created.",
     },
   },
   Subscription: {
@@ -152,59 +153,60 @@ export const CONDITION_MEANING = {
       ...EVERY_KIND.Ready,
       Admitted: 'True: Desired state has been written to Redis.',
       WaitingForGrant:
-        'Unknown: This workspace has not been granted access to an integration with the given name. It might be missing, it might be revoked, or it might have been granted to a different workspace.',
+        'Unknown: This workspace has not been granted access to an integration with the given name. The integration might be missing or revoked, or access might have been granted to a different workspace.',
       WaitingForStream:
         'Unknown, False: The referenced stream could not be found. Changes from Unknown to False after five minutes.',
-      Duplicate: 'False: There is already an older Subscription for the same integration and stream.',
+      Duplicate: 'False: An older Subscription already exists for the same integration and stream.',
       StreamDeprecated: 'False: New subscriptions are not accepted for deprecated streams.',
     },
     Stalled: {
       ...EVERY_KIND.Stalled,
       WaitingForStream: missing('stream'),
       Duplicate:
-        'There is already an older Subscription for the same integration and stream. One of the two should be deleted.',
-      StreamDeprecated: 'The stream is deprecated. Either publish it again or delete the Subscription to resolve this.',
+        'An older Subscription already exists for the same integration and stream. One of the two should be deleted.',
+      StreamDeprecated:
+        'The stream is deprecated. To resolve this, either publish the stream again or delete the Subscription.',
     },
     Live: {
-      Live: 'True: Events are being routed, and are either delivered to the endpoint or, when no endpoint is configured, available for pulling.',
+      Live: 'True: Events are being routed. They are either delivered to the endpoint, or available for pulling if no endpoint is configured.',
       Blocked:
-        'False: Routing is paused due to a Block on the stream. Events will be kept until the end of their retention period.',
+        'False: Routing is paused due to a Block on the stream. Events are kept until the end of their retention period.',
       Suspended: 'False: Routing has been paused using spec.suspended.',
       EndpointDisabled:
-        'False: The endpoint was disabled, either by a 410 response or after five days without a successful delivery. Events will stay in the inbox.',
+        'False: The endpoint was disabled, either by a 410 response or after five days without a successful delivery. Events are kept in the inbox.',
       EndpointRefused:
-        "False: The endpoint resolves to a network that isn't allowed, or a Secret contains a value that cannot be used in a header. Events will stay in the inbox.",
+        "False: The endpoint resolves to a network that isn't allowed, or a Secret contains a value that cannot be used in a header. Events are kept in the inbox.",
       WaitingForSecret:
-        'False: A Secret or key referenced by a header could not be found. Events will stay in the inbox until the Secret has been created. After that, delivery will resume.',
+        'False: A Secret or key referenced by a header could not be found. Events are kept in the inbox until the Secret has been created. After that, delivery resumes automatically.',
       HeaderNotReadable:
-        'False: The sealed value of a header could not be decrypted, because it was written for a different Subscription, header, or host, or with a root key that the controller does not have. Events will stay in the inbox until the value has been set again.',
+        'False: The sealed value of a header could not be decrypted, because it was encrypted for a different Subscription, header, or host, or with a root key that is missing on the controller. Events are kept in the inbox until the value has been set again.',
       WaitingForConsent:
-        'False: The endpoint has not agreed to receive events. Attempts fail and are retried like those to an unreachable endpoint until it responds with the header WebHook-Allowed-Origin. This is only used if the operator requires consent.',
+        'False: The endpoint has not given its consent to receive events. Until the endpoint responds with the header WebHook-Allowed-Origin, attempts fail and are retried in the same way as for an unreachable endpoint. This is only used if the operator requires consent.',
       SigningKeyMissing:
-        'False: The controller does not have the root key that the signing secret is derived from, or that of the previous secret within 24 hours of a rotation. Events will stay in the inbox until its file has been restored, or until the signing secret has been rotated so often that neither depends on it.',
+        'False: The controller does not have the root key required for the signing secret, or for the previous signing secret within 24 hours of a rotation. Events are kept in the inbox until the key file has been restored, or until the signing secret has been rotated often enough that both secrets are derived from an existing root key.',
       InsufficientTokens: "False: Routing is paused due to insufficient tokens in the producer's account.",
       IntegrationClosed: 'False: The integration has expired, or it was declined or revoked.',
-      NotAdmitted: 'False: The Subscription has not been admitted. See the Ready condition for more information.',
+      NotAdmitted: 'False: The Subscription is not admitted. For more information, see the Ready condition.',
     },
     SecretMirrored: {
       NameTaken:
-        'False: The name <name>-signing is already taken by a Secret of a different type. This does not affect the signing, so deliveries will still be signed.',
+        'False: The name <name>-signing is already in use by a Secret of a different type. Signing is not affected, and deliveries will still be signed.',
       Refused:
-        'False: The Secret <name>-signing was rejected by the API server, e.g. because of a quota or policy. The controller will retry this every five minutes. This condition is absent if the Secret exists, or if the Subscription does not have an endpoint.',
+        'False: The Secret <name>-signing was rejected by the API server, e.g. because of a quota or policy. The controller retries this every five minutes. This condition is not present if the Secret exists, or if the Subscription does not have an endpoint.',
     },
     EndpointFailing: {
       FailingOneDay:
         'True: No delivery has succeeded for one day. The message includes the time at which the endpoint will be disabled.',
       FailingThreeDays: 'True: No delivery has succeeded for three days.',
       FailingFourDays:
-        'True: No delivery has succeeded for four days. When five days have passed, the next failed attempt will disable the endpoint.',
+        'True: No delivery has succeeded for four days. After five days, the next failed attempt disables the endpoint.',
       EndpointDisabled:
-        'False: Nothing is being sent because the endpoint is disabled. See the Live condition for more information.',
-      Recovered: 'False: Either a delivery succeeded or the endpoint was manually enabled again.',
+        'False: No events are being sent because the endpoint is disabled. For more information, see the Live condition.',
+      Recovered: 'False: A delivery has succeeded, or the endpoint has been enabled again.',
     },
     BacklogAtRisk: {
       NearRetention:
-        'True: The oldest waiting event is nearing the end of its retention period, after which it will be lost.',
+        'True: The oldest waiting event is close to the end of its retention period, and will be lost afterwards.',
       WithinRetention: 'False: None of the waiting events are close to the end of their retention period.',
     },
   },
@@ -214,9 +216,10 @@ export const CONDITION_MEANING = {
       ...EVERY_KIND.Ready,
       NamespaceReady: 'True: The namespace exists and routes have been written to Redis.',
       PauseIgnored:
-        'True: Equivalent to NamespaceReady, except that the annotation sluice.dev/paused is set to something other than "true" and is therefore ignored.',
+        'True: Same as NamespaceReady, but the annotation sluice.dev/paused has a value other than "true" and is therefore ignored.',
       NamespaceNotAdopted: 'False: The namespace exists but is missing the label sluice.dev/workspace=<name>.',
-      NamespaceTerminating: 'Unknown: The namespace is being deleted. It will be created again as soon as it is gone.',
+      NamespaceTerminating:
+        'Unknown: The namespace is being deleted. It will be created again after the deletion has been completed.',
       WaitingForAccount:
         'Unknown, False: The referenced account could not be found. Changes from Unknown to False after five minutes.',
     },
@@ -224,12 +227,12 @@ export const CONDITION_MEANING = {
       ...EVERY_KIND.Stalled,
       WaitingForAccount: missing('account'),
       NamespaceNotAdopted:
-        'The namespace exists but is missing the label for this workspace, which must be added by an administrator.',
+        'The namespace exists, but the label for this workspace is missing and must be added by an administrator.',
     },
     DataPlaneReachable: {
       RedisUnavailable:
-        'False: No response from Redis for one minute. Ingress will not accept any events and changes will be delayed. Objects that have already been applied will keep their conditions.',
-      RedisAnswers: 'True: Redis has recovered from an outage. This condition is absent if there was no outage.',
+        'False: Redis has not responded for one minute. Ingress does not accept any events, and changes are delayed. Objects which have already been applied keep their conditions.',
+      RedisAnswers: 'True: Redis has recovered from an outage. This condition is not present if there was no outage.',
     },
     InsufficientTokens: {
       TokensSpent: 'True: All tokens in the account have been spent, so routing is paused.',
@@ -245,10 +248,11 @@ export const CONDITION_MEANING = {
     },
     LimitReached: {
       AtLimit:
-        'True: The workspaces of the account have reached one or more of its limits on the number of objects. The REST API will refuse to create any more of them.',
-      NearLimit: 'False: The workspaces of the account use 90 % or more of a limit, or 80 % or more after that.',
+        'True: The workspaces of the account have reached at least one limit on the number of objects. The REST API rejects requests which would create additional objects.',
+      NearLimit:
+        'False: The workspaces of the account are using at least 90 % of a limit, or at least 80 % after reaching 90 %.',
       WithinLimits:
-        'False: The account is within its limits again. This condition is absent if the account was never near a limit.',
+        'False: The account is back within its limits. This condition is not present if the account has never been close to a limit.',
     },
   },
 } as const;

@@ -29,7 +29,7 @@ export const Condition = z
       .meta({ format: 'int64' })
       .describe('The metadata.generation that this condition was set based upon.'),
     lastTransitionTime: timestamp().describe(
-      'The time (RFC 3339) at which the status last changed. This is not updated if only the reason has changed.',
+      'The time (RFC 3339) at which the status last changed. This field is not updated if only the reason has changed.',
     ),
   })
   .describe('A condition of the object, using the same format as metav1.Condition.');
@@ -47,7 +47,7 @@ export const statusFields = {
     .string()
     .max(64)
     .describe(
-      "The public id used for this object in the REST API, consisting of a prefix and 20 base32 characters. Since it's derived from the kind, namespace, and name, the same object will have the same id in every cluster.",
+      'The public id used for this object in the REST API, consisting of a prefix and 20 base32 characters. Since this id is derived from the kind, namespace, and name, the same object has the same id in every cluster.',
     )
     .optional(),
   observedGeneration: z

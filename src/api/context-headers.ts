@@ -15,7 +15,7 @@ export const CONTEXT_HEADER_DEFAULTS = {
 } as const satisfies Record<string, readonly string[]>;
 
 function described(list: readonly string[]): string {
-  return `Defaults to ${list.join(', ')}. If you want to ignore all headers, set this to an empty list.`;
+  return `Defaults to ${list.join(', ')}. To ignore all headers, set this to an empty list.`;
 }
 
 export const ContextHeaders = z
@@ -50,7 +50,7 @@ export const ContextHeaders = z
       .optional(),
   })
   .describe(
-    'Configures which request headers are read by ingress. This is not needed for CloudEvents in structured mode.',
+    "Configures which request headers are read by ingress. You don't need this for CloudEvents in structured mode.",
   );
 export type ContextHeaders = z.infer<typeof ContextHeaders>;
 

@@ -18,12 +18,12 @@ const LAST_COLUMNS: readonly PrinterColumn[] = [
     name: 'Age',
     type: 'date',
     jsonPath: '.metadata.creationTimestamp',
-    description: 'Time elapsed since the object was created.',
+    description: 'The time elapsed since the object was created.',
   },
 ];
 
 function columnsOf({ columns, reasonPath, columnsBehind = [] }: KindDefinition): PrinterColumn[] {
-  const description = 'Why events are not flowing, or otherwise the reason for Ready.';
+  const description = 'The reason why events are not flowing, or the reason for Ready if events are flowing.';
   const reason = reasonPath === undefined ? REASON_COLUMN : { ...REASON_COLUMN, jsonPath: reasonPath, description };
   return [...columns, READY_COLUMN, reason, ...columnsBehind, ...LAST_COLUMNS];
 }

@@ -44,11 +44,11 @@ export const DeliveryStatus = z
       .max(16)
       .regex(/^(0|10*\+)$/)
       .describe(
-        'The number of events waiting in the inbox, excluding attempts in progress. Rounded to a power of ten, i.e. 0, 1+, 10+, or 100+, and only updated once a change has lasted for about 10 seconds.',
+        'The number of events waiting in the inbox, not including attempts in progress. Rounded down to a power of ten, i.e. 0, 1+, 10+, or 100+. This field is only updated after a change has lasted for about 10 seconds.',
       )
       .optional(),
   })
   .describe(
-    'Delivery state. Note that updates may be delayed when many endpoints change at the same time, as they are limited to 5 Subscriptions per second.',
+    'Delivery state. Note that updates may be delayed if many endpoints change at the same time, because they are limited to 5 Subscriptions per second.',
   );
 export type DeliveryStatus = z.infer<typeof DeliveryStatus>;

@@ -21,7 +21,7 @@ export function instanceField() {
     .max(MOST_CHARACTERS)
     .regex(INSTANCE)
     .describe(
-      'Installation that is responsible for this object, as specified by SLUICE_INSTANCE. All other installations in the cluster will ignore it. Defaults to the installation without a name. Immutable.',
+      'The installation that is responsible for this object, as specified by SLUICE_INSTANCE. All other installations in the cluster ignore this object. Defaults to the installation without a name. Immutable.',
     )
     .optional();
 }
@@ -45,7 +45,7 @@ export const INSTANCE_COLUMN: PrinterColumn = {
   type: 'string',
   jsonPath: INSTANCE_FIELD,
   description:
-    'Installation that is responsible for this object. This is empty for the installation that does not have a name.',
+    'The installation that is responsible for this object. This is empty for the installation without a name.',
 };
 
 /** Returns the name of the installation that is responsible for the given Account or Workspace. */

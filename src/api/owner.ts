@@ -9,23 +9,23 @@ export const Owner = withRule(
     ),
     subject: text({ min: 1, max: 255 })
       .describe(
-        'User or machine, as identified by the sub claim of the access token. It can be up to 255 characters long.',
+        'The user or machine, as identified by the sub claim of the access token. It can be up to 255 characters long.',
       )
       .optional(),
     group: text({ min: 1, max: 255 })
       .describe(
-        'Group that must be included among the groups in the access token. It can be up to 255 characters long.',
+        'The group, which must be included in the groups of the access token. It can be up to 255 characters long.',
       )
       .optional(),
     client: text({ min: 1, max: 255 })
       .describe(
-        'Client (a program), as identified by the client_id, azp, appid, or cid claim of the access token. This only matches tokens that were issued for the client itself. It does not match the tokens of people who are using the client. It can be up to 255 characters long.',
+        'The client (a program), as identified by the client_id, azp, appid, or cid claim of the access token. This field only matches tokens which were issued for the client itself. The tokens of people using this client do not match. It can be up to 255 characters long.',
       )
       .optional(),
     role: z
       .enum(['Owner', 'Admin', 'Viewer'])
       .describe(
-        'Role granted to the owner. Admins can do everything that an Owner can do, except for changing the owners. Viewers can only read, except for secrets and ingress keys. Defaults to Admin.',
+        'Role granted to the owner. Admins have the same permissions as an Owner, except for changing the owners. Viewers can only read, except for secrets and ingress keys. Defaults to Admin.',
       )
       .optional(),
   }),
@@ -35,6 +35,6 @@ export const Owner = withRule(
     holds: owner => [owner.subject, owner.group, owner.client].filter(given => given !== undefined).length === 1,
   },
 ).describe(
-  'Owner, admin, or viewer, identified by an issuer in combination with exactly one of subject, group, or client.',
+  'An owner, admin, or viewer, identified by an issuer in combination with exactly one of subject, group, or client.',
 );
 export type Owner = z.infer<typeof Owner>;

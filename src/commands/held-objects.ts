@@ -133,7 +133,7 @@ export async function removeFinalizers(
   }
   const left = (await list()).length;
   if (left === 0) return removed;
-  throw new Error(`${left} custom resources got their finalizer back. Stop all controllers of Sluice, and try again`);
+  throw new Error(`${left} custom resources have their finalizer again. Stop all controllers of Sluice, and try again`);
 }
 
 /** If the object was changed in the meantime, this returns false. */

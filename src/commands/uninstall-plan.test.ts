@@ -31,7 +31,8 @@ describe('statuses name the streams with undelivered events', () => {
 });
 
 describe('without a finalizer to remove', () => {
-  const nothing = (name: string) => `No custom resource of ${name} has a finalizer of Sluice. There is nothing to do.`;
+  const nothing = (name: string) =>
+    `There are no custom resources of ${name} with a Sluice finalizer. There is nothing to do.`;
 
   test('there is nothing to do', () => {
     expect(describeNothing('', new Map())).toEqual([nothing('the installation without a name')]);
@@ -45,12 +46,12 @@ describe('without a finalizer to remove', () => {
     const after = 'and set SLUICE_NAMESPACE to the namespace of its controller.';
     expect(describeNothing('', held)).toEqual([
       nothing('the installation without a name'),
-      `Custom resources of the installation blue with a finalizer: 2. To remove these, set SLUICE_INSTANCE=blue, ${after}`,
-      `Custom resources of the installation green with a finalizer: 1. To remove these, set SLUICE_INSTANCE=green, ${after}`,
+      `Custom resources of the installation blue with a finalizer: 2. To remove these finalizers, set SLUICE_INSTANCE=blue, ${after}`,
+      `Custom resources of the installation green with a finalizer: 1. To remove these finalizers, set SLUICE_INSTANCE=green, ${after}`,
     ]);
     expect(describeNothing('red', new Map([['', [1]]]))).toEqual([
       nothing('the installation red'),
-      `Custom resources of the installation without a name with a finalizer: 1. To remove these, unset SLUICE_INSTANCE, ${after}`,
+      `Custom resources of the installation without a name with a finalizer: 1. To remove these finalizers, unset SLUICE_INSTANCE, ${after}`,
     ]);
   });
 });
@@ -72,7 +73,7 @@ describe('the finalizers are removed', () => {
       'Streams with undelivered events: 2: shop/invoices, shop/orders',
     ]);
     expect(lines.at(-1)).toMatch(
-      /^Nothing was changed.*sluice uninstall --ignore-undelivered in a pod of the controller/,
+      /^No changes were made.*sluice uninstall --ignore-undelivered in a pod of the controller/,
     );
   });
 

@@ -56,10 +56,10 @@ const nameOf = (instance: string): string =>
 export function describeNothing(instance: string, held: ReadonlyMap<string, readonly unknown[]>): string[] {
   const others = [...held].filter(([other]) => other !== instance).toSorted(([a], [b]) => (a < b ? -1 : 1));
   return [
-    `No custom resource of ${nameOf(instance)} has a finalizer of Sluice. There is nothing to do.`,
+    `There are no custom resources of ${nameOf(instance)} with a Sluice finalizer. There is nothing to do.`,
     ...others.map(([other, objects]) => {
       const setting = other === DEFAULT_INSTANCE ? 'unset SLUICE_INSTANCE' : `set SLUICE_INSTANCE=${other}`;
-      return `Custom resources of ${nameOf(other)} with a finalizer: ${objects.length}. To remove these, ${setting}, and set SLUICE_NAMESPACE to the namespace of its controller.`;
+      return `Custom resources of ${nameOf(other)} with a finalizer: ${objects.length}. To remove these finalizers, ${setting}, and set SLUICE_NAMESPACE to the namespace of its controller.`;
     }),
   ];
 }
@@ -88,7 +88,7 @@ export function planUninstall(
     proceeds: false,
     lines: [
       ...lines,
-      'Nothing was changed, because these events would not be delivered anymore. Stop publishing and wait until they are delivered. To uninstall Sluice without delivering them, run sluice uninstall --ignore-undelivered in a pod of the controller, and then repeat what you did, such as helm uninstall, within a minute. The events stay in Redis until it is removed.',
+      'No changes were made, because these events would not be delivered anymore. Stop publishing events, and wait until all events have been delivered. To uninstall Sluice without delivering these events, run sluice uninstall --ignore-undelivered in a pod of the controller, and then repeat your command, such as helm uninstall, within a minute. The events stay in Redis until you remove its data.',
     ],
   };
 }

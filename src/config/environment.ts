@@ -69,17 +69,17 @@ function parseJson(text: string): unknown {
  */
 export const ENVIRONMENT = {
   ...REDIS_ENVIRONMENT,
-  SLUICE_INGRESS_PORT: port(8080).describe('TCP port used by the ingress role. Set to 0 to use any free port.'),
-  SLUICE_FACADE_PORT: port(8081).describe('TCP port used by the facade role. Set to 0 to use any free port.'),
+  SLUICE_INGRESS_PORT: port(8080).describe('TCP port used by the ingress role. To use any free port, set this to 0.'),
+  SLUICE_FACADE_PORT: port(8081).describe('TCP port used by the facade role. To use any free port, set this to 0.'),
   SLUICE_OPS_PORT: port(9090).describe(
-    'TCP port for serving /metrics, /healthz, and /readyz. Set to 0 to use any free port.',
+    'TCP port for serving /metrics, /healthz, and /readyz. To use any free port, set this to 0.',
   ),
   SLUICE_OPS_HOST: z
     .string()
     .refine(text => isIP(text) !== 0, { message: 'must be an IP address of this machine, such as 127.0.0.1 or ::1' })
     .optional()
     .describe(
-      'IP address at which SLUICE_OPS_PORT listens, such as 127.0.0.1. In a pod, it must be an address that Prometheus and the probes of the kubelet can reach, so leave it out or use the address of the pod. By default, the port listens at all addresses.',
+      'The IP address used by SLUICE_OPS_PORT, such as 127.0.0.1. In a pod, this address must be reachable by Prometheus and by the kubelet probes, so you should omit this setting or use the address of the pod. By default, the port listens on all addresses.',
     ),
   ...TLS_ENVIRONMENT,
   SLUICE_ROOT_KEY_FILE: z
@@ -87,7 +87,7 @@ export const ENVIRONMENT = {
     .min(1)
     .optional()
     .describe(
-      'Path to a file containing the root key, which must be at least 32 bytes long. Newer root keys are in files beside it that have a number from 2 after the name, such as `root.key.2`. The controller, facade, and dispatcher need the same keys, and do not start without them. The files are read again every 5 seconds.',
+      'The path to a file containing the root key, which must be at least 32 bytes long. Newer root keys are stored in additional files, which have the same name followed by a number starting at 2, such as `root.key.2`. The controller, facade, and dispatcher require the same keys, and will not start without these keys. The files are read again every 5 seconds.',
     ),
   SLUICE_SECRETS_ROLE: z
     .string()
@@ -97,7 +97,7 @@ export const ENVIRONMENT = {
     )
     .optional()
     .describe(
-      'ClusterRole that lets the controller read and write Secrets in a namespace. If set, the controller binds it in the namespace of each workspace, and watches each of these namespaces on its own. This is meant for up to 200 workspaces. If omitted, the controller needs this ClusterRole in the whole cluster.',
+      'The ClusterRole that allows the controller to read and write Secrets in a namespace. When this is set, the controller creates a RoleBinding for this ClusterRole in the namespace of each workspace, and uses a separate watch for each namespace. We recommend this setting for up to 200 workspaces. By default, the controller requires this ClusterRole for the whole cluster.',
     ),
   SLUICE_WORKSPACE_QUOTA: z
     .string()
@@ -111,7 +111,7 @@ export const ENVIRONMENT = {
     })
     .optional()
     .describe(
-      'Limits for each workspace, as a JSON object such as {"count/activations.sluice.dev": "10000"}. The controller writes them to the ResourceQuota sluice in the namespace of each workspace. Limits that you have changed there are kept. Within two minutes, it restores limits that you have removed, or the whole quota. If omitted, only workspaces whose Account has spec.limits get a quota, and existing ones stay as they are.',
+      'The limits for each workspace, as a JSON object such as {"count/activations.sluice.dev": "10000"}. The controller adds these limits to the ResourceQuota sluice in the namespace of each workspace. If you have changed a limit in the ResourceQuota, your change is kept. If you remove a limit or delete the quota, it is restored within two minutes. By default, only workspaces whose Account has spec.limits get a quota, and existing quotas are not changed.',
     ),
   ...OIDC_ENVIRONMENT,
   SLUICE_ALLOWED_NETWORKS: list
@@ -120,7 +120,7 @@ export const ENVIRONMENT = {
     })
     .prefault('')
     .describe(
-      'Comma-separated list of CIDR networks in which endpoints are allowed, in addition to public addresses. By default, endpoints can only use public addresses.',
+      'A comma-separated list of CIDR networks that endpoints can use, in addition to public addresses. By default, endpoints can only use public addresses.',
     ),
   SLUICE_REFUSED_NETWORKS: list
     .refine(networks => networks.every(isNetwork), {
@@ -128,7 +128,7 @@ export const ENVIRONMENT = {
     })
     .prefault('')
     .describe(
-      'Comma-separated list of CIDR networks in which endpoints are never allowed, in addition to addresses that are not public. They take precedence over SLUICE_ALLOWED_NETWORKS. List the public addresses of your own API servers and load balancers, and your own NAT64 prefix. Set it for the controller and the dispatcher. By default, the list is empty.',
+      'A comma-separated list of CIDR networks that endpoints can never use, in addition to all addresses that are not public. This setting takes precedence over SLUICE_ALLOWED_NETWORKS. You should include the public addresses of your own API servers and load balancers, and your own NAT64 prefix. You need to set this for both the controller and the dispatcher. By default, this list is empty.',
     ),
   SLUICE_ALLOWED_PORTS: list
     .refine(ports => ports.every(isPort), {
@@ -137,7 +137,7 @@ export const ENVIRONMENT = {
     .transform(ports => ports.map(Number))
     .prefault('')
     .describe(
-      'Comma-separated list of TCP ports that endpoints can use, such as 443,8443. Set it for the controller and the dispatcher. By default, endpoints can use any port.',
+      'A comma-separated list of TCP ports that endpoints can use, such as 443,8443. You need to set this for both the controller and the dispatcher. By default, endpoints can use any port.',
     ),
   SLUICE_ENDPOINT_CONSENT_ORIGIN: z
     .string()
@@ -148,7 +148,7 @@ export const ENVIRONMENT = {
     )
     .optional()
     .describe(
-      'DNS name of this installation, such as events.example.com. If set, the dispatcher asks each endpoint whether it agrees to receive events from this name before it sends any, and again every hour. An endpoint agrees by answering an OPTIONS request with the header WebHook-Allowed-Origin. Until then, attempts fail with `consent_missing` and are retried like any other failure, up to the dead letter. If omitted, endpoints are not asked.',
+      'The DNS name of this installation, such as events.example.com. When this is set, the dispatcher asks each endpoint for its consent to receive events from this name, before sending any events and again every hour. To give its consent, the endpoint responds to an OPTIONS request with the header WebHook-Allowed-Origin. Until then, attempts fail with `consent_missing` and are retried like any other failed attempt. After the last attempt, the event becomes a dead letter. By default, consent is not required.',
     ),
   SLUICE_TRUSTED_PROXIES: list
     .transform(networks => (networks.length === 0 ? undefined : networks.join() === 'none' ? [] : networks))
@@ -158,16 +158,16 @@ export const ENVIRONMENT = {
     })
     .optional()
     .describe(
-      'Comma-separated list of CIDR networks of the proxies and load balancers in front of ingress and the facade. For connections from one of these, the address of the client is the rightmost one in X-Forwarded-For that is not in the list. Set to none if clients connect directly. If omitted, addresses are not used, and there are no limits by address.',
+      'A comma-separated list of CIDR networks of the proxies and load balancers in front of ingress and the facade. For connections from one of these networks, the client address is the rightmost address in X-Forwarded-For that is not in this list. If clients connect directly, set this to none. By default, client addresses are not used, and there are no address limits.',
     ),
   SLUICE_INGRESS_ADDRESS_LIMIT: eventRate(50_000).describe(
-    'Number of events per second that a replica of ingress accepts from an address (or from a /64 network of IPv6). An event counts once for each started 16 KiB of its body. Looking up a key that is not known to be valid counts as 100 events unless the key is valid. Any more are rejected with 429. Requires SLUICE_TRUSTED_PROXIES. Set to 0 for no limit. Defaults to 50,000, which is more than a replica can store.',
+    'The number of events per second that each replica of ingress accepts from an address (or from a /64 network when using IPv6). An event is counted once for every 16 KiB of its body (rounded up). When a key is not known to be valid, looking up this key is counted as 100 events, unless the key turns out to be valid. Additional events are rejected with 429. Requires SLUICE_TRUSTED_PROXIES. To disable this limit, set it to 0. Defaults to 50,000, which is higher than the maximum throughput of a replica.',
   ),
   SLUICE_INGRESS_KEY_LIMIT: eventRate(0).describe(
-    'Number of events per second that a replica of ingress accepts with the same ingress key. An event counts once for each started 16 KiB of its body. Any more are rejected with 429. Sandbox requests are counted separately. Defaults to 0, which means no limit.',
+    'The number of events per second that each replica of ingress accepts with the same ingress key. An event is counted once for every 16 KiB of its body (rounded up). Additional events are rejected with 429. Sandbox requests are counted separately. By default, this is 0 and there is no limit.',
   ),
   SLUICE_INGRESS_WORKSPACE_LIMIT: eventRate(0).describe(
-    'Number of events per second that a replica of ingress accepts for a workspace, across all of its keys and streams. An event counts once for each started 16 KiB of its body. Any more are rejected with 429. Sandbox requests are counted separately. Defaults to 0, which means no limit.',
+    'The number of events per second that each replica of ingress accepts for a workspace, including all of its keys and streams. An event is counted once for every 16 KiB of its body (rounded up). Additional events are rejected with 429. Sandbox requests are counted separately. By default, this is 0 and there is no limit.',
   ),
   ...LIMITS_ENVIRONMENT,
   SLUICE_SMTP_URL: z
@@ -178,13 +178,13 @@ export const ENVIRONMENT = {
     })
     .optional()
     .describe(
-      'Mail server used for invitations, e.g. smtp://[user:password@]host[:port]. For smtp:// the port defaults to 587, and STARTTLS must be supported unless the server runs on the same machine. Use smtps:// (port 465 unless specified) for connections that are encrypted from the start. When omitted, invitation tokens will be written to the Secret <integration>-invitation instead.',
+      'Mail server used for invitations, e.g. smtp://[user:password@]host[:port]. For smtp://, the default port is 587, and STARTTLS is required unless the server is running on the same machine. For connections that are encrypted from the start, use smtps:// (the default port is 465). By default, invitation tokens are written to the Secret <integration>-invitation instead.',
     ),
   SLUICE_SMTP_ALLOW_PLAIN_TEXT: z
     .enum(['true', 'false'])
     .default('false')
     .describe(
-      'Set to true to fall back to unencrypted connections for smtp:// servers without STARTTLS support. Note that this exposes the invitations and the password in SLUICE_SMTP_URL to attackers on the network, because they can disable STARTTLS.',
+      'Set to true to allow unencrypted connections to smtp:// servers without STARTTLS support. Note that this allows attackers on the network to read the invitations and the password in SLUICE_SMTP_URL, because they are able to disable STARTTLS.',
     ),
   SLUICE_SMTP_FROM: z
     .string()
@@ -194,7 +194,7 @@ export const ENVIRONMENT = {
     })
     .optional()
     .describe(
-      'Sender address for invitations, specified as either address or Name <address>. Defaults to sluice@ followed by the SLUICE_SMTP_URL host.',
+      'The sender address for invitations, specified as either address or Name <address>. Defaults to sluice@ followed by the SLUICE_SMTP_URL host.',
     ),
   SLUICE_INVITATION_URL: z
     .string()
@@ -204,7 +204,7 @@ export const ENVIRONMENT = {
     })
     .optional()
     .describe(
-      'Page to link to from invitations. The token is appended to this URL as #token=<token>, a part that is never sent to servers by browsers. When omitted, the email will instead include instructions for accepting the invitation through the REST API.',
+      'Page to link to from invitations. The token is appended to this URL as #token=<token>. Browsers never send this part of the URL to a server. When omitted, the email will instead include instructions for accepting the invitation through the REST API.',
     ),
   ...FACADE_ENVIRONMENT,
   SLUICE_LOG_LEVEL: z
@@ -217,7 +217,7 @@ export const ENVIRONMENT = {
     .min(1_048_576)
     .default(1_073_741_824)
     .describe(
-      'Storage quota per stream in bytes, after which ingress responds with 429. Event sizes are calculated from the body, metadata (id, type, content type, and forwarded headers), and group key, plus 250 bytes, plus 100 bytes if the producer provided the id, plus 110 bytes for each receiving integration. Defaults to 1 GiB.',
+      'The storage quota of each stream in bytes. When the quota has been reached, ingress responds with 429. The event size is the size of the body, metadata (id, type, content type, and forwarded headers), and group key, plus 250 bytes, plus 100 bytes if the id was provided by the producer, plus 110 bytes for each receiving integration. Defaults to 1 GiB.',
     ),
   SLUICE_NAMESPACE: z
     .string()
@@ -227,7 +227,7 @@ export const ENVIRONMENT = {
     )
     .optional()
     .describe(
-      "Namespace in which the controller's Lease should be created. Defaults to the namespace of the pod or of the kubeconfig's current context, or else to sluice-system.",
+      "Namespace in which the controller's Lease should be created. Defaults to the namespace of the pod or of the current kubeconfig context. If neither is available, sluice-system is used.",
     ),
   SLUICE_INSTANCE: z
     .string()
@@ -236,7 +236,7 @@ export const ENVIRONMENT = {
     })
     .default(DEFAULT_INSTANCE)
     .describe(
-      'Name of this installation, in a cluster with more than one. It is responsible for the Accounts and Workspaces whose spec.instance has this value, and for everything in the namespaces of these Workspaces. Defaults to the installation without a name, which is responsible for those without spec.instance. Must be the same for all roles, and cannot be changed later, because the data in Redis belongs to it.',
+      'The name of this installation, which is required when running several installations in the same cluster. The installation manages all Accounts and Workspaces with this value in spec.instance, including everything in the namespaces of these Workspaces. By default, this is the installation without a name, which manages all objects without spec.instance. You must use the same value for all roles. It cannot be changed later, because the data in Redis belongs to this installation.',
     ),
   SLUICE_SHUTDOWN_DELAY_SECONDS: z.coerce
     .number()
@@ -244,7 +244,7 @@ export const ENVIRONMENT = {
     .max(600)
     .default(5)
     .describe(
-      "Number of seconds during which ingress and the facade keep serving requests after receiving SIGTERM. They're no longer ready at this point, but may still be sent requests by a Service. We recommend setting the pod's terminationGracePeriodSeconds to 25 more than this value. There is no delay for SIGINT.",
+      "Number of seconds during which ingress and the facade keep serving requests after receiving SIGTERM. At this point, they are no longer ready, but a Service may still send requests to them. We recommend setting the pod's terminationGracePeriodSeconds to 25 more than this value. There is no delay for SIGINT.",
     ),
 } as const;
 

@@ -7,7 +7,7 @@ export const FACADE_ENVIRONMENT = {
     .enum(['true', 'false'])
     .default('false')
     .describe(
-      'If true, only the owner of the invited email address can accept or decline an invitation. The access token must contain this address in the claim email (case-insensitive), and the claim email_verified must be true. By default, anyone with the token of the invitation can respond to it.',
+      'If set to true, only the owner of the invited email address can accept or decline an invitation. The access token must contain this address in the claim email (case-insensitive), and the claim email_verified must be true. By default, anyone with the invitation token can accept or decline the invitation.',
     ),
   SLUICE_AUDIT_FILE: z
     .string()
@@ -17,7 +17,7 @@ export const FACADE_ENVIRONMENT = {
     )
     .optional()
     .describe(
-      'File to which the facade appends its audit lines, or fd: and the number of a file descriptor, such as fd:3. The file is created if needed, and opened again after it was renamed. Defaults to standard output, where audit lines have the field audit. They do not depend on SLUICE_LOG_LEVEL.',
+      "The file to which the facade appends its audit lines, or fd: followed by the number of a file descriptor, such as fd:3. If the file doesn't exist or has been renamed, the facade creates a new file. By default, audit lines are written to standard output, using the field audit. Audit lines do not depend on SLUICE_LOG_LEVEL.",
     ),
 } as const;
 

@@ -58,7 +58,7 @@ describe('a mistake is explained', () => {
       'requestsPerMinute=9',
       'requestsPerMinute must be a whole number between 10 and 10000000, or unlimited, such as requestsPerMinute=1000',
     ],
-    ['streams=1,streams=2', 'streams appears twice; set each limit once'],
+    ['streams=1,streams=2', 'streams appears twice; specify each limit only once'],
   ])('%s', (text, message) => {
     expect(problemsOf({ SLUICE_FREE_LIMITS: text })).toEqual([`SLUICE_FREE_LIMITS: ${message}`]);
   });

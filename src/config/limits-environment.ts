@@ -35,7 +35,7 @@ function limits(options: { readonly unlimited: boolean }) {
       const entries = read.filter(pair => typeof pair !== 'string');
       const twice = entries.find(([name], index) => entries.findIndex(([other]) => other === name) !== index);
       const faults = read.filter(pair => typeof pair === 'string');
-      if (twice !== undefined) faults.push(`${twice[0]} appears twice; set each limit once`);
+      if (twice !== undefined) faults.push(`${twice[0]} appears twice; specify each limit only once`);
       for (const message of new Set(faults)) context.addIssue({ code: 'custom', message });
       return Object.fromEntries(entries);
     })
@@ -50,13 +50,13 @@ const listed = (of: Limits) =>
 /** The variables that are used to set the limits of accounts. */
 export const LIMITS_ENVIRONMENT = {
   SLUICE_FREE_LIMITS: limits({ unlimited: true }).describe(
-    `The limits of each Account on the Free plan, as comma-separated pairs such as ${EXAMPLE}. The names and ranges are those of spec.limits in an Account, which takes precedence. Use ${UNLIMITED} for no limit. Limits that are left out keep their defaults: ${listed(DEFAULT_LIMITS.Free)}.`,
+    `The limits of each Account on the Free plan, as comma-separated pairs such as ${EXAMPLE}. The names and ranges are the same as for spec.limits in an Account, which takes precedence. To disable a limit, use ${UNLIMITED}. If a limit is omitted, its default is used: ${listed(DEFAULT_LIMITS.Free)}.`,
   ),
   SLUICE_METERED_LIMITS: limits({ unlimited: true }).describe(
-    `The limits of each Account on the Metered plan, in the same format. Limits that are left out keep their defaults: ${listed(DEFAULT_LIMITS.Metered)}.`,
+    `The limits of each Account on the Metered plan, in the same format. If a limit is omitted, its default is used: ${listed(DEFAULT_LIMITS.Metered)}.`,
   ),
   SLUICE_MAX_LIMITS: limits({ unlimited: false }).describe(
-    'Highest limits of any Account, in the same format. They also apply to what is set in spec.limits of an Account. Defaults to no ceilings.',
+    'The highest limits of any Account, in the same format. These limits also apply to the spec.limits field of an Account. By default, there are no maximum limits.',
   ),
   SLUICE_INVITED_LIMITS: limits({ unlimited: false })
     .superRefine((written, context) => {
@@ -68,7 +68,7 @@ export const LIMITS_ENVIRONMENT = {
       }
     })
     .describe(
-      'Limits that the facade writes to spec.limits of each Account that it creates for an accepted invitation, in the same format, such as streams=0,integrations=0 for partners that only receive. None can exceed the shipped default of SLUICE_FREE_LIMITS. If a limit is not included, it will not be written, so the account will have the limits of the Free plan. Existing accounts will not be changed.',
+      "The limits that the facade writes to spec.limits when creating an Account for an accepted invitation. They use the same format, such as streams=0,integrations=0 for partners that only receive events. These limits can't exceed the built-in defaults of SLUICE_FREE_LIMITS. If a limit is omitted, it is not written to the Account, so the limit of the Free plan is used. Existing accounts will not be changed.",
     ),
 } as const;
 

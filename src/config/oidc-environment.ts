@@ -41,13 +41,13 @@ export const OIDC_ENVIRONMENT = {
     })
     .prefault('')
     .describe(
-      'A comma-separated list of identity providers to accept access tokens from at /waas. Each of these must match the iss claim byte by byte. This is required for the facade.',
+      'A comma-separated list of identity providers to accept access tokens from at /waas. Each identity provider must match the iss claim byte by byte. This is required for the facade.',
     ),
   SLUICE_OIDC_AUDIENCE: z
     .string()
     .min(1)
     .optional()
-    .describe('Audience that must be present in the aud claim of access tokens. This is required for the facade.'),
+    .describe('The audience that must be present in the aud claim of access tokens. This is required for the facade.'),
   SLUICE_OIDC_ALGORITHMS: list
     .refine(names => names.length > 0 && names.every(name => SIGNING_ALGORITHMS.includes(name)), {
       message: `must be one or more of ${SIGNING_ALGORITHMS.join(', ')}, separated by commas`,
@@ -62,7 +62,9 @@ export const OIDC_ENVIRONMENT = {
     .min(0)
     .max(300)
     .default(30)
-    .describe('Permitted clock skew between Sluice and an issuer, in seconds (either direction). Must not exceed 300.'),
+    .describe(
+      'The permitted clock skew between Sluice and an issuer, in seconds (in either direction). Must not exceed 300.',
+    ),
   SLUICE_OIDC_CLIENT_CLAIM: list
     .refine(claims => claims.every(claim => /^[!-~]*[!-<>-~]=[!-~]+$/.test(claim)), {
       message: 'must be a claim and its value, such as token_use=machine, with commas between several of them',
@@ -70,13 +72,13 @@ export const OIDC_ENVIRONMENT = {
     .transform(claims => claims.map(parseClaim))
     .prefault('')
     .describe(
-      'Claim that marks access tokens of clients, as opposed to those of people who use a client. Written as name=value, where {client} in the value stands for the id of the client. Separate several claims with commas; any one of them is enough. It will be used for all issuers, so you should choose a claim that people cannot get from any of them. Owners that use the field client will only match the tokens of clients. Those of Auth0, Keycloak, Microsoft Entra (with the optional claim idtyp), Okta, and others whose sub is the id of the client, are recognized without this setting.',
+      "The claim used to recognize access tokens of clients, as opposed to the tokens of people using a client. Specify it as name=value, where {client} in the value is replaced with the client id. You can specify several claims separated by commas, one of which must match. Since this setting is used for all issuers, you should choose a claim that can't be present in the token of a person. Owners with a client field only match the tokens of clients. You don't need this setting for Auth0, Keycloak, Microsoft Entra (with the optional claim idtyp), Okta, and other providers that use the client id as the sub claim.",
     ),
   SLUICE_OIDC_REQUIRE_SCOPES: z
     .enum(['true', 'false'])
     .default('false')
     .describe(
-      'Set to true to require a scope for each call to /waas, which is waas:read, waas:write, waas:keys, or waas:replay. The scope must be included in the scope or scp claim of the access token. By default, scopes will be ignored.',
+      'Set to true to require a scope for each call to /waas. The scopes are waas:read, waas:write, waas:keys, and waas:replay. The scope must be included in the scope or scp claim of the access token. By default, scopes are ignored.',
     ),
   SLUICE_OIDC_MAX_TOKEN_AGE_SECONDS: z.coerce
     .number()
@@ -85,7 +87,7 @@ export const OIDC_ENVIRONMENT = {
     .max(31_536_000)
     .optional()
     .describe(
-      'The maximum time in seconds since an access token was issued (iat claim). Older tokens, and tokens without an iat claim, will be rejected even if they have not expired. Must be at least 60. By default, tokens are accepted until they expire.',
+      'The maximum number of seconds since an access token was issued (iat claim). Older tokens and tokens without an iat claim are rejected, even if they have not expired. Must be at least 60. By default, tokens are accepted until they expire.',
     ),
 } as const;
 

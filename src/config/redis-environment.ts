@@ -17,20 +17,20 @@ export const REDIS_ENVIRONMENT = {
     })
     .default('redis://127.0.0.1:6379')
     .describe(
-      'Redis URL, e.g. redis://[user:password@]host:port, or rediss:// for TLS. Requires Redis 7 or later. Multiple comma-separated URLs may be specified when using Redis Cluster. For Sentinel, use redis+sentinel://[user:password@]host:port,host:port/<master name>[/<database>] with the addresses of the Sentinels, or rediss+sentinel:// for TLS.',
+      'The Redis URL, e.g. redis://[user:password@]host:port, or rediss:// for TLS. Requires Redis 7 or later. Multiple comma-separated URLs may be specified when using Redis Cluster. For Sentinel, use redis+sentinel://[user:password@]host:port,host:port/<master name>[/<database>] with the Sentinel addresses, or rediss+sentinel:// for TLS.',
     ),
   SLUICE_REDIS_USERNAME: z
     .string()
     .min(1)
     .optional()
     .describe(
-      'Redis user, instead of one in SLUICE_REDIS_URL, e.g. sluice-ingress. This allows roles that use different users to share the same URL. Requires a password.',
+      'The Redis user, which can be used instead of including it in SLUICE_REDIS_URL, e.g. sluice-ingress. This allows roles with different users to share the same URL. Requires a password.',
     ),
   SLUICE_REDIS_PASSWORD_FILE: file().describe(
-    'The path to a file containing the Redis password, to be used instead of one in SLUICE_REDIS_URL. This file is read again for each new connection, like all other files for Redis. If there is a line break at the end, it will be ignored.',
+    'The path to a file containing the Redis password, to be used instead of one in SLUICE_REDIS_URL. Like all other files for Redis, this file is read again for each new connection. A line break at the end of the file is ignored.',
   ),
   SLUICE_REDIS_CA_FILE: file().describe(
-    'The path to a PEM file with the certificate authorities that Redis certificates may be signed by. Replaces the public authorities. This requires rediss://.',
+    'The path to a PEM file with the certificate authorities to trust for Redis certificates. Replaces the public authorities. This requires rediss://.',
   ),
   SLUICE_REDIS_CERT_FILE: file().describe(
     'The path to a PEM file with the client certificate for Redis, followed by any intermediate certificates. This requires rediss://.',
@@ -43,7 +43,7 @@ export const REDIS_ENVIRONMENT = {
     .regex(/^[A-Za-z0-9]([-.A-Za-z0-9]*[A-Za-z0-9])?$/, 'must be a DNS name, such as redis.example.com')
     .optional()
     .describe(
-      'DNS name that has to be in the certificate of every Redis node and Sentinel. Defaults to the host that is being connected to. You can use this if a Redis Cluster or Sentinel announces IP addresses which are not included in the certificates.',
+      'The DNS name that must be included in the certificate of every Redis node and Sentinel. Defaults to the host name used for the connection. You can use this setting if a Redis Cluster or Sentinel announces IP addresses which are not included in the certificates.',
     ),
   SLUICE_REDIS_WAIT_REPLICAS: z.coerce
     .number()
@@ -52,7 +52,7 @@ export const REDIS_ENVIRONMENT = {
     .max(5)
     .default(0)
     .describe(
-      'Number of Redis replicas that must have confirmed a write before it counts. Ingress then responds with 202, and the controller and the facade report a change as applied, only once it would survive the failover of a master. If too few replicas confirm a write within one second, ingress responds with 503, and changes are repeated. Disabled by default: a failover then loses the writes of its last moments. Set this to the number of replicas that each master has. Does not apply to the results of deliveries: events whose results are lost are sent again.',
+      'The number of Redis replicas that must confirm each write. When using this setting, ingress only responds with 202, and the controller and the facade only report a change as applied, after the write would survive the failover of a master. If the write is not confirmed by enough replicas within one second, ingress responds with 503, and changes are repeated. By default, this is disabled, and the most recent writes may be lost during a failover. You should set this to the number of replicas of each master. This setting does not apply to delivery results: if a result is lost, the event is sent again.',
     ),
   SLUICE_REDIS_SENTINEL_USERNAME: z
     .string()

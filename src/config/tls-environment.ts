@@ -6,11 +6,11 @@ const file = () => z.string().min(1).optional();
 /** The variables that are used to configure the certificates of ingress and the facade. */
 export const TLS_ENVIRONMENT = {
   SLUICE_INGRESS_CERT_FILE: file().describe(
-    'The path to a PEM file with the certificate of the ingress role, followed by any intermediate certificates. If set, SLUICE_INGRESS_PORT only accepts TLS. This file and its key will be read again every 5 seconds, so you do not need a restart to replace them.',
+    'The path to a PEM file with the certificate of the ingress role, followed by any intermediate certificates. If set, SLUICE_INGRESS_PORT only accepts TLS. This file and its key are read again every 5 seconds, so you can replace them without a restart.',
   ),
   SLUICE_INGRESS_KEY_FILE: file().describe('The path to a PEM file with the private key, without a passphrase.'),
   SLUICE_FACADE_CERT_FILE: file().describe(
-    'The path to a PEM file with the certificate of the facade role, in the same way as for ingress. If set, SLUICE_FACADE_PORT only accepts TLS.',
+    'The path to a PEM file with the certificate of the facade role, using the same format as for ingress. If set, SLUICE_FACADE_PORT only accepts TLS.',
   ),
   SLUICE_FACADE_KEY_FILE: file().describe('The path to a PEM file with the private key, without a passphrase.'),
 } as const;

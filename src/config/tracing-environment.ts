@@ -5,26 +5,26 @@ export const TRACING_ENVIRONMENT: Readonly<Record<string, { readonly fallback: s
   OTEL_EXPORTER_OTLP_ENDPOINT: {
     fallback: '',
     meaning:
-      'Collector to export spans to using OTLP/HTTP, e.g. http://collector:4318. The path /v1/traces is appended automatically. If neither this variable nor the next one is set, tracing is disabled.',
+      'Collector to export spans to using OTLP/HTTP, e.g. http://collector:4318. The path /v1/traces is appended automatically. Tracing is disabled if neither this variable nor the next variable is set.',
   },
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: {
     fallback: '',
-    meaning: 'Full URL to export traces to. Nothing is appended.',
+    meaning: 'Full URL to export traces to. This URL is used without changes.',
   },
   OTEL_EXPORTER_OTLP_PROTOCOL: {
     fallback: 'http/protobuf',
-    meaning: "Export protocol, which can be http/protobuf or http/json. Note that grpc isn't supported.",
+    meaning: 'The export protocol, either http/protobuf or http/json. Note that grpc is not supported.',
   },
   OTEL_EXPORTER_OTLP_HEADERS: {
     fallback: '',
     meaning:
-      'Headers to send to the collector, as a comma-separated list of name=value pairs with percent-encoded values.',
+      'The headers to send to the collector, as a comma-separated list of name=value pairs with percent-encoded values.',
   },
-  OTEL_EXPORTER_OTLP_TIMEOUT: { fallback: '10000', meaning: 'Export timeout in milliseconds.' },
+  OTEL_EXPORTER_OTLP_TIMEOUT: { fallback: '10000', meaning: 'The export timeout in milliseconds.' },
   OTEL_TRACES_SAMPLER: {
     fallback: 'parentbased_always_on',
     meaning:
-      'Sampler to use: always_on, always_off, or traceidratio. These may be prefixed with parentbased_ to follow the decision of the parent for traces that have one.',
+      'The sampler to use: always_on, always_off, or traceidratio. To use the sampling decision of the parent span (if there is one), add the prefix parentbased_.',
   },
   OTEL_TRACES_SAMPLER_ARG: {
     fallback: '1',

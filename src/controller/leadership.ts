@@ -55,7 +55,7 @@ export function createLeadership(deps: LeadershipDeps) {
     state.failure ??= new ReconcileError('RedisUnavailable', HELD.lost);
     tenants.doubt();
     const message =
-      'Redis has lost its control state (routes, gates and keys). Ingress responds with 503 until the controller has rebuilt it';
+      'Redis has lost its control state (routes, gates and keys). Ingress responds with 503 until the controller has restored it';
     recordOnWorkspaces(deps, 'Warning', 'ControlStateLost', message);
   }
 

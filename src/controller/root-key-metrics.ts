@@ -61,7 +61,7 @@ export function registerRootKeyMetrics(
 ): void {
   new Gauge({
     name: 'sluice_controller_root_key_uses',
-    help: 'Number of uses of each root key, by name of its file and use: subscriptions with a signing secret that is derived from it (signing), and header values that are encrypted with it (header). The key `missing` stands for root keys that were removed too early.',
+    help: 'The number of uses of each root key, by file name and use: subscriptions with a signing secret derived from this key (signing), and header values encrypted with this key (header). The key `missing` is used for root keys which were removed too early.',
     labelNames: ['key', 'use'] as const,
     registers: [registry],
     collect() {
@@ -73,7 +73,7 @@ export function registerRootKeyMetrics(
   });
   new Gauge({
     name: 'sluice_controller_root_key_first',
-    help: '1 if new values are signed and encrypted with the root key, and 0 otherwise. Labeled with the name of its file.',
+    help: '1 if the root key is used to sign and encrypt new values, and 0 otherwise. The label contains the name of its file.',
     labelNames: ['key'] as const,
     registers: [registry],
     collect() {
@@ -83,7 +83,7 @@ export function registerRootKeyMetrics(
   });
   new Gauge({
     name: 'sluice_controller_root_key_missing_replicas',
-    help: 'Number of replicas that do not have the newest root key yet. The leader uses the key once all replicas have it. Reported by the leader only.',
+    help: 'The number of replicas that have not loaded the newest root key yet. The leader starts using the key after all replicas have loaded it. This is only reported by the leader.',
     registers: [registry],
     collect() {
       this.set(deps.waitingFor());

@@ -68,7 +68,10 @@ export function createRootKeyChoice(deps: {
     const names = new Set([...reports.keys(), replica]);
     const lacking = [...names].filter(name => reports.get(name)?.includes(newest.id) !== true);
     if (lacking.length > 0 && lacking.join() !== waiting.join()) {
-      log.info({ key: newest.name, replicas: lacking }, 'a new root key is used once these replicas have it');
+      log.info(
+        { key: newest.name, replicas: lacking },
+        'the new root key will be used after these replicas have loaded it',
+      );
     }
     waiting = lacking;
     const next = chooseRootKey(keys, reports, replica);

@@ -21,7 +21,7 @@ export function registerObjectMetrics(
   });
   new Gauge({
     name: 'sluice_controller_backlogs_at_risk',
-    help: 'The number of subscriptions with an oldest waiting event that is nearing the end of its retention period (BacklogAtRisk). Reported by the leader only.',
+    help: 'The number of subscriptions whose oldest waiting event is close to the end of its retention period (BacklogAtRisk). This is only reported by the leader.',
     registers: [registry],
     collect() {
       this.set(deps.backlogsAtRisk());
@@ -36,7 +36,7 @@ export function registerObjectMetrics(
 export function registerRuntimeMetrics(registry: Registry, runtime: Pick<ControllerRole, 'readiness' | 'works'>): void {
   new Gauge({
     name: 'leader_election_master_status',
-    help: 'Whether the Lease is currently held by this replica (1) or not (0). Shares its name with the client-go metric.',
+    help: 'Whether this replica currently holds the Lease (1) or not (0). This metric has the same name as in client-go.',
     labelNames: ['name'] as const,
     registers: [registry],
     collect() {
@@ -45,7 +45,7 @@ export function registerRuntimeMetrics(registry: Registry, runtime: Pick<Control
   });
   new Gauge({
     name: 'sluice_controller_term_started',
-    help: 'Whether this replica is leading and reconciling (1) or not (0). Will also be 0 for a leader that cannot start its work.',
+    help: 'Whether this replica is leading and reconciling (1) or not (0). This is also 0 for a leader that cannot start its work.',
     registers: [registry],
     collect() {
       this.set(runtime.readiness().leading && runtime.works() ? 1 : 0);
@@ -53,7 +53,7 @@ export function registerRuntimeMetrics(registry: Registry, runtime: Pick<Control
   });
   new Gauge({
     name: 'sluice_controller_watch_silence_seconds',
-    help: 'Seconds since the last event or bookmark on the least active watch. Around one minute is normal. Will be NaN until all watches have started.',
+    help: 'The number of seconds since the last event or bookmark on the least active watch. This value is usually about one minute. This is NaN until all watches have been started.',
     registers: [registry],
     collect() {
       this.set((runtime.readiness().silentMs ?? Number.NaN) / 1_000);

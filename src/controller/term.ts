@@ -5,12 +5,12 @@ import { ReconcileError } from './engine/outcome.ts';
 export const HELD = {
   unreached: 'the controller has not connected to Redis yet and will retry',
   foreign:
-    'Redis contains the data of another Kubernetes cluster. The controller does not write to it until you change SLUICE_REDIS_URL',
+    'Redis contains the data of another Kubernetes cluster. The controller does not write to this Redis until you change SLUICE_REDIS_URL',
   taken:
-    'Redis contains the data of another installation in this cluster. The controller does not write to it until you change SLUICE_REDIS_URL',
+    'Redis contains the data of another installation in this cluster. The controller does not write to this Redis until you change SLUICE_REDIS_URL',
   format:
-    'Redis contains data that another version of Sluice has written in a format that this version cannot read. The controller does not write to it',
-  lost: 'Redis has lost its control state. The controller is rebuilding it from the objects, and no events are routed until this is complete',
+    'Redis contains data in a format that was written by another version of Sluice and is not supported by this version. The controller does not write to this Redis',
+  lost: 'Redis has lost its control state. The controller is restoring it from the objects, and no events are routed until this has been completed',
 } as const;
 
 /** The state of a single term in Redis. There is a new one for each term. */

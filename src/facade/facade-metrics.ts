@@ -43,31 +43,31 @@ export function createFacadeMetrics(registry: Registry): FacadeMetrics {
   });
   const refused = new Counter({
     name: 'sluice_facade_refused_tokens_total',
-    help: "Number of requests rejected because of their token, by reason (undecided if the issuer's keys could not be obtained).",
+    help: 'The number of requests rejected because of their token, by reason (undecided if the keys of the issuer were not available).',
     labelNames: ['reason'] as const,
     registers,
   });
   const limited = new Counter({
     name: 'sluice_facade_limited_total',
-    help: 'Number of requests rejected because of a rate limit, by limit: address (of the client), caller, and account if its points were used up, concurrency if the address had too many requests in progress, or store if the account had used its share of the time of Redis.',
+    help: 'The number of requests rejected because of a rate limit, by limit: address (of the client), caller and account (no points left), concurrency (too many concurrent requests from the same address), or store (the account has used its share of the Redis time).',
     labelNames: ['limit'] as const,
     registers,
   });
   const operations = new Counter({
     name: 'sluice_facade_inbox_events_total',
-    help: 'Number of inbox events skipped, acknowledged, pulled, replayed, recovered, or sent as tests by partners.',
+    help: 'The number of inbox events skipped, acknowledged, pulled, replayed, recovered, or sent as tests by partners.',
     labelNames: ['operation'] as const,
     registers,
   });
   const forbidden = new Counter({
     name: 'sluice_facade_forbidden_total',
-    help: 'Number of requests answered with 403, by problem code.',
+    help: 'The number of requests rejected with 403, by problem code.',
     labelNames: ['code'] as const,
     registers,
   });
   const auditLines = new Counter({
     name: 'sluice_facade_audit_lines_total',
-    help: 'Number of audit lines, by result: written to their destination, or lost because it did not accept them.',
+    help: 'The number of audit lines, by result: written to their destination, or lost because the destination did not accept them.',
     labelNames: ['result'] as const,
     registers,
   });

@@ -57,10 +57,10 @@ function answersOf(route: Route, problems: ProblemResponses): ZodOpenApiOperatio
 /** Descriptions of the header Idempotency-Key. */
 const IDEMPOTENCY = {
   answer:
-    'Makes it safe to repeat the request. For 24 hours, a request with the same key and the same content returns the status and body of the first one, without performing it again. Keys belong to the workspace or integration in the path, and to this operation. Using the same key with other content results in a 422 `idempotency_conflict`. While the first request is in progress, the response is a 409 `idempotency_in_progress`. Requests that were refused free their key.',
+    'Allows you to safely repeat the request. For 24 hours, a request with the same key and the same content returns the status and body of the first response, without performing the operation again. A key is only valid for the workspace or integration in the path, and for this operation. Using the same key with different content results in a 422 `idempotency_conflict`. While the first request is still in progress, the response is a 409 `idempotency_in_progress`. If a request is rejected, its key can be used again.',
   replay:
-    'Id of the replay, unique for each integration. Keys other than 1 to 64 letters, digits, _ and - are hashed. Repeating the request with the same key returns the same replay. Using the key for a different replay results in a 422 `idempotency_conflict`. Defaults to an id derived from the request.',
-  none: 'Accepted, but not needed, because the request can be safely repeated.',
+    "The id of the replay, which is unique for each integration. If the key doesn't consist of 1 to 64 letters, digits, _ and -, a hash of the key is used. Repeating the request with the same key returns the same replay. Using the key for a different replay results in a 422 `idempotency_conflict`. Defaults to an id derived from the request.",
+  none: 'This header is accepted, but it is not required, because the request can be safely repeated.',
 } as const;
 
 const idempotencyKeyOf = ({ idempotency }: Route) =>
@@ -191,7 +191,7 @@ export function describeRoutes(routes: readonly Route[], version: string): OpenA
         version,
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
         description:
-          'Distributes event streams from producers to their integration partners. This API is backed by the custom resources in the cluster, and a successful response means that the change is in force. You can send a HEAD request instead of any GET request.',
+          'Distributes event streams from producers to their integration partners. This API uses the custom resources in the cluster, and a successful response means that the change is in force. All GET requests can also be sent as HEAD requests.',
       },
       servers: [{ url: '/' }],
       security: [{ bearer: [] }],

@@ -9,9 +9,9 @@ const ProblemSchema = z
       description:
         'The path of the documentation for this code on the same server, i.e. /problems/ followed by the code.',
     }),
-    title: z.string().meta({ description: 'What the code means. It is always the same for a given code.' }),
+    title: z.string().meta({ description: 'The meaning of the code. This title is always the same for a given code.' }),
     status: z.int().min(400).max(599).meta({ description: 'The HTTP status code.' }),
-    detail: z.string().meta({ description: 'Explains what should be changed in this particular request.' }),
+    detail: z.string().meta({ description: 'An explanation of what to change in this particular request.' }),
     code: z.string().meta({ description: 'Stable code for programmatic use.' }),
     errors: z
       .array(
@@ -19,16 +19,16 @@ const ProblemSchema = z
           pointer: z
             .string()
             .optional()
-            .meta({ description: 'JSON Pointer (RFC 6901) to the affected part of the body.' }),
+            .meta({ description: 'A JSON Pointer (RFC 6901) to the affected part of the body.' }),
           header: z.string().optional().meta({ description: 'The name of the affected header.' }),
           parameter: z.string().optional().meta({ description: 'The name of the affected path or query parameter.' }),
           detail: z
             .string()
-            .meta({ description: 'Description of the error. This will never include the value that was sent.' }),
+            .meta({ description: 'A description of the error. This never includes the value from the request.' }),
         }),
       )
       .optional()
-      .meta({ description: 'A list of errors in the request, including their locations.' }),
+      .meta({ description: 'A list of errors in the request, including their location.' }),
   })
   .meta({ id: 'Problem', description: 'Specifies why a request was rejected (RFC 9457).' });
 
@@ -68,7 +68,7 @@ const HEADERS: Readonly<Record<number, ZodOpenApiResponseObject['headers']>> = {
 };
 
 const SENT_AFTER_TOKEN =
-  'Before the token has been checked, there is at most the item "address", which is the first one if calls are limited by address.';
+  'Before the token has been checked, only the item "address" can be included. If there is an address limit, this is always the first item.';
 
 /** The definitions of all headers that describe the rate limits of the caller. */
 export const RATE_LIMIT_HEADERS = {
@@ -91,10 +91,10 @@ const BEFORE_TOKEN: readonly number[] = [401, 408, 414, 417, 431];
 /** The headers that ingress uses for a 429 `rate_limited`. Its other responses do not have these headers. */
 export const REFUSED_LIMIT_HEADERS = {
   'RateLimit-Policy': textHeader(
-    'The number of events (q) in w seconds of the limit that was reached, which is that of the address, key, or workspace, e.g. "key";q=500;w=1. This is only sent with `rate_limited`.',
+    'The number of events (q) in w seconds for the limit that was reached. This can be the limit for the address, the key, or the workspace, e.g. "key";q=500;w=1. This header is only included for `rate_limited`.',
   ),
   RateLimit: textHeader(
-    'Events left (r) and seconds until all of them are back (t), e.g. "key";r=0;t=1. This is only sent with `rate_limited`.',
+    'The number of remaining events (r), and the number of seconds until all events are available again (t), e.g. "key";r=0;t=1. This header is only included for `rate_limited`.',
   ),
 };
 

@@ -52,7 +52,9 @@ function bodyOf(route: Route, request: FastifyRequest): unknown {
   }
   const empty = typeof body === 'object' && body !== null && !Array.isArray(body) && Object.keys(body).length === 0;
   if (body !== undefined && !empty) {
-    const detail = ['This call takes no body: send it without one.', route.bodyElsewhere ?? ''].join(' ').trim();
+    const detail = ['This call does not accept a body. Send the request without a body.', route.bodyElsewhere ?? '']
+      .join(' ')
+      .trim();
     throw new Refusal('invalid_request', detail);
   }
   return undefined;
@@ -83,7 +85,7 @@ async function reach(
     if (id === undefined)
       throw new Refusal(
         'invalid_request',
-        'Add producerTenantPublicId: the id of your workspace, ten_ followed by 20 characters.',
+        'Add producerTenantPublicId, which is the id of your workspace (ten_ followed by 20 characters).',
       );
     const tenant = await facade.ownership.tenant(call, id);
     requireRole(tenant.role, roleOf(route));

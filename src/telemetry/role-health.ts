@@ -7,7 +7,7 @@ export const IMPAIRMENTS = {
   RedisNotReplicated: 'Too few replicas confirm the writes of a Redis master (`SLUICE_REDIS_WAIT_REPLICAS`).',
   RedisUnsuitable: 'Redis has settings that can cause data loss or block it.',
   UnsupportedRedisFormat:
-    'Redis contains data that another version of Sluice has written in a format that this version cannot read.',
+    'Redis contains data in a format that was written by another version of Sluice and is not supported by this version.',
   ForeignRedis: 'Redis contains the data of another Kubernetes cluster, or of another installation in the cluster.',
   KubernetesUnavailable: 'The API server does not respond.',
   Forbidden: 'Kubernetes has not granted all permissions that the role requires.',

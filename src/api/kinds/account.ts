@@ -18,7 +18,7 @@ export const AccountSpec = withTransitions(
       .enum(['Free', 'Metered'])
       .default('Free')
       .describe(
-        'Account plan, either Free or Metered. On the Free plan, routing will pause when the included tokens have been used up. Usage on the Metered plan is counted but unlimited. Defaults to Free.',
+        'The plan of the account, either Free or Metered. On the Free plan, routing pauses when the included tokens have been used up. Usage on the Metered plan is counted but unlimited. Defaults to Free.',
       ),
     includedTokens: z
       .int()
@@ -26,7 +26,7 @@ export const AccountSpec = withTransitions(
       .meta({ format: 'int64' })
       .default(10_000)
       .describe(
-        'Lifetime token allowance on the Free plan, which can be increased at any time to add more tokens. For each integration that an event is distributed to, one token per 16 KiB (rounded up) will be used. Defaults to 10000.',
+        'The total number of tokens on the Free plan, which can be increased at any time to add more tokens. For each integration that receives an event, one token per 16 KiB (rounded up) will be used. Defaults to 10000.',
       ),
     limits: AccountLimits.optional(),
     instance: instanceField(),
@@ -48,7 +48,7 @@ export const Account = defineKind({
   shortNames: ['acct'],
   scope: 'Cluster',
   description:
-    'Account represents the payer for tokens consumed by one or more workspaces, and specifies their owners, plan, included tokens, and limits. If you delete an account that is still referenced, this will take effect when all of its workspaces have been deleted.',
+    'Account represents the payer for tokens consumed by one or more workspaces, and specifies their owners, plan, included tokens, and limits. If you delete an account that is still in use, the deletion takes effect after all of its workspaces have been deleted.',
   spec: AccountSpec,
   status: AccountStatus,
   columns: [

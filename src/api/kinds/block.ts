@@ -16,12 +16,12 @@ export const BlockSpec = withTransitions(
           ),
         name: objectName().describe('The metadata.name of the stream or package, which must be in the same namespace.'),
       })
-      .describe('Stream or package that should be blocked. Immutable.'),
+      .describe('The stream or package to block. Immutable.'),
     onUnblock: z
       .enum(['Continue', 'SkipToNow'])
       .default('Continue')
       .describe(
-        'Controls what happens when the block ends to events that were accepted in the meantime. If this is set to `Continue`, they will be routed in order until the end of their retention period. If this is set to `SkipToNow`, they will be skipped, unless another Block of the subscription specifies otherwise. In both cases, events that have already reached the inbox will be delivered. Defaults to Continue.',
+        'Specifies how to handle events that were accepted while the block was in force. When set to `Continue`, these events are routed in order until the end of their retention period. When set to `SkipToNow`, these events are skipped, unless another Block of the subscription specifies otherwise. In both cases, events that have already reached the inbox are delivered. Defaults to Continue.',
       ),
   }),
   immutable('integration'),
@@ -49,7 +49,7 @@ export const Block = defineKind({
   shortNames: ['blk'],
   scope: 'Namespaced',
   description:
-    'Block pauses a single stream, or all streams within a package, for a particular integration. While it exists, new subscriptions will be rejected and active subscriptions will be paused. They will resume when no Block applies to them any more.',
+    'Block pauses a single stream, or all streams within a package, for a particular integration. While it exists, new subscriptions will be rejected and active subscriptions will be paused. These subscriptions resume when no other Block applies to them.',
   spec: BlockSpec,
   status: BlockStatus,
   columns: [

@@ -18,13 +18,13 @@ export const CatalogStreamSpec = withTransitions(
       )
       .optional(),
     description: text({ max: 1024 })
-      .describe('Description to display in the catalog, up to 1,024 characters long.')
+      .describe('The description displayed in the catalog, up to 1,024 characters long.')
       .optional(),
     eventTypes: atomicList(visibleAscii(128).describe('Event type, consisting of 1 to 128 visible ASCII characters.'), {
       max: 256,
     })
       .describe(
-        'Event types accepted by ingress; all others are rejected with 422 unknown_event_type. Leave empty to accept any type. Any duplicates will be ignored.',
+        'Event types accepted by ingress; all others are rejected with 422 unknown_event_type. Leave empty to accept any type. Duplicates are ignored.',
       )
       .optional(),
     payloadSchema: withRule(text({ max: PAYLOAD_SCHEMA_MAX_BYTES }), {
@@ -33,26 +33,26 @@ export const CatalogStreamSpec = withTransitions(
       holds: value => new TextEncoder().encode(value).length <= PAYLOAD_SCHEMA_MAX_BYTES,
     })
       .describe(
-        'Payload schema in a language of your choice, up to 128 KiB in size. It will be stored and displayed unchanged, and it will never be used to validate events. Note that you need to use server-side apply for objects that are larger than about 200 KB.',
+        'The payload schema in a language of your choice, up to 128 KiB in size. The schema is stored and displayed unchanged, and it is never used to validate events. Note that you need to use server-side apply for objects that are larger than about 200 KB.',
       )
       .optional(),
     public: z
       .boolean()
       .describe(
-        'Whether the stream is published in the catalog and accepts subscriptions. When set to false, the stream becomes deprecated, although existing subscriptions will continue. Defaults to false.',
+        'Whether the stream is published in the catalog and accepts subscriptions. When set to false, the stream becomes deprecated, but existing subscriptions continue. Defaults to false.',
       )
       .optional(),
     contextHeaders: ContextHeaders.optional(),
     retention: durationBetween('1h', '720h')
       .default('168h')
       .describe(
-        'How long events should be kept for retries, pauses, and replays, regardless of whether they have been delivered. After this time, no retries will be attempted, even if they have already been scheduled. Must be between 1h and 720h. Defaults to 168h.',
+        'How long events are kept for retries, pauses, and replays, regardless of whether they have been delivered. After this time, no more retries are attempted, even if they have already been scheduled. Must be between 1h and 720h. Defaults to 168h.',
       ),
     deletionPolicy: z
       .enum(['Retain', 'Delete'])
       .default('Retain')
       .describe(
-        'Specifies what to do with the queue when the stream is deleted. If this is set to `Retain`, no new events will be accepted, and the queue will be removed when all of the remaining events have been delivered. If this is set to `Delete`, the queue will be removed immediately. Defaults to Retain.',
+        'Specifies what to do with the queue when the stream is deleted. When set to `Retain`, no new events are accepted, and the queue is removed after all remaining events have been delivered. If this is set to `Delete`, the queue will be removed immediately. Defaults to Retain.',
       ),
   }),
   immutableOnceSet('name'),
@@ -85,7 +85,7 @@ export const CatalogStream = defineKind({
   shortNames: ['cstream'],
   scope: 'Namespaced',
   description:
-    'CatalogStream represents a stream belonging to the workspace that owns the namespace, as well as its entry in the catalog. A workspace becomes a producer when its first stream is created. The metadata.name serves as both stream key and queue name. In the REST API, it is generated from the name and only contains lowercase Latin letters, digits, and hyphens. If the name does not contain any of these characters, a hash with the prefix s- will be used instead.',
+    'CatalogStream represents a stream belonging to the workspace that owns the namespace, as well as its entry in the catalog. A workspace becomes a producer when its first stream is created. The metadata.name serves as both stream key and queue name. When using the REST API, it is generated from the name and only contains lowercase Latin letters, digits, and hyphens. If the name does not contain any of these characters, a hash with the prefix s- is used instead.',
   spec: CatalogStreamSpec,
   status: CatalogStreamStatus,
   columns: [conditionColumn('Published', 'Published', 'status', 'Whether the stream is listed in the catalog.')],

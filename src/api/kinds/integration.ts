@@ -9,7 +9,7 @@ export const IntegrationSpec = withTransitions(
     z.object({
       invitedEmail: emailAddress()
         .describe(
-          'Email address to invite, up to 254 characters long. Since this is personal data, it is not included in any other field. You can remove the address after workspace has been set. You cannot change it or add it later.',
+          'Email address to invite, up to 254 characters long. Since this is personal data, the address is not included in any other field. You can remove the address after workspace has been set. You cannot change the address or add it later.',
         )
         .optional(),
       workspace: objectName()
@@ -19,14 +19,12 @@ export const IntegrationSpec = withTransitions(
         .optional(),
       declined: z
         .boolean()
-        .describe(
-          'Indicates that the invitation was declined by the partner. It is not possible to undo this. Defaults to false.',
-        )
+        .describe('Indicates that the invitation was declined by the partner. You cannot undo this. Defaults to false.')
         .optional(),
       revoked: z
         .boolean()
         .describe(
-          'Indicates that the integration was ended by the producer, meaning that events are no longer routed or delivered. It is not possible to undo this. Defaults to false.',
+          'Indicates that the integration was ended by the producer. After that, events are no longer routed or delivered. You cannot undo this. Defaults to false.',
         )
         .optional(),
     }),

@@ -9,7 +9,7 @@ export const PackageSpec = withTransitions(
   z.object({
     name: text({ min: 1, max: 128 })
       .describe(
-        'Original name, between 1 and 128 characters long. Defaults to metadata.name. Cannot be changed once set; use displayName to rename the package.',
+        'The original name, between 1 and 128 characters long. Defaults to metadata.name. Cannot be changed once set; use displayName to rename the package.',
       )
       .optional(),
     displayName: text({ max: 128 })
@@ -17,18 +17,18 @@ export const PackageSpec = withTransitions(
         'The display name, used in place of name. It can be up to 128 characters long. Cannot be changed after archiving.',
       )
       .optional(),
-    description: text({ max: 1024 }).describe('Package description, up to 1,024 characters long.').optional(),
+    description: text({ max: 1024 }).describe('The package description, up to 1,024 characters long.').optional(),
     streams: atomicList(objectName().describe('The metadata.name of a CatalogStream within the same namespace.'), {
       max: 500,
     })
       .describe(
-        "Streams in this package. If you block the package, all of them will be blocked. The streams don't need to exist yet. Any duplicates will be ignored. There can be at most 500 entries. After the package has been archived, you can only remove streams.",
+        "The streams in this package. If you block the package, all of these streams are blocked. The streams don't need to exist yet. Duplicates are ignored. There can be at most 500 entries. After the package has been archived, you can only remove streams.",
       )
       .optional(),
     archived: z
       .boolean()
       .describe(
-        'Whether the package is archived. Archived packages are excluded from lists and cannot be given new streams, blocks, or names, but existing blocks remain in force. It is not possible to undo this. Defaults to false.',
+        'Whether the package is archived. Archived packages are excluded from lists and cannot be given new streams, blocks, or names, but existing blocks remain in force. You cannot undo this. Defaults to false.',
       )
       .optional(),
   }),
@@ -67,7 +67,7 @@ export const Package = defineKind({
   shortNames: ['pkg'],
   scope: 'Namespaced',
   description:
-    'Package is a named collection of streams that can be blocked together using a single Block. A package does not grant any access, and a stream does not have to belong to a package. The metadata.name serves as the package key. In the REST API, it is generated from the name and only contains lowercase Latin letters, digits, and hyphens. If the name does not contain any of these characters, a hash with the prefix p- will be used instead.',
+    'Package is a named collection of streams that can be blocked together using a single Block. A package does not grant any access, and a stream does not have to belong to a package. The metadata.name serves as the package key. When using the REST API, it is generated from the name and only contains lowercase Latin letters, digits, and hyphens. If the name does not contain any of these characters, a hash with the prefix p- is used instead.',
   spec: PackageSpec,
   status: PackageStatus,
   columns: [

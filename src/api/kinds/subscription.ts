@@ -32,19 +32,19 @@ export const SubscriptionSpec = withTransitions(
       .enum(['ByGroupKey', 'None'])
       .default('ByGroupKey')
       .describe(
-        'Delivery order. With ByGroupKey, each event has to wait for the previous event with the same group key to be delivered, skipped, or dead; with None, there is no waiting. Defaults to ByGroupKey. Immutable.',
+        'Delivery order. With ByGroupKey, each event waits until the previous event with the same group key has been delivered, skipped, or dead. With None, events do not wait for each other. Defaults to ByGroupKey. Immutable.',
       ),
     suspended: z
       .boolean()
       .describe(
-        'Set to true to pause routing to this subscription. Until then, events will be kept, but only until the end of their retention period. Defaults to false.',
+        'Set to true to pause routing to this subscription. In this case, events are only kept until the end of their retention period. Defaults to false.',
       )
       .optional(),
     deletionPolicy: z
       .enum(['Retain', 'Delete'])
       .default('Retain')
       .describe(
-        'Specifies what to do with the inbox when the subscription is deleted. If this is set to `Retain`, all deliveries will be stopped, but the records can be read until the end of the retention period. If this is set to `Delete`, the inbox will be removed immediately. Defaults to Retain.',
+        'Specifies what to do with the inbox when the subscription is deleted. When set to `Retain`, all deliveries stop, but you can read the records until the end of the retention period. If this is set to `Delete`, the inbox will be removed immediately. Defaults to Retain.',
       ),
   }),
   immutable('producer'),
@@ -64,7 +64,7 @@ export const SubscriptionStatus = z
     ...statusFields,
     admittedAt: timestamp()
       .describe(
-        'The time (RFC 3339) at which the controller first observed the grant. Events that were accepted before this time will not be routed.',
+        'The time (RFC 3339) at which the controller first observed the grant. Events accepted before this time are not routed.',
       )
       .optional(),
     signing: z
@@ -74,7 +74,7 @@ export const SubscriptionStatus = z
           .max(64)
           .regex(/^[A-Za-z0-9_-]{22,}$/)
           .describe(
-            'Random part of all signing secrets. It is written once by the controller before the first delivery, and it will never be changed. If a Subscription is created again, it will get another salt, and therefore other secrets.',
+            'Random part of all signing secrets. The controller writes this value once before the first delivery, and never changes it. If you create the Subscription again, it will have a different salt, and therefore different secrets.',
           )
           .optional(),
         version: z
@@ -86,11 +86,11 @@ export const SubscriptionStatus = z
           .optional(),
         key: rootKeyId()
           .describe(
-            'Id of the root key that this version of the secret is derived from, which does not change until the next version. If it is missing, the controller adds the id of the oldest root key.',
+            'The id of the root key used to derive this version of the secret. This id does not change until the next version. If the id is missing, the controller adds the id of the oldest root key.',
           )
           .optional(),
         previousKey: rootKeyId()
-          .describe('Id of the root key that the previous version is derived from. Defaults to the oldest root key.')
+          .describe('The id of the root key used to derive the previous version. Defaults to the oldest root key.')
           .optional(),
         rotatedAt: timestamp()
           .describe(
@@ -110,18 +110,18 @@ export const SubscriptionStatus = z
         disabledBy: z
           .enum(['Gone', 'Failing'])
           .describe(
-            'Why the endpoint was disabled: `Gone` if it returned status 410, or `Failing` if there were no successful deliveries for five days.',
+            'The reason why the endpoint was disabled: `Gone` if it returned status 410, or `Failing` if there were no successful deliveries for five days.',
           )
           .optional(),
       })
-      .describe('The current state of the endpoint. This is only present while the endpoint is disabled.')
+      .describe('The current state of the endpoint. This field is only present while the endpoint is disabled.')
       .optional(),
     delivery: DeliveryStatus.optional(),
     reason: z
       .string()
       .max(63)
       .describe(
-        'This is shown as REASON by `kubectl get`. Taken from the Live condition for subscriptions that have been admitted but are not Live, and from the Ready condition in all other cases.',
+        'This field is displayed as REASON by `kubectl get`. If the subscription is admitted but not Live, this is the reason for the Live condition. In all other cases, it is the reason for the Ready condition.',
       )
       .optional(),
   })
@@ -134,7 +134,7 @@ export const Subscription = defineKind({
   shortNames: ['wsub'],
   scope: 'Namespaced',
   description:
-    "Subscription represents a request by a partner to receive a single stream, either through an endpoint or by pulling events. It must be created in the namespace of the receiving workspace, and will take effect once this workspace has been granted access by the producer's Integration.",
+    "Subscription represents a request by a partner to receive a single stream, either through an endpoint or by pulling events. You must create it in the namespace of the receiving workspace. It takes effect when the producer's Integration has granted access to this workspace.",
   spec: SubscriptionSpec,
   status: SubscriptionStatus,
   rules: [
@@ -170,7 +170,7 @@ export const Subscription = defineKind({
       name: 'Last Attempt',
       type: 'string',
       jsonPath: '.status.delivery.lastAttempt',
-      description: 'Result of the most recent attempt.',
+      description: 'The result of the most recent attempt.',
     },
     {
       name: 'Dead',
@@ -182,7 +182,7 @@ export const Subscription = defineKind({
       name: 'Backlog',
       type: 'string',
       jsonPath: '.status.delivery.backlog',
-      description: 'Approximate number of waiting events (power of ten).',
+      description: 'The approximate number of waiting events (power of ten).',
     },
   ],
 });

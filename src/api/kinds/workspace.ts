@@ -17,13 +17,13 @@ export const IngressKey = z
       .regex(/^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/)
       .describe('The name of the key, between 1 and 63 characters long. Must be unique within the workspace.'),
     sha256: sha256Hex().describe(
-      'The SHA-256 hash of the key as 64 lowercase hexadecimal digits. The key itself will never be stored.',
+      'The SHA-256 hash of the key as 64 lowercase hexadecimal digits. The key itself is never stored.',
     ),
     expiresAt: timestamp()
       .describe('The time (RFC 3339) at which the key expires. If this is not set, the key does not expire.')
       .optional(),
   })
-  .describe('Ingress key belonging to the workspace. It cannot be used for anything except for ingress.');
+  .describe('Ingress key belonging to the workspace. The key can only be used for ingress.');
 export type IngressKey = z.infer<typeof IngressKey>;
 
 export const WorkspaceSpec = withTransitions(
@@ -42,7 +42,7 @@ export const WorkspaceSpec = withTransitions(
       .optional(),
     ingressKeys: mapList(IngressKey, 'id', { max: 16 })
       .describe(
-        "Ingress keys created through the REST API, up to a maximum of 16. More than one key can be valid at the same time, so you can rotate keys. Alternatively, keys can be provided as Secrets of type sluice.dev/ingress-key within the namespace, whose data must include a key field of 20 to 512 bytes. If one of these Secrets isn't valid, an Event will be recorded for it.",
+        'The ingress keys created using the REST API, up to a maximum of 16. Multiple keys can be valid at the same time, which allows you to rotate keys. Alternatively, keys can be provided as Secrets of type sluice.dev/ingress-key within the namespace, whose data must include a key field of 20 to 512 bytes. If one of these Secrets is not valid, an Event is recorded for this Secret.',
       )
       .optional(),
     instance: instanceField(),
@@ -55,11 +55,15 @@ export type WorkspaceSpec = z.infer<typeof WorkspaceSpec>;
 export const WorkspaceStatus = z
   .object({
     ...statusFields,
-    namespace: z.string().max(63).describe('Workspace namespace, which always matches metadata.name.').optional(),
+    namespace: z
+      .string()
+      .max(63)
+      .describe('The namespace of the workspace, which always matches metadata.name.')
+      .optional(),
     producer: z
       .boolean()
       .describe(
-        'Whether the workspace is a producer, either because of spec.producer or because it has had a stream at some point. Once true, this will never revert to false.',
+        'Whether the workspace is a producer, either because of spec.producer or because it has had a stream at some point. After this has been set to true, it never changes back to false.',
       )
       .optional(),
   })
@@ -81,7 +85,7 @@ export const Workspace = defineKind({
   shortNames: ['wksp'],
   scope: 'Cluster',
   description:
-    'Workspace represents a producer, a partner, or both. It is made up of a namespace with the same name, a list of owners, and the account to charge for tokens. An existing namespace is only adopted if it has the label sluice.dev/workspace=<name>, and, for a workspace with an instance, with sluice.dev/instance=<instance>. Deleting a workspace closes its routing but keeps the namespace. Workspaces can be paused using the annotation sluice.dev/paused: "true". While a workspace is paused, events will continue to use the routes that have been applied, and changes will be held back until the annotation is removed. Stream deletions only wait for up to one minute. Changes that close a gate will take effect immediately, and the gate will stay closed until the end of the pause. Such changes include Blocks, revoked or deleted Activations, revoked or declined Integrations, and deleted Subscriptions. If control state in Redis is lost during a pause, it will only be restored afterwards and ingress will respond with 503 in the meantime.',
+    'Workspace represents a producer, a partner, or both. It is made up of a namespace with the same name, a list of owners, and the account to charge for tokens. An existing namespace is only used if it has the label sluice.dev/workspace=<name>. For a workspace with an instance, it also requires the label sluice.dev/instance=<instance>. When a workspace is deleted, its routes are closed, but the namespace is kept. Workspaces can be paused using the annotation sluice.dev/paused: "true". While a workspace is paused, events continue to use the existing routes, and changes are held back until the annotation is removed. Stream deletions only wait for up to one minute. Changes that close a gate take effect immediately, and the gate stays closed until the end of the pause. Examples include Blocks, revoked or deleted Activations, revoked or declined Integrations, and deleted Subscriptions. If control state in Redis is lost during a pause, it is only restored after the pause. In the meantime, ingress responds with 503.',
   spec: WorkspaceSpec,
   status: WorkspaceStatus,
   rules: [
@@ -111,7 +115,7 @@ export const Workspace = defineKind({
       name: 'Paused',
       type: 'string',
       jsonPath: `.metadata.annotations.${PAUSED_ANNOTATION.replaceAll('.', String.raw`\.`)}`,
-      description: `The value of the annotation ${PAUSED_ANNOTATION}. While this is set to true, changes will not be applied.`,
+      description: `The value of the annotation ${PAUSED_ANNOTATION}. While this is set to true, changes are not applied.`,
     },
     INSTANCE_COLUMN,
   ],

@@ -15,7 +15,7 @@ export function createAuditMetrics(registry: Registry): AuditMetrics {
   const registers = [registry];
   const repaired = new Counter({
     name: 'sluice_controller_drift_repaired_total',
-    help: 'The number of differences that were repaired between Redis and the last written state, by kind of state.',
+    help: 'The number of differences between Redis and the last written state that were repaired, by kind of state.',
     labelNames: ['what'] as const,
     registers,
   });
@@ -27,7 +27,7 @@ export function createAuditMetrics(registry: Registry): AuditMetrics {
   });
   const passes = new Histogram({
     name: 'sluice_controller_drift_pass_duration_seconds',
-    help: 'Time taken to compare control state in Redis with the objects, in seconds.',
+    help: 'The time needed to compare the control state in Redis with the objects, in seconds.',
     buckets: [0.1, 0.5, 1, 2.5, 5, 10, 20, 30, 45, 60],
     registers,
   });

@@ -7,7 +7,7 @@ import type { Context } from './context.ts';
 const NOTES = {
   redis: {
     reason: 'FinalizerRemovedWithoutRedis',
-    message: 'Redis did not respond for one minute. The finalizer was removed, but the data in Redis was not removed',
+    message: 'Redis has not responded for one minute. The finalizer was removed, but the data in Redis was not removed',
   },
   paused: {
     reason: 'FinalizerRemovedWhilePaused',

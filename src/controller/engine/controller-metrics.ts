@@ -41,7 +41,7 @@ export function createControllerMetrics(registry: Registry): (controller: string
   });
   const time = new Histogram({
     name: 'controller_runtime_reconcile_time_seconds',
-    help: 'Length of time per reconciliation in seconds',
+    help: 'The duration of each reconciliation in seconds',
     labelNames,
     buckets: BUCKETS,
     registers,
@@ -54,7 +54,7 @@ export function createControllerMetrics(registry: Registry): (controller: string
   });
   const active = new Gauge({
     name: 'controller_runtime_active_workers',
-    help: 'Number of workers currently in use',
+    help: 'The number of workers currently in use',
     labelNames,
     registers,
   });

@@ -144,7 +144,7 @@ export function createElector(options: ElectorOptions): Elector {
   }
 
   const release = () =>
-    hold.release().catch((err: unknown) => log.debug({ err }, 'cannot release the Lease; it expires'));
+    hold.release().catch((err: unknown) => log.debug({ err }, 'cannot release the Lease, which will expire instead'));
 
   /** Runs the work of the leader, and then releases the lease. If the work has failed, this returns true. */
   async function lead(work: (term: Term) => Promise<void>): Promise<boolean> {

@@ -37,12 +37,12 @@ export function createQueueMetrics(registry: Registry): (name: string) => QueueM
   gauge('workqueue_depth', 'Current depth of the queue', state => state.depth);
   gauge(
     'workqueue_unfinished_work_seconds',
-    'How many seconds of work are in progress across all workers. Large values indicate stuck workers',
+    'The total number of seconds that all workers have spent on their current key. Large values indicate stuck workers',
     state => state.unfinishedSeconds,
   );
   gauge(
     'workqueue_longest_running_processor_seconds',
-    'How many seconds the longest running worker has been processing its key',
+    'The number of seconds that the longest running worker has spent on its current key',
     state => state.longestSeconds,
   );
   const adds = new Counter({
@@ -59,14 +59,14 @@ export function createQueueMetrics(registry: Registry): (name: string) => QueueM
   });
   const queued = new Histogram({
     name: 'workqueue_queue_duration_seconds',
-    help: 'How long in seconds a key stays in the queue before being processed',
+    help: 'The time that a key waits in the queue before being processed, in seconds',
     labelNames,
     buckets: BUCKETS,
     registers,
   });
   const worked = new Histogram({
     name: 'workqueue_work_duration_seconds',
-    help: 'How long in seconds processing a key takes',
+    help: 'The time needed to process a key, in seconds',
     labelNames,
     buckets: BUCKETS,
     registers,

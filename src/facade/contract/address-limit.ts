@@ -35,7 +35,7 @@ export function createAddressLimit(options: {
     nowMs: () => performance.now(),
   });
   const calls = createOccupancy(limits.inProgress);
-  const full = `${limits.inProgress} calls from your address are in progress, which is the limit. Wait until some of them have been answered.`;
+  const full = `${limits.inProgress} calls from your address are in progress, which is the limit. Wait until some of these calls have been answered.`;
 
   function refuse(response: ServerResponse, limit: CallLimit, detail: string, retryInSeconds: number): false {
     onRefused(limit);

@@ -42,7 +42,7 @@ export const PATH_PARAMETERS = {
     .string()
     .regex(/^evt_[0-9a-hjkmnp-tv-z]{35}$/, 'must be evt_ followed by 35 characters')
     .meta({
-      description: 'The id of an event in the inbox of a subscription, which can be obtained by listing events.',
+      description: 'The id of an event in the inbox of a subscription. To find this id, list the events.',
       example: `evt_01mxhs0q0000000${EXAMPLE}`,
     }),
   eventId: z

@@ -21,7 +21,7 @@ export const PageQuery = z.strictObject({
   }),
   cursor: z.string().max(1_024).optional().meta({
     description:
-      'Cursor for use in pagination, i.e. the nextCursor of the previous page. Omit to retrieve the first page.',
+      'Cursor for use in pagination, i.e. the nextCursor of the previous page. To retrieve the first page, omit this parameter.',
   }),
 });
 
@@ -32,7 +32,7 @@ export function pageOf<T extends z.ZodType>(item: T) {
     nextCursor: z
       .string()
       .nullable()
-      .meta({ description: 'A cursor for use in pagination. If the current page is the last one, this is null.' }),
+      .meta({ description: 'A cursor for use in pagination. On the last page, this is null.' }),
   });
 }
 

@@ -3,11 +3,11 @@ import { Refusal } from '../../http/refusal.ts';
 
 /** Details for problems that otherwise quote the object: its managers, conditions, or the policies of its namespace. */
 const GENERIC: Readonly<Partial<Record<ProblemCode, string>>> = {
-  field_managed: 'The producer manages the Integration with another tool. Ask the producer to allow the change there.',
+  field_managed: 'The producer manages the Integration with another tool. Ask the producer to change it there.',
   refused_by_policy: 'A policy of the cluster rejected the change to the Integration. Contact the operator.',
   not_reconcilable:
-    'Your answer is stored, but the Integration has an error. Ask the producer to check its Ready condition.',
-  not_in_force: 'Your answer is stored, but it was not in force after 5 s. Try again.',
+    'Your answer has been stored, but the Integration has an error. Ask the producer to check its Ready condition.',
+  not_in_force: 'Your answer has been stored, but it was not in force after 5 s. Try again.',
 };
 
 /**

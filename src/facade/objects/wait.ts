@@ -67,7 +67,10 @@ export function createWaits(caches: Pick<Caches, 'get' | 'reflector' | 'live'>, 
         );
         const why = said === undefined ? '' : ` (${condition} is ${said.status}: ${said.message})`;
         reject(
-          new Refusal('not_in_force', `The change is stored, but it was not in force after 5 s${why}. Try again.`),
+          new Refusal(
+            'not_in_force',
+            `The change has been stored, but it was not in force after 5 s${why}. Try again.`,
+          ),
         );
       }, WAIT_MS),
     ];

@@ -54,7 +54,7 @@ describe('sluice uninstall', () => {
     const { code, stdout } = await uninstall([], { SLUICE_INSTANCE: 'blue', SLUICE_NAMESPACE: 'blue-system' });
     expect(stdout).toContain('There is nothing to do');
     expect(stdout).toMatch(
-      /installation without a name with a finalizer: \d+\. To remove these, unset SLUICE_INSTANCE/,
+      /installation without a name with a finalizer: \d+\. To remove these finalizers, unset SLUICE_INSTANCE/,
     );
     expect(code).toBe(0);
     expect((await finalizers()).free).toEqual([]);
@@ -68,7 +68,7 @@ describe('sluice uninstall', () => {
     const leader = await holder();
     const { code, stdout } = await uninstall();
     expect(code).toBe(1);
-    expect(stdout).toContain(`Streams with undelivered events: 1: ${PRODUCER}/${QUEUE}\nNothing was changed`);
+    expect(stdout).toContain(`Streams with undelivered events: 1: ${PRODUCER}/${QUEUE}\nNo changes were made`);
     expect((await finalizers()).free).toEqual([]);
     expect(await holder()).toBe(leader);
   });

@@ -86,7 +86,7 @@ test('a sealed value that was copied to another subscription or header is not se
     { withinMs: 10_000 },
   );
   const message = await read('shop-stock', `${live}.message}`);
-  expect(message).toContain('Set its value again over REST');
+  expect(message).toContain('Set the value again using the REST API');
   expect(message).toContain('(header Authorization)');
   expect(message).not.toContain(valueSealed);
   await apply(cluster, [

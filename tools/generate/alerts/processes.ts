@@ -64,7 +64,7 @@ export const processes: AlertGroup = {
       summary: 'A new root key has been waiting for {{ $value }} replicas for 15 minutes.',
       impact: 'The previous root key stays in use. Nothing else is affected.',
       steps: [
-        'Run `kubectl -n sluice-system logs -l app.kubernetes.io/component=controller --tail=-1` to find the message `a new root key is used once these replicas have it`, which contains the role, the pod, and the process of each replica.',
+        'Run `kubectl -n sluice-system logs -l app.kubernetes.io/component=controller --tail=-1` to find the message `the new root key will be used after these replicas have loaded it`, which contains the role, the pod, and the process of each replica.',
         'Search the logs of these replicas for the message `the root keys have changed and cannot be used`. It shows which file to change.',
         'Check that all pods mount the same Secret as a folder. Files that are mounted with `subPath` are never updated. See [Rotate the root key](install.md#rotate-the-root-key).',
       ],

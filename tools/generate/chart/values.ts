@@ -226,7 +226,7 @@ export const Values = z.strictObject({
       .enum(['cluster', 'namespaced'])
       .default('cluster')
       .describe(
-        'With cluster, the controller can read Secrets in all namespaces. With namespaced, it can only read Secrets in the namespaces of workspaces, and creates a RoleBinding in each of them. This is meant for up to 200 workspaces.',
+        'With cluster, the controller can read Secrets in all namespaces. With namespaced, it can only read Secrets in the namespaces of workspaces, and creates a RoleBinding in each of them. We recommend this setting for up to 200 workspaces.',
       ),
   }),
   redis,
@@ -292,7 +292,9 @@ export const Values = z.strictObject({
         'Limits of each Account on the Free plan. Use unlimited for no limit. Limits that are left out keep the defaults of SLUICE_FREE_LIMITS.',
       ),
       metered: openObject('The same for the Metered plan. Defaults are those of SLUICE_METERED_LIMITS.'),
-      max: openObject('Highest limits of any Account, whatever its spec.limits says. Defaults to no ceilings.'),
+      max: openObject(
+        'Highest limits of any Account, whatever its spec.limits says. By default, there are no maximum limits.',
+      ),
       invited: openObject(
         'Limits that are written to each Account created for an accepted invitation, e.g. {streams: 0}. None can exceed the default of SLUICE_FREE_LIMITS.',
       ),

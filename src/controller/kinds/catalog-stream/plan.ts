@@ -84,7 +84,7 @@ export function planDraining(
   drain: { readonly unrouted: number; readonly open: number },
   drainingForMs: number,
 ): Exclude<Finalization<CatalogStreamStatus>, 'done'> {
-  const message = `the stream does not accept new events and is delivering the remaining events: ${roundCount(drain.open)} in inboxes and ${roundCount(drain.unrouted)} to route. To drop these events, set spec.deletionPolicy to Delete`;
+  const message = `the stream does not accept new events, and is still delivering the remaining events: ${roundCount(drain.open)} in inboxes and ${roundCount(drain.unrouted)} to route. To drop these events, set spec.deletionPolicy to Delete`;
   return {
     status: statusOf(facts),
     waitingMs: Math.min(DRAIN_CHECK_MS.most, Math.max(DRAIN_CHECK_MS.least, drainingForMs)),

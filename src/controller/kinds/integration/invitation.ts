@@ -33,7 +33,7 @@ const MESSAGE = {
   AddressLimitReached:
     'this workspace has sent an invitation to the address in the last 24 hours. The controller will send this invitation at',
   AccountLimitReached:
-    'the account has sent all invitations that it may send in 24 hours (invitationMailsPerDay). The controller will send this invitation when the limit allows, at the earliest at',
+    'the account has sent the maximum number of invitations for 24 hours (invitationMailsPerDay). The controller will send this invitation when the limit allows it, at the earliest at',
 } as const;
 
 /** Returns the invitation if it is complete, or undefined if the status is missing any of its fields. */

@@ -88,7 +88,7 @@ describe('subscription', () => {
       status: 'False',
       reason: 'SigningKeyMissing',
       message:
-        'the signing secret cannot be derived, and events are kept in the inbox: the root key of the secret, or of the previous one, is missing. Ask the operator of Sluice to restore the file (SLUICE_ROOT_KEY_FILE), or rotate the signing secret until neither depends on it (root key AAAAAAAAAA)',
+        'the signing secret cannot be derived, and events are kept in the inbox: the root key for the current or the previous secret is missing. Ask the operator to restore the file (SLUICE_ROOT_KEY_FILE), or rotate the signing secret until both secrets are derived from an existing root key (root key AAAAAAAAAA)',
     });
   });
 
@@ -96,7 +96,7 @@ describe('subscription', () => {
     const about = 'header Authorization';
     const verdict = { ready: 'Admitted', live: 'HeaderNotReadable', detail: 'seal_not_opened', about } as const;
     expect(planSubscription({ ...facts, verdict }).conditions.at(-1)?.message).toBe(
-      'a header of the endpoint cannot be decrypted, and events are kept in the inbox: its valueSealed was written for another Subscription, header, or host, or with a root key that the controller does not have. Set its value again over REST, or replace valueSealed with value or valueFrom (header Authorization)',
+      'a header of the endpoint cannot be decrypted, and events are kept in the inbox: its valueSealed was encrypted for another Subscription, header, or host, or with a root key that is missing on the controller. Set the value again using the REST API, or replace valueSealed with value or valueFrom (header Authorization)',
     );
   });
 

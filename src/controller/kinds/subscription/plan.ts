@@ -80,18 +80,18 @@ const LIVE_MESSAGE: Record<SubscriptionVerdict['live'], string> = {
 
 const DETAIL_MESSAGE: Readonly<Record<string, string>> = {
   address_refused:
-    'its address is not public and not in a network that the operator of Sluice has allowed (SLUICE_ALLOWED_NETWORKS), or it is in one that the operator has refused (SLUICE_REFUSED_NETWORKS). Use another address, or ask the operator',
+    'its address is not public and not in a network allowed by the operator (SLUICE_ALLOWED_NETWORKS), or it is in a network refused by the operator (SLUICE_REFUSED_NETWORKS). Use a different address, or contact the operator',
   port_refused:
-    'its port is not one that the operator of Sluice has allowed (SLUICE_ALLOWED_PORTS). Use another port, or ask the operator',
+    'its port is not allowed by the operator (SLUICE_ALLOWED_PORTS). Use a different port, or contact the operator',
   plain_http_refused:
-    'you can only use http with addresses in allowed networks and not with host names. Use https instead',
+    'http is only allowed for addresses in allowed networks, and not for host names. Use https instead',
   secret_missing: 'the Secret does not exist in this namespace, or its type is not allowed',
   key_missing: 'the Secret does not contain this key',
   secret_unread: 'the controller cannot read the Secret and will retry',
   seal_not_opened:
-    'its valueSealed was written for another Subscription, header, or host, or with a root key that the controller does not have. Set its value again over REST, or replace valueSealed with value or valueFrom',
+    'its valueSealed was encrypted for another Subscription, header, or host, or with a root key that is missing on the controller. Set the value again using the REST API, or replace valueSealed with value or valueFrom',
   root_key_missing:
-    'the root key of the secret, or of the previous one, is missing. Ask the operator of Sluice to restore the file (SLUICE_ROOT_KEY_FILE), or rotate the signing secret until neither depends on it',
+    'the root key for the current or the previous secret is missing. Ask the operator to restore the file (SLUICE_ROOT_KEY_FILE), or rotate the signing secret until both secrets are derived from an existing root key',
   header_value_refused: 'the value must be visible ASCII characters and spaces, with at most 4,096 characters',
 };
 

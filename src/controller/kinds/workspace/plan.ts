@@ -75,7 +75,7 @@ function ready({ pauseValue = 'false' }: WorkspaceFacts): DesiredCondition {
   const type = CONDITION.Workspace.Ready;
   const message = 'the namespace exists and the routes are applied';
   if (pauseValue === 'false') return { type, status: 'True', reason: reasons.NamespaceReady, message };
-  const ignored = `the workspace is not paused: only the value "true" of the annotation ${PAUSED_ANNOTATION} pauses it`;
+  const ignored = `the workspace is not paused, because the value of the annotation ${PAUSED_ANNOTATION} is not "true"`;
   return { type, status: 'True', reason: reasons.PauseIgnored, message: `${message}; ${ignored}` };
 }
 

@@ -49,7 +49,7 @@ test('an annotation that does not pause is reported', async () => {
     status: 'True',
     reason: 'PauseIgnored',
     message:
-      'the namespace exists and the routes are applied; the workspace is not paused: only the value "true" of the annotation sluice.dev/paused pauses it',
+      'the namespace exists and the routes are applied; the workspace is not paused, because the value of the annotation sluice.dev/paused is not "true"',
   });
 });
 

@@ -136,7 +136,7 @@ export async function activate(
     if (judgement === 'open' && (await gateIs('open', facade, tenant.publicId, integrationId, groupKey)))
       return activation;
     if (clock.nowMs() >= untilMs) {
-      throw new Refusal('not_in_force', 'The activation is stored, but its gate is not open yet. Try again.');
+      throw new Refusal('not_in_force', 'The activation has been stored, but its gate is not open yet. Try again.');
     }
     await sleep(clock, GATE_EVERY_MS);
     activation = latestOf(facade, activation);

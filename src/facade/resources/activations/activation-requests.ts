@@ -8,7 +8,7 @@ const Pair = z.strictObject({
   producerTenantPublicId: publicIdField('Workspace'),
   groupKey: groupKey().meta({
     description:
-      'Group key, consisting of 1 to 256 bytes of UTF-8 without any control characters or leading and trailing spaces. Group keys are compared byte by byte.',
+      'The group key, consisting of 1 to 256 bytes of UTF-8 without any control characters or leading and trailing spaces. Group keys are compared byte by byte.',
     example: 'store-17',
   }),
   integrationPublicId: publicIdField('Integration'),

@@ -5,7 +5,7 @@ import type { Cached } from '../../objects/cached.ts';
 import { conditionFor } from '../../objects/wait.ts';
 
 const ActivationState = z.enum(['Active', 'Revoked']).meta({
-  description: 'The status of the activation, which is Revoked if any of its objects specify `revoked: true`.',
+  description: 'The status of the activation. It is Revoked if any of its objects specify `revoked: true`.',
 });
 
 export const ActivatedKey = z
@@ -22,7 +22,7 @@ export const ActivationEntry = ActivatedKey.extend({
   reason: z.string().meta({ description: 'The reason given by the Effective or Ready condition.' }),
   objects: z.array(z.string()).meta({
     description:
-      'The names of the Activation objects that make up this activation. Revoking any of them closes the group key.',
+      'The names of the Activation objects for this activation. If any of these objects is revoked, the group key is closed.',
   }),
 }).meta({ id: 'Activation' });
 

@@ -10,18 +10,18 @@ export const BlockEntry = z
     target: z.enum(['stream', 'package']).meta({ description: 'The kind of resource being blocked.' }),
     catalogEntryPublicId: publicIdField('CatalogStream')
       .nullable()
-      .meta({ description: "The stream that this block applies to, if it's not for a package." }),
+      .meta({ description: 'The stream that is blocked, or null if this is a block for a package.' }),
     packagePublicId: publicIdField('Package')
       .nullable()
-      .meta({ description: "The package that this block applies to, if it's not for a stream." }),
+      .meta({ description: 'The package that is blocked, or null if this is a block for a stream.' }),
     key: z.string().meta({ description: 'The key of the stream or package.' }),
     enforced: z.boolean().meta({ description: 'Whether the block is currently in force.' }),
     pausedSubscriptions: z
       .int()
-      .meta({ description: "The number of the integration's subscriptions affected by the block." }),
+      .meta({ description: 'The number of subscriptions of the integration that are affected by the block.' }),
     objects: z.array(z.string()).meta({
       description:
-        'The names of all Block objects for this target. The block is lifted once all of them have been deleted.',
+        'The names of all Block objects for this target. The block is removed when all of these objects have been deleted.',
     }),
   })
   .meta({ id: 'Block' });

@@ -115,9 +115,9 @@ async function unblock(facade: Facade, { namespace, integration, kind, target }:
 }
 
 const UNTIL_WHEN =
-  'Once the request returns, events from the target will no longer be routed to the integration and no further attempts will be started. Events will be kept, but only until the end of their retention period.';
+  'After this request returns, events from the target are no longer routed to the integration, and no further attempts are started. Events are kept until the end of their retention period.';
 const RESUMES =
-  "Subscriptions with no other blocks resume from where they left off, shortly after the response. If the target isn't blocked, the result will be the same.";
+  "If there are no other blocks, subscriptions resume at their previous position shortly after the response. The response is the same if the target isn't blocked.";
 
 const blockStream = defineRoute({
   method: 'POST',

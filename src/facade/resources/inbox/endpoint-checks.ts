@@ -18,14 +18,14 @@ const Recover = z
 
 const Recovered = z
   .object({
-    count: z.int().meta({ description: 'The number of deliveries that became due as a result of this request.' }),
+    count: z.int().meta({ description: 'The number of deliveries that are now due because of this request.' }),
     replayRequired: z.int().meta({
       description:
-        'The number of dead letters that were left unchanged, because they were recovered before or are replays themselves. To receive them again, replay them.',
+        'The number of dead letters that were not changed, because they have already been recovered before or because they are replays. You can replay these events to receive them again.',
     }),
     nextCursor: z.string().nullable().meta({
       description:
-        'A cursor you can repeat the request with in order to continue with any remaining deliveries. This is null if there are no more.',
+        'A cursor for repeating the request in order to continue with the remaining deliveries. If there are no more deliveries, this is null.',
     }),
   })
   .meta({ id: 'Recovered' });
@@ -44,11 +44,14 @@ const sendTest = defineRoute({
   tag: 'Receiving',
   summary: 'Send a test event to the endpoint',
   description:
-    "Sends an event of type sluice.test to the endpoint, using a single attempt. Test events are processed and signed by the dispatcher just like any other delivery, but they're free of charge and no activation is required. They do not delay other events, and they do not have to wait for them. To find out what has happened, retrieve the event that is returned.",
+    "Sends an event of type sluice.test to the endpoint, using a single attempt. The dispatcher processes and signs test events in the same way as other deliveries, but they are free of charge, and they don't require an activation. Test events do not delay other events, and they don\'t have to wait for other events. To find out the result, retrieve the returned event.",
   dataPlane: true,
   idempotency: 'answer',
   answers: {
-    202: { description: 'The test event has been queued. Retrieve the event to see its outcome.', schema: SentTest },
+    202: {
+      description: 'The test event has been queued. To find out the result, retrieve the event.',
+      schema: SentTest,
+    },
   },
   problems: ['unknown_resource', 'no_endpoint', 'stream_blocked', 'subscription_not_live', 'integration_not_active'],
   async handle(facade, { integration, params, seed }) {
@@ -74,7 +77,8 @@ const sendTest = defineRoute({
         );
       case 'MANY':
         throw new Refusal('rate_limited', {
-          detail: 'There are already ten open test events for this endpoint. Wait until they end.',
+          detail:
+            'There are already ten open test events for this endpoint. Wait until some of these events have ended.',
           headers: { 'retry-after': TESTS_END_AFTER_SECONDS },
         });
       default:
@@ -92,7 +96,7 @@ const recover = defineRoute({
   tag: 'Receiving',
   summary: 'Retry failed deliveries now',
   description:
-    'Useful for recovering after an outage of your endpoint. Any deliveries that are waiting for a retry become due immediately, while dead letters are opened again with a full retry schedule, keeping their place within the order of their group key. These count as retries rather than replays, so there is never a charge. A dead letter can only be recovered once. If it fails again, or if it is a replay, it stays dead and is counted in `replayRequired`. To receive such events again, list them with GET /waas/integrations/{integration}/events and `state=dead`, then replay them with POST /waas/integrations/{integration}/events/{event}/replay, or all dead first deliveries of a time range with POST /waas/integrations/{integration}/replay and `"states": ["dead"]`. Each further 1,000 deliveries cost 30 more points of the rate limit, and the request ends early, with a `nextCursor`, if you have too few left.',
+    'Use this request to recover after an outage of your endpoint. Deliveries waiting for a retry become due immediately. Dead letters are opened again with the full retry schedule, keeping their position within the order of their group key. These attempts are counted as retries instead of replays, so they are always free of charge. Each dead letter can only be recovered once. If the event fails again, or if it is a replay, it stays dead and is counted in `replayRequired`. To receive such events again, list them with GET /waas/integrations/{integration}/events and `state=dead`, then replay them with POST /waas/integrations/{integration}/events/{event}/replay, or all dead first deliveries of a time range with POST /waas/integrations/{integration}/replay and `"states": ["dead"]`. Every additional 1,000 deliveries cost 30 more points of the rate limit. If you have too few points left, the request ends early and returns a `nextCursor`.',
   body: Recover,
   dataPlane: true,
   idempotency: 'answer',

@@ -23,22 +23,25 @@ const described = {
   groupKey: z
     .string()
     .nullable()
-    .meta({ description: "The event's group key. This is null if it is no longer available." }),
-  acceptedAt: time('Time at which the event was accepted by ingress'),
-  bytes: z.int().nullable().meta({ description: 'The size of the body in bytes. May be null if no longer available.' }),
+    .meta({ description: "The event's group key. If the group key is no longer available, this is null." }),
+  acceptedAt: time('The time at which ingress accepted the event'),
+  bytes: z
+    .int()
+    .nullable()
+    .meta({ description: 'The size of the body in bytes. This is null if the size is no longer available.' }),
 };
 
 const body = {
   contentType: z.string().nullable().meta({
-    description: 'Content type provided by the producer, if any.',
+    description: 'The content type sent by the producer, if any.',
   }),
   headers: z.record(z.string(), z.string()).meta({
     description:
-      "Headers sent with a delivery, consisting of the CloudEvent's `ce-…` headers and any headers forwarded from the producer's request. For structured events, or when the body is withheld, `ce-…` headers are not included.",
+      "The headers sent with a delivery, including the `ce-…` headers of a CloudEvent, and any headers forwarded from the producer's request. For structured events, and if the body is withheld, `ce-…` headers are not included.",
   }),
   body: z.string().nullable().meta({
     description:
-      'The body of the event, encoded as specified by bodyEncoding. This is null if the body is withheld or no longer available.',
+      'The event body, using the encoding specified in bodyEncoding. This is null if the body is withheld or no longer available.',
   }),
   bodyEncoding: z.enum(['utf8', 'base64']).nullable().meta({
     description: 'The encoding used for the body: utf8 for text, or base64 (RFC 4648) for binary data.',
@@ -48,7 +51,7 @@ const body = {
 const progress = {
   state: z.enum(EVENT_STATES).meta({
     description:
-      'The state of the event. Starts out as pending until the first attempt, is inflight while an attempt is being made, and retrying until the next one. Any other state is final.',
+      'The state of the event. The state is pending until the first attempt, inflight during an attempt, and retrying while waiting for the next attempt. All other states are final.',
   }),
   attempts: z.int().meta({ description: 'The number of times delivery has been attempted so far.' }),
   nextAttemptAt: time('When the next attempt is due').nullable(),
@@ -56,13 +59,13 @@ const progress = {
   reason: z
     .string()
     .nullable()
-    .meta({ description: 'Why the delivery ended, given as either an HTTP status or a reason code.' }),
+    .meta({ description: 'The reason why the delivery ended, which is either an HTTP status or a reason code.' }),
 };
 
 const replayId = z
   .string()
   .nullable()
-  .meta({ description: 'The replay that this delivery is a part of. This is null for the first delivery.' });
+  .meta({ description: 'The replay that this delivery belongs to. For the first delivery, this is null.' });
 
 export const EventEntry = z
   .object({
@@ -78,26 +81,26 @@ const Attempt = z
     at: time('When the delivery ended'),
     result: z
       .string()
-      .meta({ description: 'The HTTP status code. If no response was received, a reason code is given instead.' }),
-    latencyMs: z.number().meta({ description: 'How long it took, in milliseconds.' }),
+      .meta({ description: 'The HTTP status code. If there was no response, this is a reason code instead.' }),
+    latencyMs: z.number().meta({ description: 'The duration of the attempt, in milliseconds.' }),
   })
   .meta({ id: 'Attempt' });
 
 const Delivery = z.object({
   replayId,
   ...progress,
-  history: z.array(Attempt).meta({ description: 'The most recent attempts, oldest first.' }),
+  history: z.array(Attempt).meta({ description: 'A list of the most recent attempts, oldest first.' }),
 });
 
 export const EventDetail = EventEntry.extend({
   ...body,
   bodyWithheld: z.string().nullable().meta({
     description:
-      'Reason code indicating why the body is withheld, if the event has not been delivered and currently cannot be. Otherwise null.',
+      "A reason code indicating why the body is withheld. This is only set if the event has not been delivered, and can't be delivered at the moment. Otherwise null.",
   }),
-  history: z.array(Attempt).meta({ description: 'The most recent attempts, oldest first.' }),
+  history: z.array(Attempt).meta({ description: 'A list of the most recent attempts, oldest first.' }),
   replays: z.array(Delivery).meta({
-    description: 'Replays of this event, made up of the 20 most recent ones as well as any that are still open.',
+    description: 'A list of replays of this event, consisting of the 20 most recent replays and all open replays.',
   }),
   responses: z
     .array(
@@ -106,14 +109,16 @@ export const EventDetail = EventEntry.extend({
         attempt: z.int().meta({ description: 'Attempt number, starting from 1.' }),
         body: z
           .string()
-          .meta({ description: 'Response body, encoded as specified by bodyEncoding and limited to 16 KiB.' }),
+          .meta({ description: 'The response body (up to 16 KiB), using the encoding specified in bodyEncoding.' }),
         bodyEncoding: z
           .enum(['utf8', 'base64'])
           .meta({ description: 'The encoding used for the body, either utf8 or base64.' }),
-        truncated: z.boolean().meta({ description: 'Whether the response exceeded this limit or was incomplete.' }),
+        truncated: z
+          .boolean()
+          .meta({ description: 'Whether the response body was larger than this limit or incomplete.' }),
       }),
     )
-    .meta({ description: "Responses to failed attempts, as long as they're still available." }),
+    .meta({ description: 'The responses to failed attempts, if they are still available.' }),
 }).meta({ id: 'InboxEventDetail' });
 
 export const PulledEntry = z.object({ ...described, replayId, ...body }).meta({ id: 'PulledEvent' });

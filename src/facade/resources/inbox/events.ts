@@ -41,7 +41,7 @@ const States = z
   )
   .optional()
   .meta({
-    description: `A comma-separated list of states to filter events by. Can be any of ${EVENT_STATES.join(', ')}.`,
+    description: `A comma-separated list of states used to filter the events. Can be any of ${EVENT_STATES.join(', ')}.`,
     example: 'dead',
   });
 
@@ -51,13 +51,13 @@ const EventQuery = PageQuery.extend({
   since: Instant.optional().meta(instantMeta('Only include events that were accepted at or after this time')),
   until: Instant.optional().meta(instantMeta('Only include events that were accepted before this time')),
   order: z.enum(['asc', 'desc']).optional().meta({
-    description: 'Sort order, either asc for oldest first or desc for newest first. Defaults to asc.',
+    description: 'The sort order, either asc for oldest first or desc for newest first. Defaults to asc.',
   }),
   wait: queryInteger(/^([12]?\d|30)$/, 'must be a number of seconds from 0 to 30', {
     minimum: 0,
     maximum: 30,
     description:
-      'The number of seconds to wait for events when there are none. Must be between 0 and 30. Defaults to 0. At most 16 calls of a caller can wait at the same time.',
+      'The number of seconds to wait for events if there are no events yet. Must be between 0 and 30. Defaults to 0. Each caller can have up to 16 concurrent calls waiting for events.',
     example: 20,
   }),
 });
@@ -66,7 +66,7 @@ const EventPage = pageOf(EventEntry)
   .extend({
     resumeCursor: z.string().nullable().meta({
       description:
-        "A cursor you can use to retrieve events after this page, even if they don't exist yet. Until the inbox contains its first event, this is null.",
+        "A cursor for retrieving events after this page, including events which don't exist yet. This is null until the first event has been added to the inbox.",
     }),
   })
   .meta({ id: 'InboxEventPage' });
@@ -121,13 +121,13 @@ const listEvents = defineRoute({
   tag: 'Inbox',
   summary: 'List all events for a subscription',
   description:
-    'Returns a list of events, sorted by the order in which they were accepted. This is free of charge. When `wait` is specified, the request returns as soon as there is an event or the given time has passed; to follow the inbox, keep requesting the next page using `resumeCursor`. Replays are only included if `state` is limited to open states, or to dead, skipped, and expired. Although test events are never listed, they can be retrieved by id. If no event is found among the first 1,000 events, up to 19,000 further ones are searched, at 10 more points for each 1,000, as long as you have points left.',
+    'Returns a list of events, in the order in which they were accepted. This is free of charge. If `wait` is specified, the request returns when there is an event, or after the given time. To follow the inbox, keep requesting the next page using `resumeCursor`. Replays are only included if `state` is limited to open states, or to dead, skipped, and expired. Test events are never listed, but you can retrieve them by id. If there is no matching event among the first 1,000 events, the search continues with up to 19,000 additional events. Every 1,000 events cost 10 more points, and the search stops if you have no points left.',
   query: EventQuery,
   cost: 5,
   answers: {
     200: {
       description:
-        'A list of events. A nextCursor may be present even if there are fewer than `limit` events on the page.',
+        'A list of events. A nextCursor may be included even if the page contains fewer than `limit` events.',
       schema: EventPage,
     },
   },
@@ -163,7 +163,7 @@ const getEvent = defineRoute({
   tag: 'Inbox',
   summary: 'Retrieve an event with its body, attempts, and answers',
   description:
-    'This is free of charge. The body of an event that has not been delivered yet, and that cannot currently be delivered, is withheld for the reason given by `bodyWithheld`.',
+    "This is free of charge. If an event has not been delivered yet and can't be delivered at the moment, its body is withheld, and `bodyWithheld` contains the reason.",
   answers: { 200: { description: 'The requested event.', schema: EventDetail } },
   problems: ['unknown_event'],
   async handle(facade, { integration, params }) {

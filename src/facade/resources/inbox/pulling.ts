@@ -13,7 +13,7 @@ const DEFAULT = 50;
 
 const Pull = z
   .strictObject({
-    subscription: publicIdField('Subscription').meta({ description: 'Subscription with no endpoint configured.' }),
+    subscription: publicIdField('Subscription').meta({ description: 'A subscription without an endpoint.' }),
     limit: z
       .int()
       .min(1)
@@ -22,29 +22,27 @@ const Pull = z
       .meta({ description: `The maximum number of events to return, between 1 and ${MOST}. Defaults to ${DEFAULT}.` }),
     all: z.boolean().optional().meta({
       description:
-        'Whether to include more than the first event for each group key. When set to true, later events are returned in order and must also be acknowledged in this order. Defaults to false.',
+        'Whether to include more than one event for each group key. When set to true, later events are returned in order, and must be acknowledged in the same order. Defaults to false.',
     }),
     waitSeconds: z.int().min(0).max(30).optional().meta({
       description:
-        'The number of seconds to wait for events when there are none. Must be between 0 and 30. Defaults to 0. At most 16 calls of a caller can wait at the same time.',
+        'The number of seconds to wait for events if there are no events yet. Must be between 0 and 30. Defaults to 0. Each caller can have up to 16 concurrent calls waiting for events.',
     }),
   })
   .meta({ id: 'Pull' });
 
 const Pulled = z
   .object({
-    data: z
-      .array(PulledEntry)
-      .meta({ description: 'The events that are waiting, oldest first. Limited to about 4 MiB.' }),
+    data: z.array(PulledEntry).meta({ description: 'The waiting events, oldest first. Limited to about 4 MiB.' }),
     more: z.boolean().meta({
-      description: 'Whether there may be more events. Acknowledge the current ones before pulling again.',
+      description: 'Whether there may be more events. Acknowledge the returned events before pulling again.',
     }),
   })
   .meta({ id: 'PulledEvents' });
 
 const Acknowledge = z
   .strictObject({
-    subscription: publicIdField('Subscription').meta({ description: 'Subscription with no endpoint configured.' }),
+    subscription: publicIdField('Subscription').meta({ description: 'A subscription without an endpoint.' }),
     events: z
       .array(
         z.strictObject({
@@ -54,7 +52,7 @@ const Acknowledge = z
             .regex(/^[\w-]{1,64}$/)
             .nullable()
             .optional()
-            .meta({ description: 'The replayId that the event was pulled with, if any.' }),
+            .meta({ description: 'The replayId, if the event is part of a replay.' }),
         }),
       )
       .min(1)
@@ -72,7 +70,7 @@ const pull = defineRoute({
   tag: 'Inbox',
   summary: 'Pull events',
   description:
-    "Returns events for a subscription that has no endpoint configured. Pulling alone does not remove anything from the inbox, which means that you'll keep getting the same events until they have been acknowledged. This is free of charge.",
+    'Returns waiting events for a subscription without an endpoint. Pulling an event does not remove it from the inbox, so you will receive the same events again until you acknowledge them. This is free of charge.',
   body: Pull,
   dataPlane: true,
   cost: 5,
@@ -105,7 +103,7 @@ const acknowledge = defineRoute({
   tag: 'Inbox',
   summary: 'Acknowledge pulled events',
   description:
-    'Marks events as delivered. Any events that could not be acknowledged are included in `errors`, without affecting the rest. You can safely repeat this request.',
+    'Marks events as delivered. Events that could not be acknowledged are listed in `errors`, and do not affect any other events. You can safely repeat this request.',
   body: Acknowledge,
   largeBody: true,
   dataPlane: true,

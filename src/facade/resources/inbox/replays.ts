@@ -17,13 +17,13 @@ const price = {
   events: z.int().meta({ description: 'The number of events to replay.' }),
   tokens: z
     .int()
-    .meta({ description: 'The price in tokens, charged to the account that the receiving workspace belongs to.' }),
+    .meta({ description: 'The price in tokens, which are charged to the account of the receiving workspace.' }),
 };
 const nextCursor = z
   .string()
   .nullable()
   .meta({
-    description: `Cursor to use for the next replay, since no more than ${REPLAYED_AT_ONCE} events can be replayed at once. Will be null if there are no more events in the range.`,
+    description: `The cursor to use for the next replay, because up to ${REPLAYED_AT_ONCE} events can be replayed at once. If there are no more events in the range, this is null.`,
   });
 
 const ReplayEntry = z
@@ -36,10 +36,12 @@ const ReplayEntry = z
     ...price,
     complete: z.boolean().meta({
       description:
-        'Whether all events have reached the inbox. While false, the replay has been charged but is still in progress.',
+        'Whether all events have been added to the inbox. If this is false, the replay has been charged, but is still in progress.',
     }),
-    taken: z.int().meta({ description: 'The number of events that have already reached the inbox.' }),
-    refunded: z.int().meta({ description: 'The number of tokens refunded for events whose retention period ended.' }),
+    taken: z.int().meta({ description: 'The number of events that have been added to the inbox so far.' }),
+    refunded: z
+      .int()
+      .meta({ description: 'The number of tokens refunded for events whose retention period has ended.' }),
     nextCursor,
   })
   .meta({ id: 'Replay' });
@@ -61,7 +63,7 @@ const ReplayRange = z
     cursor: z.string().max(1_024).optional().meta({ description: 'The nextCursor returned by the previous replay.' }),
     dryRun: z.boolean().optional().meta({
       description:
-        'Set to true to calculate the price and number of events without actually replaying them. Defaults to false.',
+        'Set to true to calculate the price and the number of events without starting a replay. Defaults to false.',
     }),
   })
   .meta({ id: 'ReplayRange' });
@@ -124,7 +126,7 @@ async function startReplay(
 }
 
 const CHARGED =
-  "You need to pay the tokens for each event again. All of the tokens will be charged in advance, before any event is sent. The replay is identified by the Idempotency-Key header or, if none is provided, by an id derived from the request itself, so repeating a request won't start a second replay. If you want to replay the same events again, you need to use a new key. The `webhook-id` of each delivery is unchanged, but a `webhook-replay` header is added.";
+  'Each event is charged again. The total number of tokens is charged in advance, before any events are sent. The replay is identified by the Idempotency-Key header, or by an id derived from the request, so repeating a request does not start a second replay. To replay the same events again, use a new key. Each delivery uses the same `webhook-id`, and includes an additional `webhook-replay` header.';
 const REFUSED = [
   'insufficient_tokens',
   'stream_blocked',
@@ -154,7 +156,13 @@ const replayEvent = defineRoute({
     'To replay a range of events, use POST /waas/integrations/{integration}/replay instead. The price can be calculated beforehand using dryRun.',
   dataPlane: true,
   idempotency: 'replay',
-  answers: { 202: { description: 'The replay has been charged and started.', schema: ReplayEntry, headers: LOCATION } },
+  answers: {
+    202: {
+      description: 'The replay has been charged, and it has been started.',
+      schema: ReplayEntry,
+      headers: LOCATION,
+    },
+  },
   problems: ['unknown_event', 'event_open', 'event_expired', 'group_key_inactive', ...REFUSED],
   async handle(facade, { integration, params, idempotencyKey }) {
     const { ref, ...opened } = await openEvent(facade, integration, params.event);
@@ -176,8 +184,12 @@ const replayEvents = defineRoute({
   idempotency: 'replay',
   cost: 10,
   answers: {
-    202: { description: 'The replay has been charged and started.', schema: ReplayEntry, headers: LOCATION },
-    200: { description: 'Price and number of events, as calculated by the dry run.', schema: ReplayPrice },
+    202: {
+      description: 'The replay has been charged, and it has been started.',
+      schema: ReplayEntry,
+      headers: LOCATION,
+    },
+    200: { description: 'The price and the number of events, as calculated by the dry run.', schema: ReplayPrice },
   },
   problems: ['unknown_resource', 'malformed_cursor', ...REFUSED],
   async handle(facade, { integration, body, spend, idempotencyKey }) {
@@ -185,7 +197,7 @@ const replayEvents = defineRoute({
     const opened = await openInbox(facade, integration, body.subscription);
     if (!spend(RANGE_POINTS)) {
       throw new Refusal('rate_limited', {
-        detail: `Searching a range costs ${RANGE_POINTS} more points, and you have too few left. Wait for the number of seconds in Retry-After, and then retry.`,
+        detail: `Searching a range costs ${RANGE_POINTS} more points, and you don't have enough points left. Wait for the number of seconds in Retry-After, and then retry.`,
         headers: { 'retry-after': RANGE_RETRY_SECONDS },
       });
     }

@@ -22,7 +22,7 @@ const skipEvent = defineRoute({
   tag: 'Inbox',
   summary: 'Skip an event',
   description:
-    'Ends delivery of the event, releasing any events that are waiting for it. This is free of charge. When skipped during an attempt, the event will end up as skipped no matter how the attempt turns out. Skipped events can be replayed.',
+    'Ends the delivery of an event, so that events waiting for it can be delivered. This is free of charge. If the event is skipped during an attempt, it will be skipped regardless of the result of this attempt. Skipped events can be replayed.',
   body: ReplayOf.meta({ id: 'SkipEvent' }),
   bodyOptional: true,
   dataPlane: true,
@@ -50,7 +50,7 @@ const Skipped = z
     skipped: z.int().meta({ description: 'The number of events that were skipped.' }),
     nextCursor: z.string().nullable().meta({
       description:
-        'A cursor you can repeat the request with in order to continue with any remaining deliveries. This is null if there are no more.',
+        'A cursor for repeating the request in order to continue with the remaining deliveries. If there are no more deliveries, this is null.',
     }),
   })
   .meta({ id: 'SkippedEvents' });
@@ -69,7 +69,7 @@ const skipEvents = defineRoute({
   tag: 'Inbox',
   summary: 'Skip all open events up to a given event',
   description:
-    "Skips all of the subscription's open events up to and including the given event, optionally restricted to a single group key. This is free of charge. This does not affect any replays. Each further 200 events cost 4 more points of the rate limit, and the request ends early, with a `nextCursor`, if you have too few left.",
+    'Skips all open events of the subscription up to and including the given event. You can limit this to a single group key. This is free of charge. Replays are not affected. Every additional 200 events cost 4 more points of the rate limit. If you have too few points left, the request ends early and returns a `nextCursor`.',
   body: SkipMany,
   dataPlane: true,
   cost: 10,

@@ -23,14 +23,13 @@ export const IntegrationName = z.string().meta({
 });
 
 const verdict = {
-  wouldRoute: z
-    .boolean()
-    .meta({ description: 'Whether an event would be routed to the inbox if it were accepted now.' }),
+  wouldRoute: z.boolean().meta({ description: 'Whether an event accepted now would be routed to the inbox.' }),
   reason: Reason.nullable().meta({
-    description: 'Why the event would not be routed, or null if it would.',
+    description: 'The reason why the event would not be routed, or null if it would be routed.',
   }),
   held: z.boolean().meta({
-    description: 'Whether the event would wait until the cause has been resolved. If false, it is never routed.',
+    description:
+      'Whether the event would wait until the cause has been resolved. If false, the event would never be routed.',
   }),
 };
 
@@ -44,21 +43,18 @@ const GateEntry = z
     ...verdict,
     inForce: z.object(verdict).meta({
       description:
-        'Current decision of the data plane. It can only differ until a change is in force. Instead of blocked_stream, blocked_package, and suspended, the data plane uses the reason paused.',
+        'The current decision of the data plane. This can only be different until a change is in force. The data plane uses the reason paused instead of blocked_stream, blocked_package, and suspended.',
     }),
   })
   .meta({
     id: 'Gate',
-    description:
-      'The decision for an integration, both as determined from its custom resources and as currently in force.',
+    description: 'The decision for an integration, based on its custom resources, and as currently in force.',
   });
 
 const Explanation = pageOf(GateEntry)
   .extend({
     stream: StreamName.extend({
-      acceptsEvents: z
-        .boolean()
-        .meta({ description: 'Whether events for the stream are currently accepted by ingress.' }),
+      acceptsEvents: z.boolean().meta({ description: 'Whether ingress currently accepts events for the stream.' }),
     }).meta({ description: 'The stream of the event.' }),
     groupKey: z.string().nullable().meta({ description: 'The group key of the event, or null if it has none.' }),
   })
@@ -123,12 +119,12 @@ const explainRouting = defineRoute({
   tag: 'Events',
   summary: 'Explain where an event would go',
   description:
-    "Evaluates the gate for a hypothetical event without sending anything. For every integration, this returns whether an event with the given stream and group key would be routed, along with a reason if it wouldn't be.",
+    'Evaluates the gate for a hypothetical event without sending anything. For each integration, this returns whether an event with the given stream and group key would be routed, including the reason if it would not be routed.',
   query: PageQuery.extend({
     stream: StreamChoice,
     groupKey: groupKey().optional().meta({
       description:
-        'The group key of the event. If omitted, the decision is for an event without a group key, which would never be routed.',
+        'The group key of the event. If omitted, the decision is for an event without a group key, which is never routed.',
       example: 'store-17',
     }),
     integration: publicIdField('Integration')

@@ -10,7 +10,7 @@ import { chooseStream, StreamChoice, StreamName, streamName } from '../streams/s
 const HistoryChoice = z
   .enum(HISTORIES)
   .optional()
-  .meta({ description: 'Time range to report on: the last hour, day, or week. Defaults to 24h.', example: '24h' });
+  .meta({ description: 'The time range to report on: the last hour, day, or week. Defaults to 24h.', example: '24h' });
 
 const time = (description: string) =>
   z
@@ -29,17 +29,20 @@ const SeriesBucket = z
       120,
     ),
     deliveries: count(
-      'The number of first deliveries that succeeded, counted per event and integration. This includes 2xx responses from endpoints as well as pulled events that have been acknowledged.',
+      'The number of successful first deliveries, counted for each event and integration. This includes 2xx responses from endpoints, and pulled events that have been acknowledged.',
       240,
     ),
     failures: count(
-      'The number of first delivery attempts that failed, including final attempts. Add this to the number of HTTP deliveries for the total number of attempts.',
+      'The number of failed attempts of first deliveries, including final attempts. To calculate the total number of attempts, add this to the number of HTTP deliveries.',
       3,
     ),
-    notRouted: count('The number of events that were not routed to any integration and are not waiting for one.', 1),
-    bytes: count('Total body size of all accepted events, in bytes.', 98_304),
+    notRouted: count(
+      'The number of events that were not routed to any integration, and are not waiting to be routed.',
+      1,
+    ),
+    bytes: count('The total body size of all accepted events, in bytes.', 98_304),
     tokens: count(
-      'The number of tokens paid by the producer for distribution, counted at the time an event is routed to an integration.',
+      'The number of tokens paid by the producer for distribution. Tokens are counted when an event is routed to an integration.',
       240,
     ),
   })
@@ -52,8 +55,8 @@ const MetricsSeries = z
     granularitySeconds: z
       .int()
       .meta({ description: 'The width of each bucket in seconds. Can be 60, 900, or 3600.', example: 900 }),
-    start: time('Start time of the first bucket'),
-    end: time('End time of the last bucket, i.e. the current one'),
+    start: time('The start time of the first bucket'),
+    end: time('The end time of the last bucket, which is the current bucket'),
     series: z.array(SeriesBucket).meta({
       description: 'Buckets in chronological order, including empty ones. There are 60, 96, or 168 in total.',
     }),
@@ -87,7 +90,7 @@ const getMetricsSeries = defineRoute({
   tag: 'Metrics',
   summary: 'Retrieve traffic over time',
   description:
-    "Returns traffic across all of the producer's streams and integrations, divided into buckets aligned to UTC. Events are counted when accepted, deliveries and failed attempts when they end, and tokens and `notRouted` at the time of routing. The counts are exact, but they can be a few seconds late, or more than that after a crash. They will always be added to the correct bucket. This does not include replays, test events, and sandbox events.",
+    'Returns the traffic for all streams and integrations of the producer, divided into buckets aligned to UTC. Events are counted when they are accepted, deliveries and failed attempts are counted when they end, and tokens and `notRouted` are counted when the event is routed. The counts are exact, but they may be delayed by a few seconds, or longer after a crash. Delayed counts are always added to the correct bucket. Replays, test events, and sandbox events are not included.',
   query: z.strictObject({ history: HistoryChoice }),
   cost: 5,
   answers: { 200: { description: 'The requested time series.', schema: MetricsSeries } },
@@ -99,10 +102,11 @@ const getMetricsSeries = defineRoute({
 });
 
 const ABOUT: Record<CountedReason, string> = {
-  missing_group_key: 'No group key was provided with the event. Only counted once per event.',
-  not_activated: 'The group key had not been activated for the integration.',
-  skipped_to_now: 'The event predates the subscription, or was accepted during a pause whose backlog was skipped.',
-  expired: "The event's retention period ended during a pause or delay of the subscription.",
+  missing_group_key: 'The event did not have a group key. This reason is only counted once per event.',
+  not_activated: 'The group key was not activated for the integration.',
+  skipped_to_now:
+    'The event was accepted before the subscription was created, or during a pause after which events were skipped.',
+  expired: 'The retention period of the event ended while the subscription was paused or delayed.',
 };
 
 const ReasonCount = z
@@ -121,9 +125,9 @@ const NotRoutedSeries = z
     stream: StreamName.meta({ description: 'Stream that was requested.' }),
     history: z.enum(HISTORIES).meta({ description: 'Time range that was requested.' }),
     granularitySeconds: z.int().meta({ description: 'The width of each bucket, in seconds.', example: 3_600 }),
-    start: time('Start time of the first bucket, rounded down from the beginning of the time range to a full hour'),
-    end: time('End time of the last bucket, i.e. the current one'),
-    reasons: z.array(ReasonCount).meta({ description: 'Totals for each reason across all buckets, even if 0.' }),
+    start: time('The start time of the first bucket, rounded down from the beginning of the time range to a full hour'),
+    end: time('The end time of the last bucket, which is the current bucket'),
+    reasons: z.array(ReasonCount).meta({ description: 'The totals for each reason across all buckets, including 0.' }),
     series: z
       .array(
         z.object({
@@ -171,7 +175,7 @@ const getNotRouted = defineRoute({
   tag: 'Metrics',
   summary: 'Count events that were not routed, by reason',
   description:
-    'Returns the number of times that events from a stream were not received by a subscribed integration, grouped by reason and UTC hour of routing. This means that an event missed by three integrations is counted three times. Events that are still waiting are not included. For the outcome of a single event, see `GET …/events/{eventId}` or, to predict one, `GET …/explain`.',
+    'Returns how many times an event from a stream was not received by a subscribed integration, grouped by reason and hour (UTC). For example, if an event was not received by three integrations, it is counted three times. Events that are still waiting are not included. To find out the outcome for a single event, use `GET …/events/{eventId}`. To predict the outcome, use `GET …/explain`.',
   query: z.strictObject({ stream: StreamChoice, history: HistoryChoice }),
   cost: 5,
   answers: { 200: { description: 'The counts for each reason.', schema: NotRoutedSeries } },

@@ -36,11 +36,11 @@ const DispositionEntry = z
     }),
     disposition: z.enum(['routed', 'waiting', 'not_routed']).meta({
       description:
-        'Disposition of the event: routed (it is or was in the inbox), waiting (it may still be routed), or not_routed.',
+        'The disposition of the event: routed (it is or was in the inbox), waiting (it may still be routed), or not_routed.',
     }),
     reason: Reason.nullable().meta({
       description:
-        "The reason this event is not routed or is still waiting. This is null once it has been routed, or if it's about to be.",
+        'The reason why this event is not routed or is still waiting. This is null if the event has been routed, or is about to be routed.',
     }),
     state: z
       .enum(EVENT_STATES)
@@ -52,7 +52,7 @@ const DispositionEntry = z
     endedBy: z
       .string()
       .nullable()
-      .meta({ description: 'Why the delivery ended, given as either an HTTP status or a reason code.' }),
+      .meta({ description: 'The reason why the delivery ended, which is either an HTTP status or a reason code.' }),
   })
   .meta({ id: 'EventDisposition' });
 
@@ -64,9 +64,9 @@ const ProducedEvent = pageOf(DispositionEntry)
     stream: StreamName.meta({ description: 'The stream of the event.' }),
     type: z.string().nullable().meta({ description: "The event's type, if it has one." }),
     groupKey: z.string().nullable().meta({ description: "The event's group key, if it has one." }),
-    acceptedAt: time('Time at which the event was accepted by ingress'),
+    acceptedAt: time('The time at which ingress accepted the event'),
     bytes: z.int().meta({ description: 'The size of the body in bytes.' }),
-    tokens: z.int().meta({ description: 'The price in tokens, per integration.' }),
+    tokens: z.int().meta({ description: 'The price in tokens for each integration.' }),
   })
   .meta({ id: 'ProducedEvent' });
 
@@ -155,10 +155,10 @@ const getProducedEvent = defineRoute({
   tag: 'Events',
   summary: 'Find out where an event went',
   description:
-    "Returns an accepted event along with its disposition for each integration: the delivery state if it was routed, or the reason if it was not. Events can be looked up by the producer's id for at least 24 hours, or by inbox id (`evt_` and 35 characters) for as long as their retention period lasts. If the same id was used more than once, the most recent event is returned.",
+    "Returns an accepted event and its disposition for each integration, including the delivery state if it was routed, or the reason if it was not routed. You can look up events by the producer's id for at least 24 hours, or by inbox id (`evt_` and 35 characters) until the end of their retention period. If the same id was used several times, the most recent event is returned.",
   query: PageQuery.extend({
     stream: StreamChoice.optional().meta({
-      description: 'The public id or key of the stream. All streams are searched if not specified.',
+      description: 'The public id or key of the stream. If not specified, all streams are searched.',
     }),
     integration: publicIdField('Integration')
       .optional()
@@ -167,7 +167,7 @@ const getProducedEvent = defineRoute({
   cost: 10,
   answers: {
     200: {
-      description: 'The event, along with a list of its dispositions sorted by integration.',
+      description: 'The event, and a list of its dispositions sorted by integration.',
       schema: ProducedEvent,
     },
   },

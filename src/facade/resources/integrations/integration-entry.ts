@@ -9,7 +9,7 @@ type Stated = Pick<Cached<'Integration'>, 'spec' | 'status'>;
 
 export const IntegrationStatus = z.enum(['Pending', 'Active', 'Declined', 'Expired', 'Revoked']).meta({
   description:
-    'The status of the integration. Pending until the partner responds to the invitation, then either Active or Declined depending on their response. Becomes Expired after 14 days with no response, and Revoked when ended by the producer.',
+    'The status of the integration. The status is Pending until the partner responds to the invitation, followed by Active or Declined. It is Expired after 14 days without a response, and Revoked after the integration was ended by the producer.',
   example: 'Pending',
 });
 
@@ -17,7 +17,8 @@ export const InvitedIntegration = z
   .object({
     publicId: publicIdField('Integration'),
     invitedEmail: z.string().nullable().meta({
-      description: "The email address that was invited, exactly as you provided it. Direct grants don't have one.",
+      description:
+        "The email address that was invited, exactly as you provided it. Direct grants don't have an email address.",
       example: 'ada@example.com',
     }),
     status: IntegrationStatus,
@@ -41,7 +42,7 @@ export const IntegrationEntry = InvitedIntegration.extend({
   }),
   receivingTenantPublicId: publicIdField('Workspace')
     .nullable()
-    .meta({ description: 'The receiving workspace, or null until the partner has accepted.' }),
+    .meta({ description: 'The receiving workspace, or null if the partner has not accepted the invitation yet.' }),
   issuedAt: time('Time at which the invitation was issued'),
   sentAt: time('Time at which the invitation was sent or its Secret was written'),
   expiresAt: time('Time at which the invitation expires'),

@@ -37,7 +37,7 @@ export async function assertMailable(facade: Facade, tenant: OwnedTenant, email:
   const again = `No invitation was created. Try again after ${new Date(Math.ceil(hold.untilMs / 1_000) * 1_000).toISOString().replace('.000Z', 'Z')}.`;
   const why =
     hold.by === 'address'
-      ? 'Your workspace has sent an invitation to this address in the last 24 hours.'
+      ? 'Your workspace has already sent an invitation to this address in the last 24 hours.'
       : `The account ${publicId('Account', '', tenant.workspace.spec.account)} has sent all invitations that it may send in 24 hours (invitationMailsPerDay).`;
   throw new Refusal('mail_limit_reached', `${why} ${again}`);
 }

@@ -53,7 +53,7 @@ const accept = defineRoute({
   tag: 'Invitations',
   summary: 'Accept an invitation',
   description:
-    'Accepts an invitation on behalf of your account. Can be used a single time by anyone in possession of the token, unless the operator has set SLUICE_INVITATION_REQUIRE_EMAIL. In that case, your access token must contain the invited email address (claims `email` and `email_verified`), and you get `invitation_email_mismatch` otherwise. This creates a receiving workspace within the account and changes the integration to Active. `accountPublicId` is optional. By default, your own Free account is used and, if necessary, created. If you already own a different Free account, you must provide its id (`free_account_exists`). If the same owner repeats this request, the response will be the same. Anyone else who tries to use the token will get `invitation_used` instead, although any empty workspace and Free account created for them in the process are kept.',
+    "Accepts an invitation on behalf of your account. The token can be used once by anyone who has it, unless the operator has set SLUICE_INVITATION_REQUIRE_EMAIL. In this case, your access token must contain the invited email address (claims `email` and `email_verified`). Otherwise, the response is `invitation_email_mismatch`. This request creates a receiving workspace within the account, and changes the status of the integration to Active. `accountPublicId` is optional. By default, your own Free account is used. If you don't have a Free account, it is created. If you already own a different Free account, you must specify its id (`free_account_exists`). If the same owner repeats this request, the response is the same. If anyone else uses the token, the response is `invitation_used`, but an empty workspace and Free account that were created for them are kept.",
   body: Acceptance,
   answers: { 200: { description: 'The invitation has been accepted and is in force.', schema: AcceptedInvitation } },
   problems: [
@@ -101,7 +101,7 @@ const decline = defineRoute({
   tag: 'Invitations',
   summary: 'Decline an invitation',
   description:
-    'Permanently declines an invitation. This is possible for anyone who could accept it, up until the invitation is accepted. Repeating the request results in the same response.',
+    'Permanently declines an invitation. Until the invitation has been accepted, anyone who could accept it can also decline it. Repeating the request results in the same response.',
   body: Refused,
   answers: { 200: { description: 'Declined.', schema: DeclinedInvitation } },
   problems: ['invitation_email_mismatch', 'unknown_invitation', 'invitation_used', 'invitation_expired'],

@@ -26,10 +26,10 @@ const addStream = defineRoute({
   tag: 'Packages',
   summary: 'Add a stream to a package',
   description:
-    'Once the request returns, any blocks on the package also apply to the stream. Adding a stream that already belongs to the package has the same result, even if the package has been archived.',
+    'After this request returns, all blocks on the package also apply to the stream. If the stream already belongs to the package, the response is the same, even if the package has been archived.',
   body: PackageMember,
   answers: {
-    204: { description: 'The stream now belongs to the package, and any blocks on the package apply to it.' },
+    204: { description: 'The stream now belongs to the package, and all blocks on the package apply to this stream.' },
   },
   problems: ['unknown_resource', 'package_archived'],
   async handle({ caches, writer }, { tenant, params, body: { catalogEntryPublicId } }) {
@@ -63,7 +63,7 @@ const removeStream = defineRoute({
   tag: 'Packages',
   summary: 'Remove a stream from a package',
   description:
-    "Also works for archived packages. Removing a stream that doesn't belong to the package has the same result.",
+    "Also works for archived packages. If the stream doesn't belong to the package, the response is the same.",
   answers: {
     204: { description: "The stream doesn't belong to the package, and no blocks on the package apply to it." },
   },
@@ -97,7 +97,7 @@ const archivePackage = defineRoute({
   tag: 'Packages',
   summary: 'Archive a package',
   description:
-    'Permanently archives a package, after which it cannot be given any new streams, blocks, or names. Archived packages are excluded from lists by default, and their keys cannot be reused. Existing blocks remain but can be removed individually.',
+    "Permanently archives a package. After that, you can't add any streams, blocks, or names to the package. Archived packages are not listed by default, and their keys can't be used again. Existing blocks remain but can be removed individually.",
   answers: { 204: { description: 'The package has been archived.' } },
   problems: ['unknown_resource'],
   async handle({ caches, writer }, { tenant, params }) {

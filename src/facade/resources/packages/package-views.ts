@@ -10,7 +10,7 @@ const PackageState = z.enum(['Active', 'Archived']).meta({
 export const CreatedPackage = z
   .object({
     publicId: publicIdField('Package'),
-    key: z.string().meta({ description: 'The package key, which is the slug of its original name.' }),
+    key: z.string().meta({ description: 'The package key, which is generated from the original name.' }),
     name: z.string().meta({ description: 'The current name of the package.' }),
     status: PackageState,
   })
@@ -27,7 +27,7 @@ export const PackageDetail = PackageEntry.extend({
       z.object({
         catalogEntryPublicId: publicIdField('CatalogStream'),
         key: z.string().meta({
-          description: 'The key of the stream, which might not exist yet if it was specified in a manifest.',
+          description: 'The key of the stream. The stream might not exist yet if it was specified in a manifest.',
         }),
       }),
     )

@@ -29,7 +29,7 @@ const PackageCreation = z
   .strictObject({
     name: name.meta({
       description:
-        'The package name, between 1 and 128 characters long. Its slug (limited to lowercase Latin letters, digits, and hyphens) is used as the key, and cannot be changed later. If no such characters are available, the key is a hash prefixed with p-.',
+        "The package name, between 1 and 128 characters long. The package key is generated from this name, can only contain lowercase Latin letters, digits, and hyphens, and can't be changed later. If the name does not contain any of these characters, the key is a hash with the prefix p-.",
       example: 'Basics',
     }),
     description: description.meta({ example: 'What every partner needs.' }),
@@ -39,14 +39,14 @@ const PackageCreation = z
 const PackageUpdate = z
   .strictObject({
     name: name.meta({
-      description: 'New name, between 1 and 128 characters long. This will not change the key.',
+      description: 'New name, between 1 and 128 characters long. The package key is not changed.',
       example: 'The basics',
     }),
     description: description.meta({ example: 'What every partner needs.' }),
   })
   .meta({
     id: 'PackageUpdate',
-    description: 'New name and description. If you omit the description, it will be removed.',
+    description: 'The new name and description. If the description is omitted, it will be removed.',
   });
 
 /** Reads a package from the API server before it is changed. @throws Refusal 404, or 409 `being_deleted` */
@@ -89,7 +89,7 @@ const createPackage = defineRoute({
   tag: 'Packages',
   summary: 'Create a package',
   description:
-    'Repeating this request results in the same response, unless the package has since been renamed, archived, or given a different description. A package key cannot be used again, even after the package has been archived.',
+    "Repeating this request returns the same response, unless the package has been renamed, archived, or given a different description in the meantime. You can't use a package key again, even after the package has been archived.",
   body: PackageCreation,
   answers: {
     201: {

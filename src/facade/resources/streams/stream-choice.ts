@@ -15,7 +15,7 @@ export const StreamChoice = z
 export const StreamName = z
   .object({
     publicId: publicIdField('CatalogStream'),
-    key: z.string().meta({ description: 'The stream key, which doubles as the name of its queue.' }),
+    key: z.string().meta({ description: 'The stream key, which is also the name of its queue.' }),
   })
   .meta({ id: 'StreamName' });
 

@@ -18,31 +18,31 @@ const StreamApply = z
     producerTenantPublicId: publicIdField('Workspace'),
     name: spec.name.unwrap().meta({
       description:
-        'The stream name, between 1 and 128 characters long. Its slug (limited to lowercase Latin letters, digits, and hyphens) is used as both stream key and queue name. If no such characters are available, the key is a hash prefixed with s-.',
+        'The stream name, between 1 and 128 characters long. The stream key and queue name are generated from this name, and can only contain lowercase Latin letters, digits, and hyphens. If the name does not contain any of these characters, the key is a hash with the prefix s-.',
       example: 'Orders',
     }),
     description: spec.description.meta({ example: 'What was ordered, paid and sent.' }),
     eventTypes: spec.eventTypes.meta({ example: ['order.made', 'order.paid'] }),
     payloadSchema: spec.payloadSchema.meta({ example: '{"type":"object"}' }),
-    isPublic: z
-      .boolean()
-      .optional()
-      .meta({ description: 'Whether the stream should be Published. Otherwise, it is Deprecated.', example: true }),
+    isPublic: z.boolean().optional().meta({
+      description: 'Whether the status of the stream should be Published. Otherwise, the status is Deprecated.',
+      example: true,
+    }),
   })
   .meta({
     id: 'StreamApply',
-    description: 'Desired state of the stream. If an optional field is omitted, it will be removed.',
+    description: 'Desired state of the stream. If an optional field is omitted, its value is removed.',
   });
 
 const StreamState = z.enum(['Published', 'Deprecated']).meta({
   description:
-    'The status of the stream. Published streams are listed in the catalog and can be subscribed to, whereas Deprecated streams only keep their existing subscriptions.',
+    'The status of the stream. Published streams are listed in the catalog and accept new subscriptions. Deprecated streams only keep their existing subscriptions.',
 });
 
 const AppliedStream = z
   .object({
     publicId: publicIdField('CatalogStream'),
-    key: z.string().meta({ description: 'The stream key, which doubles as the name of its queue.', example: 'orders' }),
+    key: z.string().meta({ description: 'The stream key, which is also the name of its queue.', example: 'orders' }),
     status: StreamState,
   })
   .meta({ id: 'AppliedStream' });
@@ -53,9 +53,9 @@ const ListedCatalogEntry = AppliedStream.extend({
   description: z.string().nullable().meta({ description: 'An optional description of the stream.' }),
   eventTypes: z
     .array(z.string())
-    .meta({ description: 'Event types accepted by the stream. An empty list indicates that all types are accepted.' }),
+    .meta({ description: 'Event types accepted by the stream. An empty list means that all types are accepted.' }),
   payloadSchemaBytes: z.int().min(0).nullable().meta({
-    description: 'The size of the payloadSchema in bytes of UTF-8. This is null if there is no schema.',
+    description: 'The size of the payloadSchema (UTF-8) in bytes. This is null if there is no schema.',
     example: 17,
   }),
   payloadSchemaSha256: z.string().nullable().meta({
@@ -69,7 +69,7 @@ const ListedCatalogEntry = AppliedStream.extend({
         description: 'Stream visibility. Public streams are visible to all integrations.',
       }),
     })
-    .meta({ description: 'Queue that belongs to the stream.' }),
+    .meta({ description: 'The queue that belongs to the stream.' }),
   ingressPath: z.string().meta({ description: 'The ingress path for publishing events to this stream.' }),
 }).meta({ id: 'ListedCatalogEntry' });
 
@@ -77,7 +77,7 @@ const CatalogEntry = ListedCatalogEntry.extend({
   payloadSchema: z
     .string()
     .nullable()
-    .meta({ description: 'The payload schema, exactly as you provided it. This is null if the stream has no schema.' }),
+    .meta({ description: 'The payload schema, exactly as it was provided. This is null if the stream has no schema.' }),
 }).meta({ id: 'CatalogEntry' });
 
 /** Returns the stream status. This uses the terms of the specification. */
@@ -139,7 +139,7 @@ const applyStream = defineRoute({
   tag: 'Streams',
   summary: 'Apply a stream',
   description:
-    'Creates a stream, or updates it to match the request body. This is declarative, so you can safely repeat the request. Your workspace becomes a producer when its first stream is created. The request returns once ingress is ready to accept events for the stream.',
+    'Creates a stream, or updates it to match the request body. This request is declarative, so you can safely repeat it. When creating the first stream, your workspace becomes a producer. The request returns when ingress is ready to accept events for the stream.',
   body: StreamApply,
   largeBody: true,
   answers: { 200: { description: 'The stream matches the request body and is in force.', schema: AppliedStream } },
@@ -182,7 +182,7 @@ const listCatalog = defineRoute({
   tag: 'Streams',
   summary: "List all of the producer's streams",
   description:
-    'Payload schemas are not included in the list, but can be found by retrieving individual entries. Pages are limited to `limit` entries or 1 MiB, whichever is reached first.',
+    'Payload schemas are not included in the list. To get the schema, retrieve a single entry. A page contains up to `limit` entries or 1 MiB, whichever is reached first.',
   query: PageQuery.extend({
     status: z
       .enum(['Published', 'Deprecated', 'all'])

@@ -23,9 +23,9 @@ const ListedPartnerEntry = z
       .meta({ description: 'The status of the stream. New subscriptions are not accepted for deprecated streams.' }),
     eventTypes: z
       .array(z.string())
-      .meta({ description: 'Event types used by the stream. An empty list indicates that any type is possible.' }),
+      .meta({ description: 'Event types used by the stream. An empty list means that the stream can use any type.' }),
     payloadSchemaBytes: z.int().min(0).nullable().meta({
-      description: 'The size of the payloadSchema in bytes of UTF-8. This is null if there is no schema.',
+      description: 'The size of the payloadSchema (UTF-8) in bytes. This is null if there is no schema.',
       example: 17,
     }),
     payloadSchemaSha256: z.string().nullable().meta({
@@ -33,13 +33,15 @@ const ListedPartnerEntry = z
         'The SHA-256 hash of the payloadSchema in UTF-8, as a hexadecimal string. This is null if there is no schema.',
     }),
     subscribed: z.boolean().meta({ description: 'Whether this integration is subscribed to the stream.' }),
-    subscriptionPublicId: publicIdField('Subscription').nullable().meta({ description: 'The subscription, if any.' }),
-    blocked: z.boolean().meta({ description: 'Whether the stream is blocked by the producer for this integration.' }),
+    subscriptionPublicId: publicIdField('Subscription')
+      .nullable()
+      .meta({ description: 'The subscription of this integration, if any.' }),
+    blocked: z.boolean().meta({ description: 'Whether the producer has blocked the stream for this integration.' }),
   })
   .meta({ id: 'ListedPartnerCatalogEntry' });
 
 const PartnerCatalogEntry = ListedPartnerEntry.extend({
-  payloadSchema: z.string().nullable().meta({ description: 'Schema provided by the producer, if any.' }),
+  payloadSchema: z.string().nullable().meta({ description: 'The payload schema provided by the producer, if any.' }),
 }).meta({ id: 'PartnerCatalogEntry' });
 
 /** Uses the cache to return the subscriptions of an integration in its receiving workspace. */
@@ -71,7 +73,7 @@ const listPartnerCatalog = defineRoute({
   tag: 'Receiving',
   summary: 'List the streams you can subscribe to',
   description:
-    "Returns the producer's published streams, as well as any deprecated ones that you're subscribed to. This includes blocked streams, which can't be subscribed to until the block has been removed by the producer. Payload schemas are not included in the list, but can be found by retrieving individual entries. Pages are limited to `limit` entries or 1 MiB, whichever is reached first.",
+    "Returns the producer's published streams, and any deprecated streams that you're subscribed to. The list includes blocked streams, but you can\'t subscribe to a blocked stream until the producer removes the block. Payload schemas are not included in the list. To get the schema, retrieve a single entry. A page contains up to `limit` entries or 1 MiB, whichever is reached first.",
   query: PageQuery,
   answers: { 200: { description: 'A list of streams, sorted by key.', schema: pageOf(ListedPartnerEntry) } },
   problems: ['malformed_cursor', 'integration_not_active'],

@@ -42,7 +42,7 @@ const listPartnerIntegrations = defineRoute({
   operation: 'listPartnerIntegrations',
   tag: 'Receiving',
   summary: 'List the integrations of your receiving workspaces',
-  description: 'Includes integrations that you have accepted as well as direct grants, even after they have ended.',
+  description: 'This includes integrations that you have accepted and direct grants, even after they have ended.',
   query: PageQuery,
   answers: { 200: { description: 'A list of integrations, sorted by public id.', schema: pageOf(PartnerIntegration) } },
   problems: ['malformed_cursor'],

@@ -21,24 +21,26 @@ const secret = (description: string) => z.string().meta({ description, example: 
 const SigningSecrets = z
   .object({
     secretVersion: version('The version of the secret, incremented by one with each rotation.'),
-    secret: secret('Secret used for signing deliveries (Standard Webhooks), made up of whsec_ and base64.'),
+    secret: secret(
+      'The secret used for signing deliveries (Standard Webhooks), consisting of whsec_ and a base64 string.',
+    ),
     previous: z
       .object({
-        secret: secret('Previous secret. Deliveries are also signed with this secret until the given time.'),
+        secret: secret('Previous secret. Until the given time, deliveries are also signed with this secret.'),
         until: z.string().meta({
           format: 'date-time',
-          description: 'The time (RFC 3339) until which the secret is used, i.e. 24 hours after rotation.',
+          description: 'The time (RFC 3339) until which the secret is used, i.e. 24 hours after the rotation.',
         }),
       })
       .nullable()
-      .meta({ description: 'The previous secret, or null once 24 hours have passed since its rotation.' }),
+      .meta({ description: 'The previous secret, or null if 24 hours have passed since the rotation.' }),
   })
   .meta({ id: 'SigningSecrets' });
 
 const Rotation = z
   .strictObject({
     secretVersion: version(
-      'The version to rotate to. Must be the current version plus 1. Can also be used within 24 hours of the last rotation.',
+      'The version to rotate to. This must be the current version plus 1. You can also use this within 24 hours of the last rotation.',
     ).optional(),
   })
   .meta({ id: 'Rotation' });
@@ -149,7 +151,7 @@ const getSecret = defineRoute({
     'Returns the version that deliveries are signed with. A version that was just set with `kubectl` is not returned until the controller has put it in force. Until then, the call returns the version before it, which stays valid for 24 hours after that, or `503 not_in_force` if you have skipped a version.',
   showsSecret: true,
   answers: {
-    200: { description: 'The current secret, plus the previous one if still in use.', schema: SigningSecrets },
+    200: { description: 'The current secret, and the previous secret if it is still in use.', schema: SigningSecrets },
   },
   problems: ['unknown_resource', 'no_endpoint', 'not_in_force'],
   async handle(facade, { integration, params }) {
@@ -167,7 +169,7 @@ const rotateSecret = defineRoute({
   tag: 'Receiving',
   summary: 'Rotate the signing secret',
   description:
-    'Creates a new signing secret. For the next 24 hours, deliveries are signed with both old and new secrets, and repeating this request will return the same ones. If you need to rotate again before then, pass the next version as `secretVersion`. Note that the secret from before the last rotation will then no longer be used.',
+    'Creates a new signing secret. For the next 24 hours, deliveries are signed with both the old and the new secret, and repeating this request returns the same secrets. To rotate the secret again during this time, specify the next version as `secretVersion`. Note that the secret from before the last rotation is no longer used after that.',
   body: Rotation,
   bodyOptional: true,
   answers: { 200: { description: 'Deliveries are now signed with both secrets.', schema: SigningSecrets } },
@@ -196,7 +198,7 @@ const enableEndpoint = defineRoute({
   tag: 'Receiving',
   summary: 'Enable a disabled endpoint',
   description:
-    'Enables the endpoint as of the time of the request, such that earlier failures and 410 responses can no longer disable it.',
+    'Enables the endpoint at the time of the request, so that earlier failures and 410 responses can no longer disable it.',
   answers: { 200: { description: 'The endpoint has been enabled.', schema: SubscriptionEntry } },
   problems: ['unknown_resource', 'no_endpoint', 'integration_not_active'],
   async handle(facade, { integration, params }) {

@@ -10,7 +10,7 @@ const header = EndpointHeader.shape;
 const namesOf = (headers: readonly { readonly name: string }[]) => headers.map(({ name }) => name.toLowerCase());
 
 const value = header.value.unwrap();
-const hidden = 'Limited to 1,024 visible ASCII characters and spaces. Never included in responses.';
+const hidden = 'Limited to 1,024 visible ASCII characters and spaces. This value is never included in responses.';
 const HeaderRequest = z.strictObject({
   name: header.name,
   value: value.meta({ description: `Header value. ${hidden}` }),
@@ -18,7 +18,7 @@ const HeaderRequest = z.strictObject({
 const HeaderChange = z.strictObject({
   name: header.name,
   value: value.optional().meta({
-    description: `Header value. ${hidden} Omit to keep the stored value. Required if the origin of the URL changes.`,
+    description: `Header value. ${hidden} Omit to keep the stored value. This field is required if the origin of the URL changes.`,
   }),
 });
 
@@ -33,7 +33,7 @@ function headersOf<H extends typeof HeaderRequest | typeof HeaderChange>(request
     .optional()
     .meta({
       description:
-        'Custom headers to send with every delivery, such as the authorization expected by your endpoint. Maximum of 16 entries.',
+        'Custom headers to send with every delivery, such as the authorization required by your endpoint. There can be at most 16 entries.',
     });
 }
 
@@ -48,32 +48,32 @@ export const EndpointRequest = z
   })
   .meta({
     id: 'EndpointRequest',
-    description: 'The receiving endpoint. Defaults are used for any fields that are omitted.',
+    description: 'The receiving endpoint. If a field is omitted, its default value is used.',
   });
 export type EndpointRequest = z.output<typeof EndpointRequest>;
 
 /** Endpoint as sent in a request for an existing subscription. The result of `GET` can be sent back unchanged. */
 export const EndpointChange = EndpointRequest.extend({
   maxPerSecond: endpoint.maxPerSecond.unwrap().nullable().optional().meta({
-    description: 'Maximum number of attempts per second. Unlimited if null or omitted.',
+    description: 'Maximum number of attempts per second. If null or omitted, there is no limit.',
   }),
   headers: headersOf(HeaderChange),
 }).meta({
   id: 'EndpointChange',
   description:
-    "The complete endpoint. Defaults are used for any fields that are omitted, and headers that aren't included are removed. Headers without a value keep the one that is stored.",
+    'The complete endpoint. If a field is omitted, its default value is used. If a header is omitted, it is removed. If the value of a header is omitted, the stored value is kept.',
 });
 export type EndpointChange = z.output<typeof EndpointChange>;
 
 const SubscribedEndpoint = z
   .object({
-    url: z.string().meta({ description: 'URL that receives deliveries as POST requests.' }),
-    timeoutSeconds: z.int().meta({ description: 'Timeout for each attempt, in seconds.' }),
+    url: z.string().meta({ description: 'The URL that receives deliveries as POST requests.' }),
+    timeoutSeconds: z.int().meta({ description: 'The timeout for each attempt, in seconds.' }),
     maxPerSecond: z
       .int()
       .nullable()
       .meta({ description: 'Maximum number of attempts per second, or null if unlimited.' }),
-    retrySchedule: z.array(z.string()).meta({ description: 'Delays between failed attempts and their retries.' }),
+    retrySchedule: z.array(z.string()).meta({ description: 'The delays between failed attempts and their retries.' }),
     headers: z
       .array(z.object({ name: z.string().meta({ description: 'Name of the header.' }) }))
       .meta({ description: 'Custom headers sent with every delivery. Values are not included.' }),
@@ -89,31 +89,31 @@ export const SubscriptionEntry = z
     catalogEntryPublicId: publicIdField('CatalogStream'),
     key: z.string().meta({ description: 'Key of the stream.', example: 'orders' }),
     endpoint: SubscribedEndpoint.nullable().meta({
-      description: 'The configured endpoint, or null if events are pulled.',
+      description: 'The endpoint of the subscription, or null if events are pulled.',
     }),
     ordering: z.enum(['ByGroupKey', 'None']).meta({
       description:
-        'Delivery order. ByGroupKey makes events wait for earlier ones with the same group key, whereas None does not.',
+        "Delivery order. With ByGroupKey, events wait for earlier events with the same group key. With None, they don't wait.",
     }),
-    suspended: z.boolean().meta({ description: 'Whether the subscription has been paused by you.' }),
+    suspended: z.boolean().meta({ description: 'Whether you have paused the subscription.' }),
     status: z.enum(STATUSES).meta({
       description:
-        'Status of the subscription. Live indicates that events are flowing, and Paused that they are kept because of `reason`. Subscriptions that have not been admitted yet are Pending; those whose integration has ended are Closed.',
+        'The status of the subscription. Live means that events are flowing, and Paused means that events are kept because of `reason`. Pending means that the subscription is not admitted yet, and Closed means that the integration has ended.',
     }),
     reason: z.string().meta({
       description:
-        'Reason for the current status. Can be one of Live, Blocked, Suspended, EndpointDisabled, EndpointRefused, WaitingForSecret, HeaderNotReadable, SigningKeyMissing, WaitingForConsent, InsufficientTokens, or IntegrationClosed, or otherwise specifies why the subscription is pending.',
+        'Reason for the current status. This can be one of Live, Blocked, Suspended, EndpointDisabled, EndpointRefused, WaitingForSecret, HeaderNotReadable, SigningKeyMissing, WaitingForConsent, InsufficientTokens, or IntegrationClosed. For a pending subscription, it is the reason why the subscription is pending.',
       example: 'Live',
     }),
     message: z.string().meta({ description: 'Human-readable description of the reason.' }),
     endpointWarning: z.string().nullable().meta({
       description:
-        'Details about endpoint failures, including when the endpoint first failed and when it will be disabled. This is null until a whole day has passed without any successful attempts.',
+        'Details about endpoint failures, including the time of the first failure and the time at which the endpoint will be disabled. This is null until there have been no successful attempts for a whole day.',
     }),
     createdAt: z
       .string()
       .nullable()
-      .meta({ format: 'date-time', description: 'Time (RFC 3339) at which the subscription was created.' }),
+      .meta({ format: 'date-time', description: 'The time (RFC 3339) at which the subscription was created.' }),
   })
   .meta({ id: 'Subscription' });
 

@@ -25,7 +25,7 @@ const Subscribe = z
     }),
     ordering: z.enum(['ByGroupKey', 'None']).optional().meta({
       description:
-        'Delivery order. With ByGroupKey, each event has to wait until the previous event with the same group key has ended; with None, there is no waiting. Defaults to ByGroupKey. Cannot be changed later.',
+        "Delivery order. With ByGroupKey, each event waits until the previous event with the same group key has ended. With None, events do not wait for each other. Defaults to ByGroupKey. You can't change this later.",
     }),
   })
   .meta({ id: 'Subscribe' });
@@ -34,11 +34,11 @@ const SubscriptionChange = z
   .strictObject({
     endpoint: EndpointChange.nullable().optional().meta({
       description:
-        'The complete endpoint, or null to remove it and pull events instead. Required if the subscription already has an endpoint.',
+        'The complete endpoint, or null to remove the endpoint and pull events instead. This field is required if the subscription already has an endpoint.',
     }),
     suspended: z.boolean().optional().meta({
       description:
-        'Set to true to pause routing. Events are kept in the meantime, but only until their retention period ends. Defaults to false.',
+        'Set to true to pause routing. In the meantime, events are only kept until the end of their retention period. Defaults to false.',
     }),
   })
   .meta({ id: 'SubscriptionChange' });
@@ -79,12 +79,12 @@ const subscribeRoute = defineRoute({
   tag: 'Receiving',
   summary: 'Subscribe to a stream',
   description:
-    "Subscribes an integration to a stream. Only one subscription is allowed per stream, so repeating the request returns the existing one with status 200. For blocked streams, the request is rejected without making any changes. Subscriptions to an endpoint that isn't allowed by the operator are still stored, with EndpointRefused as their reason.",
+    "Subscribes an integration to a stream. An integration can only have one subscription for each stream, so repeating the request returns the existing subscription with status 200. If the stream is blocked, the request is rejected without making any changes. If the endpoint isn't allowed by the operator, the subscription is still stored, but its reason is EndpointRefused.",
   body: Subscribe,
   largeBody: true,
   answers: {
     201: {
-      description: "The subscription has been created. You'll receive all events that are accepted from now on.",
+      description: 'The subscription has been created. You will receive all events which are accepted from now on.',
       schema: SubscriptionEntry,
       headers: { Location: 'Path of the subscription.' },
     },
@@ -158,7 +158,7 @@ const changeSubscription = defineRoute({
   tag: 'Receiving',
   summary: 'Change the endpoint of a subscription, or pause it',
   description:
-    'Declarative update. Retrieve the subscription first, then send back `endpoint` and `suspended` with your changes. Headers without a value keep the one that is stored, unless the origin (scheme, host, or port) of the URL changes: then send all values again. An endpoint can only be removed by explicitly passing null, since leaving out an existing one is rejected with 422. If omitted, `suspended` is treated as false. This has no effect on the signing secret.',
+    'Declarative update. Retrieve the subscription first, and then send `endpoint` and `suspended` back with your changes. If the value of a header is omitted, the stored value is kept. However, if the origin (scheme, host, or port) of the URL changes, you need to send all values again. To remove an endpoint, you need to specify null explicitly. If you omit an existing endpoint, the request is rejected with 422. If omitted, `suspended` is treated as false. This has no effect on the signing secret.',
   body: SubscriptionChange,
   largeBody: true,
   answers: { 200: { description: 'The change is now in force.', schema: SubscriptionEntry } },
@@ -196,7 +196,7 @@ const unsubscribe = defineRoute({
   tag: 'Receiving',
   summary: 'Delete a subscription',
   description:
-    "Deletes a subscription, which stops deliveries and removes the inbox. Deleting a subscription that doesn't exist has the same result. If you subscribe again, you'll get a new signing secret, and the old one is never used again. A subscription that is also managed by another tool, such as Git or kubectl, has to be deleted there.",
+    "Deletes a subscription. This stops all deliveries and removes the inbox. If the subscription doesn't exist, the response is the same. If you subscribe again, you will get a new signing secret, and the previous secret is never used again. If a subscription is also managed by another tool, such as Git or kubectl, you need to delete it using this tool.",
   closes: true,
   answers: { 204: { description: 'The subscription has been deleted or did not exist.' } },
   problems: ['managed_elsewhere'],

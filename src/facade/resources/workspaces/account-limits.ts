@@ -19,10 +19,10 @@ const limitField = (name: LimitName) =>
         .int()
         .min(0)
         .nullable()
-        .meta({ description: 'Limit in force. This is null if there is none.', example: 100 }),
+        .meta({ description: 'The limit in force. If there is no limit, this is null.', example: 100 }),
       used: z.int().min(0).nullable().meta({
         description:
-          'Current use by all workspaces of the account together. May lag behind by a second. This is null if the use is not counted.',
+          'The current usage by all workspaces of the account. This may be delayed by one second. If the usage is not counted, this is null.',
         example: 3,
       }),
     })
@@ -34,7 +34,7 @@ const AccountLimits = z
     plan: Plan,
     limits: z
       .object(Object.fromEntries(LIMIT_NAMES.map(name => [name, limitField(name)])))
-      .meta({ description: 'Limits by name, each of which holds for all workspaces of the account together.' }),
+      .meta({ description: 'The limits by name, each of which applies to all workspaces of the account together.' }),
   })
   .meta({ id: 'AccountLimits' });
 
@@ -70,9 +70,9 @@ const getLimits = defineRoute({
   tag: 'Accounts',
   summary: 'Retrieve the limits of an account',
   description:
-    'Returns the limits in force: those set for the account, or else the defaults of its plan, but none above the ceilings of the installation. Only an administrator can change them, in spec.limits of the Account.',
+    'Returns the limits in force. These are the limits of the account, or the defaults of its plan, but they never exceed the limits of the installation. They can only be changed by an administrator, using the spec.limits field of the Account.',
   cost: 5,
-  answers: { 200: { description: 'Current limits and their use.', schema: AccountLimits } },
+  answers: { 200: { description: 'The current limits and their usage.', schema: AccountLimits } },
   async handle(facade, { account }) {
     const { limits } = facade;
     const { name, object } = account;

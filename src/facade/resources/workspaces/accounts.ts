@@ -29,12 +29,11 @@ const TokenBalance = z
       example: 10_000,
     }),
     usedTokens: z.int().min(0).meta({
-      description: 'The number of tokens spent on distribution and replays. May lag behind by a few seconds.',
+      description: 'The number of tokens used for distribution and replays. This may be delayed by a few seconds.',
       example: 250,
     }),
     remainingTokens: z.int().min(0).nullable().meta({
-      description:
-        'The number of tokens you have left. This is null if the account is on the Metered plan, which has no limit.',
+      description: 'The number of remaining tokens. On the Metered plan, there is no limit and this is null.',
       example: 9_750,
     }),
   })
@@ -102,7 +101,7 @@ const getTokens = defineRoute({
   tag: 'Accounts',
   summary: 'Retrieve the token balance of an account',
   description:
-    "Each event costs one token per 16 KiB, rounded up. While the first delivery to each integration is charged to the producer's account, replays are charged to the partner's.",
+    "Each event costs one token per 16 KiB, rounded up. The first delivery to each integration is charged to the producer's account, while replays are charged to the partner's account.",
   answers: { 200: { description: 'Current balance.', schema: TokenBalance } },
   async handle({ readBalance }, { account }) {
     const balance = await readBalance(account.publicId).catch((cause: unknown) => {

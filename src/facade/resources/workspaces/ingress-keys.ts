@@ -12,12 +12,12 @@ import { addIngressKey, removeIngressKey } from './ingress-key-list.ts';
 const NewIngressKey = z
   .strictObject({
     id: PATH_PARAMETERS.key.optional().meta({
-      description: "A unique id for the key within the workspace. If you don't provide one, it will be generated.",
+      description: 'A unique id for the key within the workspace. If not specified, an id is generated.',
       example: 'key-1',
     }),
     expiresAt: z.iso.datetime({ offset: true }).optional().meta({
       description:
-        'Expiration time of the key (RFC 3339). Must be in the future. If this is not set, the key does not expire.',
+        'The time (RFC 3339) at which the key expires. Must be in the future. If this is not set, the key does not expire.',
       example: '2099-12-31T00:00:00Z',
     }),
   })
@@ -28,7 +28,7 @@ const IngressKeyEntry = z
     id: PATH_PARAMETERS.key,
     expiresAt: z.string().nullable().meta({
       format: 'date-time',
-      description: "The time (RFC 3339) at which the key expires, or null if it doesn't.",
+      description: "The time (RFC 3339) at which the key expires, or null if the key doesn't expire.",
     }),
   })
   .meta({ id: 'IngressKey' });
@@ -74,13 +74,13 @@ const createKey = defineRoute({
   tag: 'Ingress keys',
   summary: 'Create an ingress key',
   description:
-    "Creates an ingress key, which is ready for use immediately. Existing keys will stay valid. There can be at most 16 keys per workspace. Make sure to save the key at this point: only its SHA-256 hash is stored, so it can't be displayed again. For this reason, a request with an existing id will be rejected. Delete the existing key or choose a different id. If you use an Idempotency-Key, a repeated request will return the same key for 24 hours, even if the key has been deleted in the meantime.",
+    "Creates an ingress key, which can be used immediately. Existing keys will stay valid. A workspace can have up to 16 keys. Make sure to save the key, because only its SHA-256 hash is stored, and it can't be displayed again. For this reason, a request with an existing id will be rejected. Delete the existing key or choose a different id. When using an Idempotency-Key, a repeated request returns the same key for 24 hours, even if the key has been deleted in the meantime.",
   body: NewIngressKey,
   bodyOptional: true,
   idempotency: 'answer',
   answers: {
     201: {
-      description: 'The new ingress key, ready for use immediately.',
+      description: 'The new ingress key, which can be used immediately.',
       schema: CreatedIngressKey,
       headers: { Location: 'The path of the key.' },
     },
@@ -122,7 +122,7 @@ const listKeys = defineRoute({
   tag: 'Ingress keys',
   summary: 'List all ingress keys for a workspace',
   description:
-    'Returns a list of key ids with their expiry times. The list does not include the keys or their hashes. Keys stored as Secrets in the namespace are not listed.',
+    'Returns a list of key ids and their expiry times. The keys and their hashes are not included. Keys stored in Secrets within the namespace are not listed.',
   query: PageQuery,
   answers: { 200: { description: 'A list of keys, sorted by id.', schema: pageOf(IngressKeyEntry) } },
   problems: ['malformed_cursor'],
@@ -141,7 +141,7 @@ const deleteKey = defineRoute({
   tag: 'Ingress keys',
   summary: 'Delete an ingress key',
   description:
-    'Deletes an ingress key. Since keys are cached by ingress, it may take up to 5 s before the deleted key is rejected. You can safely repeat this request. Keys owned by a different field manager (such as Git) must be removed there instead.',
+    'Deletes an ingress key. Since ingress caches the keys, it may take up to 5 s until the deleted key is rejected. You can safely repeat this request. If a key is owned by a different field manager (such as Git), you need to remove it there instead.',
   answers: { 204: { description: 'The key has been deleted or did not exist.' } },
   async handle(facade, { tenant, params }) {
     const workspace = await removeIngressKey(facade, tenant.name, params.key);

@@ -50,7 +50,7 @@ export const WantedMembers = z
       .max(MOST_MEMBERS)
       .refine(areDifferent, { error: 'must not contain the same member twice' })
       .meta({
-        description: `All members of the account (1 to ${MOST_MEMBERS}). You must remain an Owner. Members that you leave out lose access.`,
+        description: `All members of the account (1 to ${MOST_MEMBERS}). You must remain an Owner. Members that are not included lose their access.`,
       }),
   })
   .meta({ id: 'WantedMembers' });
@@ -128,7 +128,7 @@ const listMembers = defineRoute({
   tag: 'Accounts',
   summary: 'List the members of an account',
   description:
-    'Does not include people with access to only some of its workspaces, which are the owners of a Workspace.',
+    'This does not include people who only have access to some of its workspaces, because they are specified as owners of the Workspace.',
   answers: { 200: { description: 'The members of the account.', schema: Members } },
   async handle(_facade, { account }) {
     return { status: 200, body: { members: membersOf(account.object.spec.owners) } };
@@ -145,7 +145,7 @@ const putMembers = defineRoute({
   tag: 'Accounts',
   summary: 'Replace the members of an account',
   description:
-    'Declarative update of the whole list. Retrieve the list first, then send it back with your changes. Only possible for accounts that were created when an invitation was accepted. The members of any other account are managed where it was created, such as in Git or using kubectl, and are rejected with `field_managed` or `refused_by_policy`. Removed members lose access within a few seconds.',
+    'This request replaces the whole list. Retrieve the list first, and then send it back with your changes. You can only use this for accounts that were created when an invitation was accepted. The members of all other accounts are managed where the account was created, such as in Git or using kubectl, and the request is rejected with `field_managed` or `refused_by_policy`. Removed members lose their access within a few seconds.',
   largeBody: true,
   body: WantedMembers,
   answers: { 200: { description: 'The members are now in force.', schema: Members } },

@@ -31,7 +31,7 @@ const WorkspaceEntry = z
     role: RoleField.meta({ description: `Your role within the account. ${ROLE_MEANINGS}` }),
     producer: z.boolean().meta({
       description:
-        'Whether the workspace is a producer, either because it was marked as one or because it has a stream.',
+        'Whether the workspace is a producer, either because it was marked as a producer or because it has a stream.',
     }),
   })
   .meta({ id: 'Workspace' });
@@ -99,7 +99,7 @@ const enableProducer = defineRoute({
   tag: 'Workspaces',
   summary: 'Mark a workspace as a producer',
   description:
-    "Only needed prior to creating your first stream, which will automatically mark the workspace as a producer as well. This can't be undone using the REST API.",
+    "You only need this before creating your first stream, because the first stream also marks the workspace as a producer. This can't be undone using the REST API.",
   body: EnableProducer,
   answers: { 200: { description: 'The workspace is now a producer.', schema: EnabledProducer } },
   async handle({ caches, writer }, { tenant }) {

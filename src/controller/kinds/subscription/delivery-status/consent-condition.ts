@@ -3,7 +3,7 @@ import type { DeliveryStatus } from '../../../../api/delivery-status.ts';
 import type { DesiredCondition } from '../../../engine/conditions.ts';
 
 const MESSAGE =
-  'the endpoint has not agreed to receive events, which are kept in the inbox. It must answer OPTIONS requests with the header WebHook-Allowed-Origin, see the section about consent on the page about deliveries. It is asked again within a minute or two';
+  'the endpoint has not given its consent to receive events, which are kept in the inbox. It must respond to OPTIONS requests with the header WebHook-Allowed-Origin. For more information, see the section about consent in the documentation about deliveries. The dispatcher will ask the endpoint again within two minutes';
 
 /**
  * Returns the conditions of a subscription, with Live=False while its endpoint hasn't agreed to receive events. Only the

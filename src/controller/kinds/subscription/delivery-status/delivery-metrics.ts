@@ -12,7 +12,7 @@ export function createDeliveryMetrics(registry: Registry, waiting: () => number)
   const registers = [registry];
   new Gauge({
     name: 'sluice_controller_delivery_status_waiting',
-    help: 'The number of subscriptions whose status.delivery is not up to date yet. Reported by the leader only.',
+    help: 'The number of subscriptions whose status.delivery is not up to date. This is only reported by the leader.',
     registers,
     collect() {
       this.set(waiting());
