@@ -109,7 +109,7 @@ async function main(config: Config): Promise<void> {
 function noteAddresses({ roles, trustedProxies }: Config, log: Logger): void {
   if (trustedProxies !== undefined || !roles.some(role => role === 'ingress' || role === 'facade')) return;
   log.info(
-    'there are no limits by address, because SLUICE_TRUSTED_PROXIES is not set; set it to the networks of your proxies, or to none if clients connect directly',
+    'there are no address limits, because SLUICE_TRUSTED_PROXIES is not set; set it to the networks of your proxies, or to none if clients connect directly',
   );
 }
 

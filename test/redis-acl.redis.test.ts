@@ -331,6 +331,6 @@ test('a role whose user lacks a right reports the user, the command, and what to
   expect(impairment).toMatchObject({ reason: 'RedisAccessDenied', cause: 'dependency' });
   expect(impairment?.message).toMatch(/^Redis at redis:\/\/sluice-ingress@127\.0\.0\.1:\d+ .*'hgetall'/);
   expect(impairment?.message).toContain(
-    'Give user sluice-ingress the rights in config/redis/users.acl of this version. ACL LOG shows the denied command or key.',
+    'Give user sluice-ingress the permissions in config/redis/users.acl of this version. ACL LOG shows the denied command or key.',
   );
 });

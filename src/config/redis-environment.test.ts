@@ -56,20 +56,20 @@ describe('the settings of Redis', () => {
   });
 
   test.each([
-    [{ SLUICE_REDIS_URL: 'redis+sentinel://a:1,b:2' }, 'SLUICE_REDIS_URL: has no master name.'],
+    [{ SLUICE_REDIS_URL: 'redis+sentinel://a:1,b:2' }, 'SLUICE_REDIS_URL: does not contain a master name.'],
     [
       { SLUICE_REDIS_URL: 'redis://:x@a', SLUICE_REDIS_PASSWORD_FILE: password },
-      'SLUICE_REDIS_PASSWORD_FILE: SLUICE_REDIS_URL has a password, too. Remove one of them',
+      'SLUICE_REDIS_PASSWORD_FILE: SLUICE_REDIS_URL already contains a password. Remove one of them',
     ],
-    [{ SLUICE_REDIS_URL: 'redis://user@a' }, 'SLUICE_REDIS_URL: has a user without a password'],
-    [{ SLUICE_REDIS_USERNAME: 'user' }, 'SLUICE_REDIS_USERNAME: has a user without a password'],
+    [{ SLUICE_REDIS_URL: 'redis://user@a' }, 'SLUICE_REDIS_URL: specifies a user without a password'],
+    [{ SLUICE_REDIS_USERNAME: 'user' }, 'SLUICE_REDIS_USERNAME: specifies a user without a password'],
     [
       {
         SLUICE_REDIS_URL: 'redis://user@a',
         SLUICE_REDIS_USERNAME: 'sluice-ingress',
         SLUICE_REDIS_PASSWORD_FILE: password,
       },
-      'SLUICE_REDIS_USERNAME: SLUICE_REDIS_URL has a user, too. Remove one of them',
+      'SLUICE_REDIS_USERNAME: SLUICE_REDIS_URL already contains a user. Remove one of them',
     ],
     [{ SLUICE_REDIS_PASSWORD_FILE: missing }, `SLUICE_REDIS_PASSWORD_FILE: ENOENT: ${missing}`],
     [{ SLUICE_REDIS_PASSWORD_FILE: empty }, `SLUICE_REDIS_PASSWORD_FILE: ${empty} is empty`],

@@ -16,7 +16,7 @@ export interface WorkSources {
 type ReadIndex = () => Promise<IndexedWork | undefined>;
 
 const SAMPLED =
-  'All processes will report the same value, so make sure to use the maximum to aggregate it. This is updated about every 15 s when the process is scraped. While Redis is unavailable, the value is NaN.';
+  'All processes report the same value, so make sure to use the maximum when aggregating this metric. When a process is scraped, this is updated about every 15 s. If Redis is unavailable, this is NaN.';
 
 /** If the last sample is too old, this takes a new sample using `look`. */
 export function sampleWork<T>(look: () => Promise<T>): () => Promise<T | undefined> {
@@ -55,13 +55,13 @@ export function registerIndexes(registry: Registry, indexes: Readonly<Record<str
     });
   gauge(
     'sluice_work_waiting',
-    'The number of items with work to do, either now or later, by index: queues (queues with events to route or remove), parts (parts of queues with events to deliver or retry), replays (accounts with incomplete replays), and sandbox (runs). Up to 64 parts are looked at every 15 s.',
+    'The number of items with current or future work, by index: queues (queues with events to route or remove), parts (parts of queues with events to deliver or retry), replays (accounts with incomplete replays), and sandbox (runs). Every 15 s, up to 64 parts are checked.',
     work => work.waiting,
   );
-  gauge('sluice_work_due', 'The number of items that are due but not being processed, by index.', work => work.due);
+  gauge('sluice_work_due', 'The number of items which are due but not being processed, by index.', work => work.due);
   gauge(
     'sluice_work_overdue_seconds',
-    'How many seconds the oldest due item has been waiting, by index, or 0 if none are due. More than a few seconds indicate that the role is missing, stuck, or overloaded.',
+    'The number of seconds that the oldest due item has been waiting, by index, or 0 if no items are due. If this is more than a few seconds, the role is missing, stuck, or overloaded.',
     work => work.overdueMs / 1_000,
   );
 }

@@ -13,20 +13,20 @@ export interface KubeMetrics {
 export function createKubeMetrics(registry: Registry): KubeMetrics {
   const requests = new Counter({
     name: 'rest_client_requests_total',
-    help: 'The number of API server requests, by method and status code (`<error>` if there was no response). Watches are counted when they are started.',
+    help: 'The number of API server requests, by method and status code (`<error>` if there was no response). Watches are counted when they start.',
     labelNames: ['method', 'code'] as const,
     registers: [registry],
   });
   for (const method of ['GET', 'PATCH']) requests.inc({ method, code: '200' }, 0);
   const duration = createPlainHistogram({
     name: 'rest_client_request_duration_seconds',
-    help: 'The duration of API server requests in seconds. For watches, this only includes the time that is needed to start them.',
+    help: 'The duration of API server requests in seconds. For watches, this only includes the time needed to start the watch.',
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers: [registry],
   });
   const policies = new Gauge({
     name: 'sluice_admission_policies_missing',
-    help: 'Whether the API server accepts a dry run that the admission policies must deny for the service account of this role (1) or not (0). Always 0 if the role does not run as a service account.',
+    help: 'Whether the API server accepts a dry run that should be denied by the admission policies for the service account of this role (1) or not (0). This is always 0 if the role does not use a service account.',
     labelNames: ['role'] as const,
     registers: [registry],
   });

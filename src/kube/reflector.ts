@@ -123,7 +123,7 @@ async function watchOnce<P>(
     onProgress();
     reflected.apply(event);
   }
-  if (events === 0 && clock.nowMs() - beganMs < SHORTEST_WATCH_MS) throw new Error('the watch ended at once');
+  if (events === 0 && clock.nowMs() - beganMs < SHORTEST_WATCH_MS) throw new Error('the watch ended immediately');
   // This is not a failure, because the server has closed the watch after its timeout.
   onProgress();
 }

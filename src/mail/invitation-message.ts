@@ -42,7 +42,7 @@ export function writeInvitation(
     '',
     ...how,
     '',
-    'Anyone who has the token can use it one time, so do not forward this email.',
+    'Anyone with this token can use it once, so do not forward this email.',
     'If you did not expect this invitation, you can ignore this email.',
     '',
   ];

@@ -26,16 +26,16 @@ export async function checkRedis(redis: RedisClient, log: Logger): Promise<void>
     const field = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1];
     const version = field('redis_version') ?? '0';
     if (Number.parseInt(version, 10) < 7)
-      throw new RedisSetupError(`Redis ${version} is too old: 7.0 or newer is needed`);
+      throw new RedisSetupError(`Redis ${version} is not supported: version 7.0 or later is required`);
     const policy = field('maxmemory_policy');
     if (policy !== 'noeviction') {
       throw new RedisSetupError(
-        `maxmemory-policy is ${policy}: set it to noeviction, or Redis drops gates and events when memory is short`,
+        `maxmemory-policy is ${policy}: set it to noeviction, because Redis would otherwise remove gates and events when it is out of memory`,
       );
     }
     if (field('aof_enabled') !== '1')
       log.warn(
-        'redis has no append-only file: acknowledged events do not survive its restart (appendonly yes, appendfsync always)',
+        'redis does not use an append-only file: acknowledged events are lost when it is restarted (set appendonly yes and appendfsync always)',
       );
   }
   if (!(await turnLazyFreeingOn(redis, log))) return;
@@ -51,7 +51,7 @@ async function turnLazyFreeingOn(redis: RedisClient, log: Logger): Promise<boole
   const answers = await unlessRefused(redis.callAll('CONFIG', 'GET', ...LAZY_FREEING));
   if (answers === undefined) {
     log.warn(
-      `redis does not allow CONFIG, so its settings are not known: set ${SET_THEM} on every node, or Redis may stand still for seconds when large keys expire`,
+      `redis does not allow CONFIG, so its settings cannot be checked: set ${SET_THEM} on every node, or Redis may block for several seconds when large keys expire`,
     );
     return false;
   }
@@ -62,7 +62,7 @@ async function turnLazyFreeingOn(redis: RedisClient, log: Logger): Promise<boole
   const set = await unlessRefused(redis.callAll('CONFIG', 'SET', ...lacking.flatMap(name => [name, 'yes'])));
   if (set === undefined) {
     throw new RedisSetupError(
-      `Redis lacks settings and does not allow CONFIG SET: set ${SET_THEM} on every node, or Redis stands still for seconds when large keys expire`,
+      `Redis settings are missing, and CONFIG SET is not allowed: set ${SET_THEM} on every node, or Redis may block for several seconds when large keys expire`,
     );
   }
   log.warn(

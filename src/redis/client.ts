@@ -61,7 +61,7 @@ export interface RedisClient {
   readonly unconfirmedWrite: () => Error | undefined;
   /** Called at each (re)connect, with everything that was in flight lost. */
   readonly onReconnect: (listener: () => void) => void;
-  /** The number of commands that have been sent so far. A script counts as one command. */
+  /** The number of commands that have been sent so far. Each script is counted as one command. */
   readonly commandsSent: () => number;
   readonly close: () => Promise<void>;
 }
@@ -131,7 +131,10 @@ function revive(redis: Redis | Cluster, isClosing: () => boolean): void {
 function warnWithoutReplicas(redis: Redis | Cluster, replicas: Replicas | undefined, log: Logger): void {
   for (const node of redis instanceof Cluster ? redis.nodes('master') : [redis]) {
     replicas?.confirm(node).catch(error => {
-      log.warn({ err: error as Error, node: node.options.host }, 'redis lacks replicas, so that events are refused');
+      log.warn(
+        { err: error as Error, node: node.options.host },
+        'redis does not have enough replicas, so events are rejected',
+      );
     });
   }
 }

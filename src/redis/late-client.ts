@@ -59,7 +59,7 @@ export function openRedis(
   let problem: Impairment = {
     reason: 'RedisUnavailable',
     cause: 'dependency',
-    message: `Redis at ${place} has not answered yet.`,
+    message: `Redis at ${place} has not responded yet.`,
   };
 
   async function open(): Promise<void> {

@@ -35,14 +35,14 @@ export function createRedisMetrics(registry: Registry): RedisMetrics {
   const registers = [registry];
   const errors = new Counter({
     name: 'sluice_redis_command_errors_total',
-    help: 'Number of failed Redis commands, by reason: connection (not connected or connection lost), timeout, memory (maxmemory reached), unavailable (failover or startup), replicas (too few replicas have confirmed a write), or refused (any other error).',
+    help: 'The number of failed Redis commands, by reason: connection (not connected or connection lost), timeout, memory (maxmemory reached), unavailable (failover or startup), replicas (not enough replicas confirmed a write), or refused (any other error).',
     labelNames: ['reason'] as const,
     registers,
   });
   for (const reason of REDIS_FAILURES) errors.inc({ reason }, 0);
   const durations = createPlainHistogram({
     name: 'sluice_redis_command_duration_seconds',
-    help: 'Redis command duration in seconds. Under load, only a sample of the commands is measured, because a process measures a single command at a time.',
+    help: 'The duration of Redis commands in seconds. Under load, only some of the commands are measured, because a process measures one command at a time.',
     buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
     registers,
   });
@@ -100,13 +100,13 @@ export function registerRedisGauges(
   });
   const reconnects = new Counter({
     name: 'sluice_redis_reconnects_total',
-    help: 'The number of times a lost connection to Redis has been re-established.',
+    help: 'The number of times that a lost connection to Redis has been established again.',
     registers,
   });
   redis.onReconnect(() => reconnects.inc());
   new Gauge({
     name: 'sluice_redis_connected',
-    help: 'Whether there is a working connection to Redis (1) or not (0).',
+    help: 'Whether the connection to Redis is working (1) or not (0).',
     registers,
     collect() {
       this.set(redis.isReady() ? 1 : 0);
@@ -130,17 +130,17 @@ export function registerRedisGauges(
     });
   gauge(
     'sluice_redis_memory_used_bytes',
-    'Total memory used across all Redis masters in bytes. This is updated about every 15 s when the process is scraped. If Redis does not report this, the value is NaN.',
+    'The total memory used by all Redis masters, in bytes. When a process is scraped, this is updated about every 15 s. If Redis does not report this value, it is NaN.',
     seen => seen.usedBytes,
   );
   gauge(
     'sluice_redis_memory_max_bytes',
-    'Total memory available across all Redis masters in bytes (maxmemory), or 0 if any of them has no limit.',
+    'The total memory available on all Redis masters, in bytes (maxmemory), or 0 if at least one master does not have a limit.',
     seen => seen.maxBytes,
   );
   gauge(
     'sluice_redis_memory_used_ratio',
-    'The proportion of maxmemory (0 to 1) used on the fullest master, or 0 without a limit.',
+    'The used proportion of maxmemory (0 to 1) on the master with the highest usage, or 0 if there is no limit.',
     seen => seen.usedRatio,
   );
 }

@@ -115,7 +115,7 @@ async function openAudit(
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException;
     throw new ConfigError(
-      `SLUICE_AUDIT_FILE: cannot be opened for writing (${code}). Set the path of a file that the facade can create or append to, or fd: and the number of an open file descriptor`,
+      `SLUICE_AUDIT_FILE: cannot be opened for writing (${code}). Specify the path of a file that the facade can create or append to, or fd: followed by the number of an open file descriptor`,
     );
   }
 }

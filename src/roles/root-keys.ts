@@ -34,7 +34,10 @@ export function followRootKeys(parts: Pick<Parts, 'config' | 'log' | 'redis' | '
       const next = readRootKeys(file, problems);
       const found = problems.join('; ');
       if (found !== '' && found !== problem) {
-        log.error({ detail: found }, 'the root keys have changed and cannot be used, so the previous ones stay in use');
+        log.error(
+          { detail: found },
+          'the root keys have changed but cannot be used, so the previous keys are still in use',
+        );
       }
       problem = found;
       const before = keys.state();

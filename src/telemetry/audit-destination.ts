@@ -155,7 +155,7 @@ function createLosses({ log, count }: DestinationOptions, nowMs: () => number) {
       count('lost', 1);
       if (loggedMs !== undefined && lostAtMs - loggedMs < LOG_EVERY_MS) return;
       loggedMs = lostAtMs;
-      log.error({ lost, code }, 'audit lines are lost because their destination does not accept them');
+      log.error({ lost, code }, 'audit lines are lost because the destination does not accept them');
     },
     /** Returns how many lines have been lost since the last call. */
     take(): number {
@@ -183,8 +183,8 @@ function impairmentOf(target: AuditTarget, isLate: boolean, hasLost: boolean, co
   const why = code === undefined ? '' : ` (${code})`;
   const state = isLate
     ? `Audit lines cannot be written to ${what}${why}.`
-    : `Audit lines are written to ${what} again.`;
-  const loss = hasLost ? ' Lines were lost in the last 5 minutes (sluice_facade_audit_lines_total).' : '';
+    : `Audit lines are being written to ${what} again.`;
+  const loss = hasLost ? 'Lines were lost in the last 5 minutes (sluice_facade_audit_lines_total).' : '';
   const message = `${state}${loss} Check that it accepts writes and has space left.`;
   return { reason: 'AuditUnavailable', cause: 'dependency', message };
 }

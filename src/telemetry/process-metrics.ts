@@ -8,7 +8,7 @@ import { type HealthState, IMPAIRMENTS, type ImpairmentReason } from './role-hea
 export function registerProcessMetrics(registry: Registry, version: string): void {
   new Gauge({
     name: 'sluice_build_info',
-    help: 'Constant 1, labeled with the Sluice and Node versions.',
+    help: 'Constant 1, with labels for the Sluice and Node versions.',
     labelNames: ['version', 'node_version'] as const,
     registers: [registry],
   }).set({ version, node_version: process.version }, 1);
@@ -25,7 +25,7 @@ const REASONS = Object.keys(IMPAIRMENTS) as ImpairmentReason[];
 export function registerRoleHealth(registry: Registry, roles: Readonly<Record<string, () => HealthState>>): void {
   new Gauge({
     name: 'sluice_role_ready',
-    help: 'Readiness of each role in this process: 1 if ready and 0 otherwise, as reported by /readyz.',
+    help: 'The readiness of each role in this process: 1 if the role is ready and 0 otherwise, as reported by /readyz.',
     labelNames: ['role'] as const,
     registers: [registry],
     collect() {
@@ -34,7 +34,7 @@ export function registerRoleHealth(registry: Registry, roles: Readonly<Record<st
   });
   new Gauge({
     name: 'sluice_role_impaired',
-    help: 'Whether a role in this process is currently prevented from working for this reason (1) or not (0).',
+    help: 'Whether a role in this process is currently unable to work for this reason (1) or not (0).',
     labelNames: ['role', 'reason'] as const,
     registers: [registry],
     collect() {

@@ -72,7 +72,7 @@ describe('the log', () => {
       [50, 'role cannot work', 'RedisUnavailable'],
       [50, 'role cannot work', 'RedisUnavailable'],
       [50, 'role cannot work', 'RedisUnavailable'],
-      [30, 'role can work again', 'RedisUnavailable'],
+      [30, 'role is able to work again', 'RedisUnavailable'],
     ]);
   });
 

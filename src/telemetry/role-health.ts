@@ -3,21 +3,23 @@ import { type Logger, logOfRole } from './log.ts';
 /** The reason why a role can't do its work, as in the `reason` label of `sluice_role_impaired`, with descriptions. */
 export const IMPAIRMENTS = {
   RedisUnavailable: 'Redis does not respond.',
-  RedisAccessDenied: 'Redis or Sentinel denies access to the configured user and password, or the user lacks a right.',
-  RedisNotReplicated: 'Too few replicas confirm the writes of a Redis master (`SLUICE_REDIS_WAIT_REPLICAS`).',
-  RedisUnsuitable: 'Redis has settings that can cause data loss or block it.',
+  RedisAccessDenied:
+    'Redis or Sentinel denies access to the configured user and password, or the user does not have a required permission.',
+  RedisNotReplicated: 'Writes to a Redis master are not confirmed by enough replicas (`SLUICE_REDIS_WAIT_REPLICAS`).',
+  RedisUnsuitable: 'Redis settings can cause data loss, or can cause Redis to block.',
   UnsupportedRedisFormat:
     'Redis contains data in a format that was written by another version of Sluice and is not supported by this version.',
-  ForeignRedis: 'Redis contains the data of another Kubernetes cluster, or of another installation in the cluster.',
+  ForeignRedis:
+    'Redis contains the data of another Kubernetes cluster, or of another installation in the same cluster.',
   KubernetesUnavailable: 'The API server does not respond.',
-  Forbidden: 'Kubernetes has not granted all permissions that the role requires.',
+  Forbidden: 'The role does not have all required Kubernetes permissions.',
   CachesNotSynced: 'The caches of custom resources are empty or out of date.',
   LeaseUnavailable: 'The role cannot read or write the Lease.',
   TermNotStarted: 'This replica holds the Lease but cannot start its work.',
   OutdatedCRDs: 'The CustomResourceDefinitions are older than this version of Sluice.',
-  AuditUnavailable: 'The destination of audit lines does not accept them, or did not in the last 5 minutes.',
-  RootKeyMismatch:
-    'The root key that the leading controller signs and encrypts with is not among the root keys of this replica.',
+  AuditUnavailable:
+    'The destination of the audit lines does not accept them, or has not accepted them in the last 5 minutes.',
+  RootKeyMismatch: 'This replica does not have the root key used by the leading controller for signing and encryption.',
 } as const;
 
 export type ImpairmentReason = keyof typeof IMPAIRMENTS;
@@ -95,7 +97,7 @@ export function watchRoleHealth(options: {
     for (const [reason, { loggedMs }] of lasting) {
       if (impairments.some(each => each.reason === reason)) continue;
       lasting.delete(reason);
-      if (loggedMs !== undefined) log.info({ reason }, 'role can work again');
+      if (loggedMs !== undefined) log.info({ reason }, 'role is able to work again');
     }
   }
 

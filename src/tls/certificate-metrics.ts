@@ -32,7 +32,7 @@ export function createCertificateMetrics(registry: Registry): CertificateMetrics
   const samplers = new Map<CertificateUse, ReturnType<typeof createSampler<number | undefined>>>();
   new Gauge({
     name: 'sluice_certificate_expiry_timestamp_seconds',
-    help: 'When a certificate expires, in seconds since 1970, by use: redis and smtp (shown by the servers), redis_client, ingress, and facade (own certificates). This is updated about every 10 minutes when the process is scraped, using a new connection to the server. If TLS is not used, or if the time is not known, the value is NaN.',
+    help: 'The time at which a certificate expires, in seconds since 1970, by use: redis and smtp (server certificates), redis_client, ingress, and facade (own certificates). When a process is scraped, this is updated about every 10 minutes, using a new connection to the server. This is NaN if TLS is not used, or if the time is not known.',
     labelNames,
     registers,
     async collect() {
@@ -43,7 +43,7 @@ export function createCertificateMetrics(registry: Registry): CertificateMetrics
   });
   new Gauge({
     name: 'sluice_certificate_rejected',
-    help: 'Whether the files of an own certificate currently cannot be used, so that the previous certificate still is (1) or not (0), by use.',
+    help: 'Whether the files of an own certificate currently cannot be used, so that the previous certificate is still in use (1) or not (0), by use.',
     labelNames,
     registers,
     collect() {

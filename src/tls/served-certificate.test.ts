@@ -127,7 +127,7 @@ test('while the files cannot be used, the last certificate is served, and the lo
   expect((await metrics())[1]).toBe('sluice_certificate_rejected{use="ingress"} 1');
   const warnings = () => lines.filter(({ level }) => level === 40);
   expect(warnings().at(-1)).toMatchObject({
-    msg: 'the new certificate cannot be used; still serving the last one',
+    msg: 'the new certificate cannot be used; using the previous one',
     detail: expect.stringContaining('SLUICE_INGRESS_KEY_FILE'),
   });
 

@@ -86,7 +86,7 @@ export function followCertificate(options: {
     }
     const now = problems.length === 0 ? undefined : problems.join('; ');
     if (now !== undefined && now !== problem) {
-      log.warn({ detail: now }, 'the new certificate cannot be used; still serving the last one');
+      log.warn({ detail: now }, 'the new certificate cannot be used; using the previous one');
     }
     problem = now;
   }

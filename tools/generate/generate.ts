@@ -32,7 +32,7 @@ export function renderCrds(): GeneratedFile[] {
 }
 
 /** Message of a test that found drifted files. */
-export const OUT_OF_DATE = 'generated files are out of date; run make generate and commit them';
+export const OUT_OF_DATE = 'generated files are out of date; run make generate and commit the changes';
 
 /** Returns the paths of the files whose text on disk differs or is missing. */
 export function driftedFiles(root: string, files: readonly GeneratedFile[]): string[] {

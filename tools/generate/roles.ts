@@ -59,20 +59,20 @@ const DEFINITIONS: Readonly<Record<Role, Definition>> = {
   controller: {
     description: 'Reconciles custom resources and writes routes and gates to Redis.',
     rights: {
-      purpose: 'Writes statuses, finalizers and mirrored Secrets.',
+      purpose: 'Writes statuses, finalizers, and mirrored Secrets.',
       cluster: {
         description:
-          'The permissions of the controller. Admission policies restrict these permissions to finalizers, revoked activations and the Secrets of the controller.',
+          'The permissions of the controller. Admission policies restrict these permissions to finalizers, revoked activations, and Secrets of the controller.',
         rules: CONTROLLER_RULES,
       },
       bindable: {
         name: 'workspace-secrets',
         description:
-          'The permissions of the controller for Secrets. They are granted in the whole cluster, or only in the namespaces of workspaces.',
+          'The Secret permissions of the controller. They are granted for the whole cluster, or only in workspace namespaces.',
         rules: SECRETS_RULES,
       },
       namespace: {
-        description: 'The permission to use the Lease for leader election of the controller.',
+        description: 'The permission to use the Lease for the leader election of the controller.',
         rules: LEASE_RULES,
       },
     },
@@ -85,10 +85,10 @@ const DEFINITIONS: Readonly<Record<Role, Definition>> = {
     description: 'Serves the REST API at /waas.',
     serves: { name: 'rest', number: 8081, path: '/waas' },
     rights: {
-      purpose: 'Writes custom resources for callers of /waas.',
+      purpose: 'Writes custom resources on behalf of /waas callers.',
       cluster: {
         description:
-          'The permissions of the facade for callers of /waas. Admission policies restrict these permissions to new accounts with the plan Free and to some fields of workspaces.',
+          'The permissions of the facade on behalf of /waas callers. Admission policies restrict these permissions to new accounts with the Free plan, and to some fields of workspaces.',
         rules: FACADE_RULES,
       },
     },

@@ -31,7 +31,7 @@ export function watchRedisCertificates(settings: RedisSettings, log: Logger, met
 export async function readRedisCertificateEnd(settings: RedisSettings, log: Logger): Promise<number> {
   const { create } = await findRedis(settings, log);
   const redis = create();
-  redis.on('error', error => log.debug({ err: error as Error }, 'cannot read the certificate of Redis'));
+  redis.on('error', error => log.debug({ err: error as Error }, 'cannot read the Redis certificate'));
   try {
     await redis.connect();
     const nodes = redis instanceof Cluster ? redis.nodes('all') : [redis];
@@ -45,6 +45,6 @@ export async function readRedisCertificateEnd(settings: RedisSettings, log: Logg
 async function endOfNode(node: Redis): Promise<number> {
   // The nodes of a Cluster will be connected when we need them.
   if (node.status === 'wait') await node.connect();
-  if (!(node.stream instanceof TLSSocket)) throw new Error('this connection to Redis does not use TLS');
+  if (!(node.stream instanceof TLSSocket)) throw new Error('this Redis connection does not use TLS');
   return Date.parse(node.stream.getPeerCertificate().valid_to);
 }

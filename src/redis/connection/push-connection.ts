@@ -131,7 +131,7 @@ export function createPushConnection(connections: RedisConnections, log: Logger)
         address = moved ?? nextSeed();
         if (moved !== undefined && hops++ < MOST_HOPS) continue;
         hops = 0;
-        log.debug({ err: error, channel: channel.name }, 'channel could not be subscribed to');
+        log.debug({ err: error, channel: channel.name }, 'cannot subscribe to a channel');
         await delay(backoffMs(WAIT, ++failures, Math.random));
       }
     }

@@ -70,7 +70,7 @@ export function createRedisAccess(settings: RedisSettings, log: Logger): RedisAc
     readMs = performance.now();
     const now = problems.length === 0 ? undefined : problems.join('; ');
     if (now !== undefined && now !== problem)
-      log.warn({ detail: now }, 'redis files cannot be used; the last ones are');
+      log.warn({ detail: now }, 'redis files cannot be used; using the previous ones');
     problem = now;
   }
 

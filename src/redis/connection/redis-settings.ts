@@ -46,14 +46,18 @@ export interface RedisSecrets {
 export function checkRedisSettings(settings: RedisSettings, problems: string[]): void {
   const { tls, username, password, sentinel } = parseRedisUrl(settings.url);
   if (username !== undefined && settings.username !== undefined) {
-    problems.push('SLUICE_REDIS_USERNAME: SLUICE_REDIS_URL has a user, too. Remove one of them');
+    problems.push('SLUICE_REDIS_USERNAME: SLUICE_REDIS_URL already contains a user. Remove one of these users');
   }
   if (password !== undefined && settings.passwordFile !== undefined) {
-    problems.push('SLUICE_REDIS_PASSWORD_FILE: SLUICE_REDIS_URL has a password, too. Remove one of them');
+    problems.push(
+      'SLUICE_REDIS_PASSWORD_FILE: SLUICE_REDIS_URL already contains a password. Remove one of these users',
+    );
   }
   const userVariable = settings.username === undefined ? 'SLUICE_REDIS_URL' : 'SLUICE_REDIS_USERNAME';
   if (userOf(settings) !== undefined && password === undefined && settings.passwordFile === undefined) {
-    problems.push(`${userVariable}: has a user without a password. Set SLUICE_REDIS_PASSWORD_FILE, or remove the user`);
+    problems.push(
+      `${userVariable}: specifies a user without a password. Set SLUICE_REDIS_PASSWORD_FILE, or remove the user`,
+    );
   }
   if (settings.certFile !== undefined && settings.keyFile === undefined) {
     problems.push('SLUICE_REDIS_KEY_FILE: required, because SLUICE_REDIS_CERT_FILE is set');

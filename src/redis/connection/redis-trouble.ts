@@ -13,7 +13,7 @@ const DENIED = new RegExp(String.raw`\b(?:WRONGPASS|NOAUTH)\b|${LACKS_RIGHT.sour
 const ADVICE: readonly (readonly [RegExp, string])[] = [
   [
     /ERR_TLS_CERT_ALTNAME_INVALID/,
-    'Use a host that is in its certificate, or set SLUICE_REDIS_SERVER_NAME to a name that is',
+    'Use a host name that is included in its certificate, or set SLUICE_REDIS_SERVER_NAME to one of the included names',
   ],
   [/CERT_HAS_EXPIRED|CERT_NOT_YET_VALID/, 'Renew its certificate'],
   [
@@ -22,9 +22,9 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
   ],
   [
     /ALERT_CERTIFICATE_REQUIRED|ALERT_UNKNOWN_CA|ALERT_BAD_CERTIFICATE|ALERT_CERTIFICATE_(?:EXPIRED|UNKNOWN|REVOKED)|HANDSHAKE_FAILURE/,
-    'It does not accept the client certificate: check SLUICE_REDIS_CERT_FILE and SLUICE_REDIS_KEY_FILE',
+    'The client certificate was rejected: check SLUICE_REDIS_CERT_FILE and SLUICE_REDIS_KEY_FILE',
   ],
-  [/WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG/, 'It does not use TLS at this port: check SLUICE_REDIS_URL'],
+  [/WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG/, 'TLS is not enabled on this port: check SLUICE_REDIS_URL'],
   [/No_such_master|invalid_reply:_null/, 'Correct the master name in SLUICE_REDIS_URL'],
   [/DB_index_is_out_of_range/, 'Correct the database in SLUICE_REDIS_URL'],
 ];
@@ -76,7 +76,7 @@ function remedyOf(settings: RedisSettings, message: string): string {
   const ofSentinel = /\bsentinels?\b/i.test(message) && settings.sentinelPasswordFile !== undefined;
   if (LACKS_RIGHT.test(message)) {
     const user = userOf(settings) ?? 'default';
-    return `Give user ${user} the rights in config/redis/users.acl of this version. ACL LOG shows the denied command or key`;
+    return `Give user ${user} the permissions in config/redis/users.acl of this version. ACL LOG shows the denied command or key`;
   }
   if (ofSentinel)
     return `Correct the password in SLUICE_REDIS_SENTINEL_PASSWORD_FILE (${settings.sentinelPasswordFile})`;

@@ -55,7 +55,9 @@ function parseSentinelUrl(text: string): RedisUrl {
   const [, tls, user = '', hosts = '', master, db = '0'] = SENTINEL.exec(text) ?? [];
   if (tls === undefined) throw new Error(FORMS);
   if (master === undefined) {
-    throw new Error('has no master name. Add it after the Sentinels, such as redis+sentinel://sentinel:26379/mymaster');
+    throw new Error(
+      'does not contain a master name. Add the name after the Sentinels, such as redis+sentinel://sentinel:26379/mymaster',
+    );
   }
   const nodes = hosts.split(',').map(host => parseServer(`redis://${user}@${host}`, SENTINEL_PORT));
   return {

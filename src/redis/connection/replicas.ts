@@ -33,7 +33,7 @@ interface Master {
   next: Promise<void> | undefined;
 }
 
-const MASTER_CHANGED = 'the master changed before its replicas have confirmed a write';
+const MASTER_CHANGED = 'the master changed before the write was confirmed by its replicas';
 
 /** How long a problem is remembered. A master that nothing is written to any more has none. */
 const PROBLEM_MS = 60_000;
@@ -107,7 +107,7 @@ export function createReplicas(options: {
     const [, confirmed] = await Promise.all([redis.call('ping'), redis.call('wait', replicas, CONFIRM_MS)]);
     if (Number(confirmed) >= replicas) return;
     throw new NotReplicatedError(
-      `only ${confirmed} of ${replicas} replicas have confirmed a write within ${CONFIRM_MS} ms (SLUICE_REDIS_WAIT_REPLICAS)`,
+      `only ${confirmed} of ${replicas} replicas confirmed a write within ${CONFIRM_MS} ms (SLUICE_REDIS_WAIT_REPLICAS)`,
     );
   }
 

@@ -59,8 +59,8 @@ function write(value: object): string {
 export function renderRunbooks(): string {
   return [
     '# Runbooks',
-    "Runbooks for all alerts in `config/alerts`. The rules come in two formats: `sluice.yaml` for Prometheus, and `prometheus-rule.yaml` for the Prometheus Operator, which can be applied using `kubectl apply -f config/alerts/prometheus-rule.yaml`. Both cover all installations that Prometheus monitors. The labels `namespace` and `job` identify an installation. If you don't use the PodMonitor, make sure that all processes of an installation have the same `job`. The PrometheusRule of the Helm chart only selects its own installation. The `runbook_url` points to this page on https://sluice.dev and should be replaced if you serve the pages (`make docs`) from another address.",
-    'Alerts have one of three severities: **critical** if events are being rejected, delayed, or put at risk right now, **warning** if this is about to happen, and **info** if a producer or partner needs to take action.',
+    'Runbooks for all alerts in `config/alerts`. The rules are available in two formats: `sluice.yaml` for Prometheus, and `prometheus-rule.yaml` for the Prometheus Operator, which you can apply using `kubectl apply -f config/alerts/prometheus-rule.yaml`. Both files cover all installations monitored by Prometheus. The labels `namespace` and `job` identify an installation. If you are not using the PodMonitor, make sure that all processes of an installation use the same `job` label. The PrometheusRule created by the Helm chart only selects its own installation. The `runbook_url` points to this page on https://sluice.dev and should be replaced if you serve the pages (`make docs`) from another address.',
+    'Each alert has a severity: **critical** if events are currently being rejected, delayed, or at risk, **warning** if this is about to happen, and **info** if a producer or partner needs to take action.',
     ...ALERT_RULES.map(renderRunbook),
   ].join('\n\n');
 }

@@ -10,7 +10,7 @@ export const control: AlertGroup = {
       severity: 'critical',
       summary: 'No controller is the leader.',
       impact:
-        'Changes to custom resources are not applied. REST calls that have to wait for a change will respond with 503. Events continue to flow, unless control data in Redis is lost (SluiceControlDataMissing).',
+        'Changes to custom resources are not applied. REST calls that wait for a change respond with 503. Events continue to flow, unless control data in Redis is lost (SluiceControlDataMissing).',
       steps: [
         'Run `kubectl -n sluice-system get lease sluice-controller -o yaml` to find the holder of the Lease.',
         'Check the log of the controllers for the message `role cannot work`. The reason `LeaseUnavailable` indicates a problem with the API server, missing permissions for the Lease, or a missing namespace.',
@@ -23,11 +23,11 @@ export const control: AlertGroup = {
       severity: 'critical',
       summary: 'A controller holds the Lease but does not reconcile.',
       impact:
-        'Changes to custom resources are not applied. REST calls that have to wait for a change will respond with 503. Events continue to flow. Deletions will still be completed within about two minutes.',
+        'Changes to custom resources are not applied. REST calls that wait for a change respond with 503. Events continue to flow. Deletions are still completed within about two minutes.',
       steps: [
         `Run \`${logsOf('controller')}\` to find the message \`role cannot work\`, or call \`GET /readyz\` on their ops port. The reason is \`TermNotStarted\`, \`ForeignRedis\`, or \`UnsupportedRedisFormat\`.`,
-        'Run `kubectl -n sluice-system describe lease sluice-controller`. It shows an Event for each replica that released the Lease after one minute of failures.',
-        'Check the alerts for Redis, and check that the API server responds. Before the controller starts to reconcile, it lists all kinds and reads the namespace `kube-system`.',
+        'Run `kubectl -n sluice-system describe lease sluice-controller`. The output shows an Event for each replica that released the Lease after one minute of failures.',
+        'Check the Redis alerts, and check that the API server is responding. Before the controller starts reconciling, it lists all kinds and reads the namespace `kube-system`.',
       ],
     },
     {
@@ -35,12 +35,12 @@ export const control: AlertGroup = {
       expr: `max ${by('role')} (sluice_admission_policies_missing) > 0`,
       for: '5m',
       severity: 'warning',
-      summary: 'The admission policies do not limit the role {{ $labels.role }}.',
+      summary: 'The role {{ $labels.role }} is not limited by the admission policies.',
       impact:
-        'Everything works, but an attacker with access to the service account of this role can write more than the role needs, such as Secrets of any type.',
+        'Sluice continues to work, but an attacker with access to the service account of this role can write more than the role requires, such as Secrets of any type.',
       steps: [
         'Run `kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings`, and apply `config/rbac` if the policies are missing.',
-        'Compare the user in the log message `the admission policies do not apply to this service account` with the user name in the `matchConditions` of the policies. Both of them must be the same.',
+        'Compare the user in the log message `the admission policies do not apply to this service account` with the user name in the `matchConditions` of the policies. Both names must be the same.',
       ],
     },
     {
@@ -50,7 +50,7 @@ export const control: AlertGroup = {
       severity: 'critical',
       summary: 'More than one controller is the leader.',
       impact:
-        "Redis rejects writes from the previous leader. If two clusters share a Redis, they overwrite each other's data.",
+        "Redis rejects all writes from the previous leader. If two clusters use the same Redis, they overwrite each other's data.",
       steps: [
         'Run `kubectl get leases.coordination.k8s.io -A` to check whether two installations share a Redis or the namespace of the Lease. Each installation requires a separate Redis and a separate namespace.',
       ],
@@ -60,12 +60,12 @@ export const control: AlertGroup = {
       expr: `sum ${by()} (changes(leader_election_master_status{name="sluice-controller"}[1h])) > 8`,
       for: '5m',
       severity: 'warning',
-      summary: 'The Lease has changed its holder more than four times in one hour.',
-      impact: 'Each new leader reads all objects before it reconciles, so changes to custom resources are delayed.',
+      summary: 'The holder of the Lease has changed more than four times in one hour.',
+      impact: 'Each new leader reads all objects before reconciling, so changes to custom resources are delayed.',
       steps: [
-        'Run `kubectl -n sluice-system describe lease sluice-controller`. It shows an Event for each change, with the replica.',
+        'Run `kubectl -n sluice-system describe lease sluice-controller`. The output shows an Event for each change, including the replica.',
         'Run `kubectl -n sluice-system get pods -l app.kubernetes.io/component=controller` to check whether the controllers restart, for example because they reach their memory limit.',
-        'Check the log of the controllers for the messages `lost the Lease` and `cannot lead; releasing the Lease`. If there is no error, the API server takes longer than ten seconds to renew the Lease (`rest_client_request_duration_seconds`).',
+        'Check the controller logs for the messages `lost the Lease` and `cannot lead; releasing the Lease`. If there are no errors, renewing the Lease takes longer than ten seconds on the API server (`rest_client_request_duration_seconds`).',
       ],
     },
     {
@@ -73,12 +73,12 @@ export const control: AlertGroup = {
       expr: `max ${by('role')} (sluice_role_impaired{reason="OutdatedCRDs"}) > 0`,
       for: '5m',
       severity: 'critical',
-      summary: 'The CustomResourceDefinitions are older than the controller, which does not lead.',
+      summary: 'The CustomResourceDefinitions are older than the controller, so it cannot become the leader.',
       impact:
-        'If there is no controller of the previous version, changes to custom resources are not applied. Events continue to flow.',
+        'If there is no controller with the previous version, changes to custom resources are not applied. Events continue to flow.',
       steps: [
-        `Run \`${logsOf('controller')}\` to find the message \`role cannot work\`. It lists the fields that are missing.`,
-        'Run `kubectl apply --server-side -f crds` with the files of the release, or set `crds.enabled` in the values of the chart. The controller starts to lead automatically.',
+        `Run \`${logsOf('controller')}\` to find the message \`role cannot work\`. This message lists the missing fields.`,
+        'Run `kubectl apply --server-side -f crds` with the files of the release, or set `crds.enabled` in the chart values. After that, the controller automatically becomes the leader.',
       ],
     },
     {
@@ -87,11 +87,10 @@ export const control: AlertGroup = {
       for: '15m',
       severity: 'warning',
       summary: 'Reconciliations of {{ $labels.controller }} are failing.',
-      impact:
-        'Changes to some objects are not applied. You can use the conditions to find the objects that are affected.',
+      impact: 'Changes to some objects are not applied. You can use the conditions to find the affected objects.',
       steps: [
         `Run \`${logsOf('controller')}\` to find the message \`cannot reconcile; retrying\`, which contains the object and the error.`,
-        'Check the alerts for Redis. Check `rest_client_requests_total` for calls that the API server rejects.',
+        'Check the Redis alerts. Check `rest_client_requests_total` for calls that the API server rejects.',
       ],
     },
     {
@@ -100,10 +99,10 @@ export const control: AlertGroup = {
       for: '5m',
       severity: 'warning',
       summary: 'A worker of {{ $labels.name }} has been reconciling the same key for more than five minutes.',
-      impact: 'Changes to this object will not be applied.',
+      impact: 'Changes to this object are not applied.',
       steps: [
-        'Run the query `histogram_quantile(0.99, sum by (le) (rate(rest_client_request_duration_seconds_bucket[5m])))` to check the latency of the API server. For Redis, see SluiceRedisSlow.',
-        'Restart the leader. You can do this safely because another replica takes over within seconds.',
+        'Run the query `histogram_quantile(0.99, sum by (le) (rate(rest_client_request_duration_seconds_bucket[5m])))` to check the latency of the API server. For Redis latency, see SluiceRedisSlow.',
+        'Restart the leader. This is safe because another replica takes over within seconds.',
       ],
     },
     {
@@ -112,9 +111,9 @@ export const control: AlertGroup = {
       for: '5m',
       severity: 'warning',
       summary: 'A watch of the controller has not received any events or bookmarks for ten minutes.',
-      impact: 'Changes can be delayed.',
+      impact: 'Changes may be delayed.',
       steps: [
-        'Run `kubectl get --raw /readyz` to check that the API server responds. Check the log of the controller for errors of its watches.',
+        'Run `kubectl get --raw /readyz` to check that the API server responds. Check the controller log for watch errors.',
       ],
     },
     {
@@ -122,11 +121,12 @@ export const control: AlertGroup = {
       expr: `sum ${by('what')} (increase(sluice_controller_drift_repaired_total[15m])) > 0`,
       for: '0m',
       severity: 'warning',
-      summary: 'Control state in Redis was different from the last written state and was repaired: {{ $labels.what }}.',
+      summary:
+        'Control state in Redis was different from the last written state and has been repaired: {{ $labels.what }}.',
       impact: 'For about one minute before the repair, gates or routes did not match the objects.',
       steps: [
         'Run `kubectl get events -A --field-selector source=sluice-controller` to find the affected state.',
-        'Find the cause of the difference. For example, another program or person wrote to this Redis, Redis was restored from a backup, or it failed over to a delayed replica.',
+        'Find out what caused the difference. For example, someone may have written to this Redis, Redis may have been restored from a backup, or a failover to a delayed replica may have happened.',
       ],
     },
     {
@@ -135,10 +135,10 @@ export const control: AlertGroup = {
       for: '5m',
       severity: 'warning',
       summary: 'The mail server does not accept invitations.',
-      impact: 'Invited partners do not receive emails. The controller retries each email.',
+      impact: 'Invited partners do not receive any emails. The controller retries each email.',
       steps: [
         'Run `kubectl get integrations.sluice.dev -A -o yaml` to find the condition `InvitationSent`, which contains the response of the mail server.',
-        'Check the value of `SLUICE_SMTP_URL` and the log of the mail server.',
+        'Check the value of `SLUICE_SMTP_URL`, and check the log of the mail server.',
         'The error `ETLS` means that the server in an `smtp://` URL does not support STARTTLS. Use `smtps://` or set `SLUICE_SMTP_ALLOW_PLAIN_TEXT`.',
       ],
     },
@@ -153,12 +153,12 @@ export const facade: AlertGroup = {
       expr: `${share('sluice_facade_request_duration_seconds_count{status=~"5.."}', 'sluice_facade_request_duration_seconds_count', '5m')} > 0.02`,
       for: '10m',
       severity: 'warning',
-      summary: 'The facade responds to more than 2 % of the REST calls with a 5xx status.',
-      impact: 'Callers need to repeat these calls. You can safely repeat every call.',
+      summary: 'The facade responds to more than 2 % of all REST calls with a 5xx status.',
+      impact: 'Callers need to repeat these calls. All calls can be safely repeated.',
       steps: [
         'Run the query `sum by (route, status) (rate(sluice_facade_request_duration_seconds_count{status=~"5.."}[5m]))` to find the affected calls.',
-        'If only calls that wait for the controller fail, see SluiceNoLeader. If all calls fail, check the API server, Redis and the identity provider.',
-        'Check the log of the facade for the message `call failed`. It contains the error and the `requestId`, which the caller receives as `x-request-id`.',
+        'If this only affects calls that wait for the controller, see SluiceNoLeader. If this affects all calls, check the API server, Redis, and the identity provider.',
+        'Check the log of the facade for the message `call failed`. This message contains the error and the `requestId`, which is also returned to the caller as `x-request-id`.',
       ],
     },
     {
@@ -166,10 +166,10 @@ export const facade: AlertGroup = {
       expr: `${p99('sluice_facade_request_duration_seconds', '{route!~".*/pull"}')} > 5`,
       for: '15m',
       severity: 'warning',
-      summary: 'More than 1 % of the REST calls take longer than five seconds.',
+      summary: 'More than 1 % of all REST calls take longer than five seconds.',
       impact: 'Callers have to wait longer, or their requests time out.',
       steps: [
-        'Run the query `max by (name) (workqueue_depth)`, and check SluiceReconcileErrors. Calls that change data wait until the change is in force.',
+        'Run the query `max by (name) (workqueue_depth)`, and check SluiceReconcileErrors. Calls that make changes wait until the change is in force.',
         'Check the latency of the API server with `rest_client_request_duration_seconds`.',
       ],
     },
@@ -178,11 +178,11 @@ export const facade: AlertGroup = {
       expr: `sum ${by()} (rate(sluice_facade_refused_tokens_total{reason="undecided"}[5m])) > 0`,
       for: '5m',
       severity: 'critical',
-      summary: 'The facade cannot verify access tokens because an identity provider does not respond.',
-      impact: 'Users of this identity provider receive 503 from the REST API. Events continue to flow.',
+      summary: 'The facade cannot verify access tokens, because an identity provider does not respond.',
+      impact: 'Users of this identity provider receive a 503 response from the REST API. Events continue to flow.',
       steps: [
         `Run \`${logsOf('facade')}\` to find the message \`issuer cannot be read\`, which contains the identity provider and the error.`,
-        'If the identity provider uses a private CA, set `trust.configMap` in the values of the chart, or `NODE_EXTRA_CA_CERTS`.',
+        'If the identity provider uses a private CA, set `trust.configMap` in the chart values, or set `NODE_EXTRA_CA_CERTS`.',
       ],
     },
   ],

@@ -25,11 +25,11 @@ export const processes: AlertGroup = {
       severity: 'critical',
       summary: 'No replica of {{ $labels.role }} is ready.',
       impact:
-        'If there is no ingress, events will be rejected. If there is no dispatcher, events are accepted and kept, but they are not delivered. If there is no controller, changes to custom resources are not applied, but events will continue to flow. If there is no facade, the REST API is not available.',
+        'If ingress is missing, events are rejected. If the dispatcher is missing, events are accepted and kept, but they are not delivered. If the controller is missing, changes to custom resources are not applied, but events continue to flow. If the facade is missing, the REST API is not available.',
       steps: [
         'Run `kubectl -n sluice-system get pods` to check the pods, and check their logs.',
-        'If a pod is running but is not ready, call `GET /readyz` on its ops port to find the reason.',
-        'Check the log for the message `sluice cannot start`. It shows whether the cause is a variable, the root key, or the [settings of Redis](configuration.md#redis).',
+        'If a pod is running but not ready, call `GET /readyz` on its ops port to find out the reason.',
+        'Check the log for the message `sluice cannot start`. This message shows whether the cause is a variable, the root key, or the [Redis settings](configuration.md#redis).',
       ],
     },
     {
@@ -38,9 +38,9 @@ export const processes: AlertGroup = {
       for: '15m',
       severity: 'warning',
       summary: 'A replica of {{ $labels.role }} has not been ready for 15 minutes.',
-      impact: 'There is no impact if other replicas of the role are ready.',
+      impact: 'If other replicas of the role are ready, there is no impact.',
       steps: [
-        'Run `kubectl -n sluice-system get pods` to find the replica, and call `GET /readyz` on its ops port. It lists the dependencies that are not available, such as Redis or the API server.',
+        'Run `kubectl -n sluice-system get pods` to find the replica, and call `GET /readyz` on its ops port. The response lists all unavailable dependencies, such as Redis or the API server.',
       ],
     },
     {
@@ -49,10 +49,9 @@ export const processes: AlertGroup = {
       for: '2m',
       severity: 'critical',
       summary: 'A replica of {{ $labels.role }} cannot work because of {{ $labels.reason }}.',
-      impact:
-        'Other replicas of the role will take over its work. If all of the replicas are affected, the role will stop working.',
+      impact: 'Other replicas of the role take over its work. If all replicas are affected, the role stops working.',
       steps: [
-        'Run `kubectl -n sluice-system logs -l app.kubernetes.io/name=sluice --tail=200` to find the message `role cannot work`, which appears once a minute. It shows the environment variable or the object that you need to change, as does `GET /readyz` on the ops port.',
+        'Run `kubectl -n sluice-system logs -l app.kubernetes.io/name=sluice --tail=200` to find the message `role cannot work`, which appears once a minute. This message and `GET /readyz` on the ops port show which environment variable or object you need to change.',
         ...Object.entries(IMPAIRMENTS).map(([reason, meaning]) => `\`${reason}\`: ${meaning}`),
       ],
     },
@@ -62,11 +61,11 @@ export const processes: AlertGroup = {
       for: '15m',
       severity: 'warning',
       summary: 'A new root key has been waiting for {{ $value }} replicas for 15 minutes.',
-      impact: 'The previous root key stays in use. Nothing else is affected.',
+      impact: 'The previous root key remains in use. There is no other impact.',
       steps: [
         'Run `kubectl -n sluice-system logs -l app.kubernetes.io/component=controller --tail=-1` to find the message `the new root key will be used after these replicas have loaded it`, which contains the role, the pod, and the process of each replica.',
-        'Search the logs of these replicas for the message `the root keys have changed and cannot be used`. It shows which file to change.',
-        'Check that all pods mount the same Secret as a folder. Files that are mounted with `subPath` are never updated. See [Rotate the root key](install.md#rotate-the-root-key).',
+        'Search the logs of these replicas for the message `the root keys have changed and cannot be used`. This message shows which file to change.',
+        'Check that all pods mount the same Secret as a folder. Kubernetes never updates files that are mounted using `subPath`. See [Rotate the root key](install.md#rotate-the-root-key).',
       ],
     },
     {
@@ -76,11 +75,11 @@ export const processes: AlertGroup = {
       severity: 'critical',
       summary: '{{ $value }} uses ({{ $labels.use }}) of root keys that the controller does not have.',
       impact:
-        'Subscriptions that need such a key are not delivered. Their events are kept until their retention period ends.',
+        'Subscriptions that require one of these keys are not delivered. Their events are kept until the retention period ends.',
       steps: [
         'Run `kubectl get subscriptions.sluice.dev -A` to find the subscriptions. Their reason is `SigningKeyMissing` or `HeaderNotReadable`, and the message of the first one contains the id of the root key.',
-        'Restore the root key that was removed from the backup, under the same name. Subscriptions resume by themselves.',
-        'If there is no backup, partners need to rotate their signing secrets and set the values of their headers again.',
+        'Restore the removed root key from your backup, using the same file name. After that, the subscriptions automatically resume.',
+        "If you don't have a backup, partners need to rotate their signing secrets, and set their header values again.",
       ],
     },
     {
@@ -90,10 +89,10 @@ export const processes: AlertGroup = {
       severity: 'warning',
       summary: 'The event loop of a process is blocked for more than half a second.',
       impact:
-        'This delays all of the work of this process. If the delay exceeds one second, the facade responds with 503.',
+        'All work of this process is delayed. If the delay is longer than one second, the facade responds with 503.',
       steps: [
-        'Run the query `rate(process_cpu_seconds_total[5m])`. If the process uses almost one core, add replicas of the role or increase its CPU limit.',
-        'Check `nodejs_gc_duration_seconds_sum` and the heap size. If the heap is close to its limit, increase the memory limit of the process.',
+        'Run the query `rate(process_cpu_seconds_total[5m])`. If the process is using almost one core, add more replicas of the role or increase its CPU limit.',
+        'Check `nodejs_gc_duration_seconds_sum` and the heap size. If the heap size is close to its limit, increase the memory limit of the process.',
       ],
     },
     {
@@ -103,11 +102,11 @@ export const processes: AlertGroup = {
       severity: 'warning',
       summary: 'The certificate for {{ $labels.use }} expires in less than seven days.',
       impact:
-        'After that, connections will fail. Without Redis, events are rejected and not delivered. Without the mail server, invitations are not sent. Clients of ingress and the facade no longer connect.',
+        'After that, connections will fail. Without Redis, events are rejected and are not delivered. Without the mail server, invitations are not sent. Clients can no longer connect to ingress and the facade.',
       steps: [
         'Run `kubectl -n sluice-system get secrets --field-selector type=kubernetes.io/tls` to find the certificate, unless it belongs to Redis or to the mail server.',
-        'If cert-manager issues the certificate, run `kubectl -n sluice-system describe certificates` to find out why it is not renewed.',
-        'Otherwise, replace the certificate. Sluice will read its own certificates again within minutes. The alert is resolved up to ten minutes after Redis or the mail server uses a new one.',
+        'If the certificate is issued by cert-manager, run `kubectl -n sluice-system describe certificates` to find out why it has not been renewed.',
+        'Otherwise, replace the certificate. Sluice automatically reads its own certificates again within a few minutes. After Redis or the mail server has started using a new certificate, it can take up to ten minutes until the alert is resolved.',
       ],
     },
     {
@@ -116,11 +115,12 @@ export const processes: AlertGroup = {
       for: '5m',
       severity: 'warning',
       summary:
-        'The files of the certificate for {{ $labels.use }} cannot be used, so the previous certificate still is.',
-      impact: 'There is no impact until the previous certificate expires, or the process restarts, which then fails.',
+        'The files of the certificate for {{ $labels.use }} cannot be used, so the previous certificate is still in use.',
+      impact:
+        'There is no impact until the previous certificate expires. If the process is restarted, it will fail to start.',
       steps: [
-        'Run `kubectl -n sluice-system get secrets --field-selector type=kubernetes.io/tls` to find the Secret, and check `tls.crt` and `tls.key` in it. The key must belong to the first certificate.',
-        'Check the log for the messages `the new certificate cannot be used; still serving the last one` and `redis files cannot be used; the last ones are`. They contain the reason.',
+        'Run `kubectl -n sluice-system get secrets --field-selector type=kubernetes.io/tls` to find the Secret, and check its `tls.crt` and `tls.key` fields. The key must belong to the first certificate.',
+        'Check the log for the messages `the new certificate cannot be used; using the previous one` and `redis files cannot be used; using the previous ones`. These messages contain the reason.',
       ],
     },
     {
@@ -129,9 +129,9 @@ export const processes: AlertGroup = {
       for: '60m',
       severity: 'info',
       summary: 'Processes with different versions have been running for one hour.',
-      impact: 'There is no impact during an upgrade because adjacent versions are compatible.',
+      impact: 'There is no impact during an upgrade, because adjacent versions are compatible.',
       steps: [
-        'Run `kubectl -n sluice-system rollout status deployment` to check the status of the upgrade. Complete it or roll it back.',
+        'Run `kubectl -n sluice-system rollout status deployment` to check the status of the upgrade. Complete the upgrade or roll it back.',
       ],
     },
   ],
@@ -147,11 +147,11 @@ export const redis: AlertGroup = {
       severity: 'critical',
       summary: 'A process is not connected to Redis.',
       impact:
-        'If Redis is unavailable, ingress responds with 503, and events are not delivered. Events that ingress accepted with 202 are stored on disk. Delivery will resume automatically.',
+        'If Redis is unavailable, ingress responds with 503, and events are not delivered. Events that ingress accepted with 202 are stored on disk. Delivery resumes automatically.',
       steps: [
-        'Run `redis-cli PING` on the host of the process, with the address from `SLUICE_REDIS_URL`, to check that Redis responds. Check the log of Redis.',
-        'If you use `appendfsync always`, Redis stops when the disk is full. Free up disk space and start Redis again.',
-        'You do not need to restart Sluice.',
+        'On the host of the process, run `redis-cli PING` with the address from `SLUICE_REDIS_URL` to check that Redis responds. Check the Redis log.',
+        'When using `appendfsync always`, Redis stops if the disk is full. In this case, free up disk space and start Redis again.',
+        "You don't need to restart Sluice.",
       ],
     },
     {
@@ -160,10 +160,10 @@ export const redis: AlertGroup = {
       for: '5m',
       severity: 'warning',
       summary: 'More than 1 % of the Redis commands are failing.',
-      impact: 'The work will be retried, and will be delayed. Ingress can respond with 503.',
+      impact: 'Failed work is delayed and retried automatically. Ingress may respond with 503.',
       steps: [
         'Run the query `sum by (reason) (rate(sluice_redis_command_errors_total[5m]))` to find the reason.',
-        'For the reason `memory`, see SluiceRedisMemoryHigh. For the reason `timeout`, see SluiceRedisSlow. The reason `unavailable` indicates a failover or a restart. The reason `refused` indicates a bug in Sluice or an unsupported version of Redis, and the log contains the error.',
+        'For the reason `memory`, see SluiceRedisMemoryHigh. For the reason `timeout`, see SluiceRedisSlow. The reason `unavailable` indicates a failover or a restart. The reason `refused` indicates a bug in Sluice or an unsupported Redis version. In this case, the log contains the error.',
       ],
     },
     {
@@ -172,11 +172,11 @@ export const redis: AlertGroup = {
       for: '10m',
       severity: 'warning',
       summary: 'More than 1 % of the Redis commands take longer than 100 ms.',
-      impact: 'Sluice runs several Redis commands to accept and deliver an event, so events are delayed.',
+      impact: 'Accepting and delivering an event requires several Redis commands, so events are delayed.',
       steps: [
-        'Run `redis-cli SLOWLOG GET` and `redis-cli --latency`. They also show commands from other users of the same Redis.',
-        'If you use `appendfsync always`, each write waits for the disk. Check the latency of the disk.',
-        'Redis uses a single core. If its CPU usage is close to 100 %, use a Redis Cluster to distribute the streams. Each stream stays on a single node.',
+        'Run `redis-cli SLOWLOG GET` and `redis-cli --latency`. The output also includes commands from other users of the same Redis.',
+        'When using `appendfsync always`, each write has to wait for the disk. In this case, check the disk latency.',
+        'Redis uses a single CPU core. If its CPU usage is close to 100 %, use a Redis Cluster to distribute the streams to several nodes. Each stream is still stored on a single node.',
       ],
     },
     {
@@ -186,10 +186,10 @@ export const redis: AlertGroup = {
       severity: 'warning',
       summary: 'Redis uses more than 75 % of its memory.',
       impact:
-        'Accounts that store more than their share of the memory receive 429 `storage_pressure`, the largest first. If the usage reaches 82 %, ingress stops accepting all events until the usage is below 77 %. Stored events will still be delivered.',
+        'Accounts which store more than their share of the memory receive a 429 `storage_pressure` response, starting with the largest accounts. When the usage reaches 82 %, ingress rejects all events until the usage has dropped below 77 %. Stored events are still delivered.',
       steps: [
-        'Run the query `max(sluice_dispatcher_open_deliveries)` to check whether the number of open deliveries increases. Delivered events also use memory until their retention period ends.',
-        'Increase the memory of Redis (`maxmemory`), decrease `spec.retention` of the largest streams, or decrease `SLUICE_QUEUE_MAX_BYTES`.',
+        'Run the query `max(sluice_dispatcher_open_deliveries)` to check whether the number of open deliveries increases. Delivered events continue to use memory until their retention period ends.',
+        'Increase the Redis memory (`maxmemory`), decrease `spec.retention` for the largest streams, or decrease the value of `SLUICE_QUEUE_MAX_BYTES`.',
       ],
     },
     {
@@ -197,12 +197,12 @@ export const redis: AlertGroup = {
       expr: `max ${by()} (sluice_redis_memory_used_ratio) > 0.82`,
       for: '1m',
       severity: 'critical',
-      summary: 'Redis uses more than 82 % of its memory, and ingress does not accept events.',
+      summary: 'Redis uses more than 82 % of its memory, and ingress does not accept any events.',
       impact:
-        'Producers will receive 503 and need to retry. Stored events are routed and delivered with the remaining memory.',
+        'Producers receive a 503 response and need to retry. Stored events are routed and delivered using the remaining memory.',
       steps: [
-        'Run `redis-cli INFO memory`, and increase `maxmemory` with `redis-cli CONFIG SET maxmemory <bytes>`. If the machine does not have enough memory, decrease the retention of your streams.',
-        'Keep `maxmemory-policy noeviction`. With any other policy, Redis removes gates and events.',
+        'Run `redis-cli INFO memory`, and increase `maxmemory` with `redis-cli CONFIG SET maxmemory <bytes>`. If the machine does not have enough memory, decrease the retention period of your streams.',
+        'Keep `maxmemory-policy noeviction`. With any other policy, Redis removes gates and events when its memory is full.',
       ],
     },
   ],

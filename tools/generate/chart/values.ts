@@ -18,13 +18,13 @@ const NETWORK = /^[0-9a-fA-F.:]+\/[0-9]{1,3}$/;
 /** Empty for the default installation. */
 const INSTANCE_OR_DEFAULT = new RegExp(`^(${INSTANCE.source.slice(1, -1)})?$`);
 
-const image = section('Image of Sluice.', {
+const image = section('The Sluice image.', {
   registry: text(
-    'Registry host, with a port if needed, e.g. registry.example.com. Required, because there is no default.',
+    'The registry host, including the port if required, e.g. registry.example.com. This value is required, because there is no default.',
   ),
-  repository: text('Repository in the registry.', 'sluice'),
-  tag: text('Tag. Defaults to the version of the chart.'),
-  digest: text('Digest, e.g. sha256:4bf0…. Takes precedence over the tag.', '', {
+  repository: text('The repository in the registry.', 'sluice'),
+  tag: text('Tag. Defaults to the chart version.'),
+  digest: text('Digest, e.g. sha256:4bf0…. This value takes precedence over the tag.', '', {
     regex: /^(sha256:[0-9a-f]{64})?$/,
     rule: 'must be sha256: and 64 hexadecimal digits',
   }),
@@ -35,18 +35,18 @@ const expose = section('Way in from outside of the cluster.', {
   type: z
     .enum(['None', 'Ingress', 'HTTPRoute'])
     .default('None')
-    .describe('Object to create: None, Ingress, or HTTPRoute of the Gateway API.'),
-  host: text('Host name, required unless the type is None.'),
-  annotations: openObject('Annotations of the object.'),
-  className: text('Class of an Ingress. Defaults to the default class of the cluster.'),
-  tlsSecret: text('Secret with the certificate of an Ingress.'),
-  parentRefs: openList('Gateways of an HTTPRoute, e.g. [{name: public, namespace: gateways}].'),
+    .describe('The object to create: None, Ingress, or HTTPRoute (Gateway API).'),
+  host: text('The host name, which is required unless the type is None.'),
+  annotations: openObject('The annotations of the object.'),
+  className: text('The class of an Ingress. Defaults to the default class of the cluster.'),
+  tlsSecret: text('The name of the Secret containing the certificate of an Ingress.'),
+  parentRefs: openList('The Gateways of an HTTPRoute, e.g. [{name: public, namespace: gateways}].'),
 });
 
-const service = section('Service of the role.', {
-  type: z.enum(['ClusterIP', 'NodePort', 'LoadBalancer']).default('ClusterIP').describe('Type of the Service.'),
-  port: z.int().min(1).max(65_535).default(80).describe('Port of the Service.'),
-  annotations: openObject('Annotations of the Service.'),
+const service = section('The Service of the role.', {
+  type: z.enum(['ClusterIP', 'NodePort', 'LoadBalancer']).default('ClusterIP').describe('The type of the Service.'),
+  port: z.int().min(1).max(65_535).default(80).describe('The port of the Service.'),
+  annotations: openObject('The annotations of the Service.'),
 });
 
 const issuerRef = (certificate: string) =>
@@ -54,9 +54,9 @@ const issuerRef = (certificate: string) =>
     `Issuer of cert-manager, e.g. {name: internal, kind: ClusterIssuer}. If set, a Certificate is created for ${certificate}.`,
   );
 
-const tls = section('Certificate of the role itself. Without it, the role serves plain HTTP.', {
+const tls = section('The certificate used by the role itself. If this is not set, the role serves plain HTTP.', {
   secretName: text(
-    'Secret that has the certificate in the keys tls.crt and tls.key. The role then only accepts TLS, and uses a new certificate within two minutes, without a restart. Set service.port to 443 as well. An Ingress or a Gateway in front needs to be told to use TLS.',
+    'The name of the Secret containing the certificate in the keys tls.crt and tls.key. After setting this value, the role only accepts TLS. New certificates are used within two minutes, without a restart. You should also set service.port to 443. If you are using an Ingress or a Gateway, you need to configure it to use TLS.',
   ),
   issuerRef: issuerRef('this Secret, which includes the names of the Service and expose.host'),
 });
@@ -70,60 +70,65 @@ function workload(of: Workload) {
           enabled: z
             .boolean()
             .default(true)
-            .describe('Whether to install the REST API, which requires oidc.issuers and oidc.audience.'),
+            .describe(
+              'Whether to install the REST API. In this case, you also need to set oidc.issuers and oidc.audience.',
+            ),
         }
       : {}),
-    replicas: z.int().min(0).default(of.replicas).describe('Number of pods.'),
+    replicas: z.int().min(0).default(of.replicas).describe('The number of pods.'),
     resources: openObject(
-      'Requests and limits. The controller and the facade use three quarters of limits.memory as heap.',
+      'The resource requests and limits. The controller and the facade use three quarters of limits.memory as heap.',
       of.resources,
     ),
     maxUnavailable: z
       .union([z.int().min(0), z.string()])
       .default(1)
-      .describe('Number or percentage of pods that an eviction may stop at the same time.'),
-    podLabels: openObject('Labels of the pods.'),
-    podAnnotations: openObject('Annotations of the pods.'),
+      .describe('The number or percentage of pods that can be evicted at the same time.'),
+    podLabels: openObject('The labels of the pods.'),
+    podAnnotations: openObject('The annotations of the pods.'),
     nodeSelector: openObject('Labels of the nodes to run on.'),
-    tolerations: openList('Tolerations of the pods.'),
-    affinity: openObject('Affinity of the pods, in addition to the spread over hosts and zones.'),
-    priorityClassName: text('Priority class of the pods.'),
+    tolerations: openList('The tolerations of the pods.'),
+    affinity: openObject('The affinity of the pods, in addition to spreading them over hosts and zones.'),
+    priorityClassName: text('The priority class of the pods.'),
     extraEnv: openList('Environment variables, e.g. [{name: NODE_EXTRA_CA_CERTS, value: /etc/ca/ca.crt}].'),
-    extraVolumes: openList('Volumes of the pods.'),
-    extraVolumeMounts: openList('Mounts of these volumes.'),
+    extraVolumes: openList('The volumes of the pods.'),
+    extraVolumeMounts: openList('The mounts for these volumes.'),
     ...(of.name !== 'all' && of.serves.length > 0 ? { service, tls, expose } : {}),
   });
 }
 
-const redis = section('Redis. Set one of url, existingSecret, and embedded.enabled.', {
+const redis = section('Redis. You need to set one of url, existingSecret, and embedded.enabled.', {
   url: text(meaningOf('SLUICE_REDIS_URL')),
-  existingSecret: text('Secret that has this URL in the key url.'),
+  existingSecret: text('The name of the Secret containing this URL in the key url.'),
   passwordSecret: text(
-    'Secret that has the password in the key password, instead of the URL. It can change without a restart.',
+    'The name of the Secret containing the password in the key password, which can be used instead of including it in the URL. You can change the password without a restart.',
   ),
   usersSecret: text(
-    'Secret that has the password of each Redis user in the key of its component, e.g. ingress. If set, each role connects with its own user, e.g. sluice-ingress, instead of one in the URL. The keys are controller, facade, ingress, dispatcher, and uninstall, or all and uninstall if mode is all. Create the users from config/redis/users.acl.',
+    'The name of the Secret containing the password of each Redis user. The key is the component name, e.g. ingress. When this is set, each role uses its own Redis user, e.g. sluice-ingress, instead of a user in the URL. The keys are controller, facade, ingress, dispatcher, and uninstall, or all and uninstall if mode is all. To create the users, use config/redis/users.acl.',
   ),
-  tls: section('Certificates for rediss:// and rediss+sentinel://. They can change without a restart.', {
-    caSecret: text('Secret that has the certificates of the authorities in the key ca.crt.'),
-    clientSecret: text('Secret that has a client certificate in the keys tls.crt and tls.key.'),
-    serverName: text(meaningOf('SLUICE_REDIS_SERVER_NAME')),
-    clientIssuerRef: issuerRef('clientSecret, with the start of all names as common name'),
-  }),
+  tls: section(
+    'Certificates for rediss:// and rediss+sentinel://. You can change the certificates without a restart.',
+    {
+      caSecret: text('The name of the Secret containing the certificates of the authorities in the key ca.crt.'),
+      clientSecret: text('The name of the Secret containing a client certificate in the keys tls.crt and tls.key.'),
+      serverName: text(meaningOf('SLUICE_REDIS_SERVER_NAME')),
+      clientIssuerRef: issuerRef('clientSecret, with the start of all names as common name'),
+    },
+  ),
   waitReplicas: z.int().min(0).max(5).default(0).describe(meaningOf('SLUICE_REDIS_WAIT_REPLICAS')),
-  sentinel: section('Access to the Sentinels, if it differs from the access to Redis.', {
+  sentinel: section('The user and password for the Sentinels, if they are different from those for Redis.', {
     username: text(meaningOf('SLUICE_REDIS_SENTINEL_USERNAME')),
-    passwordSecret: text('Secret that has the password of the Sentinels in the key password.'),
+    passwordSecret: text('The name of the Secret containing the password for the Sentinels in the key password.'),
   }),
-  embedded: section('A single Redis without replicas, for evaluation only.', {
+  embedded: section('A single Redis without replicas, which should only be used for evaluation.', {
     enabled: z.boolean().default(false).describe('Whether to install Redis beside Sluice.'),
     image: text(
-      'Image with redis-server 7.0 or later, e.g. registry.example.com/redis:8.2. Defaults to the image that make image builds: the registry and the repository of Sluice, followed by -redis and the tag.',
+      'An image with redis-server 7.0 or later, e.g. registry.example.com/redis:8.2. Defaults to the image built by make image, which uses the registry and the repository of Sluice, followed by -redis and the tag.',
     ),
-    storage: text('Size of the volume.', '8Gi'),
-    storageClassName: text('Class of the volume. Defaults to the default class of the cluster.'),
-    maxmemory: text('Memory limit of Redis itself, e.g. 800mb. It should be below limits.memory.', '400mb'),
-    resources: openObject('Requests and limits.', {
+    storage: text('The size of the volume.', '8Gi'),
+    storageClassName: text('The storage class of the volume. Defaults to the default class of the cluster.'),
+    maxmemory: text('The memory limit of Redis itself, e.g. 800mb. This should be less than limits.memory.', '400mb'),
+    resources: openObject('The resource requests and limits.', {
       requests: { cpu: '100m', memory: '256Mi' },
       limits: { memory: '512Mi' },
     }),
@@ -132,14 +137,14 @@ const redis = section('Redis. Set one of url, existingSecret, and embedded.enabl
 
 const networkPolicy = section('NetworkPolicies for each role, which deny all other connections.', {
   enabled: z.boolean().default(false).describe('Whether to create NetworkPolicies.'),
-  redisPorts: ports('Ports of Redis.', [6379]),
-  kubernetesPorts: ports('Ports of the API server, for the controller and the facade.', [443, 6443]),
-  httpsPorts: ports('Ports of the identity provider, for the facade.', [443]),
-  smtpPorts: ports('Ports of the mail server, for the controller.', [25, 465, 587]),
-  collectorPorts: ports('Ports of the OpenTelemetry collector.', [4318]),
+  redisPorts: ports('The Redis ports.', [6379]),
+  kubernetesPorts: ports('The ports of the API server (for the controller and the facade).', [443, 6443]),
+  httpsPorts: ports('The ports of the identity provider (for the facade).', [443]),
+  smtpPorts: ports('The ports of the mail server (for the controller).', [25, 465, 587]),
+  collectorPorts: ports('The ports of the OpenTelemetry collector.', [4318]),
   clusterNetworks: list(
     z.string().regex(NETWORK),
-    'IPv4 networks that the dispatcher cannot connect to, except for those in allowedNetworks.',
+    "IPv4 networks to which the dispatcher can't connect, except for networks in allowedNetworks.",
     ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', '169.254.0.0/16'],
   ),
   clusterNetworksV6: list(z.string(), 'IPv6 networks that the dispatcher cannot connect to.', [
@@ -148,53 +153,56 @@ const networkPolicy = section('NetworkPolicies for each role, which deny all oth
   ]),
 });
 
-const monitoring = section('Objects for Prometheus and Grafana. They are only created if the API is there.', {
-  podMonitor: section('PodMonitor of the Prometheus Operator.', {
-    enabled: z.boolean().default(false).describe('Whether to create a PodMonitor.'),
-    interval: text('Time between two scrapes.', '30s'),
-    labels: openObject('Labels for the PodMonitor. Prometheus uses them to select it.'),
-  }),
-  prometheusRule: section('Alerts.', {
-    enabled: z.boolean().default(false).describe('Whether to create a PrometheusRule.'),
-    job: text('Value of the label job of the metrics, if they are not scraped by the PodMonitor of this chart.', '', {
-      regex: /^[^"\\\s]*$/,
-      rule: 'must not contain quotes, backslashes or spaces',
+const monitoring = section(
+  'Settings for Prometheus and Grafana. They are only created if the corresponding API is available.',
+  {
+    podMonitor: section('The PodMonitor for the Prometheus Operator.', {
+      enabled: z.boolean().default(false).describe('Whether to create a PodMonitor.'),
+      interval: text('The time between two scrapes.', '30s'),
+      labels: openObject('Labels for the PodMonitor. Prometheus uses these labels to select the object.'),
     }),
-    runbookUrl: text(
-      'Address of the runbooks, to which # and the alert are added. The page is also in files/runbooks.md of this chart.',
-      'https://sluice.dev/runbooks',
-    ),
-    labels: openObject('Labels for the PrometheusRule. Prometheus uses them to select it.'),
-  }),
-  kubeStateMetrics: section('Configuration for kube-state-metrics, with metrics about every object of Sluice.', {
-    enabled: z
-      .boolean()
-      .default(false)
-      .describe(
-        'Whether to create a ConfigMap with the file config.yaml for --custom-resource-state-config-file. One is enough for several releases.',
+    prometheusRule: section('Alerts.', {
+      enabled: z.boolean().default(false).describe('Whether to create a PrometheusRule.'),
+      job: text('The value of the job label, if the metrics are not scraped using the PodMonitor of this chart.', '', {
+        regex: /^[^"\\\s]*$/,
+        rule: 'must not contain quotes, backslashes or spaces',
+      }),
+      runbookUrl: text(
+        'The URL of the runbooks, to which # and the name of the alert are appended. This page is also included in the chart as files/runbooks.md.',
+        'https://sluice.dev/runbooks',
       ),
-    namespace: text(
-      'Namespace of kube-state-metrics, which mounts the ConfigMap. Defaults to the namespace of the release.',
-    ),
-    labels: openObject('Labels of the ConfigMap.'),
-  }),
-  dashboards: section('Dashboard for Grafana.', {
-    enabled: z
-      .boolean()
-      .default(false)
-      .describe(
-        'Whether to create a ConfigMap with the dashboard. It shows any installation, so one per Grafana is enough.',
-      ),
-    labels: openObject('Labels for the ConfigMap. The Grafana sidecar uses them to find it.', {
-      grafana_dashboard: '1',
+      labels: openObject('Labels for the PrometheusRule. Prometheus uses these labels to select the object.'),
     }),
-  }),
-});
+    kubeStateMetrics: section('Configuration for kube-state-metrics, which provides metrics for each Sluice object.', {
+      enabled: z
+        .boolean()
+        .default(false)
+        .describe(
+          'Whether to create a ConfigMap with the file config.yaml for --custom-resource-state-config-file. One is enough for several releases.',
+        ),
+      namespace: text(
+        'The namespace of kube-state-metrics, where the ConfigMap can be mounted. Defaults to the release namespace.',
+      ),
+      labels: openObject('The labels of the ConfigMap.'),
+    }),
+    dashboards: section('Dashboard for Grafana.', {
+      enabled: z
+        .boolean()
+        .default(false)
+        .describe(
+          'Whether to create a ConfigMap with the dashboard. You only need a single dashboard for each Grafana, because it can display any installation.',
+        ),
+      labels: openObject('Labels for the ConfigMap. The Grafana sidecar uses these labels to find the ConfigMap.', {
+        grafana_dashboard: '1',
+      }),
+    }),
+  },
+);
 
 /** All values of the chart: source of values.yaml, values.schema.json and the README. */
 export const Values = z.strictObject({
-  global: openObject('Values of a parent chart. Not used.'),
-  fullnameOverride: text('Replaces the start of the names of all objects.', '', {
+  global: openObject('The values of a parent chart. Not used.'),
+  fullnameOverride: text('Replaces the prefix in the names of all objects.', '', {
     regex: /^([a-z]([-a-z0-9]{0,30}[a-z0-9])?)?$/,
     rule: 'must be at most 32 lowercase letters, digits and hyphens, and start with a letter',
   }),
@@ -204,38 +212,43 @@ export const Values = z.strictObject({
     .enum(['roles', 'all'])
     .default('roles')
     .describe(
-      'roles runs a Deployment for each role. all runs all roles in one Deployment, whose service account has the rights of the controller and of the facade.',
+      'When set to roles, each role has its own Deployment. When set to all, a single Deployment runs all roles, and its service account has the permissions of both the controller and the facade.',
     ),
   crds: section('CustomResourceDefinitions.', {
-    enabled: z.boolean().default(true).describe('Whether to install and upgrade them.'),
+    enabled: z.boolean().default(true).describe('Whether to install and upgrade the CustomResourceDefinitions.'),
     keep: z
       .boolean()
       .default(true)
-      .describe('Whether to keep them, and with them all custom resources, when the release is uninstalled.'),
+      .describe(
+        'Whether to keep the CustomResourceDefinitions, and therefore all custom resources, when uninstalling the release.',
+      ),
   }),
   rbac: section('Roles for users.', {
     aggregate: z
       .boolean()
       .default(false)
       .describe(
-        'Whether to add the access to Sluice to the roles admin, edit and view of Kubernetes. view never includes Integrations.',
+        'Whether to add permissions for Sluice to the Kubernetes roles admin, edit, and view. The role view never includes Integrations.',
       ),
   }),
-  secrets: section('Access of the controller to Secrets.', {
+  secrets: section('Specifies how the controller accesses Secrets.', {
     access: z
       .enum(['cluster', 'namespaced'])
       .default('cluster')
       .describe(
-        'With cluster, the controller can read Secrets in all namespaces. With namespaced, it can only read Secrets in the namespaces of workspaces, and creates a RoleBinding in each of them. We recommend this setting for up to 200 workspaces.',
+        'When set to cluster, the controller can read Secrets in all namespaces. When set to namespaced, it can only read Secrets in workspace namespaces, and creates a RoleBinding in each of these namespaces. We recommend this setting for up to 200 workspaces.',
       ),
   }),
   redis,
-  rootKey: section('Root keys, from which signing secrets and encrypted values are derived. Back them up.', {
-    existingSecret: text(
-      'Secret that has the key in root.key, with at least 32 bytes, and newer ones in root.key.2, root.key.3, and so on. If empty, a Secret is created once and kept, including the keys that you add to it.',
-    ),
-  }),
-  oidc: section('Identity providers of the REST API.', {
+  rootKey: section(
+    'The root keys, which are used to derive signing secrets and encrypted values. Make sure to back up these keys.',
+    {
+      existingSecret: text(
+        'The name of the Secret containing the root key (at least 32 bytes) in root.key, and newer root keys in root.key.2, root.key.3, and so on. If this is empty, the chart creates a Secret once and keeps it, including any keys that you add to this Secret.',
+      ),
+    },
+  ),
+  oidc: section('The identity providers for the REST API.', {
     issuers: list(z.string(), meaningOf('SLUICE_OIDC_ISSUERS')),
     audience: text(meaningOf('SLUICE_OIDC_AUDIENCE')),
     algorithms: list(z.enum(SIGNING_ALGORITHMS), meaningOf('SLUICE_OIDC_ALGORITHMS'), ['RS256']),
@@ -255,9 +268,9 @@ export const Values = z.strictObject({
       .default(0)
       .describe(`${meaningOf('SLUICE_OIDC_MAX_TOKEN_AGE_SECONDS')} Set to 0 for the default.`),
   }),
-  trust: section('Certificate authorities that are trusted in addition to the public ones.', {
+  trust: section('Certificate authorities to trust in addition to public certificate authorities.', {
     configMap: text(
-      'ConfigMap that has their certificates in the key ca.crt. It applies to Redis (unless redis.tls.caSecret is set), to the identity providers, the mail server, the collector, and the endpoints of partners. It is only read when a pod starts. helm upgrade restarts the pods if it has changed.',
+      'The name of the ConfigMap containing their certificates in the key ca.crt. It is used for Redis (unless redis.tls.caSecret is set), identity providers, the mail server, the collector, and the endpoints of partners. It is only read when a pod starts. If it has changed, helm upgrade restarts the pods.',
     ),
   }),
   smtp: section('Mail server for invitations.', {
@@ -265,7 +278,7 @@ export const Values = z.strictObject({
       regex: /^(smtps?:\/\/[^/\s]+\/?)?$/,
       rule: 'must be smtp:// or smtps://',
     }),
-    existingSecret: text('Secret that has this URL in the key url.'),
+    existingSecret: text('The name of the Secret containing this URL in the key url.'),
     from: text(meaningOf('SLUICE_SMTP_FROM')),
     allowPlainText: z.boolean().default(false).describe(meaningOf('SLUICE_SMTP_ALLOW_PLAIN_TEXT')),
     invitationUrl: text(meaningOf('SLUICE_INVITATION_URL')),
@@ -273,7 +286,7 @@ export const Values = z.strictObject({
   allowedNetworks: list(z.string().regex(NETWORK), meaningOf('SLUICE_ALLOWED_NETWORKS')),
   refusedNetworks: list(
     z.string().regex(NETWORK),
-    `${meaningOf('SLUICE_REFUSED_NETWORKS')} The NetworkPolicy of the dispatcher, if there is one, denies them as well.`,
+    `${meaningOf('SLUICE_REFUSED_NETWORKS')} If there is a NetworkPolicy for the dispatcher, it denies these networks as well.`,
   ),
   allowedPorts: list(z.int().min(1).max(65_535), meaningOf('SLUICE_ALLOWED_PORTS')),
   endpointConsentOrigin: text(meaningOf('SLUICE_ENDPOINT_CONSENT_ORIGIN')),
@@ -287,22 +300,24 @@ export const Values = z.strictObject({
     ingressPerAddress: eventRate(50_000, 'SLUICE_INGRESS_ADDRESS_LIMIT'),
     ingressPerKey: eventRate(0, 'SLUICE_INGRESS_KEY_LIMIT'),
     ingressPerWorkspace: eventRate(0, 'SLUICE_INGRESS_WORKSPACE_LIMIT'),
-    accounts: section('Limits of accounts by name, e.g. {streams: 1000, storedBytes: 10737418240}.', {
+    accounts: section('The account limits by name, e.g. {streams: 1000, storedBytes: 10737418240}.', {
       free: openObject(
-        'Limits of each Account on the Free plan. Use unlimited for no limit. Limits that are left out keep the defaults of SLUICE_FREE_LIMITS.',
+        'The limits of each Account on the Free plan. To disable a limit, use unlimited. If a limit is omitted, the default of SLUICE_FREE_LIMITS is used.',
       ),
-      metered: openObject('The same for the Metered plan. Defaults are those of SLUICE_METERED_LIMITS.'),
+      metered: openObject(
+        'The limits of each Account on the Metered plan. If a limit is omitted, the default of SLUICE_METERED_LIMITS is used.',
+      ),
       max: openObject(
-        'Highest limits of any Account, whatever its spec.limits says. By default, there are no maximum limits.',
+        'The highest limits of any Account, which also apply to spec.limits. By default, there are no maximum limits.',
       ),
       invited: openObject(
-        'Limits that are written to each Account created for an accepted invitation, e.g. {streams: 0}. None can exceed the default of SLUICE_FREE_LIMITS.',
+        "The limits written to each Account that is created for an accepted invitation, e.g. {streams: 0}. They can't exceed the default of SLUICE_FREE_LIMITS.",
       ),
     }),
   }),
   workspaces: section('Workspaces.', {
     defaultQuota: openObject(
-      'Limits for each workspace, e.g. {count/activations.sluice.dev: "10000"}. The controller writes them to the ResourceQuota sluice in its namespace. Limits that you have changed there are kept, and those that you remove are restored.',
+      'The limits for each workspace, e.g. {count/activations.sluice.dev: "10000"}. The controller adds these limits to the ResourceQuota sluice in the namespace of the workspace. If you have changed a limit in the ResourceQuota, your change is kept. If you remove a limit, it is restored.',
     ),
   }),
   logLevel: ENVIRONMENT.SLUICE_LOG_LEVEL.describe(meaningOf('SLUICE_LOG_LEVEL')),
@@ -312,7 +327,7 @@ export const Values = z.strictObject({
     .max(600)
     .default(5)
     .describe(
-      'Number of seconds during which ingress and the facade keep serving requests after SIGTERM. The grace period of all pods is 25 seconds longer.',
+      'The number of seconds during which ingress and the facade continue to serve requests after receiving a SIGTERM. The termination grace period of all pods is 25 seconds longer.',
     ),
   tracing: section('Tracing. More variables of OpenTelemetry can be set in extraEnv.', {
     endpoint: text(tracingMeaning('OTEL_EXPORTER_OTLP_ENDPOINT')),
@@ -325,19 +340,19 @@ export const Values = z.strictObject({
   }),
   networkPolicy,
   monitoring,
-  uninstall: section('Job that removes the finalizers of Sluice before helm uninstall removes the controller.', {
+  uninstall: section('The Job that removes the Sluice finalizers before helm uninstall removes the controller.', {
     enabled: z
       .boolean()
       .default(true)
       .describe(
-        'Whether to run the Job. Without it, delete all custom resources before you uninstall Sluice, because they and their namespaces cannot be deleted afterwards.',
+        'Whether to run the Job. If this is disabled, you need to delete all custom resources before uninstalling Sluice, because it will not be possible to delete them or their namespaces afterwards.',
       ),
     ignoreUndelivered: z
       .boolean()
       .default(false)
       .describe('Whether to uninstall Sluice even if there are undelivered events.'),
     nodeSelector: openObject('Labels of the nodes to run on.'),
-    tolerations: openList('Tolerations of the pod.'),
+    tolerations: openList('The tolerations of the pod.'),
   }),
   ...(Object.fromEntries([...WORKLOADS, ALL_IN_ONE].map(each => [each.name, workload(each)])) as Record<
     Workload['name'],

@@ -26,7 +26,7 @@ export const CONTROL_ROWS: readonly PanelRow[] = [
       {
         title: 'Needs attention',
         description:
-          'Accounts without tokens, backlogs that are close to the end of their retention, and repairs and removals in Redis.',
+          'Accounts without tokens, backlogs close to the end of their retention period, and repairs and removals in Redis.',
         unit: 'short',
         queries: {
           'max(sluice_controller_accounts_short)': 'accounts without tokens',
@@ -62,8 +62,8 @@ export const CONTROL_ROWS: readonly PanelRow[] = [
         },
       },
       {
-        title: 'Duration of calls',
-        description: 'Calls that change data wait until the change is in force.',
+        title: 'Call duration',
+        description: 'Calls that make changes wait until the change is in force.',
         unit: 's',
         queries: quantiles('sluice_facade_request_duration_seconds'),
       },
@@ -86,7 +86,7 @@ export const CONTROL_ROWS: readonly PanelRow[] = [
     panels: [
       {
         title: 'Commands to Redis',
-        description: 'A script counts as one command.',
+        description: 'Each script is counted as one command.',
         unit: 'ops',
         queries: {
           [rate('sluice_redis_commands_total', 'instance')]: '{{instance}}',
@@ -94,19 +94,19 @@ export const CONTROL_ROWS: readonly PanelRow[] = [
         },
       },
       {
-        title: 'Duration of commands',
-        description: 'Under load, only a sample of the commands is measured.',
+        title: 'Command duration',
+        description: 'Under load, only some of the commands are measured.',
         unit: 's',
         queries: quantiles('sluice_redis_command_duration_seconds'),
       },
       {
-        title: 'Memory of processes',
+        title: 'Process memory',
         description: 'Resident.',
         unit: 'bytes',
         queries: { 'process_resident_memory_bytes and on (instance, job) sluice_build_info': '{{instance}}' },
       },
       {
-        title: 'CPU of processes',
+        title: 'Process CPU',
         description: 'Cores.',
         unit: 'short',
         queries: {

@@ -38,7 +38,7 @@ export function renderDashboards(): GeneratedFile[] {
   const dashboard = {
     uid: 'sluice',
     title: 'Sluice',
-    description: 'Shows events from producers to partners: accepted, routed, delivered and delayed events.',
+    description: 'Shows the events between producers and partners: accepted, routed, delivered, and delayed events.',
     tags: ['sluice'],
     schemaVersion: 39,
     editable: true,

@@ -15,21 +15,21 @@ export const EVENT_ROWS: readonly PanelRow[] = [
       {
         title: 'Open deliveries',
         description:
-          'The total for all subscriptions with an active endpoint. If there are more than 64 streams, the value is an estimate.',
+          'The total for all subscriptions with an active endpoint. If there are more than 64 streams, this value is estimated.',
         unit: 'short',
         stat: true,
         queries: { 'max(sluice_dispatcher_open_deliveries)': 'open' },
       },
       {
         title: 'Overdue work',
-        description: 'The time that the oldest due work has been waiting for a process.',
+        description: 'The time that the oldest due work has been waiting to be processed.',
         unit: 's',
         stat: true,
         queries: { 'max by (index) (sluice_work_overdue_seconds)': '{{index}}' },
       },
       {
-        title: 'Memory of Redis',
-        description: 'The used share of maxmemory on the master with the highest usage.',
+        title: 'Redis memory',
+        description: 'The used proportion of maxmemory on the master with the highest usage.',
         unit: 'percentunit',
         stat: true,
         queries: { 'max(sluice_redis_memory_used_ratio)': 'used' },
@@ -51,14 +51,14 @@ export const EVENT_ROWS: readonly PanelRow[] = [
         },
       },
       {
-        title: 'Age of events at delivery',
-        description: 'The time since acceptance, including retries and pauses.',
+        title: 'Event age at delivery',
+        description: 'The time since the event was accepted, including retries and pauses.',
         unit: 's',
         queries: quantiles('sluice_dispatcher_delivery_age_seconds'),
       },
       {
         title: 'Not routed',
-        description: 'Events that no subscription receives, and events that expired before they were routed.',
+        description: 'Events without a receiving subscription, and events that expired before they were routed.',
         unit: 'ops',
         queries: {
           [['ingress', 'dispatcher'].map(role => rate(`sluice_${role}_not_routed_total`, 'reason')).join(' or ')]:
@@ -67,7 +67,7 @@ export const EVENT_ROWS: readonly PanelRow[] = [
       },
       {
         title: 'Waiting work',
-        description: 'Due work that has not been taken by a process.',
+        description: 'Due work that is not being processed.',
         unit: 'short',
         queries: { 'max by (index) (sluice_work_due)': '{{index}}' },
       },
@@ -87,13 +87,14 @@ export const EVENT_ROWS: readonly PanelRow[] = [
       },
       {
         title: 'Time to acceptance',
-        description: 'The time until the response is written. At this point, an accepted event is stored on disk.',
+        description:
+          'The time until the response has been written. At this point, an accepted event is stored on disk.',
         unit: 's',
         queries: quantiles('sluice_ingress_request_duration_seconds'),
       },
       {
         title: 'Events in memory',
-        description: 'Events that are received but not stored yet.',
+        description: 'Events that have been received but not stored.',
         unit: 'bytes',
         queries: {
           'max(sluice_ingress_held_bytes)': 'held',
@@ -113,26 +114,25 @@ export const EVENT_ROWS: readonly PanelRow[] = [
     panels: [
       {
         title: 'Parts',
-        description: 'Parts that each dispatcher works on, grouped by duty. Each part has one home.',
+        description: 'The number of parts processed by each dispatcher, grouped by duty. Each part has one home.',
         unit: 'short',
         queries: { 'sum by (instance, duty) (sluice_dispatcher_parts)': '{{instance}} {{duty}}' },
       },
       {
         title: 'Parts held back',
-        description: 'Parts whose events are stored but not routed for now, grouped by cause.',
+        description: 'Parts whose events are currently stored without being routed, grouped by cause.',
         unit: 'short',
         queries: { 'sum by (cause) (sluice_dispatcher_parts_held)': '{{cause}}' },
       },
       {
         title: 'Time held back',
-        description: 'How long the longest part has been held back, grouped by cause.',
+        description: 'The longest time that a part has been held back, grouped by cause.',
         unit: 's',
         queries: { 'max by (cause) (sluice_dispatcher_parts_held_seconds)': '{{cause}}' },
       },
       {
         title: 'Routed later',
-        description:
-          'Deliveries created after their events had been stored, because the part or the subscription was behind.',
+        description: 'Deliveries created after storing the event, because the part or the subscription was behind.',
         unit: 'ops',
         queries: { [rate('sluice_dispatcher_routed_total')]: 'routed later' },
       },
@@ -166,8 +166,8 @@ export const EVENT_ROWS: readonly PanelRow[] = [
         queries: { [rate('sluice_dispatcher_attempts_total', 'outcome, reason')]: '{{outcome}} {{reason}}' },
       },
       {
-        title: 'Duration of attempts',
-        description: 'The time from the connection to the end of the response.',
+        title: 'Attempt duration',
+        description: 'The time between opening the connection and the end of the response.',
         unit: 's',
         queries: quantiles('sluice_dispatcher_attempt_duration_seconds'),
       },
@@ -178,7 +178,7 @@ export const EVENT_ROWS: readonly PanelRow[] = [
         queries: { sluice_dispatcher_attempts_in_flight: '{{instance}}' },
       },
       {
-        title: 'Results of deliveries',
+        title: 'Delivery results',
         description: 'Failed events are retried.',
         unit: 'ops',
         queries: {

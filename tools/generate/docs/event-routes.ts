@@ -34,7 +34,7 @@ const OfQueue = OfTenant.extend({
 const OfRun = OfTenant.extend({
   runId: RunId.meta({
     description:
-      "The id of the run. This is either one you've chosen yourself or the one returned in the response to its first event.",
+      'The id of the run. You can either choose this id yourself, or use the id returned in the response to the first event.',
     example: 'nightly-1',
   }),
 });
@@ -71,7 +71,7 @@ export const EVENT_ROUTES: readonly EventRoute[] = [
     tag: 'Production',
     summary: 'Publish an event',
     description:
-      "Publishes the request body as an event of up to 256 KiB. Any content type is allowed other than batches of CloudEvents, and the body will be stored and delivered as is. If the body is compressed (with a Content-Encoding header), it will be rejected with status 415. If the status is 202, the event has been stored on disk. Until the end of their retention period, events count towards the stream's quota, and towards the stored bytes of the account if it has such a limit, which are both enforced with status 429 (`queue_full` and `storage_limit`). The size of an event is calculated from its body, metadata (id, type, content type, forwarded headers, and `ce-` attributes), and group key, plus 250 bytes, plus 100 bytes if you provide the id, plus 110 bytes for each receiving integration. When a Redis master uses 70 % of its memory, events of accounts that store more than their [share](limits.md#memory) are rejected with 429 `storage_pressure`. At 82 %, all events for this master are rejected with 503 until its usage has dropped below 77 %, and so are all events for the sandbox. Sandbox parameters (sb_fail_code, sb_fail_count, and runId) are not allowed here in any spelling, and result in the event being rejected.",
+      "Publishes the request body as an event of up to 256 KiB. You can use any content type except for CloudEvents batches, and the body is stored and delivered as it is. Compressed bodies (with a Content-Encoding header) are rejected with status 415. Status 202 means that the event has been stored on disk. Until the end of their retention period, events are counted towards the stream quota, and towards the stored bytes limit of the account (if there is one). When a limit has been reached, the response is 429 (`queue_full` or `storage_limit`). The event size is the size of the body, metadata (id, type, content type, forwarded headers, and `ce-` attributes), and group key, plus 250 bytes, plus 100 bytes if you specify an id, plus 110 bytes for each receiving integration. When a Redis master uses 70 % of its memory, events of accounts which store more than their [share](limits.md#memory) are rejected with 429 `storage_pressure`. At 82 %, all events for this master, including all sandbox events, are rejected with 503 until its usage has dropped below 77 %. You can't use sandbox parameters (sb_fail_code, sb_fail_count, and runId) here. If the request includes one of them in any spelling, the event is rejected.",
     parameters: OfQueue,
     answer: { status: 202, description: 'The event has been stored.', schema: AcceptedEvent },
     problems: [...OF_EVENTS, 'sandbox_parameter', 'queue_full', 'storage_limit', 'storage_pressure'],
@@ -83,10 +83,10 @@ export const EVENT_ROUTES: readonly EventRoute[] = [
     tag: 'Sandbox',
     summary: 'Test an event in the sandbox',
     description:
-      'Adds an event to a sandbox run. The format of the requests is the same as in production. This also applies to routing, ordering, signing, retries, and records. However, no endpoints are called and no tokens are charged or counted. Waiting times between attempts are also 36,000 times shorter, and duplicates are only detected within the same run. Each run is isolated from production and from all other runs.',
+      'Adds an event to a sandbox run. Requests use the same format as in production. Routing, ordering, signing, retries, and records also work in the same way. However, no endpoints are called, and no tokens are charged or counted. In addition, the delays between attempts are 36,000 times shorter, and duplicates are only detected within the same run. Each run is isolated from production and from all other runs.',
     parameters: OfQueue,
     query: SandboxQuery,
-    answer: { status: 202, description: 'The event has been stored as part of the run.', schema: SandboxAcceptedEvent },
+    answer: { status: 202, description: 'The event has been added to the run.', schema: SandboxAcceptedEvent },
     problems: [...OF_EVENTS, 'invalid_request', 'sandbox_run_full', 'sandbox_spent'],
   },
   {
@@ -96,7 +96,7 @@ export const EVENT_ROUTES: readonly EventRoute[] = [
     tag: 'Sandbox',
     summary: 'Retrieve the report of a run',
     description:
-      'Returns the routing result for each event in the run, including expected and actual attempts for each delivery together with their headers. A run will be kept for 24 hours after its first event. Waiting events are evaluated again by the gate whenever the run is retrieved or a new event is added to it. Each page is limited to 1,000 verdicts and may therefore include fewer events than specified by `limit`. For each event, up to 100 integrations are included.',
+      'Returns the routing result for each event in the run, including the expected and actual attempts for each delivery, and their headers. A run is kept for 24 hours after its first event. Waiting events are evaluated again when retrieving the run or adding a new event. A page can contain up to 1,000 verdicts, so it may include fewer events than specified by `limit`. Up to 100 integrations are included for each event.',
     parameters: OfRun,
     query: RunReportQuery,
     answer: { status: 200, description: 'The run, along with a page of its events.', schema: RunReport },

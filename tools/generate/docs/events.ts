@@ -13,11 +13,11 @@ const header = (description: string) => z.string().optional().meta({ description
 /** Headers of an event's request that ingress reads, unless the stream names others (`contextHeaders`). */
 const EventHeaders = z.object({
   'webhook-id': header(
-    'Event id. Falls back to the CloudEvent id, then Idempotency-Key, and finally a generated id. Sending the same id again within 24 hours results in a duplicate.',
+    'Event id. Defaults to the CloudEvent id, the Idempotency-Key, or a generated id. If you send the same id again within 24 hours, the event is a duplicate.',
   ),
-  'x-sluice-event-type': header('Event type. Falls back to the CloudEvent type, then webhook-event.'),
+  'x-sluice-event-type': header('Event type. Defaults to the CloudEvent type or webhook-event.'),
   'x-sluice-group-key': header(
-    'Group key. Falls back to the CloudEvent partitionkey. Note that events without a group key will not be delivered to partners.',
+    'Group key. Falls back to the CloudEvent partitionkey. Note that events without a group key are not delivered to any partner.',
   ),
   traceparent: header('W3C Trace Context, forwarded to partners.'),
 });
@@ -103,10 +103,10 @@ export function renderEvents(): string {
   const document = describeEventRoutes();
   return [
     '# Publishing events',
-    "These routes are served by the `ingress` role on `SLUICE_INGRESS_PORT`. You can find the OpenAPI 3.1 document in [events-openapi.json](events-openapi.json), or at `GET /openapi.json`, which does not require a key. All other requests must be authenticated using one of the workspace's ingress keys, passed as either `Authorization: Bearer <key>` or `x-api-key`. The same key also works for the workspace's sandbox but not for `/waas`. Create one as a [Secret](quickstart.md#4-publish-an-event) or through the [REST API](rest.md#create-an-ingress-key).",
-    'Both binary and structured mode [CloudEvents](cloudevents.md) are supported, and will be delivered as is. Events with any other content type are treated as plain bytes and delivered using the content type you provide. Note that `curl -d` uses `application/x-www-form-urlencoded` by default, so be sure to specify `application/json` when sending JSON.',
-    'The operator can limit the events per second from an address, with a key, of a workspace, and of all workspaces of an account ([Limits](limits.md#publishing)). An event costs one point of each limit for each started 16 KiB of its body, so the largest event (256 KiB) costs 16. Events beyond a limit are rejected with a 429 `rate_limited`, before their body is read if you send `Content-Length`. Its headers `RateLimit-Policy`, such as `"key";q=500;w=1` (500 points in 1 s), and `RateLimit`, such as `"key";r=0;t=1` (none left, all of them back in 1 s), describe the limit that was reached. Wait for the number of seconds in `Retry-After`, and then send the event again with the same id.',
-    'Errors are returned in the form of [problem documents](problems.md).',
+    "These routes are served by the `ingress` role on `SLUICE_INGRESS_PORT`. The OpenAPI 3.1 document is available in [events-openapi.json](events-openapi.json), and at `GET /openapi.json`, which does not require a key. For all other requests, you need to specify an ingress key of the workspace, using either `Authorization: Bearer <key>` or `x-api-key`. You can use the same key for the workspace's sandbox, but not for `/waas`. To create a key, use a [Secret](quickstart.md#4-publish-an-event) or the [REST API](rest.md#create-an-ingress-key).",
+    '[CloudEvents](cloudevents.md) are supported in both binary and structured mode, and are delivered as they are. Events with any other content type are treated as binary data, and are delivered using the same content type. Note that `curl -d` uses `application/x-www-form-urlencoded` by default, so be sure to specify `application/json` when sending JSON.',
+    'The operator can limit the number of events per second for an address, for a key, for a workspace, and for all workspaces of an account ([Limits](limits.md#publishing)). An event uses one point of each limit for every 16 KiB of its body (rounded up), so the largest event (256 KiB) uses 16 points. When a limit has been reached, events are rejected with a 429 `rate_limited`. If you send `Content-Length`, they are rejected before reading the body. The headers `RateLimit-Policy`, such as `"key";q=500;w=1` (500 points in 1 s), and `RateLimit`, such as `"key";r=0;t=1` (no points left, all points available in 1 s), describe the limit that was reached. Wait for the number of seconds in `Retry-After`, and then send the event again with the same id.',
+    'Errors are returned as [problem documents](problems.md).',
     table(
       ['Request header', 'Description'],
       Object.entries(EventHeaders.shape).map(([name, schema]) => [
@@ -117,13 +117,13 @@ export function renderEvents(): string {
     ...document.tags.flatMap(({ name }) => renderTag(document, name, [])),
     '## Limitations of the sandbox',
     [
-      "Since endpoints are never called, a run can't tell you how quickly an endpoint responds or whether its address is allowed. It also isn't limited by `maxPerSecond` or by the circuit breaker. Events for endpoints that have already been disabled are held as they would be in production, which is indicated in the report.",
-      'A run uses a snapshot of the gate, subscriptions and endpoints, which it reads from production whenever it routes events or makes attempts. A change that you make while a run is being processed may therefore take effect for some of its events only.',
-      'Status 410 is reported as `disablesEndpoint`, after which retries continue as though you had enabled the endpoint again.',
-      'Runs never wait because of insufficient tokens. Instead, the report shows how many tokens would be charged in production.',
-      'Although attempts are signed, their signatures are left out of the report as they would be accepted by the endpoint.',
-      `Each run is limited to ${SANDBOX_LIMITS.eventsOfRun.toLocaleString('en')} events and ${SANDBOX_LIMITS.deliveriesOfRun.toLocaleString('en')} deliveries. Events that aren't routed because of this are given \`run_full\` as their reason. Over the course of 24 hours, a workspace may create ${SANDBOX_LIMITS.runs.toLocaleString('en')} runs with a combined maximum of ${SANDBOX_LIMITS.events.toLocaleString('en')} events, ${SANDBOX_LIMITS.bytes / 1024 ** 2} MiB, and ${SANDBOX_LIMITS.deliveries.toLocaleString('en')} deliveries.`,
-      'Production takes priority: dispatchers only process a single run at a time, and spend no more than a quarter of their time doing so. Should a dispatcher crash, the run will be continued by another one after ten seconds.',
+      "Since endpoints are never called, a run can't be used to test the response time of an endpoint, or whether its address is allowed. In addition, the sandbox does not use `maxPerSecond` or the circuit breaker. Events for a disabled endpoint are held in the same way as in production, which is indicated in the report.",
+      'A run uses a snapshot of the gate, subscriptions, and endpoints, which is read from production when routing events or making attempts. If you make a change while a run is in progress, the change may only affect some of its events.',
+      'Status 410 is reported as `disablesEndpoint`. After that, retries continue as if you had enabled the endpoint again.',
+      'A run never has to wait for tokens. Instead, the report contains the number of tokens that would be charged in production.',
+      'Attempts are signed, but the report does not include the signatures, because they would be accepted by the endpoint.',
+      `Each run is limited to ${SANDBOX_LIMITS.eventsOfRun.toLocaleString('en')} events and ${SANDBOX_LIMITS.deliveriesOfRun.toLocaleString('en')} deliveries. If an event isn't routed because of this limit, the reason is \`run_full\`. Over the course of 24 hours, a workspace may create ${SANDBOX_LIMITS.runs.toLocaleString('en')} runs with a combined maximum of ${SANDBOX_LIMITS.events.toLocaleString('en')} events, ${SANDBOX_LIMITS.bytes / 1024 ** 2} MiB, and ${SANDBOX_LIMITS.deliveries.toLocaleString('en')} deliveries.`,
+      'Production has a higher priority: dispatchers process one run at a time, and spend up to a quarter of their time on it. If a dispatcher crashes, another dispatcher continues the run after ten seconds.',
     ]
       .map(line => `- ${line}`)
       .join('\n'),

@@ -98,9 +98,9 @@ export async function renderMetrics(): Promise<string> {
   }
   return [
     '# Metrics',
-    "Metrics from all roles in a process are exposed at `GET /metrics` on `SLUICE_OPS_PORT`, in the Prometheus text format. All of the durations are in seconds. There are no labels for streams, subscriptions, events, or addresses, and only `sluice_workspace_stored_bytes` has one for workspaces, with at most ten at a time. This means that the number of series will not increase with usage. Note that series whose label values aren't known in advance (e.g. status codes) will only appear after their first increment.",
+    "The metrics of all roles in a process are available at `GET /metrics` on `SLUICE_OPS_PORT`, using the Prometheus text format. All durations are in seconds. There are no labels for streams, subscriptions, events, or addresses. The only metric with a label for workspaces is `sluice_workspace_stored_bytes`, which has at most ten at a time. This means that the number of series does not increase with usage. Note that series with label values that aren't known in advance (e.g. status codes) are only available after the first increment.",
     'See also the [alerts](runbooks.md), [traces and logs](telemetry.md), and the Grafana dashboard in `config/dashboards`.',
-    'Default Node.js metrics are available for every process as well: `process_*` for CPU, memory, open files, and start time, and `nodejs_*` for the event loop, garbage collection, and heap.',
+    'Each process also provides the default Node.js metrics: `process_*` for CPU, memory, open files, and start time, and `nodejs_*` for the event loop, garbage collection, and heap.',
     ...sections,
   ].join('\n\n');
 }

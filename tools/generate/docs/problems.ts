@@ -24,20 +24,21 @@ function renderProblem(code: ProblemCode): string {
     escapeMarkup(remedy),
     ...(status === 429 || status === 503
       ? [
-          'You should wait for the number of seconds in `Retry-After` before you try again. [REST interface](../rest.md) lists the few calls that are not safe to repeat.',
+          'Wait for the number of seconds specified in `Retry-After` before repeating the request. Some calls are not safe to repeat, which are listed in the [REST interface](../rest.md).',
         ]
       : []),
     '## Where it occurs',
     answeredBy(code),
     '## Example',
-    `Returned as \`${PROBLEM_CONTENT_TYPE}\` (RFC 9457). Both \`detail\`, which tells you what to change in your request, and \`errors\`, which lists any affected fields, depend on the request.`,
+    `Returned as \`${PROBLEM_CONTENT_TYPE}\` (RFC 9457). The fields \`detail\` (which explains what to change in your request) and \`errors\` (which lists the affected fields) depend on the request.`,
     `\`\`\`json\n${JSON.stringify(problem(code), null, 2)}\n\`\`\``,
     '[All problems](../problems.md) · [REST interface](../rest.md)',
   ].join('\n\n');
 }
 
 function answeredBy(code: ProblemCode): string {
-  if (WITHOUT_ROUTE.includes(code)) return 'Any request with an unknown path, or a method not supported by the path.';
+  if (WITHOUT_ROUTE.includes(code))
+    return 'A request using an unknown path, or a method that the path does not support.';
   if (OF_EVERY_CALL.includes(code)) return 'All calls.';
   const line = (method: string, path: string, page: string) => `- [\`${method} ${path}\`](../${page})`;
   const ofEvents = EVENT_ROUTES.filter(({ problems }) => problems.includes(code));
@@ -61,7 +62,7 @@ export function renderProblems(): string {
   const byStatus = CODES.toSorted((a, b) => PROBLEMS[a].status - PROBLEMS[b].status);
   return [
     '# Problems',
-    `All errors are problem documents (RFC 9457, \`${PROBLEM_CONTENT_TYPE}\`) with a \`type\`, \`title\`, \`status\`, \`detail\`, and \`code\`. If a field is invalid, you can find the field and the reason in \`errors\`. When handling errors programmatically, you should rely on \`code\`: while new codes may be added, the meaning of existing ones won't change. \`type\` is the path of the page describing this code (\`/problems/<code>\`) on the server that sent the response. Note that a problem document will never contain a value from your request.`,
+    `All errors are problem documents (RFC 9457, \`${PROBLEM_CONTENT_TYPE}\`) with a \`type\`, \`title\`, \`status\`, \`detail\`, and \`code\`. If a field is not valid, \`errors\` contains the field and the reason. When handling errors programmatically, you should rely on \`code\`: while new codes may be added, the meaning of existing ones won't change. \`type\` is the path of the page describing this code (\`/problems/<code>\`) on the server that sent the response. Note that a problem document never contains values from your request.`,
     table(
       ['Status', 'Code', 'Description', 'What to do'],
       byStatus.map(code => [

@@ -21,24 +21,32 @@ function metricsOf(type: string): object[] {
   const path = ['status', 'conditions', `[type=${type}]`];
   const word = type.toLowerCase();
   return [
-    gauge(word, `Whether the condition ${type} is True (1) or not (0), with its status and reason.`, {
+    gauge(word, `Whether the condition ${type} is True (1) or not (0), including its status and reason.`, {
       path,
       labelsFromPath: { status: ['status'], reason: ['reason'] },
       valueFrom: ['status'],
     }),
-    gauge(`${word}_transition_timestamp_seconds`, `When the status of ${type} changed, in seconds since 1970.`, {
-      path,
-      valueFrom: ['lastTransitionTime'],
-    }),
+    gauge(
+      `${word}_transition_timestamp_seconds`,
+      `The time at which the status of ${type} changed, in seconds since 1970.`,
+      {
+        path,
+        valueFrom: ['lastTransitionTime'],
+      },
+    ),
   ];
 }
 
 /** Renders the configuration for kube-state-metrics, which then has metrics about every object. */
 export function renderKubeStateMetrics(): GeneratedFile[] {
-  const created = gauge('created_timestamp_seconds', 'When the object was created, in seconds since 1970.', {
-    path: ['metadata'],
-    valueFrom: ['creationTimestamp'],
-  });
+  const created = gauge(
+    'created_timestamp_seconds',
+    'The time at which the object was created, in seconds since 1970.',
+    {
+      path: ['metadata'],
+      valueFrom: ['creationTimestamp'],
+    },
+  );
   const resources = Object.keys(KINDS).map(kind => ({
     groupVersionKind: { group: GROUP, version: VERSION, kind },
     metricNamePrefix: 'sluice_object',

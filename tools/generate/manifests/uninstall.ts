@@ -10,7 +10,7 @@ import type { Target } from './target.ts';
 import { CONTAINER_SECURITY, POD_SECURITY } from './workloads.ts';
 
 const DESCRIPTION =
-  'Removes the finalizers of Sluice from all custom resources, and the RoleBindings of the controller.';
+  'Removes the Sluice finalizers from all custom resources, and removes the RoleBindings of the controller.';
 
 /** Less than the 5 minutes that Helm waits by default. */
 const DEADLINE_SECONDS = 270;
@@ -25,7 +25,7 @@ export function rolesOfUninstall(installation: Installation): readonly ShippedRo
     {
       ...bound,
       description:
-        'The permission to remove finalizers, and the RoleBindings of the controller. It is only granted while Sluice is being uninstalled.',
+        'The permission to remove finalizers and the RoleBindings of the controller. This permission is only granted while uninstalling Sluice.',
       rules: uninstallRules(secretsRoleOf(installation)),
     },
     {

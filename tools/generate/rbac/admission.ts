@@ -87,7 +87,7 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
     },
     name: 'tenant-bindings',
     // Otherwise, the administrator of the platform could read the Secrets of any namespace.
-    description: 'The ClusterRoles for tenants can only be bound in the namespace of a workspace.',
+    description: 'The tenant ClusterRoles can only be bound in the namespace of a workspace.',
     apiGroup: 'rbac.authorization.k8s.io',
     resources: ['rolebindings'],
     operations: ['CREATE', 'UPDATE'],
@@ -123,7 +123,7 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
   {
     ...CONTROLLER,
     name: 'controller-deletions',
-    description: 'The controller can only delete an Activation after it is revoked.',
+    description: 'The controller can only delete an Activation after the Activation has been revoked.',
     resources: [KINDS.Activation.plural],
     operations: ['DELETE'],
     validations: [
@@ -191,7 +191,7 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
     apart: true,
     name: 'facade-metadata',
     description:
-      'The facade cannot change finalizers or owners because they can be used to delete or keep objects without permission.',
+      'The facade cannot change finalizers or owners, because they could be used to delete or keep objects without permission.',
     resources: everyKind,
     operations: ['CREATE', 'UPDATE'],
     validations: [

@@ -16,7 +16,7 @@ export function leaseFlowSchema(installation: Installation): object {
     kind: 'FlowSchema',
     metadata: describedMetadata(installation, {
       name: `${prefix}-leases`,
-      description: 'Keeps requests for the Lease of the controller apart from those of others.',
+      description: 'Separates Lease requests of the controller from all other requests.',
     }),
     spec: {
       priorityLevelConfiguration: { name: 'leader-election' },

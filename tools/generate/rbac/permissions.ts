@@ -64,7 +64,7 @@ export function roleForBindings(installation: Installation): ShippedRole {
     name: `${installation.prefix}-controller-bindings`,
     serviceAccount: installation.accountOf('controller'),
     description:
-      'The permission to bind the ClusterRole for Secrets. An admission policy restricts it to the namespaces of workspaces.',
+      'The permission to bind the ClusterRole for Secrets. An admission policy restricts this permission to workspace namespaces.',
     rules: bindingRules(secretsRoleOf(installation)),
   };
 }
@@ -75,19 +75,19 @@ export function rolesOfTenants({ prefix }: Prefixed): readonly ShippedRole[] {
     {
       name: `${prefix}-tenant-edit`,
       description:
-        'Full access to one workspace, except Secrets. Use a RoleBinding to bind this role in the namespace of the workspace.',
+        'Full access to a single workspace, except for Secrets. To grant this role, create a RoleBinding in the namespace of the workspace.',
       rules: [ours(namespaced, [...READ, ...WRITE]), core('events', READ)],
     },
     {
       name: `${prefix}-tenant-secrets`,
       description:
-        'Full access to the Secrets of one workspace, for ingress keys, signing secrets and headers of endpoints. Use a RoleBinding to bind this role in the namespace of the workspace.',
+        'Full access to the Secrets of a single workspace, for ingress keys, signing secrets, and endpoint headers. To grant this role, create a RoleBinding in the namespace of the workspace.',
       rules: [core('secrets', [...READ, ...WRITE])],
     },
     {
       name: `${prefix}-tenant-view`,
       description:
-        'Read access to one workspace, except Secrets and Integrations, because Integrations contain email addresses. Use a RoleBinding to bind this role in the namespace of the workspace.',
+        'Read access to a single workspace, except for Secrets, and Integrations because they contain email addresses. To grant this role, create a RoleBinding in the namespace of the workspace.',
       rules: [
         ours(
           namespaced.filter(name => name !== 'Integration'),
@@ -107,7 +107,7 @@ export function rolesOfUsers({ prefix }: Prefixed): readonly ShippedRole[] {
     {
       name: `${prefix}-admin`,
       description:
-        'Administrator of the platform, who manages accounts and workspaces, and binds the roles for tenants. An admission policy restricts these RoleBindings to the namespaces of workspaces. Use a ClusterRoleBinding to bind this role.',
+        'A platform administrator, who manages accounts and workspaces, and binds the tenant roles. An admission policy restricts these RoleBindings to workspace namespaces. Use a ClusterRoleBinding to bind this role.',
       rules: [
         ours(ofCluster, [...READ, ...WRITE]),
         core('events', READ),

@@ -44,7 +44,7 @@ const sendTest = defineRoute({
   tag: 'Receiving',
   summary: 'Send a test event to the endpoint',
   description:
-    "Sends an event of type sluice.test to the endpoint, using a single attempt. The dispatcher processes and signs test events in the same way as other deliveries, but they are free of charge, and they don't require an activation. Test events do not delay other events, and they don\'t have to wait for other events. To find out the result, retrieve the returned event.",
+    "Sends an event of type sluice.test to the endpoint, using a single attempt. The dispatcher processes and signs test events in the same way as other deliveries, but they are free of charge, and they don't require an activation. Test events do not delay other events, and they don't have to wait for other events. To find out the result, retrieve the returned event.",
   dataPlane: true,
   idempotency: 'answer',
   answers: {
