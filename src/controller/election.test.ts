@@ -98,7 +98,7 @@ describe('a leader that works on nothing', () => {
         reason: 'TermNotStarted',
         cause: 'dependency',
         message:
-          'This replica holds the Lease, but cannot start its work: Connection is closed. Check the connection to Redis (SLUICE_REDIS_URL).',
+          'This replica holds the Lease but cannot start its work: Connection is closed. Check the connection to Redis (SLUICE_REDIS_URL).',
       },
     ]);
     state.failure = new ForeignRedisError('this Redis belongs to the cluster theirs');

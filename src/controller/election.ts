@@ -126,7 +126,7 @@ function whyNotStarted(error: unknown): Impairment {
     ? 'Check the connection to Redis (SLUICE_REDIS_URL)'
     : 'Check the connections to the API server (KUBECONFIG) and to Redis (SLUICE_REDIS_URL)';
   const why = error === undefined ? 'it is waiting for a response' : messageOf(error);
-  const message = `This replica holds the Lease, but cannot start its work: ${why}. ${check}.`;
+  const message = `This replica holds the Lease but cannot start its work: ${why}. ${check}.`;
   return { reason: 'TermNotStarted', cause: 'dependency', message };
 }
 

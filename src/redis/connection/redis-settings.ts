@@ -46,11 +46,11 @@ export interface RedisSecrets {
 export function checkRedisSettings(settings: RedisSettings, problems: string[]): void {
   const { tls, username, password, sentinel } = parseRedisUrl(settings.url);
   if (username !== undefined && settings.username !== undefined) {
-    problems.push('SLUICE_REDIS_USERNAME: SLUICE_REDIS_URL already contains a user. Remove one of these users');
+    problems.push('SLUICE_REDIS_USERNAME: SLUICE_REDIS_URL already contains a user. Remove one of them');
   }
   if (password !== undefined && settings.passwordFile !== undefined) {
     problems.push(
-      'SLUICE_REDIS_PASSWORD_FILE: SLUICE_REDIS_URL already contains a password. Remove one of these users',
+      'SLUICE_REDIS_PASSWORD_FILE: SLUICE_REDIS_URL already contains a password. Remove one of them',
     );
   }
   const userVariable = settings.username === undefined ? 'SLUICE_REDIS_URL' : 'SLUICE_REDIS_USERNAME';

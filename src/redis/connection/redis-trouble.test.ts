@@ -20,14 +20,14 @@ test.each([
   [
     { url: 'redis://sluice-ingress:x@a' },
     new Error("NOPERM this user has no permissions to run the 'hget' command"),
-    /^RedisAccessDenied: .*'hget'.*Give user sluice-ingress the rights in config\/redis\/users\.acl of this version\. ACL LOG/,
+    /^RedisAccessDenied: .*'hget'.*Give user sluice-ingress the permissions in config\/redis\/users\.acl of this version\. ACL LOG/,
   ],
   [
     { username: 'sluice-facade', passwordFile: '/p' },
     new Error("ERR The user executing the script can't access at least one of the keys"),
-    /^RedisAccessDenied: .*Give user sluice-facade the rights/,
+    /^RedisAccessDenied: .*Give user sluice-facade the permissions/,
   ],
-  [{}, new Error('NOPERM this user has no permissions'), /^RedisAccessDenied: .*Give user default the rights/],
+  [{}, new Error('NOPERM this user has no permissions'), /^RedisAccessDenied: .*Give user default the permissions/],
   [
     { passwordFile: '/p', sentinelPasswordFile: '/s' },
     new Error('failed to connect to sentinel a:1 because WRONGPASS invalid'),
@@ -43,7 +43,7 @@ test.each([
   [{}, coded('SELF_SIGNED_CERT_IN_CHAIN'), /^RedisUnavailable: .*SLUICE_REDIS_CA_FILE/],
   [{}, coded('CERT_HAS_EXPIRED'), /^RedisUnavailable: .*Renew its certificate/],
   [{}, coded('ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED'), /^RedisUnavailable: .*SLUICE_REDIS_CERT_FILE/],
-  [{}, coded('ERR_SSL_WRONG_VERSION_NUMBER'), /^RedisUnavailable: .*does not use TLS/],
+  [{}, coded('ERR_SSL_WRONG_VERSION_NUMBER'), /^RedisUnavailable: .*TLS is not enabled/],
 ])('%j: %s', (settings, error, expected) => {
   expect(say(settings, error)).toMatch(expected);
 });
