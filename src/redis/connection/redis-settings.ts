@@ -49,9 +49,7 @@ export function checkRedisSettings(settings: RedisSettings, problems: string[]):
     problems.push('SLUICE_REDIS_USERNAME: SLUICE_REDIS_URL already contains a user. Remove one of them');
   }
   if (password !== undefined && settings.passwordFile !== undefined) {
-    problems.push(
-      'SLUICE_REDIS_PASSWORD_FILE: SLUICE_REDIS_URL already contains a password. Remove one of them',
-    );
+    problems.push('SLUICE_REDIS_PASSWORD_FILE: SLUICE_REDIS_URL already contains a password. Remove one of them');
   }
   const userVariable = settings.username === undefined ? 'SLUICE_REDIS_URL' : 'SLUICE_REDIS_USERNAME';
   if (userOf(settings) !== undefined && password === undefined && settings.passwordFile === undefined) {
