@@ -3,12 +3,12 @@ import type { Caches } from './caches/caches.ts';
 import type { Controllers } from './engine/controllers.ts';
 import type { SubscriptionServices } from './kinds/subscription/services.ts';
 
-/** Returns a listener that forwards the alarms of other roles to the component that should handle them. */
+/** Returns a listener that forwards the alarms of other roles to the responsible component. */
 export function createAlarmListener(deps: {
   readonly caches: Pick<Caches, 'Account'>;
   readonly controllers: Pick<Controllers, 'enqueue'>;
   readonly subscriptions: Pick<SubscriptionServices, 'endpointHealths' | 'showing'>;
-  /** This is called with the name of the data that does not have any control state. */
+  /** Called with the name of the data whose control state is missing. */
   readonly onLost: (slot: string) => void;
 }): (slot: string) => void {
   return slot => {

@@ -39,11 +39,11 @@ export interface ControllerOptions {
   readonly keys: KeyRing;
   /** Name that this replica reports its root keys with. */
   readonly replica: string;
-  /** Returns the ids of the root keys that each replica of any role has. */
+  /** Returns the root key ids reported by each replica of any role. */
   readonly readRootKeyReports: () => Promise<ReadonlyMap<string, readonly string[]>>;
-  /** Undefined without a configured mail server. In this case, invitations are written to Secrets. */
+  /** Undefined if no mail server is configured. In this case, invitations are written to Secrets. */
   readonly sendInvitation: SendInvitation | undefined;
-  /** Record of the invitations that were sent by email. */
+  /** Records the invitations that were sent by email. */
   readonly mails: MailRecord;
   readonly limits: LimitPolicy;
   readonly compile: Omit<CompileOptions, 'nowMs'>;
@@ -54,9 +54,9 @@ export interface ControllerOptions {
   readonly secretsRole: string | undefined;
   /** Name of this installation, or `''` for the default one. */
   readonly instance: string;
-  /** Limits for each workspace, by resource. If undefined, no quotas are written. */
+  /** The limits for each workspace, by resource. If undefined, no quotas are written. */
   readonly workspaceQuota: Readonly<Record<string, string>> | undefined;
-  /** Limits of accounts, by plan, and their ceilings. */
+  /** The account limits for each plan, and the maximum limits. */
   readonly limitPolicy: LimitPolicy;
   /** Namespace of the Lease. */
   readonly namespace: string;

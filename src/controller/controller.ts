@@ -71,7 +71,7 @@ function createCachesWith(options: ControllerOptions) {
   return { caches, confirm, secretAccess };
 }
 
-/** Creates the components which are shared by all parts of the controller. */
+/** Creates the components that are shared by the whole controller. */
 function createBasis(options: ControllerOptions) {
   const { client, clock, log, registry } = options;
   const { caches, confirm, secretAccess } = createCachesWith(options);
@@ -79,8 +79,7 @@ function createBasis(options: ControllerOptions) {
   const shortages = createShortages({
     registry,
     exists: account => caches.Account.store.get(account) !== undefined,
-    // The statuses of all Subscriptions to these workspaces will be updated as well, because they depend on these
-    // routes.
+    // The statuses of all Subscriptions to these workspaces are updated as well, because they depend on these routes.
     onNews: (account, turned) => {
       for (const name of workspacesOf(caches, account)) {
         controllers.enqueue('workspace', name, 'background');
@@ -141,7 +140,7 @@ function createRoutes(options: ControllerOptions, basis: Basis) {
 
 type Tenants = ReturnType<typeof createRoutes>;
 
-/** Adds the controllers for all kinds, and the controller that applies the routes when a tenant has changed. */
+/** Adds the controllers for all kinds, and the controller that applies the routes of changed tenants. */
 function addControllers(
   options: ControllerOptions,
   basis: Basis,

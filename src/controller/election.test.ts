@@ -9,7 +9,7 @@ import { ForeignRedisError } from './epoch-claim.ts';
 
 const refused = (status: number) => errorFromStatus('POST leases', status, { kind: 'Status', code: status }, undefined);
 
-/** An election over a Lease that is kept in memory, or refused. */
+/** An election using an in-memory Lease, which can also be rejected. */
 function start() {
   const clock = createManualClock();
   const state = {
@@ -26,7 +26,7 @@ function start() {
   const events: unknown[] = [];
   const deps: ElectionDeps = {
     client: {
-      // A Lease in a namespace that does not exist is not found.
+      // The Lease returns 404 if its namespace does not exist.
       get: async () => (state.refusal?.status === 404 ? undefined : answer()),
       create: (_resource, _name, body) => answer(body),
       update: (_resource, _name, body) => answer({ spec: (body as { spec: object }).spec }),
@@ -138,7 +138,7 @@ describe('a leader that works on nothing', () => {
     expect(election.elector.isLeader()).toBe(false);
     expect(election.impairments()).toMatchObject([{ reason: 'TermNotStarted' }]);
     work.run = () => sleep(clock, 1e9);
-    // A standby that another leads for has nothing to say.
+    // A standby does not report a problem while another replica is the leader.
     state.lease = {
       metadata: { name: 'l', uid: 'lease-uid', resourceVersion: '2' },
       spec: { holderIdentity: 'pod-2', leaseDurationSeconds: 15 },

@@ -28,7 +28,7 @@ export interface ElectionDeps {
   readonly events: Pick<EventRecorder, 'record'>;
   /** The namespace in which the Lease is stored. */
   readonly namespace: string;
-  /** The identity of this process. It must be unique. */
+  /** The identity of this process. This must be unique. */
   readonly identity: string;
   readonly clock: Clock;
   readonly random?: () => number;
@@ -55,7 +55,7 @@ export function createElection(deps: ElectionDeps) {
   return {
     elector,
 
-    /** Records an Event on the Lease when this replica releases it. If there is an error, it is only logged. */
+    /** Records an Event on the Lease when this replica releases it. Errors are only logged. */
     onGivenUp: (error: unknown): void => {
       recordGivenUp(error).catch((err: unknown) => log.debug({ err }, 'cannot write an Event for the Lease'));
     },

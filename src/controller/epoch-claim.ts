@@ -6,8 +6,7 @@ import { RedisFormatError, RedisInstanceError } from '../redis/format.ts';
 import { HELD, type TermState } from './term.ts';
 
 /**
- * Thrown if Redis contains the routes of another Kubernetes cluster, which would be overwritten if this replica became
- * the leader.
+ * Thrown if Redis contains the routes of another Kubernetes cluster, because becoming the leader would overwrite them.
  */
 export class ForeignRedisError extends Error {
   override readonly name = 'ForeignRedisError';
@@ -19,8 +18,8 @@ const READ_CLUSTER_WITHIN_MS = 5_000;
 /**
  * Claims the fencing epoch for the term.
  *
- * @throws ForeignRedisError if this Redis belongs to a different cluster. Also throws if the term has ended, since
- * claiming would then fence the current leader.
+ * @throws ForeignRedisError if this Redis belongs to a different cluster. Also throws if the term has ended, because
+ * claiming would fence the current leader.
  */
 export async function claimEpoch(
   deps: {

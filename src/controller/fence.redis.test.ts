@@ -18,20 +18,20 @@ import { createTerms } from './term.ts';
 
 const log = createLogger({ level: 'silent' });
 const direct: Step = (_label, call) => call();
-/** What a leader looks at before it decides. */
+/** State that a leader reads before making a decision. */
 const READS = ['hashes', 'hgetall', 'fields', 'read-page'];
-/** Writes that are refused when it is deposed. */
+/** Writes that are rejected after the leader was deposed. */
 const PURGES = ['purge-inbox', 'purge-queue', 'purge-integration', 'purge-tenant', 'purge-part', 'purge-slot'];
 const FENCED_WRITES = ['act', 'patch', 'gate', ...PURGES];
-/** Of many calls, each of which may be repeated: what comes of faults in between is the same. */
+/** If a call may be repeated, faults in between have the same result. */
 const REMOVALS = ['remove', 'remove-ids'];
 const WRITES = ['lead', ...FENCED_WRITES];
 const FAULTS: Actor['faults'] = ['crash', 'answer lost', 'not done'];
-/** SCHEDULES=all (`make test-model`): every fault with every pause. */
+/** SCHEDULES=all (`make test-model`): combines every fault with every pause. */
 const pairwise = process.env.SCHEDULES !== 'all';
 
 /**
- * Two leaders: one that was deposed and does not know it, paused between any two calls, and its successor. Whatever the
+ * Two leaders: a deposed leader that is not aware of it, paused between any two calls, and its successor. Whatever the
  * order, and whoever dies where: in the end Redis holds what the successor's objects say, and once the successor has
  * begun nothing that the old one writes is taken.
  */
@@ -107,7 +107,7 @@ describe('two leaders', () => {
     return `${name}/${spec.integration}/${spec.groupKey}`;
   }
 
-  /** A leader's work, each part tried again when it failed; it stops when it is deposed. */
+  /** The work of a leader, with each part being retried after a failure until the leader is deposed. */
   function actor(
     name: string,
     leader: Leader,
@@ -145,9 +145,9 @@ describe('two leaders', () => {
   interface Scenario {
     /** The old leader has not brought anything into force yet. */
     readonly fresh?: boolean;
-    /** What the old leader's caches say; answers its work. */
+    /** The caches of the old leader, which run its work. */
     readonly old: (leader: Leader) => Promise<readonly (() => Promise<unknown>)[]>;
-    /** What the successor's caches say. */
+    /** The caches of the successor. */
     readonly next: (leader: Leader) => void;
   }
   const scenarios: Record<string, Scenario> = {
@@ -213,7 +213,7 @@ describe('two leaders', () => {
     },
   };
 
-  /** Every slot that the leader knows of. */
+  /** All slots known to the leader. */
   async function slotsOf(l: Leader): Promise<Set<string>> {
     const { fences, stored } = await readRoutes(createHashReader(client as RedisClient), l.tenant);
     const parts = Object.keys(stored.routes.queues).map(queue => {
@@ -257,7 +257,7 @@ describe('two leaders', () => {
         for (const work of last.begin) await work();
       }
       last.turn.step = direct;
-      // A slot that nobody knows is nobody's: it is named nowhere, and never ready.
+      // An unknown slot does not belong to any leader: it is never named, and it is never ready.
       const known = await slotsOf(last);
       expect(taken.filter(meta => known.has(meta))).toEqual([]);
       expect(last.tenants.isSynced(last.name)).toBe(true);
@@ -268,7 +268,7 @@ describe('two leaders', () => {
     }
   }
 
-  // At once: each has names of its own, and waits for Redis most of the time.
+  // These run concurrently: they use separate names, and mostly wait for Redis.
   describe.concurrent.each(Object.keys(scenarios))('%s', name => {
     test.each([
       { bounds: { preemptions: 2, faults: 0 }, faults: [], calls: [...READS, ...WRITES, ...REMOVALS] },

@@ -45,7 +45,7 @@ export async function syncEveryTenant(
 
   await Promise.race([Promise.all(Array.from({ length: TENANTS_AT_ONCE }, work)), aborted(over)]);
   over.throwIfAborted();
-  // If it is not possible to read the Secrets of a tenant, this does not mean that there is a problem with Redis.
+  // If the Secrets of a tenant can't be read, this does not indicate a problem with Redis.
   const ofRedis = [...failed.values()].filter(error => !isStale(error) && !(error instanceof SecretsForbiddenError));
   if (ofRedis.length > 0 && failed.size === names.size) throw ofRedis[0];
   await deps.control.markClusterReady(deps.terms.fence());

@@ -9,7 +9,7 @@ import { createLeadership, type LeadershipDeps } from './leadership.ts';
 import { createTenants } from './routes/tenants.ts';
 import { createTerms } from './term.ts';
 
-/** Leadership of which only the beginning is looked at: it may not come further. */
+/** Leadership that is only tested up to its start, because it may not get any further. */
 function begin(read: () => void) {
   const term = new AbortController();
   const claimed: number[] = [];
@@ -90,7 +90,7 @@ test('where no tenant can be, the term does not begin', async () => {
   expect(story).toEqual([]);
 });
 
-/** Leadership over real tenants without objects, on a Redis that does what the test says. */
+/** Leadership over real tenants without objects, using a Redis that is controlled by the test. */
 function createLeader(names = ['acme']) {
   const clock = createManualClock();
   const redis = {

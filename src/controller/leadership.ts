@@ -60,7 +60,7 @@ export function createLeadership(deps: LeadershipDeps) {
   }
 
   return {
-    /** Starts a new term. If it is not possible to update Redis, this fails and should be called again. */
+    /** Starts a new term. Fails if Redis can't be updated, and should then be called again. */
     begin: async (term: Term, over: AbortSignal = term.signal): Promise<void> => {
       const state = terms.begin(term, over);
       await attempt(state, async () => {
@@ -83,7 +83,7 @@ export function createLeadership(deps: LeadershipDeps) {
       return state !== undefined && state.applied && state.failure === undefined;
     },
 
-    /** Returns the error of the current term or of the last term (if there was one). */
+    /** Returns the error of the current term or the last term (if there is one). */
     failure: terms.failure,
 
     onAlarm: createSlotAlarm({
@@ -96,8 +96,8 @@ export function createLeadership(deps: LeadershipDeps) {
     }),
 
     /**
-     * Applies all tenants again when Redis was reconnected. This is needed because writes that were in progress might
-     * have been lost, or Redis might have been restored from older data.
+     * Applies all tenants again after reconnecting to Redis. This is required because writes in progress may have been
+     * lost, or Redis may have been restored from older data.
      */
     onReconnect: (): void => {
       if (!hasEpoch()) return;

@@ -3,8 +3,7 @@ import type { Logger } from '../telemetry/log.ts';
 import { type Clock, sleep } from '../time/clock.ts';
 
 /**
- * How long to wait between the loss and the rebuild, in milliseconds. This is needed because Redis might still be
- * starting.
+ * The delay between the loss and the rebuild, in milliseconds. This is required because Redis may still be starting.
  */
 const REBUILD_AFTER_MS = 2_000;
 const CHECK_EVERY_MS = 1_000;
@@ -22,8 +21,8 @@ export interface LossWatchDeps {
 }
 
 /**
- * Detects if Redis has lost its control state. For example, this happens if it was flushed, or if its disk is empty.
- * This works even without any events.
+ * Detects a loss of control state in Redis. For example, this happens if Redis was flushed, or if its disk is empty.
+ * This also works if there are no events.
  */
 export async function watchForLoss({ clock, over, log, ...deps }: LossWatchDeps): Promise<void> {
   async function isLost(): Promise<boolean> {

@@ -4,13 +4,13 @@ import { sealedWith } from '../core/delivery/seal.ts';
 import { ROTATION_OVERLAP_MS } from '../core/delivery/signing-secret.ts';
 import { Gauge, type Registry } from '../telemetry/metrics.ts';
 
-/** A Subscription, as far as it uses root keys. */
+/** The part of a Subscription that depends on root keys. */
 export interface KeyUser {
   readonly spec: Pick<SubscriptionSpec, 'endpoint'>;
   readonly status?: Pick<SubscriptionStatus, 'signing'> | undefined;
 }
 
-/** What a root key is used for, as in the label `use`. */
+/** The purpose of a root key, as used in the label `use`. */
 const USES = ['signing', 'header'] as const;
 type Use = (typeof USES)[number];
 
@@ -20,7 +20,7 @@ const MISSING = 'missing';
 function usesOf({ spec, status }: KeyUser, nowMs: number): readonly (readonly [Use, string | undefined])[] {
   const uses: [Use, string | undefined][] = [];
   const { salt, version = 1, key, previousKey, rotatedAt } = status?.signing ?? {};
-  // An endpoint that is added again signs with the same secret.
+  // If an endpoint is added again, it uses the same signing secret.
   if (salt !== undefined) uses.push(['signing', key]);
   const overlaps = version > 1 && nowMs < (Date.parse(rotatedAt ?? '') || 0) + ROTATION_OVERLAP_MS;
   if (salt !== undefined && overlaps && previousKey !== key) uses.push(['signing', previousKey]);
@@ -30,7 +30,7 @@ function usesOf({ spec, status }: KeyUser, nowMs: number): readonly (readonly [U
   return uses;
 }
 
-/** Counts the uses of each root key by its file name, with 0 for keys that are not in use. */
+/** Counts the uses of each root key by file name, with 0 for unused keys. */
 export function countKeyUses(
   subscriptions: Iterable<KeyUser>,
   keys: Pick<KeyRing, 'all' | 'key'>,

@@ -4,7 +4,7 @@ import type { Logger } from '../telemetry/log.ts';
 import { type Clock, sleep } from '../time/clock.ts';
 
 const CHECK_EVERY_MS = 1_000;
-/** Time in which every replica reports its keys, which it does every 30 seconds. */
+/** The time within which every replica reports its keys. Reports are sent every 30 seconds. */
 const ALL_REPORT_WITHIN_MS = 35_000;
 
 /** Chooses the root key for signing and encrypting new values. Only the leader does this. */
@@ -17,15 +17,16 @@ export interface RootKeyChoice {
   readonly begin: (over: AbortSignal, state: object) => void;
   /** Checks now. */
   readonly check: () => Promise<void>;
-  /** Returns how many replicas the newest root key is waiting for. 0 once it is in use. */
+  /** Returns the number of replicas that have not loaded the newest root key, or 0 if it is already in use. */
   readonly waitingFor: () => number;
 }
 
 /**
- * Returns the newest root key that every replica has. Replicas see a new file at different times, and one without the
- * key could neither decrypt nor sign. Undefined if there is none newer than the first one.
+ * Returns the newest root key that has been loaded by every replica. Replicas detect a new file at different times, and
+ * a replica without the key would not be able to decrypt or sign. Undefined if there is no key newer than the first
+ * one.
  *
- * @param self name of this replica. Without its own report, those of others may be missing too
+ * @param self name of this replica. If its own report is missing, the reports of other replicas may be missing as well
  */
 export function chooseRootKey(
   keys: Pick<KeyRing, 'all' | 'first'>,
@@ -63,7 +64,7 @@ export function createRootKeyChoice(deps: {
       return;
     }
     const reports = await deps.readRootKeyReports();
-    // All reports may have been lost along with that of this replica.
+    // All reports may have been lost, including the report of this replica.
     if (!reports.has(replica)) sinceMs = clock.nowMs();
     const names = new Set([...reports.keys(), replica]);
     const lacking = [...names].filter(name => reports.get(name)?.includes(newest.id) !== true);
@@ -86,7 +87,7 @@ export function createRootKeyChoice(deps: {
     await promote();
     if (keys.state() === applied) return;
     const state = keys.state();
-    // The first key may have been removed, in which case another one has taken its place.
+    // The first key may have been removed and replaced with a different key.
     await control.publishRootKey(deps.fence(), keys.first().fingerprint);
     applied = state;
     deps.enqueueAll();

@@ -3,17 +3,17 @@ import type { Logger } from '../telemetry/log.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Caches } from './caches/caches.ts';
 
-/** Only the first alarm for a tenant within this time is handled. In milliseconds. */
+/** Only the first alarm of a tenant within this time is processed. In milliseconds. */
 const SAME_ALARM_MS = 1_000;
 
 /**
- * Returns a listener that is called if another role reports that control state is missing. It will apply the tenant
- * again, unless all of the data has been lost. In that case, the loss watch rebuilds the data.
+ * Returns a listener for control state that another role reports as missing. The listener applies the tenant again,
+ * unless all of the data has been lost. In that case, the loss watch rebuilds the data.
  */
 export function createSlotAlarm(deps: {
   readonly caches: Pick<Caches, 'Integration' | 'Workspace'>;
   readonly control: Pick<ControlStore, 'readCluster'>;
-  /** Whether this replica has claimed an epoch in a term which has not ended yet. */
+  /** Whether this replica has claimed an epoch in a term that has not ended yet. */
   readonly hasEpoch: () => boolean;
   /** Reads the tenant from Redis, and then applies it again. */
   readonly reapply: (tenant: string) => void;

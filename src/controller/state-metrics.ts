@@ -30,8 +30,8 @@ export function registerObjectMetrics(
 }
 
 /**
- * Registers metrics which show whether this replica is the leader, whether it is working, and whether its caches are up
- * to date.
+ * Registers metrics which indicate whether this replica is the leader, whether it is working, and whether its caches
+ * are up to date.
  */
 export function registerRuntimeMetrics(registry: Registry, runtime: Pick<ControllerRole, 'readiness' | 'works'>): void {
   new Gauge({

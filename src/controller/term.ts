@@ -1,7 +1,7 @@
 import type { Term } from './engine/elector.ts';
 import { ReconcileError } from './engine/outcome.ts';
 
-/** The reasons why writes are not allowed, as they are shown in statuses. */
+/** The reasons why writes are not allowed, as used in statuses. */
 export const HELD = {
   unreached: 'the controller has not connected to Redis yet and will retry',
   foreign:
@@ -13,20 +13,20 @@ export const HELD = {
   lost: 'Redis has lost its control state. The controller is restoring it from the objects, and no events are routed until this has been completed',
 } as const;
 
-/** The state of a single term in Redis. There is a new one for each term. */
+/** The state of a single term in Redis. Each term has its own state. */
 export interface TermState {
   readonly term: Term;
   /** Aborted when the lease is lost or the process stops. No work should be started after that. */
   readonly over: AbortSignal;
-  /** Fencing epoch. This is undefined until it has been returned by Redis. */
+  /** Fencing epoch. Undefined until Redis has returned the epoch. */
   epoch: number | undefined;
-  /** The reason why writes are not allowed. If they are allowed, this is undefined. */
+  /** The reason why writes are not allowed. Undefined if writes are allowed. */
   held: string | undefined;
-  /** Whether at least one tenant was applied, or there are no tenants. */
+  /** Whether at least one tenant has been applied, or there are no tenants. */
   applied: boolean;
   /**
-   * The reason why the term is not working. This is either the last error when it was started or rebuilt, or the loss
-   * for which it is being rebuilt.
+   * The reason why the term is not working. This is either the last error while starting or rebuilding, or the loss
+   * that caused the rebuild.
    */
   failure: unknown;
 }
@@ -44,7 +44,7 @@ export function markApplied(state: TermState): void {
 export function createTerms() {
   let current: TermState | undefined;
 
-  /** Returns the state of the current term, but only if it has not ended. */
+  /** Returns the state of the current term, unless it has ended. */
   function lasting(): TermState | undefined {
     return current === undefined || current.term.signal.aborted ? undefined : current;
   }
@@ -68,7 +68,7 @@ export function createTerms() {
       }
       return current;
     },
-    /** Returns the error of the current term or of the last term (if there was one). */
+    /** Returns the error of the current term or the last term (if there is one). */
     failure: (): unknown => current?.failure,
     fence,
   };

@@ -21,7 +21,7 @@ let issuer: TestIssuer;
 let facades: FacadeServers;
 let started: StartedFacade;
 let port: number;
-/** Ids whose owner was looked up. The caller owns one of them. */
+/** Ids for which the owner was looked up. The caller owns one of these ids. */
 const asked: string[] = [];
 beforeAll(async () => {
   issuer = await startIssuer();
@@ -139,7 +139,7 @@ describe('a body', () => {
   const DOCUMENT = describeRoutes(ROUTES, '0.0.0');
   const packages = `POST /waas/producer/${TENANT}/packages`;
 
-  /** Schemas of objects that take fields which they don't name. */
+  /** Object schemas that accept unknown fields. */
   function openObjects(schema: unknown, at: string): string[] {
     if (typeof schema !== 'object' || schema === null) return [];
     const { $ref, ...rest } = schema as Record<string, unknown>;

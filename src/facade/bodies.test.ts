@@ -66,7 +66,7 @@ test.each([
 });
 
 describe('a body above the limit of its route', () => {
-  /** Routes that take a list or a schema. All others take 16 KiB. */
+  /** Routes that accept a list or a schema. All other routes accept 16 KiB. */
   const LARGE = ['applyStream', 'subscribe', 'changeSubscription', 'acknowledgeEvents', 'replaceMembers'];
   const written = ROUTES.filter(({ method }) => method !== 'GET').map(({ method, path, operation }) => ({
     operation,

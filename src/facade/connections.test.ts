@@ -37,7 +37,7 @@ afterAll(async () => {
 const send = async (line: string, headers: readonly string[] = [], body = '', subject = 'ada') =>
   exchange(port, await facades.request(line, [close, ...headers], body, subject));
 
-/** Writes bytes to a connection, and returns the status of each answer until it is closed. */
+/** Writes bytes to a connection, and returns the status of each response until the connection is closed. */
 function statusesOf(bytes: string): Promise<number[]> {
   return new Promise(resolve => {
     let text = '';
@@ -163,7 +163,7 @@ describe('a connection', () => {
   });
 
   test('callers who leave early, or read nothing, keep nobody from being answered', async () => {
-    // Another caller, whose 1,200 calls take more points than can be used at once.
+    // A different caller, whose 1,200 calls require more points than a single burst.
     const bytes = await facades.request(`GET ${CATALOG}`, [], '', 'eve');
     const leaving = Array.from({ length: 200 }, (_, i) => {
       const socket = connect(port, '127.0.0.1', () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { countOperations, type DataPlaneOperations } from './counted-operations.ts';
 
-/** Operations with answers that the test sets, and their counts. */
+/** Operations with results specified by the test, and their counts. */
 function count(answer: unknown) {
   const counted: [string, number][] = [];
   const all = new Proxy({}, { get: () => async () => answer, ownKeys: () => ['start'] });

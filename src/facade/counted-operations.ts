@@ -9,7 +9,7 @@ export interface DataPlaneOperations {
   readonly replays: Replays;
 }
 
-/** Wraps the operations of the facade for inboxes, so that their events are counted. */
+/** Wraps the inbox operations of the facade in order to count their events. */
 export function countOperations(parts: DataPlaneOperations, did: FacadeMetrics['did']): DataPlaneOperations {
   const { operations, recovery, replays } = parts;
   const count =

@@ -102,7 +102,7 @@ async function bringIntoForce(
   }
 }
 
-/** What a dispatcher does in a part besides deliveries: brings tokens, routes on, and removes what is too old. */
+/** Dispatcher tasks in a part other than deliveries: adding tokens, routing, and removing expired events. */
 async function keepUp(client: RedisClient, part: Part, nowMs: number): Promise<void> {
   await createTokens(client).settle(part, nowMs);
   const advance = createAdvance(client);
@@ -120,7 +120,7 @@ async function keepUp(client: RedisClient, part: Part, nowMs: number): Promise<v
   }
 }
 
-/** What was seen, to show that the states were of every sort. */
+/** The observed states, to verify that all kinds of states were covered. */
 const seen = new Map<string, number>();
 const see = (what: string) => seen.set(what, (seen.get(what) ?? 0) + 1);
 
@@ -154,7 +154,7 @@ async function check(given: TenantState): Promise<void> {
       const id = publicId('Integration', shop, integration.metadata.name);
       const reading = await reader.readGate(tenant, { ...queue, name: QUEUE }, id, groupKey);
       const inForce = judgeGate(factsInForce(reading, queue, groupKey, short));
-      // Redis knows no more of a pause than that it is one.
+      // In Redis, all pauses look the same.
       const paused = ['blocked_stream', 'blocked_package', 'suspended'].includes(verdict.reason ?? '');
       expect(inForce).toEqual(paused ? { ...verdict, reason: 'paused' } : verdict);
       explained.set(`${integration.metadata.name} ${groupKey}`, verdict);
@@ -190,24 +190,24 @@ async function check(given: TenantState): Promise<void> {
     see(verdict.reason ?? 'routed');
 
     expect([name, isThere]).toEqual([name, verdict.wouldRoute]);
-    // Behind an event that nobody can pay for the others wait, too, whatever becomes of them.
+    // Events behind an event without enough tokens have to wait as well, regardless of their own outcome.
     if (given.plan === 'spent' && disposition.disposition === 'waiting') continue;
     expect([name, disposition.disposition]).toEqual([
       name,
       verdict.wouldRoute ? 'routed' : verdict.held ? 'waiting' : 'not_routed',
     ]);
     if (!verdict.wouldRoute && !verdict.held) expect([name, disposition.reason]).toEqual([name, verdict.reason]);
-    // What is known of those who subscribe, whether routing has passed the event or will, says the same.
+    // The disposition for subscribed integrations is the same, regardless of whether the event has been routed yet.
     const refused = inbox !== undefined && groupKey !== '' && !verdict.wouldRoute && !verdict.held;
     expect([name, read.noted]).toEqual([name, refused ? verdict.reason : undefined]);
   }
 
-  // What was not routed when the retention ends is expired, and counted.
+  // Events which have not been routed at the end of the retention period are expired and counted.
   clock.ms += RETENTION_MS + 61_000;
   await keepUp(client, part, clock.ms);
   const hours = await createPartTrafficReader(redis).readReasons(tenant, QUEUE, '24h', clock.ms);
   const count = (word: string) => [...subscriptions.values()].filter(each => each === word).length;
-  // A paused subscription stays behind with all three, whichever of them it would have got.
+  // A paused subscription remains behind for all three events, regardless of which of them it would receive.
   const paused = count('paused');
   const unpaid = sent.findIndex(key => PARTNERS.some(name => isUnpaid(explained.get(`${name} ${key}`))));
   const expired = 3 * paused + (unpaid === -1 ? 0 : (3 - unpaid) * count('open'));

@@ -11,17 +11,17 @@ export type InboxOperation = (typeof INBOX_OPERATIONS)[number];
 /** FacadeMetrics groups all facade metrics. */
 export interface FacadeMetrics {
   /**
-   * Increments the number of calls that are currently running. When the call has been answered or its connection was
-   * closed, the caller must call `leave`.
+   * Increments the number of running calls. The caller must call `leave` when the call has been answered or its
+   * connection was closed.
    */
   readonly enter: () => void;
   readonly leave: () => void;
   /** Counts an answered call. @param route is the method and the path template, or `none` if no route matched */
   readonly answered: (route: string, status: number, seconds: number) => void;
   readonly refused: (reason: TokenRefusal) => void;
-  /** Counts a call that was refused because it has reached a limit. */
+  /** Counts a call that was rejected because of a limit. */
   readonly limited: (limit: CallLimit) => void;
-  /** Counts a call that was answered with a 403. */
+  /** Counts a call that was rejected with 403. */
   readonly forbidden: (code: ProblemCode) => void;
   readonly audited: (result: 'written' | 'lost', lines: number) => void;
   readonly did: (operation: InboxOperation, events: number) => void;

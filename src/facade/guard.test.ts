@@ -16,7 +16,7 @@ import { createFacadeServer, type FacadeServer } from './server.ts';
 const TARGET = '/waas/producer/ten_0123456789abcdefghjk/catalog';
 
 const log = createLogger({ level: 'silent' });
-/** What the routes took from the facade: all of them begin with the world. */
+/** The parts of the facade that were used by the routes, all of which start with the world. */
 const touched: string[] = [];
 const facade = new Proxy({ log } as Facade, {
   get(target, name) {
@@ -40,7 +40,7 @@ beforeAll(async () => {
     metrics: createFacadeMetrics(registry),
     audit: collectAudit().trail,
     version: '0.0.0',
-    // Sheds no calls: the event loop of a busy machine is late.
+    // Calls are never rejected because of load, because the event loop of a busy machine may be delayed.
     limits: { eventLoopDelayMs: 0 },
   });
   port = await server.listen(0, '127.0.0.1');
@@ -77,7 +77,7 @@ test('a good token gets past the guard', async () => {
   expect(touched).toEqual(['caches']);
 });
 
-/** Calls that were refused for their tokens so far. */
+/** The number of calls rejected because of their token so far. */
 async function countRefused(): Promise<number> {
   const metric = await registry.getSingleMetric('sluice_facade_refused_tokens_total')?.get();
   return metric?.values.reduce((sum, { value }) => sum + value, 0) ?? 0;
@@ -86,7 +86,7 @@ async function countRefused(): Promise<number> {
 test.each(BAD_TOKENS)('token, $name: refused', async ({ make, statuses }) => {
   const before = await countRefused();
   const { status, headers } = await exchange(port, renderRequest(TARGET, await make(material)));
-  // What was no request, or of no form that is read, has not come as far as its token.
+  // Requests that are malformed or use an unsupported format are rejected before checking the token.
   if (status === 401) expect(await countRefused()).toBe(before + 1);
   expect(touched).toEqual([]);
   expect(statuses).toContain(status);

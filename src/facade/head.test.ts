@@ -10,7 +10,7 @@ let issuer: TestIssuer;
 let facades: ReturnType<typeof createFacadeServers>;
 /** Whose callers own everything. */
 let open: StartedFacade;
-/** Whose callers own nothing. */
+/** The callers do not own any resources. */
 let closed: StartedFacade;
 beforeAll(async () => {
   issuer = await startIssuer();

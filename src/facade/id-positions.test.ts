@@ -21,7 +21,7 @@ function resolve(schema: Schema): Schema {
   return name === undefined ? schema : ((DOCUMENT.components?.schemas?.[name] ?? {}) as Schema);
 }
 
-/** The names of the fields that are ids, at any depth. */
+/** The names of the id fields, at any depth. */
 function idsIn(given: Schema | undefined, at = ''): string[] {
   if (given === undefined) return [];
   const { pattern = '', items, properties = {}, anyOf = [], oneOf = [], allOf = [] } = resolve(given);

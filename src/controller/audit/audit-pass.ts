@@ -7,8 +7,8 @@ import type { Difference } from './drift.ts';
 import type { GarbageCollector } from './garbage-collector.ts';
 
 /**
- * How long to wait from the start of one pass until the start of the next, in milliseconds. There is a jitter of 20%.
- * Combined with the second comparison, this guarantees that damage will be repaired within 65 seconds.
+ * The time between the start of one pass and the start of the next pass, in milliseconds. Up to 20% of jitter is added
+ * to it. Combined with the second comparison, this guarantees that damage will be repaired within 65 seconds.
  */
 const PASS_EVERY_MS = 48_000;
 /** The delay before the second comparison, in milliseconds, which gives in-flight writes a chance to complete. */
@@ -22,7 +22,7 @@ export interface AuditPassDeps {
   readonly readTenants: ControlAudit['readTenants'];
   readonly tenants: () => readonly string[];
   readonly accounts: () => Iterable<string>;
-  /** This is called at the end of each pass. */
+  /** Called at the end of each pass. */
   readonly onPass: () => void;
   readonly metrics: Pick<AuditMetrics, 'passed'>;
   readonly clock: Pick<Clock, 'nowMs' | 'setTimer'>;
@@ -31,16 +31,15 @@ export interface AuditPassDeps {
 }
 
 /**
- * Creates the pass that is run by the leader at regular intervals. It checks all of the data in Redis, looking for
- * damage first and then for orphans.
+ * Creates the pass that the leader runs at regular intervals. A pass checks all data in Redis, first for damage and
+ * then for orphans.
  */
 export function createAuditPass(deps: AuditPassDeps) {
   const { audit, clock, log, random = Math.random } = deps;
   let over = new AbortController();
 
   /**
-   * Runs `work` and returns its result. If it fails, this returns undefined. Failed work will be retried in the next
-   * pass.
+   * Runs `work` and returns its result. Returns undefined if it fails. Failed work will be retried in the next pass.
    */
   async function attempt<T>(what: string, work: () => Promise<T>): Promise<T | undefined> {
     try {
@@ -56,7 +55,8 @@ export function createAuditPass(deps: AuditPassDeps) {
     const suspects = new Map<string, { readonly found: Difference[]; readonly atMs: number }>();
 
     /**
-     * Repairs all suspects that are old enough. Since a pass can take a long time, this is also called during the pass.
+     * Repairs all suspects which are old enough. This is also called during a pass, because a pass can take a long
+     * time.
      */
     async function repair(accounts: ReadonlyMap<string, Difference[]> = new Map()): Promise<void> {
       const due = [...suspects].filter(([, { atMs }]) => clock.nowMs() - atMs >= SECOND_COMPARISON_MS);
@@ -105,7 +105,7 @@ export function createAuditPass(deps: AuditPassDeps) {
   }
 
   return {
-    /** Restarts the passes. They will continue to run until the signal is aborted. */
+    /** Starts running passes again. Passes continue to run until the signal is aborted. */
     begin(signal: AbortSignal): void {
       over.abort();
       over = new AbortController();

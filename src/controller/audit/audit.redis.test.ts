@@ -17,7 +17,7 @@ function keysOf(t: AuditedTenant) {
   };
 }
 
-/** The control state, without what differs from one history to another: since, epochs, fences. */
+/** The control state, excluding values that depend on the history: since, epochs, and fences. */
 async function dump(redis: RedisClient, t: AuditedTenant): Promise<object> {
   const k = keysOf(t);
   const hash = async (key: string) => {
@@ -42,7 +42,7 @@ async function dump(redis: RedisClient, t: AuditedTenant): Promise<object> {
 type Command = readonly [string, string, ...(string | number)[]];
 type Keys = ReturnType<typeof keysOf>;
 
-/** What somebody does to Redis by hand, and what the audit calls it. */
+/** Manual changes to Redis, and how the audit classifies them. */
 const DAMAGE: readonly [string, string, (k: Keys, t: AuditedTenant) => Command[]][] = [
   ['an active key goes', 'activation', k => [['hdel', k.i.act, 'red']]],
   ['an active key comes', 'activation', k => [['hset', k.i.act, 'black', 5]]],
@@ -152,7 +152,7 @@ onEachRedis(redis => {
     expect(first.map(({ what }) => what).toSorted()).toEqual(['activation', 'subscription']);
     await redis().call('hset', i.act, 'red', 5);
     await redis().call('hset', i.sub(t.sub), 'route', 'open');
-    // Another difference than the first: it counts when it stays.
+    // This is not the same difference as before, so it is only reported if it is found again.
     await redis().call('del', keys.keys);
     await t.audit.repair({ tenants: new Map([[t.name, first]]), accounts: new Map() }, listed);
     expect([t.queue.tenants.size, t.queue.pairs.size, t.events]).toEqual([0, 0, []]);
@@ -228,7 +228,7 @@ onEachRedis(redis => {
     await t.tenants.sync(t.name);
     t.calls.length = 0;
     expect(await t.look()).toEqual([]);
-    // 500 names a command, 200 in the part.
+    // 500 name a command, and 200 are in the part.
     expect(t.calls.length).toBeLessThan(250);
     expect(t.calls).not.toContain('hscan');
     await redis().call('hdel', keysOf(t).i.act, 'k7', 'k19999');

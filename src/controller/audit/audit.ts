@@ -10,7 +10,7 @@ import { type StaleCachesDeps, withoutStale } from './stale-caches.ts';
 
 export interface AuditDeps extends ComparisonDeps, Pick<StaleCachesDeps, 'relist' | 'readPair'> {
   readonly tenants: ComparisonDeps['tenants'] & Pick<Tenants, 'forget'>;
-  /** These functions will only enqueue a pair or an account. All writes are done by the workers. */
+  /** These functions will only enqueue a pair or an account. Only the workers perform writes. */
   readonly enqueuePair: (key: string) => void;
   readonly enqueueAccount: (name: string) => void;
   readonly events: Pick<EventRecorder, 'record'>;
@@ -21,8 +21,8 @@ export interface AuditDeps extends ComparisonDeps, Pick<StaleCachesDeps, 'relist
 type Differences = ReadonlyMap<string, readonly Difference[]>;
 
 /**
- * Compares the data in Redis with the state that was written last. If they are different, a repair is enqueued. The
- * audit itself will not write anything to Redis. We only repair a difference once a second comparison has confirmed it
+ * Compares the data in Redis with the last written state. If there is a difference, a repair is enqueued. The audit
+ * itself will not write anything to Redis. We only repair a difference once a second comparison has confirmed it
  * against caches that match the quorum; otherwise a stale cache could cause valid data to be removed.
  */
 export function createAudit(deps: AuditDeps) {
@@ -39,7 +39,8 @@ export function createAudit(deps: AuditDeps) {
     if (inBoth(first, second).length === 0) return;
     const stored = tenants.stored(name);
     await refresh();
-    // Check every removal here, because writing the routes would also remove activations that are not in the caches.
+    // Check every removal here, because writing the routes would also remove activations which are missing from the
+    // caches.
     const certain = inBoth(first, await withoutStale(deps, name, second));
     if (certain.length === 0 || tenants.stored(name) !== stored || !tenants.isCurrent(name)) return;
     if (certain.some(({ pair, inPart }) => pair === undefined || inPart)) {
@@ -69,7 +70,7 @@ export function createAudit(deps: AuditDeps) {
   return {
     compareTenant: (name: string, listed: ReadonlySet<string>) => compareTenant(deps, name, listed),
     compareAccounts: (names: readonly string[]) => compareAccounts(deps, names),
-    /** Compares the suspects again. If they are still different, they are repaired. */
+    /** Compares the suspects again. If a suspect is still different, it is repaired. */
     async repair(
       suspects: { readonly tenants: Differences; readonly accounts: Differences },
       listed: ReadonlySet<string>,
@@ -85,7 +86,7 @@ export function createAudit(deps: AuditDeps) {
 
 export type Audit = ReturnType<typeof createAudit>;
 
-/** Updates the metrics, logs the repair, and records an Event for the object that is being repaired. */
+/** Updates the metrics, logs the repair, and records an Event for the repaired object. */
 function reportRepair(
   deps: Pick<AuditDeps, 'metrics' | 'log' | 'events'>,
   of: { readonly kind: 'Workspace' | 'Account'; readonly name: string; readonly object: AnyObject | undefined },

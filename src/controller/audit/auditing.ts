@@ -30,7 +30,7 @@ export interface AuditingDeps extends Pick<ComparisonDeps, 'noteHealths' | 'note
   readonly purger: ControlSweep;
   readonly fence: () => number;
   readonly controllers: Pick<Controllers, 'enqueue' | 'isPending'>;
-  /** This is called at the end of each pass. */
+  /** Called at the end of each pass. */
   readonly onPass: () => void;
   readonly events: Pick<EventRecorder, 'record'>;
   readonly nowMs: () => number;

@@ -18,15 +18,15 @@ export interface ComparisonDeps {
   readonly isPairPending: (key: string) => boolean;
   readonly isAccountPending: (name: string) => boolean;
   /**
-   * Records endpoint health for the given subscriptions (`sub_…`). If there is no text for a subscription, its endpoint
-   * is working.
+   * Records endpoint health for the given subscriptions (`sub_…`). The endpoint of a subscription without any text is
+   * working.
    */
   readonly noteHealths: (subs: Iterable<string>, texts: ReadonlyMap<string, string>) => void;
   /** Records the delivery state for each subscription id (`sub_…`). */
   readonly noteDeliveries: (found: ReadonlyMap<string, FoundDelivery>) => void;
 }
 
-/** Forwards the data of subscriptions that was read from the parts. */
+/** Forwards the subscription data that was read from the parts. */
 function noteStates(
   { noteHealths, noteDeliveries }: ComparisonDeps,
   states: ReadonlyMap<string, SubscriptionState>,
@@ -65,7 +65,7 @@ export async function compareTenant(
   return differences;
 }
 
-/** Returns the differences for each account. Accounts without any differences are not included. */
+/** Returns the differences for each account. Accounts without differences are not included. */
 export async function compareAccounts(
   { caches, store, isAccountPending }: ComparisonDeps,
   names: readonly string[],

@@ -23,7 +23,7 @@ export const DRIFTED = [
 ] as const;
 export type Drifted = (typeof DRIFTED)[number];
 
-/** A difference between the data in Redis and what was written last. */
+/** A difference between the data in Redis and the last written state. */
 export interface Difference {
   /** Identifies the difference so it can be recognized in a second comparison. */
   readonly id: string;
@@ -32,7 +32,7 @@ export interface Difference {
   readonly pair?: { readonly integration: string; readonly groupKey: string };
   /** Whether the routes need to be repaired even if the pair is set. In this case, the pair itself is correct. */
   readonly inPart?: true;
-  /** Whether there is an open gate in Redis which is not opened by any object in the caches. */
+  /** Whether Redis contains an open gate that is not opened by any object in the caches. */
   readonly removes: boolean;
 }
 
@@ -62,7 +62,7 @@ function fieldsOf({ command, args }: PatchOp): string[] {
 }
 
 /**
- * Returns the part of the control state that a key belongs to. This is determined by its tag and the word after the
+ * Returns the part of the control state to which a key belongs. This is determined by its tag and the word after the
  * tag. For example, `{i:int_…}:s:sub_…` belongs to a subscription.
  */
 function whatOf(key: string): Drifted {
@@ -74,8 +74,8 @@ function whatOf(key: string): Drifted {
 }
 
 /**
- * Returns only the differences that were found by both comparisons. Anything else was caused by in-flight writes and
- * can be ignored.
+ * Only returns differences which were found by both comparisons. Anything else was caused by in-flight writes and can
+ * be ignored.
  */
 export function inBoth(first: readonly Difference[], second: readonly Difference[]): Difference[] {
   const ids = new Set(first.map(({ id }) => id));

@@ -22,7 +22,7 @@ onEachRedis(redis => {
     await t.begin(['red']);
   });
 
-  /** Two passes: what is left over counts when it is found again. */
+  /** Runs two passes, because leftover data is only removed if it is found again. */
   async function sweep(passes = 2): Promise<void> {
     for (let n = 0; n < passes; n++) {
       await t.garbage.pass(new Set([t.tenant]));
@@ -30,7 +30,7 @@ onEachRedis(redis => {
     }
   }
 
-  /** The objects go without their finalizers, and the routes are made from what is left. */
+  /** Removes the objects without their finalizers, and compiles the routes from the remaining objects. */
   async function lose(...kinds: ('stream' | 'integration' | 'subscription' | 'workspace')[]): Promise<void> {
     const kindOf = {
       stream: 'CatalogStream',
@@ -128,7 +128,7 @@ onEachRedis(redis => {
 
   test('a tenant without an object is closed, and removed', async () => {
     const gone = t;
-    // Another leader, which never saw an object of it.
+    // A different leader, which has never seen any of these objects.
     t = await createAuditedTenant(redis());
     t.fence.epoch = 2;
     const listed = new Set([gone.tenant]);

@@ -15,7 +15,7 @@ export interface GarbageCollectorDeps extends OrphanRemovalDeps {
   readonly control: Pick<ControlStore, 'patch' | 'readTenant' | 'applyParts'>;
   readonly isPaused: (tenant: string) => boolean;
   readonly fence: () => number;
-  /** Uses a quorum read to list every object that may own data in Redis. */
+  /** Lists every object that may own data in Redis, using a quorum read. */
   readonly relist: (what: 'routes') => Promise<void>;
   readonly enqueueTenant: (name: string) => void;
 }
@@ -27,9 +27,9 @@ const MOST_TENANTS = 50;
 
 /**
  * Removes orphaned data from Redis. Data is orphaned if its object was deleted without a cleanup. This happens if the
- * finalizer was removed during an outage, or if the object never had a finalizer. This will not remove queues which
- * still have undelivered events, or inboxes that are within their retention. For safety, an orphan must have been found
- * in two passes, and the caches must match the quorum, before we remove it.
+ * finalizer was removed during an outage, or if the object never had a finalizer. Queues with undelivered events and
+ * inboxes within their retention period are not removed. For safety, an orphan is only removed if it was found in two
+ * passes, and if the caches match the quorum.
  */
 export function createGarbageCollector(deps: GarbageCollectorDeps) {
   const { caches, tenants, store, purger } = deps;
@@ -42,7 +42,7 @@ export function createGarbageCollector(deps: GarbageCollectorDeps) {
     return { tenant, name, owned: name === undefined ? OWNS_NOTHING : ownedBy(caches, name) };
   }
 
-  /** Returns all tenants that have at least one orphan which was already found in the previous pass. */
+  /** Returns all tenants with at least one orphan that was already found in the previous pass. */
   function findSuspects(indexes: Indexes, names: ReadonlyMap<string, string>): string[] {
     const found = new Map<string, ReadonlySet<string>>();
     const again: string[] = [];
@@ -58,7 +58,7 @@ export function createGarbageCollector(deps: GarbageCollectorDeps) {
     return again.slice(0, MOST_TENANTS);
   }
 
-  /** Whether the stream of this part has an object. This is also true if it might have one. */
+  /** Whether the stream of this part has, or may have, an object. */
   function hasObject({ tenant, queue }: ListedPart, names: ReadonlyMap<string, string>): boolean {
     const name = names.get(tenant);
     if (name === undefined) return false;
@@ -94,7 +94,7 @@ export function createGarbageCollector(deps: GarbageCollectorDeps) {
     async pass(listed: ReadonlySet<string>): Promise<void> {
       const uids = knownUids(caches);
       for (const name of tenants.prune(uid => uids.has(uid))) {
-        // Since a Subscription can name any producer, this tenant might not exist at all.
+        // Since a Subscription can specify any producer, this tenant might not exist.
         if (!listed.has(tenantId(name))) await purger.purgeTenant(deps.fence(), tenantId(name), deps.nowMs(), false);
       }
       const indexes = await store.readIndexes([...listed]);
@@ -115,8 +115,8 @@ export function createGarbageCollector(deps: GarbageCollectorDeps) {
 export type GarbageCollector = ReturnType<typeof createGarbageCollector>;
 
 /**
- * Returns the names of workspaces by their id (`ten_…`). This includes all workspaces which exist, contain objects, or
- * are referenced by an object.
+ * Returns the workspace names by their id (`ten_…`). This includes all workspaces which exist, contain objects, or are
+ * referenced by an object.
  */
 function namesById({ caches, tenants }: Pick<GarbageCollectorDeps, 'caches' | 'tenants'>): Map<string, string> {
   const names = new Set(tenants.names());
@@ -128,7 +128,7 @@ function namesById({ caches, tenants }: Pick<GarbageCollectorDeps, 'caches' | 't
   return new Map([...names].map(name => [tenantId(name), name]));
 }
 
-/** Returns the UIDs of all objects that might still have to be reconciled. */
+/** Returns the UIDs of all objects which may still need to be reconciled. */
 function knownUids(caches: Pick<Caches, 'CatalogStream' | 'Subscription'>): Set<string> {
   const uids = new Set<string>();
   for (const kind of ['CatalogStream', 'Subscription'] as const) {

@@ -15,8 +15,8 @@ export interface CompareGatesDeps {
 }
 
 /**
- * Compares the open group keys that are recorded in Redis for a tenant with its objects. They are read in slices, so
- * that only the differences are kept in memory.
+ * Compares the open group keys that are recorded in Redis for a tenant with its objects. The group keys are read in
+ * slices, so only the differences are kept in memory.
  */
 export async function compareGates(
   deps: CompareGatesDeps,
@@ -42,8 +42,8 @@ export async function compareGates(
 }
 
 /**
- * Returns the names of all integrations that have an object or a route, by id (`int_…`). If an integration does not
- * have an object, its name is undefined.
+ * Returns the names of all integrations with an object or a route, by id (`int_…`). The name is undefined for an
+ * integration without an object.
  */
 export function integrationNames(
   { Integration }: Pick<Caches, 'Integration'>,
@@ -59,7 +59,7 @@ export function integrationNames(
   return names;
 }
 
-/** Yields all open group keys of an integration that are in the caches. There are no duplicates. */
+/** Yields all open group keys of an integration in the caches, without duplicates. */
 export function* openGroupKeys(
   caches: Pick<Caches, 'Activation'>,
   namespace: string,

@@ -4,8 +4,7 @@ import { isOpen } from '../kinds/activation/open-gates.ts';
 import type { Difference } from './drift.ts';
 
 /**
- * The maximum number of pairs to repair one by one. If there are more differences than this, the whole tenant is
- * repaired.
+ * The maximum number of pairs to repair individually. If there are more differences, the whole tenant is repaired.
  */
 const MOST_PAIRS = 1_000;
 
@@ -26,7 +25,7 @@ export function activationsOf(
 }
 
 /**
- * Collects all group keys of a tenant that are different in Redis and in the objects.
+ * Collects all group keys of a tenant for which Redis and the objects are different.
  *
  * @param names integration names by id (`int_…`), undefined if the object does not exist.
  */
@@ -68,8 +67,8 @@ export function createGateDifferences(
     },
     all(): Difference[] {
       if (differences.length <= MOST_PAIRS) return differences;
-      // There are too many differences. We only return a single difference for each place, and use the same id each
-      // time. Some of them must be assumed to be removals, since we did not keep them all.
+      // There are too many differences to return all of them. Only return a single difference for each place, always
+      // using the same id. Some of them must be treated as removals, because we did not keep all differences.
       return (['activation', 'part-activation'] as const).flatMap(what =>
         differences.some(each => each.what === what) ? [{ id: `many ${what}`, what, removes: true }] : [],
       );

@@ -71,7 +71,7 @@ onEachRedis(redis => {
     await sweep(4);
     expect(await isListed(w.part)).toBe(0);
     expect(w.t.swept).toEqual(['inbox', 'queue']);
-    // Nothing of the record is left either.
+    // The record has been removed as well.
     const left = [queueKeys(w.t.tenant, 'orders').meta, integrationKeys(w.t.integration).sub(w.t.sub)] as const;
     expect(await redis().call('exists', left[0])).toBe(0);
     expect(await redis().call('exists', left[1])).toBe(0);

@@ -27,8 +27,8 @@ function nameOf({ tenant, queue, gen, number }: ListedPart): string {
 }
 
 /**
- * Finds and removes parts which are in the list even though their stream does not exist any more. Dispatchers would
- * otherwise continue to work on them. A part must have been found in two passes before it is removed.
+ * Finds and removes listed parts whose stream no longer exists. Otherwise, dispatchers would continue to process them.
+ * A part is only removed after it was found in two passes.
  */
 export function createOrphanParts(deps: OrphanPartsDeps) {
   let seen: ReadonlySet<string> = new Set();
@@ -37,7 +37,7 @@ export function createOrphanParts(deps: OrphanPartsDeps) {
     forget: (): void => {
       seen = new Set();
     },
-    /** Returns the orphans which have already been found by the previous call. */
+    /** Returns the orphans that were already found by the previous call. */
     async find(isOwned: IsOwned): Promise<ListedPart[]> {
       const found = new Map<string, ListedPart>();
       for await (const page of deps.parts.scan()) {
@@ -47,7 +47,7 @@ export function createOrphanParts(deps: OrphanPartsDeps) {
       seen = new Set(found.keys());
       return again.slice(0, MOST_PARTS);
     },
-    /** Removes a part. If it contains anything that has not been delivered, it is not removed. */
+    /** Removes a part. Parts with undelivered data are not removed. */
     async remove(part: ListedPart, fence: number): Promise<void> {
       if (!(await deps.purger.purgePart(fence, part, deps.nowMs()))) return;
       deps.metrics.swept('part');

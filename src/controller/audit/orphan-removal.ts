@@ -11,7 +11,7 @@ import { findOrphans, type Owned } from './orphans.ts';
 export interface Suspect {
   /** The ID of this tenant (`ten_…`). */
   readonly tenant: string;
-  /** The name of this tenant. If there is no object that refers to it, this is undefined. */
+  /** The name of this tenant. Undefined if no object refers to this tenant. */
   readonly name: string | undefined;
   readonly owned: Owned;
 }
@@ -27,7 +27,7 @@ export interface OrphanRemovalDeps {
 }
 
 /**
- * Removes all orphans of a tenant. Queues with undelivered events and inboxes within their retention are kept.
+ * Removes all orphans of a tenant. Queues with undelivered events and inboxes within their retention period are kept.
  *
  * @param dryRun if true, orphans will only be counted
  * @returns the number of orphans that have been removed
@@ -71,7 +71,7 @@ export async function removeOrphans(
   }
   if (ops.length > 0) await control.patch(fence, [{ meta: t.meta, ops }]);
   if (!orphans.tenant || Object.keys(index).length > 0) return count;
-  // During a dry run, the index in Redis still includes entries that we would have removed.
+  // During a dry run, the index in Redis still includes entries which would have been removed.
   if (dryRun) return count + 1;
   if (await purger.purgeTenant(fence, tenant, nowMs, dryRun)) {
     const delist: PatchOp = { command: 'SREM', key: CLUSTER_KEYS.tenants, args: [tenant] };

@@ -19,12 +19,12 @@ export const OWNS_NOTHING: Owned = { queues: new Set(), integrations: new Set(),
 
 type OwnerCaches = Pick<Caches, 'Workspace' | 'CatalogStream' | 'Integration' | 'Subscription'>;
 
-/** Returns the routes to use for a tenant that does not have any objects. */
+/** Returns the routes for a tenant without any objects. */
 export function emptyRoutes(tenant: string): TenantRoutes {
   return { tenant, payer: '', plan: '', keys: {}, queues: {}, integrations: {} };
 }
 
-/** Returns all data that is owned by the objects in a workspace. */
+/** Returns all data owned by the objects in a workspace. */
 export function ownedBy(caches: OwnerCaches, name: string): Owned {
   const queues = new Set(caches.CatalogStream.store.byIndex('namespace', name).map(({ metadata }) => metadata.name));
   const integrations = new Set(
@@ -46,16 +46,15 @@ export interface Orphans {
   readonly inboxes: readonly (StoredInbox & { readonly retentionMs: number })[];
   readonly queues: readonly { readonly queue: string; readonly gen: string }[];
   readonly integrations: readonly string[];
-  /** Whether there is no data of this tenant that is owned by an object. */
+  /** Whether none of this tenant's data is owned by an object. */
   readonly tenant: boolean;
 }
 
-/** The maximum retention in milliseconds, used whenever the actual retention is no longer known. */
+/** The maximum retention in milliseconds, which is used if the actual retention is not known anymore. */
 const LONGEST_RETENTION_MS = 720 * 3_600_000;
 
 /**
- * Returns the orphans of a tenant. These are all entries in the index that are not owned by an object. This is a pure
- * function.
+ * Returns the orphans of a tenant, i.e. all index entries that are not owned by an object. This is a pure function.
  *
  * @param index the index of the tenant. The keys are `q:<queue>`, `i:<integration>` and `s:<integration>:<sub>`. The
  * value is the queue generation or of the subscription.
@@ -89,7 +88,7 @@ export function findOrphans(index: Readonly<Record<string, string>>, routes: Ten
   return { inboxes, queues, integrations, tenant: !owned.exists };
 }
 
-/** Returns the names of the orphans. They are always the same for each pass. */
+/** Returns the names of the orphans. Each pass returns the same names. */
 export function namesOf({ inboxes, queues, integrations, tenant }: Orphans): string[] {
   return [
     ...inboxes.map(({ sub, inc }) => `${sub}.${inc}`),

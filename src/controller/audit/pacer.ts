@@ -16,7 +16,7 @@ export function createPacer(clock: Pick<Clock, 'setTimer'>) {
       count++;
       await sleep(clock, gapMs);
     },
-    /** This must be called at the end of each pass. */
+    /** Must be called at the end of each pass. */
     next: (): void => {
       gapMs = Math.min(LONGEST_GAP_MS, PASS_MS / Math.max(1, count));
       count = 0;

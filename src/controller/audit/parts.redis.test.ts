@@ -12,7 +12,7 @@ const READS = new Set(['hashes', 'probe', 'smembers', 'hscan', 'zscan', 'hgetall
 const OTHER = '0'.repeat(8);
 const SINCE = '0'.repeat(15);
 
-/** What somebody does to Redis by hand, and what the audit calls it. */
+/** Manual changes to Redis, and how the audit classifies them. */
 const DAMAGE: readonly [string, string, (w: AuditedPart, run: RedisClient['call']) => Promise<unknown>][] = [
   ['the part is not listed', 'part-list', (w, run) => run('hdel', CLUSTER_KEYS.parts, w.name)],
   ['it is listed with another generation', 'part-list', (w, run) => run('hset', CLUSTER_KEYS.parts, w.name, 'x')],
@@ -114,7 +114,7 @@ onEachRedis(redis => {
     expect(first.map(({ what }) => what).toSorted()).toEqual(['part', 'part-activation']);
     await redis().call('hset', w.k.keys, 'red', list);
     await redis().call('hset', w.k.meta, 'source', source);
-    // Another difference than the first: it counts when it stays.
+    // This is not the same difference as before, so it is only reported if it is found again.
     await redis().call('del', w.k.endpoints);
     await w.t.audit.repair({ tenants: new Map([[w.t.name, first]]), accounts: new Map() }, listed);
     expect([w.t.queue.tenants.size, w.t.events]).toEqual([0, []]);

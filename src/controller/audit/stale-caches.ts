@@ -18,8 +18,7 @@ export interface StaleCachesDeps {
 const MOST_PAIRS_READ = 20;
 
 /**
- * Filters out differences caused by a stale activation cache. If the cache turns out to be stale, the activations will
- * be listed again.
+ * Filters out differences caused by a stale activation cache. If the cache is stale, the activations are listed again.
  */
 export async function withoutStale(
   { caches, relist, readPair }: StaleCachesDeps,

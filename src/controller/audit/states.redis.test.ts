@@ -34,7 +34,7 @@ onEachRedis(redis => {
         if (answer.answer === 'GONE') throw new Error('GONE');
         return answer.events.flatMap(({ claims }) => claims);
       },
-      /** What a comparison says of subscriptions. */
+      /** The result of comparing the subscriptions. */
       compare: async () => {
         const healths = new Map<string, string | undefined>();
         let deliveries: Parameters<ComparisonDeps['noteDeliveries']>[0] = new Map();

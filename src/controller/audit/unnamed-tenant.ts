@@ -5,8 +5,8 @@ import { integrationKeys } from '../../redis/keys.ts';
 import { emptyRoutes } from './orphans.ts';
 
 /**
- * Closes the routes and gates of a tenant (`ten_…`) if no object refers to it. No worker is responsible for such a
- * tenant, so this needs to happen here.
+ * Closes the routes and gates of a tenant (`ten_…`) that is not referenced by any object. No worker is responsible for
+ * such a tenant, so this needs to happen here.
  */
 export async function closeUnnamedTenant(
   deps: {

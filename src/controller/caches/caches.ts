@@ -28,8 +28,8 @@ export function resourceOf(kind: KindName): Resource {
 const byNamespace = { namespace: (object: AnyObject) => [object.metadata.namespace ?? ''] };
 
 /**
- * Returns the key of the pair for an Activation. It is possible to parse this key, because the integration name
- * can't contain a slash.
+ * Returns the key of the pair for an Activation. This key can be parsed, because integration names don't contain a
+ * slash.
  */
 export function pairKey(namespace: string, integration: string, groupKey: string): string {
   return `${namespace}/${integration}/${groupKey}`;
@@ -70,7 +70,7 @@ export const INDEXES: { readonly [K in KindName]: Indexes<K> } = {
     producer: object => [object.spec.producer],
     integration: ({ spec }) => [`${spec.producer}/${spec.integration}`],
     publicId: ({ metadata }) => [publicId('Subscription', metadata.namespace ?? '', metadata.name)],
-    // If a Subscription uses a header from a Secret, it is indexed by the Secret as well as by the producer.
+    // A Subscription using a header from a Secret is indexed by this Secret and by its producer.
     secret: ({ metadata, spec }) => [
       ...new Set(headersWithSecret(spec.endpoint?.headers).map(({ secret }) => `${metadata.namespace}/${secret.name}`)),
     ],
@@ -83,7 +83,7 @@ export const INDEXES: { readonly [K in KindName]: Indexes<K> } = {
   },
 };
 
-/** The fields of the spec that often have the same value in many objects of this kind. */
+/** Fields of the spec which often have the same value for many objects of this kind. */
 const SHARED_FIELDS: { readonly [K in KindName]?: readonly (keyof Cached<K>['spec'] & string)[] } = {
   Activation: ['integration'],
   Subscription: ['producer', 'integration', 'stream'],
@@ -92,11 +92,10 @@ const SHARED_FIELDS: { readonly [K in KindName]?: readonly (keyof Cached<K>['spe
 /** The part of a namespace that we keep in the cache. */
 interface CachedNamespace {
   /**
-   * The name of the Workspace that is allowed to adopt the namespace. If it belongs to another installation, this is
-   * empty.
+   * The name of the Workspace that is allowed to adopt the namespace. Empty if it belongs to another installation.
    */
   readonly workspace: string;
-  /** Installation that is responsible for the namespace if it has no Workspace. */
+  /** The installation that is responsible for a namespace without a Workspace. */
   readonly instance: string;
   readonly deleting: boolean;
 }
@@ -113,7 +112,7 @@ export function projectNamespace({ metadata }: AnyObject, instance: string): Cac
 
 type Connection = { readonly client: KubeClient; readonly clock: Clock; readonly log: Logger };
 
-/** Returns the function that is used to create the cache for a kind. */
+/** Returns the function that creates the cache for a kind. */
 function kindReflectors(connection: Connection) {
   return <K extends KindName>(kind: K): Reflector<Cached<K>> => {
     const share = createPartSharing<Cached<K>>(SHARED_FIELDS[kind] ?? []);

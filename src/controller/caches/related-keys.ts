@@ -3,12 +3,11 @@ import { type KeySource, keysFrom } from '../engine/keyed-controller.ts';
 import type { Caches } from './caches.ts';
 
 /**
- * The kinds that belong to the workspace of their namespace, and for which the controller uses a separate key for each
- * object.
+ * Kinds which belong to the workspace of their namespace, using a separate key for each object.
  */
 type KindOfWorkspace = 'CatalogStream' | 'Package' | 'Integration' | 'Block';
 
-/** Returns true if the object was created or deleted. For an update, this returns false. */
+/** Returns true if the object was created or deleted. Returns false for an update. */
 export function isCreatedOrDeleted(old: unknown, current: unknown): boolean {
   return old === undefined || current === undefined;
 }
@@ -36,8 +35,8 @@ export function workspacesOf(caches: Pick<Caches, 'Workspace'>, account: string)
 }
 
 /**
- * Maps a namespace that was changed to the workspace with the same name. If the namespace label is removed, it
- * does not belong to the workspace any more.
+ * Maps a changed namespace to the workspace with the same name. After removing the label, the namespace no longer
+ * belongs to the workspace.
  */
 export function fromNamespaces({ namespaces }: Pick<Caches, 'namespaces'>): KeySource {
   return keysFrom(namespaces, (old, current) =>
@@ -45,7 +44,7 @@ export function fromNamespaces({ namespaces }: Pick<Caches, 'namespaces'>): KeyS
   );
 }
 
-/** Maps a workspace that was created or deleted to its objects of the given kind. */
+/** Maps a created or deleted workspace to its objects of the given kind. */
 export function fromWorkspaces(caches: Caches, kind: KindOfWorkspace): KeySource {
   return keysFrom(caches.Workspace, (old, current) =>
     isCreatedOrDeleted(old, current)
@@ -54,7 +53,7 @@ export function fromWorkspaces(caches: Caches, kind: KindOfWorkspace): KeySource
   );
 }
 
-/** Returns the keys of all objects that own the Secret which was changed. */
+/** Returns the keys of all objects that own the changed Secret. */
 export function ownersOf(
   old: { readonly namespace: string; readonly owner: string | undefined } | undefined,
   current: typeof old,

@@ -25,7 +25,7 @@ import type { Clock } from '../../time/clock.ts';
 export interface IngressKeySecret {
   readonly namespace: string;
   readonly sha256?: string;
-  /** The reason why this Secret can't be used, and the metadata that is needed for the Event. */
+  /** The reason why this Secret can't be used, and the metadata required for the Event. */
   readonly unusable?: {
     readonly message: string;
     readonly metadata: Pick<AnyObject['metadata'], 'name' | 'namespace' | 'uid' | 'resourceVersion'>;
@@ -38,7 +38,7 @@ export type SecretObject = AnyObject & {
   readonly data?: Readonly<Record<string, string>>;
 };
 
-/** The part of a mirrored signing secret that is kept in the cache. */
+/** The cached part of a mirrored signing secret. */
 export interface SigningSecretMirror {
   readonly namespace: string;
   /** Base64-encoded value of the Secret. */
@@ -47,10 +47,10 @@ export interface SigningSecretMirror {
   readonly owner: string | undefined;
 }
 
-/** The part of an invitation Secret that is kept in the cache, excluding the token. */
+/** The cached part of an invitation Secret, excluding the token. */
 export interface InvitationSecret {
   readonly namespace: string;
-  /** The token hash. If the Secret is empty, this is undefined. */
+  /** The token hash. Undefined if the Secret is empty. */
   readonly sha256: string | undefined;
   /** The name of the owning Integration. */
   readonly owner: string | undefined;
@@ -72,8 +72,8 @@ function sha256Of(value: string | undefined): string | undefined {
 }
 
 /**
- * Returns the part of a Secret with an ingress key that should be cached. This is either the hash, or the reason why it
- * is not possible to use the Secret.
+ * Returns the part of a Secret with an ingress key that should be cached. This is either the hash, or the reason why
+ * the Secret can't be used.
  */
 export function projectIngressKey({ metadata, data = {} }: SecretObject): IngressKeySecret {
   const { name, namespace = '', uid, resourceVersion } = metadata;
@@ -91,8 +91,7 @@ export function projectIngressKey({ metadata, data = {} }: SecretObject): Ingres
 const OURS = [INGRESS_KEY_SECRET_TYPE, SIGNING_SECRET_TYPE, INVITATION_SECRET_TYPE];
 
 /**
- * Selects all Secrets that are needed by at least one of the caches. The other types can be large, such as releases of
- * Helm.
+ * Selects all Secrets required by at least one of the caches. The other types can be large, such as releases of Helm.
  */
 export const NEEDED_SECRETS = NEVER_SENT_SECRET_TYPES.filter(type => !OURS.includes(type))
   .map(type => `type!=${type}`)
@@ -103,8 +102,8 @@ export function namespaceOfHeaderSecret({ key }: HeaderSecret): string {
 }
 
 /**
- * Creates the caches that are used for Secrets. If there are no `views`, they will list the Secrets of the whole
- * cluster, and each cache will use a separate watch.
+ * Creates the Secret caches. Without `views`, they list the Secrets of the whole cluster, and each cache uses a
+ * separate watch.
  */
 export function createSecretCaches(
   connection: { readonly client: KubeClient; readonly clock: Clock; readonly log: Logger },
@@ -145,7 +144,7 @@ export function createSecretCaches(
       sha256: sha256Of(data?.[INVITATION_SECRET_FIELD]),
       owner: metadata.ownerReferences?.find(({ kind }) => kind === 'Integration')?.name,
     })),
-    /** The names and versions of all Secrets that can be used for a header. We never cache their data. */
+    /** The names and versions of all Secrets which can be used for a header. We never cache their data. */
     headerSecrets:
       views === undefined
         ? createReflector<AnyObject, HeaderSecret>({

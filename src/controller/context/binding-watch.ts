@@ -7,15 +7,15 @@ import type { Logger } from '../../telemetry/log.ts';
 import type { Backoff } from '../../time/backoff.ts';
 import { type Clock, sleep } from '../../time/clock.ts';
 
-/** How long it can take until the API server applies a change to a RoleBinding, in milliseconds. */
+/** The maximum time until the API server applies a change to a RoleBinding, in milliseconds. */
 export const APPLIED_WITHIN_MS = 5_000;
 
 const BACKOFF: Backoff = { firstMs: 200, mostMs: 60_000 };
 
 /**
- * Watches all RoleBindings with the given name. If one of them is changed, it tries to read its namespace. Otherwise,
- * it would take minutes until a missing permission is noticed, because the API server only checks it when a watch
- * begins.
+ * Watches all RoleBindings with the given name. When one of them is changed, it tries to read the corresponding
+ * namespace. Otherwise, it would take minutes to detect a missing permission, because the API server only checks
+ * permissions at the start of a watch.
  *
  * @returns a function that will watch until its signal is aborted
  */
@@ -45,7 +45,7 @@ export function createBindingWatch(deps: {
       onChange: (change, key) => void check(key.slice(0, key.indexOf('/')), change === 'added', over),
       backoff: BACKOFF,
       clock,
-      // If an administrator creates the RoleBindings, it is no error that the controller cannot list them.
+      // If an administrator creates the RoleBindings, the controller doesn't need permission to list them.
       log: deps.log.child({}, { level: 'error' }),
     });
     void reflector.run(over);

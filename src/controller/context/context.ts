@@ -23,7 +23,7 @@ export interface Context {
   readonly control: ControlStore;
   readonly mails: MailRecord;
   readonly limits: LimitPolicy;
-  /** Tracks which accounts have queues waiting for tokens. Undefined means that we don't know yet. */
+  /** Tracks which accounts have queues waiting for tokens. Undefined if this is not known yet. */
   readonly shortages: {
     readonly isShort: (account: string) => boolean | undefined;
     readonly note: (account: string, short: boolean) => void;

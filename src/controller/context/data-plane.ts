@@ -4,8 +4,8 @@ import type { Caches } from '../caches/caches.ts';
 import type { KeySource } from '../engine/keyed-controller.ts';
 
 /**
- * How long Redis can be unavailable until we report this on Workspaces, in milliseconds. This must be longer than a
- * failover takes.
+ * How long Redis can be unavailable before this is reported on Workspaces, in milliseconds. This must be longer than
+ * the duration of a failover.
  */
 export const OUTAGE_REPORTED_AFTER_MS = 60_000;
 
@@ -14,24 +14,24 @@ const CHECK_EVERY_MS = 5_000;
 
 export interface DataPlane {
   /**
-   * Returns how long Redis has not been responding for this workspace, in milliseconds. If it is responding, this is 0.
+   * Returns how long Redis has not been responding for this workspace in milliseconds, or 0 if it is responding.
    */
   readonly awayForMs: (workspace: string) => number;
   /**
-   * Records if Redis has responded for this workspace. We need to track this for each workspace, because it is possible
-   * that only a part of a Redis Cluster is unavailable.
+   * Records whether Redis has responded for this workspace. This is tracked for each workspace, because a Redis Cluster
+   * can be partially unavailable.
    */
   readonly note: (workspace: string, answered: boolean) => void;
   /**
-   * Enqueues all Workspaces when an outage should be reported, and again when it has ended. This is only used while
-   * this replica is the leader.
+   * Enqueues all Workspaces when an outage should be reported, and again at the end of the outage. This is only used
+   * while this replica is the leader.
    */
   readonly source: KeySource;
 }
 
 /**
- * Checks if Redis is responding. An outage is only reported a single time, and only on Workspaces. A failover is too
- * short to be reported.
+ * Checks whether Redis is responding. An outage is only reported a single time, and only on Workspaces. A failover is
+ * too short to be reported.
  */
 export function createDataPlane(deps: {
   readonly caches: Pick<Caches, 'Workspace'>;
@@ -40,7 +40,7 @@ export function createDataPlane(deps: {
 }): DataPlane {
   const { caches, control, clock } = deps;
   /**
-   * When the part of Redis used by a workspace stopped responding, by workspace. This is in milliseconds of the
+   * When the part of Redis used by a workspace stopped responding, by workspace. The time is in milliseconds of the
    * monotonic clock.
    */
   const since = new Map<string, number>();

@@ -7,12 +7,12 @@ import type { Caches } from '../caches/caches.ts';
 const PROTECTED = ['Workspace', 'CatalogStream', 'Package', 'Subscription'] as const;
 
 export interface DeletionTimes {
-  /** Returns how long ago this process noticed that the object is being deleted, in milliseconds. */
+  /** Returns how many milliseconds ago this process detected that the object is being deleted. */
   readonly deletingForMs: (object: AnyObject) => number;
 }
 
 /**
- * Records the time at which this process noticed that an object is being deleted. We don't want to use the
+ * Records the time at which this process detected that an object is being deleted. We don't want to use the
  * deletionTimestamp here, since it is set by the API server's clock: if this pod's clock was an hour behind, deleting a
  * namespace would take an hour longer. Replicas other than the leader record the time as well.
  */
@@ -21,7 +21,7 @@ export function createDeletionTimes(
   clock: Pick<Clock, 'nowMs'>,
 ): DeletionTimes {
   /**
-   * The time at which we noticed that an object is being deleted, by UID. This is in milliseconds of the monotonic
+   * The time at which the deletion of an object was detected, by UID. The time is in milliseconds of the monotonic
    * clock.
    */
   const seen = new Map<string, number>();

@@ -18,7 +18,7 @@ export function enqueueFollowers(
   enqueue('subscription', keysOf(caches.Subscription.store.byIndex('producer', name)));
   enqueue('block', keysOf(caches.Block.store.byIndex('namespace', name)));
   if (uids !== 'all') return;
-  // Without this, objects that failed in the meantime would need to sit out their backoff.
+  // Otherwise, objects that have failed in the meantime would have to wait for their backoff.
   enqueue('activation', unsettledPairs(caches, name));
   enqueue('workspace', [name]);
   enqueue('catalogstream', keysInNamespace(caches, 'CatalogStream', name));
@@ -26,7 +26,7 @@ export function enqueueFollowers(
   enqueue('integration', keysInNamespace(caches, 'Integration', name));
 }
 
-/** Returns all pairs in a namespace which have an Activation whose current generation has not been applied yet. */
+/** Returns all pairs in a namespace with an Activation whose current generation has not been applied. */
 function unsettledPairs(caches: Caches, namespace: string): string[] {
   return caches.Activation.store.byIndex('namespace', namespace).flatMap(activation => {
     const ready = findCondition(activation.status?.conditions, 'Ready');

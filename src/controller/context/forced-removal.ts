@@ -16,7 +16,7 @@ const NOTES = {
   },
 } as const;
 
-/** Returns a function that records an Event if the finalizer of an object was removed early. */
+/** Returns a function that records an Event when the finalizer of an object is removed early. */
 export function createForcedRemovalRecorder(events: Pick<EventRecorder, 'record'>): Context['recordForcedRemoval'] {
   return (kind: KindName, { metadata }: AnyObject, waitedFor = 'redis') => {
     events.record({ resource: resourceOf(kind), metadata }, { type: 'Warning', ...NOTES[waitedFor] });

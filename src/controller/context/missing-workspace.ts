@@ -1,6 +1,6 @@
 import { isReservedWorkspaceName } from '../../api/kinds/workspace.ts';
 
-/** Returns the message to use if an object is in a namespace that is not owned by any Workspace. */
+/** Returns the message for an object in a namespace that is not owned by a Workspace. */
 export function missingWorkspaceMessage(namespace: string): string {
   return isReservedWorkspaceName(namespace)
     ? `namespace ${namespace} cannot become a workspace. Check whether you need to set -n <workspace>`

@@ -10,8 +10,8 @@ import type { InForce } from '../routes/closing.ts';
 import { type Context, FINALIZER_TIMEOUT_MS } from './context.ts';
 
 /**
- * Returns true if this workspace is paused. If a workspace is being deleted, it is never considered to be paused,
- * because its routes need to be closed.
+ * Returns true if this workspace is paused. A workspace which is being deleted is never considered paused, because its
+ * routes need to be closed.
  */
 export function isPaused(caches: Pick<Caches, 'Workspace'>, name: string): boolean {
   const metadata = caches.Workspace.store.get(name)?.metadata;
@@ -44,7 +44,7 @@ const PAUSED_CHECK_MS = 5_000;
 
 export interface Pausable<K extends KindName> {
   readonly kind: K;
-  /** Returns the name of the workspace that is able to pause this object. */
+  /** Returns the name of the workspace that can pause this object. */
   readonly workspaceOf: (object: Cached<K>) => string;
 }
 
@@ -53,9 +53,9 @@ function inNamespace<K extends KindName>(kind: K): Pausable<K> {
 }
 
 /**
- * The kinds that should not be reconciled during a pause. Activations and Subscriptions are not included, because their
- * reconcilers handle the pause themselves. Neither are Blocks, which can only close routes, or Accounts, which don't
- * belong to a workspace.
+ * Kinds which are not reconciled during a pause. Activations and Subscriptions are not included, because their
+ * reconcilers handle pauses themselves. Blocks are not included because they can only close routes, and Accounts
+ * because they don't belong to a workspace.
  */
 export const PAUSABLE = {
   Workspace: { kind: 'Workspace', workspaceOf: ({ metadata }) => metadata.name } satisfies Pausable<'Workspace'>,
@@ -67,8 +67,8 @@ export const PAUSABLE = {
 type StatusOf<K extends KindName> = NonNullable<Cached<K>['status']>;
 
 /**
- * Wraps `reconcile`. If the workspace of an object is paused, only the status is updated to show this. When the routes
- * of the workspace have been applied, these objects will be enqueued again.
+ * Wraps `reconcile`. If the workspace of an object is paused, only the status is updated to show this. These objects
+ * are enqueued again after the routes of the workspace have been applied.
  *
  * @param closes returns true if the object can only close routes, in which case it is reconciled even during a pause
  */

@@ -12,7 +12,7 @@ const USER = 'system:serviceaccount:sluice-system:sluice-controller';
 const ROLE = 'sluice-workspace-secrets';
 const REFUSED = new KubeError({ call: 'PATCH rolebindings', status: 403, reason: 'Forbidden', detail: 'may not bind' });
 
-/** Starts with the workspace `acme`, whose namespace the API server answers for as `access` says. */
+/** Starts with the workspace `acme`, whose namespace returns the responses specified by `access`. */
 function start(access: NamespaceAccess) {
   const state = { access, grants: true, refusal: undefined as Error | undefined };
   const bound: object[] = [];
@@ -90,7 +90,7 @@ test('a controller that is not allowed to bind reports at once which RoleBinding
   await expect(secretAccess.ensure('acme')).rejects.toThrow(
     /cannot read the Secrets of namespace acme: .*may not bind\. Add a RoleBinding to this namespace/,
   );
-  // The administrator who made the binding removes it.
+  // The binding is removed by the administrator who has created it.
   await secretAccess.revoke('acme');
   expect(asked).toEqual(['close acme', `unbind ${ROLE}`]);
 });

@@ -31,19 +31,19 @@ export interface SecretAccess {
   readonly ensure: (workspace: string) => Promise<void>;
   /** Grants access to every workspace that the API server refuses. Never rejects. */
   readonly ensureAll: () => Promise<void>;
-  /** Until `over` is aborted, this will notice within seconds if a RoleBinding is removed or changed. */
+  /** Until `over` is aborted, a removed or changed RoleBinding is detected within seconds. */
   readonly watchBindings: (over: AbortSignal) => void;
   /** Removes access to a workspace if it is being deleted. */
   readonly revoke: (workspace: string) => Promise<void>;
-  /** If the Secrets of the workspace have never been read, this throws the same errors as `ensure`. */
+  /** Throws the same errors as `ensure` if the Secrets of the workspace have never been read. */
   readonly assertRead: (workspace: string) => void;
   /** Whether the Secrets of a namespace are in the caches. */
   readonly wasRead: (namespace: string) => boolean;
-  /** Emits a workspace each time the access to it has changed. */
+  /** Emits a workspace when its access has changed. */
   readonly sources: readonly KeySource[];
 }
 
-/** The access that is used if a process is allowed to read the Secrets of the whole cluster. */
+/** The access for a process that is allowed to read the Secrets of the whole cluster. */
 export const CLUSTER_SECRET_ACCESS: SecretAccess = {
   ensure: async () => {},
   ensureAll: async () => {},
@@ -54,9 +54,9 @@ export const CLUSTER_SECRET_ACCESS: SecretAccess = {
   sources: [],
 };
 
-/** Keeps track of the time for which each namespace has been forbidden. */
+/** Tracks how long access to each namespace has been forbidden, in milliseconds of the monotonic clock. */
 function trackForbidden(views: NamespacedViews<SecretObject>, clock: Pick<Clock, 'nowMs'>) {
-  /** This is in milliseconds of the monotonic clock. */
+  /**  */
   const since = new Map<string, number>();
   views.onAccess(namespace => {
     if (views.access(namespace) !== 'forbidden') since.delete(namespace);
@@ -69,7 +69,7 @@ function trackForbidden(views: NamespacedViews<SecretObject>, clock: Pick<Clock,
   };
 }
 
-/** Returns the error to use if a RoleBinding is missing. */
+/** Returns the error for a missing RoleBinding. */
 function secretsForbidden(facts: { namespace: string; role: string; user: string | undefined; cause: unknown }): Error {
   const { namespace, role, user = 'the user of the controller', cause } = facts;
   const reason = isKubeError(cause) ? `: ${cause.message}` : '';
@@ -87,8 +87,8 @@ async function unbind(client: Pick<KubeClient, 'remove'>, name: ObjectName): Pro
 }
 
 /**
- * Creates access to Secrets which requires that there is a RoleBinding in each namespace. If an administrator has not
- * created this binding, it is created by the leader in the namespace of each workspace.
+ * Creates Secret access that requires a RoleBinding in each namespace. The leader creates the RoleBinding in the
+ * namespace of each workspace, unless an administrator has already created it.
  *
  * @param role name of the ClusterRole and of the RoleBinding
  */
@@ -114,7 +114,7 @@ export function createSecretAccess(deps: {
   caches.namespaces.subscribe((_change, name) => follow(name));
 
   function refusal(namespace: string, cause?: unknown): Error {
-    // The API server may not know a new RoleBinding yet.
+    // The API server may not have processed a new RoleBinding yet.
     if (cause === undefined && forbidden.forMs(namespace) < APPLIED_WITHIN_MS)
       return cacheBehind(`secrets of ${namespace}`);
     return secretsForbidden({ namespace, role, user, cause });

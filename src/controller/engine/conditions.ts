@@ -11,7 +11,7 @@ export type DesiredCondition = Pick<Condition, 'type' | 'status' | 'reason' | 'm
 /** The maximum length of a condition message. Must match the CRDs. */
 const LONGEST_MESSAGE = 1024;
 
-/** The Ready condition to use if the kind of an object does not provide one. */
+/** The Ready condition for kinds that do not provide one. */
 const UNJUDGED: DesiredCondition = {
   type: 'Ready',
   status: 'Unknown',
@@ -23,11 +23,11 @@ const UNJUDGED: DesiredCondition = {
 const ONLY_WHILE_TRUE = new Set(['Reconciling', 'Stalled']);
 
 /**
- * Returns the conditions that should be written to the status. Ready is always present and comes first, whereas
- * Reconciling and Stalled are only included while True. If the status is still the same, the `lastTransitionTime` is
- * preserved. If there is more than one condition with the same type, the last one is used.
+ * Returns the conditions to write to the status. Ready is always present and comes first, whereas Reconciling and
+ * Stalled are only included while True. If the status has not changed, the `lastTransitionTime` is preserved. If
+ * several conditions have the same type, the last condition is used.
  *
- * @param existing the object's current conditions. Types that are no longer desired will be removed.
+ * @param existing the object's current conditions. Types which are no longer desired are removed.
  * @param nowMs milliseconds since the epoch, stored in whole seconds as Kubernetes does.
  */
 export function mergeConditions(
@@ -57,7 +57,7 @@ function cut(message: string): string {
   return `${message.slice(0, LONGEST_MESSAGE - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }
 
-/** Returns the condition with the given type. If there is none, this returns undefined. */
+/** Returns the condition with the given type. Returns undefined if there is no such condition. */
 export function findCondition<C extends Pick<Condition, 'type'>>(
   conditions: readonly C[] | undefined,
   type: string,

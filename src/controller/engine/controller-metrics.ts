@@ -8,7 +8,7 @@ export type ControllerMetrics = {
   readonly reconciled: (result: ReconcileResult, seconds: number) => void;
   readonly failed: () => void;
   readonly setMaxConcurrent: (workers: number) => void;
-  /** Adds 1 if a worker has taken a key, and subtracts 1 if it is done with the key. */
+  /** Adds 1 when a worker starts processing a key, and subtracts 1 when the key is done. */
   readonly addActiveWorkers: (difference: number) => void;
   readonly queue: QueueMetrics;
 };
@@ -20,8 +20,8 @@ const BUCKETS = [
 ];
 
 /**
- * Registers the `controller_runtime_*` and `workqueue_*` metrics under the names used by controller-runtime. This must
- * only be called once for each registry. The returned function creates the metrics for one controller.
+ * Registers the `controller_runtime_*` and `workqueue_*` metrics under the names used by controller-runtime. Must only
+ * be called once per registry. The returned function creates the metrics for one controller.
  */
 export function createControllerMetrics(registry: Registry): (controller: string) => ControllerMetrics {
   const registers = [registry];

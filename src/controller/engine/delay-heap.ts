@@ -1,14 +1,14 @@
 import type { Clock } from '../../time/clock.ts';
 
 /**
- * A binary heap that contains keys. They are sorted by the time at which they will be ready. There is at most one live
- * entry for each key.
+ * A binary heap that contains keys. Keys are sorted by the time at which they become ready. There is at most one live
+ * entry per key.
  */
 type DelayHeap = {
   /** Adds a key to the heap. For a key that is already waiting, the earlier time wins. */
   readonly add: (key: string, readyAtMs: number) => void;
   readonly nextMs: () => number | undefined;
-  /** If there is a key that is ready at `nowMs`, this removes and returns it. */
+  /** Removes and returns a key that is ready at `nowMs`, if there is one. */
   readonly take: (nowMs: number) => string | undefined;
   readonly size: () => number;
   readonly clear: () => void;
@@ -18,8 +18,8 @@ type Entry = { readonly key: string; readonly atMs: number };
 
 export function createDelayHeap(): DelayHeap {
   const heap: Entry[] = [];
-  // The time of the live entry for each key. If an entry is replaced by an earlier one, it will stay in the heap until
-  // it is at the top.
+  // The time of the live entry for each key. When an entry is replaced by an earlier entry, it remains in the heap
+  // until it reaches the top.
   const live = new Map<string, number>();
 
   const atMs = (index: number): number => heap[index]?.atMs ?? Number.POSITIVE_INFINITY;

@@ -9,7 +9,10 @@ import { createElector, type ElectorOptions, type Term } from './elector.ts';
 
 const log = createLogger({ level: 'silent' });
 
-/** What becomes of one call: the way there, whether it arrives, the way back, whether the answer arrives. */
+/**
+ * The result of a single call: the request delay, whether the request arrives, the response delay, and whether the
+ * response arrives.
+ */
 type Fate = { readonly thereMs: number; readonly backMs: number; readonly lost: 'no' | 'request' | 'answer' };
 
 const GOOD: Fate = { thereMs: 1, backMs: 1, lost: 'no' };
@@ -138,7 +141,7 @@ describe('elector', () => {
     const a = contend({ leases: server.connect(() => fate), identity: 'a', clock });
     await clock.advance(100);
     fate = { thereMs: 0, backMs: 4_900, lost: 'no' };
-    // The renewal of second 2 is answered in second 7; the ones after it are lost.
+    // The response to the renewal of second 2 arrives in second 7, and later renewals are lost.
     await clock.advance(3_000);
     fate = { ...GOOD, lost: 'request' };
     await clock.advance(8_800);
@@ -187,7 +190,7 @@ describe('elector', () => {
     const clock = createManualClock();
     const server = createLeaseServer(clock);
     const leases = server.connect(() => GOOD);
-    // Its next try would come before that of the other.
+    // Without a delay, it would try again before the other process.
     const broken = createElector({ leases, identity: 'a', clock, random: () => 0, log });
     const stop = new AbortController();
     const work = Promise.withResolvers<void>();
@@ -280,7 +283,7 @@ describe('elector', () => {
       backMs: fc.oneof(fc.nat(50), fc.nat(12_000)),
       lost: fc.constantFrom('no' as const, 'request' as const, 'answer' as const),
     });
-    // Networks are well, or ill, for a while.
+    // The network alternates between working and failing.
     const spells = fc.array(fc.tuple(fc.oneof(good, bad), fc.integer({ min: 1, max: 10 })), {
       minLength: 1,
       maxLength: 8,

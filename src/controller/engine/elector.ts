@@ -14,23 +14,23 @@ export type Term = {
 
 export type Elector = {
   /**
-   * Acquires the lease, and leads until leadership has been lost. After that, it will try again until `stop` is
-   * aborted. The lease will be released once `onStartedLeading` has returned.
+   * Acquires the lease, and leads until the leadership is lost. After that, it tries again until `stop` is aborted. The
+   * lease is released after `onStartedLeading` has returned.
    */
   readonly run: (
     stop: AbortSignal,
     callbacks: {
       /**
-       * Called when this process becomes the leader. It should return soon after `term.signal` or `stop` has been
-       * aborted. On failure, the lease is released so another process can acquire it.
+       * Called when this process becomes the leader. It should return soon after `term.signal` or `stop` is aborted. On
+       * failure, the lease is released so another process can acquire it.
        */
       readonly onStartedLeading: (term: Term) => Promise<void>;
     },
   ) => Promise<void>;
   readonly isLeader: () => boolean;
-  /** The identity of the holder that we have seen last. If the lease is free, this is undefined. */
+  /** The most recently observed holder identity. Undefined if the lease is free. */
   readonly holder: () => string | undefined;
-  /** How long this process has been the leader, in milliseconds. If it is not the leader, this is undefined. */
+  /** How long this process has been the leader, in milliseconds. Undefined if it is not the leader. */
   readonly leadingForMs: () => number | undefined;
   /**
    * Whether this process has released the lease because there was a failure. In this case, it waits until another
@@ -38,8 +38,8 @@ export type Elector = {
    */
   readonly standsAside: () => boolean;
   /**
-   * The reason why it is not possible to read or write the lease. If there was a response to the last attempt, this is
-   * undefined.
+   * The reason why it is not possible to read or write the lease. Undefined if the API server has responded to the last
+   * attempt.
    */
   readonly trouble: () => LeaseTrouble | undefined;
 };
@@ -60,14 +60,14 @@ export type ElectorOptions = {
    * identity could both become the leader.
    */
   readonly identity: string;
-  /** How long other processes will wait after they have seen a renewal for the last time. Defaults to 15 seconds. */
+  /** How long other processes wait after observing the last renewal. Defaults to 15 seconds. */
   readonly leaseDurationMs?: number;
   /**
-   * How long the leader is allowed to continue after the last renewal. This must be shorter than the lease duration.
-   * Defaults to 10 seconds.
+   * How long the leader may continue after the last renewal. This must be shorter than the lease duration. Defaults to
+   * 10 seconds.
    */
   readonly renewDeadlineMs?: number;
-  /** How long to wait between two attempts. Defaults to 2 seconds. */
+  /** The time between two attempts. Defaults to 2 seconds. */
   readonly retryPeriodMs?: number;
   readonly clock: Clock;
   readonly random?: () => number;
@@ -78,7 +78,8 @@ export type ElectorOptions = {
 const JITTER = 1.2;
 
 /**
- * Returns the configured periods. If they are not set, the defaults are used. @throws if the periods are inconsistent
+ * Returns the configured periods. Defaults are used for periods that are not set. @throws if the periods are
+ * inconsistent
  */
 function periodsOf(options: ElectorOptions) {
   const { leaseDurationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2_000 } = options;
@@ -88,13 +89,13 @@ function periodsOf(options: ElectorOptions) {
   return { leaseDurationMs, renewDeadlineMs, retryPeriodMs };
 }
 
-/** Creates a function that will try to acquire or renew the lease. If this fails, the reason is recorded. */
+/** Creates a function that will try to acquire or renew the lease. The reason is recorded if an attempt fails. */
 function createTries(hold: LeaseHold, clock: Clock, log: Logger) {
   let failing: { readonly error: unknown; readonly times: number; readonly fromMs: number } | undefined;
   return {
     /**
-     * Makes a single attempt to acquire or renew the lease, and returns true if this process holds it. After
-     * `timeoutMs`, it ends even if the signal is ignored by the API client.
+     * Makes a single attempt to acquire or renew the lease, and returns true if this process is the holder. The attempt
+     * ends after `timeoutMs`, even if the API client ignores the signal.
      */
     attempt: async (timeoutMs: number, leads: boolean): Promise<boolean> => {
       try {
@@ -102,7 +103,7 @@ function createTries(hold: LeaseHold, clock: Clock, log: Logger) {
         failing = undefined;
         return ours;
       } catch (err) {
-        // We don't count a conflict as a failure, because there was a response from the API server.
+        // Conflicts are not counted as failures, because the API server has responded.
         if (isKubeError(err, 409)) failing = undefined;
         else failing = { error: err, times: (failing?.times ?? 0) + 1, fromMs: failing?.fromMs ?? clock.nowMs() };
         log.debug({ err }, 'cannot acquire the Lease');
@@ -130,13 +131,12 @@ export function createElector(options: ElectorOptions): Elector {
   let aside = false;
 
   /**
-   * Keeps renewing the lease until the deadline has passed, another process has become the holder, or `over` is
-   * aborted.
+   * Renews the lease until the deadline has passed, another process has become the holder, or `over` is aborted.
    */
   async function renew(over: AbortSignal): Promise<void> {
     while (!over.aborted) {
       await sleep(clock, Math.min(retryPeriodMs, hold.leftMs()), over);
-      // We need to return here, because a timer can't wait for a fraction of a millisecond.
+      // Return here, because a timer can't wait for a fraction of a millisecond.
       if (over.aborted || hold.leftMs() < 1) return;
       const renewed = await attempt(Math.min(renewDeadlineMs / 2, hold.leftMs()), true);
       if (!renewed && hold.holder() !== undefined && hold.holder() !== identity) return;
@@ -146,7 +146,7 @@ export function createElector(options: ElectorOptions): Elector {
   const release = () =>
     hold.release().catch((err: unknown) => log.debug({ err }, 'cannot release the Lease, which will expire instead'));
 
-  /** Runs the work of the leader, and then releases the lease. If the work has failed, this returns true. */
+  /** Runs the work of the leader, and then releases the lease. Returns true if the work has failed. */
   async function lead(work: (term: Term) => Promise<void>): Promise<boolean> {
     const lost = new AbortController();
     const over = new AbortController();

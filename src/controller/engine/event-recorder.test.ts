@@ -99,7 +99,8 @@ describe('event recorder', () => {
     for (let i = 0; i < 60; i++) recorder.record(stream(`t${i}`), note('empty'));
     await recorder.flush();
     expect(sent).toHaveLength(550);
-    // Refills no further than the burst, and an object that has used up its own Events takes none from the others.
+    // The bucket is never filled beyond the burst, and an object that has used up its own Events does not affect other
+    // objects.
     await clock.advance(60_000);
     for (let i = 0; i < 100; i++) recorder.record(stream('loud'), note(`${i}`));
     for (let i = 0; i < 480; i++) recorder.record(stream(`u${i}`), note('empty'));
@@ -117,7 +118,7 @@ describe('event recorder', () => {
       await clock.advance(1_000);
     }
     expect(sentOf('quiet')).toBe(300);
-    // All that is left: 500 at once, and 50 a second of which the other one needs 5.
+    // The remaining Events: a burst of 500, followed by 50 per second, 5 of which are required by the other workspace.
     expect(sentOf('loud')).toBeGreaterThan(500 + 59 * 40);
     expect(sentOf('loud')).toBeLessThanOrEqual(500 + 59 * 50);
   });

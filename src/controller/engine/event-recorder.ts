@@ -17,11 +17,11 @@ type Regarding = {
 
 export type EventRecorder = {
   /**
-   * Adds an Event to the queue, without waiting until it has been sent. This never throws, but it is possible that an
-   * Event is dropped.
+   * Adds an Event to the queue without waiting until the Event has been sent. This never throws, but the Event may be
+   * dropped.
    */
   readonly record: (object: Regarding, note: EventNote) => void;
-  /** Resolves when all Events that have been recorded so far are either sent or dropped. */
+  /** Resolves when all recorded Events have been sent or dropped. */
   readonly flush: () => Promise<void>;
 };
 
@@ -36,8 +36,8 @@ const REFILL_MS = 300_000;
 /**
  * For all objects together, a burst of 1,000 Events is allowed. After that, there can be 50 Events per second, which is
  * the rate that is used by a kubelet (eventRecordQPS). A single workspace is allowed to use half of the burst, which is
- * enough to apply a few hundred objects. There is no such limit in client-go, but if a change affects all objects (for
- * example, an outage), there would otherwise be as many Events as there are objects.
+ * enough to apply a few hundred objects. client-go does not have this limit, but a change that affects all objects (for
+ * example, an outage) would otherwise result in one Event per object.
  */
 const PROCESS_BURST = 1_000;
 const PROCESS_PER_MS = 50 / 1_000;
@@ -57,7 +57,7 @@ const CLUSTER_EVENTS_NAMESPACE = 'default';
  * Creates a spam filter modelled after the one in client-go. It returns true if an Event for the given UID may be sent.
  */
 function createSpamFilter({ nowMs }: Pick<Clock, 'nowMs'>): (uid: string) => boolean {
-  // If a bucket has not been used for this time, it is full again, and can be removed.
+  // If a bucket has not been used for this time, it is full again and can be removed.
   const buckets = createExpiringMap<{ readonly tokens: number; readonly filledMs: number }>({
     ttlMs: BURST * REFILL_MS,
     entries: MOST_REMEMBERED,
@@ -99,7 +99,7 @@ function involvedObject({ resource, metadata: { name, namespace, uid, resourceVe
 }
 
 /**
- * Creates a recorder for Events in core/v1. You can use `kubectl describe` and `kubectl get events` to see them.
+ * Creates a recorder for Events in core/v1. You can display them using `kubectl describe` and `kubectl get events`.
  *
  * @param options.instance name of the process, e.g. the pod name
  */
@@ -123,7 +123,9 @@ export function createEventRecorder(options: {
   });
   let chain = Promise.resolve();
 
-  /** If an Event for the given UID must be dropped, this returns the reason. Otherwise, it returns undefined. */
+  /**
+   * Returns the reason if an Event for the given UID must be dropped, or undefined otherwise.
+   */
   function limitReached(workspace: string, uid: string): DroppedEvent | undefined {
     if (pending.isFull(workspace)) return 'queue_full';
     if (bucket.isEmpty()) return 'process_limit';
@@ -170,8 +172,8 @@ export function createEventRecorder(options: {
         return;
       }
       pending.add(workspace, 1);
-      // Events need to be sent in sequence, because it is only possible to patch the count of an Event after it has
-      // been created.
+      // Events are sent in sequence, because the count of an Event can only be patched after the Event has been
+      // created.
       chain = chain
         .then(() => send(object, note))
         .catch((err: unknown) => {

@@ -1,12 +1,12 @@
 import type { Clock } from '../../time/clock.ts';
 
-/** How often tokens can be given back, in milliseconds. */
+/** How often tokens are returned, in milliseconds. */
 const REFILL_EVERY_MS = 100;
 /** A workspace with fewer tokens is treated as having none, so that the bucket only contains active workspaces. */
 const FEWEST = 0.5;
 
 /**
- * Returns whether a workspace has used its share. The share is the same as what is left for all others. A single
+ * Returns whether a workspace has used up its share. The share is equal to the number of remaining tokens. A single
  * workspace can use half of the capacity, two can use a third each, and so on. This always leaves capacity for
  * workspaces with low usage.
  */
@@ -17,22 +17,24 @@ export function isShareUsed(own: number, total: number, capacity: number): boole
 /** SharedBucket is a token bucket for all workspaces. */
 export interface SharedBucket {
   readonly isEmpty: () => boolean;
-  /** Whether this workspace has used its share, while there are still tokens for others. */
+  /** Whether this workspace has used up its share, while there are still tokens for other workspaces. */
   readonly isShareTaken: (workspace: string) => boolean;
   readonly take: (workspace: string) => void;
 }
 
-/** Creates a bucket with `capacity` tokens. It is refilled with `perMs` tokens per millisecond. */
+/** Creates a bucket with `capacity` tokens. The bucket is refilled at a rate of `perMs` tokens per millisecond. */
 export function createSharedBucket(capacity: number, perMs: number, { nowMs }: Pick<Clock, 'nowMs'>): SharedBucket {
   /**
-   * The tokens of each workspace that have not been refilled yet. There are at most twice as many workspaces as there
-   * are tokens.
+   * The tokens of each workspace which have not been refilled yet. The number of workspaces is at most twice the number
+   * of tokens.
    */
   const taken = new Map<string, number>();
   let total = 0;
   let filledMs = nowMs();
 
-  /** Returns tokens to each workspace. The number depends on how many tokens it has used. */
+  /**
+   * Returns tokens to each workspace. The number of returned tokens depends on how many tokens the workspace has used.
+   */
   function refill(): void {
     const elapsedMs = nowMs() - filledMs;
     if (elapsedMs < REFILL_EVERY_MS) return;

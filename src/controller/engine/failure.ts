@@ -3,27 +3,27 @@ import { type Condition, type DesiredCondition, findCondition } from './conditio
 import { type EventNote, OutageError, ReconcileError } from './outcome.ts';
 
 /**
- * The number of consecutive failures after which they are reported if an object is Ready. The retries take about a
+ * The number of consecutive failures before they are reported for an object that is Ready. The retries take about a
  * second. We don't want a short Redis outage to cause two writes for each of 100,000 objects.
  */
 export const FAILURES_BEFORE_UNREADY = 8;
 
 /**
  * The number of consecutive failures after which an object that is not Ready will report that the API server or Redis
- * is not responding. The first retries are done within milliseconds. Reporting this would only cause another write,
- * even though the server is already overloaded.
+ * is not responding. The first retries happen within milliseconds. Reporting this would only cause another write, even
+ * though the server is already overloaded.
  */
 export const FAILURES_BEFORE_REPORT = 3;
 
-/** The conditions and the Event that should be written after a failure. */
+/** The conditions and the Event to write after a failure. */
 type FailureReport = { readonly conditions: DesiredCondition[]; readonly event: EventNote };
 
 /**
- * Returns the conditions to use if it was not possible to reconcile an object. Ready becomes False, and Reconciling
- * becomes True because the object will be retried. The observed generation of all other conditions is preserved. This
- * returns undefined for the first few failures if the object is Ready, and for an {@link OutageError} if the current
- * generation has already been applied. It also returns undefined for the first few failures of any object if the API
- * server or Redis is not responding.
+ * Returns the conditions for an object that could not be reconciled. Ready becomes False, and Reconciling becomes True
+ * because the object will be retried. The observed generation of all other conditions is preserved. Returns undefined
+ * for the first few failures if the object is Ready, and for an {@link OutageError} if the current generation has
+ * already been applied. Also returns undefined for the first few failures of any object if the API server or Redis is
+ * not responding.
  *
  * @param failures this object's consecutive failures before this one
  */
@@ -58,8 +58,8 @@ function isTransient(error: unknown): boolean {
 }
 
 /**
- * Returns true if the current generation of the object has been applied. This is not the case if there was a failure,
- * or if it is waiting for the end of a pause.
+ * Returns true if the current generation of the object has been applied. This is not the case after a failure, or while
+ * waiting for the end of a pause.
  */
 function isApplied({ generation, conditions }: Parameters<typeof reportFailure>[1]): boolean {
   const ready = findCondition(conditions, 'Ready');
@@ -68,8 +68,8 @@ function isApplied({ generation, conditions }: Parameters<typeof reportFailure>[
 }
 
 /**
- * Returns the message of an error, but only if it should be shown to users. All other messages are hidden, because they
- * could contain addresses or values.
+ * Returns the error message, if it can be shown to users. All other messages are hidden, because they could contain
+ * addresses or values.
  */
 function shownMessage(error: unknown): string {
   if (error instanceof ReconcileError || isKubeError(error)) return error.message;

@@ -103,7 +103,7 @@ describe('keyed controller', () => {
       reconcile: async (_key, attempt) => {
         failures.push(attempt.failures);
         atMs.push(clock.nowMs());
-        // A failure in between counts, and stays counted.
+        // A failure in between is counted as well.
         if (failures.length === 3) throw new Error('not yet');
         if (failures.length <= 12) throw cacheBehind('patch x');
       },
@@ -117,7 +117,7 @@ describe('keyed controller', () => {
     expect(pauses).toEqual([5, 10, 5, 20, 40, 80, 160, 200, 200, 200, 200, 200]);
     expect(controller.isPending('key')).toBe(false);
     expect(await registry.metrics()).toContain('controller_runtime_reconcile_errors_total{controller="pairs"} 1');
-    // After a success, the pauses begin anew.
+    // After a success, the backoff starts again.
     failures.length = 11;
     atMs.length = 0;
     controller.enqueue('key');

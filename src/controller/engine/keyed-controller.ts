@@ -18,15 +18,15 @@ export type Attempt = {
 /** A source of keys. This is a reflector and a function which maps its changes to the controller keys. */
 export type KeySource = {
   readonly reflector: Pick<Reflector<unknown>, 'hasSynced' | 'synced' | 'resource'>;
-  /** Calls `add` with the keys of each change. Returns a function that can be used to unsubscribe. */
+  /** Calls `add` with the keys of each change. Returns a function to unsubscribe. */
   readonly subscribe: (add: (key: string) => void) => () => void;
-  /** Returns the keys of all objects that exist. */
+  /** Returns the keys of all existing objects. */
   readonly keys: () => Iterable<string>;
 };
 
 /**
- * Creates a source that maps the changes of a reflector to keys. `toKeys` receives both the old and the new object, so
- * that both are enqueued when a reference changes. It should be fast and free of side effects.
+ * Creates a source that maps reflector changes to keys. `toKeys` receives both the old and the new object, so that both
+ * are enqueued when a reference changes. It should be fast and free of side effects.
  */
 export function keysFrom<P>(
   reflector: Reflector<P>,
@@ -58,15 +58,15 @@ export type KeyedControllerOptions = {
     attempt: Attempt,
   ) => Promise<{ readonly requeueAfterMs?: number | undefined } | undefined | void>;
   /**
-   * This is called before each reconciliation. Rejects if the caches are too old to determine whether this installation
-   * is responsible for the key. The key is then retried.
+   * Called before each reconciliation. Rejects if the caches are not recent enough to determine whether this
+   * installation is responsible for the key. The key is then retried.
    */
   readonly confirm?: ((key: string) => Promise<void>) | undefined;
   readonly sources?: readonly KeySource[];
   /** Returns additional keys to enqueue when the controller starts, e.g. keys that only exist in Redis. */
   readonly keys?: () => Iterable<string> | Promise<Iterable<string>>;
   /**
-   * Whether the key is currently used for a deletion. Deletions are reconciled before anything else. Defaults to no.
+   * Whether the key is currently used for a deletion. Deletions are reconciled first. Defaults to no.
    */
   readonly isDeletion?: ((key: string) => boolean) | undefined;
   /** The number of keys that can be reconciled concurrently. The default is 1. */
@@ -99,16 +99,16 @@ export type Controller = {
 };
 
 /**
- * Creates a controller that reconciles keys. If there is a failure, it will be retried. A key can be any string, such
- * as `acme/orders`. It is only processed by a single worker at a time. The part before the first slash is the tenant,
- * which is used for taking turns.
+ * Creates a controller that reconciles keys. Failed reconciliations are retried. A key can be any string, such as
+ * `acme/orders`. Each key is only processed by a single worker at a time. The part before the first slash is the
+ * tenant, which is used for taking turns.
  */
 export function createKeyedController(options: KeyedControllerOptions): Controller {
   const { name, clock, metrics, sources = [], workers = 1 } = options;
   const base = options.log.child({ controller: name });
   let queue: WorkQueue | undefined;
 
-  /** Reconciles a key a single time. If the result requires this, it will be enqueued again. */
+  /** Reconciles a key a single time. If requested by the result, the key is enqueued again. */
   async function workOn(
     key: string,
     current: WorkQueue,

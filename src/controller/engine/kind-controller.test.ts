@@ -16,7 +16,7 @@ describe('kind controller', () => {
     caches.put('a', 'hello');
     await caches.clock.advance(10);
     expect(caches.writes).toEqual(['status ns/a']);
-    // The watch brings a status before the answer to its write: that is no news.
+    // The watch delivers a status before the response to its write, which is not a change.
     expect(reconciled).toBe(1);
     expect(caches.get('a')?.status).toMatchObject({ said: 'hello', observedGeneration: 1 });
     expect(caches.condition('a', 'Ready')).toMatchObject({ status: 'True', observedGeneration: 1 });
@@ -121,7 +121,7 @@ describe('kind controller', () => {
     await caches.clock.advance(1_000);
     expect(caches.get('a')).toBeUndefined();
     expect(effects).toBe(1);
-    // One of the same name has its own turn.
+    // Objects with the same name are handled separately.
     caches.lag(false);
     caches.relist();
     caches.put('a', 'y', { uid: 'another', finalizers: [], deletionTimestamp: undefined });

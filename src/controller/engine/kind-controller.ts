@@ -16,8 +16,8 @@ import type { Finalization, Outcome } from './outcome.ts';
 import { type CommonStatus, createStatusWriter, type StatusWriter } from './status-writer.ts';
 
 /**
- * An object of a kind, as it is stored in the cache. The projection needs to preserve the spec, the status, and the
- * metadata that is returned by `slimObject`.
+ * An object of a kind, as it is stored in the cache. The projection must preserve the spec, the status, and the
+ * metadata returned by `slimObject`.
  */
 export type Reconcilable = KubeObject<unknown, CommonStatus>;
 
@@ -62,7 +62,7 @@ function createReports<P extends Reconcilable>(
   { events, fieldsOf, reflector: { resource } }: Pick<KindControllerOptions<P>, 'events' | 'fieldsOf' | 'reflector'>,
   status: StatusWriter<P['spec'], CommonStatus>,
 ) {
-  /** Writes the status, and records the Events. This is a no-op if the object no longer exists. */
+  /** Writes the status and records the Events. This is a no-op if the object no longer exists. */
   async function write(object: P, said: Pick<Outcome, 'status' | 'conditions' | 'events'>, signal: AbortSignal) {
     const fields = { ...said.status, ...fieldsOf?.(said.conditions) };
     try {
@@ -99,8 +99,8 @@ export function createKindController<P extends Reconcilable>(options: KindContro
   const { write, writeFailure } = createReports(options, status);
   const references = createMissingReferences(clock.wallMs);
   /**
-   * The UIDs of objects (by key) that are still in the cache even though their finalizer has been removed. They have
-   * been cleaned up already.
+   * The UIDs of objects (by key) which are still in the cache, although their finalizer has been removed. These objects
+   * have already been cleaned up.
    */
   const forceRemoved = new Map<string, string>();
 

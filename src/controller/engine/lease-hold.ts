@@ -14,8 +14,8 @@ const RELEASE_WITHIN_MS = 3_000;
 type Observed = { readonly lease: Lease; readonly atMs: number };
 
 /**
- * Creates the view that a single process has of a lease. A lease held by another process expires if we don't see it
- * change for the lease duration. Since the times inside the lease are ignored for this purpose, clocks don't need to be
+ * Creates a view of a lease for a single process. A lease held by another process expires if we don't see it change for
+ * the lease duration. Since the times inside the lease are ignored for this purpose, clocks don't need to be
  * synchronized between processes, although they must run at about the same speed. Our own deadline is based on when the
  * last renewal was sent.
  */
@@ -28,7 +28,7 @@ export function createLeaseHold(options: {
 }) {
   const { leases, identity, leaseDurationMs, renewDeadlineMs, clock } = options;
   let observed: Observed | undefined;
-  /** The time at which the last renewal that was successful was sent. */
+  /** The time at which the last successful renewal was sent. */
   let renewedMs = Number.NEGATIVE_INFINITY;
 
   const holder = () => observed?.lease.spec.holderIdentity || undefined;
@@ -49,8 +49,8 @@ export function createLeaseHold(options: {
       observed = observe(observed, lease, clock.nowMs());
     } catch (error) {
       signal.throwIfAborted();
-      // Either the lease was updated by another process, or our last update was successful but we did not receive the
-      // response. In both cases, we need to read the lease before trying again.
+      // Either another process has updated the lease, or our last update was successful but the response was lost. In
+      // both cases, we need to read the lease before trying again.
       if (isKubeError(error, 409) || isKubeError(error, 404)) observed = undefined;
       throw error;
     }
@@ -90,9 +90,9 @@ export function createLeaseHold(options: {
   return {
     take,
     release,
-    /** Returns the identity of the holder that we have seen last. If the lease is free, this returns undefined. */
+    /** Returns the most recently observed holder identity. Undefined if the lease is free. */
     holder,
-    /** Returns how many milliseconds the lease has left. If it has been lost, this is zero or negative. */
+    /** Returns the remaining time of the lease in milliseconds. This is zero or negative if the lease has been lost. */
     leftMs,
     transitions: () => observed?.lease.spec.leaseTransitions ?? 0,
   };
@@ -110,7 +110,7 @@ function isHeldByOther({ lease: { spec }, atMs }: Observed, identity: string, no
   return nowMs < atMs + (spec.leaseDurationSeconds ?? 0) * 1_000;
 }
 
-/** Returns the spec of the lease that should be used to acquire or renew it. */
+/** Returns the lease spec for acquiring or renewing the lease. */
 function nextSpec(
   before: LeaseSpec | undefined,
   own: { readonly identity: string; readonly leaseDurationMs: number; readonly wallMs: number },

@@ -5,7 +5,10 @@ import { waiting, waitingForReference } from './outcome.ts';
 
 const MINUTE_MS = 60_000;
 
-/** A kind whose objects name what they wait for: `human` waits for no object, `found` for nothing. */
+/**
+ * A kind with objects named after what they are waiting for: `human` is not waiting for an object, and `found` is not
+ * waiting at all.
+ */
 async function judge({ spec }: Thing) {
   if (spec.say === 'found') return { conditions: [READY] };
   const reason = `WaitingFor${spec.say}` as ReadyReason;

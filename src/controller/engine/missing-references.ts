@@ -1,7 +1,7 @@
 import { type Condition, findCondition } from './conditions.ts';
 import type { Outcome } from './outcome.ts';
 
-/** How long a reference can be missing until the object is considered to have failed, in milliseconds. */
+/** How long a reference can be missing before the object is considered failed, in milliseconds. */
 const MISSING_FAILS_AFTER_MS = 300_000;
 
 /** Object fields needed to determine how long a reference has been missing. */
@@ -13,9 +13,8 @@ export type Waiting = {
 
 type MissingReferences = {
   /**
-   * Returns the outcome that should be written. The object is waiting at first. It will be requeued a single time, at
-   * the end of the five minutes. If the reference is still missing at that point, the object stays failed until the
-   * outcome changes.
+   * Returns the outcome to write. At first, the object is waiting. It will be requeued a single time, at the end of the
+   * five minutes. If the reference is still missing at that point, the object stays failed until the outcome changes.
    */
   readonly judge: <O extends Outcome>(object: Waiting, outcome: O) => O;
   readonly forget: (key: string) => void;
@@ -31,8 +30,8 @@ type MissingReferences = {
  */
 export function createMissingReferences(wallMs: () => number): MissingReferences {
   /**
-   * The time at which each object has started to wait (in milliseconds), by key. We need this because Ready may already
-   * have been Unknown for another reason. In this case, its transition time is too old.
+   * The time at which each object started waiting (in milliseconds), by key. This is required because Ready may already
+   * have been Unknown for a different reason. In this case, its transition time is too old.
    */
   const since = new Map<string, number>();
 

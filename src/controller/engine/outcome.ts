@@ -21,11 +21,11 @@ export type Outcome<Status = object> = {
   readonly status?: Omit<Status, 'conditions' | 'observedGeneration'>;
   /** Full list of conditions, including Ready. */
   readonly conditions: readonly DesiredCondition[];
-  /** How long to wait until the object should be reconciled again if it does not change, in milliseconds. */
+  /** The delay before reconciling an unchanged object again, in milliseconds. */
   readonly requeueAfterMs?: number | undefined;
   /**
-   * Whether the object is waiting for another object that is referenced in its spec. It will be reconciled when that
-   * object is created, and counts as failed after five minutes.
+   * Whether the object is waiting for an object referenced in its spec. It will be reconciled when that object is
+   * created, and counts as failed after five minutes.
    */
   readonly missingReference?: boolean | undefined;
   /** Events to record, provided that this outcome changed the status. */
@@ -60,8 +60,7 @@ export function waiting<Status = object>(
 }
 
 /**
- * Returns a {@link waiting} outcome for an object that refers to an object which is missing. It will count as failed
- * after five minutes.
+ * Returns a {@link waiting} outcome for an object with a missing reference. It will count as failed after five minutes.
  */
 export function waitingForReference<Status = object>(
   reason: ReadyReason,
@@ -86,8 +85,8 @@ export class ReconcileError extends Error {
 }
 
 /**
- * Thrown if Redis is not responding. Since the data in Redis has not changed, objects which have been applied will keep
- * their status. We only report the outage on Workspaces because there may be 10,000 other objects.
+ * Thrown if Redis is not responding. Objects which have already been applied keep their status, because the data in
+ * Redis has not changed. We only report the outage on Workspaces because there may be 10,000 other objects.
  */
 export class OutageError extends ReconcileError {
   override readonly name = 'OutageError';

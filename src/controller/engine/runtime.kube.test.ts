@@ -35,7 +35,7 @@ async function until<T>(look: () => Promise<T | undefined | false> | T | undefin
   }
 }
 
-/** A replica of a controller for packages, counting what it does. */
+/** A replica of a package controller, which counts its operations. */
 function startReplica(identity: string) {
   const seen = { reconciled: 0, writes: 0, finalized: 0 };
   const reflector = createReflector({
@@ -211,7 +211,7 @@ describe('runtime against a real API server', () => {
   it('hands over to another replica at once, which finds everything converged', async () => {
     const second = startReplica('second');
     await until(() => second.runtime.readiness().ready);
-    // Its caches may be there before its first look at the Lease.
+    // The caches may be synced before the first attempt to acquire the Lease.
     await until(() => second.elector.holder() !== undefined);
     expect(second.elector.isLeader()).toBe(false);
     await first.stop();

@@ -213,7 +213,7 @@ describe('runtime', () => {
     caches.stop.abort();
     await caches.clock.advance(14_000);
     expect(caches.story).not.toContain('released');
-    // The process is killed 20 s after it was asked to stop: what is left is for releasing the lease.
+    // The process is killed 20 s after it was asked to stop, and the remaining time is used for releasing the lease.
     await caches.clock.advance(1_000);
     expect(caches.story).toContain('released');
     await caches.running;

@@ -8,14 +8,14 @@ import type { Controller } from './keyed-controller.ts';
 
 /** State reported by the readiness probe. */
 type Readiness = {
-  /** Whether all of the caches have synced. Replicas other than the leader can be ready too. */
+  /** Whether all caches have synced. Replicas other than the leader can be ready too. */
   readonly ready: boolean;
   /** The paths of all kinds whose caches have not synced yet. */
   readonly missing: readonly string[];
   readonly leading: boolean;
   /**
-   * How long ago the quietest cache has received something from the API server, in milliseconds. If there is a cache
-   * that has not received anything yet, this is undefined.
+   * The time since the least active cache has received data from the API server, in milliseconds. Undefined if at least
+   * one cache has not received any data yet.
    */
   readonly silentMs: number | undefined;
 };
@@ -30,7 +30,7 @@ export type RuntimeOptions = {
    * aborted.
    */
   readonly prepare?: (term: Term, over: AbortSignal) => Promise<void>;
-  /** This is called with the last error if `prepare` has been failing for a minute and the lease will be released. */
+  /** Called with the last error if `prepare` has been failing for one minute, before releasing the lease. */
   readonly onGivenUp?: (error: unknown) => void;
   /** Called before the process exits, e.g. to send any remaining Events. */
   readonly finish?: () => Promise<void>;
@@ -46,8 +46,8 @@ export type RuntimeOptions = {
 
 export type Runtime = {
   /**
-   * Runs the controllers until `stop` is aborted. It then waits for all reconciliations in progress, and releases the
-   * lease.
+   * Runs the controllers until `stop` is aborted. After that, waits for all reconciliations in progress and releases
+   * the lease.
    */
   readonly run: (stop: AbortSignal) => Promise<void>;
   readonly readiness: () => Readiness;
@@ -55,18 +55,18 @@ export type Runtime = {
 
 const PREPARE_BACKOFF: Backoff = { firstMs: 200, mostMs: 5_000 };
 /**
- * How long the controllers should wait for `prepare`. Even if it doesn't succeed, some work is still possible, such as
+ * How long the controllers wait for `prepare`. Even if it doesn't succeed, some work is still possible, such as
  * removing finalizers.
  */
 const START_WITHIN_MS = 10_000;
 /**
- * How long `prepare` can fail until the leader will release the lease. We hope that another replica is able to connect.
+ * How long `prepare` can fail before the leader releases the lease. We hope that another replica is able to connect.
  */
 const GIVE_UP_AFTER_MS = 60_000;
 
 /**
- * Creates the runtime for the controller role. The caches are kept up to date by all replicas, so that a new leader
- * does not need to fill them first. However, only the leader will run the controllers.
+ * Creates the runtime for the controller role. All replicas keep their caches up to date, so a new leader does not have
+ * to fill them first. However, only the leader will run the controllers.
  */
 export function createRuntime(options: RuntimeOptions): Runtime {
   const { reflectors, controllers, elector, clock, log, random = Math.random, drainMs = 15_000 } = options;

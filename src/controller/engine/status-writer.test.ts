@@ -10,7 +10,7 @@ function thing(resourceVersion: string): Thing {
   return { metadata: { name: 'a', namespace: 'ns', uid: 'uid-a', resourceVersion, generation: 1 }, spec: {} };
 }
 
-/** A writer whose API server answers each write with the version `answers` names next. */
+/** A writer whose API server responds to each write with the next version of `answers`. */
 function createWriter(answers: string[]) {
   const client = {
     apply: async (_resource: object, _name: object, { status }: { status: CommonStatus }) => ({

@@ -14,11 +14,11 @@ export type CommonStatus = {
 
 export type StatusWriter<Spec, Status extends CommonStatus> = {
   /**
-   * Returns the object with the status that was written most recently. This is needed if the cache does not contain it
-   * yet.
+   * Returns the object with the most recently written status. This is required if the cache does not contain this
+   * status yet.
    */
   readonly latest: (object: KubeObject<Spec, Status>) => KubeObject<Spec, Status>;
-  /** If the status has changed, this writes it. Returns whether it was written. @throws KubeError */
+  /** Writes the status if it has changed. Returns whether the status was written. @throws KubeError */
   readonly write: (
     object: KubeObject<Spec, Status>,
     fields: object,
@@ -26,9 +26,8 @@ export type StatusWriter<Spec, Status extends CommonStatus> = {
     signal?: AbortSignal,
   ) => Promise<boolean>;
   /**
-   * Returns true if the change was caused solely by one of our own writes, which means that there is no need to
-   * reconcile the object. It is possible that a relist merges such a change with another change that was made by a user
-   * just before it, so this will return true at most once for each write.
+   * Returns true if the change was only caused by our own write, so the object does not need to be reconciled. Since a
+   * relist can merge this change with an earlier change made by a user, this returns true at most once for each write.
    */
   readonly takeEcho: (old: AnyObject | undefined, current: AnyObject) => boolean;
   readonly forget: (key: string) => void;
@@ -46,7 +45,7 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
   wallMs: () => number;
 }): StatusWriter<Spec, Status> {
   const { client, resource, wallMs } = options;
-  /** Statuses we have written that are not in the cache yet. */
+  /** Written statuses which are not in the cache yet. */
   const written = new Map<
     string,
     { readonly uid: string; readonly resourceVersion: string; readonly status: Status }
@@ -99,7 +98,7 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
       const { metadata } = current;
       const key = keyOf(metadata);
       if (old !== undefined && wentBack(old, current)) {
-        // The server was restored to an earlier state and the write was lost.
+        // The server was restored to an earlier state, and the write was lost.
         written.delete(key);
         return false;
       }
@@ -112,7 +111,7 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
       }
       const own = written.get(key);
       if (own?.uid !== metadata.uid || own.resourceVersion !== metadata.resourceVersion) return false;
-      // The cache has the status now. Remove it here so that we don't store 100,000 statuses twice.
+      // The cache now contains this status. Remove it here so that we don't store 100,000 statuses twice.
       written.delete(key);
       return onlyStatusMoved(old, current);
     },
@@ -134,8 +133,7 @@ function onlyStatusMoved(old: AnyObject | undefined, { metadata }: AnyObject): b
 }
 
 /**
- * Returns true if both statuses are the same. The order of the conditions does not matter, because they are a map by
- * type.
+ * Returns true if both statuses are equal. The order of the conditions is ignored, because they are a map by type.
  */
 function sameStatus(current: CommonStatus | undefined, next: CommonStatus): boolean {
   if (current === undefined) return false;
@@ -146,7 +144,7 @@ function sameStatus(current: CommonStatus | undefined, next: CommonStatus): bool
   return isDeepStrictEqual(sorted(withoutUndefined(current)), sorted(next));
 }
 
-/** Returns the value in the same way as if it was encoded in JSON, which means that undefined fields are removed. */
+/** Returns the value as if it was encoded in JSON, i.e. without undefined fields. */
 function withoutUndefined<T extends object>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T;
 }

@@ -3,13 +3,13 @@ export type Order = 'deletion' | 'change' | 'background';
 
 const ORDERS: readonly Order[] = ['deletion', 'change', 'background'];
 
-/** Returns the order which has the highest priority. */
+/** Returns the order with the highest priority. */
 export function firstOf(order: Order, other: Order | undefined): Order {
   return other === undefined || ORDERS.indexOf(order) < ORDERS.indexOf(other) ? order : other;
 }
 
 /**
- * The order that should be first in each of eight consecutive turns. Most of the turns are used for deletions. However,
+ * The order that is served first in each of eight consecutive turns. Most of the turns are used for deletions. However,
  * they must not delay the changes in other workspaces, for example if 20,000 objects are deleted in one workspace. The
  * audit must always make progress.
  */
@@ -25,8 +25,8 @@ const FIRST_IN_TURN: readonly Order[] = [
 ];
 
 /**
- * Returns the tenant that a key belongs to. For `namespace/name`, this is the namespace. If a key does not have a
- * namespace (for example, the name of an Account), it is its own tenant.
+ * Returns the tenant that a key belongs to. For `namespace/name`, this is the namespace. A key without a namespace (for
+ * example, an Account name) is its own tenant.
  */
 export function tenantOfKey(key: string): string {
   const slash = key.indexOf('/');
@@ -60,8 +60,8 @@ function createFifo() {
 }
 
 /**
- * Creates the keys that are waiting in a single order. The tenants take turns. For each tenant, the keys are first in,
- * first out.
+ * Creates the keys that are waiting in a single order. The tenants take turns. The keys of each tenant are processed
+ * first in, first out.
  */
 function createRotation() {
   const tenants = createFifo();
@@ -109,7 +109,7 @@ export type Turns = ReturnType<typeof createTurns>;
 
 /**
  * Creates the keys that are waiting in a work queue. There are no duplicates. Since the tenants take turns within each
- * order, the time that a key has to wait depends on how many tenants are active, and not on how many keys they have.
+ * order, the waiting time of a key depends on the number of active tenants, and not on their number of keys.
  */
 export function createTurns() {
   let turn = 0;
@@ -123,8 +123,8 @@ export function createTurns() {
     has: (key: string) => ORDERS.some(order => waiting[order].has(key)),
     size: () => ORDERS.reduce((sum, order) => sum + waiting[order].size(), 0),
     /**
-     * Adds a key. If it is already waiting in a later order, it is moved forward. If the key was not waiting before,
-     * this returns true.
+     * Adds a key. If it is already waiting in a later order, it is moved forward. Returns true if the key was not
+     * waiting before.
      */
     add(key: string, order: Order): boolean {
       const rank = ORDERS.indexOf(order);

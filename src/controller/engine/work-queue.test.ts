@@ -121,7 +121,7 @@ describe('work queue', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async steps => {
         const { clock, queue } = createQueue();
-        /** key → the number of the last add that its work has not begun after */
+        /** key → the number of the last add for which work has not started yet */
         const owed = new Set<string>();
         const working: (string | undefined)[] = [undefined, undefined, undefined];
         const take = (worker: number) => {
@@ -166,7 +166,7 @@ describe('work queue', () => {
     for (let i = 0; i < 100_000; i++) queue.addInBackground(`key-${i}`);
     const beganMs = performance.now();
     for (let i = 0; i < 100_000; i++) queue.done((await queue.get()) as string);
-    // About 60 ms; walking over the holes of removed keys each time would take minutes.
+    // This takes about 60 ms. Iterating over the holes of removed keys each time would take minutes.
     expect(performance.now() - beganMs).toBeLessThan(5_000);
     expect(queue.depth()).toBe(0);
   });
@@ -184,7 +184,7 @@ describe('work queue', () => {
     expect(queue.isPending('a')).toBe(true);
     await clock.advance(1_000);
     while (queue.depth() > 0) queue.done((await queue.get()) as string);
-    // Until its work succeeds.
+    // Until the work succeeds.
     expect(queue.isPending('a')).toBe(true);
     queue.forget('a');
     expect([queue.isPending('a'), queue.isPending('b')]).toEqual([false, false]);

@@ -19,34 +19,34 @@ const CONFLICT_RETRY: Backoff = { firstMs: 5, mostMs: 200 };
  */
 export type WorkQueue = {
   /**
-   * Adds a key. If it is already waiting, this does nothing. A key that is currently being processed will be processed
+   * Adds a key. Does nothing if the key is already waiting. A key that is currently being processed will be processed
    * again afterwards.
    */
   readonly add: (key: string) => void;
   /** Adds a key with the lowest priority. Used at startup and by the audit, so that current changes won't be delayed. */
   readonly addInBackground: (key: string) => void;
   readonly addAfter: (key: string, delayMs: number) => void;
-  /** Adds a key after the backoff for its previous failures, and increments the number of failures. */
+  /** Adds a key after the backoff for its previous failures, and increments its failure count. */
   readonly addRateLimited: (key: string) => void;
   /**
-   * Adds a key again because there was a conflict. This is not considered to be a failure, and it will not be delayed
-   * by more than 200 ms.
+   * Adds a key again after a conflict. This is not considered to be a failure, and it will not be delayed by more than
+   * 200 ms.
    */
   readonly addAfterConflict: (key: string) => void;
   /** Resets the number of failures and conflicts for a key. */
   readonly forget: (key: string) => void;
   readonly numRequeues: (key: string) => number;
   /**
-   * Waits for the next key. If the queue has been shut down, this returns undefined. The caller needs to call `done`
-   * for each key.
+   * Waits for the next key. Returns undefined if the queue has been shut down. The caller must call `done` for each
+   * key.
    */
   readonly get: () => Promise<string | undefined>;
   readonly done: (key: string) => void;
   /** Whether the key is waiting, is being processed, or will be retried after a failure or a conflict. */
   readonly isPending: (key: string) => boolean;
-  /** The number of keys that are waiting. This does not include keys that are delayed. */
+  /** The number of waiting keys, not including delayed keys. */
   readonly depth: () => number;
-  /** Drops all waiting keys and stops accepting new ones. Resolves when all keys that are in progress are done. */
+  /** Drops all waiting keys and stops accepting new ones. Resolves when all keys in progress are done. */
   readonly shutDown: () => Promise<void>;
 };
 
@@ -97,7 +97,7 @@ function createCounts(backoff: Backoff) {
   const of = (key: string): number => counts.get(key) ?? 0;
   return {
     of,
-    /** Increments the count, and returns how long to wait in milliseconds. */
+    /** Increments the count, and returns the delay in milliseconds. */
     add(key: string): number {
       const times = of(key) + 1;
       counts.set(key, times);
@@ -107,7 +107,7 @@ function createCounts(backoff: Backoff) {
   };
 }
 
-/** Records how long keys have to wait in the queue, and how long it takes to process them. */
+/** Records the waiting time and the processing time of keys. */
 function createMeter(clock: Pick<Clock, 'nowMs'>, metrics: QueueMetrics | undefined, depth: () => number) {
   const addedMs = new Map<string, number>();
   const beganMs = new Map<string, number>();

@@ -16,17 +16,17 @@ type EngineOptions = Required<
 > &
   Pick<KindControllerOptions<Reconcilable>, 'confirm' | 'tracing'>;
 
-/** The dependencies that are needed to create the controllers for a kind. */
+/** The dependencies for creating the controllers of a kind. */
 export interface KindParts {
   readonly context: Context;
   readonly dataPlane: Pick<DataPlane, 'source'>;
   readonly client: KubeClient;
   readonly registry: Registry;
-  /** This is undefined if there is no mail server. In this case, invitations are written to Secrets. */
+  /** Undefined if there is no mail server. In this case, invitations are written to Secrets. */
   readonly sendInvitation: SendInvitation | undefined;
   /** The limits for each workspace, by resource. If this is undefined, no quotas are written. */
   readonly workspaceQuota: Readonly<Record<string, string>> | undefined;
-  /** The limits for accounts (for each plan), and their ceilings. */
+  /** The account limits for each plan, and the maximum limits. */
   readonly limitPolicy: LimitPolicy;
   /** Returns the options that are shared, for the controller with this name. */
   readonly engine: (name: string, workers: number) => EngineOptions;
@@ -36,8 +36,7 @@ export interface KindParts {
 export type CreateControllers = (parts: KindParts) => readonly Controller[];
 
 /**
- * The number of workers to use for kinds whose objects have to wait for the routes of their tenant. Since all objects
- * that are waiting share a single compilation, only hundreds of compilations are needed to create 10,000 subscriptions,
- * and not thousands.
+ * The number of workers for kinds whose objects wait for the routes of their tenant. Since all waiting objects share a
+ * single compilation, creating 10,000 subscriptions only requires hundreds of compilations.
  */
 export const WAITING_WORKERS = 32;

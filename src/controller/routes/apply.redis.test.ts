@@ -12,7 +12,7 @@ import { CLUSTER_KEYS, integrationKeys } from '../../redis/keys.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 import { applyRoutes, type OpenGate } from './apply.ts';
 
-/** A controller that keeps what it applied, as the real one does during its term. */
+/** A controller that remembers the applied state, like the real controller does during its term. */
 function createWorld(redis: RedisClient) {
   const t = createTenant(redis);
   const open = new Map<string, OpenGate[]>();
@@ -30,7 +30,7 @@ function createWorld(redis: RedisClient) {
     partOf,
     keys: partKeys(partOf()),
     control: lead(),
-    /** Another process leads; it knows nothing of what this one has done. */
+    /** Another process is the leader, which is not aware of the previous changes. */
     changeLeader(record: Partial<ControlStore> = {}) {
       world.control = lead(record);
     },
@@ -69,7 +69,7 @@ function createWorld(redis: RedisClient) {
       const answer = await ingest(part, cfgv, [{ groupKey, meta: '{}', body: Buffer.from('body') }]);
       if (answer.answer !== 'OK') throw new Error(answer.answer);
     },
-    /** References that were routed to a subscription. */
+    /** References that have been routed to a subscription. */
     async routed(name: string, part = partOf()) {
       const text = (await redis.call('hget', partKeys(part).counts, world.slot(name))) as string | null;
       return Number((text ?? '0 0').split(' ')[1]);
@@ -237,7 +237,7 @@ onEachRedis(redis => {
     test('closes everything that it does not open during a pause, even without a record', async () => {
       const held = w.t.routes({ a: { sub: { route: 'paused', send: 'held' } }, c: {} });
       await w.apply(held);
-      // Of this one there is no record.
+      // There is no record for this generation.
       await expect(w.apply(w.t.routes({ a: {}, b: {}, c: {} }), 'patch')).rejects.toThrow('no patch');
       const deposed = w.control;
       w.changeLeader();
@@ -249,7 +249,7 @@ onEachRedis(redis => {
       const change = { fence: 1, have: held, want, isKnown: true, openKeys: () => new Map() };
       await expect(deposed.applyParts(change)).rejects.toThrow(FencedError);
       expect(await w.row('a')).toMatchObject({ route: 'paused' });
-      // What is closed stays so.
+      // Closed group keys stay closed.
       w.t.fence.epoch = 2;
       await w.apply(w.t.routes({}));
       await w.control.closeParts(2, held, () => new Map());

@@ -6,16 +6,16 @@ import { integrationKeys, tenantKeys } from '../../redis/keys.ts';
 /** An integration's (`int_…`) open group key. */
 export interface OpenGate {
   readonly groupKey: string;
-  /** The time at which the group key was opened, in milliseconds. This is only used if there is no time in Redis. */
+  /** The time at which the group key was opened, in milliseconds. Only used if Redis doesn't contain a time. */
   readonly sinceMs: number;
 }
 
 export interface ApplyDeps {
   readonly control: ControlStore;
   readonly nowMs: () => number;
-  /** Returns the open group keys of each integration (`int_…`) according to the objects. */
+  /** Returns the open group keys of each integration (`int_…`), according to the objects. */
   readonly openGates: (name: string) => ReadonlyMap<string, readonly OpenGate[]>;
-  /** Runs `restore`. During this time, the activations of the tenant can't be written. */
+  /** Runs `restore`. In the meantime, the activations of the tenant can't be written. */
   readonly exclusively: (name: string, restore: () => Promise<void>) => Promise<void>;
 }
 
@@ -26,17 +26,17 @@ export interface Application {
   readonly plan: RoutesPlan;
   readonly wanted: TenantRoutes;
   /**
-   * Whether the routes have just been read from Redis. In this case, we also need to repair any changes that were made
-   * while there was no leader.
+   * Whether the routes have just been read from Redis. In this case, changes made while there was no leader also need
+   * to be repaired.
    */
   readonly first: boolean;
 }
 
 /**
- * Writes a plan to Redis. The routes are written first. After that, the activations are written (but only if they might
- * have been lost, or if there is a new leader), and then the ready markers. The marker of the tenant itself is the last
- * one. Until this is done, no events are routed and ingress returns 503. This ensures that events are never processed
- * using an incomplete configuration.
+ * Writes a plan to Redis. The routes are written first. This is followed by the activations (if they may have been
+ * lost, or if there is a new leader), and by the ready markers. The marker of the tenant itself is written last. Until
+ * this has been completed, no events are routed, and ingress returns 503. This ensures that events are never processed
+ * with an incomplete configuration.
  */
 export async function applyRoutes(deps: ApplyDeps, application: Application): Promise<StoredRoutes> {
   const { control } = deps;
@@ -44,12 +44,12 @@ export async function applyRoutes(deps: ApplyDeps, application: Application): Pr
   const routes = keepUnowned(stored.routes, wanted);
   const concerned = withActivationsLost(application);
   let gates: ReturnType<ApplyDeps['openGates']> | undefined;
-  // This is done for the parts and for the record, because an activation that is missing from one of them would
+  // This is done for both the parts and the record, because activations that are missing from one of them would
   // otherwise never be added.
   const openGates = () => (gates ??= deps.openGates(name));
   const write = async () => {
-    // If it is not possible to write the parts, we still need to know from the record that a pause has ended. For this
-    // reason, it is changed later.
+    // If the parts can't be written, the record is still required to find out that a pause has ended. For this reason,
+    // it is changed later.
     await control.applyParts({ fence, have: stored.routes, want: routes, isKnown: !first, openKeys: openGates });
     await control.patch(fence, plan.patches);
     if (isAny(concerned)) await restoreActivations(deps, application, concerned, openGates());
@@ -63,8 +63,8 @@ export async function applyRoutes(deps: ApplyDeps, application: Application): Pr
 }
 
 /**
- * Returns all integrations which might have open group keys that are missing from Redis, because they were not ready
- * there. If all integrations need to be checked, this returns `all`.
+ * Returns all integrations with open group keys that may be missing from Redis, because they were not ready there.
+ * Returns `all` if all integrations need to be checked.
  */
 function withActivationsLost({ plan, wanted, stored, first }: Application): ReadonlySet<string> | 'all' {
   if (!first && plan.ready.length === 0) return new Set();
@@ -78,7 +78,7 @@ function isAny(concerned: ReadonlySet<string> | 'all'): boolean {
   return concerned === 'all' || concerned.size > 0;
 }
 
-/** Updates the open group keys that are recorded in Redis to match the objects. */
+/** Updates the open group keys recorded in Redis to match the objects. */
 async function restoreActivations(
   deps: ApplyDeps,
   { fence, stored, wanted }: Application,
@@ -100,7 +100,7 @@ async function restoreActivations(
         await control.setActivation(fence, integration, groupKey, sinceMs);
       }
     } else {
-      // If an integration was not ready, no events can be parked in it. It is therefore safe to write all of its
+      // If an integration was not ready, it can't have any parked events. Therefore, it is safe to write all of its
       // activations at once.
       const ops = missing.map(([groupKey, sinceMs]) => ({
         command: 'HSET' as const,

@@ -8,7 +8,7 @@ import { type ApplyDeps, applyRoutes } from './apply.ts';
 
 /** The result of closing the tenant routes while its workspace is paused. */
 export interface Closing {
-  /** The routes in Redis after the changes have been written. */
+  /** The routes in Redis after writing the changes. */
   readonly stored: StoredRoutes;
   readonly closed: ClosedTenant['closed'];
   readonly paused: ClosedTenant['paused'];
@@ -21,8 +21,8 @@ export interface ClosingDeps extends ApplyDeps {
 }
 
 /**
- * Applies only those changes of a paused tenant which close a route. Changes that open routes will not be written, and
- * neither will data lost by Redis.
+ * Applies only those changes of a paused tenant which close a route. Changes that open a route are not written, and
+ * data lost by Redis is not restored.
  *
  * @param stored the routes in Redis
  * @param fresh whether `stored` was just read
@@ -55,8 +55,8 @@ export async function applyClosing(
 }
 
 /**
- * Closes all group keys that are open in Redis, if there is no object that opens them. The workers don't know about
- * these, because their Activations were deleted while there was no leader.
+ * Closes all open group keys in Redis that are not opened by an object. The workers are not aware of them, because
+ * their Activations were deleted while there was no leader.
  */
 async function closeStaleGates(deps: ClosingDeps, name: string, fence: number, routes: TenantRoutes): Promise<void> {
   const { control } = deps;
@@ -79,8 +79,8 @@ function closeParts({ control, openGates }: ClosingDeps, name: string, fence: nu
 }
 
 /**
- * Returns the lists of subscribers that contain stale entries, by key. Each list includes both stale and correct
- * entries. Stale entries are left behind when a controller stops while closing routes.
+ * Returns the subscriber lists with stale entries, by key. Each list includes both stale and correct entries. Stale
+ * entries are left behind when a controller stops while closing routes.
  */
 function staleSubscribers({ routes, hashes }: StoredRoutes): Map<string, Fields> {
   const left = new Map<string, Fields>();

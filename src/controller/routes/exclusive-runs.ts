@@ -1,9 +1,9 @@
 /** ExclusiveRuns ensures that there is only a single function running at a time. */
 export interface ExclusiveRuns {
   readonly isRunning: () => boolean;
-  /** Runs `work` immediately, or after the current run. All calls that are made during a run share the next run. */
+  /** Runs `work` immediately, or after the current run. All calls made during a run share the next run. */
   readonly join: (work: () => Promise<void>) => Promise<void>;
-  /** Runs `work` exclusively, as soon as there is no other run in progress. */
+  /** Runs `work` exclusively, as soon as no other run is in progress. */
   readonly alone: (work: () => Promise<void>) => Promise<void>;
 }
 

@@ -99,7 +99,7 @@ async function startWorld(redis: RedisClient) {
       tenantKeys(tenant).index,
       tenantKeys(tenant).subs('orders'),
     ],
-    /** Another leader removes the inbox, in every place. */
+    /** Another leader removes the inbox from all locations. */
     dropInbox: () => control.dropInbox(1, tenant, { integration, sub, inc: generationOf(uids.subscription) }, 0),
     forget: () => tenants.forget([name]),
     async read() {

@@ -3,13 +3,12 @@ import { keepUnowned, type StoredRoutes } from '../../record/control-plan.ts';
 import { tenantKeys } from '../../redis/keys.ts';
 
 /**
- * If Redis has lost the record of a subscription which does not have an object, this adds the subscription to `wanted`.
- * These subscriptions are closed, and their inboxes are kept in the part. If there was no record, they would be removed
- * from the part.
+ * If Redis has lost the record of a subscription without an object, the subscription is added to `wanted`. These
+ * subscriptions are closed, but their inboxes are kept in the part. Without a record, they would be removed from the
+ * part.
  *
- * @param stored routes read from Redis. The routes written by this leader can't be lost unnoticed
- * @param remembered the last routes that are known to be in Redis. This does not include anything that was removed
- * after that
+ * @param stored routes read from Redis. The routes written by this leader can't be lost without being detected
+ * @param remembered the last routes known to be in Redis. Does not include any routes that were removed later
  */
 export function keepLost(
   wanted: TenantRoutes,
@@ -19,7 +18,7 @@ export function keepLost(
   if (remembered === undefined || hashes === undefined) return wanted;
   const t = tenantKeys(wanted.tenant);
   const index = hashes.get(t.index) ?? {};
-  // If an inbox was removed by another leader, its name is missing from an index that was not lost.
+  // If another leader has removed an inbox, its name is missing from an index that was not lost.
   const isNamed = (integration: string, sub: string, { inc }: SubscriptionRoute) =>
     !ready.has(t.meta) || index[`s:${integration}:${sub}`] === inc;
   const isKnown = ({ integrations }: TenantRoutes, integration: string, sub: string) =>

@@ -6,7 +6,7 @@ import type { Tenant } from './tenant.ts';
 /** Removes the data of a tenant from Redis. */
 export type Drop = (fence: number) => Promise<void>;
 
-/** Returns the routes without the data that was removed. */
+/** Returns the routes, not including the removed data. */
 export type Leaves = (routes: TenantRoutes) => TenantRoutes;
 
 /**
@@ -25,7 +25,7 @@ export async function removeData(
     let left: StoredRoutes | undefined;
     try {
       await drop(epoch);
-      // If the routes were forgotten in the meantime, we don't know what remains of them either.
+      // If the routes have been forgotten in the meantime, the remaining data is unknown as well.
       if (stored !== undefined && tenant.stored === stored && leaves !== undefined) {
         left = { ready: stored.ready, routes: leaves(stored.routes) };
       }
@@ -37,6 +37,6 @@ export async function removeData(
       tenant.remembered = left?.routes;
     }
   }
-  // Read the fence first, so nothing is changed if it is missing.
+  // Read the fence first, so that nothing is changed if it is missing.
   await tenant.runs.alone(() => run(fence()));
 }

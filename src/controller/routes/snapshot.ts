@@ -8,7 +8,7 @@ import {
 import type { AnyObject } from '../../kube/object.ts';
 import type { Cached, Caches } from '../caches/caches.ts';
 
-/** Collects everything that is needed to compile the routes of the workspace `name` from the caches. */
+/** Collects the data required for compiling the routes of the workspace `name` from the caches. */
 export function gatherTenant(
   caches: Caches,
   isRemoved: (uid: string) => boolean,
@@ -19,7 +19,7 @@ export function gatherTenant(
   const workspace = caches.Workspace.store.get(name);
   // Don't apply objects in a foreign namespace, i.e. one without the label. If a namespace is being deleted, its
   // objects can be removed in any order, so we need to close it first. Otherwise, a Block might disappear before the
-  // object that it blocks.
+  // blocked object.
   const home = caches.namespaces.store.get(name);
   const adopted = home?.workspace === name && !home.deleting;
   const deleting = workspace?.metadata.deletionTimestamp !== undefined;
@@ -50,7 +50,7 @@ export function gatherTenant(
   };
 }
 
-/** Yields all objects which might affect the routes of the workspace `name`. */
+/** Yields all objects that may affect the routes of the workspace `name`. */
 export function* objectsOfTenant(caches: Caches, name: string): Generator<AnyObject> {
   const workspace = caches.Workspace.store.get(name);
   if (workspace !== undefined) yield workspace;

@@ -5,8 +5,8 @@ import { fromNamespaces, keyOfChanged, namespaceOfChanged, workspacesOf } from '
 import { type KeySource, keysFrom } from '../engine/keyed-controller.ts';
 
 /**
- * Returns true if the spec and the finalizers are the same in both versions of an object. The routes are not affected
- * by any other change.
+ * Returns true if the spec and the finalizers are the same in both versions of an object. No other change can affect
+ * the routes.
  */
 function isSame(old: AnyObject | undefined, current: AnyObject | undefined): boolean {
   return (
@@ -16,8 +16,7 @@ function isSame(old: AnyObject | undefined, current: AnyObject | undefined): boo
 }
 
 /**
- * Returns the sources that are used for the keys of tenants. A tenant is enqueued when an object used in its routes
- * changes.
+ * Returns the sources for tenant keys. A tenant is enqueued when an object used in its routes changes.
  */
 export function routeSources(caches: Caches): readonly KeySource[] {
   return [

@@ -12,29 +12,27 @@ import { changedObjects, isEmpty, type Tenant, versionOf } from './tenant.ts';
 export interface SyncDeps extends ApplyDeps {
   readonly control: ControlStore;
   /**
-   * Reads all data that is needed by `gather` but is not in the caches. If it is not possible to compile the routes
-   * yet, this rejects. In this case, the routes in Redis are not changed. If other data could not be read, this is
-   * reported by `gather`.
+   * Reads the data required by `gather` that is not in the caches. Rejects if the routes can't be compiled yet. In this
+   * case, the routes in Redis do not change. If other data can't be read, `gather` reports it.
    */
   readonly prepare: (name: string) => Promise<void>;
   readonly gather: (name: string) => TenantSnapshot;
   readonly compile: (name: string, nowMs: number) => CompiledTenant;
   /** Whether the workspace is paused. In this case, we are only allowed to write changes that close a route. */
   readonly isPaused: (name: string) => boolean;
-  /** Returns all objects that are included in the snapshot of a tenant. */
+  /** Returns all objects in the snapshot of a tenant. */
   readonly objectsOf: (name: string) => Iterable<AnyObject>;
-  /** Returns the fencing epoch of this leader. If it is not allowed to write, an error is thrown. */
+  /** Returns the fencing epoch of this leader. Throws an error if it is not allowed to write. */
   readonly fence: () => number;
-  /** Returns the error that should be shown in statuses if Redis has failed. */
+  /** Returns the error for statuses if Redis has failed. */
   readonly explain: (error: unknown) => unknown;
   /**
-   * This is called if the tenant routes have changed or could not be applied, because statuses might have to be
-   * updated.
+   * Called if the tenant routes have changed or could not be applied, because statuses may need to be updated.
    */
   readonly onChanged: (name: string, uids: ReadonlySet<string> | 'all') => void;
 }
 
-/** Uses all objects of a tenant to compile its routes, and writes the changes to Redis. */
+/** Compiles the routes from all objects of a tenant, and writes the changes to Redis. */
 export async function syncTenant(deps: SyncDeps, tenant: Tenant): Promise<void> {
   const { name } = tenant;
   if (deps.isPaused(name)) return syncPaused(deps, tenant);
@@ -63,7 +61,7 @@ export async function syncTenant(deps: SyncDeps, tenant: Tenant): Promise<void> 
 }
 
 /**
- * Writes the routes. If there are no routes for the tenant, neither in Redis nor in its objects, this returns false.
+ * Writes the routes. Returns false if the tenant has no routes, neither in Redis nor in its objects.
  */
 async function write(deps: SyncDeps, tenant: Tenant, compiled: CompiledTenant): Promise<boolean> {
   const { name, remembered } = tenant;
@@ -72,7 +70,7 @@ async function write(deps: SyncDeps, tenant: Tenant, compiled: CompiledTenant): 
   const first = tenant.stored === undefined || isEmpty(tenant.stored.routes);
   const known = remembered === undefined ? [compiled.routes] : [compiled.routes, remembered];
   const stored = tenant.stored ?? (await deps.control.readTenant(tenantId(name), fence, known));
-  // We don't know which routes are in Redis until all changes have been written.
+  // The routes in Redis are unknown until all changes have been written.
   tenant.stored = undefined;
   if (isEmpty(stored.routes) && isEmpty(compiled.routes)) {
     // There might not be a workspace for this tenant, since subscriptions and ingress keys can name any workspace.
@@ -95,8 +93,8 @@ async function syncPaused(deps: SyncDeps, tenant: Tenant): Promise<void> {
   tenant.closing = undefined;
   try {
     const fence = deps.fence();
-    // The tenant must be listed. If Redis lost its data, we couldn't otherwise tell it from a tenant that never
-    // existed.
+    // The tenant must be listed. Otherwise, after Redis has lost its data, this tenant would look like a tenant that
+    // never existed.
     await deps.control.enlist(fence, tenantId(name));
     const seen = versionsOf(deps, name);
     const known = remembered === undefined ? [] : [remembered];

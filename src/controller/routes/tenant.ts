@@ -5,26 +5,25 @@ import type { StoredRoutes } from '../../record/control-plan.ts';
 import type { Closing } from './closing.ts';
 import { createExclusiveRuns, type ExclusiveRuns } from './exclusive-runs.ts';
 
-/** The tenant routes, as far as they are known to this leader. */
+/** The tenant routes known to this leader. */
 export interface Tenant {
   readonly name: string;
   readonly runs: ExclusiveRuns;
-  /** Routes written to Redis by this leader. If this is undefined, we need to read them again. */
+  /** Routes written to Redis by this leader. If undefined, the routes need to be read again. */
   stored: StoredRoutes | undefined;
   /**
-   * The last routes that are known to be in Redis. All names in these routes will be read, even if the index has been
-   * lost in Redis.
+   * The last routes known to be in Redis. All names in these routes will be read, even if Redis has lost the index.
    */
   remembered: TenantRoutes | undefined;
   compiled: CompiledTenant | undefined;
-  /** The versions of all objects that have been used to compile the routes. */
+  /** The versions of all objects used to compile the routes. */
   seen: ReadonlySet<string>;
   /**
-   * The routes that were closed during the pause. This is undefined if the workspace is not paused, or if we have not
-   * read the data in Redis yet.
+   * The routes that were closed during the pause. Undefined if the workspace is not paused, or if the data in Redis has
+   * not been read yet.
    */
   closing: Closing | undefined;
-  /** Whether the last run has failed. In this case, it is possible that the routes have not been applied. */
+  /** Whether the last run has failed. In this case, the routes may not have been applied. */
   failed: boolean;
 }
 
@@ -47,12 +46,12 @@ export function forgetStored(tenant: Tenant): void {
   tenant.closing = undefined;
 }
 
-/** A Subscription which needs the salt for its endpoint. */
+/** A Subscription that requires a salt for its endpoint. */
 type Salted = AnyObject & { readonly status?: { readonly signing?: { readonly salt?: string } } };
 
 /**
- * Returns the object version. It changes if there is a change to the spec, the deletion timestamp, or the
- * finalizers, or if a salt is added to a Subscription.
+ * Returns the object version. The version changes with the spec, the deletion timestamp, or the finalizers, and when a
+ * salt is added to a Subscription.
  */
 export function versionOf(object: AnyObject): string {
   const { uid, generation, deletionTimestamp, finalizers } = object.metadata;

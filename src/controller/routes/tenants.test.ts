@@ -14,7 +14,7 @@ const meta = (name: string, namespace = 'acme') => ({
   deleting: false,
 });
 
-/** A tenant with one stream, one partner that is subscribed to it, and Blocks as the test says. */
+/** A tenant with one stream, one subscribed partner, and the Blocks specified by the test. */
 function snapshotOf(blocks: readonly string[], more: readonly string[] = []): TenantSnapshot {
   return {
     name: 'acme',
@@ -45,7 +45,7 @@ function snapshotOf(blocks: readonly string[], more: readonly string[] = []): Te
   } as TenantSnapshot;
 }
 
-/** Tenants on a Redis that is only counted. */
+/** Tenants using a Redis that only counts calls. */
 function start() {
   const state = {
     paused: false,
@@ -153,7 +153,7 @@ describe('tenants', () => {
     state.blocks = ['b1'];
     await tenants.sync('acme');
     await tenants.sync('acme');
-    // Writes its name only, which is there already. Reads everything once, and closes what is open without a record.
+    // Only writes its name, which already exists. Reads everything once, and closes open group keys without a record.
     expect(state.calls).toEqual(['enlist', 'readTenant', 'closeParts', 'enlist']);
     expect(tenants.isSynced('acme')).toBe(false);
     expect(state.changed).toEqual([[], []]);

@@ -16,8 +16,8 @@ export interface TenantsDeps extends Omit<SyncDeps, 'gather' | 'compile'> {
 }
 
 /**
- * Applies the routes of all tenants. For each tenant, there is at most one run at a time. If there are changes during a
- * run, they will be processed by the next run.
+ * Applies the routes of all tenants. There is at most one run per tenant at a time. Changes made during a run are
+ * processed by the next run.
  */
 export function createTenants(deps: TenantsDeps) {
   const tenants = new Map<string, Tenant>();
@@ -51,17 +51,19 @@ export function createTenants(deps: TenantsDeps) {
     /** Whether this leader has closed routes of the paused tenant. If so, Redis will accept its writes. */
     isClosing: (name: string) => tenants.get(name)?.closing !== undefined,
     between,
-    /** Removes the data of an object from Redis. This is done in the same way as in `between`. */
+    /** Removes the data of an object from Redis. This works in the same way as `between`. */
     async remove(name: string, uid: string, drop: Drop, leaves?: Leaves): Promise<void> {
       await between(name, drop, leaves);
       removed.add(uid);
     },
-    /** Whether `remove` has been called for the object. In this case, it must not be added to the routes again. */
+    /**
+     * Whether `remove` has been called for the object. In this case, the object must not be added to the routes again.
+     */
     isRemoved,
     names: (): string[] => [...tenants.keys()],
     compiled: (name: string) => tenants.get(name)?.compiled,
     isSynced: (name: string) => of(name).stored !== undefined,
-    /** Returns the routes in Redis. If they are unknown, this is undefined. Each sync creates a new object. */
+    /** Returns the routes in Redis. Undefined if the routes are unknown. Each sync creates a new object. */
     stored: (name: string): StoredRoutes | undefined => {
       const tenant = tenants.get(name);
       return tenant === undefined || tenant.runs.isRunning() || tenant.failed ? undefined : tenant.stored;
@@ -72,8 +74,8 @@ export function createTenants(deps: TenantsDeps) {
       return stored !== undefined && isCurrent(stored, compile(name, deps.nowMs()).routes);
     },
     /**
-     * Drops the UIDs of all objects that don't exist any more. It also drops tenants which don't have any objects, and
-     * have no data in Redis except for their fence. Returns the names of these tenants.
+     * Drops the UIDs of all objects which no longer exist. Also drops tenants without any objects, whose only data in
+     * Redis is their fence. Returns the names of these tenants.
      */
     prune(exists: (uid: string) => boolean): string[] {
       for (const uid of removed) if (!exists(uid)) removed.delete(uid);
@@ -121,7 +123,7 @@ function isCurrent(stored: StoredRoutes, routes: TenantRoutes): boolean {
   return patches.length + ready.length === 0;
 }
 
-/** Returns true if there are no objects and no data in Redis for this tenant. */
+/** Returns true if this tenant has no objects, and no data in Redis. */
 function hasNothing({ runs, stored }: Tenant, objects: Iterable<AnyObject>): boolean {
   if (runs.isRunning() || stored === undefined || !isEmpty(stored.routes)) return false;
   return objects[Symbol.iterator]().next().done === true;

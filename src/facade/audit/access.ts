@@ -15,8 +15,8 @@ interface Owned {
 }
 
 /**
- * Returns the entry that gives the strongest role to the caller. If there are several entries with this role, the first
- * one is used. Entries of the workspace are checked before entries of the account.
+ * Returns the entry with the strongest role of the caller. If several entries have this role, the first entry is used.
+ * Workspace entries are checked before account entries.
  */
 export function accessGiven(
   identity: Identity,

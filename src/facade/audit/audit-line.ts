@@ -6,20 +6,20 @@ import type { AccessGiven } from './access.ts';
 import { type Change, describeChange } from './changes.ts';
 import { type Redact, redactValue } from './redaction.ts';
 
-/** The object that a call is about. */
+/** The object affected by a call. */
 export interface AuditedObject {
   readonly kind: string;
   readonly namespace?: string | undefined;
   readonly name: string;
 }
 
-/** The information that is available about a call after it has been answered. */
+/** The information available about a call after it has been answered. */
 export interface CallFacts {
   readonly operation: string;
   readonly identity: Identity;
   /**
-   * How the caller got access to the resource. This is undefined if the call does not need access, or if it was
-   * answered before that.
+   * How the caller got access to the resource. Undefined if the call does not require access, or if it was answered
+   * before checking access.
    */
   readonly access?: AccessGiven | undefined;
   /** Valid path parameters. */
@@ -29,7 +29,7 @@ export interface CallFacts {
   readonly about?: AuditedObject | undefined;
   readonly changes: readonly Change[];
   readonly status: number;
-  /** Problem code. This is not set if the call was successful. */
+  /** Problem code. Not set if the call was successful. */
   readonly code?: string | undefined;
   /** Id generated for this request. */
   readonly requestId: string;
@@ -38,7 +38,7 @@ export interface CallFacts {
   readonly durationMs: number;
 }
 
-/** Returns the caller in the format that is used for audit lines. */
+/** Returns the caller in the format used for audit lines. */
 export function callerFields({ issuer, subject, client }: Identity, redact: Redact): object {
   return { issuer, subject: redact(subject, true), ...(client === undefined ? {} : { client: redact(client, true) }) };
 }
@@ -59,8 +59,8 @@ function publicIdOf({ kind, namespace = '', name }: AuditedObject): { readonly p
 }
 
 /**
- * Returns the subscription for a call to the data plane. The call contains either its id or the id of one of its
- * events.
+ * Returns the subscription for a call to the data plane. The call includes either the id of the subscription, or the id
+ * of one of its events.
  */
 function subscriptionOf(params: CallFacts['params'], body: unknown): string | undefined {
   const { subscription, upTo } = (body ?? {}) as { readonly subscription?: unknown; readonly upTo?: unknown };
@@ -76,7 +76,7 @@ function aboutFields({ about, params, body }: CallFacts): object {
   return subscription === undefined ? {} : { about: { kind: 'Subscription', publicId: subscription } };
 }
 
-/** Returns the audit line for a call. This does not include the time. */
+/** Returns the audit line of a call, not including the time. */
 export function callLine(facts: CallFacts, redact: Redact): object {
   const { operation, identity, access, params, body, status, code, requestId, durationMs } = facts;
   const changes = facts.changes.flatMap(change => describeChange(change, redact) ?? []);

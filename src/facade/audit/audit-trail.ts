@@ -4,22 +4,22 @@ import { type CallFacts, callerFields, callLine, traceFields } from './audit-lin
 import { createRedact } from './redaction.ts';
 import { createRefusedCalls, type RefusedCall } from './refused-calls.ts';
 
-/** The information that is available about a call that was answered with 401 or 403. */
+/** The information available about a call rejected with 401 or 403. */
 export interface RefusedFacts extends RefusedCall {
-  /** If the token was refused, this is undefined. */
+  /** Undefined if the token was rejected. */
   readonly identity: Identity | undefined;
-  /** If there is no route for the path, this is undefined. */
+  /** Undefined if there is no route for the path. */
   readonly operation: string | undefined;
   readonly params: Readonly<Record<string, string>>;
   readonly requestId: string;
   readonly traceparent: string | undefined;
 }
 
-/** Writes the audit lines. Lines are always written, regardless of the log level. */
+/** Writes the audit lines. Audit lines do not depend on the log level. */
 export interface AuditTrail {
   readonly call: (facts: CallFacts) => void;
   readonly refused: (facts: RefusedFacts) => void;
-  /** Writes the calls that have only been counted so far. */
+  /** Writes the calls which have only been counted so far. */
   readonly flush: () => void;
 }
 

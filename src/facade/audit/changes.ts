@@ -2,15 +2,14 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { isDeepStrictEqual } from 'node:util';
 import { type Redact, redactValue } from './redaction.ts';
 
-/** The parts of an object that are used to find changes. */
+/** The parts of an object used to find changes. */
 interface Changed {
   readonly metadata: { readonly name: string; readonly namespace?: string | undefined };
   readonly spec: object;
 }
 
 /**
- * A custom resource before and after it was written. If the resource did not exist before, or does not exist any more,
- * this is undefined.
+ * A custom resource before and after a write. Undefined if the resource did not exist before, or no longer exists.
  */
 export interface Change {
   readonly kind: string;
@@ -25,7 +24,7 @@ export function collectChanges<T>(changes: Change[], run: () => Promise<T>): Pro
   return collected.run(changes, run);
 }
 
-/** Records that an object was changed by the current call. If there is no current call, this does nothing. */
+/** Records that an object was changed by the current call. Does nothing if there is no current call. */
 export function noteChange(change: Change): void {
   collected.getStore()?.push(change);
 }
@@ -33,8 +32,8 @@ export function noteChange(change: Change): void {
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * The items of a list that are not in the other list. A list can have a thousand items even if only one of them has
- * changed.
+ * The items of a list that are not included in the other list. A list can have a thousand items, even if only one of
+ * them has changed.
  */
 function difference(list: unknown, other: unknown): unknown {
   if (!Array.isArray(list) || !Array.isArray(other)) return list;
@@ -43,8 +42,8 @@ function difference(list: unknown, other: unknown): unknown {
 }
 
 /**
- * Returns a change in the format that is used for audit lines. This contains all fields of the spec that are different,
- * before and after the change. Lists only contain the items that differ. If an object does not exist, null is used.
+ * Returns a change in the format used for audit lines. This includes all different fields of the spec, before and after
+ * the change. Lists only contain the items that differ. Null means that an object does not exist.
  */
 export function describeChange({ kind, before, after }: Change, redact: Redact): object | undefined {
   const { name, namespace } = (after ?? before)?.metadata ?? {};

@@ -7,7 +7,7 @@ const MOST_ITEMS = 20;
 const MOST_JSON = 2_000;
 
 /**
- * Returns a text in a form that can be used in an audit line. `isName` specifies if the text is used to identify a
+ * Returns the text in a format that is safe for audit lines. `isName` specifies if the text is used to identify a
  * caller.
  */
 export type Redact = (text: string, isName?: boolean) => string;
@@ -15,9 +15,9 @@ export type Redact = (text: string, isName?: boolean) => string;
 /**
  * Creates a function that hides personal data and credentials. Text with an `@` may be an email address, which many
  * identity providers use as subject: it becomes `hmac:` and 32 hexadecimal characters of an HMAC-SHA-256 under the root
- * key. The hash for an address is always the same, regardless of case. For a URL, we only keep the origin, because
- * everything else could contain credentials. If a URL is the caller name, such as a SPIFFE id, it is hashed
- * instead, so that different callers stay different. Text is cut after 256 characters.
+ * key. The hash of an address does not depend on upper and lower case. Only the origin of a URL is kept, because
+ * everything else could contain credentials. If a URL is the caller name, such as a SPIFFE id, it is hashed instead, so
+ * that different callers stay different. Text is cut after 256 characters.
  */
 export function createRedact(rootKey: Uint8Array): Redact {
   return (text, isName = false) => {
@@ -38,8 +38,8 @@ function originOf(url: string): string {
 }
 
 /**
- * The fields that must never be shown. This includes the values of headers that are sent to endpoints (even if they are
- * encrypted) and the hashes of ingress keys.
+ * Fields that must never be included. These are the values of endpoint headers (even if they are encrypted) and the
+ * hashes of ingress keys.
  */
 const HIDDEN = new Set(['value', 'valueSealed', 'sha256']);
 
@@ -47,8 +47,8 @@ const HIDDEN = new Set(['value', 'valueSealed', 'sha256']);
 const NAMES = new Set(['subject', 'client', 'group']);
 
 /**
- * Returns a JSON value in a form that can be used in an audit line. We can keep the issuer, because it can't contain
- * any credentials.
+ * Returns a JSON value in a format that is safe for audit lines. The issuer can be kept, because it can't contain any
+ * credentials.
  */
 export function redactValue(value: unknown, redact: Redact, key = ''): unknown {
   if (HIDDEN.has(key)) return '[hidden]';

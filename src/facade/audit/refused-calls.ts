@@ -1,12 +1,14 @@
 import type { Clock } from '../../time/clock.ts';
 import { createTokenBuckets } from '../../time/token-buckets.ts';
 
-/** A call that did not have access, which means that the status is 401 or 403. */
+/** A call without access, i.e. with status 401 or 403. */
 export interface RefusedCall {
   readonly status: number;
-  /** The reason why the token was refused. Otherwise, this is the problem code. */
+  /**
+   * The reason why the token was rejected, or the problem code for all other calls.
+   */
   readonly reason: string;
-  /** The network of the client. If addresses are not used, this is undefined. */
+  /** The network of the client. Undefined if addresses are not used. */
   readonly network: string | undefined;
 }
 
@@ -14,7 +16,7 @@ export interface RefusedCall {
 const BURST = 20;
 const LINES_PER_SECOND = 5;
 const SUMMARY_AFTER_MS = 10_000;
-/** The maximum number of networks to count, and to include in a summary. */
+/** The maximum number of networks to count and to include in a summary. */
 const MOST_NETWORKS = 1_000;
 const LISTED_NETWORKS = 5;
 
@@ -29,7 +31,7 @@ function add(counts: Map<string, number>, key: string, most = Number.POSITIVE_IN
 }
 
 /**
- * Limits the number of lines for calls that are refused. For each status, there are 20 lines, and then 5 lines per
+ * Limits the number of lines for rejected calls. For each status, the limit is 20 lines, followed by 5 lines per
  * second. All other calls are counted, and the counts are written after 10 s. Otherwise, a flood of bad tokens could
  * fill the disk.
  *
@@ -73,7 +75,7 @@ export function createRefusedCalls(write: (line: object) => void, clock: Clock) 
       if (network !== undefined) add(counts.networks, network, MOST_NETWORKS);
       cancel ??= clock.setTimer(flush, SUMMARY_AFTER_MS);
     },
-    /** Writes the calls that have been counted so far. */
+    /** Writes the calls counted so far. */
     flush,
   };
 }

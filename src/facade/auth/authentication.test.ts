@@ -21,7 +21,9 @@ async function issue(alg?: string): Promise<TestIssuer> {
   return issuer;
 }
 
-/** A guarded server, and a function that says with which status, problem and headers it answers a token. */
+/**
+ * A guarded server, and a function that returns the status, the problem, and the headers of the response to a token.
+ */
 async function guard(options: GuardOptions) {
   const server = await startGuardedServer(options);
   closers.unshift(server.close);
@@ -95,7 +97,7 @@ describe('a signature that is known to be valid', () => {
     });
     const token = await issuer.sign();
     expect(await ask(token)).toMatchObject({ status: 200 });
-    // Only the library, which verifies signatures, goes by this clock.
+    // Only the library that verifies signatures uses this clock.
     vi.setSystemTime(clock.nowMs + 2 * HOUR_MS);
     clock.monotonicMs = 29_999;
     expect(await ask(token)).toMatchObject({ status: 200 });
@@ -153,7 +155,7 @@ describe('an issuer that cannot be asked', () => {
     const answer = await ask(token);
     expect(answer).toMatchObject({ status: 503, code: 'issuer_unavailable', headers: { 'retry-after': '5' } });
     expect(answer.headers).not.toHaveProperty('www-authenticate');
-    // What needs no key to be refused still is.
+    // Tokens which can be rejected without a key are still rejected.
     expect(await ask('x')).toMatchObject({ status: 401 });
     await issuer.restart();
     expect(await ask(token)).toMatchObject({ status: 200 });
@@ -167,7 +169,7 @@ describe('an issuer that cannot be asked', () => {
     const unknown = await issuer.sign({}, { kid: 'nobody' });
     await issuer.stop();
     expect(await ask(token)).toMatchObject({ status: 200 });
-    // Whether this key is its newest cannot be told.
+    // It is not possible to determine whether this is the newest key.
     expect(await ask(unknown)).toMatchObject({ status: 503 });
     await issuer.restart();
   });
@@ -187,7 +189,7 @@ describe('an issuer that cannot be asked', () => {
     const key = (await issue()).key();
     const token = signParts(key, { alg: 'RS256', kid: 'k' }, goodClaims(url));
     const begun = performance.now();
-    // All who wait meanwhile wait for the same.
+    // All calls waiting in the meantime share the same request.
     const answers = await Promise.all([ask(token), ask(token), ask(token)]);
     expect(answers.map(({ status }) => status)).toEqual([503, 503, 503]);
     expect(performance.now() - begun).toBeLessThan(3_000);
@@ -226,7 +228,7 @@ describe('rotation', () => {
   test('invented keys cost the issuer one look in a cool-down', async () => {
     const issuer = await issue();
     const [good, invented] = [await issuer.sign(), await issuer.sign({}, { kid: 'nobody' })];
-    // Stands still from here on: a token of a later second would not be valid yet.
+    // The clock is stopped from here on, because a token from a later second would not be valid yet.
     const clock = { nowMs: Date.now() };
     const ask = await guard({ issuers: [issuer.url], nowMs: () => clock.nowMs });
     expect(await ask(good)).toMatchObject({ status: 200 });
@@ -240,7 +242,7 @@ describe('rotation', () => {
 });
 
 describe('keys of an issuer that are of no use', () => {
-  /** An issuer with one key, and a token that it signed with this key. */
+  /** An issuer with a single key, and a token signed with this key. */
   async function issueWith(pair: KeyPairKeyObjectResult, alg: string): Promise<{ url: string; token: string }> {
     const kid = 'k';
     const key = { ...pair.publicKey.export({ format: 'jwk' }), kid };

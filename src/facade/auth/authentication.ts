@@ -19,22 +19,22 @@ import { createVerifiers, type Verifier } from './verifier.ts';
 
 export interface AuthenticationOptions extends TokenRules {
   readonly log: Logger;
-  /** Claims that mark tokens of clients, in addition to those that are always recognized. */
+  /** Claims used to recognize client tokens, in addition to the claims that are always recognized. */
   readonly clientClaims?: readonly ClientClaim[];
-  /** Whether tokens must have the scope of the route. Routes check this, since unknown paths don't have a scope. */
+  /** Whether tokens require the scope of the route. Routes check this, since unknown paths don't have a scope. */
   readonly requireScopes?: boolean;
   readonly limits?: Partial<AuthenticationLimits>;
   /** Wall clock in milliseconds. Note that the token verification library doesn't use this clock. */
   readonly nowMs?: () => number;
   /** Monotonic clock in milliseconds, for tokens whose signature is known to be valid. */
   readonly monotonicMs?: () => number;
-  /** Called when a call is refused because of its token. */
+  /** Called when a call is rejected because of its token. */
   readonly onRefused?: (reason: TokenRefusal) => void;
 }
 
 const reasons = new WeakMap<Refusal, TokenRefusal>();
 
-/** Returns why a call was refused because of its token. This is undefined for other refusals. */
+/** Returns the reason why a call was rejected because of its token. Undefined for all other rejections. */
 export function reasonOf(refusal: Refusal): TokenRefusal | undefined {
   return reasons.get(refusal);
 }
@@ -44,7 +44,7 @@ type ExpressResponse = Parameters<Verifier>[1];
 
 /**
  * Requires a verified bearer token for every request in a scope, including the not-found handler and any nested scopes.
- * Handlers can then get the caller using `identityOf(request)`. This must be called once, before anything else in the
+ * Handlers can then get the caller using `identityOf(request)`. Must be called once, before anything else in the
  * encapsulated plugin. Refused requests cause a Refusal with 400, 401, or 503 to be passed to the error handler.
  */
 export async function registerAuthentication(scope: FastifyInstance, options: AuthenticationOptions): Promise<void> {
@@ -141,7 +141,7 @@ function createKeys(options: AuthenticationOptions, nowMs: () => number): Readon
   return new Map(options.issuers.map(issuer => [issuer, create(issuer)]));
 }
 
-/** Returns the verified claims, or what is wrong. */
+/** Returns the verified claims, or the reason if the token is not valid. */
 async function verify(
   verifier: Verifier,
   request: ExpressRequest,

@@ -35,7 +35,7 @@ test.each(BAD_TOKENS)('$name: refused', async ({ make, statuses }) => {
   if (answer.status === 0) return;
   expect(answer.headers['content-type']).toBe('application/problem+json');
   expect(JSON.parse(answer.body)).toMatchObject({ status: answer.status });
-  // Nothing of what was sent comes back, decoded or not.
+  // The response does not include any part of the request, decoded or not.
   const sent = (parts.headers ?? []).flatMap(line => line.split(/[ .:=]/)).filter(word => word.length > 20);
   const told = JSON.stringify(answer);
   for (const word of sent) {

@@ -1,7 +1,7 @@
 /**
  * The credentials that were sent in the Authorization header. `none` means that there is no such header, or that it
- * uses another scheme. `ambiguous` means that there is more than one such header, or that there is more than one word
- * after the scheme. If there is exactly one word (it could be empty, or not even be a token), the kind is `bearer`.
+ * uses a different scheme. `ambiguous` means that there are several such headers, or several words after the scheme.
+ * With exactly one word (which may be empty, or not a token), the kind is `bearer`.
  */
 type Credentials =
   | { readonly kind: 'none' }
@@ -9,8 +9,8 @@ type Credentials =
   | { readonly kind: 'bearer'; readonly token: string };
 
 /**
- * Reads the credentials from Node's `rawHeaders` (alternating names and values). It is not possible to use `headers`,
- * because it only contains the first Authorization header and a proxy could have checked a different one.
+ * Reads the credentials from Node's `rawHeaders` (alternating names and values). `headers` can't be used here, because
+ * it only contains the first Authorization header, and a proxy might have checked a different header.
  */
 export function readCredentials(rawHeaders: readonly string[]): Credentials {
   const values = rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === 'authorization');
@@ -30,7 +30,7 @@ export interface UnverifiedToken {
 }
 
 /**
- * Decodes a token. If it is malformed, this returns undefined. Stricter than the library used for verification: there
+ * Decodes a token. Returns undefined if the token is malformed. Stricter than the library used for verification: there
  * must be three parts in canonical base64url without padding, so each token can only be spelled one way, and both
  * header and claims must be JSON objects in valid UTF-8.
  */

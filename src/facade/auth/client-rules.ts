@@ -1,6 +1,6 @@
 type Claims = Readonly<Record<string, unknown>>;
 
-/** The claim that is used to recognize the token of a client. `{client}` in the value stands for the client's id. */
+/** The claim used to recognize a client token. `{client}` in the value stands for the client's id. */
 export interface ClientClaim {
   readonly name: string;
   readonly value: string;
@@ -13,8 +13,8 @@ const CLIENT_CLAIMS = ['client_id', 'azp', 'appid', 'cid'];
 const SIGN_IN_CLAIMS = ['auth_time', 'amr', 'sid', 'uid', 'nonce'];
 
 /**
- * Returns the client that a token was issued for. This is undefined if the token stands for a person who uses a client,
- * which is the case unless a rule below or a `configured` claim says otherwise.
+ * Returns the client for which a token was issued. Undefined if the token represents a person using a client. This is
+ * the default, unless one of the following rules or a `configured` claim applies.
  */
 export function clientOf(claims: Claims, configured: readonly ClientClaim[]): string | undefined {
   const client = CLIENT_CLAIMS.map(name => claimOf(claims, name)).find(isText);
@@ -25,14 +25,14 @@ export function clientOf(claims: Claims, configured: readonly ClientClaim[]): st
 }
 
 /**
- * Rules that apply to every issuer. People must not be able to fulfill them, even if they can choose their own user
- * name. Because of this, each rule depends on claims that the provider sets itself.
+ * Rules that apply to every issuer. It must not be possible for a person to fulfill them, even if people can choose
+ * their own user name. Because of this, each rule depends on claims that the provider sets itself.
  */
 const RULES: readonly ((claims: Claims, client: string) => boolean)[] = [
   // RFC 9068, 2.2: without a resource owner, the subject is the client. For example, this is used by Okta.
   (claims, client) =>
     claimOf(claims, 'sub') === client && SIGN_IN_CLAIMS.every(name => claimOf(claims, name) === undefined),
-  // Auth0. A name such as `<client>@clients` isn't enough.
+  // Auth0. A name such as `<client>@clients` is not sufficient.
   (claims, client) => claimOf(claims, 'gty') === 'client-credentials' && claimOf(claims, 'sub') === `${client}@clients`,
   // Microsoft Entra, with the optional claim `idtyp`.
   claims => claimOf(claims, 'idtyp') === 'app',

@@ -12,7 +12,7 @@ import type { Facade } from '../objects/facade.ts';
 import { ROUTES } from '../routes.ts';
 import { createFacadeServer, type FacadeServer } from '../server.ts';
 
-/** How many forged tokens; `make test-api` sends more. */
+/** The number of forged tokens, which is higher when running `make test-api`. */
 const TOKENS = Number(process.env['TOKENS'] || 3_000);
 const SEED = Number(process.env['SEED'] || 20_261_125);
 const AT_ONCE = 16;
@@ -25,7 +25,7 @@ for (const level of ['warn', 'error', 'info', 'debug'] as const) {
     logged.push(JSON.stringify(said, withErrors));
   }) as never;
 }
-/** What the routes took from the facade: all of them begin with its caches. */
+/** The parts of the facade that were used by the routes, all of which start with its caches. */
 const touched: string[] = [];
 const facade = new Proxy({ log } as Facade, {
   get(target, name) {
@@ -65,11 +65,11 @@ afterAll(async () => {
 interface Answer {
   readonly status: number;
   readonly challenge: string;
-  /** Everything that was answered. */
+  /** All responses. */
   readonly text: string;
 }
 
-/** Sends a call of a route. Status 0 if there is no answer. */
+/** Sends a call of a route. Returns status 0 if there is no response. */
 function send(token: string, { method, path: template }: Route): Promise<Answer> {
   const path = template.replace('{tenant}', 'ten_0123456789abcdefghjk').replaceAll(/[{}]/g, '');
   return new Promise(resolve => {
@@ -90,7 +90,7 @@ function send(token: string, { method, path: template }: Route): Promise<Answer>
   });
 }
 
-/** Returns pieces of a token that must not be found anywhere else, as they were sent and decoded. */
+/** Returns parts of a token which must not appear anywhere else, both encoded and decoded. */
 function piecesOf(token: string): string[] {
   const parts = token.split('.').filter(part => part.length >= 16);
   const decoded = parts.slice(0, 2).map(part => Buffer.from(part, 'base64url').toString());
@@ -128,7 +128,7 @@ test(
     expect(failures.slice(0, 10)).toEqual([]);
     expect(touched).toEqual([]);
     expect(attacker.reads()).toBe(0);
-    // The tokens are refused for many reasons, and not because all of them are malformed.
+    // The tokens are rejected for many different reasons, instead of all of them being malformed.
     expect(reasons.size).toBeGreaterThan(12);
     const audited = JSON.stringify(audit.lines);
     expect(audited).not.toMatch(/eyJ[\w-]{10,}/);

@@ -8,15 +8,15 @@ const SEED = Number(process.env['SEED'] || 20_261_125);
 const TOKENS = 20_000;
 
 const CLIENT = 'Portal';
-/** Names that a person may have chosen, or that a provider may allow. */
+/** Names that a person could choose, or that a provider could allow. */
 const NAMES = [CLIENT, 'portal', `${CLIENT}@clients`, 'service-account-portal', `service-account-${CLIENT}`, 'ada', ''];
 const CLIENT_NAMES = ['client_id', 'azp', 'appid', 'cid', 'clientId'];
-/** Claims of which a person can choose the value: by a user name, a profile, or a request for a scope. */
+/** Claims for which a person can choose the value, using a user name, a profile, or a scope request. */
 const CHOSEN = ['preferred_username', 'name', 'email', 'nickname', 'scope', '__proto__', 'constructor'];
-/** Claims that only exist if a person has signed in. */
+/** Claims that are only present if a person has signed in. */
 const SIGNED_IN = ['auth_time', 'amr', 'sid', 'uid', 'nonce'];
 
-/** Returns the claims of a person who uses a client and tries to look like it. */
+/** Returns the claims of a person who uses a client and tries to impersonate it. */
 function personOf(random: Random): Record<string, unknown> {
   const claims: Record<string, unknown> = { iss: 'https://login.example', sub: random.pick(NAMES) || 'ada' };
   const set = (name: string, value: unknown) => Object.defineProperty(claims, name, { value, enumerable: true });
@@ -43,7 +43,7 @@ test(`none of ${TOKENS} tokens of people stands for a client (SEED=${SEED})`, ()
 const WORDS = Object.keys(SCOPES);
 const BLANKS = [' ', '  ', '\t', '\u00a0', '\u2003', ',', ';', '+', '%20', '\n'];
 
-/** Returns a value of a claim about scopes, and the scopes that it gives. */
+/** Returns the value of a scope claim, and the resulting scopes. */
 function scopesGiven(random: Random): { value: unknown; given: readonly string[] } {
   const words = Array.from({ length: random.below(4) }, () =>
     random.pick([...WORDS, 'waas:*', 'WAAS:WRITE', 'waas:write2', 'xwaas:write', 'waas', '*', '']),
@@ -70,7 +70,7 @@ test(`${TOKENS} tokens give the scopes that they name, and no others (SEED=${SEE
   for (let i = 0; i < TOKENS; i++) {
     const random = createRandom(SEED + i);
     const [one, other] = [scopesGiven(random), scopesGiven(random)];
-    // The roles of a person are no scopes.
+    // The roles of a person are not scopes.
     const claims = { iss: 'i', sub: 's', scope: one.value, scp: other.value, roles: WORDS };
     const { scopes } = readIdentity(claims);
     const found = WORDS.filter(word => scopes.has(word as keyof typeof SCOPES));

@@ -8,13 +8,16 @@ export interface Identity {
   readonly issuer: string;
   /** The `sub` claim. */
   readonly subject: string;
-  /** The `groups` claim. If it is not an array of strings, this is empty. */
+  /** The `groups` claim. Empty if the claim is not an array of strings. */
   readonly groups: readonly string[];
-  /** The client that the token stands for. This is undefined if it stands for a person, whichever client they use. */
+  /**
+   * The client that the token represents. Undefined if the token represents a person, regardless of the client they are
+   * using.
+   */
   readonly client: string | undefined;
-  /** The `email` claim. This is undefined unless `email_verified` is true. */
+  /** The `email` claim. Undefined unless `email_verified` is true. */
   readonly email?: string | undefined;
-  /** The scopes that the token has. */
+  /** The scopes of the token. */
   readonly scopes: ReadonlySet<string>;
 }
 
@@ -45,7 +48,7 @@ function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
 }
 
-/** Returns the caller key. It is different for each caller. */
+/** Returns the caller key, which is different for each caller. */
 export function callerKey({ issuer, subject }: Identity): string {
   return JSON.stringify([issuer, subject]);
 }
@@ -61,7 +64,7 @@ export function setIdentity(request: FastifyRequest, identity: Identity): void {
   request.setDecorator<Identity>(IDENTITY, identity);
 }
 
-/** Returns the caller identity. If the request has not been authenticated, this returns undefined. */
+/** Returns the caller identity. Returns undefined if the request has not been authenticated. */
 export function findIdentity(request: FastifyRequest): Identity | undefined {
   return (request as { readonly [IDENTITY]?: Identity | null })[IDENTITY] ?? undefined;
 }

@@ -11,7 +11,7 @@ afterEach(() => {
 
 type Answers = Readonly<Record<string, unknown>>;
 
-/** An issuer that answers each path with a JSON document, a text or by a listener; `url` is its address. */
+/** An issuer that responds to each path with a JSON document, a text, or a listener. Its address is `url`. */
 async function serve(answers: (url: string) => Answers): Promise<string> {
   const asked: RequestListener = (request, response) => {
     const answer = answers(url)[request.url as string];
@@ -42,7 +42,7 @@ test('reads metadata and keys, below a path too', async () => {
     '/keys': { keys: [key] },
   }));
   expect(await readKeySet(url, LIMITS)).toEqual({ keys: [key] });
-  // A slash at the end of the issuer belongs to its name, not to the path of its metadata.
+  // A slash at the end of the issuer is part of its name, but not of the metadata path.
   expect(await readKeySet(`${url}/realms/x/`, LIMITS)).toEqual({ keys: [key] });
 });
 

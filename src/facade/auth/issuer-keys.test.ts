@@ -4,7 +4,7 @@ import { createIssuerKeys, IssuerUnavailableError } from './issuer-keys.ts';
 
 const set = (...kids: string[]): KeySet => ({ keys: kids.map(kid => ({ kty: 'RSA', kid })) });
 
-/** Keys over an issuer that publishes `kids` (undefined: it is down), and a clock that stands. */
+/** Keys for an issuer that publishes `kids` (undefined if it is down), with a clock that is stopped. */
 function createWorld(...kids: string[]) {
   const world = { kids: kids as string[] | undefined, nowMs: 1_000_000, reads: 0, failures: 0 };
   const keys = createIssuerKeys({

@@ -1,17 +1,17 @@
 import type { KeySet } from './issuer-documents.ts';
 
-/** KeyLimits specifies for how long keys are used, and how often they are read. */
+/** KeyLimits specifies how long keys are used, and how often they are read. */
 export interface KeyLimits {
-  /** The age after which keys are refreshed in the background, in milliseconds. */
+  /** The age at which keys are refreshed in the background, in milliseconds. */
   readonly refreshMs: number;
   /** Age in milliseconds at which we stop using keys. Limits how long a withdrawn key is still trusted. */
   readonly trustMs: number;
   /**
-   * The delay in milliseconds after requesting an unknown key. Until this time, unknown keys are refused without
+   * The delay in milliseconds after requesting an unknown key. In the meantime, unknown keys are rejected without
    * sending a request.
    */
   readonly cooldownMs: number;
-  /** How long to wait after a request has failed, in milliseconds. No requests are made during this time. */
+  /** The delay after a failed request, in milliseconds. No requests are sent during this time. */
   readonly retryMs: number;
 }
 
@@ -22,7 +22,7 @@ export class IssuerUnavailableError extends Error {
 
 export interface IssuerKeys {
   /**
-   * Returns the key set that contains the key `kid`. If the issuer does not have this key, this returns undefined.
+   * Returns the key set containing the key `kid`. Returns undefined if the issuer does not have this key.
    *
    * @throws IssuerUnavailableError
    */
@@ -66,7 +66,7 @@ export function createIssuerKeys(options: {
     }
   }
 
-  /** Starts a request. It is shared by all callers that are waiting. */
+  /** Starts a request. The request is shared by all waiting callers. */
   function refresh(): Promise<KeySet> {
     reading ??= readNow();
     return reading;

@@ -1,7 +1,7 @@
 import type { Owner } from '../../api/owner.ts';
 import type { Identity } from './identity.ts';
 
-/** Roles, starting with the strongest. Each of them includes all of the roles that come after it. */
+/** Roles, starting with the strongest. Each role includes all of the following roles. */
 export const ROLES = ['Owner', 'Admin', 'Viewer'] as const satisfies readonly NonNullable<Owner['role']>[];
 export type Role = (typeof ROLES)[number];
 
@@ -21,21 +21,20 @@ export function roleOfOwner({ role = 'Admin' }: Owner): Role {
   return role;
 }
 
-/** Returns true if `role` is allowed to do something that requires `needed`. */
+/** Returns true if `role` is allowed to perform an action that requires `needed`. */
 export function includesRole(role: Role, needed: Role): boolean {
   return ROLES.indexOf(role) <= ROLES.indexOf(needed);
 }
 
-/** Returns all roles that are assigned to an identity in a list of owners. There are no duplicates. */
+/** Returns all roles assigned to an identity in a list of owners, without duplicates. */
 export function rolesOf(identity: Identity, owners: readonly Owner[] = []): readonly Role[] {
   return [...new Set(owners.filter(owner => isMeant(owner, identity)).map(roleOfOwner))];
 }
 
 /**
- * Returns the role that an identity has for a workspace. This includes the owners of the workspace's Account. An
- * `Owner` is allowed to do everything. An `Admin` is allowed to do the same, except for changing the owners. A `Viewer`
- * is only allowed to read, but not to read secrets and keys. If the identity does not have a role, this returns
- * undefined.
+ * Returns the role of an identity for a workspace. This includes the owners of the workspace's Account. An `Owner` is
+ * allowed to do everything. An `Admin` is allowed to do the same, except for changing the owners. A `Viewer` is only
+ * allowed to read, but not to read secrets and keys. Undefined if the identity does not have a role.
  */
 export function mayActFor(
   identity: Identity,
@@ -46,7 +45,7 @@ export function mayActFor(
   return strongest([...rolesOf(identity, workspace.spec.owners), ...rolesOf(identity, theirs)]);
 }
 
-/** Returns the role that an identity has for an account and all of its workspaces. */
+/** Returns the role of an identity for an account and all of its workspaces. */
 export function mayActForAccount(identity: Identity, account: OwningAccount): Role | undefined {
   return strongest(rolesOf(identity, account.spec.owners));
 }

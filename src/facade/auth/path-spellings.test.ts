@@ -27,7 +27,7 @@ describe('without a token', () => {
   test.each(PATH_SPELLINGS)('$name: reaches nothing', async ({ render }) => {
     const { status, headers } = await exchange(server.port, render(PATH));
     expect(server.reached).toEqual([]);
-    // Closed without an answer, refused, or not there at all.
+    // Either closed without a response, rejected, or not found.
     expect([0, 400, 401, 404, 417, 431]).toContain(status);
     if (status === 401) expect(headers['www-authenticate']).toBe('Bearer realm="sluice"');
   });
@@ -38,7 +38,7 @@ describe('with a good token', () => {
     const line = `Authorization: Bearer ${await issuer.sign()}`;
     const { status } = await exchange(server.port, render(PATH, [line]));
     expect(status).toBeLessThan(500);
-    // What was answered 200 came from a handler, and from one only.
+    // A response with status 200 was returned by exactly one handler.
     expect(server.reached).toHaveLength(status === 200 ? 1 : 0);
   });
 

@@ -1,15 +1,14 @@
 import { queryPieces } from '../../http/query-pieces.ts';
 
 /**
- * How often a name is decoded. This needs to be done more than once, because it is possible that a proxy decodes it as
- * well.
+ * The number of times that a name is decoded. This is more than once, because a proxy might decode the name as well.
  */
 const DECODINGS = 3;
 const NAME = 'accesstoken';
 
 /**
- * Returns true if it is possible that a query contains the token name. Lets us skip plain text that doesn't have
- * the name, without having to decode it.
+ * Returns true if the query may contain the token name. Lets us skip plain text that doesn't have the name, without
+ * having to decode it.
  */
 function mayNameToken(query: string): boolean {
   if (/[^\x20-\x24\x26-\x7e]/.test(query)) return true;
@@ -21,8 +20,8 @@ function mayNameToken(query: string): boolean {
 
 /**
  * Returns true if there is an `access_token` parameter in the query of a request target. This includes all spellings
- * that could be accepted by a proxy. If there are too many parameters, this returns `too many`. We check this because
- * URLs, and therefore any tokens in them, often end up in logs and histories (RFC 9700, section 4.3.2).
+ * that a proxy could accept. Returns `too many` if there are too many parameters. We check this because URLs, and
+ * therefore any tokens in them, often end up in logs and histories (RFC 9700, section 4.3.2).
  */
 export function carriesToken(target: string): boolean | 'too many' {
   const pieces = queryPieces(target);

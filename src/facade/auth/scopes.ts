@@ -1,6 +1,5 @@
 /**
- * The scopes that can be used for the REST API. Every route requires exactly one of these scopes. A scope never
- * includes another scope.
+ * The scopes of the REST API. Every route requires exactly one of these scopes. Scopes do not include each other.
  */
 export const SCOPES = {
   'waas:read': 'Read resources.',
@@ -13,8 +12,8 @@ export type Scope = keyof typeof SCOPES;
 
 /**
  * Returns the scopes of a token. They are read from the `scope` claim (RFC 8693, section 4.2) and the `scp` claim. Both
- * of them can be a string that is separated by spaces, or a list. Microsoft Entra has no scopes in tokens of clients,
- * but puts the permissions that an administrator has granted to the client into `roles`.
+ * claims can be either a space-separated string or a list. Microsoft Entra has no scopes in tokens of clients, but puts
+ * the permissions that an administrator has granted to the client into `roles`.
  */
 export function scopesOf({ scope, scp, roles, idtyp }: Readonly<Record<string, unknown>>): ReadonlySet<string> {
   return new Set([scope, scp, idtyp === 'app' ? roles : undefined].flatMap(wordsOf));

@@ -10,14 +10,13 @@ export interface TokenRules {
   /** The maximum clock skew between Sluice and the issuer, in both directions. */
   readonly clockToleranceSeconds: number;
   /**
-   * The maximum time since a token was issued (`iat`). If this is not set, tokens are accepted until they have expired.
+   * The maximum age of a token, based on its issue time (`iat`). If not set, tokens are accepted until they expire.
    */
   readonly maxAgeSeconds?: number | undefined;
 }
 
 /**
- * The values to use for `error_description` for each fault. Since these are constants, the response can never contain a
- * part of the token.
+ * The `error_description` for each fault. Since these are constants, a response never contains parts of the token.
  */
 export const FAULTS = {
   malformed: 'The token is not a signed JWT in compact form',
@@ -44,7 +43,7 @@ export type TokenFault = keyof typeof FAULTS;
 const TYPES = ['jwt', 'at+jwt'];
 
 /**
- * Returns the first fault that can be found without a key (if there is one). This ensures that guessing a token does
+ * Returns the first fault that can be detected without a key (if there is one). This ensures that guessing a token does
  * not cause a request to the issuer. The verification library checks these rules too, except for the maximum age and
  * `cnf`.
  */
@@ -82,7 +81,7 @@ function isForAudience(aud: unknown, audience: string): boolean {
 }
 
 /**
- * Returns true if the value is a time, in seconds since 1970. Very large JSON numbers are parsed as infinite in
+ * Returns true if the value is a valid time, in seconds since 1970. Very large JSON numbers are parsed as infinite in
  * JavaScript, and must be refused here or we'd accept tokens that never expire.
  */
 function isTime(value: unknown): value is number {
@@ -90,8 +89,8 @@ function isTime(value: unknown): value is number {
 }
 
 /**
- * Returns true if the value can be used as a subject. We need to refuse control characters and lone surrogates.
- * Otherwise, it would be possible for two subjects to have the same encoding.
+ * Returns true if the value is a valid subject. We need to refuse control characters and lone surrogates. Otherwise,
+ * two different subjects could have the same encoding.
  */
 function isSubject(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && value.isWellFormed() && !/\p{Cc}/u.test(value);

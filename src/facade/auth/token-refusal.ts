@@ -1,7 +1,7 @@
 import { FAULTS, type TokenFault } from './token-fault.ts';
 
 /**
- * The reason why a call was refused because of its token. The token can be missing, misplaced, or faulty, or it might
+ * The reason why a call was rejected because of its token. The token can be missing, misplaced, or faulty, or it might
  * currently not be possible to verify it.
  */
 export type TokenRefusal = TokenFault | 'missing' | 'misplaced' | 'request' | 'undecided';

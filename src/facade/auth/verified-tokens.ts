@@ -3,29 +3,29 @@ import { createExpiringMap } from '../../time/expiring-map.ts';
 import type { Identity } from './identity.ts';
 import type { KeySet } from './issuer-documents.ts';
 
-/** How long a signature counts as verified. Checking one takes longer than all other steps of a call together. */
+/** How long a verified signature remains valid. Verifying a signature takes longer than all other steps of a call. */
 const KEPT_MS = 30_000;
-/** Tokens with a valid signature that are kept in memory. */
+/** The number of tokens with a valid signature that are kept in memory. */
 const ENTRIES = 10_000;
 
 interface Verified {
   readonly identity: Identity;
-  /** Keys of the issuer that the signature was checked with. */
+  /** The issuer keys used to verify the signature. */
   readonly keys: KeySet;
 }
 
 /**
- * VerifiedTokens remembers whose signatures are valid. Nothing else of a token may be left out because of it: times,
- * issuer, and audience have to be checked for each call.
+ * VerifiedTokens remembers tokens with a valid signature. All other checks are still required for each call: times,
+ * issuer, and audience.
  */
 export interface VerifiedTokens {
-  /** Returns the identity in a token that was verified with these keys, or undefined. */
+  /** Returns the identity of a token that was verified using these keys, or undefined. */
   readonly find: (token: string, keys: KeySet) => Identity | undefined;
   readonly add: (token: string, keys: KeySet, identity: Identity) => void;
 }
 
 /**
- * Creates the memory. Tokens are identified by their SHA-256, so that none of them can be read from it. Once the keys of an
+ * Creates the memory. Tokens are identified by their SHA-256, so they can't be read from memory. After the keys of an
  * issuer have been read again, its tokens are verified again.
  *
  * @param nowMs monotonic clock in milliseconds

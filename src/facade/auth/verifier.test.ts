@@ -7,14 +7,14 @@ import packageJson from '../../../package.json' with { type: 'json' };
 const fromHere = createRequire(import.meta.url);
 const fromVerifier = createRequire(fromHere.resolve('express-oauth2-jwt-bearer'));
 
-/** Reads the version of the package that `resolve` finds. */
+/** Reads the version of the package found by `resolve`. */
 function versionOf(resolve: NodeJS.Require['resolve'], name: string): string {
   for (let folder = dirname(resolve(name)); folder !== dirname(folder); folder = dirname(folder)) {
     try {
       const found = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Record<string, string>;
       if (found['name'] === name && found['version'] !== undefined) return found['version'];
     } catch {
-      // There is none in this folder.
+      // This folder does not contain one.
     }
   }
   throw new Error(`cannot find ${name}`);

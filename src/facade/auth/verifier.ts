@@ -6,15 +6,14 @@ import type { TokenRules } from './token-fault.ts';
 export type Verifier = ReturnType<typeof auth>;
 
 /**
- * Returns the middleware to use for tokens that have been issued by `issuer` and were signed by one of the `keys` using
- * `algorithm`.
+ * Returns the middleware for tokens which were issued by `issuer` and signed with one of the `keys` using `algorithm`.
  */
 type FindVerifier = (issuer: string, algorithm: string, keys: KeySet) => Verifier;
 
 /**
  * Creates a function that returns the middleware, cached by key set and algorithm (the library needs a fixed
- * algorithm). We pass in the keys ourselves: if an issuer doesn't answer, the library would wait without a timeout and
- * then report `invalid token`.
+ * algorithm). The keys are passed in, because otherwise the library would wait for an unresponsive issuer without a
+ * timeout, and then report `invalid token`.
  */
 export function createVerifiers({ audience, clockToleranceSeconds }: TokenRules): FindVerifier {
   const made = new WeakMap<KeySet, Map<string, Verifier>>();

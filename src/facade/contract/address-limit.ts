@@ -9,12 +9,12 @@ import { createTokenBuckets } from '../../time/token-buckets.ts';
 import { type CallLimit, ENTRIES, type PointLimits, quotaOf } from './rate-limit.ts';
 
 /**
- * Creates the function that limits the calls of each address, whatever their path: how many it makes, and how many are in
- * progress at the same time. Returns false for a call that it has answered with 429 `rate_limited`.
+ * Creates the function that limits the calls of each address, regardless of their path. It limits both the number of
+ * calls and the number of concurrent calls. Returns false if it has responded with 429 `rate_limited`.
  *
- * Calls are processed in the order of arrival, so those of others wait for all that an address has sent before. It must
- * therefore come before the framework: a refused call then takes a small part of the time of any other. Answers have the
- * same fields as those of `registerRateLimit`, which begin with `"address"`.
+ * Calls are processed in the order of arrival, so calls of other addresses have to wait for all earlier calls of an
+ * address. It must therefore come before the framework: a refused call then takes a small part of the time of any
+ * other. Responses include the same fields as in `registerRateLimit`, which start with `"address"`.
  *
  * @param options.onAnswered called for each refused call, in addition to `onRefused`
  */
@@ -65,7 +65,7 @@ export function createAddressLimit(options: {
   };
 }
 
-/** Creates the function that limits the connections of each address. Those of trusted proxies are not limited. */
+/** Creates the function that limits the connections of each address. Connections of trusted proxies are not limited. */
 export function createConnectionLimit(connectionOf: ConnectionAddress, most: number): (socket: Socket) => boolean {
   const connections = createOccupancy(most);
   return socket => {

@@ -18,8 +18,8 @@ const NOTHING = Symbol('no example');
 
 /**
  * Uses the examples of all fields to build an example for a schema. All required fields are included, as well as any
- * optional ones that have an example. If there is a required field without an example, this returns undefined. For ids,
- * the placeholders in `EXAMPLE_ID` are used.
+ * optional ones that have an example. Returns undefined if there is a required field without an example. For ids, the
+ * placeholders in `EXAMPLE_ID` are used.
  */
 export function exampleOf(schema: ExampleSchema, resolve: Resolve): unknown {
   const value = build(schema, resolve, true);

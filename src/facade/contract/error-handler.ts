@@ -15,8 +15,7 @@ const OF_FASTIFY: Readonly<Record<string, ProblemCode>> = {
 };
 
 /**
- * Returns the error handler that should be used. If there is an unexpected error, it is logged a single time, and the
- * response will not contain any details.
+ * Returns the error handler. An unexpected error is logged once, and the response does not contain any details.
  */
 export function createErrorHandler(log: Logger) {
   return (error: FastifyError | Refusal, request: FastifyRequest, reply: FastifyReply): void => {

@@ -1,8 +1,8 @@
 import { Refusal } from '../../http/refusal.ts';
 
 /**
- * The maximum number of fields and items that a body can contain, at any depth. If a list contains a list or an object,
- * this is counted twice. There are no calls that need more than a tenth of this.
+ * The maximum number of fields and items in a body, at any depth. A list that contains a list or an object is counted
+ * twice. No call requires more than a tenth of this number.
  */
 export const MOST_VALUES = 5_000;
 
@@ -33,8 +33,8 @@ function behindString(bytes: Buffer, start: number): number {
 }
 
 /**
- * Counts the values in a body using their separators. The body does not have to be parsed for this. If there are more
- * than `MOST_VALUES`, it stops early.
+ * Counts the values in a body using their separators. The body does not have to be parsed for this. Stops early if
+ * there are more than `MOST_VALUES`.
  */
 function countValues(bytes: Buffer): number {
   let values = 1;
@@ -51,7 +51,7 @@ function countValues(bytes: Buffer): number {
   return values;
 }
 
-/** Refuses the key `__proto__`, and any text that can't be stored in a custom resource. */
+/** Rejects the key `__proto__`, and any text that can't be stored in a custom resource. */
 function refuseWhatCannotBeKept(key: string, value: unknown): unknown {
   for (const text of [key, value]) {
     if (typeof text === 'string' && (text.includes('\0') || !text.isWellFormed())) {
@@ -63,8 +63,8 @@ function refuseWhatCannotBeKept(key: string, value: unknown): unknown {
 }
 
 /**
- * Parses a JSON body (RFC 8259, UTF-8). If the body is empty, this returns undefined. Since a reviver makes parsing
- * fifty times slower, we only use one if the text contains suspect characters.
+ * Parses a JSON body (RFC 8259, UTF-8). Returns undefined if the body is empty. Since a reviver makes parsing fifty
+ * times slower, we only use one if the text contains suspect characters.
  *
  * @throws Refusal 400 `malformed_body`, 413 `body_too_large`
  */

@@ -11,10 +11,10 @@ interface PollOptions {
 }
 
 /**
- * Calls `ask` until we have a sufficient answer, the time is up, or the caller has disconnected. Returns the last
- * answer. With a time of 0, `ask` is called once. Rejects if `ask` does.
+ * Calls `ask` until its answer is sufficient, the time is up, or the caller has disconnected. Returns the last answer.
+ * If the time is 0, `ask` is only called once. Rejects if `ask` rejects.
  *
- * @param mayLook asked before each further read, which is left out if it returns false
+ * @param mayLook called before each additional read, which is skipped if it returns false
  */
 export async function longPoll<T>(
   { clock, signal, waitMs, mayLook = () => true }: PollOptions,

@@ -4,10 +4,10 @@ import { Refusal } from '../../http/refusal.ts';
 
 const MOST = 250;
 const DEFAULT = 50;
-/** How many pages of items should be collected before we sort them. */
+/** The number of pages of items to collect before sorting them. */
 const SORTED_AT_ONCE = 4;
 /**
- * The maximum page size in bytes of JSON. There is always at least one item on each page. `pull` uses the same limit.
+ * The maximum page size in bytes of JSON. Each page contains at least one item. `pull` uses the same limit.
  */
 const PAGE_BYTES = 1_048_576;
 
@@ -25,7 +25,7 @@ export const PageQuery = z.strictObject({
   }),
 });
 
-/** Returns the schema to use for a list, which contains `{data, nextCursor}`. */
+/** Returns the schema for a list, which contains `{data, nextCursor}`. */
 export function pageOf<T extends z.ZodType>(item: T) {
   return z.object({
     data: z.array(item).meta({ description: 'Items on the current page.' }),
@@ -39,12 +39,12 @@ export function pageOf<T extends z.ZodType>(item: T) {
 function keyOfCursor(cursor: string): string {
   const text = Buffer.from(cursor, 'base64url');
   const key = text.toString('utf8');
-  // If the cursor key can't be encoded to the same cursor, it was not created by this function.
+  // If encoding the cursor key does not result in the same cursor, the cursor was not created by this function.
   if (key === '' || Buffer.from(key, 'utf8').toString('base64url') !== cursor) throw new Refusal('malformed_cursor');
   return key;
 }
 
-/** Returns how many of the items at the start fit into `PAGE_BYTES`. Never less than one. */
+/** Returns the number of items at the start that fit into `PAGE_BYTES`. Never less than one. */
 function fitting<T>(items: readonly T[], entryOf: (item: T) => object): number {
   let bytes = 0;
   const end = items.findIndex((item, i) => {
@@ -55,8 +55,8 @@ function fitting<T>(items: readonly T[], entryOf: (item: T) => object): number {
 }
 
 /**
- * Returns the first `count` items with a key that is after `after`. The items are sorted by their keys. We only look at
- * each item once instead of sorting the whole list, because it could contain 100,000 items.
+ * Returns the first `count` items with a key after `after`, sorted by their keys. Each item is only visited once
+ * instead of sorting the whole list, because the list may contain 100,000 items.
  */
 function firstAfter<T>(
   items: readonly T[],
@@ -79,8 +79,8 @@ function firstAfter<T>(
 }
 
 /**
- * Returns a page of items. They are in the order of `keyOf`. The cursor is a key rather than an index, so adding or
- * removing items doesn't shift the next page.
+ * Returns a page of items in the order of `keyOf`. The cursor is a key rather than an index, so adding or removing
+ * items doesn't shift the next page.
  *
  * @param entryOf returns the entry for an item. Limits a page to `PAGE_BYTES`, and should be set whenever items may
  *   be large
@@ -93,7 +93,7 @@ export function paginate<T>(
   entryOf?: (item: T) => object,
 ): { readonly data: T[]; readonly nextCursor: string | null } {
   const after = cursor === undefined ? '' : keyOfCursor(cursor);
-  // We need one more item than there are on the page, to find out if there is another page.
+  // One additional item is required to determine whether there is another page.
   const rest = firstAfter(items, keyOf, after, limit + 1);
   const most = rest.slice(0, limit);
   const page =

@@ -1,7 +1,7 @@
 import type { ProblemCode } from '../../core/problems/problems.ts';
 import { type Route, roleOf } from './route.ts';
 
-/** The problems that can be returned by any call. */
+/** Problems that any call can return. */
 export const OF_EVERY_CALL: readonly ProblemCode[] = [
   'malformed_request',
   'misplaced_token',
@@ -21,10 +21,10 @@ export const OF_EVERY_CALL: readonly ProblemCode[] = [
   'issuer_unavailable',
 ];
 
-/** The problems for calls that have a body. */
+/** Problems for calls with a body. */
 const OF_BODIES: readonly ProblemCode[] = ['malformed_body', 'body_too_large', 'unsupported_media_type'];
 
-/** The problems for calls that write a custom resource. */
+/** Problems for calls that write a custom resource. */
 const OF_WRITES: readonly ProblemCode[] = [
   'field_managed',
   'refused_by_policy',
@@ -37,7 +37,9 @@ const OF_WRITES: readonly ProblemCode[] = [
 /** The problems for calls whose answers are stored using the Idempotency-Key. */
 const OF_KEYS: readonly ProblemCode[] = ['idempotency_in_progress', 'idempotency_conflict'];
 
-/** Returns all problems for a route, starting with the ones that are shared by all calls. There are no duplicates. */
+/**
+ * Returns all problems for a route without duplicates, starting with the problems shared by all calls.
+ */
 export function problemsOf(route: Route): readonly ProblemCode[] {
   const mayHaveBody = route.method !== 'GET';
   const writes = mayHaveBody && route.dataPlane !== true;

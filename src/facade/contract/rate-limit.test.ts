@@ -38,7 +38,7 @@ const start = async (pointsPerMinute: number, accountPointsPerMinute = 1_000) =>
 const call = async (line: string, headers: readonly string[] = [], body = '', subject = 'ada') =>
   exchange(facade.port, await facades.request(line, headers, body, subject));
 
-/** The points that an answer says are left, by limit, when the fields are well formed and agree with each other. */
+/** The remaining points of a response for each limit, after checking that the fields are well-formed and consistent. */
 function leftOf({ headers }: RawAnswer): Record<string, string> {
   const policies = [...(headers['ratelimit-policy'] ?? '').matchAll(/"(\w+)";q=(\d+);w=(?:10|60)(?:, |$)/g)];
   const limits = [...(headers['ratelimit'] ?? '').matchAll(/"(\w+)";r=(\d+);t=(\d+)(?:, |$)/g)];
@@ -134,7 +134,7 @@ test('a limit of the account is in force from the next call, and an account with
 });
 
 test.each([
-  // A minute's points, as long as they are at most 1,000.
+  // The points of one minute, but at most 1,000.
   [10, 10, 60],
   [1_000, 1_000, 60],
   // The points of 10 s, but at least 1,000.
@@ -160,7 +160,7 @@ test('at most the points of the policy are used at once, and not those of a minu
 
 describe('a list that looks at many pages', () => {
   const EVENTS = `GET /waas/integrations/${INTEGRATION}/events?subscription=sub_0123456789abcdefghjk&state=dead`;
-  /** An inbox that goes on and on, without an event of the wanted state. */
+  /** An inbox of unlimited length, without any event in the requested state. */
   async function startWithInbox(pointsPerMinute: number, accountPointsPerMinute: number) {
     const looked: (string | undefined)[] = [];
     const list = async (_inbox: unknown, { cursor }: { cursor?: string }) => {

@@ -5,27 +5,32 @@ import { createTokenBuckets } from '../../time/token-buckets.ts';
 import { callerKey, identityOf } from '../auth/identity.ts';
 import type { CallCost } from './route.ts';
 
-/** Seconds whose points can be used at once. Otherwise, all points of a minute would hit the others together. */
+/**
+ * The number of seconds whose points can be used in a single burst. Otherwise, the points of a whole minute would
+ * affect other callers at the same time.
+ */
 const BURST_SECONDS = 10;
-/** Points that can always be used at once, unless there are fewer in a minute. Tools send their calls in bursts. */
+/** The minimum burst size, unless a minute has fewer points. Tools send their calls in bursts. */
 const BURST_POINTS = 1_000;
-/** Number of callers, of accounts, and of addresses, whose buckets are kept in memory. */
+/** The number of callers, accounts, and addresses whose buckets are kept in memory. */
 export const ENTRIES = 10_000;
 
-/** Limits of the facade. Refused calls are counted by limit. */
+/** The facade limits. Refused calls are counted by limit. */
 export const CALL_LIMITS = ['address', 'caller', 'account', 'concurrency', 'store'] as const;
 export type CallLimit = (typeof CALL_LIMITS)[number];
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Points that a call of the route costs. Defaults to 1, also for paths without a route. */
+    /**
+     * The number of points charged for a call of the route. Defaults to 1. This also applies to paths without a route.
+     */
     readonly cost?: CallCost;
   }
 }
 
 /**
- * Returns the quota for a limit of points per minute: a bucket of as many points as come back within 10 s, or within the
- * time of 1,000 points, but at most within a minute. Its points can have a fraction.
+ * Returns the quota for a limit of points per minute. The bucket holds the points of 10 s or 1,000 points (whichever is
+ * more), but never more than the points of one minute. The number of points can be fractional.
  */
 export function quotaOf(name: CallLimit, perMinute: number): Quota {
   const windowSeconds = Math.min(60, Math.max(BURST_SECONDS, Math.ceil((60 * BURST_POINTS) / perMinute)));
@@ -34,41 +39,41 @@ export function quotaOf(name: CallLimit, perMinute: number): Quota {
 
 /** Points per minute on this replica. */
 export interface PointLimits {
-  /** Each call costs 1 of these, since they only pay for what happens before the caller is known. */
+  /** Each call costs 1 of these points, because they only cover the steps before the caller is known. */
   readonly perAddress: number;
   readonly perCaller: number;
   /**
-   * Shared by all callers of an account, whichever of its workspaces they call. Undefined for accounts without a limit. A
-   * change applies from the next call.
+   * Shared by all callers of an account, regardless of the workspace. Undefined for accounts without a limit. A change
+   * applies from the next call.
    */
   readonly ofAccount: (account: string) => number | undefined;
-  /** Number of calls of an address that are in progress at the same time. Not points: a call takes one until it ends. */
+  /** The number of concurrent calls of an address. In this case, a call holds one point until it ends. */
   readonly inProgress: number;
 }
 
 /**
- * Points for an id that the API server has to be asked for, because it is unknown or belongs to somebody else. A guess
- * costs the API server much more than a call that is answered from the caches.
+ * The number of points charged for looking up an id on the API server, because the id is unknown or belongs to another
+ * user. Looking up a guessed id is much more expensive for the API server than answering a call from the caches.
  */
 const LOOKUP_COST = 20;
 
 export interface RateLimit {
   /**
-   * Takes the points for an id that the API server has to be asked for from the caller's bucket.
+   * Charges the points for looking up an id on the API server to the caller.
    *
-   * @throws Refusal 429 `rate_limited` if the caller has too few points left
+   * @throws Refusal 429 `rate_limited` if the caller doesn't have enough points
    */
   readonly chargeLookup: (request: FastifyRequest, reply: FastifyReply) => void;
   /**
-   * Takes the points of the call from the account's bucket as well. Must not be called before the caller is known to
-   * have access, so that nobody can use up the points of others.
+   * Charges the points of the call to the account as well. Must only be called after checking the caller's access, so
+   * that it is not possible to use up the points of other accounts.
    *
-   * @throws Refusal 429 `rate_limited` if the account has too few points left
+   * @throws Refusal 429 `rate_limited` if the account doesn't have enough points
    */
   readonly chargeAccount: (request: FastifyRequest, reply: FastifyReply, account: string) => void;
   /**
-   * Takes more points for a call that does more than its cost covers, from the caller and from the account. Returns
-   * false without taking any if one of them has too few left.
+   * Charges additional points to the caller and the account, for calls that do more than included in their cost.
+   * Returns false without charging any points if one of them doesn't have enough points.
    */
   readonly spend: (
     request: FastifyRequest,
@@ -79,11 +84,12 @@ export interface RateLimit {
 }
 
 /**
- * Limits the calls of each caller in a scope, including those without a route. Must be called after authentication has
- * been registered. Points are refilled at a constant rate. Answers have the fields `RateLimit-Policy`
- * (`"caller";q=<points>;w=<seconds until all are back>`) and `RateLimit` (`"caller";r=<points left>;t=<seconds until all are back>`) of
- * draft-ietf-httpapi-ratelimit-headers, followed by the same for `"account"` once an account has been charged. Calls
- * beyond a limit cause a Refusal 429 `rate_limited` with Retry-After.
+ * Limits the calls of each caller in a scope, including calls without a route. Must be called after authentication has
+ * been registered. Points are added back at a constant rate. Responses include the fields `RateLimit-Policy`
+ * (`"caller";q=<points>;w=<seconds until all are back>`) and `RateLimit`
+ * (`"caller";r=<points left>;t=<seconds until all are back>`) of draft-ietf-httpapi-ratelimit-headers, followed by the
+ * same fields for `"account"` after an account has been charged. Calls beyond a limit cause a Refusal 429
+ * `rate_limited` with Retry-After.
  */
 export function registerRateLimit(scope: FastifyInstance, { limits, onRefused }: Options): RateLimit {
   const chargeCaller = createCharge('caller', () => limits.perCaller, onRefused);
@@ -139,7 +145,7 @@ function createCharge(
   };
   const show = (reply: FastifyReply, key: string, limit: Quota): void =>
     putItem(reply, 'ratelimit', name, limitItem(limit, buckets.stateOf(key, 1)));
-  /** Takes points, or returns false. */
+  /** Takes the points, or returns false. */
   const take = (reply: FastifyReply, key: string, cost: number): boolean => {
     const limit = quota(key);
     if (limit === undefined) return true;
@@ -156,7 +162,7 @@ function createCharge(
   return { charge, take, give };
 }
 
-/** Adds the item of a limit to a field that is a list, or replaces it. */
+/** Adds or replaces the item of a limit in a list field. */
 function putItem(reply: FastifyReply, field: string, name: CallLimit, item: string): void {
   const before = reply.getHeader(field);
   const items = typeof before === 'string' ? before.split(', ') : [];

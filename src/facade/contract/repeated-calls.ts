@@ -29,15 +29,14 @@ export function keyedCallOf(
   owner: { readonly publicId: string } | undefined,
 ): KeyedCall | undefined {
   if (route.idempotency !== 'answer' || key === undefined || owner === undefined) return undefined;
-  // An answer may contain secrets, so it must not be returned to any other caller.
+  // Since a response may contain secrets, it must not be returned to any other caller.
   const request = JSON.stringify([callerKey(identity), params, query ?? {}, body ?? {}]);
   return { owner: owner.publicId, operation: route.operation, key, request };
 }
 
 /**
- * Performs a call that has an Idempotency-Key a single time. If it is repeated, the same answer is returned. If a call
- * was interrupted, it is completed when it is repeated. To do this, it uses the same seed. Refused calls free their
- * key.
+ * Performs a call that has an Idempotency-Key a single time. Repeated calls return the same response. If a call was
+ * interrupted, repeating it will complete the call. To do this, it uses the same seed. Refused calls free their key.
  *
  * @throws Refusal 422 `idempotency_conflict` if the key belongs to another request, 409 `idempotency_in_progress` while
  *   the call is being performed, and 429 `rate_limited` if the owner has used too many keys
@@ -70,8 +69,7 @@ export async function performOnce(
   try {
     answer = await perform(seed);
   } catch (error) {
-    // If a call has failed for another reason, it is possible that it had an effect. In this case, it will be completed
-    // when it is repeated.
+    // A call that failed for another reason may have had an effect. In this case, repeating it will complete the call.
     const isRefused = error instanceof Refusal && PROBLEMS[error.code].status < 500;
     await end(isRefused ? 'forget' : 'release').catch(() => {});
     throw error;

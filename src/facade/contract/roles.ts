@@ -4,7 +4,7 @@ import { includesRole, ROLES, type Role } from '../auth/ownership.ts';
 
 export const RoleField = z.enum(ROLES);
 
-/** Describes all of the roles. This is used in the descriptions of fields. */
+/** Describes all roles, as used in field descriptions. */
 export const ROLE_MEANINGS =
   'Admins have all permissions except for changing the members. Viewers can only read, except for secrets and ingress keys.';
 

@@ -27,15 +27,15 @@ interface Reached {
 }
 
 /**
- * The number of points that a call costs. This is 1 for most calls, 5 for calls that read or change many objects or
- * events at once, and 10 for calls that may have to look at thousands of them.
+ * The number of points charged for a call. This is 1 for most calls, 5 for calls that read or change many objects or
+ * events, and 10 for calls that may need to read thousands of them.
  */
 export type CallCost = 1 | 5 | 10;
 
 /** Validated request. */
 export type Call<A extends Access, Path extends string, Q, B> = Reached[A] & {
   readonly identity: Identity;
-  /** Takes the points for asking the API server for an id. Passed to Ownership, along with the identity. */
+  /** Charges the points for looking up an id on the API server. Passed to Ownership, along with the identity. */
   readonly chargeLookup: () => void;
   readonly params: ParamsOf<Path>;
   readonly query: Q;
@@ -44,21 +44,20 @@ export type Call<A extends Access, Path extends string, Q, B> = Reached[A] & {
   readonly idempotencyKey: string | undefined;
   /**
    * Random text that is the same for each attempt to perform this call, if the route stores answers and an
-   * `Idempotency-Key` was sent. You should derive anything that is created by the call from it. This way, an
-   * interrupted call is completed when it is repeated.
+   * `Idempotency-Key` was sent. Anything created by the call should be derived from this text. This way, an interrupted
+   * call is completed when it is repeated.
    */
   readonly seed: string | undefined;
   /**
-   * Takes additional points if a call has to do more than what is included in its cost. If the caller or the account
-   * does not have enough points, this returns false. In this case, the call should respond with what it has found so
-   * far.
+   * Charges additional points if a call needs to do more than included in its cost. Returns false if the caller or the
+   * account doesn't have enough points. In this case, the call should return the results found so far.
    */
   readonly spend: (points: number) => boolean;
   /** Signal that is aborted when the caller disconnects. */
   readonly signal: AbortSignal;
   /**
-   * Calls `ask` until its answer is sufficient, for up to `waitSeconds`. It returns the last answer. Every call that is
-   * held open on request must wait with this function, because the number of waiting calls is limited for each caller.
+   * Calls `ask` until its answer is sufficient, for up to `waitSeconds`. Returns the last answer. All calls that are
+   * held open on request must use this function, because the number of waiting calls is limited for each caller.
    */
   readonly waitFor: <T>(waitSeconds: number, ask: () => Promise<T>, isEnough: (answer: T) => boolean) => Promise<T>;
 };
@@ -102,7 +101,7 @@ interface RouteSource<A extends Access, Path extends string, Q extends z.ZodType
   readonly body?: B;
   /** Whether the body can be omitted. */
   readonly bodyOptional?: boolean;
-  /** Whether there is a list or a schema in the body. If so, it is limited to `LARGE_BODY_BYTES`. */
+  /** Whether the body contains a list or a schema. In this case, the limit is `LARGE_BODY_BYTES`. */
   readonly largeBody?: boolean;
   /**
    * Call that accepts a body. We mention it in the error message if a body is sent to a route that doesn't accept one.
@@ -110,20 +109,20 @@ interface RouteSource<A extends Access, Path extends string, Q extends z.ZodType
   readonly bodyElsewhere?: string;
   readonly answers: Readonly<Record<number, AnswerShape>>;
   /**
-   * Set to true if the route doesn't write custom resources. In this case, it can also be used if the workspace is
+   * Set to true if the route doesn't write custom resources. In this case, it can also be used while the workspace is
    * paused.
    */
   readonly dataPlane?: boolean;
   /** Set to true for a GET route whose answer contains a secret. Such calls are audited like changes. */
   readonly showsSecret?: boolean;
   /**
-   * Specifies how the `Idempotency-Key` is used by this route. `answer` means that repeating the call would have
-   * another effect. It is performed a single time for each key, and its answer is stored. `replay` means that the key
-   * is used as the replay id. If a call can be repeated without a key, this is not set.
+   * Specifies how the route uses the `Idempotency-Key`. `answer` means that repeating the call would have a different
+   * effect. It is performed once for each key, and its response is stored. `replay` means that the key is used as the
+   * replay id. Not set if a call can be repeated without a key.
    */
   readonly idempotency?: 'answer' | 'replay';
   /**
-   * Set to true if the route does nothing but close an open resource. In this case, it can also be used if the
+   * Set to true if the route does nothing but close an open resource. In this case, it can also be used while the
    * workspace is paused.
    */
   readonly closes?: boolean;
@@ -134,12 +133,14 @@ interface RouteSource<A extends Access, Path extends string, Q extends z.ZodType
   readonly handle: (facade: Facade, call: Call<A, Path, z.output<Q>, z.output<B>>) => Promise<Answer>;
 }
 
-/** A route without type parameters. It is used by the server, the reference, and the tests. */
+/**
+ * A route without type parameters, as used by the server, the reference, and the tests.
+ */
 export interface Route extends Omit<RouteSource<Access, string, z.ZodType, z.ZodType>, 'handle'> {
   readonly handle: (facade: Facade, call: Call<Access, string, unknown, unknown>) => Promise<Answer>;
 }
 
-/** Returns the weakest role that is allowed to call this route. */
+/** Returns the weakest role that can call this route. */
 export function roleOf({ scope, role }: Pick<Route, 'scope' | 'role'>): Role {
   return role ?? (scope === 'waas:read' ? 'Viewer' : 'Admin');
 }

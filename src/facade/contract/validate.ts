@@ -27,7 +27,7 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
 
 /**
  * Converts the issues from zod to errors. Each of them has a JSON Pointer or a parameter. The errors must never include
- * any of the values that were sent.
+ * values from the request.
  */
 function errorsOf(where: Place, schema: z.ZodType, value: unknown, issues: readonly z.core.$ZodIssue[]) {
   return issues.flatMap((issue): ProblemError[] => {

@@ -47,12 +47,16 @@ function listOf(names: readonly string[]): string {
   return `${names.slice(0, MOST_NAMED).join(', ')}${names.length > MOST_NAMED ? ', …' : ''}`;
 }
 
-/** Returns the message to use if a field is missing. It includes the message of the field itself. */
+/**
+ * Returns the message for a missing field, including the message of the field itself.
+ */
 export function messageOfMissing(message: string): string {
   return message === REQUIRED ? message : `${REQUIRED}; it ${message}`;
 }
 
-/** Returns the message to use for an unknown field or parameter. It includes the known name that is most similar. */
+/**
+ * Returns the message for an unknown field or parameter, including the most similar known name.
+ */
 export function messageOfUnknown(sort: 'field' | 'parameter', name: string, known: readonly string[]): string {
   const meant = nearestName(name, known);
   if (meant !== undefined) return `is not a ${sort} of this call; did you mean ${meant}?`;

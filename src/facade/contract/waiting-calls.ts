@@ -4,21 +4,21 @@ import { createOccupancy } from '../../time/occupancy.ts';
 import { longPoll } from './long-poll.ts';
 import type { Call } from './route.ts';
 
-/** The maximum number of calls of a caller that wait for events at the same time, on one replica. */
+/** The maximum number of concurrent calls of a caller that are waiting for events, on one replica. */
 export const MOST_WAITING = 16;
 
-/** Seconds after which a refused call may be repeated. */
+/** The number of seconds after which a rejected call can be repeated. */
 const RETRY_AFTER_SECONDS = 1;
 
-/** Points for each further read of a call that waits. */
+/** The points for each additional read of a waiting call. */
 const LOOK_POINTS = 1;
 
-/** WaitingCalls limits how many calls of each caller wait at the same time. */
+/** WaitingCalls limits the number of concurrent waiting calls of each caller. */
 export interface WaitingCalls {
   /**
-   * Runs `wait` as one of the caller's waiting calls, until it settles.
+   * Runs `wait` as a waiting call of the caller, until it settles.
    *
-   * @throws Refusal 429 `rate_limited` if the caller already has `most` of them, in which case `wait` isn't run
+   * @throws Refusal 429 `rate_limited` without running `wait`, if the caller already has `most` waiting calls
    */
   readonly run: <T>(caller: string, wait: () => Promise<T>) => Promise<T>;
 }
@@ -42,8 +42,8 @@ export function createWaitingCalls(most = MOST_WAITING): WaitingCalls {
 }
 
 /**
- * Returns the function that a call waits with. Calls that don't wait aren't limited. Each further read costs a point, and
- * is left out if there is none left.
+ * Returns the function used by a call to wait. Calls which don't wait are not limited. Each additional read costs one
+ * point, and is skipped if there are no points left.
  */
 export function createWaiter(options: {
   readonly clock: Clock;

@@ -1,7 +1,10 @@
 import type { ProblemCode } from '../../core/problems/problems.ts';
 import { Refusal } from '../../http/refusal.ts';
 
-/** Details for problems that otherwise quote the object: its managers, conditions, or the policies of its namespace. */
+/**
+ * Details for problems which would otherwise include information about the object: its managers, conditions, or the
+ * policies of its namespace.
+ */
 const GENERIC: Readonly<Partial<Record<ProblemCode, string>>> = {
   field_managed: 'The producer manages the Integration with another tool. Ask the producer to change it there.',
   refused_by_policy: 'A policy of the cluster rejected the change to the Integration. Contact the operator.',
@@ -11,14 +14,14 @@ const GENERIC: Readonly<Partial<Record<ProblemCode, string>>> = {
 };
 
 /**
- * Problems that would blame the request for what is wrong with the object, with the one to answer instead. The caller
- * has sent nothing that the object contains.
+ * Problems that would blame the request for what is wrong with the object, with the one to answer instead. The request
+ * does not include anything contained in the object.
  */
 const INSTEAD: Readonly<Partial<Record<ProblemCode, ProblemCode>>> = { invalid_request: 'refused_by_policy' };
 
 /**
- * Runs a change of an object that belongs to the other side. The caller gets the same problem codes as for an object of
- * their own, but nothing that the object or its namespace contains.
+ * Changes an object that belongs to the other party. The caller receives the same problem codes as for their own
+ * objects, but no information about the object or its namespace.
  *
  * @throws Refusal
  */

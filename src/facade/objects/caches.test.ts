@@ -6,7 +6,7 @@ import { createLogger } from '../../telemetry/log.ts';
 import { createCaches } from './caches.ts';
 
 /**
- * A facade whose caches are empty still, in front of an API server with one invitation.
+ * A facade with empty caches, and an API server with a single invitation.
  *
  * @param owner installation that is responsible for its workspace
  */

@@ -4,7 +4,7 @@ import type { ChangeHandler } from '../../../kube/reflected.ts';
 import type { Caches } from '../../caches/caches.ts';
 import { createLimitUse } from './limit-use.ts';
 
-/** The account `acme`, whose workspace `shop` gets and loses objects. */
+/** The account `acme`, with the workspace `shop` in which objects are created and deleted. */
 function setUp(limits: AccountLimits) {
   const handlers = new Map<string, ChangeHandler<unknown>[]>();
   const account = {

@@ -6,13 +6,13 @@ import type { Reflector } from '../../../kube/reflector.ts';
 import type { Cached, Caches } from '../../caches/caches.ts';
 import type { KeySource } from '../../engine/keyed-controller.ts';
 
-/** LimitUse compares what is used by each account to the limits of the account. */
+/** LimitUse compares the usage of each account to its limits. */
 export interface LimitUse {
   /**
-   * Returns the limits which have been reached by an account, or which are near. The source then reports any change.
+   * Returns the limits that an account has reached or is close to. The source then reports any change.
    */
   readonly levelsOf: (account: Pick<Cached<'Account'>, 'spec'> & { metadata: { name: string } }) => LimitLevels;
-  /** Enqueues an account if the level of one of its limits changes. This is not done for every object. */
+  /** Enqueues an account when the level of one of its limits changes. This is not done for every object. */
   readonly source: KeySource;
 }
 
@@ -20,8 +20,8 @@ const LIMITS = COUNTED_KINDS.map(kind => COUNTED[kind]);
 
 export function createLimitUse(caches: Caches, policy: LimitPolicy): LimitUse {
   /**
-   * The level of each account and limit that was returned by the last call to `levelsOf`. Levels that are within the
-   * limit are not included.
+   * The level of each account and limit returned by the last call to `levelsOf`. Levels that are within the limit are
+   * not included.
    */
   const levels = new Map<string, LimitLevel>();
   const listeners = new Set<(account: string) => void>();

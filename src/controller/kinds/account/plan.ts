@@ -10,9 +10,9 @@ const condition = CONDITION.Account;
 const reason = REASON.Account;
 
 /**
- * Returns the LimitReached condition. It is set while an account is near a limit, and it is kept after that. It is not
- * set for any other account. The message contains the names of the limits but not how much of them is used. This way,
- * it is only written if a level has changed.
+ * Returns the LimitReached condition. The condition is added when an account is close to a limit, and is kept after
+ * that. It is not set for any other account. The message contains the names of the limits, but not their usage. As a
+ * result, it is only written if a level has changed.
  */
 function limitReached({ reached, near }: LimitLevels, wasSet: boolean): DesiredCondition[] {
   const type = condition.LimitReached;
@@ -26,15 +26,15 @@ function limitReached({ reached, near }: LimitLevels, wasSet: boolean): DesiredC
   return wasSet ? [{ type, status: 'False', reason: WithinLimits, message: 'the account is within its limits' }] : [];
 }
 
-/** The facts about an account whose plan was applied. */
+/** The facts about an account whose plan has been applied. */
 interface AccountFacts {
   readonly name: string;
   readonly levels: LimitLevels;
-  /** Whether there is a LimitReached condition in the status. */
+  /** Whether the status contains a LimitReached condition. */
   readonly hadLimitReached: boolean;
 }
 
-/** Returns the account status after its plan has been applied. */
+/** Returns the account status after the plan has been applied. */
 export function planAccount({ name, levels, hadLimitReached }: AccountFacts): Outcome<AccountStatus> {
   return {
     status: { publicId: publicId('Account', '', name) },
@@ -51,13 +51,13 @@ export function planAccount({ name, levels, hadLimitReached }: AccountFacts): Ou
 }
 
 /**
- * The interval in milliseconds for reapplying the plan of a kept account. This is short, because it is possible that
- * its tokens are used up.
+ * The interval in milliseconds for reapplying the plan of a kept account. This is short because the account may run out
+ * of tokens.
  */
 const KEPT_CHECK_MS = 30_000;
 
 /**
- * Returns the account status which is being deleted, but is still referenced by a workspace. Like a volume in
+ * Returns the status for an account which is being deleted, but is still referenced by a workspace. Like a volume in
  * use, it will be kept.
  */
 export function planStillInUse(

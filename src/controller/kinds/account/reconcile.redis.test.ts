@@ -44,13 +44,13 @@ onEachRedis(redis => {
         metadata: { name },
         spec: { owners: [], plan: 'Free', includedTokens },
       });
-    /** Sends one event that costs so much to a part of its own; returns how its part asks for tokens, and what comes of it. */
+    /** Sends one event with this price to a separate part, and returns the token request of the part and its result. */
     async function send(tokens: number): Promise<() => Promise<string>> {
       const t = createTestPart(redis());
       await t.setUp({ a: { send: 'held' } }, ['k']);
       await t.change({ kind: 'meta', field: 'payer', value: account }, { kind: 'meta', field: 'plan', value: 'Free' });
       await t.ingest(event('k', { body: Buffer.alloc(tokens * TOKEN_BYTES) }));
-      // Who advances it finds out how much it needs.
+      // The caller that advances the part finds out how many tokens are required.
       await t.advanceAll();
       return async () => {
         const { answer } = await createTokens(t.client).settle(t.part, NOW_MS);

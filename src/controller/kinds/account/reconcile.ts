@@ -9,8 +9,8 @@ import type { LimitUse } from './limit-use.ts';
 import { planAccount, planStillInUse } from './plan.ts';
 
 /**
- * How long to wait until an account that has no tokens left is requeued. This is short because the message about new
- * tokens might get lost.
+ * The delay before an account without tokens is requeued. This is short because the message about new tokens might get
+ * lost.
  */
 const SHORT_CHECK_MS = 30_000;
 
@@ -47,8 +47,8 @@ export function reconcileAccount({ control, shortages, fence, nowMs, explain, li
 }
 
 /**
- * Waits until there are no workspaces that refer to the account, because a workspace without an account can't
- * distribute any events. Meanwhile, its plan continues to be applied. The account balance is kept in Redis.
+ * Waits until no workspace refers to the account, because a workspace without an account can't distribute events.
+ * Meanwhile, its plan continues to be applied. The account balance is kept in Redis.
  */
 export function finalizeAccount(context: AccountContext) {
   const apply = reconcileAccount(context);

@@ -12,8 +12,7 @@ export interface ShortagesDeps {
 }
 
 /**
- * Keeps track of all accounts that have streams which are waiting for tokens. This only includes accounts that were
- * reconciled by this leader.
+ * Tracks all accounts with streams that are waiting for tokens. Only includes accounts reconciled by this leader.
  */
 export function createShortages({ registry, exists, onNews }: ShortagesDeps): Context['shortages'] {
   const known = new Map<string, boolean>();

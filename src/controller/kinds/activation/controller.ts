@@ -12,8 +12,8 @@ import { pairSources } from './sources.ts';
  * through the REST API a long time ago.
  *
  * We can't use the engine's kind controller here since it reconciles objects one by one, whereas all Activations of a
- * pair need to be considered together, and a deleted Activation must still close the gate. It would also be too
- * expensive, because it would need a finalizer and Events for up to 100,000 Activations.
+ * pair need to be considered together, and a deleted Activation must still close the gate. In addition, it would
+ * require a finalizer and Events for up to 100,000 Activations, which is too expensive.
  */
 export const createActivationControllers: CreateControllers = ({ context, client, engine }) => {
   const { caches, wallMs } = context;

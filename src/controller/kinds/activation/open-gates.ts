@@ -5,7 +5,7 @@ import type { Context } from '../../context/context.ts';
 import { findCondition } from '../../engine/conditions.ts';
 import type { OpenGate } from '../../routes/apply.ts';
 
-/** Returns true if the pair is opened by its objects. */
+/** Returns true if the objects open the pair. */
 export function isOpen(activations: readonly Cached<'Activation'>[]): boolean {
   return pairIsOpen(
     activations.map(({ metadata, spec }) => ({
@@ -15,7 +15,7 @@ export function isOpen(activations: readonly Cached<'Activation'>[]): boolean {
   );
 }
 
-/** Returns the time at which the pair was opened according to the statuses. Used when rebuilding the data in Redis. */
+/** Returns the time at which the pair was opened, according to the statuses. Used when rebuilding the data in Redis. */
 function openSinceMs(activations: readonly Cached<'Activation'>[], nowMs: number): number {
   const times = activations.flatMap(({ status }) => {
     const effective = findCondition(status?.conditions, 'Effective');

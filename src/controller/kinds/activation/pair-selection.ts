@@ -6,7 +6,7 @@ function escapeSelector(value: string): string {
   return value.replaceAll(/[\\,=]/g, '\\$&');
 }
 
-/** Returns a selection that can be used to list the Activations of a pair. */
+/** Returns a selection for listing the Activations of a pair. */
 export function pairSelection({ namespace, integration, groupKey }: Pair): Selection {
   const fieldSelector = `spec.integration=${escapeSelector(integration)},spec.groupKey=${escapeSelector(groupKey)}`;
   return { namespace, fieldSelector };

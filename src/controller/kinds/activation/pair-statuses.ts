@@ -18,8 +18,8 @@ export function createPairStatuses(writer: ActivationStatusWriter, wallMs: () =>
   const references = createMissingReferences(wallMs);
   return {
     /**
-     * Writes the statuses of a pair that was applied, and returns when it should be requeued. Objects that don't exist
-     * any more are skipped.
+     * Writes the statuses of an applied pair, and returns when to requeue it. Objects which no longer exist are
+     * skipped.
      */
     async writeApplied(
       pair: Pair,
@@ -56,7 +56,7 @@ export function createPairStatuses(writer: ActivationStatusWriter, wallMs: () =>
     },
 
     /**
-     * Updates the statuses to indicate a failure. We can't record any Events here, because there may be 100,000
+     * Updates the statuses to indicate a failure. Events can't be recorded here, because there may be 100,000
      * Activations.
      */
     async writeFailure(activations: Activations, error: unknown, { failures, signal, log }: Attempt): Promise<void> {

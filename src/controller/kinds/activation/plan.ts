@@ -12,12 +12,12 @@ export interface ActivationFacts {
   readonly namespace: string;
   readonly integration: string;
   readonly groupKey: string;
-  /** Whether this Activation was revoked. */
+  /** Whether this Activation has been revoked. */
   readonly revoked: boolean;
   /** Whether the gate of this pair is open in Redis. */
   readonly open: boolean;
   readonly workspaceExists: boolean;
-  /** The integration state. If it does not exist, this is undefined. */
+  /** The integration state. Undefined if the integration does not exist. */
   readonly state: IntegrationState | undefined;
 }
 

@@ -14,7 +14,7 @@ const attempt = {
   log: createLogger({ level: 'silent' }),
 };
 
-/** The pair of one activation in a namespace without a Workspace, with the controller clock. */
+/** The pair of an activation in a namespace without a Workspace, including the controller clock. */
 function setUp() {
   const activation = objectOf<'Activation'>('k', { integration: 'globex', groupKey: 'k' });
   const { context } = createTestContext({ Activation: [activation] });
@@ -35,7 +35,7 @@ function setUp() {
   const turn = reconcilePair({ ...context, wallMs: () => wallMs }, status);
   return {
     writes,
-    /** Milliseconds until the next turn. */
+    /** The number of milliseconds until the next turn. */
     turnAfter: async (ms: number) => {
       wallMs += ms;
       return (await turn('acme/globex/k', attempt))?.requeueAfterMs;

@@ -23,7 +23,7 @@ export function reconcilePair(context: Context, writer: ActivationStatusWriter) 
     // Keep the objects used for this decision, so that the statuses describe the same state.
     const activations = caches.Activation.store.byIndex('pair', key);
     const integration = caches.Integration.store.get(`${namespace}/${pair.integration}`);
-    // A pair is closed even if the workspace is paused. This is also done if a pair does not have any objects.
+    // A pair is closed even if the workspace is paused. This includes pairs without any objects.
     if (isPaused(caches, namespace) && isOpen(activations) && integration !== undefined) {
       await statuses.writePaused(activations, namespace, signal);
       return undefined;
@@ -47,8 +47,8 @@ export function reconcilePair(context: Context, writer: ActivationStatusWriter) 
 }
 
 /**
- * Waits until we know the tenant routes. If the workspace is paused, it waits until the closing changes have
- * been applied.
+ * Waits until the tenant routes are known. If the workspace is paused, it waits until the closing changes have been
+ * applied.
  */
 async function prepareTenant({ caches, tenants }: Context, namespace: string): Promise<void> {
   if (tenants.isSynced(namespace) || tenants.isClosing(namespace)) return;
@@ -56,7 +56,7 @@ async function prepareTenant({ caches, tenants }: Context, namespace: string): P
   if (isPaused(caches, namespace) && !tenants.isClosing(namespace)) throw cacheBehind(`what closes of ${namespace}`);
 }
 
-/** Writes the pair to Redis, and returns if it is open. */
+/** Writes the pair to Redis, and returns whether it is open. */
 async function commit(context: Context, { namespace, integration, groupKey }: Pair): Promise<boolean> {
   const { caches, control } = context;
   const activations = caches.Activation.store.byIndex('pair', pairKey(namespace, integration, groupKey));

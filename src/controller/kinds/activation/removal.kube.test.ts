@@ -50,7 +50,7 @@ function changedMs({ metadata }: AnyObject): number {
   return Date.parse(managedFields.find(({ manager }) => manager === FIELD_MANAGER.facade)?.time ?? '');
 }
 
-/** One look at that time, with the API server's objects in the cache. */
+/** A single pass at this time, with the objects of the API server in the cache. */
 async function look(wallMs: number): Promise<void> {
   const { items } = await client.list(ACTIVATIONS, (object: Cached<'Activation'>) => object, { namespace });
   const { context } = createTestContext({ Activation: items });
@@ -84,7 +84,7 @@ describe('what REST revoked', () => {
   test('counts from when it was revoked, not from when it was made', async () => {
     const madeMs = changedMs(await apply('late', false));
     await tellStatus('late');
-    // The times of field managers are whole seconds: until it is the next one.
+    // Field manager times are in whole seconds, so wait until the next second.
     let revokedMs = madeMs;
     for (let revoked = true; revokedMs === madeMs || revoked; revoked = !revoked) {
       revokedMs = changedMs(await apply('late', revoked));

@@ -16,7 +16,7 @@ import type { Pair } from './pair.ts';
  */
 export const KEEP_REVOKED_MS = 30 * 24 * 60 * 60 * 1_000;
 
-/** The interval between searches for Activations that can be removed. */
+/** The interval between two searches for Activations to remove. */
 const SEARCH_EVERY_MS = 60 * 60 * 1_000;
 
 /** An Activation, including its managed fields. */
@@ -43,7 +43,7 @@ export function planRemoval(pair: Pair, objects: readonly OwnedActivation[], now
   const [object, ...siblings] = objects;
   if (object === undefined || siblings.length > 0 || object.spec.revoked !== true) return 'never';
   const writers = managedFieldsOf(object);
-  // We must never remove an object that is managed in Git, because it would be created again.
+  // Objects managed in Git must never be removed, because they would be created again.
   const own =
     object.metadata.name === restName(pair) && writers.every(({ manager }) => manager === FIELD_MANAGER.facade);
   const times = writers.map(({ time = '' }) => Date.parse(time));
@@ -55,7 +55,7 @@ export function planRemoval(pair: Pair, objects: readonly OwnedActivation[], now
 
 interface RemovalDeps {
   readonly caches: Pick<Caches, 'Activation' | 'Workspace'>;
-  /** Uses a quorum read to get the Activations of a pair. */
+  /** Gets the Activations of a pair using a quorum read. */
   readonly readPair: (pair: Pair) => Promise<readonly OwnedActivation[]>;
   readonly remove: KubeClient['remove'];
   /** Returns the current time as the number of milliseconds since the epoch. */
@@ -71,8 +71,8 @@ export function removeRevoked({ caches, readPair, remove, wallMs }: RemovalDeps)
   let notBefore = new Map<string, number>();
 
   /**
-   * Returns true if it might be possible to remove this Activation. Only uses the cache, which has the creation time
-   * and the time of the Effective condition but not when it was revoked.
+   * Returns true if this Activation may be removed. This only uses the cache, which contains the creation time and the
+   * time of the Effective condition, but not the time of the revocation.
    */
   function isCandidate({ metadata, spec, status }: Cached<'Activation'>, pair: Pair, nowMs: number): boolean {
     if (spec.revoked !== true || metadata.deletionTimestamp !== undefined || isPaused(caches, pair.namespace))
@@ -110,7 +110,7 @@ export function removeRevoked({ caches, readPair, remove, wallMs }: RemovalDeps)
       try {
         if (await remove(resourceOf('Activation'), metadata, { uid, resourceVersion })) removed++;
       } catch (error) {
-        // The Activation was changed in the meantime. For example, it might have been activated again.
+        // The Activation was changed in the meantime. For example, it may have been activated again.
         if (!isKubeError(error, 409)) throw error;
       }
     }

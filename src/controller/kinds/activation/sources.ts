@@ -4,9 +4,8 @@ import { isCreatedOrDeleted, keyOfChanged } from '../../caches/related-keys.ts';
 import { type KeySource, keysFrom } from '../../engine/keyed-controller.ts';
 
 /**
- * Returns the sources that are used for the keys of pairs. A pair is enqueued if one of its Activations has changed
- * (unless this was done by the controller), if the state of its integration has changed, or if its workspace was
- * created or deleted.
+ * Returns the sources for pair keys. A pair is enqueued when one of its Activations changes (unless the change was made
+ * by the controller), when the state of its integration changes, or when its workspace is created or deleted.
  */
 export function pairSources(
   caches: Caches,

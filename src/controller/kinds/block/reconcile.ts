@@ -6,9 +6,9 @@ import { settled } from '../../context/paused.ts';
 import { planBlock } from './plan.ts';
 
 /**
- * Updates the status of a Block when it is included in the routes of its tenant. The routes must also include its
- * integration and its target, because it is possible that they contain the Block but not a new package. Paused
- * workspaces don't make a difference here: a Block can only close routes.
+ * Updates the status of a Block after it has been included in the routes of its tenant. The routes must also include
+ * its integration and its target, because they may contain the Block without a new package. Paused workspaces don't
+ * make a difference here: a Block can only close routes.
  */
 export function reconcileBlock(context: Pick<Context, 'caches' | 'tenants'>) {
   const { caches } = context;
@@ -27,7 +27,7 @@ export function reconcileBlock(context: Pick<Context, 'caches' | 'tenants'>) {
       targetExists: target !== undefined,
     };
     if (!workspaceExists) return planBlock({ ...facts, pausedSubscriptions: 0 });
-    // If it didn't have this finalizer, it would be possible to delete the package while its Block is Enforced.
+    // Without this finalizer, the package could be deleted while its Block is Enforced.
     if (spec.target.kind === 'Package' && target !== undefined && target.metadata.deletionTimestamp === undefined) {
       if (target.metadata.finalizers?.includes(FINALIZER) !== true)
         throw cacheBehind(`finalizer of ${target.metadata.name}`);

@@ -5,8 +5,8 @@ import { fromWorkspaces, isCreatedOrDeleted, keyOfChanged } from '../../caches/r
 import { type KeySource, keysFrom } from '../../engine/keyed-controller.ts';
 
 /**
- * Returns the sources that are used for the keys of Blocks. A Block is enqueued if its workspace, its integration, or
- * its target was created or deleted. It is also enqueued if the finalizer was added to its target.
+ * Returns the sources for Block keys. A Block is enqueued when its workspace, its integration, or its target is created
+ * or deleted. It is also enqueued when the finalizer is added to its target.
  */
 export function blockSources(caches: Caches): readonly KeySource[] {
   const blocksBy = (index: 'integration' | 'target', entry: string) =>

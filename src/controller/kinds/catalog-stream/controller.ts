@@ -17,8 +17,7 @@ export const createStreamControllers: CreateControllers = ({ context, engine }) 
 ];
 
 /**
- * Maps a namespace that is being deleted to its streams. After that, they don't have to wait until their queues are
- * drained.
+ * Maps a namespace that is being deleted to its streams. After that, they don't have to wait for their queues to drain.
  */
 function fromDeletedNamespaces(caches: Caches): KeySource {
   return keysFrom(caches.namespaces, (old, current) =>

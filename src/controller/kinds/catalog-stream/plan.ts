@@ -69,15 +69,15 @@ export function planStream(facts: StreamFacts): Outcome<CatalogStreamStatus> {
   };
 }
 
-/** The minimum and the maximum time between two checks of a stream that is draining, in milliseconds. */
+/** The minimum and maximum time between two checks of a draining stream, in milliseconds. */
 const DRAIN_CHECK_MS = { least: 2_000, most: 60_000 };
 
 /**
- * Returns the status of a stream that is being deleted, but still has events that need to be delivered.
+ * Returns the status for a stream which is being deleted, but still has undelivered events.
  *
- * The counts are rounded, so the status is only written when they change by an order of magnitude. The stream is checked
- * again after the time it has been draining so far, within bounds: a partner can hold it up for as long as the
- * retention lasts.
+ * The counts are rounded, so the status is only written if they change by an order of magnitude. The next check happens
+ * after the time spent draining so far, within these bounds, because a partner can delay this until the end of the
+ * retention period.
  */
 export function planDraining(
   facts: StreamFacts,

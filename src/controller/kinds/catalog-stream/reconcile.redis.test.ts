@@ -51,7 +51,7 @@ onEachRedis(redis => {
         t.put('Subscription', { ...subscription, spec: { ...subscription.spec, suspended: true } } as AnyObject);
         await t.tenants.sync(t.name);
       },
-      /** Removes what is older than retention, which is one hour. */
+      /** Removes all data older than the retention, which is one hour. */
       expireAll: async () => {
         const sweep = createSweep(withClock(redis(), () => Date.now() + 2 * HOUR_MS));
         for (const state = {}; ; ) {
@@ -59,7 +59,7 @@ onEachRedis(redis => {
           if (answer.answer !== 'OK' || !answer.more) return;
         }
       },
-      /** `gone`, or what is said while it waits. */
+      /** `gone`, or the message while waiting. */
       finalize: async (): Promise<string> => {
         t.put('CatalogStream', deleting);
         const outcome = await finalizeStream(context)(deleting);

@@ -29,8 +29,7 @@ export function reconcileStream(context: Context) {
 }
 
 /**
- * The API server is only asked about a namespace if it does not have the workspace label. All others are in the
- * cache.
+ * The API server is only queried for namespaces without the workspace label. All other namespaces are in the cache.
  */
 async function isNamespaceGoing({ caches, client }: Context, name: string): Promise<boolean> {
   const cached = caches.namespaces.store.get(name);
@@ -42,7 +41,7 @@ async function isNamespaceGoing({ caches, client }: Context, name: string): Prom
 /**
  * Finalizes a stream which is being deleted. With the Retain policy, the stream is removed once all events have been
  * delivered, whereas Delete removes it immediately. The finalizer is also removed if the namespace is being deleted, or
- * if Redis has been unresponsive for a minute.
+ * if Redis has not responded for one minute.
  */
 export function finalizeStream(context: Context) {
   return async (stream: Cached<'CatalogStream'>): Promise<Finalization<CatalogStreamStatus>> => {

@@ -9,7 +9,7 @@ import { createMailLimit } from './mail-limit.ts';
 import { isEnded, reconcileIntegration } from './reconcile.ts';
 import { integrationSources, invitationSources } from './sources.ts';
 
-/** Creates two controllers. One of them reconciles integrations, and the other one sends their invitations. */
+/** Creates two controllers. One controller reconciles integrations, and the other one sends their invitations. */
 export const createIntegrationControllers: CreateControllers = parts => {
   const { context, engine } = parts;
   const deliveries = createDeliveries();

@@ -37,7 +37,7 @@ beforeEach(() => {
   deliveries = createDeliveries();
 });
 
-/** One turn; `live` is what the API server has, the cache's object unless said otherwise. */
+/** Runs a single turn. `live` is the object of the API server, which defaults to the cached object. */
 async function deliver(
   cached: Cached<'Integration'> | undefined,
   options: {

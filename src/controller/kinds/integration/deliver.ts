@@ -54,7 +54,7 @@ async function handOver(
 
 /**
  * Creates a function to send invitations. Sending is separate from reconciling integrations because a slow mail server
- * should not delay the Ready condition. The result is kept in `deliveries` until it can be added to the status.
+ * should not delay the Ready condition. The result is kept in `deliveries` until it has been added to the status.
  */
 export function deliverInvitation(context: Context, deps: DeliverDeps) {
   const { caches, client } = context;
@@ -78,8 +78,8 @@ export function deliverInvitation(context: Context, deps: DeliverDeps) {
   }
 
   /**
-   * Records the result of a delivery, unless it only repaired a Secret. In that case the status already contains the
-   * result.
+   * Records the result of a delivery, unless the delivery only repaired a Secret. In that case the status already
+   * contains the result.
    */
   function conclude(key: string, id: InvitationId, task: HandOver, delivery: Delivery): void {
     if (task.do === 'write-secret' && task.again) return;
@@ -98,8 +98,8 @@ export function deliverInvitation(context: Context, deps: DeliverDeps) {
     if (due.do === 'nothing') return undefined;
     const known = due.do === 'mail' ? heldMails.known(key, cached, due.issuedAt) : undefined;
     if (known !== undefined) return known;
-    // Read the object from the API server, since the cache might be missing a revocation or a response. Once sent, an
-    // email can't be recalled.
+    // Read the object from the API server, since the cache might be missing a revocation or a response. An email can't
+    // be recalled after it has been sent.
     const integration = await client.get<Cached<'Integration'>>(resourceOf('Integration'), cached.metadata);
     if (integration === undefined) return undefined;
     const task = taskFor(key, integration);
@@ -127,7 +127,8 @@ export function deliverInvitation(context: Context, deps: DeliverDeps) {
       if (signal.aborted) throw error;
       if (task.do === 'mail') deps.metrics.mailed('failed');
       conclude(key, id, task, failureOf(error));
-      // An address that the server was asked for counts: otherwise, any number of addresses could be tried.
+      // Addresses submitted to the server are counted, because otherwise it would be possible to try any number of
+      // addresses.
       if (error instanceof MailError && error.unsent && !error.refused) await deps.mailLimit.release(integration);
       if (error instanceof MailError && error.refused) return { requeueAfterMs: REFUSED_RETRY_MS };
       throw error;

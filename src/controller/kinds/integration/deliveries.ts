@@ -9,7 +9,7 @@ export interface InvitationId {
   readonly issuedAt: string;
 }
 
-/** Contains the deliveries of invitations by this process which are not included in a status yet. */
+/** Contains the invitation deliveries of this process which are not included in a status yet. */
 export interface Deliveries {
   /** @param key namespace and name of the integration, separated by a slash */
   readonly of: (key: string, id: InvitationId) => Delivery | undefined;
@@ -18,8 +18,8 @@ export interface Deliveries {
 }
 
 /**
- * Creates a store for deliveries that should be added to the status of their integration. If the process exits, its
- * content is lost. In this case, all invitations that don't have a `sentAt` will be sent again using the same token.
+ * Creates a store for deliveries which will be added to the status of their integration. Its content is lost when the
+ * process exits. In this case, all invitations without a `sentAt` will be sent again using the same token.
  */
 export function createDeliveries(): Deliveries {
   const known = new Map<string, InvitationId & { readonly delivery: Delivery }>();

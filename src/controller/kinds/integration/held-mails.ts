@@ -12,7 +12,7 @@ const HELD = {
   account: 'AccountLimitReached',
 } as const satisfies Record<MailHold['by'], HeldBack['held']>;
 
-/** The time at which the email should be checked again. */
+/** The time at which the email is checked again. */
 interface Requeue {
   readonly requeueAfterMs: number;
 }
@@ -20,13 +20,12 @@ interface Requeue {
 interface HeldMailsDeps {
   readonly deliveries: Deliveries;
   readonly mailLimit: Pick<MailLimit, 'known'>;
-  /** Enqueues the integration, so that the reason why the email has to wait is shown in its status. */
+  /** Enqueues the integration, so that its status shows why the email has to wait. */
   readonly onResult: (key: string) => void;
 }
 
 /**
- * Creates the functions that are used for emails which have to wait because of a limit. All times are those of the
- * Redis clock.
+ * Creates the functions for emails which have to wait because of a limit. All times use the Redis clock.
  */
 export function createHeldMails({ nowMs }: Pick<Context, 'nowMs'>, { deliveries, mailLimit, onResult }: HeldMailsDeps) {
   function notedFor(key: string, integration: Cached<'Integration'>, issuedAt: string): HeldBack | undefined {
@@ -35,8 +34,8 @@ export function createHeldMails({ nowMs }: Pick<Context, 'nowMs'>, { deliveries,
   }
 
   /**
-   * Holds back an email. If this is because of the limit of an account, the status is only written once. There can be
-   * many emails that wait for days, and the time changes each time an email is sent.
+   * Holds back an email. In case of an account limit, the status is only written once. Many emails may have to wait for
+   * days, and this time changes whenever an email is sent.
    */
   function holdBack(key: string, integration: Cached<'Integration'>, issuedAt: string, hold: MailHold): Requeue {
     const held = HELD[hold.by];
@@ -52,8 +51,7 @@ export function createHeldMails({ nowMs }: Pick<Context, 'nowMs'>, { deliveries,
   return {
     holdBack,
     /**
-     * Holds an email back that has to wait, if this is known without reading anything. If this is not known, it returns
-     * undefined.
+     * Holds back an email if it is already known to exceed a limit. Returns undefined if this is not known.
      */
     known(key: string, integration: Cached<'Integration'>, issuedAt: string): Requeue | undefined {
       const noted = notedFor(key, integration, issuedAt);

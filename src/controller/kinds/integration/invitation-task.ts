@@ -8,7 +8,7 @@ import { type Delivery, wholeInvitation } from './invitation.ts';
 /** What to do with the token of an invitation. */
 export type InvitationTask =
   | { readonly do: 'nothing' }
-  /** `again` means that the Secret was written before, but has since been changed or deleted. */
+  /** `again` means that the Secret was written before, but has been changed or deleted since then. */
   | (HandOver & { readonly do: 'mail'; readonly to: string })
   | (HandOver & { readonly do: 'write-secret'; readonly again: boolean })
   /** Removes a token that is no longer valid from the Secret. */
@@ -24,9 +24,9 @@ export interface InvitationTaskFacts {
   readonly uid: string;
   readonly spec: IntegrationSpec;
   readonly status: IntegrationStatus | undefined;
-  /** SHA-256 hash of the token in the invitation Secret. This is undefined if the Secret is missing or empty. */
+  /** SHA-256 hash of the token in the invitation Secret. Undefined if the Secret is missing or empty. */
   readonly secretSha256: string | undefined;
-  /** The result of sending this invitation, until it has been added to the status. */
+  /** The result of sending this invitation, before it has been added to the status. */
   readonly delivery: Delivery | undefined;
   readonly hasMailServer: boolean;
   readonly keys: Pick<KeyRing, 'all'>;
@@ -35,8 +35,8 @@ export interface InvitationTaskFacts {
 }
 
 /**
- * Returns what to do with the token of an invitation. A token can't be accepted until its hash is in the status, so it
- * will not be sent before then.
+ * Returns what to do with the token of an invitation. The token is not sent before its hash has been added to the
+ * status, because it can't be accepted until then.
  */
 export function planInvitationTask(facts: InvitationTaskFacts): InvitationTask {
   const { uid, spec, status, secretSha256, keys } = facts;

@@ -73,7 +73,7 @@ describe('a status says of the invitation', () => {
       [],
       [],
     ],
-    // The mail was on its way when it was revoked.
+    // The email was already being sent when the integration was revoked.
     [
       'that it was mailed, though it is revoked',
       { state: 'Revoked', delivery: { sentAt, as: 'Sent' } },
@@ -89,7 +89,7 @@ describe('a status says of the invitation', () => {
   test('when it was sent, and keeps what was issued', () => {
     expect(planInvitation({ ...facts, delivery: { sentAt, as: 'Sent' } }).invitation).toEqual({ ...issued, sentAt });
     expect(planInvitation({ ...facts, delivery: failed }).invitation).toEqual(issued);
-    // A later try does not move it.
+    // It is not changed by a later attempt.
     const before = { ...issued, sentAt };
     const delivery = { sentAt: '2026-02-02T00:00:00Z', as: 'Sent' } as const;
     expect(planInvitation({ ...facts, invitation: before, delivery }).invitation).toEqual(before);

@@ -44,9 +44,9 @@ export function wholeInvitation(invitation: Invitation | undefined): (Invitation
 }
 
 /**
- * Returns true if a Pending integration needs a new invitation. This is the case when it doesn't have one, or when its
- * invitation was never sent and the token can no longer be derived because its root key was removed or the status was
- * copied from another object. An invitation that may have reached the partner stays valid.
+ * Returns true if a Pending integration needs a new invitation. This is the case if there is no invitation, or if the
+ * invitation was never sent and its token can no longer be derived because the root key was removed or the status was
+ * copied from another object. Invitations which may have reached the partner remain valid.
  */
 export function needsInvitation(keys: Pick<KeyRing, 'all'>, uid: string, current: Invitation | undefined): boolean {
   const whole = wholeInvitation(current);

@@ -10,17 +10,17 @@ type Integration = Pick<Cached<'Integration'>, 'metadata' | 'spec'>;
 /** Limits how many invitations are sent by email to an address, and by an account. */
 export interface MailLimit {
   /**
-   * Returns why an email has to wait, if this process knows that its account has sent all of its emails. Reads nothing, so
-   * 10,000 emails can wait.
+   * Returns the reason for holding back an email, if this process knows that the account has sent all of its emails.
+   * This does not read any data, so 10,000 emails can wait.
    */
   readonly known: (integration: Integration) => MailHold | undefined;
-  /** Counts an email that is about to be sent, or returns why it has to wait. @throws FencedError */
+  /** Counts an email before it is sent, or returns the reason why it has to wait. @throws FencedError */
   readonly reserve: (integration: Integration) => Promise<MailHold | undefined>;
-  /** Gives back an email that the server was not asked to accept, so that another one can be sent instead. */
+  /** Returns the slot of an email that was not submitted to the server, so that another email can be sent instead. */
   readonly release: (integration: Integration) => Promise<void>;
 }
 
-/** An account that has sent all emails that this limit allows. */
+/** An account that has sent the maximum number of emails for this limit. */
 interface FullAccount {
   readonly most: number | undefined;
   readonly untilMs: number;
@@ -36,7 +36,7 @@ export function createMailLimit(
     const tenant = metadata.namespace ?? '';
     const name = caches.Workspace.store.get(tenant)?.spec.account;
     if (name === undefined) return undefined;
-    // An account that does not exist has the limits of the Free plan.
+    // Accounts that don't exist use the limits of the Free plan.
     const account = caches.Account.store.get(name)?.spec ?? ({ plan: 'Free' } as const);
     return {
       account: publicId('Account', '', name),
@@ -51,7 +51,7 @@ export function createMailLimit(
       const mail = mailOf(integration);
       const account = mail && full.get(mail.account);
       if (mail === undefined || account === undefined) return undefined;
-      // A limit that was changed since then must be looked up again.
+      // If the limit has changed since then, it must be looked up again.
       if (account.untilMs <= mail.nowMs || account.most !== mail.most) return undefined;
       return { by: 'account', untilMs: account.untilMs };
     },

@@ -18,10 +18,10 @@ export interface IntegrationFacts {
   readonly accepted: boolean;
   /** The value of spec.workspace. */
   readonly workspace: string | undefined;
-  /** Whether the integration is used by a Subscription in that workspace, which means that the workspace agrees. */
+  /** Whether a Subscription in that workspace uses the integration, which means that the workspace has agreed. */
   readonly subscribed: boolean;
   readonly workspaceExists: boolean;
-  /** This is undefined if we need an invitation, but the workspace does not own its namespace yet. */
+  /** Undefined if an invitation is required, but the workspace does not own its namespace yet. */
   readonly invitation: InvitationPlan | undefined;
 }
 

@@ -27,7 +27,7 @@ async function wasAccepted({ client }: Context, { metadata, spec, status }: Cach
   );
 }
 
-/** Returns true if the integration is used by a Subscription in the workspace that is specified in the spec. */
+/** Returns true if a Subscription in the workspace specified in the spec uses the integration. */
 function isSubscribed({ caches }: Context, { metadata, spec }: Cached<'Integration'>): boolean {
   return caches.Subscription.store
     .byIndex('integration', keyOf(metadata))

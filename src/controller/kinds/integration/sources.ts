@@ -12,7 +12,7 @@ import {
 } from '../../caches/related-keys.ts';
 import { type KeySource, keysFrom } from '../../engine/keyed-controller.ts';
 
-/** If the workspace label of a namespace is added or removed, this returns all integrations in the namespace. */
+/** Returns all integrations in a namespace when its workspace label is added or removed. */
 function fromNamespaces(caches: Caches): KeySource {
   return keysFrom(caches.namespaces, (old, current) =>
     [old, current].flatMap(each => (each === undefined ? [] : keysInNamespace(caches, 'Integration', each.workspace))),
@@ -20,9 +20,9 @@ function fromNamespaces(caches: Caches): KeySource {
 }
 
 /**
- * Returns the sources that are used for the keys of integrations. An integration is enqueued if its workspace was
- * created or deleted, or if the owner of its namespace has changed. It is also enqueued if a Subscription was created
- * or deleted in the workspace that it was granted to.
+ * Returns the sources for integration keys. An integration is enqueued when its workspace is created or deleted, or
+ * when the owner of its namespace changes. It is also enqueued when a Subscription is created or deleted in the
+ * receiving workspace.
  */
 export function integrationSources(caches: Caches): readonly KeySource[] {
   return [
@@ -41,8 +41,8 @@ export function integrationSources(caches: Caches): readonly KeySource[] {
 const pausedBy = (workspace: AnyObject | undefined) => workspace?.metadata.annotations?.[PAUSED_ANNOTATION];
 
 /**
- * Returns the fields that are used to decide if an invitation should be sent. The result of the last attempt is not
- * included.
+ * Returns the fields used to decide whether an invitation should be sent. This does not include the result of the last
+ * attempt.
  */
 function invitationFields(integration: Cached<'Integration'> | undefined): string {
   if (integration === undefined) return '';
@@ -54,10 +54,9 @@ function invitationFields(integration: Cached<'Integration'> | undefined): strin
 }
 
 /**
- * Returns the sources that are used for invitations. The keys are the same as for integrations. An invitation is
- * enqueued if it might have to be sent, if its Secret was changed or deleted, if its workspace was paused or resumed,
- * or if the limit of its account has changed. If an attempt has failed, it is not enqueued, because it should wait for
- * the backoff.
+ * Returns the sources for invitations. They use the same keys as integrations. An invitation is enqueued if it might
+ * have to be sent, if its Secret was changed or deleted, if its workspace was paused or resumed, or if the limit of its
+ * account has changed. It is not enqueued after a failed attempt, because it has to wait for the backoff.
  */
 export function invitationSources(caches: Caches, policy: LimitPolicy): readonly KeySource[] {
   const mailsOf = (account: Cached<'Account'> | undefined) =>

@@ -12,7 +12,7 @@ const reason = REASON.Package;
 export interface PackageFacts {
   readonly namespace: string;
   readonly name: string;
-  /** The value of spec.streams. Any duplicates are ignored. */
+  /** The value of spec.streams. Duplicates are ignored. */
   readonly streams: readonly string[];
   readonly streamExists: (name: string) => boolean;
   readonly workspaceExists: boolean;
@@ -60,7 +60,7 @@ export function planPackage(facts: PackageFacts): Outcome<PackageStatus> {
 const PROTECTION_CHECK_MS = 5_000;
 
 /**
- * Returns the package status which is being deleted, but is still referenced by a Block. Like a volume in use, it
+ * Returns the status for a package which is being deleted, but is still referenced by a Block. Like a volume in use, it
  * will be kept.
  */
 export function planStillBlocking(

@@ -26,9 +26,8 @@ export function reconcilePackage(context: Pick<Context, 'caches' | 'tenants'>) {
 }
 
 /**
- * Waits until there are no Blocks that refer to the package. Otherwise, a block could be lifted by accident if its
- * package is deleted. There is no wait if the namespace is being deleted. There is no data in Redis that needs to be
- * removed for a package.
+ * Waits until no Block refers to the package. Otherwise, deleting the package could accidentally lift a block. This is
+ * skipped if the namespace is being deleted. Packages do not have any data in Redis.
  */
 export function finalizePackage(context: Pick<Context, 'caches' | 'client'>) {
   return async (pkg: Cached<'Package'>): Promise<Finalization<PackageStatus>> => {

@@ -4,9 +4,8 @@ import { fromWorkspaces, isCreatedOrDeleted, keyOfChanged } from '../../caches/r
 import { type KeySource, keysFrom } from '../../engine/keyed-controller.ts';
 
 /**
- * Returns the sources that are used for the keys of packages. A package is enqueued if its workspace or one of its
- * streams was created or deleted. It is also enqueued if a Block that refers to it was created, deleted, or marked for
- * deletion.
+ * Returns the sources for package keys. A package is enqueued when its workspace or one of its streams is created or
+ * deleted. It is also enqueued when a Block referring to it is created, deleted, or marked for deletion.
  */
 export function packageSources(caches: Caches): readonly KeySource[] {
   const withStream = (stream: string) =>

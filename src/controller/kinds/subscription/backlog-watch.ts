@@ -9,13 +9,15 @@ import { findCondition } from '../../engine/conditions.ts';
 import { inboxOf } from './inbox.ts';
 import { readOldestWaiting, type Suspect } from './oldest-waiting.ts';
 
-/** The interval between two checks of a tenant, in milliseconds. There is a jitter of 20%. */
+/** The interval between two checks of a tenant, in milliseconds. Up to 20% of jitter is added to it. */
 const CHECK_EVERY_MS = 60_000;
 const TICK_MS = 1_000;
 export interface BacklogWatchDeps {
   readonly store: BacklogStore;
   readonly tenants: () => Iterable<string>;
-  /** Returns the routes that have been applied. If they are not known, or must not be used, this returns undefined. */
+  /**
+   * Returns the applied routes, or undefined if they are not known or must not be used.
+   */
   readonly compiled: (tenant: string) => CompiledTenant | undefined;
   readonly subscriptionsOf: (tenant: string) => Iterable<Cached<'Subscription'>>;
   /** Called when the result differs from the subscription's status. */
@@ -39,8 +41,8 @@ interface Found {
 }
 
 /**
- * Finds subscriptions where a waiting event is near the end of its retention. To reduce the cost, a subscription that
- * does not have a backlog is only checked after most of the retention has passed. It can't be at risk before that.
+ * Finds subscriptions where a waiting event is near the end of its retention. To reduce the cost, a subscription
+ * without a backlog is only checked when most of the retention has passed, because it can't be at risk earlier.
  */
 export function createBacklogWatch(deps: BacklogWatchDeps) {
   const { clock, random = Math.random } = deps;
@@ -95,8 +97,8 @@ export function createBacklogWatch(deps: BacklogWatchDeps) {
 
   return {
     /**
-     * Restarts the checks. They will continue to run until the signal is aborted. The previous results are dropped,
-     * because there may have been another leader in the meantime.
+     * Starts running checks again. Checks continue to run until the signal is aborted. Previous results are dropped,
+     * because there may have been a different leader in the meantime.
      */
     begin(signal: AbortSignal): void {
       over.abort();
@@ -107,21 +109,22 @@ export function createBacklogWatch(deps: BacklogWatchDeps) {
     },
     /** Checks the given tenant right away. */
     check,
-    /** Returns the number of subscriptions which were at risk when they were last checked. */
+    /** Returns the number of subscriptions that were at risk during their last check. */
     countAtRisk: (): number => {
       let count = 0;
       for (const ofTenant of found.values()) for (const { atRisk } of ofTenant.values()) if (atRisk) count++;
       return count;
     },
     /**
-     * Whether the backlog of this subscription is at risk. This is undefined until it has been checked for the first
-     * time.
+     * Whether the backlog of this subscription is at risk. Undefined before the first check.
      */
     isAtRisk: (tenant: string, uid: string): boolean | undefined => found.get(tenant)?.get(uid)?.atRisk,
   };
 }
 
-/** Returns the queue of a subscription that was admitted. If this is undefined, there are no events waiting for it. */
+/**
+ * Returns the queue of an admitted subscription, or undefined if there are no waiting events.
+ */
 function queueOf({ routes, verdicts }: CompiledTenant, { metadata, spec }: Cached<'Subscription'>) {
   if (verdicts.get(metadata.uid)?.ready !== 'Admitted') return undefined;
   return Object.hasOwn(routes.queues, spec.stream) ? routes.queues[spec.stream] : undefined;

@@ -12,8 +12,8 @@ import type { EventNote } from '../../engine/outcome.ts';
 
 export interface EndpointFacts {
   /**
-   * The health that was reported by the data plane. If the endpoint is working, this is undefined. `unknown` means that
-   * it has not been read yet. In this case, the status is not changed.
+   * The health reported by the data plane. Undefined if the endpoint is working. `unknown` means that the health has
+   * not been read yet, so the status is not changed.
    */
   readonly health: EndpointHealth | 'unknown' | undefined;
   /** Current value of status.endpoint. */
@@ -21,7 +21,7 @@ export interface EndpointFacts {
   readonly recordedFailing: Pick<Condition, 'status' | 'reason' | 'message'> | undefined;
   /** The value of spec.endpoint.enabledAt, in milliseconds. */
   readonly enabledMs: number | undefined;
-  /** False for a subscription that has no endpoint and only uses the pull API. */
+  /** False for a subscription without an endpoint, which only uses the pull API. */
   readonly exists: boolean;
   readonly nowMs: number;
 }
@@ -40,8 +40,8 @@ const DISABLED_MESSAGE: Readonly<Record<string, string>> = {
 const FAILING = { 1: reason.FailingOneDay, 3: reason.FailingThreeDays, 4: reason.FailingFourDays } as const;
 
 /**
- * Returns the time at which the endpoint was disabled, and the reason for this. We keep this in the status since the
- * data in Redis may be lost.
+ * Returns the time and the reason if the endpoint was disabled. We keep this in the status since the data in Redis may
+ * be lost.
  */
 export function endpointStatus({
   health,
@@ -64,13 +64,13 @@ export function endpointStatus({
   return isEnabledSince(Date.parse(disabled.disabledAt), enabledMs, nowMs) ? undefined : disabled;
 }
 
-/** Returns a message that explains why the endpoint is disabled, and how it can be enabled. */
+/** Returns a message that explains why the endpoint is disabled and how to enable it. */
 export function disabledMessage(disabled: NonNullable<EndpointFacts['recorded']>): string {
   return `${DISABLED_MESSAGE[disabled.disabledBy ?? ''] ?? 'the endpoint failed'} (${disabled.disabledAt}): ${HOW_TO_ENABLE}`;
 }
 
 /**
- * Returns the time at which the attempts started to fail. If the failures should be ignored, this returns undefined.
+ * Returns the time of the first failure. Returns undefined if the failures should be ignored.
  */
 function failingSinceMs({ health, enabledMs, exists, nowMs }: EndpointFacts): number | undefined {
   if (!exists || health === undefined || health === 'unknown' || isEnabledSince(health.sinceMs, enabledMs, nowMs))
@@ -79,8 +79,8 @@ function failingSinceMs({ health, enabledMs, exists, nowMs }: EndpointFacts): nu
 }
 
 /**
- * Returns the EndpointFailing condition. It is not set for most subscriptions, because it is only added if an endpoint
- * has been failing for a day.
+ * Returns the EndpointFailing condition. Most subscriptions don't have this condition, because it is only added after
+ * an endpoint has been failing for one day.
  */
 export function failingCondition(facts: EndpointFacts): DesiredCondition[] {
   const type = condition.EndpointFailing;
@@ -112,8 +112,8 @@ export function failingCondition(facts: EndpointFacts): DesiredCondition[] {
 }
 
 /**
- * Returns the Events for changes to an endpoint. There is an Event for each new warning, and when the endpoint was
- * disabled, was enabled again, or has recovered.
+ * Returns the Events for endpoint changes. An Event is returned for each new warning, and when the endpoint is
+ * disabled, enabled again, or has recovered.
  */
 export function endpointEvents(facts: EndpointFacts): EventNote[] {
   const notes: EventNote[] = [];
@@ -138,8 +138,7 @@ export function endpointEvents(facts: EndpointFacts): EventNote[] {
 }
 
 /**
- * Returns how long to wait until the next warning, in milliseconds. If there are no more warnings, this returns
- * undefined.
+ * Returns the time until the next warning in milliseconds, or undefined if there are no more warnings.
  */
 export function nextWarningInMs(facts: EndpointFacts): number | undefined {
   const sinceMs = failingSinceMs(facts);

@@ -6,7 +6,7 @@ import type { Cached, Caches } from '../../caches/caches.ts';
 import { findCondition } from '../../engine/conditions.ts';
 
 export interface EndpointHealthsDeps {
-  /** Reads the health that is stored in Redis. If the field does not exist, this returns undefined. */
+  /** Reads the health that is stored in Redis. Returns undefined if the field does not exist. */
   readonly read: (inbox: InboxRef) => Promise<string | undefined>;
   /**
    * Called when a subscription's (`sub_…`) health changes. Also called with `first` set to true when an endpoint is
@@ -26,11 +26,11 @@ function showsFailing({ status }: Cached<'Subscription'>): boolean {
 
 /**
  * Keeps the health of all endpoints that are failing or disabled. Health is determined by the data plane, which
- * publishes a message when it disables an endpoint. The audit reads every endpoint at regular intervals, which will
- * detect all other changes, as well as messages that were lost.
+ * publishes a message when it disables an endpoint. All other changes and lost messages are detected by the audit,
+ * which regularly reads every endpoint.
  */
 export function createEndpointHealths({ read, onNews, log }: EndpointHealthsDeps) {
-  /** If the endpoint is working, this is undefined. */
+  /** Undefined if the endpoint is working. */
   const known = new Map<string, EndpointHealth | undefined>();
 
   function note(sub: string, text: string | undefined): void {
@@ -44,7 +44,7 @@ export function createEndpointHealths({ read, onNews, log }: EndpointHealthsDeps
 
   return {
     /**
-     * Returns the endpoint health. If it is working, this returns undefined. It is only read from Redis if the
+     * Returns the endpoint health, or undefined if the endpoint is working. The health is only read from Redis if the
      * endpoint was not working before.
      */
     async current(inbox: InboxRef): Promise<EndpointHealth | 'unknown' | undefined> {
@@ -63,16 +63,16 @@ export function createEndpointHealths({ read, onNews, log }: EndpointHealthsDeps
     },
     /**
      * Processes the results of the audit for a tenant.
-     * @param subs the ids of all subscriptions that have been read (`sub_…`)
+     * @param subs the ids of all subscriptions that were read (`sub_…`)
      */
     noteAll(subs: Iterable<string>, texts: ReadonlyMap<string, string>): void {
       for (const sub of subs) note(sub, texts.get(sub));
     },
-    /** Drops the state of all subscriptions that don't exist any more. */
+    /** Drops the state of all subscriptions which no longer exist. */
     prune(exists: (sub: string) => boolean): void {
       for (const sub of known.keys()) if (!exists(sub)) known.delete(sub);
     },
-    /** Drops all entries when a new term is started, because there may have been another leader in the meantime. */
+    /** Drops all entries at the start of a new term, because there may have been a different leader in the meantime. */
     forget: () => known.clear(),
   };
 }

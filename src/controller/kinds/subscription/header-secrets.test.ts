@@ -23,7 +23,9 @@ function subscription(name: string, named: readonly Named[], producer = 'acme', 
   );
 }
 
-/** Caches, and Secrets of the API server behind them; `watched` says what the watch has brought so far. */
+/**
+ * Caches along with the Secrets of the API server. `watched` contains the Secrets that the watch has delivered so far.
+ */
 function start() {
   const subscriptions = createStore<Cached<'Subscription'>>(INDEXES.Subscription as Indexers<Cached<'Subscription'>>);
   const watched = createStore<HeaderSecret>();
@@ -169,7 +171,7 @@ test('of one Secret that thousands of subscriptions name are read once, in no ti
   const startedMs = performance.now();
   await secrets.read('acme');
   await secrets.read('acme');
-  // Twice 5,000 × 5,000 looks take seconds.
+  // Two passes of 5,000 × 5,000 lookups would take seconds.
   expect(performance.now() - startedMs).toBeLessThan(1_000);
   expect(reads).toEqual(['globex/token']);
 });

@@ -14,33 +14,32 @@ type SecretObject = AnyObject & {
 
 interface Known {
   readonly resourceVersion: string;
-  /** The values in the Secret, by key. This only includes keys that are used by a header. */
+  /** The values in the Secret, by key. This only includes keys used by a header. */
   readonly fields: ReadonlyMap<string, HeaderField>;
 }
 
 /** The maximum number of parallel reads. A new leader will hit this limit while reading all Secrets. */
 const READS_AT_ONCE = 16;
 
-/** How long to wait until a Secret that could not be read is retried, in milliseconds. */
+/** The delay before reading a Secret again after a failure, in milliseconds. */
 export const READ_AGAIN_MS = 5_000;
 
 /** Provides endpoint header values stored in Secrets. */
 export interface HeaderSecrets {
   /**
-   * Reads all Secrets that are used by subscriptions to a workspace, if they have changed since they were last read.
-   * The returned promise never rejects, even if a read fails.
+   * Reads all Secrets used by subscriptions to a workspace, if they have changed since the last time. The returned
+   * promise never rejects, even if a read fails.
    */
   readonly read: (tenant: string) => Promise<void>;
   /**
-   * Returns the values in the same order as the headers. If there are no headers that use a Secret, this returns
-   * undefined.
+   * Returns the values in the same order as the headers. Returns undefined if none of the headers uses a Secret.
    */
   readonly fieldsOf: (subscription: Cached<'Subscription'>) => readonly HeaderField[] | undefined;
 }
 
 /**
- * Reads header values from Secrets. The caches only know each Secret's name and version, which means that the
- * controller only holds the keys used by headers in memory.
+ * Reads header values from Secrets. Since the caches only contain the name and version of each Secret, the controller
+ * only keeps the keys used by headers in memory.
  */
 export function createHeaderSecrets(deps: {
   readonly caches: Pick<Caches, 'Subscription' | 'headerSecrets'>;
@@ -86,7 +85,7 @@ export function createHeaderSecrets(deps: {
 
   return {
     async read(tenant) {
-      // The same Secret might be used by thousands of subscriptions. We only need to read it once.
+      // Thousands of subscriptions may use the same Secret. We only need to read it once.
       const outdated = [...secretsNamed(caches, tenant)].filter(isOutdated);
       if (outdated.length === 0) return;
       forgetUnused();
@@ -113,7 +112,7 @@ export function createHeaderSecrets(deps: {
 }
 
 /**
- * Returns all Secrets that are used for headers by the subscriptions to a workspace, in the format `namespace/name`.
+ * Returns all header Secrets used by the subscriptions to a workspace, in the format `namespace/name`.
  */
 function secretsNamed({ Subscription }: Pick<Caches, 'Subscription'>, tenant: string): Set<string> {
   const named = new Set<string>();
@@ -136,7 +135,7 @@ function keysNamed({ Subscription }: Pick<Caches, 'Subscription'>, secret: strin
 }
 
 /**
- * Reads the given keys from a Secret. If the Secret does not exist, or its type is not allowed, this returns undefined.
+ * Reads the given keys from a Secret. Returns undefined if the Secret does not exist, or if its type is not allowed.
  */
 async function readSecret(
   client: Pick<KubeClient, 'get'>,

@@ -5,12 +5,12 @@ import type { BacklogStore, InboxLook, OldestOpen } from '../../../plane/backlog
 import type { Cached } from '../../caches/caches.ts';
 
 /**
- * The maximum number of calls for each inbox in a single check. For a longer log, the next check picks up where this
- * one stopped.
+ * The maximum number of calls per inbox in a single check. For a longer log, the next check picks up where this one
+ * stopped.
  */
 const MOST_PAGES = 20;
 
-/** A subscription that might have a backlog which is at risk. */
+/** A subscription whose backlog may be at risk. */
 export interface Suspect {
   readonly subscription: Cached<'Subscription'>;
   readonly queue: QueueRoute;
@@ -31,8 +31,8 @@ export interface OldestWaiting {
 }
 
 /**
- * Yields the oldest event that is waiting for each subscription. We need to read both what was not routed yet and what
- * was not delivered, since events can wait for either. The calls are grouped by stream and by integration.
+ * Yields the oldest waiting event of each subscription. Events can wait for either routing or delivery, so both need to
+ * be read. Calls are grouped by stream and by integration.
  */
 export async function* readOldestWaiting(
   deps: { readonly store: BacklogStore; readonly nowMs: () => number },

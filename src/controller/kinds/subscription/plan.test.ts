@@ -188,7 +188,7 @@ describe('the backlog of a subscription', () => {
     [{ backlogAtRisk: false, recordedBacklog: near }, 'False/WithinRetention', ['Normal WithinRetention']],
     [{ backlogAtRisk: false, recordedBacklog: within }, 'False/WithinRetention', []],
     [{ backlogAtRisk: true, recordedBacklog: within }, 'True/NearRetention', ['Warning NearRetention']],
-    // Not looked at yet, as after a change of leaders: as it was.
+    // Has not been checked yet, for example after a new leader was elected, so the previous value is kept.
     [{ recordedBacklog: near }, 'True/NearRetention', []],
     [{ recordedBacklog: within }, 'False/WithinRetention', []],
     [{ recordedBacklog: near, verdict: { ready: 'WaitingForGrant', live: 'NotAdmitted' } }, undefined, []],

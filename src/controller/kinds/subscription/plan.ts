@@ -27,18 +27,18 @@ export interface SubscriptionFacts {
   /** Value of status.admittedAt, set once when the subscription is first admitted. */
   readonly admittedAt: string | undefined;
   readonly signing: SubscriptionStatus['signing'];
-  /** Secret version in the spec. Undefined without an endpoint. */
+  /** Secret version in the spec. Undefined if there is no endpoint. */
   readonly secretVersion: number | undefined;
   /** Id of the root key that a new secret is derived from. */
   readonly firstKey: string;
-  /** Id of the root key of a secret without an id. */
+  /** The root key id for secrets without an id. */
   readonly oldestKey: string;
-  /** Result of the last check. Undefined if the subscription has yet to be checked. */
+  /** The result of the last check. Undefined if the subscription has not been checked yet. */
   readonly backlogAtRisk: boolean | undefined;
   /** Condition currently in the status. */
   readonly recordedBacklog: Pick<Condition, 'status' | 'reason' | 'message'> | undefined;
   readonly endpoint: EndpointFacts;
-  /** Why the signing secret couldn't be mirrored. Undefined if it was, or if there is no endpoint. */
+  /** Why the signing secret couldn't be mirrored. Undefined if the secret was mirrored, or if there is no endpoint. */
   readonly mirrorFault?: MirrorFault | undefined;
   readonly now: string;
 }
@@ -130,8 +130,8 @@ function rotation(facts: SubscriptionFacts): SubscriptionStatus['signing'] {
 }
 
 /**
- * Adds the ids of root keys to a secret from before they were stored. Otherwise, it would change without notice if
- * another key were to become the oldest one.
+ * Adds the root key ids to a secret from an earlier version that did not store them. Otherwise, the secret would
+ * silently change if a different key became the oldest key.
  */
 function pinned({ signing, oldestKey }: SubscriptionFacts): SubscriptionStatus['signing'] {
   if (signing?.salt === undefined || signing.key !== undefined) return signing;
@@ -146,8 +146,8 @@ const BACKLOG_MESSAGE = {
 } as const;
 
 /**
- * Returns the BacklogAtRisk condition. Most subscriptions don't have it, because it is only set once they have been at
- * risk at some point.
+ * Returns the BacklogAtRisk condition. Most subscriptions don't have this condition, because it is only added when they
+ * are at risk for the first time.
  */
 function backlog({ verdict, backlogAtRisk, recordedBacklog }: SubscriptionFacts): DesiredCondition[] {
   const type = condition.BacklogAtRisk;
@@ -161,7 +161,7 @@ function backlog({ verdict, backlogAtRisk, recordedBacklog }: SubscriptionFacts)
   return [{ type, status, reason: reason.BacklogAtRisk[why], message: BACKLOG_MESSAGE[why] }];
 }
 
-/** Returns an Event when the backlog becomes at risk, and another when it no longer is. */
+/** Returns an Event when the backlog becomes at risk, and when it is no longer at risk. */
 function backlogEvents(facts: SubscriptionFacts): EventNote[] {
   const [now] = backlog(facts);
   const was = facts.recordedBacklog?.status === 'True';
@@ -193,22 +193,21 @@ function liveness({ verdict, endpoint }: SubscriptionFacts): DesiredCondition {
 /** Retry interval for rejected Secrets, in milliseconds. */
 const MIRROR_RETRY_MS = 300_000;
 
-/** Returns the condition to set while the Secret is rejected. */
+/** Returns the condition for a rejected Secret. */
 function mirroring({ mirrorFault }: SubscriptionFacts): DesiredCondition[] {
   if (mirrorFault === undefined) return [];
   return [{ type: condition.SecretMirrored, status: 'False', ...mirrorFault }];
 }
 
 /**
- * Returns the delay in milliseconds before an unchanged subscription should be requeued, or undefined if that isn't
- * needed.
+ * Returns the delay in milliseconds before requeuing an unchanged subscription, or undefined if this isn't required.
  */
 function requeueInMs({ endpoint, mirrorFault }: SubscriptionFacts): number | undefined {
   const warningMs = nextWarningInMs(endpoint);
   return mirrorFault === undefined ? warningMs : Math.min(warningMs ?? MIRROR_RETRY_MS, MIRROR_RETRY_MS);
 }
 
-/** Returns a subscription's status once its routes have been applied. */
+/** Returns the status of a subscription whose routes have been applied. */
 export function planSubscription(facts: SubscriptionFacts): Outcome<SubscriptionStatus> {
   const { verdict, endpoint } = facts;
   return {

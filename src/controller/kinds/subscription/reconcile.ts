@@ -18,8 +18,8 @@ import { ensureSalt } from './salt.ts';
 import { mirrorSigningSecret } from './signing-secret.ts';
 
 /**
- * Returns true if the producer granted the integration to this workspace. Otherwise, the status must not show any
- * information about the producer.
+ * Returns true if the producer has granted the integration to this workspace. Otherwise, the status must not include
+ * any information about the producer.
  */
 function isGranted({ caches }: Context, { metadata, spec }: Cached<'Subscription'>): boolean {
   const integration = caches.Integration.store.get(`${spec.producer}/${spec.integration}`)?.spec;
@@ -32,8 +32,8 @@ const UNGRANTED = { ready: 'WaitingForGrant', live: 'NotAdmitted' } as const;
 const BLOCKED = { ready: 'Admitted', live: 'Blocked' } as const;
 
 /**
- * Returns the status to use while the workspace of the producer is paused. It is not changed, unless the subscription
- * was closed during the pause.
+ * Returns the status while the producer's workspace is paused. The status does not change, unless the subscription was
+ * closed during the pause.
  */
 function pausedSubscription(context: Context, subscription: Cached<'Subscription'>): Outcome<SubscriptionStatus> {
   const { metadata, spec } = subscription;
@@ -116,7 +116,7 @@ export function finalizeSubscription(context: Context) {
     try {
       const { routes } = await settled(context, spec.producer, subscription);
       const inbox = inboxOf(subscription);
-      // If the stream is deleted before its subscriptions, we no longer know its retention.
+      // The retention is unknown if the stream is deleted before its subscriptions.
       const retentionMs = routes.queues[spec.stream]?.retentionMs ?? LONGEST_RETENTION_MS;
       const keepMs = spec.deletionPolicy === 'Delete' ? 0 : retentionMs;
       await context.tenants.remove(

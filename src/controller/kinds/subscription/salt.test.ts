@@ -23,7 +23,7 @@ const subscription = (status?: SubscriptionStatus, endpoint: object = { endpoint
 
 const keys = keyRingOf(Buffer.alloc(32, 7));
 
-/** A client that records statuses, each of which has to be for the version that was read. */
+/** A client that records statuses, each of which must use the version that was read. */
 function clientOf(writes: { metadata: AnyObject['metadata']; status: SubscriptionStatus }[]): Context['client'] {
   return {
     apply: async (_resource: object, _name: object, body: (typeof writes)[number]) => {

@@ -7,9 +7,9 @@ import type { Context } from '../../context/context.ts';
 const SALT_BYTES = 16;
 
 /**
- * Writes the salt of a Subscription with an endpoint to its status, unless it already has one, along with the root key of
- * its first secret. Since nothing is sent without a salt from the API server, no delivery is ever signed with a secret
- * that is lost in a crash.
+ * Writes the salt of a Subscription with an endpoint to its status (if it doesn't have a salt), along with the root key
+ * of its first secret. Since nothing is sent before the API server has stored the salt, deliveries are never signed
+ * with a secret that is lost in a crash.
  *
  * @throws KubeError 409 if the Subscription has changed since it was read
  */

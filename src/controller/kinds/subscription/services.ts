@@ -57,7 +57,7 @@ export function createSubscriptionServices(deps: {
       backlogWatch.begin(over);
       showing.begin(over);
     },
-    /** Drops the state of all subscriptions that don't exist any more. */
+    /** Drops the state of all subscriptions which no longer exist. */
     prune(): void {
       endpointHealths.prune(sub => caches.Subscription.store.byIndex('publicId', sub).length > 0);
       showing.prune();

@@ -48,7 +48,8 @@ describe('mirroring a signing secret', () => {
     const hard = { 'count/secrets': '0' };
     const quota = { namespace, name: 'none' };
     await client.create(QUOTAS, quota, { spec: { hard } });
-    // What counts is the status; a controller of Kubernetes writes it, which does not run here.
+    // The status is sufficient here. In a cluster, it is written by a Kubernetes controller, which is not running in
+    // this test.
     const status = { hard, used: { 'count/secrets': '0' } };
     await client.apply(QUOTAS, quota, { status }, { fieldManager: 'test', force: true, subresource: 'status' });
     // The admission plugin caches quotas for a moment.

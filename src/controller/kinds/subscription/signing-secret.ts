@@ -25,7 +25,7 @@ export interface MirrorFault {
 const REFUSALS = [400, 403, 409, 422];
 
 /**
- * Returns the fault to use for a Secret that was rejected. For a Secret not managed by Sluice, we only read the type.
+ * Returns the fault for a rejected Secret. For a Secret not managed by Sluice, we only read the type.
  */
 async function faultOf(
   context: Context,
@@ -45,7 +45,7 @@ async function faultOf(
  * Writes the newest signing secret to the Secret `<subscription>-signing`, where partners can read it with kubectl. An
  * owner reference ensures that it is deleted along with the Subscription.
  *
- * If the API server rejects the Secret, this returns a fault. Deliveries will be signed regardless.
+ * Returns a fault if the API server rejects the Secret. Deliveries will be signed regardless.
  */
 export async function mirrorSigningSecret(
   context: Context,

@@ -4,8 +4,8 @@ import { ownersOf } from '../../caches/related-keys.ts';
 import { type KeySource, keysFrom } from '../../engine/keyed-controller.ts';
 
 /**
- * Returns the sources that are used for the keys of Subscriptions. A Subscription is enqueued if its mirrored Secret
- * was changed or deleted. It is also enqueued if another Secret with the same name was deleted.
+ * Returns the sources for Subscription keys. A Subscription is enqueued when its mirrored Secret is changed or deleted.
+ * It is also enqueued when another Secret with the same name is deleted.
  */
 export function subscriptionSources(caches: Caches): readonly KeySource[] {
   return [

@@ -5,15 +5,15 @@ import { type Limits, lowest } from '../../../core/limits/limits.ts';
 import type { Quota } from './quota.ts';
 
 /**
- * The kinds that don't have a quota. Both of them can be used to close a route. A quota would also refuse this, because
- * it can't distinguish between a revoked Activation and an open one.
+ * Kinds without a quota. Both of them can be used to close a route. A quota would prevent this as well, because it
+ * can't distinguish between a revoked Activation and an open Activation.
  */
 const CLOSING: readonly string[] = ['Activation', 'Block'];
 
 /**
- * Returns the quota for each workspace of an account. It is created from the limits in its spec. The defaults of the
- * plan are not included. This means that a namespace only has a quota if the account was limited by an administrator or
- * by `SLUICE_INVITED_LIMITS`.
+ * Returns the quota for each workspace of an account. The quota is created from the limits in the account spec, not
+ * including the defaults of the plan. As a result, a namespace only has a quota if the account was limited by an
+ * administrator or by `SLUICE_INVITED_LIMITS`.
  */
 export function quotaOfLimits(limits: Limits = {}, ceilings: Limits = {}): Quota {
   const entries = COUNTED_KINDS.filter(kind => !CLOSING.includes(kind)).flatMap(kind => {

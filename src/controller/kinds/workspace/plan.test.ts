@@ -70,7 +70,7 @@ describe('workspace', () => {
       { dataPlaneReachable: { ...spent, type: 'DataPlaneReachable' } },
       ['Ready=True/NamespaceReady', 'DataPlaneReachable=True/RedisAnswers'],
     ],
-    // Nobody has looked yet: as it was.
+    // Has not been checked yet, so the previous value is kept.
     [{ insufficientTokens: spent }, ['Ready=True/NamespaceReady', 'InsufficientTokens=True/TokensSpent']],
   ] as const)('%j', (change, expected) => {
     expect(listConditions(planWorkspace({ ...facts, ...change }))).toEqual(expected);

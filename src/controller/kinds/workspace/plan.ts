@@ -15,30 +15,30 @@ export interface WorkspaceFacts {
   readonly namespace: 'adopted' | 'foreign' | 'terminating';
   /** The name of this installation. Defaults to the default one. */
   readonly instance?: string;
-  /** The installation that is specified by the label of a foreign namespace. Defaults to the default one. */
+  /** The installation specified by the label of a foreign namespace. Defaults to the default one. */
   readonly namespaceInstance?: string | undefined;
   readonly accountExists: boolean;
   readonly account: string;
-  /** The value of the annotation for a pause. This is only set if the workspace is not paused. */
+  /** The value of the annotation for a pause. Only set if the workspace is not paused. */
   readonly pauseValue: string | undefined;
   /** Whether Ready is True in the status. */
   readonly wasReady: boolean;
   readonly producer: boolean;
   /**
-   * Whether there are queues which are waiting for tokens of the account. This is undefined if we don't know it yet.
+   * Whether there are queues waiting for tokens of the account. Undefined if this is not known yet.
    */
   readonly short: boolean | undefined;
   /** Condition currently in the status. Once set, it will not be removed. */
   readonly insufficientTokens: Condition | undefined;
-  /** Whether Redis has not been responding for a minute. */
+  /** Whether Redis has not responded for one minute. */
   readonly dataPlaneAway: boolean;
   /** Condition currently in the status. */
   readonly dataPlaneReachable: Condition | undefined;
 }
 
 /**
- * Returns the DataPlaneReachable condition. It is set during an outage, and it is kept after that. It is not set if
- * there was no outage for the workspace.
+ * Returns the DataPlaneReachable condition. The condition is added during an outage, and is kept after that. It is not
+ * set if the workspace was not affected by an outage.
  */
 export function reachability(facts: Pick<WorkspaceFacts, 'dataPlaneAway' | 'dataPlaneReachable'>): DesiredCondition[] {
   const type = CONDITION.Workspace.DataPlaneReachable;
@@ -53,8 +53,8 @@ export function reachability(facts: Pick<WorkspaceFacts, 'dataPlaneAway' | 'data
 }
 
 /**
- * Returns the InsufficientTokens condition. It is set during a shortage, and it is kept after that. It is not set if
- * there was no shortage for the workspace.
+ * Returns the InsufficientTokens condition. The condition is added during a shortage, and is kept after that. It is not
+ * set if the workspace was not affected by a shortage.
  */
 function tokens({ short, insufficientTokens: before }: WorkspaceFacts): DesiredCondition[] {
   const type = CONDITION.Workspace.InsufficientTokens;
@@ -80,12 +80,12 @@ function ready({ pauseValue = 'false' }: WorkspaceFacts): DesiredCondition {
 }
 
 /**
- * How long to wait until a workspace with a foreign namespace is requeued, in milliseconds. The watch does not notice
- * if such a namespace is deleted, because it does not have the label.
+ * The delay before requeuing a workspace with a foreign namespace, in milliseconds. Since this namespace does not have
+ * the label, the watch does not report when it is deleted.
  */
 const FOREIGN_CHECK_MS = 60_000;
 
-/** Returns the reason why a foreign namespace was not adopted, and what should be changed. */
+/** Returns the reason why a foreign namespace was not adopted, including what to change. */
 function foreignMessage({ name, instance = '', namespaceInstance = '' }: WorkspaceFacts): string {
   const label = `${WORKSPACE_LABEL}=${name}`;
   const other = 'or choose another name';
@@ -125,7 +125,7 @@ export function planWorkspace(facts: WorkspaceFacts): Outcome<WorkspaceStatus> {
     const message = `account ${facts.account} does not exist. Create the account`;
     return waitingForReference(reasons.WaitingForAccount, message, {
       status,
-      // There is no Event for a new workspace, because it might be created before its account.
+      // New workspaces do not have an Event, because they may be created before their account.
       events: facts.wasReady ? [{ type: 'Warning', reason: reasons.WaitingForAccount, message }] : [],
       conditions: [...tokens(facts), ...reachability(facts)],
     });

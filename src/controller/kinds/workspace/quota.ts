@@ -7,22 +7,22 @@ import { RESOURCE_QUOTAS } from '../../../kube/resource.ts';
 import type { Logger } from '../../../telemetry/log.ts';
 import { type Controller, createKeyedController, type KeyedControllerOptions } from '../../engine/keyed-controller.ts';
 
-/** The limits by resource, such as `count/activations.sluice.dev`. These are quantities as used by Kubernetes. */
+/** The limits by resource, such as `count/activations.sluice.dev`. These are Kubernetes quantities. */
 export type Quota = Readonly<Record<string, string>>;
 
 /** WorkspaceQuotas writes quotas into the namespaces of workspaces. */
 export interface WorkspaceQuotas {
   /**
-   * Writes the quota. If this process has already written the same one, it does nothing. This never rejects, because
-   * the workspace is able to work without a quota.
+   * Writes the quota, unless this process has already written the same quota. This never rejects, because the workspace
+   * can also work without a quota.
    *
    * @param limits limits of this workspace, which the default quota overrides
    */
   readonly ensure: (namespace: string, limits?: Quota) => Promise<void>;
   /**
-   * Writes all quotas again that could not be written, were deleted, or have lost some of their limits.
+   * Writes all quotas again that could not be written, were deleted, or are missing some of their limits.
    *
-   * @param owns whether a namespace still belongs to a workspace. Another leader may have noticed that it was deleted.
+   * @param owns whether a namespace still belongs to a workspace. Another leader may have detected the deletion.
    */
   readonly repair: (owns: (namespace: string) => boolean, signal: AbortSignal) => Promise<void>;
   /** Call this when the namespace no longer belongs to a workspace. */
@@ -37,7 +37,7 @@ type QuotaObject = AnyObject & {
 /** RBAC limits lists to this name. */
 const SELECTOR = `metadata.name=${QUOTA_NAME}`;
 
-/** The fields of other managers, in the format that is used for a conflict. */
+/** The fields of other managers, in the format of a conflict. */
 function conflictingLimits(error: KubeError): Set<string> {
   return new Set(
     error.causes
@@ -55,7 +55,7 @@ interface Entry {
 const isEmpty = (hard: Quota) => Object.keys(hard).length === 0;
 const isSame = (one: Quota, other: Quota) => JSON.stringify(one) === JSON.stringify(other);
 
-/** Lists the namespaces whose quota has limits that an earlier process has written. */
+/** Lists all namespaces whose quota contains limits written by an earlier process. */
 async function listLeftover({ list }: Pick<KubeClient, 'list'>): Promise<ReadonlySet<string>> {
   const named = (object: QuotaObject) =>
     Object.keys(object.spec?.hard ?? {}).length > 0 &&
@@ -66,7 +66,7 @@ async function listLeftover({ list }: Pick<KubeClient, 'list'>): Promise<Readonl
   return new Set(items as string[]);
 }
 
-/** Writes the limits that were not changed by others. */
+/** Writes all limits that have not been changed by other managers. */
 async function writeQuota(client: Pick<KubeClient, 'apply'>, namespace: string, hard: Quota): Promise<void> {
   const apply = (limits: Quota) =>
     client.apply(
@@ -85,7 +85,8 @@ async function writeQuota(client: Pick<KubeClient, 'apply'>, namespace: string, 
 }
 
 /**
- * @param quota default quota of every workspace. Without it, namespaces without limits of their own get no quota. Limits
+ * @param quota default quota of every workspace. Without this, namespaces without their own limits do not have a quota.
+ * Limits
  *   that an earlier process has written are removed from existing ones, and those of others stay as they are.
  */
 export function createWorkspaceQuotas(deps: {
@@ -94,13 +95,13 @@ export function createWorkspaceQuotas(deps: {
   readonly log: Pick<Logger, 'warn'>;
 }): WorkspaceQuotas {
   const { client, quota = {}, log } = deps;
-  /** The namespaces which have a quota. */
+  /** Namespaces with a quota. */
   const namespaces = new Map<string, Entry>();
 
   const write = (namespace: string, hard: Quota) => writeQuota(client, namespace, hard);
   let leftover: Promise<ReadonlySet<string>> | undefined;
 
-  /** Removes what an earlier process has written to the quota of a namespace that should have none. */
+  /** Removes limits that an earlier process has written to the quota of a namespace which should not have a quota. */
   async function clear(namespace: string): Promise<void> {
     try {
       namespaces.set(namespace, { hard: {}, written: false });
@@ -154,12 +155,12 @@ export function createWorkspaceQuotas(deps: {
   };
 }
 
-/** How often to compare the quotas, in milliseconds. */
+/** The interval between two comparisons of the quotas, in milliseconds. */
 const REPAIR_EVERY_MS = 120_000;
 
 /**
- * Creates a controller which repairs the quotas every two minutes. We list them instead of using a watch, because a
- * quota changes each time an object that it counts is created or deleted.
+ * Creates a controller which repairs the quotas every two minutes. Quotas are listed instead of watched, because they
+ * change whenever a counted object is created or deleted.
  */
 export function createQuotaRepair(
   engine: Omit<KeyedControllerOptions, 'reconcile'>,

@@ -40,7 +40,7 @@ async function claimNamespace(
   return workspace === name ? { namespace: 'adopted' } : { namespace: 'foreign', namespaceInstance };
 }
 
-/** How long to wait until a workspace is requeued if its part of Redis is not responding, in milliseconds. */
+/** The delay before requeuing a workspace if its part of Redis is not responding, in milliseconds. */
 const AWAY_CHECK_MS = 5_000;
 
 /**
@@ -78,7 +78,7 @@ export function reconcileWorkspace(context: WorkspaceContext) {
       account: workspace.spec.account,
       pauseValue: workspace.metadata.annotations?.[PAUSED_ANNOTATION],
       accountExists: account !== undefined,
-      // If a workspace is a producer, it will stay a producer even after its last stream has been deleted.
+      // A producer remains a producer even after its last stream has been deleted.
       producer:
         workspace.spec.producer === true ||
         producer === true ||

@@ -9,8 +9,8 @@ import {
 import { type KeySource, keysFrom } from '../../engine/keyed-controller.ts';
 
 /**
- * Returns the sources that are used for the keys of workspaces. A workspace is enqueued if its account or its namespace
- * has changed. It is also enqueued if a stream was created or deleted in its namespace.
+ * Returns the sources for workspace keys. A workspace is enqueued when its account or its namespace changes. It is also
+ * enqueued when a stream is created or deleted in its namespace.
  */
 export function workspaceSources(caches: Caches): readonly KeySource[] {
   return [

@@ -4,10 +4,10 @@ import { type InboxRef, inboxMember } from '../../../../plane/inbox-ref.ts';
 import type { Logger } from '../../../../telemetry/log.ts';
 import type { Clock } from '../../../../time/clock.ts';
 
-/** If there are several alarms within this number of milliseconds, they are processed together. */
+/** Alarms within this number of milliseconds are processed together. */
 const GATHER_MS = 100;
 
-/** Collects all inboxes that have an alarm, and reads their delivery state in a single batch. */
+/** Collects all inboxes with an alarm, and reads their delivery state in a single batch. */
 export function createAlarmBatch(deps: {
   readonly read: ReadDeliveries;
   readonly onFound: (inbox: InboxRef, fields: DeliveryFields) => void;
@@ -28,7 +28,7 @@ export function createAlarmBatch(deps: {
         if (fields !== undefined) deps.onFound(inbox, fields);
       }
     } catch (err) {
-      // The next audit will read the state again.
+      // The state is read again during the next audit.
       deps.log.debug({ err }, 'deliveries cannot be read');
     }
   }

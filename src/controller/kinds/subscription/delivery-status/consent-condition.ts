@@ -6,7 +6,7 @@ const MESSAGE =
   'the endpoint has not given its consent to receive events, which are kept in the inbox. It must respond to OPTIONS requests with the header WebHook-Allowed-Origin. For more information, see the section about consent in the documentation about deliveries. The dispatcher will ask the endpoint again within two minutes';
 
 /**
- * Returns the conditions of a subscription, with Live=False while its endpoint hasn't agreed to receive events. Only the
+ * Returns the conditions of a subscription, with Live=False while its endpoint has not given its consent. Only the
  * dispatcher knows this, so it follows from the most recent attempt.
  */
 export function withConsent(

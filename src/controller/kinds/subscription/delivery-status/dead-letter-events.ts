@@ -6,8 +6,8 @@ const HOUR_MS = 3_600_000;
 
 export interface DeadLetterEvents {
   /**
-   * Returns an Event for the first dead letter in each hour. If there is no new dead letter, or if its Event was
-   * already returned, this returns undefined.
+   * Returns an Event for the first dead letter in each hour. Returns undefined if there is no new dead letter, or if
+   * its Event has already been returned.
    *
    * @param shownDead whether the status already showed dead letters
    */
@@ -22,8 +22,8 @@ export interface DeadLetterEvents {
 
 export function createDeadLetterEvents(): DeadLetterEvents {
   /**
-   * The time at which the last dead letter that was reported has occurred (in milliseconds), for each subscription id
-   * (`sub_…`). This is always the first dead letter of the hour.
+   * The time of the last reported dead letter (in milliseconds), for each subscription id (`sub_…`). This is always the
+   * first dead letter within the hour.
    */
   const reported = new Map<string, number>();
   let begunMs = 0;

@@ -20,7 +20,7 @@ type Reconcile = (subscription: Cached<'Subscription'>, attempt: Attempt) => Pro
 export function createDeliveryShowing(deps: {
   readonly caches: Pick<Caches, 'Subscription' | 'CatalogStream'>;
   readonly readDeliveries: ReadDeliveries;
-  /** Enqueues a Subscription, so that its status will be written again. */
+  /** Enqueues a Subscription, so that its status is written again. */
   readonly write: (key: string) => void;
   readonly events: Pick<EventRecorder, 'record'>;
   /** Current time in milliseconds, according to the Redis clock. */
@@ -55,7 +55,7 @@ export function createDeliveryShowing(deps: {
     onAlarm: watch.onAlarm,
     noteAll: watch.noteAll,
     begin: watch.begin,
-    /** Drops the state of all Subscriptions that don't exist any more. */
+    /** Drops the state of all Subscriptions which no longer exist. */
     prune: () =>
       watch.prune({
         key: key => Subscription.store.get(key) !== undefined,

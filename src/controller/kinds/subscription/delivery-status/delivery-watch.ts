@@ -19,9 +19,11 @@ import type { DeliveryWriter, Target } from './writer.ts';
 
 export interface DeliveryWatchDeps {
   readonly read: ReadDeliveries;
-  /** Returns all Subscriptions that have this public id. */
+  /** Returns all Subscriptions with this public id. */
   readonly subscriptionsOf: (sub: string) => readonly Cached<'Subscription'>[];
-  /** Returns the retention of the subscription's stream. If there is no such stream, this is the maximum. */
+  /**
+   * Returns the retention of the subscription's stream, or the maximum retention if the stream does not exist.
+   */
   readonly retentionMsOf: (subscription: Cached<'Subscription'>) => number;
   readonly writer: DeliveryWriter;
   readonly record: (subscription: Cached<'Subscription'>, note: EventNote) => void;
@@ -31,7 +33,7 @@ export interface DeliveryWatchDeps {
   readonly log: Pick<Logger, 'debug'>;
 }
 
-/** The delivery fields of a subscription, and the generation for which they have been read. */
+/** The delivery fields of a subscription, and the generation for which they were read. */
 export type FoundDelivery = DeliveryFields & { readonly inc?: string | undefined };
 
 function targetOf({ metadata }: Cached<'Subscription'>): Target {
@@ -45,7 +47,7 @@ function targetOf({ metadata }: Cached<'Subscription'>): Target {
 export function createDeliveryWatch(deps: DeliveryWatchDeps) {
   const { writer } = deps;
   const deadLetters = createDeadLetterEvents();
-  /** The backlogs that a single audit has found without an alarm, by key. They may be temporary. */
+  /** Backlogs found by a single audit without an alarm, by key. They may be temporary. */
   const suspects = new Map<string, string>();
   let working = false;
   const alarms = createAlarmBatch({
@@ -55,7 +57,7 @@ export function createDeliveryWatch(deps: DeliveryWatchDeps) {
     },
   });
 
-  /** Returns the state that is shown in the status, or which will be shown after the next write. */
+  /** Returns the state in the status, including a state that will be added by the next write. */
   function shownOf(subscription: Cached<'Subscription'>): DeliveryStatus {
     return writer.shownOf(targetOf(subscription)) ?? subscription.status?.delivery ?? NO_DELIVERY;
   }

@@ -6,7 +6,7 @@ import { timestampOf } from '../../../context/context.ts';
 export const NO_DELIVERY: DeliveryStatus = { deadLetters: false, backlog: '0' };
 
 /**
- * Returns the delivery state that should be written to the status.
+ * Returns the delivery state to write to the status.
  *
  * @param shown current state in the status, kept if the data plane has nothing newer, e.g. after Redis lost its data
  */
@@ -20,7 +20,7 @@ export function planDelivery(
   const attempted = known
     ? { lastAttempt: shown.lastAttempt, lastAttemptSince: shown.lastAttemptSince }
     : { lastAttempt: attempt.outcome, lastAttemptSince: timestampOf(attempt.sinceMs) };
-  // After their retention has ended, it is no longer possible to recover or replay events.
+  // When the retention period has ended, events can no longer be recovered or replayed.
   const keeps = youngestDeadMs === undefined || at.nowMs < youngestDeadMs + at.retentionMs;
   return { ...attempted, deadLetters: dead > 0 && keeps, backlog };
 }

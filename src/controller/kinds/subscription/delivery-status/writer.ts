@@ -6,7 +6,7 @@ const TURN_EVERY_MS = 200;
 /** The minimum time between two writes to the status of the same Subscription, in milliseconds. */
 const SAME_EVERY_MS = 10_000;
 
-/** Used to identify a Subscription. If it is deleted and created again, it will have a different target. */
+/** Used to identify a Subscription. A Subscription that is deleted and created again has a different target. */
 export interface Target {
   /** The key, in the format `namespace/name`. */
   readonly key: string;
@@ -19,8 +19,8 @@ interface Entry {
 }
 
 /**
- * Writes the delivery state to the statuses of Subscriptions, in the order in which they have changed. This is limited
- * to a few writes per second. Each write uses whatever state is the latest by then.
+ * Writes the delivery state to the statuses of Subscriptions, in the order in which they have changed. The rate is
+ * limited to a few writes per second. Each write uses the latest state.
  */
 export interface DeliveryWriter {
   /** Adds a Subscription to the queue. If already queued, it gets the new state but keeps its position. */
@@ -29,14 +29,14 @@ export interface DeliveryWriter {
   readonly withdraw: (key: string) => void;
   readonly isWaiting: (key: string) => boolean;
   /**
-   * Returns the state that was written for the Subscription most recently. If nothing was written in this term, it
-   * returns undefined.
+   * Returns the most recently written state of the Subscription. Returns undefined if no state has been written in this
+   * term.
    */
   readonly shownOf: (target: Target) => DeliveryStatus | undefined;
   readonly waiting: () => number;
   readonly begin: () => void;
   readonly end: () => void;
-  /** Drops the state of all Subscriptions that don't exist any more. */
+  /** Drops the state of all Subscriptions which no longer exist. */
   readonly prune: (exists: (key: string) => boolean) => void;
 }
 
@@ -46,7 +46,9 @@ export function createDeliveryWriter(deps: {
   readonly clock: Pick<Clock, 'nowMs' | 'setTimer'>;
 }): DeliveryWriter {
   const { clock } = deps;
-  /** A queue in the order of the changes. There is at most one entry for each Subscription. */
+  /**
+   * A queue in the order of the changes, with at most one entry per Subscription.
+   */
   const queue = new Map<string, Entry>();
   const shown = new Map<string, Entry & { readonly atMs: number }>();
   let lastTurnMs = Number.NEGATIVE_INFINITY;
