@@ -16,7 +16,7 @@ interface Schema {
   readonly items?: Schema;
 }
 
-/** Paths of the fields below a schema without a description. */
+/** The paths of all fields below a schema that don't have a description. */
 function undescribed(given: Schema, path = ''): string[] {
   const schema = given.$ref === undefined ? given : (resolveReference(document, given.$ref) as Schema);
   const below = Object.entries(schema.properties ?? {}).flatMap(([name, child]) => {
@@ -76,7 +76,7 @@ test('contains nothing that is only used for Kubernetes', () => {
   expect(JSON.stringify(document)).not.toContain('x-kubernetes');
 });
 
-/** The names of fields at any depth that are no camelCase. */
+/** The names of all fields that don't use camelCase, at any depth. */
 function notCamelCase(schema: unknown): string[] {
   if (typeof schema !== 'object' || schema === null) return [];
   const { properties = {} } = schema as Schema;
@@ -86,7 +86,7 @@ function notCamelCase(schema: unknown): string[] {
   ];
 }
 
-/** Every schema of the document, at any depth. */
+/** All schemas in the document, at any depth. */
 function* schemasOf(node: unknown): Generator<Readonly<Record<string, unknown>>> {
   if (typeof node !== 'object' || node === null) return;
   yield node as Readonly<Record<string, unknown>>;

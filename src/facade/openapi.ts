@@ -27,7 +27,7 @@ export const tidySchema: ZodOpenApiOverride = ({ jsonSchema, zodSchema }) => {
   const described = def.type === 'nullable' ? z.globalRegistry.get(def.innerType)?.description : undefined;
   if (described !== undefined) schema['description'] ??= described;
   for (const keyword of Object.keys(schema)) if (keyword.startsWith('x-kubernetes-')) delete schema[keyword];
-  // Since all queries are text, integers have a pattern. Remove it here if the type or format is sufficient for
+  // All query parameters are text, so integers use a pattern. Remove it here if the type or format is sufficient for
   // clients.
   if (schema['type'] === 'integer' || schema['format'] === 'date-time') delete schema['pattern'];
   // These limits come from JavaScript numbers, not from the field.
@@ -75,7 +75,7 @@ export function parametersOf(path: string): PathParameter[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as PathParameter);
 }
 
-/** Adds the number of points to the call description, unless it only costs 1 point. */
+/** Adds the number of points to the description of a call, unless the call costs 1 point. */
 function describe({ description, cost = 1 }: Route): { description?: string } {
   const price = cost === 1 ? undefined : `Costs ${cost} points of the rate limit.`;
   const words = [description, price].filter(text => text !== undefined).join(' ');
@@ -111,7 +111,7 @@ function operationOf(route: Route, problems: ProblemResponses): ZodOpenApiOperat
   };
 }
 
-/** The parts of an OpenAPI document that are used by Sluice. */
+/** The parts of an OpenAPI document used by Sluice. */
 export interface OpenApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>;
   readonly components: {
@@ -151,7 +151,7 @@ export interface OpenApiOperation {
   readonly responses: Readonly<Record<string, OpenApiResponse>>;
   /** Scope that the token must have, if scopes are required. */
   readonly security?: readonly [{ readonly bearer: readonly [string] }];
-  /** Weakest role that the caller needs. If the call does not need a role, this is not set. */
+  /** Weakest role that the caller needs. Not set if the call does not require a role. */
   readonly 'x-required-role'?: string;
   /** All problems that the call can return. */
   readonly 'x-problem-codes': readonly ProblemCode[];
@@ -176,7 +176,7 @@ const SCOPE_MEANINGS = Object.entries(SCOPES)
   .map(([scope, meaning]) => `\`${scope}\`: ${meaning}`)
   .join(' ');
 
-/** Returns the OpenAPI 3.1 document for the given `routes`. It is served at `/openapi.json`. */
+/** Returns the OpenAPI 3.1 document for the given `routes`, which is available at `/openapi.json`. */
 export function describeRoutes(routes: readonly Route[], version: string): OpenApiDocument {
   const problems = createProblemResponses(routes.flatMap(problemsOf));
   const paths: ZodOpenApiPathsObject = {};

@@ -35,7 +35,7 @@ let server: FacadeServer;
 let open: FacadeServer;
 let [port, openPort] = [0, 0];
 
-/** Callers have the role that is their subject. Whatever a route does besides finding that out is a 500. */
+/** Callers use their role as the subject. Whatever a route does besides finding that out is a 500. */
 const facade = (() => {
   const owned = async ({ identity: { subject: role } }: Caller, publicId: string) => {
     if (role === 'nobody') throw new Refusal('forbidden');
@@ -101,7 +101,7 @@ const IDS: Readonly<Record<string, string>> = {
   event: 'evt_01mxhs0q00000000123456789abcdefghjk',
 };
 
-/** Sends the example of the reference, and returns the status and the code of the answer. */
+/** Sends the example from the reference, and returns the status and the code of the response. */
 async function call(to: number, route: Route, token: string): Promise<{ outcome: string; challenge?: string }> {
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_all, name: string) => IDS[name] ?? 'any');
   const example = DOCUMENT.paths[route.path]?.[route.method.toLowerCase()]?.requestBody?.content['application/json'];

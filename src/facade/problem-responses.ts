@@ -32,7 +32,7 @@ const ProblemSchema = z
   })
   .meta({ id: 'Problem', description: 'Specifies why a request was rejected (RFC 9457).' });
 
-/** The names of the responses that are shared, by status. */
+/** The names of the shared responses, by status. */
 const NAMES: Readonly<Record<number, string>> = {
   400: 'BadRequest',
   401: 'Unauthorized',
@@ -53,7 +53,7 @@ const NAMES: Readonly<Record<number, string>> = {
   503: 'ServiceUnavailable',
 };
 
-/** Returns the OpenAPI definition for a header that contains text. */
+/** Returns the OpenAPI definition for a text header. */
 export const textHeader = (description: string) => ({ description, schema: { type: 'string' as const } });
 
 /** Headers present on all answers with a given status. */
@@ -70,7 +70,7 @@ const HEADERS: Readonly<Record<number, ZodOpenApiResponseObject['headers']>> = {
 const SENT_AFTER_TOKEN =
   'Before the token has been checked, only the item "address" can be included. If there is an address limit, this is always the first item.';
 
-/** The definitions of all headers that describe the rate limits of the caller. */
+/** The definitions of all rate limit headers of the caller. */
 export const RATE_LIMIT_HEADERS = {
   'RateLimit-Policy': textHeader(
     `Points (q) that the caller, and the account that is called, can use at once, and seconds (w) within which as many come back, e.g. "caller";q=1000;w=10, "account";q=5000;w=10. ${SENT_AFTER_TOKEN}`,
@@ -88,7 +88,7 @@ export const RATE_LIMIT_REFERENCES = Object.fromEntries(
 /** The statuses that can only be sent before we have checked the token. */
 const BEFORE_TOKEN: readonly number[] = [401, 408, 414, 417, 431];
 
-/** The headers that ingress uses for a 429 `rate_limited`. Its other responses do not have these headers. */
+/** The headers included by ingress in a 429 `rate_limited`. Its other responses do not have these headers. */
 export const REFUSED_LIMIT_HEADERS = {
   'RateLimit-Policy': textHeader(
     'The number of events (q) in w seconds for the limit that was reached. This can be the limit for the address, the key, or the workspace, e.g. "key";q=500;w=1. This header is only included for `rate_limited`.',
@@ -118,15 +118,15 @@ const describe = (codes: readonly ProblemCode[]) =>
 export interface ProblemResponses {
   readonly components: Record<string, ZodOpenApiResponseObject>;
   /**
-   * Returns the references to use for an operation. A description lists the operation's codes in case the shared
-   * response has more.
+   * Returns the references for an operation. A description lists the operation's codes in case the shared response has
+   * more.
    */
   readonly of: (problems: readonly ProblemCode[]) => NonNullable<ZodOpenApiOperationObject['responses']>;
 }
 
 /**
- * Creates the shared responses for all of the `problems` in a document. By default, answers have the headers of the
- * facade that tell callers about their limits. If `ofRefusal` is set, these headers are only used for a 429.
+ * Creates the shared responses for all `problems` in a document. By default, responses include the facade's rate limit
+ * headers. If `ofRefusal` is set, these headers are only included in a 429.
  */
 export function createProblemResponses(
   problems: Iterable<ProblemCode>,

@@ -22,7 +22,7 @@ import { useShareOf } from './objects/redis-shares.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Operation of the route. This is undefined for paths without a route. */
+    /** Operation of the route. Undefined for paths without a route. */
     readonly operation?: string;
   }
 }
@@ -41,7 +41,7 @@ function fastifyPath(path: string): string {
 }
 
 function bodyOf(route: Route, request: FastifyRequest): unknown {
-  // This is undefined if no body was sent. Note that `null` does count as a body, which all routes refuse.
+  // Undefined if no body was sent. Note that `null` is a body, which is rejected by all routes.
   const { body } = request;
   if (route.body !== undefined) {
     if (body === undefined && route.bodyOptional) return undefined;
@@ -60,7 +60,7 @@ function bodyOf(route: Route, request: FastifyRequest): unknown {
   return undefined;
 }
 
-/** Returns the workspace given in the query or the body. */
+/** Returns the workspace specified in the query or the body. */
 function namedTenant(...places: unknown[]): string | undefined {
   for (const place of places) {
     const id = (place as { producerTenantPublicId?: unknown } | undefined)?.producerTenantPublicId;
@@ -110,22 +110,22 @@ async function reach(
 
 type Inside = Awaited<ReturnType<typeof reach>>;
 
-/** What became known of a call before it was answered or refused. */
+/** Information about a call that was collected before responding. */
 interface Seen {
   inside?: Inside;
   body?: unknown;
   readonly changes: Change[];
 }
 
-/** What a single call is checked against. */
+/** The state used to check a single call. */
 interface CallChecks {
   readonly requireScopes: boolean;
   readonly waiting: WaitingCalls;
   /** Takes the points for asking the API server for an id from the caller. */
   readonly chargeLookup: () => void;
-  /** Takes the points of the call from an account, if there is one. */
+  /** Charges the points of the call to an account, if there is one. */
   readonly charge: (account: string | undefined) => void;
-  /** Takes more points from the caller and an account, or returns false. */
+  /** Charges additional points to the caller and an account, or returns false. */
   readonly spend: (account: string | undefined, points: number) => boolean;
 }
 
@@ -193,7 +193,7 @@ function validateNoQuery(query: Readonly<Record<string, unknown>>): undefined {
   if (errors.length > 0) throw new Refusal('invalid_request', { errors });
 }
 
-/** Returns the valid ids in a path. Any other values could contain anything, so they aren't logged. */
+/** Returns the valid ids in a path. Other values are not logged, because they could contain anything. */
 export function wellFormed(params: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(params).filter(([name, value]) => isPathParameter(name, value)));
 }
@@ -204,7 +204,7 @@ async function refuseCodedBody({ headers }: FastifyRequest): Promise<void> {
   if (fault !== undefined) throw new Refusal('unsupported_media_type', fault);
 }
 
-/** Returns how the caller got access, or undefined if the call does not need any. */
+/** Returns how the caller got access, or undefined if the call does not require access. */
 function accessOf({ caches }: Facade, { access }: Route, identity: Identity, inside: Inside): CallFacts['access'] {
   if (access === 'account') return accessGiven(identity, undefined, inside.account?.object);
   const { workspace } = inside.tenant ?? inside.integration?.recipient ?? {};
@@ -212,12 +212,12 @@ function accessOf({ caches }: Facade, { access }: Route, identity: Identity, ins
   return accessGiven(identity, workspace, caches.get('Account', { name: workspace.spec.account }));
 }
 
-/** Whether to write an audit line. Other reads are too many, and change nothing. */
+/** Whether to write an audit line. Other reads are too frequent, and don't change anything. */
 const isAudited = ({ method, showsSecret = false }: Route) => method !== 'GET' || showsSecret;
 
 /**
- * Creates the function that writes the audit line of a call. Calls that are answered with 403 are written by the error
- * handler, together with all other calls without access.
+ * Creates the function that writes the audit line of a call. Calls rejected with 403 are written by the error handler,
+ * along with all other calls without access.
  */
 function createAudit(facade: Facade, audit: AuditTrail, route: Route, request: FastifyRequest, seen: Seen) {
   const startedMs = performance.now();
@@ -261,7 +261,7 @@ export function registerRoutes(
       url: fastifyPath(route.path),
       bodyLimit: bodyLimitOf(route),
       config: { cost: route.cost ?? 1, operation: route.operation },
-      // Fastify adds a HEAD route to each GET route. Neither of them reads a body.
+      // Fastify adds a HEAD route to each GET route. These methods do not read a body.
       ...(route.method === 'GET' ? {} : { preParsing: refuseCodedBody }),
       handler: async (request, reply) => {
         const gone = new AbortController();

@@ -24,7 +24,7 @@ import { INGRESS_KEY_ROUTES } from './resources/workspaces/ingress-keys.ts';
 import { MEMBER_ROUTES } from './resources/workspaces/members.ts';
 import { WORKSPACE_ROUTES } from './resources/workspaces/workspaces.ts';
 
-/** All of the `/waas` routes. New resources must be added here. */
+/** All `/waas` routes. New resources must be added here. */
 export const ROUTES: readonly Route[] = [
   ...STREAM_ROUTES,
   ...INTEGRATION_ROUTES,

@@ -15,7 +15,7 @@ import type { FacadeLimits, FacadeServer } from './server.ts';
 
 let issuer: TestIssuer;
 let facades: FacadeServers;
-/** Of a server that no test changes. */
+/** A server that is not modified by any test. */
 let port: number;
 let common: FacadeServer | undefined;
 beforeAll(async () => {
@@ -115,7 +115,7 @@ describe('what is too large or of the wrong sort', () => {
 });
 
 describe('what takes too long', () => {
-  /** What a connection received until the other side closed it, and after how long. */
+  /** The data received by a connection until it was closed by the server, and the time until then. */
   function untilClosed(port: number, bytes: string): Promise<{ readonly text: string; readonly tookMs: number }> {
     const startedMs = performance.now();
     return new Promise(resolve => {

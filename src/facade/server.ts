@@ -25,13 +25,16 @@ import { ROUTES } from './routes.ts';
 
 /** Limits for the facade's HTTP server. */
 export interface FacadeLimits extends HttpLimits {
-  /** Points per minute that a caller can use on this replica, at most a sixth of them at once. Most calls cost 1 point. */
+  /**
+   * The points per minute for each caller on this replica. Up to a sixth of them can be used in a single burst. Most
+   * calls cost 1 point.
+   */
   readonly pointsPerMinute: number;
-  /** Points per minute that an address can use on this replica. Each call costs 1 point. */
+  /** The points per minute for each address on this replica. Each call costs 1 point. */
   readonly addressPointsPerMinute: number;
-  /** The number of calls of an address that can be in progress at the same time on this replica. */
+  /** The maximum number of concurrent calls for each address on this replica. */
   readonly addressCalls: number;
-  /** Number of connections of an address on this replica, unless it is a trusted proxy. */
+  /** The maximum number of connections for each address on this replica, except for trusted proxies. */
   readonly addressConnections: number;
   /** Event loop delay in milliseconds above which calls are answered with 503. */
   readonly eventLoopDelayMs: number;
@@ -72,9 +75,9 @@ export function createFacadeServer(options: {
   tracing?: Tracing | undefined;
   /** Serves HTTPS instead of HTTP. */
   certificate?: Certificate | undefined;
-  /** Limits the calls of each address. If omitted, there is no such limit. */
+  /** Limits the calls of each address. If omitted, there is no limit. */
   addressOf?: ClientAddress | undefined;
-  /** Limits the connections of each address. If omitted, there is no such limit. */
+  /** Limits the connections of each address. If omitted, there is no limit. */
   connectionOf?: ConnectionAddress | undefined;
   /** Program version, shown in the reference. */
   version: string;
@@ -91,7 +94,7 @@ export function createFacadeServer(options: {
       bodyLimit: BODY_BYTES,
       genReqId: () => randomUUID(),
       requestIdHeader: false,
-      // Event ids can have up to 256 characters, each of which may take up three characters in a path.
+      // Event ids have up to 256 characters, each of which can require three characters in a path.
       routerOptions: { maxParamLength: 768 },
     },
     accept: options.connectionOf && createConnectionLimit(options.connectionOf, limits.addressConnections),
@@ -148,7 +151,10 @@ function pointLimits(facade: Facade, limits: FacadeLimits): PointLimits {
   };
 }
 
-/** Refuses calls beyond a limit of their address before Fastify gets them. They are counted as those without a route. */
+/**
+ * Refuses calls beyond a limit of their address before Fastify gets them. They are counted in the same way as calls
+ * without a route.
+ */
 function limitAddresses(
   { serveFirst, isDraining }: HttpServer,
   {
@@ -172,7 +178,7 @@ function noteRefusals(
     const { status } = PROBLEMS[refusal.code];
     if (status !== 401 && status !== 403) return;
     if (status === 403) metrics.forbidden(refusal.code);
-    // There is no config for paths without a route.
+    // Paths without a route do not have a config.
     const operation = request.routeOptions.config?.operation;
     audit.refused({
       status,
@@ -209,7 +215,7 @@ function observe({ app, isDraining }: HttpServer, metrics: FacadeMetrics): void 
   });
 }
 
-/** Returns a hint for a path without a route, if we have one. */
+/** Returns a hint for a path without a route, if one is available. */
 function factsOfNoRoute(path: string): RefusalFacts {
   if (path === '/') return ROOT;
   if (/^\/events(\/|$)/.test(path)) {

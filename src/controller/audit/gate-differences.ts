@@ -3,9 +3,7 @@ import { pairKey } from '../caches/caches.ts';
 import { isOpen } from '../kinds/activation/open-gates.ts';
 import type { Difference } from './drift.ts';
 
-/**
- * The maximum number of pairs to repair individually. If there are more differences, the whole tenant is repaired.
- */
+/** The maximum number of pairs to repair individually. If there are more differences, the whole tenant is repaired. */
 const MOST_PAIRS = 1_000;
 
 /**

@@ -91,9 +91,7 @@ const SHARED_FIELDS: { readonly [K in KindName]?: readonly (keyof Cached<K>['spe
 
 /** The part of a namespace that we keep in the cache. */
 interface CachedNamespace {
-  /**
-   * The name of the Workspace that is allowed to adopt the namespace. Empty if it belongs to another installation.
-   */
+  /** The name of the Workspace that is allowed to adopt the namespace. Empty if it belongs to another installation. */
   readonly workspace: string;
   /** The installation that is responsible for a namespace without a Workspace. */
   readonly instance: string;

@@ -2,9 +2,7 @@ import { type AnyObject, keyOf } from '../../kube/object.ts';
 import { type KeySource, keysFrom } from '../engine/keyed-controller.ts';
 import type { Caches } from './caches.ts';
 
-/**
- * Kinds which belong to the workspace of their namespace, using a separate key for each object.
- */
+/** Kinds which belong to the workspace of their namespace, using a separate key for each object. */
 type KindOfWorkspace = 'CatalogStream' | 'Package' | 'Integration' | 'Block';
 
 /** Returns true if the object was created or deleted. Returns false for an update. */

@@ -13,9 +13,7 @@ export const OUTAGE_REPORTED_AFTER_MS = 60_000;
 const CHECK_EVERY_MS = 5_000;
 
 export interface DataPlane {
-  /**
-   * Returns how long Redis has not been responding for this workspace in milliseconds, or 0 if it is responding.
-   */
+  /** Returns how long Redis has not been responding for this workspace in milliseconds, or 0 if it is responding. */
   readonly awayForMs: (workspace: string) => number;
   /**
    * Records whether Redis has responded for this workspace. This is tracked for each workspace, because a Redis Cluster

@@ -130,9 +130,7 @@ export function createElector(options: ElectorOptions): Elector {
   let leadingFromMs: number | undefined;
   let aside = false;
 
-  /**
-   * Renews the lease until the deadline has passed, another process has become the holder, or `over` is aborted.
-   */
+  /** Renews the lease until the deadline has passed, another process has become the holder, or `over` is aborted. */
   async function renew(over: AbortSignal): Promise<void> {
     while (!over.aborted) {
       await sleep(clock, Math.min(retryPeriodMs, hold.leftMs()), over);

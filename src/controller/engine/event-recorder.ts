@@ -123,9 +123,7 @@ export function createEventRecorder(options: {
   });
   let chain = Promise.resolve();
 
-  /**
-   * Returns the reason if an Event for the given UID must be dropped, or undefined otherwise.
-   */
+  /** Returns the reason if an Event for the given UID must be dropped, or undefined otherwise. */
   function limitReached(workspace: string, uid: string): DroppedEvent | undefined {
     if (pending.isFull(workspace)) return 'queue_full';
     if (bucket.isEmpty()) return 'process_limit';

@@ -65,9 +65,7 @@ export type KeyedControllerOptions = {
   readonly sources?: readonly KeySource[];
   /** Returns additional keys to enqueue when the controller starts, e.g. keys that only exist in Redis. */
   readonly keys?: () => Iterable<string> | Promise<Iterable<string>>;
-  /**
-   * Whether the key is currently used for a deletion. Deletions are reconciled first. Defaults to no.
-   */
+  /** Whether the key is currently used for a deletion. Deletions are reconciled first. Defaults to no. */
   readonly isDeletion?: ((key: string) => boolean) | undefined;
   /** The number of keys that can be reconciled concurrently. The default is 1. */
   readonly workers?: number | undefined;

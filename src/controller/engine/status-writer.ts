@@ -132,9 +132,7 @@ function onlyStatusMoved(old: AnyObject | undefined, { metadata }: AnyObject): b
   return old !== undefined && isDeepStrictEqual({ ...old.metadata, resourceVersion }, metadata);
 }
 
-/**
- * Returns true if both statuses are equal. The order of the conditions is ignored, because they are a map by type.
- */
+/** Returns true if both statuses are equal. The order of the conditions is ignored, because they are a map by type. */
 function sameStatus(current: CommonStatus | undefined, next: CommonStatus): boolean {
   if (current === undefined) return false;
   const sorted = (status: CommonStatus) => ({

@@ -15,9 +15,7 @@ function isSame(old: AnyObject | undefined, current: AnyObject | undefined): boo
   );
 }
 
-/**
- * Returns the sources for tenant keys. A tenant is enqueued when an object used in its routes changes.
- */
+/** Returns the sources for tenant keys. A tenant is enqueued when an object used in its routes changes. */
 export function routeSources(caches: Caches): readonly KeySource[] {
   return [
     fromNamespaces(caches),

@@ -26,9 +26,7 @@ export interface SyncDeps extends ApplyDeps {
   readonly fence: () => number;
   /** Returns the error for statuses if Redis has failed. */
   readonly explain: (error: unknown) => unknown;
-  /**
-   * Called if the tenant routes have changed or could not be applied, because statuses may need to be updated.
-   */
+  /** Called if the tenant routes have changed or could not be applied, because statuses may need to be updated. */
   readonly onChanged: (name: string, uids: ReadonlySet<string> | 'all') => void;
 }
 
@@ -60,9 +58,7 @@ export async function syncTenant(deps: SyncDeps, tenant: Tenant): Promise<void> 
   deps.onChanged(name, failed || had === undefined ? 'all' : changedObjects(had, compiled));
 }
 
-/**
- * Writes the routes. Returns false if the tenant has no routes, neither in Redis nor in its objects.
- */
+/** Writes the routes. Returns false if the tenant has no routes, neither in Redis nor in its objects. */
 async function write(deps: SyncDeps, tenant: Tenant, compiled: CompiledTenant): Promise<boolean> {
   const { name, remembered } = tenant;
   const fence = deps.fence();

@@ -8,9 +8,7 @@ interface Changed {
   readonly spec: object;
 }
 
-/**
- * A custom resource before and after a write. Undefined if the resource did not exist before, or no longer exists.
- */
+/** A custom resource before and after a write. Undefined if the resource did not exist before, or no longer exists. */
 export interface Change {
   readonly kind: string;
   readonly before: Changed | undefined;

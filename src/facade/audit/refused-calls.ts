@@ -4,9 +4,7 @@ import { createTokenBuckets } from '../../time/token-buckets.ts';
 /** A call without access, i.e. with status 401 or 403. */
 export interface RefusedCall {
   readonly status: number;
-  /**
-   * The reason why the token was rejected, or the problem code for all other calls.
-   */
+  /** The reason why the token was rejected, or the problem code for all other calls. */
   readonly reason: string;
   /** The network of the client. Undefined if addresses are not used. */
   readonly network: string | undefined;

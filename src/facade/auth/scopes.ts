@@ -1,6 +1,4 @@
-/**
- * The scopes of the REST API. Every route requires exactly one of these scopes. Scopes do not include each other.
- */
+/** The scopes of the REST API. Every route requires exactly one of these scopes. Scopes do not include each other. */
 export const SCOPES = {
   'waas:read': 'Read resources.',
   'waas:write': 'Change resources.',

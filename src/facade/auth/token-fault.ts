@@ -9,15 +9,11 @@ export interface TokenRules {
   readonly algorithms: readonly string[];
   /** The maximum clock skew between Sluice and the issuer, in both directions. */
   readonly clockToleranceSeconds: number;
-  /**
-   * The maximum age of a token, based on its issue time (`iat`). If not set, tokens are accepted until they expire.
-   */
+  /** The maximum age of a token, based on its issue time (`iat`). If not set, tokens are accepted until they expire. */
   readonly maxAgeSeconds?: number | undefined;
 }
 
-/**
- * The `error_description` for each fault. Since these are constants, a response never contains parts of the token.
- */
+/** The `error_description` for each fault. Since these are constants, a response never contains parts of the token. */
 export const FAULTS = {
   malformed: 'The token is not a signed JWT in compact form',
   type: 'The token is not an access token',

@@ -14,9 +14,7 @@ const OF_FASTIFY: Readonly<Record<string, ProblemCode>> = {
   FST_ERR_MAX_PARAM_LENGTH: 'uri_too_long',
 };
 
-/**
- * Returns the error handler. An unexpected error is logged once, and the response does not contain any details.
- */
+/** Returns the error handler. An unexpected error is logged once, and the response does not contain any details. */
 export function createErrorHandler(log: Logger) {
   return (error: FastifyError | Refusal, request: FastifyRequest, reply: FastifyReply): void => {
     if (error instanceof Refusal) {

@@ -6,9 +6,7 @@ const MOST = 250;
 const DEFAULT = 50;
 /** The number of pages of items to collect before sorting them. */
 const SORTED_AT_ONCE = 4;
-/**
- * The maximum page size in bytes of JSON. Each page contains at least one item. `pull` uses the same limit.
- */
+/** The maximum page size in bytes of JSON. Each page contains at least one item. `pull` uses the same limit. */
 const PAGE_BYTES = 1_048_576;
 
 /** Query parameters shared by all lists. */

@@ -37,9 +37,7 @@ const OF_WRITES: readonly ProblemCode[] = [
 /** The problems for calls whose answers are stored using the Idempotency-Key. */
 const OF_KEYS: readonly ProblemCode[] = ['idempotency_in_progress', 'idempotency_conflict'];
 
-/**
- * Returns all problems for a route without duplicates, starting with the problems shared by all calls.
- */
+/** Returns all problems for a route without duplicates, starting with the problems shared by all calls. */
 export function problemsOf(route: Route): readonly ProblemCode[] {
   const mayHaveBody = route.method !== 'GET';
   const writes = mayHaveBody && route.dataPlane !== true;

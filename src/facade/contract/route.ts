@@ -133,9 +133,7 @@ interface RouteSource<A extends Access, Path extends string, Q extends z.ZodType
   readonly handle: (facade: Facade, call: Call<A, Path, z.output<Q>, z.output<B>>) => Promise<Answer>;
 }
 
-/**
- * A route without type parameters, as used by the server, the reference, and the tests.
- */
+/** A route without type parameters, as used by the server, the reference, and the tests. */
 export interface Route extends Omit<RouteSource<Access, string, z.ZodType, z.ZodType>, 'handle'> {
   readonly handle: (facade: Facade, call: Call<Access, string, unknown, unknown>) => Promise<Answer>;
 }

@@ -47,16 +47,12 @@ function listOf(names: readonly string[]): string {
   return `${names.slice(0, MOST_NAMED).join(', ')}${names.length > MOST_NAMED ? ', …' : ''}`;
 }
 
-/**
- * Returns the message for a missing field, including the message of the field itself.
- */
+/** Returns the message for a missing field, including the message of the field itself. */
 export function messageOfMissing(message: string): string {
   return message === REQUIRED ? message : `${REQUIRED}; it ${message}`;
 }
 
-/**
- * Returns the message for an unknown field or parameter, including the most similar known name.
- */
+/** Returns the message for an unknown field or parameter, including the most similar known name. */
 export function messageOfUnknown(sort: 'field' | 'parameter', name: string, known: readonly string[]): string {
   const meant = nearestName(name, known);
   if (meant !== undefined) return `is not a ${sort} of this call; did you mean ${meant}?`;

@@ -17,7 +17,7 @@ import { createLiveLists, type ListLive } from './live-lists.ts';
 import { createLookups, type LookupIndex } from './lookups.ts';
 
 /**
- * Caches contains all objects watched by the facade, along with functions to find them. Objects that another
+ * Caches contains all objects watched by the facade, including functions to look them up. Objects that another
  * installation is responsible for do not exist here, whether they are cached or read from the API server.
  */
 export interface Caches {
@@ -29,13 +29,13 @@ export interface Caches {
    */
   readonly list: <K extends KindName>(kind: K, namespace?: string) => Cached<K>[];
   /**
-   * Looks for the object with a public id. If it is not in the cache, we need to ask the API server, because it may
-   * just have been created by another replica. Use `namespace` to limit the search.
+   * Looks for the object with a public id. If the object is not in the cache, the API server needs to be queried,
+   * because it may just have been created by another replica. Use `namespace` to limit the search.
    */
   readonly find: <K extends KindName>(kind: K, id: string, namespace?: string) => Promise<Cached<K> | undefined>;
-  /** This is the same as `find`, but it will always ask the API server. */
+  /** Same as `find`, but always queries the API server. */
   readonly findLive: <K extends KindName>(kind: K, id: string) => Promise<Cached<K> | undefined>;
-  /** This is the same as `find`, but it uses another unique index. */
+  /** Same as `find`, but uses a different unique index. */
   readonly findBy: <K extends KindName>(kind: K, index: LookupIndex, value: string) => Promise<Cached<K> | undefined>;
   /** Reads an object from the API server, including its managed fields. @throws Refusal 503 */
   readonly live: <K extends KindName>(kind: K, name: ObjectName) => Promise<Cached<K> | undefined>;
@@ -54,9 +54,9 @@ export interface Caches {
   readonly reflector: <K extends KindName>(kind: K) => Reflector<Cached<K>>;
   /** @throws Refusal 503 if a cache is not synced or has not received data for 30 s */
   readonly assertCurrent: () => void;
-  /** Returns all kinds whose caches are not up to date. If there are any, `assertCurrent` will throw. */
+  /** Returns all kinds whose caches are out of date. If there are any, `assertCurrent` throws. */
   readonly staleKinds: () => readonly string[];
-  /** Watches all objects until the signal has been aborted. */
+  /** Watches all objects until the signal is aborted. */
   readonly run: (signal: AbortSignal) => Promise<void>;
 }
 
@@ -67,7 +67,7 @@ export interface Caches {
 const WATCH_TIMEOUT_SECONDS = 14;
 /** A connection without data for this long is considered dead. This must be longer than the duration of each watch. */
 const DEAD_AFTER_MS = 25_000;
-/** If a cache has not received any data for this time, it might be stale and is not used for answers any more. */
+/** A cache that has not received any data for this time might be stale, and is no longer used for responses. */
 const MUST_HEAR_WITHIN_MS = 30_000;
 
 type Indexes<K extends KindName> = Readonly<Record<string, (object: Cached<K>) => readonly string[]>>;
@@ -158,7 +158,7 @@ function createRead(client: Pick<KubeClient, 'get'>): Read {
   };
 }
 
-/** Creates the caches for all kinds. They only contain the objects of this installation. */
+/** Creates the caches for all kinds. They only contain objects of this installation. */
 function createReflectors(connection: Connection, read: Read, instance: string) {
   const workspaces = reflect('Workspace', connection);
   const get = (_resource: object, name: ObjectName) => read('Workspace', name);
@@ -180,7 +180,7 @@ function createReflectors(connection: Connection, read: Read, instance: string) 
     Activation: within('Activation'),
   };
 
-  /** Returns an object that was read from the API server. If it belongs to another installation, it is not returned. */
+  /** Returns an object read from the API server, unless it belongs to another installation. */
   async function ours<K extends KindName>(kind: K, object: Cached<K> | undefined): Promise<Cached<K> | undefined> {
     if (object === undefined) return undefined;
     if (kind !== 'Account' && kind !== 'Workspace') {

@@ -26,7 +26,7 @@ export interface Facade {
   readonly writer: ResourceWriter;
   readonly ownership: Ownership;
   readonly limits: LimitGuard;
-  /** The limits of accounts that are created for an accepted invitation. */
+  /** The limits for accounts created when accepting an invitation. */
   readonly invitedLimits: Limits;
   /** Data plane state in Redis. */
   readonly gates: GateReader;
@@ -35,7 +35,7 @@ export interface Facade {
   readonly routing: RoutingReader;
   /** Reads which invitations were sent by email. */
   readonly mails: MailReader;
-  /** Returns how many invitations an account can send by email in 24 hours. This is undefined if there is no limit. */
+  /** Returns how many invitations an account can send by email in 24 hours. Undefined if there is no limit. */
   readonly mailsPerDay: (account: Pick<Cached<'Account'>, 'spec'>) => number | undefined;
   /** Reads producer counts. */
   readonly traffic: TrafficReader;
@@ -46,13 +46,13 @@ export interface Facade {
   /** Calls with an Idempotency-Key whose answers are stored. */
   readonly keyedCalls: KeyedCalls;
   /**
-   * Reads the balance of an account (`acc_…`) and which queues are waiting for tokens. This is undefined if the
-   * account's plan is not in Redis.
+   * Reads the balance of an account (`acc_…`) and which queues are waiting for tokens. Undefined if Redis does not
+   * contain the account's plan.
    */
   readonly readBalance: (
     account: string,
   ) => Promise<(Balance & { readonly shortages: readonly Shortage[] }) | undefined>;
-  /** Root keys. Names of objects are derived from the oldest one. */
+  /** Root keys. Object names are derived from the oldest key. */
   readonly keys: KeyRing;
   /** Whether invitations can only be answered by callers with the invited email address. */
   readonly requireInvitedEmail: boolean;

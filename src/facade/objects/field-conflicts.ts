@@ -14,14 +14,14 @@ function entriesOf(object: Pick<Written, 'metadata'>, manager: string, field: st
 
 const nameOf = ({ manager }: ManagedFields) => manager ?? 'another field manager';
 
-/** Returns all other managers that own a field of the spec, or a part of it. */
+/** Returns all other managers that own a spec field, or a part of it. */
 export function otherManagers(object: Pick<Written, 'metadata'>, manager: string, field: string): string[] {
   return entriesOf(object, manager, field).map(nameOf);
 }
 
 /**
- * Checks that the object is not kept by another manager, for example because it is in Git. In this case, it would be
- * created again.
+ * Checks that the object is not managed by another manager, for example because it is stored in Git. In this case, the
+ * object would be created again.
  *
  * @param identity an immutable field that is applied by each manager of the whole object
  * @throws Refusal 409 `managed_elsewhere`
@@ -40,8 +40,8 @@ export function assertNotManagedElsewhere(
 }
 
 /**
- * Returns all parts of a structure that should be absent but which are owned by another manager. Needs to be checked
- * before each write, since server-side apply would merge them.
+ * Returns all parts of a structure which should be absent, but are owned by another manager. Needs to be checked before
+ * each write, since server-side apply would merge them.
  *
  * @param object as read from the API server, including managed fields
  */
@@ -68,9 +68,9 @@ function managedBy(field: string, manager: string): ProblemError {
 }
 
 /**
- * Returns the fields of the spec that are kept unchanged by another manager. Server-side apply does return a 409 when
- * values differ. But there's no error for a field that should be absent and is owned by another manager: it would
- * simply remain.
+ * Returns the spec fields whose values are preserved by another manager. Server-side apply does return a 409 when
+ * values differ. However, there is no error for a field that should be absent and is owned by another manager. This
+ * field would simply remain.
  *
  * @param concern fields written by this manager, including those that should be absent
  * @param wanted spec that was or will be applied

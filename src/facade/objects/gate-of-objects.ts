@@ -40,7 +40,7 @@ interface GateOfObjects extends GateFacts {
 }
 
 /**
- * Returns whether a subscription is routed, or why it is held.
+ * Returns whether a subscription is routed, or the reason why it is held.
  *
  * @param covering all Blocks that cover it
  */

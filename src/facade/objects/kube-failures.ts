@@ -15,12 +15,12 @@ function pointerOf(field: string): string {
   return words.map(word => `/${word.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
-/** Returns the manager that is mentioned in a conflict message, e.g. `conflict with "kubectl" using …`. */
+/** Returns the manager mentioned in a conflict message, e.g. `conflict with "kubectl" using …`. */
 function managerOf({ message }: ErrorCause): string {
   return /^conflict with "([^"]*)"/.exec(message)?.[1] ?? 'another field manager';
 }
 
-/** Returns an error for every field that is owned by another manager. The error includes the name of the manager. */
+/** Returns an error for each field owned by another manager. The error includes the name of the manager. */
 function conflictErrors(error: KubeError): ProblemError[] {
   return error.causes
     .filter(({ reason }) => reason === 'FieldManagerConflict')
@@ -31,8 +31,7 @@ function conflictErrors(error: KubeError): ProblemError[] {
 }
 
 /**
- * Returns a 409 `field_managed` which lists the managers and their fields, and explains how you can resolve the
- * conflict.
+ * Returns a 409 `field_managed`, which lists the managers and their fields, and explains how to resolve the conflict.
  */
 export function fieldManaged(errors: readonly ProblemError[], cause?: unknown): Refusal {
   const said = errors.map(({ detail }) => detail).join('; ');
@@ -46,8 +45,8 @@ const OF_A_POLICY = /\b(?:Validating|Mutating)AdmissionPolicy '|\badmission webh
 const OF_PERMISSIONS = /\bforbidden: User "[^"]*" cannot \w+ resource "/;
 
 /**
- * If the request violates a rule of the cluster, this returns the refusal. In this case, it does not help to retry. For
- * any other error, it returns undefined.
+ * Returns the refusal if the request violates a cluster policy, in which case retrying does not help. Returns undefined
+ * for all other errors.
  */
 function ruleRefusal(error: KubeError): Refusal | undefined {
   if (OF_PERMISSIONS.test(error.detail)) return new Refusal('missing_permission', { cause: error });
@@ -60,7 +59,7 @@ function ruleRefusal(error: KubeError): Refusal | undefined {
   });
 }
 
-/** Returns the problem to use for an error of the API server. Caller input can never cause a 5xx. */
+/** Returns the problem for an API server error. Caller input can never cause a 5xx. */
 export function kubeRefusal(cause: unknown): Refusal {
   if (cause instanceof Refusal) return cause;
   if (!isKubeError(cause)) return new Refusal('unavailable', { cause });
@@ -73,6 +72,6 @@ export function kubeRefusal(cause: unknown): Refusal {
     const errors = cause.causes.map(({ field, message }) => ({ pointer: pointerOf(field), detail: message }));
     return new Refusal('invalid_request', { errors, cause });
   }
-  // If the namespace is missing or is being deleted, the workspace is either not ready yet or has been deleted.
+  // If the namespace is missing or being deleted, the workspace is either not ready yet or has been deleted.
   return new Refusal('unavailable', { cause });
 }

@@ -8,7 +8,7 @@ import { createLimitGuard } from './limit-guard.ts';
 
 const WORKSPACES = ['shop', 'shop-2'];
 
-/** An account `acme` with two workspaces, whose caches follow what is stored when `see` is called. */
+/** An account `acme` with two workspaces, whose caches are updated when `see` is called. */
 function setUp(limit: number, ceiling?: number) {
   const clock = createManualClock();
   const handlers = new Map<KindName, ChangeHandler<unknown>[]>();
@@ -112,7 +112,7 @@ test('calls at the same moment do not pass the limit, although none of their obj
   const { create, see, stored } = setUp(3);
   const answers = Array.from({ length: 10 }, (_, n) => create(`shop/s${n}`));
   await settle();
-  // Near the limit, each object must be seen before the next one is created.
+  // Close to the limit, each object must be in the cache before the next object is created.
   expect(stored).toEqual(['shop/s0']);
   for (const key of ['shop/s0', 'shop/s1', 'shop/s2']) {
     see(key);
@@ -126,7 +126,7 @@ test('far from the limit, objects are created at once, and are counted before th
   const { create, stored } = setUp(100);
   const answers = Array.from({ length: 200 }, (_, n) => create(`shop/s${n}`));
   await settle();
-  // From 32 left, they go one by one.
+  // With 32 or fewer left, objects are created one by one.
   expect(stored).toHaveLength(69);
   await Promise.all(answers.slice(0, 68));
 });
@@ -161,7 +161,7 @@ test('a call is answered although the same object is created by another call mea
   see('shop/x');
   const first = create('shop/a');
   await settle();
-  // There is more room now, so the second call does not wait for the first one.
+  // There are more objects left now, so the second call does not wait for the first call.
   lose('shop/x');
   expect(await create('shop/a')).toBe('made');
   see('shop/a');
@@ -240,7 +240,7 @@ describe('revoked activations', () => {
     see('shop/a', 'Activation', REVOKED);
     const again = create('shop/b', 'Activation');
     await settle();
-    // A change of its status does not show that it is open.
+    // Changing its status does not make it open.
     see('shop/b', 'Activation', REVOKED);
     expect(await create('shop/a', 'Activation')).toBe('limit_reached');
     see('shop/b', 'Activation', OPEN);

@@ -19,34 +19,34 @@ import { createLocks } from '../../time/locks.ts';
 import type { Cached } from './cached.ts';
 import type { Caches } from './caches.ts';
 
-/** LimitGuard compares what an account uses to its limits. */
+/** LimitGuard compares the usage of an account to its limits. */
 export interface LimitGuard {
   /** Returns the limits in force for an account. */
   readonly of: (account: Pick<Cached<'Account'>, 'spec'>) => Limits;
-  /** Returns the points per minute of an account. This is undefined if it has no such limit. */
+  /** Returns the points per minute of an account. Undefined if there is no such limit. */
   readonly pointsPerMinuteOf: (account: string) => number | undefined;
   /**
-   * Returns the number of objects in all workspaces of an account that use the limit, according to the caches. Revoked
+   * Returns how many objects in all workspaces of an account use the limit, according to the caches. Revoked
    * Activations don't.
    */
   readonly countOf: (account: string, limit: CountedLimit) => number;
   /**
-   * Creates an object that does not exist yet, or changes one that doesn't use its limit into one that does, unless its
-   * account has reached the limit. Objects that this replica is
-   * creating are counted as well, but not those of other replicas. With 32 or fewer left, each replica creates one at a
-   * time. With more, other replicas may each add as many as are left at the same moment.
+   * Creates an object, or changes an object so that it uses its limit, unless the account has reached this limit.
+   * Objects being created by this replica are counted as well, but not objects being created by other replicas. With 32
+   * or fewer objects left, each replica creates one object at a time. With more objects left, each of the other
+   * replicas may add up to this number of objects at the same time.
    *
    * @throws Refusal 409 `limit_reached`
    */
   readonly create: <T>(kind: KindName, name: ObjectName, spec: object, create: () => Promise<T>) => Promise<T>;
 }
 
-/** With fewer objects left than this, an account's objects are created one after the other on this replica. */
+/** If fewer objects are left, this replica creates the objects of an account sequentially. */
 const FEW_LEFT = 32;
 /** The maximum time in milliseconds for a created object to appear in the cache. */
 const SEEN_WITHIN_MS = 2_000;
 
-/** An object that is being created, and isn't in the cache yet. */
+/** An object which is being created, and is not in the cache yet. */
 interface Pending {
   readonly account: string;
   readonly limit: CountedLimit;
@@ -58,9 +58,9 @@ interface Named {
   readonly name: ObjectName;
 }
 
-/** An object that is counted before it is in the cache. */
+/** An object that is counted before it has been added to the cache. */
 interface Expected {
-  /** Resolves once it is in the cache, or is no longer counted. */
+  /** Resolves when the object is in the cache, or is no longer counted. */
   readonly seen: Promise<void>;
   readonly settle: () => void;
 }
@@ -70,7 +70,7 @@ const NEW_ACCOUNT: Pick<Cached<'Account'>, 'spec'> = { spec: { plan: 'Free', inc
 
 type GuardCaches = Pick<Caches, 'get' | 'live' | 'reflector'>;
 
-/** Counts the objects of accounts, including those that are pending. */
+/** Counts the objects of accounts, including pending objects. */
 function createCounter(caches: GuardCaches) {
   const pending = new Map<string, Pending>();
   const pendingKey = (kind: KindName, key: string) => `${kind}/${key}`;
@@ -92,8 +92,8 @@ function createCounter(caches: GuardCaches) {
   return {
     countOf: counts.of,
     /**
-     * Returns the counts without the object itself, whose deletion may not have reached the cache yet: of the objects that
-     * use the limit, and of all.
+     * Returns the counts of objects using the limit and of all objects, without the object itself, because the cache
+     * may not be aware of its deletion yet.
      */
     countWithout(account: string, limit: CountedLimit, { kind, name }: Named): { used: number; stored: number } {
       const own = pendingKey(kind, keyOf(name));
@@ -106,7 +106,7 @@ function createCounter(caches: GuardCaches) {
       const all = limit === 'activations' ? stored.of(account, limit) - (cached === undefined ? 0 : 1) : used;
       return { used: used + creating, stored: all + creating };
     },
-    /** Counts an object from now on, until it appears in the cache, or `settle` is called. */
+    /** Counts an object until it has been added to the cache, or until `settle` is called. */
     expect(account: string, limit: CountedLimit, { kind, name }: Named): Expected {
       const key = pendingKey(kind, keyOf(name));
       const own: Pending = { account, limit, seen: Promise.withResolvers<void>() };
@@ -123,7 +123,7 @@ function createCounter(caches: GuardCaches) {
   };
 }
 
-/** Returns true if a call was refused because of a limit. */
+/** Returns true if a call was rejected because of a limit. */
 export function isLimit(error: unknown): boolean {
   return error instanceof Refusal && error.code === 'limit_reached';
 }
@@ -172,11 +172,11 @@ export function createLimitGuard(deps: {
   }
 
   /**
-   * Counts the object from now on, or returns undefined if only few are left and it isn't `alone`. Its limit may just have
-   * been raised, so the account is read from the API server before a call is refused.
+   * Starts counting the object, or returns undefined if only few objects are left and it isn't `alone`. Since the limit
+   * may just have been raised, the account is read from the API server before rejecting a call.
    */
   async function reserve(account: string, limit: CountedLimit, object: Named, alone: boolean) {
-    // Checks and counts in one step, so that no other call comes in between.
+    // Checks and counts in a single step, so that no other call can intervene.
     const attempt = (found: Cached<'Account'> | undefined) => {
       const most = found === undefined ? undefined : of(found)[limit];
       const { used, stored } = counter.countWithout(account, limit, object);
@@ -198,7 +198,7 @@ export function createLimitGuard(deps: {
   return {
     of,
     countOf: counter.countOf,
-    // An account that was just created may not be in the cache yet.
+    // A new account may not be in the cache yet.
     pointsPerMinuteOf: account => of(caches.get('Account', { name: account }) ?? NEW_ACCOUNT).requestsPerMinute,
     async create(kind, name, spec, create) {
       const limit = limitForNew(kind, spec as NewObject);
@@ -209,7 +209,7 @@ export function createLimitGuard(deps: {
       const finish = async (expected: Expected, untilSeen: boolean) => {
         try {
           const made = await create();
-          // A watch that misses an object entirely must not count it forever.
+          // An object that is never delivered by the watch must not be counted forever.
           const cancel = clock.setTimer(expected.settle, SEEN_WITHIN_MS);
           void expected.seen.then(cancel);
           if (untilSeen) await expected.seen;

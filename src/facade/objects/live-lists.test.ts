@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { KubeClient } from '../../kube/client.ts';
 import { createLiveLists } from './live-lists.ts';
 
-/** A client whose lists end when the test ends them. */
+/** A client whose lists complete when requested by the test. */
 function start() {
   const calls: PromiseWithResolvers<{ items: object[] }>[] = [];
   const list = () => {

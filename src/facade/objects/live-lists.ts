@@ -13,9 +13,9 @@ interface LiveListOptions {
 }
 
 /**
- * Creates lists that can be used if a decision must not depend on the caches. A call will never use a list that was
- * started before it. If a list is already running, all calls that arrive in the meantime share the next one. This means
- * that there's at most one list running per kind and namespace.
+ * Creates lists that can be used if a decision must not depend on the caches. A call never uses a list that was started
+ * earlier. If a list is already running, all calls that arrive in the meantime share the next one. This means that
+ * there's at most one list running per kind and namespace.
  */
 export function createLiveLists({ client, keep }: LiveListOptions): ListLive {
   const flight = createSingleFlight<readonly object[]>();

@@ -8,7 +8,7 @@ interface Listed {
   readonly answer: () => void;
 }
 
-/** An API server with objects that are called by their ids. With `held`, it answers when `answer` is called. */
+/** An API server with objects named after their ids. When using `held`, it responds after `answer` has been called. */
 function setUp({ held = false } = {}) {
   const present: string[] = [];
   const listed: Listed[] = [];

@@ -7,12 +7,12 @@ import { createSingleFlight } from '../../time/single-flight.ts';
 import { type Cached, RESOURCES } from './cached.ts';
 import { CALL_WITHIN_MS, kubeRefusal } from './kube-failures.ts';
 
-/** The maximum number of lookups for a kind at the same time, for each namespace or for the whole cluster. */
+/** The maximum number of concurrent lookups for a kind, for each namespace or for the whole cluster. */
 const LANES = 4;
 
 /**
- * The indexes that can be used by the API server to select objects, and the field for each of them. Each value belongs
- * to a single REST object.
+ * The indexes that the API server can use to select objects, including the field for each index. Each value belongs to
+ * a single REST object.
  */
 const FIELDS = { publicId: 'status.publicId', tokenHash: 'status.invitation.tokenHash' } as const;
 
@@ -25,13 +25,13 @@ interface LookupOptions {
 }
 
 /**
- * Uses an index (such as the public id) to find objects that are not in the cache yet. They may just have been created
- * by another replica. The API server uses a field of the status to select the object. This field is set by the
- * controller before the call that has created the object is answered. If a value does not exist, the lookup is cheap,
- * because the API server will use its own cache and does not have to send anything.
+ * Looks up objects that are not in the cache using an index (such as the public id). They may just have been created by
+ * another replica. The API server uses a field of the status to select the object. This field is set by the controller
+ * before the call that has created the object is answered. Looking up a value that does not exist is cheap, because the
+ * API server uses its own cache and returns an empty list.
  *
- * Each call uses a list that was started after the call. If there are several calls for the same value at the same
- * time, they share a list. There are at most `LANES` lists for a kind and namespace at a time.
+ * Each call uses a list that was started after the call. Concurrent calls for the same value share a list. There are at
+ * most `LANES` lists for a kind and namespace at a time.
  */
 export function createLookups({ client, indexes, keep }: LookupOptions) {
   const flight = createSingleFlight<readonly Cached<KindName>[]>();
@@ -40,7 +40,7 @@ export function createLookups({ client, indexes, keep }: LookupOptions) {
 
   async function list(kind: KindName, namespace: string | undefined, fieldSelector: string) {
     try {
-      // We can't use a limit here, because the API server would then read all of the objects from etcd.
+      // A limit can't be used here, because the API server would then read all objects from etcd.
       const options = { namespace, fieldSelector, limit: 0, signal: AbortSignal.timeout(CALL_WITHIN_MS) };
       const { items } = await client.list<Cached<KindName>, Cached<KindName>>(RESOURCES[kind], keep, options);
       return items;

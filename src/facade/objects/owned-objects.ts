@@ -2,7 +2,7 @@ import { type Refusal, refuseBecause } from '../../http/refusal.ts';
 import type { Cached } from './cached.ts';
 import type { Caches } from './caches.ts';
 
-/** The kinds in the workspace of a producer whose public id is a hash of the name. */
+/** Kinds in a producer workspace whose public id is a hash of the name. */
 type OwnedKind = 'CatalogStream' | 'Package' | 'Integration';
 
 /** Readable name for each kind. */
@@ -18,8 +18,8 @@ export function unknownObject(kind: OwnedKind): Refusal {
 }
 
 /**
- * Uses a public id to find an object in a workspace, even if it has just been created by another replica. @throws
- * Refusal 404
+ * Looks up an object in a workspace by its public id, even if it was just created by another replica. @throws Refusal
+ * 404
  */
 export async function findOwned<K extends OwnedKind>(
   caches: Pick<Caches, 'find'>,

@@ -28,7 +28,7 @@ function worldOf(objects: Objects, late: Objects = {}) {
   return createOwnership(caches as unknown as Caches);
 }
 
-/** What was looked for on the API server, and the callers who paid for it. */
+/** The lookups on the API server, and the callers that were charged for them. */
 const lookedFor: string[] = [];
 const charged: string[] = [];
 beforeEach(() => {
@@ -123,7 +123,7 @@ describe('an id that is not the caller’s takes one lookup, and its points', ()
     expect(await codeOf(ownership.tenant(eve, SHOP))).toBe('forbidden');
     expect(await codeOf(ownership.integration(eve, INTEGRATION))).toBe('forbidden');
     expect(await codeOf(ownership.account(eve, 'acc_1'))).toBe('forbidden');
-    // What is cached is looked for under an id that does not exist.
+    // For cached objects, an id that does not exist is looked up instead.
     const [other, own] = suffix === 'pending' ? ['-', ''] : [suffix, suffix];
     expect(lookedFor).toEqual([
       `Workspace ${SHOP}${other}`,

@@ -6,7 +6,7 @@ import { mayActFor, mayActForAccount, type Role } from '../auth/ownership.ts';
 import type { Cached } from './cached.ts';
 import type { Caches } from './caches.ts';
 
-/** Changes an id to an id that does not exist. */
+/** Replaces an id with an id that does not exist. */
 const NO_ID = '-';
 
 /** Workspace that the caller has access to. */
@@ -47,8 +47,8 @@ export interface OwnedAccount {
 export interface Caller {
   readonly identity: Identity;
   /**
-   * Takes the points for asking the API server for an id. This is used for ids that are not in the cache, and for ids
-   * that belong to someone else.
+   * Charges the points for looking up an id on the API server. This is done for ids which are not in the cache or
+   * belong to another user.
    *
    * @throws Refusal 429
    */
@@ -63,13 +63,13 @@ export interface Ownership {
   readonly tenant: (caller: Caller, id: string) => Promise<OwnedTenant>;
   readonly integration: (caller: Caller, id: string) => Promise<OwnedIntegration>;
   readonly account: (caller: Caller, id: string) => Promise<OwnedAccount>;
-  /** Returns the role that the caller has for this workspace. If there is none, this returns undefined. */
+  /** Returns the role that the caller has for this workspace. Undefined if there is none. */
   readonly roleFor: (identity: Identity, workspace: Cached<'Workspace'>) => Promise<Role | undefined>;
 }
 
 type Reads = Pick<Caches, 'get' | 'by' | 'findLive' | 'live'>;
 
-/** Creates lookups for which the caller has to pay, unless the object is in the cache and belongs to the caller. */
+/** Creates lookups that are charged to the caller, unless the object is in the cache and belongs to the caller. */
 function createPaidLookups(caches: Reads) {
   const cached = <K extends KindName>(kind: K, id: string) => caches.by(kind, 'publicId', id)[0];
 
@@ -81,9 +81,9 @@ function createPaidLookups(caches: Reads) {
   }
 
   /**
-   * Gives the same answer whether an object does not exist or belongs to someone else. To prevent callers from probing
-   * for objects, we also make a lookup for cached objects, with the same cost and with an id that does not exist, so that
-   * both answers take equally long.
+   * The response is the same whether an object does not exist or belongs to another user. To prevent callers from
+   * probing for objects, we also make a lookup for cached objects, with the same cost and with an id that does not
+   * exist, so that both answers take equally long.
    */
   async function forbidden(caller: Caller, kind: KindName, id: string, isCached: boolean): Promise<Refusal> {
     if (isCached) {
@@ -100,8 +100,8 @@ export function createOwnership(caches: Reads): Ownership {
   const { isCached, find, forbidden } = createPaidLookups(caches);
 
   /**
-   * Returns an object from the cache. If it is not in the cache, the API server is used, because it may just have been
-   * created by another replica.
+   * Returns an object from the cache. If it is not in the cache, the API server is queried, because it may just have
+   * been created by another replica.
    */
   async function present<K extends KindName>(kind: K, name: string): Promise<Cached<K> | undefined> {
     return caches.get(kind, { name }) ?? (await caches.live(kind, { name }));
@@ -111,7 +111,7 @@ export function createOwnership(caches: Reads): Ownership {
     return mayActFor(identity, workspace, await present('Account', workspace.spec.account));
   }
 
-  /** If the caller does not have a role for the workspace, this returns undefined. */
+  /** Returns undefined if the caller does not have a role for the workspace. */
   async function owned(
     identity: Identity,
     workspace: Cached<'Workspace'> | undefined,
@@ -136,7 +136,7 @@ export function createOwnership(caches: Reads): Ownership {
       if (found === undefined) throw await forbidden(caller, 'Integration', id, known);
       let object: typeof found | undefined = found;
       const { namespace = '', name } = object.metadata;
-      // The acceptance may not have reached the cache yet.
+      // The cache may not contain the acceptance yet.
       if (object.spec.workspace === undefined && known) {
         caller.chargeLookup();
         known = false;

@@ -1,8 +1,6 @@
 import { Refusal } from '../../http/refusal.ts';
 
-/**
- * Returns the result of a call to Redis. If there is an error, it is converted to a 503. @throws Refusal `unavailable`
- */
+/** Returns the result of a call to Redis. Converts errors to a 503. @throws Refusal `unavailable` */
 export async function fromRedis<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;

@@ -11,7 +11,7 @@ function start() {
   const refused = { count: 0 };
   const shares = createRedisShares(clock, () => refused.count++);
   const results: unknown[] = [];
-  /** Makes a call that changes something with `scripts` scripts, which take 1 ms each. */
+  /** Makes a call with changes that runs `scripts` scripts, each of which takes 1 ms. */
   function change({ signal = new AbortController().signal, closes = false, scripts = 1 } = {}): void {
     const run = async () => {
       for (let n = 0; n < scripts; n++) (await shares.changing(MASTER, SCRIPT))?.(1_000);
@@ -31,7 +31,8 @@ test('changes that would wait for more than five seconds are refused', async () 
   const { clock, change, changed, refusals, refused } = start();
   for (let n = 0; n < 5_000; n++) change();
   await clock.advance(0);
-  // Each is expected to take 1 ms of a tenth of the time: 100 within the burst, and 500 within five seconds.
+  // With an expected duration of 1 ms and a share of 10 %, there are 100 calls within the burst, and 500 within five
+  // seconds.
   expect([changed(), refusals().length, refused.count]).toEqual([101, 4_399, 4_399]);
   expect(refusals()[0]).toMatchObject({ code: 'rate_limited', facts: { headers: { 'retry-after': '6' } } });
   await clock.advance(5_000);

@@ -3,24 +3,24 @@ import { Refusal } from '../../http/refusal.ts';
 import type { Clock } from '../../time/clock.ts';
 import { createTimeShares } from '../../time/time-shares.ts';
 
-/** Part of the time of a Redis master that the calls of an account can use on one replica. */
+/** The proportion of the time of a Redis master that the calls of an account can use on one replica. */
 const SHARE = 0.1;
-/** Time in which the unused part of a share can still be used. */
+/** The period of time within which the unused part of a share can still be used. */
 const BURST_MS = 1_000;
-/** Reads that would have to wait longer are refused. */
+/** Reads are rejected if they would have to wait longer. */
 const MOST_WAIT_MS = 2_000;
-/** Changes that would have to wait longer before their first script are refused. */
+/** Changes are rejected if their first script would have to wait longer. */
 const MOST_CHANGE_WAIT_MS = 5_000;
 /** The kind of plain commands, which only read in calls that change something. */
 const COMMAND = 'command';
 
-/** A call whose time in Redis counts for an account. */
+/** A call whose Redis time is counted for an account. */
 interface SharedCall {
   /** If undefined, the time of the call is not limited. */
   readonly account: string | undefined;
   /** Aborted once the caller is gone. */
   readonly signal?: AbortSignal;
-  /** Whether the call closes something. Such calls never wait, and are never refused. */
+  /** Whether the call closes something. These calls never wait, and are never rejected. */
   readonly closes?: boolean;
 }
 
@@ -34,20 +34,20 @@ export function useShareOf<T>(call: SharedCall, run: () => Promise<T>): Promise<
 type TakeTurn = (master: string, kind: string) => Promise<(micros: number | undefined) => void> | undefined;
 
 /**
- * Limits the time that the calls of each account take in Redis, because Redis processes one command at a time: what one
- * tenant reads is what the events of all others wait for. Each account can use a tenth of the time of each master. Calls
+ * Limits the Redis time used by the calls of each account. Since Redis processes one command at a time, reads of one
+ * tenant delay the events of all other tenants. Each account can use up to 10 % of the time of each master. Calls
  * beyond it wait for their turn.
  */
 export interface RedisShares {
   /** For calls that can be refused. @throws Refusal 429 `rate_limited` if a call would have to wait for too long */
   readonly reading: TakeTurn;
   /**
-   * For calls that change something. They are not refused halfway, but only until their first script may start.
+   * For calls that change something. They can only be rejected before their first script has started.
    *
-   * @throws Refusal 429 `rate_limited` if a call would have to wait for too long, or its caller is gone
+   * @throws Refusal 429 `rate_limited` if a call would have to wait too long, or if its caller has disconnected
    */
   readonly changing: TakeTurn;
-  /** For what completes a change that has been stored already, such as a replay that was charged. Never refused. */
+  /** For completing a change that has already been stored, such as a replay that has been charged. Never refused. */
   readonly completing: TakeTurn;
 }
 
@@ -65,7 +65,7 @@ export function createRedisShares(clock: Pick<Clock, 'nowMs' | 'setTimer'>, onRe
     });
   }
 
-  /** Returns the call whose time is limited, if this is part of one. */
+  /** Returns the current call, if its time is limited. */
   function currentCall() {
     const call = calls.getStore();
     return call?.account === undefined || call.closes ? undefined : { call, account: call.account };

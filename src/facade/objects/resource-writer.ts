@@ -23,12 +23,12 @@ export interface Wanted<K extends KindName> {
    * server-side apply.
    */
   readonly spec: Partial<Cached<K>['spec']>;
-  /** Fields written by this manager: those in `spec`, plus those that must be absent. */
+  /** The fields written by this manager: fields in `spec`, and fields that must be absent. */
   readonly concern: readonly (keyof Cached<K>['spec'] & string)[];
-  /** Object as read before. This is not set if it didn't exist. */
+  /** Object as read before. Not set if the object didn't exist. */
   readonly before?: Cached<K> | undefined;
   /**
-   * Whether to refuse the apply if the object has changed since it was read. Should be set for edits that depend on the
+   * Whether to reject the write if the object has changed since it was read. Should be set for edits that depend on the
    * values read.
    */
   readonly exactly?: boolean;
@@ -47,7 +47,7 @@ export interface ResourceWriter {
   readonly apply: <K extends KindName>(kind: K, name: ObjectName, wanted: Wanted<K>) => Promise<Cached<K>>;
   /**
    * Repeats an attempt up to five times if the object was changed in the meantime. On this replica, attempts with the
-   * same `turn` run one after the other. Otherwise, concurrent edits of a list could use up all retries.
+   * same `turn` run sequentially. Otherwise, concurrent edits of a list could use up all retries.
    */
   readonly edit: <T>(attempt: () => Promise<T>, turn?: string) => Promise<T>;
   /** Deletes the object that was read and waits until it is gone. */
@@ -146,13 +146,16 @@ export function createResourceWriter({ client, caches, limits, clock }: WriterPa
   };
 }
 
-/** Returns true for a write that can make an object use its limit that did not exist, or did not use it. */
+/**
+ * Returns true if the write can make an object use its limit, and the object did not exist or did not use its limit
+ * before.
+ */
 function usesMore(kind: KindName, present: object | undefined, spec: object): boolean {
   const limit = (COUNTED as Partial<Record<KindName, CountedLimit>>)[kind];
   return limit !== undefined && (present === undefined || !isInUse(limit, present)) && isInUse(limit, { spec });
 }
 
-/** @throws Refusal 409 `field_managed` if another manager owns a field that would change */
+/** @throws Refusal 409 `field_managed` if a field that would change is owned by another manager */
 function assertNotHeld<K extends KindName>(present: Cached<K>, { manager, spec, concern }: Wanted<K>): void {
   const fields = spec as Readonly<Record<string, unknown>>;
   const held = [
@@ -162,14 +165,14 @@ function assertNotHeld<K extends KindName>(present: Cached<K>, { manager, spec, 
   if (held.length > 0) throw fieldManaged(held);
 }
 
-/** @throws Refusal 409 if an object of another installation has the name, because applying would change that object */
+/** @throws Refusal 409 if an object of another installation uses the same name, because it would be changed */
 async function assertFree(caches: Pick<Caches, 'isTaken'>, kind: KindName, { name }: ObjectName): Promise<void> {
   if ((kind === 'Account' || kind === 'Workspace') && (await caches.isTaken(kind, name))) {
     throw new Refusal('refused_by_policy', `The name ${name} is already in use. Contact the operator.`);
   }
 }
 
-/** Returns fields of the concern that must be absent. */
+/** Returns the fields of the concern that must be absent. */
 function absentOf(spec: object, concern: readonly string[]): string[] {
   return concern.filter(field => (spec as Readonly<Record<string, unknown>>)[field] === undefined);
 }

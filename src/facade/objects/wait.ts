@@ -12,8 +12,8 @@ const WAIT_MS = 5_000;
 const LOOK_AT_MS = [1_000, 3_000];
 
 /**
- * Waits until `condition` has been set on the applied object by the controller, and then returns the object. The uid
- * must be the same, and the condition must be for the applied generation or later.
+ * Waits until the controller has set `condition` on the applied object, and then returns the object. The uid must be
+ * the same, and the condition must be for the applied generation or later.
  *
  * @throws Refusal 409 `not_reconcilable` if the object must be edited, or 503 `not_in_force` after 5 s. In the latter
  *   case, the change was stored and the call can safely be repeated
@@ -21,8 +21,7 @@ const LOOK_AT_MS = [1_000, 3_000];
 export type WaitFor = <K extends KindName>(kind: K, applied: Cached<K>, condition?: string) => Promise<Cached<K>>;
 
 /**
- * Returns the condition for a generation. If the controller has not processed this generation yet, this returns
- * undefined.
+ * Returns the condition for a generation. Returns undefined if the controller has not processed this generation yet.
  */
 export function conditionFor(
   object: { readonly status?: { readonly conditions?: readonly Condition[] | undefined } | undefined },

@@ -8,9 +8,7 @@ import type { KeySource } from '../../engine/keyed-controller.ts';
 
 /** LimitUse compares the usage of each account to its limits. */
 export interface LimitUse {
-  /**
-   * Returns the limits that an account has reached or is close to. The source then reports any change.
-   */
+  /** Returns the limits that an account has reached or is close to. The source then reports any change. */
   readonly levelsOf: (account: Pick<Cached<'Account'>, 'spec'> & { metadata: { name: string } }) => LimitLevels;
   /** Enqueues an account when the level of one of its limits changes. This is not done for every object. */
   readonly source: KeySource;

@@ -11,9 +11,7 @@ export interface ShortagesDeps {
   readonly onNews: (account: string, turned: boolean) => void;
 }
 
-/**
- * Tracks all accounts with streams that are waiting for tokens. Only includes accounts reconciled by this leader.
- */
+/** Tracks all accounts with streams that are waiting for tokens. Only includes accounts reconciled by this leader. */
 export function createShortages({ registry, exists, onNews }: ShortagesDeps): Context['shortages'] {
   const known = new Map<string, boolean>();
   new Gauge({

@@ -28,9 +28,7 @@ export function reconcileStream(context: Context) {
   };
 }
 
-/**
- * The API server is only queried for namespaces without the workspace label. All other namespaces are in the cache.
- */
+/** The API server is only queried for namespaces without the workspace label. All other namespaces are in the cache. */
 async function isNamespaceGoing({ caches, client }: Context, name: string): Promise<boolean> {
   const cached = caches.namespaces.store.get(name);
   if (cached !== undefined) return cached.deleting;

@@ -24,9 +24,7 @@ interface HeldMailsDeps {
   readonly onResult: (key: string) => void;
 }
 
-/**
- * Creates the functions for emails which have to wait because of a limit. All times use the Redis clock.
- */
+/** Creates the functions for emails which have to wait because of a limit. All times use the Redis clock. */
 export function createHeldMails({ nowMs }: Pick<Context, 'nowMs'>, { deliveries, mailLimit, onResult }: HeldMailsDeps) {
   function notedFor(key: string, integration: Cached<'Integration'>, issuedAt: string): HeldBack | undefined {
     const noted = deliveries.of(key, { uid: integration.metadata.uid, issuedAt });
@@ -50,9 +48,7 @@ export function createHeldMails({ nowMs }: Pick<Context, 'nowMs'>, { deliveries,
 
   return {
     holdBack,
-    /**
-     * Holds back an email if it is already known to exceed a limit. Returns undefined if this is not known.
-     */
+    /** Holds back an email if it is already known to exceed a limit. Returns undefined if this is not known. */
     known(key: string, integration: Cached<'Integration'>, issuedAt: string): Requeue | undefined {
       const noted = notedFor(key, integration, issuedAt);
       const untilMs = noted?.held === HELD.address ? Date.parse(noted.until) : 0;

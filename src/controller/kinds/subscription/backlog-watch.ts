@@ -15,9 +15,7 @@ const TICK_MS = 1_000;
 export interface BacklogWatchDeps {
   readonly store: BacklogStore;
   readonly tenants: () => Iterable<string>;
-  /**
-   * Returns the applied routes, or undefined if they are not known or must not be used.
-   */
+  /** Returns the applied routes, or undefined if they are not known or must not be used. */
   readonly compiled: (tenant: string) => CompiledTenant | undefined;
   readonly subscriptionsOf: (tenant: string) => Iterable<Cached<'Subscription'>>;
   /** Called when the result differs from the subscription's status. */
@@ -115,16 +113,12 @@ export function createBacklogWatch(deps: BacklogWatchDeps) {
       for (const ofTenant of found.values()) for (const { atRisk } of ofTenant.values()) if (atRisk) count++;
       return count;
     },
-    /**
-     * Whether the backlog of this subscription is at risk. Undefined before the first check.
-     */
+    /** Whether the backlog of this subscription is at risk. Undefined before the first check. */
     isAtRisk: (tenant: string, uid: string): boolean | undefined => found.get(tenant)?.get(uid)?.atRisk,
   };
 }
 
-/**
- * Returns the queue of an admitted subscription, or undefined if there are no waiting events.
- */
+/** Returns the queue of an admitted subscription, or undefined if there are no waiting events. */
 function queueOf({ routes, verdicts }: CompiledTenant, { metadata, spec }: Cached<'Subscription'>) {
   if (verdicts.get(metadata.uid)?.ready !== 'Admitted') return undefined;
   return Object.hasOwn(routes.queues, spec.stream) ? routes.queues[spec.stream] : undefined;

@@ -69,9 +69,7 @@ export function disabledMessage(disabled: NonNullable<EndpointFacts['recorded']>
   return `${DISABLED_MESSAGE[disabled.disabledBy ?? ''] ?? 'the endpoint failed'} (${disabled.disabledAt}): ${HOW_TO_ENABLE}`;
 }
 
-/**
- * Returns the time of the first failure. Returns undefined if the failures should be ignored.
- */
+/** Returns the time of the first failure. Returns undefined if the failures should be ignored. */
 function failingSinceMs({ health, enabledMs, exists, nowMs }: EndpointFacts): number | undefined {
   if (!exists || health === undefined || health === 'unknown' || isEnabledSince(health.sinceMs, enabledMs, nowMs))
     return undefined;
@@ -137,9 +135,7 @@ export function endpointEvents(facts: EndpointFacts): EventNote[] {
   return notes;
 }
 
-/**
- * Returns the time until the next warning in milliseconds, or undefined if there are no more warnings.
- */
+/** Returns the time until the next warning in milliseconds, or undefined if there are no more warnings. */
 export function nextWarningInMs(facts: EndpointFacts): number | undefined {
   const sinceMs = failingSinceMs(facts);
   if (sinceMs === undefined || endpointStatus(facts) !== undefined) return undefined;

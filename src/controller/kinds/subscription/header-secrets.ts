@@ -31,9 +31,7 @@ export interface HeaderSecrets {
    * promise never rejects, even if a read fails.
    */
   readonly read: (tenant: string) => Promise<void>;
-  /**
-   * Returns the values in the same order as the headers. Returns undefined if none of the headers uses a Secret.
-   */
+  /** Returns the values in the same order as the headers. Returns undefined if none of the headers uses a Secret. */
   readonly fieldsOf: (subscription: Cached<'Subscription'>) => readonly HeaderField[] | undefined;
 }
 
@@ -111,9 +109,7 @@ export function createHeaderSecrets(deps: {
   };
 }
 
-/**
- * Returns all header Secrets used by the subscriptions to a workspace, in the format `namespace/name`.
- */
+/** Returns all header Secrets used by the subscriptions to a workspace, in the format `namespace/name`. */
 function secretsNamed({ Subscription }: Pick<Caches, 'Subscription'>, tenant: string): Set<string> {
   const named = new Set<string>();
   for (const { metadata, spec } of Subscription.store.byIndex('secretFor', tenant)) {

@@ -24,9 +24,7 @@ export interface MirrorFault {
  */
 const REFUSALS = [400, 403, 409, 422];
 
-/**
- * Returns the fault for a rejected Secret. For a Secret not managed by Sluice, we only read the type.
- */
+/** Returns the fault for a rejected Secret. For a Secret not managed by Sluice, we only read the type. */
 async function faultOf(
   context: Context,
   target: { readonly namespace: string; readonly name: string },

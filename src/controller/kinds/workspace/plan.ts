@@ -24,9 +24,7 @@ export interface WorkspaceFacts {
   /** Whether Ready is True in the status. */
   readonly wasReady: boolean;
   readonly producer: boolean;
-  /**
-   * Whether there are queues waiting for tokens of the account. Undefined if this is not known yet.
-   */
+  /** Whether there are queues waiting for tokens of the account. Undefined if this is not known yet. */
   readonly short: boolean | undefined;
   /** Condition currently in the status. Once set, it will not be removed. */
   readonly insufficientTokens: Condition | undefined;

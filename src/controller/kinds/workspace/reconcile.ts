@@ -106,9 +106,7 @@ export function reconcileWorkspace(context: WorkspaceContext) {
   };
 }
 
-/**
- * Closes the workspace routes, and removes access to its Secrets. The namespace and the data in Redis are kept.
- */
+/** Closes the workspace routes, and removes access to its Secrets. The namespace and the data in Redis are kept. */
 export function finalizeWorkspace(context: WorkspaceContext) {
   return async (workspace: Cached<'Workspace'>): Promise<'done'> => {
     try {

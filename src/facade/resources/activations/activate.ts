@@ -17,7 +17,7 @@ export const GATE_WITHIN_MS = 5_000;
 /** The interval for reading the gate from Redis. */
 export const GATE_EVERY_MS = 100;
 
-/** Activation fields managed by the REST interface. They must always be included in each write. */
+/** Activation fields managed by the REST interface. They must be included in every write. */
 export const ACTIVATION_CONCERN = ['integration', 'groupKey', 'revoked'] as const;
 
 /** Returns true if Redis will allow events for this pair. @throws Refusal 503 if Redis is not reachable */
@@ -33,10 +33,7 @@ export async function gateIs(
   }
 }
 
-/**
- * Returns an object that was applied from the cache, but only if it is recent enough. Otherwise, the known version is
- * returned.
- */
+/** Returns an applied object from the cache if it is recent enough. Otherwise, the known version is returned. */
 export function latestOf({ caches }: Facade, known: Cached<'Activation'>): Cached<'Activation'> {
   const { namespace, name, uid, generation = 0 } = known.metadata;
   const cached = caches.get('Activation', { namespace, name });
@@ -44,7 +41,7 @@ export function latestOf({ caches }: Facade, known: Cached<'Activation'>): Cache
 }
 
 /**
- * If the API server has confirmed that the integration is closed, this refuses the call.
+ * Rejects the call if the API server confirms that the integration is closed.
  *
  * @throws Refusal 409 `integration_closed`
  */
@@ -64,7 +61,7 @@ async function refuseIfClosed({ caches, wallMs }: Facade, integration: Cached<'I
 }
 
 /**
- * If the pair is revoked by other Activations, this refuses the call and includes their names in the response.
+ * Rejects the call if other Activations have revoked the pair, including their names in the response.
  *
  * @throws Refusal 409 `revoked_elsewhere`
  */

@@ -18,7 +18,7 @@ type Pair = z.output<typeof Pair>;
 /** The body that identifies a group key and an integration of a producer. */
 export const PairBody = Pair.meta({ id: 'ActivationPair', description: 'Specifies the group key and integration.' });
 
-/** Returns an optional query parameter which has the same description as the field in the body. */
+/** Returns an optional query parameter with the same description as the corresponding body field. */
 function parameter<S extends z.ZodType>(field: S) {
   const { description = '', example } = field.meta() ?? {};
   return field.optional().meta({ description, example });
@@ -32,8 +32,7 @@ export const PairQuery = z.strictObject({
 });
 
 /**
- * Returns the pair that was sent in the body or as query parameters. If both of them have been sent, they must be
- * equal.
+ * Returns the pair from the body or from the query parameters. If both are present, they must be equal.
  *
  * @throws Refusal 400 `ambiguous_request`, or 422 with the missing fields
  */

@@ -30,15 +30,14 @@ type ActivationObject = Pick<Cached<'Activation'>, 'metadata' | 'spec' | 'status
 
 /**
  * Returns the key of a pair within a workspace. It is also used to sort the pairs. Names can't contain a slash, so it
- * is safe to use as a separator.
+ * can be used as a separator.
  */
 export function pairOf({ spec }: ActivationObject): string {
   return `${spec.integration}/${spec.groupKey}`;
 }
 
 /**
- * If at least one object of the pair has been revoked, this returns `Revoked`. This means that a pair can always be
- * closed.
+ * Returns `Revoked` if at least one object of the pair is revoked. This means that a pair can always be closed.
  *
  * @param pair must contain at least one object
  */
@@ -46,7 +45,7 @@ export function pairStatus(pair: readonly ActivationObject[]): z.output<typeof A
   return pair.some(({ spec }) => spec.revoked === true) ? 'Revoked' : 'Active';
 }
 
-/** Returns the entry for a pair. It is built from all of its objects and their current conditions. */
+/** Returns the entry for a pair, based on all of its objects and their current conditions. */
 export function activationEntry(
   pair: readonly [ActivationObject, ...ActivationObject[]],
 ): z.output<typeof ActivationEntry> {
@@ -78,7 +77,7 @@ type Judgement = 'open' | 'superseded' | 'revoked_elsewhere' | 'integration_clos
 export function judgeActivation(object: ActivationObject, generation: number): Judgement {
   if (object.spec.revoked === true) return 'superseded';
   switch (conditionFor(object, 'Effective', generation)?.reason) {
-    // The gate is open, but events can't pass until the invitation has been accepted by the partner.
+    // The gate is open, but events can't pass until the partner has accepted the invitation.
     case 'Routing':
     case 'IntegrationPending':
       return 'open';

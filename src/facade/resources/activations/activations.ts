@@ -38,7 +38,7 @@ const activateRoute = defineRoute({
   },
 });
 
-/** Closes the group key of the given pair. The response does not contain whether it was open before. */
+/** Closes the group key of the given pair. The response does not indicate whether it was open before. */
 async function close(facade: Facade, tenant: OwnedTenant, pair: z.output<typeof PairBody>): Promise<Answer> {
   const written = await deactivate(facade, tenant, pair.integrationPublicId, pair.groupKey);
   if (written === undefined) return { status: 204 };
@@ -145,8 +145,8 @@ const getActivation = defineRoute({
     const known = caches
       .by('Activation', 'publicId', params.activation)
       .filter(({ metadata }) => metadata.namespace === tenant.name);
-    // If the object has just been created by another replica, we need to use the name to find it. It would take too
-    // long to list all of the objects.
+    // An object that was just created by another replica needs to be looked up by name. Listing all objects would take
+    // too long.
     const own = { namespace: tenant.name, name: activationObjectNameOf(params.activation) };
     const made = known.length > 0 ? undefined : await caches.live('Activation', own);
     const [first = made, ...rest] = known;

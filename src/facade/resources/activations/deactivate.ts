@@ -9,13 +9,13 @@ import type { OwnedTenant } from '../../objects/ownership.ts';
 import { conditionFor } from '../../objects/wait.ts';
 import { ACTIVATION_CONCERN, GATE_EVERY_MS, GATE_WITHIN_MS, gateIs, latestOf } from './activate.ts';
 
-/** Returns the integration name which has been deleted, but still has Activations. */
+/** Returns the name of a deleted integration that still has Activations. */
 function goneIntegration({ caches }: Facade, namespace: string, id: string): string | undefined {
   const names = new Set(caches.list('Activation', namespace).map(({ spec }) => spec.integration));
   return [...names].find(name => publicId('Integration', namespace, name) === id);
 }
 
-/** Returns true if there is another Activation for this pair that is not managed by REST. */
+/** Returns true if this pair has another Activation that is not managed by REST. */
 async function hasOthers({ caches }: Facade, namespace: string, id: string, own: string): Promise<boolean> {
   for (const { metadata } of caches.by('Activation', 'publicId', id)) {
     if (metadata.namespace !== namespace || metadata.name === own) continue;
@@ -25,10 +25,10 @@ async function hasOthers({ caches }: Facade, namespace: string, id: string, own:
 }
 
 /**
- * Closes a group key for an integration. To do this, the Activation that is managed by REST is revoked, which takes
- * precedence over all others. It waits until the gate has been closed in Redis, or until this call was replaced by a
- * later activation. An Activation deleted shortly before is handled in the same way. Returns the object that was
- * written. If the pair was not active, this returns undefined.
+ * Closes a group key for an integration. This revokes the Activation managed by REST, which takes precedence over all
+ * other Activations. Waits until the gate is closed in Redis, or until a later activation has replaced this call. An
+ * Activation deleted shortly before is handled in the same way. Returns the object that was written. Undefined if the
+ * pair was not active.
  *
  * @throws Refusal 503
  */
@@ -57,7 +57,7 @@ export async function deactivate(
         spec: { integration: name, groupKey, revoked: true },
       });
     });
-    // If the integration was deleted, its Activations will never be ready, so we must not wait for them.
+    // Activations of a deleted integration are never ready, so this must not wait for them.
     return applied !== undefined && found !== undefined ? writer.waitFor('Activation', applied) : applied;
   }
 

@@ -44,8 +44,8 @@ function isEnforced({ metadata, status }: BlockObject): boolean {
 }
 
 /**
- * Returns the entry for an integration and a target. @param blocks all of the objects for the pair. There must be at
- * least one
+ * Returns the entry for an integration and a target. @param blocks all objects of the pair. There must be at least one
+ * object
  */
 function blockEntry(blocks: readonly [BlockObject, ...BlockObject[]]): z.output<typeof BlockEntry> {
   const [block] = blocks;
@@ -64,7 +64,7 @@ function blockEntry(blocks: readonly [BlockObject, ...BlockObject[]]): z.output<
   };
 }
 
-/** Returns a single entry for each target. Blocks being deleted are no longer in effect, so we ignore them. */
+/** Returns one entry for each target. Blocks being deleted are no longer in effect, so we ignore them. */
 export function blockEntries(blocks: readonly BlockObject[]): z.output<typeof BlockEntry>[] {
   const standing = blocks.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   const groups = Map.groupBy(standing, blockIdOf);

@@ -24,7 +24,7 @@ interface Asked {
   readonly target: string;
 }
 
-/** Reads all Blocks for a pair from the API server, except for the ones that are managed by REST. */
+/** Reads all Blocks of a pair from the API server, except for Blocks managed by REST. */
 async function readOthers({ caches }: Facade, namespace: string, { integration, target }: Pair, own: string) {
   const known = caches.by('Block', 'publicId', blockId(namespace, integration, target.kind, target.name));
   const others = known.filter(({ metadata }) => metadata.namespace === namespace && metadata.name !== own);
@@ -46,7 +46,7 @@ async function assertBlockable({ caches }: Facade, namespace: string, { integrat
   if (kept === undefined) throw unknownObject(target.kind);
   if (target.kind === 'CatalogStream') return;
   // Streams can be blocked during deletion because events are still being delivered. This must not be possible for
-  // packages, because the Block would prevent the deletion.
+  // packages, because the Block would prevent their deletion.
   if (kept.metadata.deletionTimestamp !== undefined) throw new Refusal('being_deleted');
   if ((kept as Cached<'Package'>).spec.archived === true) throw new Refusal('package_archived');
 }
@@ -82,8 +82,8 @@ async function block(facade: Facade, { namespace, integration, kind, target }: A
       return insteadOf(error);
     }
   });
-  // There's no need to check Redis here, although it may have lost its data since the condition was set. If it has,
-  // events are not routed until the state has been rebuilt from the custom resources, which include the Block.
+  // There's no need to check Redis here, although it may have lost its data since the condition was set. In this case,
+  // events are not routed until the state has been rebuilt from the custom resources, including the Block.
   await writer.waitFor('Block', applied, 'Enforced');
   return { status: 204, about: { kind: 'Block', namespace, name: applied.metadata.name } };
 }

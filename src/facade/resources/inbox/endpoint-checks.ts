@@ -30,7 +30,7 @@ const Recovered = z
   })
   .meta({ id: 'Recovered' });
 
-/** The number of points that each additional 1,000 deliveries cost. */
+/** The number of points for each additional 1,000 deliveries. */
 const PAGE_POINTS = 30;
 /** The number of seconds after which one of the running tests has probably ended. */
 const TESTS_END_AFTER_SECONDS = '15';

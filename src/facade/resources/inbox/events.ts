@@ -12,16 +12,16 @@ import { EventDetail, EventEntry, eventDetail, eventEntry } from './event-views.
 import { type OpenInbox, openEvent, openInbox } from './inbox-access.ts';
 
 /**
- * The maximum number of pages a call will scan for a matching event. This is needed because it is possible that most
- * events are in other states.
+ * The maximum number of pages a call will scan for a matching event. This is necessary because most events may be in
+ * other states.
  */
 const PAGES_AT_ONCE = 20;
-/** The number of points that each additional page costs. For each page, up to 1,000 events are checked. */
+/** The number of points for each additional page. Up to 1,000 events are checked for each page. */
 const PAGE_POINTS = 10;
 
 const Instant = z.iso
   .datetime({ offset: true, error: 'must be an RFC 3339 date and time such as 2026-01-31T12:00:00Z' })
-  // The minimum is 1, because there are no events before the epoch and a position in a queue can't be negative.
+  // The minimum is 1, because there are no events before the epoch, and a queue position can't be negative.
   .transform(text => Math.max(1, Date.parse(text)));
 
 const instantMeta = (description: string) => ({
@@ -75,8 +75,8 @@ type Query = z.output<typeof EventQuery>;
 type Page = Extract<EventList, { readonly answer: 'OK' }>;
 
 /**
- * Reads up to `PAGES_AT_ONCE` pages until it has found a page with events. It stops if `spend` does not allow another
- * page. If a subscription does not have an inbox, the page is empty.
+ * Reads up to `PAGES_AT_ONCE` pages until a page with events is found. Stops if `spend` does not allow another page.
+ * Returns an empty page if the subscription does not have an inbox.
  */
 async function readPage(
   { inboxes }: Facade,
@@ -134,7 +134,7 @@ const listEvents = defineRoute({
   problems: ['unknown_resource', 'malformed_cursor'],
   async handle(facade, { integration, query, spend, waitFor }) {
     const opened = await openInbox(facade, integration, query.subscription);
-    // We need to continue from the last position, so that a page is never scanned twice.
+    // Continue at the last position, so that a page is never scanned twice.
     let from = query.cursor;
     const page = await waitFor(
       query.wait ?? 0,

@@ -27,7 +27,7 @@ export async function openInbox(facade: Facade, integration: OwnedIntegration, i
 }
 
 /**
- * Looks up the event inbox, and the ref that the event has in this inbox.
+ * Looks up the inbox of an event, and the ref of the event in this inbox.
  *
  * @throws Refusal 404 `unknown_event`, also if the subscription no longer exists
  */
@@ -42,7 +42,7 @@ export async function openEvent(facade: Facade, integration: OwnedIntegration, i
   }
 }
 
-/** Returns the problem to use if a subscription is currently not able to receive events. */
+/** Returns the problem for a subscription that currently can't receive events. */
 export function inboxRefusal(
   { caches, wallMs }: Facade,
   { subscription }: Pick<OpenInbox, 'subscription'>,

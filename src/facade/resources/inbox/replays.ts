@@ -82,7 +82,7 @@ function replayEntry(subscription: string, replay: Replay): z.output<typeof Repl
   };
 }
 
-/** Returns the account that should be charged. This is the account of the receiving workspace. */
+/** Returns the account to charge. This is the account of the receiving workspace. */
 const payerOf = ({ recipient }: OwnedIntegration) => publicId('Account', '', recipient.workspace.spec.account);
 
 async function startReplay(
@@ -137,8 +137,8 @@ const REFUSED = [
 const LOCATION = { Location: 'The path of the replay.' };
 
 /**
- * The number of points that are charged for searching a range, in addition to the points for the call. Up to 50,000
- * events may have to be checked.
+ * The number of points charged for searching a range, in addition to the points of the call. Up to 50,000 events may
+ * need to be checked.
  */
 const RANGE_POINTS = 90;
 const RANGE_RETRY_SECONDS = '1';

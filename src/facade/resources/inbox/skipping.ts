@@ -55,9 +55,9 @@ const Skipped = z
   })
   .meta({ id: 'SkippedEvents' });
 
-/** The maximum number of steps for each call. Each step skips up to 200 events. */
+/** The maximum number of steps per call. Each step skips up to 200 events. */
 const SKIPS_AT_ONCE = 50;
-/** The number of points that each additional step costs. */
+/** The number of points for each additional step. */
 const STEP_POINTS = 4;
 
 const skipEvents = defineRoute({

@@ -13,7 +13,7 @@ import type { OwnedTenant } from '../../objects/ownership.ts';
 import { fromRedis } from '../../objects/redis-failures.ts';
 import { chooseIntegrations, chooseStream, StreamChoice, StreamName, streamName } from '../streams/stream-choice.ts';
 
-/** The code of the reason why an event is not routed, or why it is waiting. */
+/** The reason code for an event that is not routed or has to wait. */
 export const Reason = z.enum([...NOT_ROUTED, ...HELD]);
 
 /** Readable name, shown next to the id. This must not contain the invited e-mail address. */
@@ -63,9 +63,9 @@ const Explanation = pageOf(GateEntry)
 const told = ({ wouldRoute, reason, held }: GateVerdict) => ({ wouldRoute, reason: reason ?? null, held });
 
 /**
- * Returns the state that a gate has in Redis.
+ * Returns the state of a gate in Redis.
  *
- * @param short the reason why there are not enough tokens. If there are enough, this is undefined
+ * @param short the reason why there are not enough tokens. Undefined if there are enough tokens
  */
 export function factsInForce(
   { integration, activated, subscription }: GateReading,
@@ -80,8 +80,8 @@ export function factsInForce(
 }
 
 /**
- * If the balance is not sufficient for a queue, this returns the reason. This is the case if there are no tokens left,
- * or if the next event costs more than what is left.
+ * Returns the reason if the balance is not sufficient for a queue. This is the case if there are no tokens left, or if
+ * the next event costs more than the remaining tokens.
  */
 export function shortageOf(balance: Awaited<ReturnType<Facade['readBalance']>>, queue: string): HeldReason | undefined {
   if (balance === undefined) return 'state_missing';
@@ -91,7 +91,7 @@ export function shortageOf(balance: Awaited<ReturnType<Facade['readBalance']>>, 
   return waits || remainingTokens === 0 ? 'insufficient_tokens' : undefined;
 }
 
-/** If the producer does not have enough tokens for the events in a stream, this returns the reason. */
+/** Returns the reason if the producer does not have enough tokens for the events in a stream. */
 export async function shortage(
   facade: Facade,
   { publicId: tenant, workspace }: OwnedTenant,
@@ -102,8 +102,8 @@ export async function shortage(
 }
 
 /**
- * Returns the facts that have been derived from the objects, and takes the balance into account. This is needed because
- * remaining tokens aren't stored in the objects.
+ * Returns the facts derived from the objects, including the balance. This is required because the objects don't contain
+ * the remaining tokens.
  */
 export function factsWanted(wanted: GateFacts, short: HeldReason | undefined): GateFacts {
   const unpaid = short === 'insufficient_tokens' && wanted.subscription === 'open';

@@ -72,7 +72,7 @@ const ProducedEvent = pageOf(DispositionEntry)
 
 const timeOf = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString());
 
-/** Returns the entry to use for an integration, given the result of `dispositionOf`. */
+/** Returns the entry of an integration, based on the result of `dispositionOf`. */
 function dispositionEntry(
   integrationPublicId: string,
   subscriptionPublicId: string | null,
@@ -93,8 +93,7 @@ function dispositionEntry(
 }
 
 /**
- * Looks for an event, and returns it together with its stream. If several streams contain the event, the first by key
- * wins.
+ * Looks up an event along with its stream. If several streams contain the event, the first by key wins.
  *
  * @throws Refusal 404 `unknown_event`
  */
@@ -120,8 +119,8 @@ async function findEvent(
 }
 
 /**
- * Returns the inbox of the oldest subscription for the pair in the workspace to which access was granted. The
- * subscription may no longer be in effect.
+ * Returns the inbox of the pair's oldest subscription in the receiving workspace. The subscription may no longer be in
+ * effect.
  */
 function formerInbox(
   { caches }: Facade,
@@ -141,7 +140,7 @@ function formerInbox(
 
 const ageOf = ({ metadata }: Cached<'Subscription'>) => Date.parse(metadata.creationTimestamp ?? '') || 0;
 
-/** Returns the reason why an event is waiting or can't be routed. If it will be routed soon, this returns undefined. */
+/** Returns the reason why an event is waiting or can't be routed. Undefined if the event will be routed soon. */
 function waitsFor({ reason }: GateVerdict, short: HeldReason | undefined): GateVerdict['reason'] {
   return reason ?? short;
 }

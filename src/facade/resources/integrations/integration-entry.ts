@@ -48,7 +48,7 @@ export const IntegrationEntry = InvitedIntegration.extend({
   expiresAt: time('Time at which the invitation expires'),
 }).meta({ id: 'Integration' });
 
-/** Returns true if the partner has accepted the invitation, or is still able to accept it. */
+/** Returns true if the partner has accepted the invitation, or can still accept it. */
 export function isOpen(integration: Stated, nowMs: number): boolean {
   const state = integrationStatus(integration, nowMs);
   return state === 'Pending' || state === 'Active';
@@ -66,7 +66,7 @@ export function invitedIntegration(
   };
 }
 
-/** Returns an integration in the form that is shown to the producer. */
+/** Returns an integration as it is shown to the producer. */
 export function integrationEntry(integration: Cached<'Integration'>, nowMs: number): z.output<typeof IntegrationEntry> {
   const { metadata, spec, status } = integration;
   const { issuedAt = null, sentAt = null, expiresAt = null } = status?.invitation ?? {};

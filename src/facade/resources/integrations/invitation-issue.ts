@@ -13,7 +13,7 @@ interface Invited {
   readonly made: boolean;
 }
 
-/** Finds an open integration for the address. It can have any name, since it may have been created with kubectl. */
+/** Finds an open integration for the address. It may have been created with kubectl, so it can have any name. */
 async function findOpen(
   { caches, wallMs }: Facade,
   tenant: string,
@@ -55,7 +55,7 @@ async function readOrMake(facade: Facade, owned: OwnedTenant, invited: string, e
 }
 
 /**
- * Returns the open integration for an address, creating one if needed. The name includes the number of closed
+ * Returns the open integration for an address, which is created if necessary. The name includes the number of closed
  * integrations, so equal calls will create the same object on any replica.
  *
  * @throws Refusal
@@ -69,7 +69,7 @@ export async function inviteByAddress(facade: Facade, owned: OwnedTenant, email:
       namespace: tenant,
       name: invitedIntegrationName(facade.keys.oldest().secret, tenant, email, closed),
     };
-    // Closed integrations are never reopened. Only read those that may be open.
+    // Closed integrations are never opened again. Only read those that may be open.
     const cached = facade.caches.get('Integration', name);
     if (cached !== undefined && !isOpen(cached, facade.wallMs())) continue;
     const invited = await readOrMake(facade, owned, name.name, email);

@@ -7,8 +7,7 @@ import type { OwnedTenant } from '../../objects/ownership.ts';
 type MailHold = NonNullable<Awaited<ReturnType<Facade['mails']['holdOf']>>>;
 
 /**
- * If the email for an invitation would have to wait, this returns the reason. Without Redis, we leave this to the
- * controller.
+ * Returns the reason if the email for an invitation would have to wait. Without Redis, we leave this to the controller.
  */
 async function holdOf(facade: Facade, { name, workspace }: OwnedTenant, email: string): Promise<MailHold | undefined> {
   const { caches, mails, mailsPerDay, nowMs, keys } = facade;

@@ -32,7 +32,7 @@ test('ignores a free account that was created for someone else, even if the call
   const { metadata, spec } = account(name, { subject: 'ada' });
   const shared = { metadata, spec: { ...spec, owners: [eve, ...spec.owners] } };
   expect(otherFreeAccounts([shared], identity, 'own')).toEqual([]);
-  // This one was created for the caller before the root key was replaced.
+  // This account was created for the caller before the root key was replaced.
   expect(otherFreeAccounts([{ metadata, spec }], identity, 'own')).toEqual([publicId('Account', '', name)]);
   const named = { metadata: { ...metadata, name: 'acme' }, spec: shared.spec };
   expect(otherFreeAccounts([named], identity, 'own')).toEqual([publicId('Account', '', 'acme')]);

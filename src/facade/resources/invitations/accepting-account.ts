@@ -11,14 +11,14 @@ import type { Cached } from '../../objects/cached.ts';
 import { subjectKey } from '../../objects/caches.ts';
 import type { Facade } from '../../objects/facade.ts';
 
-/** Returns true if this entry makes the caller an Owner directly. Groups are not taken into account. */
+/** Returns true if this entry directly makes the caller an Owner. Groups are not taken into account. */
 function isOwn(owner: Owner, { issuer, subject }: Identity): boolean {
   return owner.issuer === issuer && owner.subject === subject && owner.role === 'Owner';
 }
 
 /**
- * Returns true if the account was created for someone else, and the caller was added as a member later. Otherwise,
- * anyone could keep others from getting their own Free account.
+ * Returns true if the account was created for a different user, and the caller was added as a member later. Otherwise,
+ * it would be possible to prevent other users from getting their own Free account.
  */
 function isShared({ metadata, spec }: Pick<Cached<'Account'>, 'metadata' | 'spec'>, identity: Identity): boolean {
   const others = spec.owners.filter(owner => owner.role === 'Owner' && !isOwn(owner, identity));
@@ -26,8 +26,8 @@ function isShared({ metadata, spec }: Pick<Cached<'Account'>, 'metadata' | 'spec
 }
 
 /**
- * Returns all Free accounts that are owned by the caller directly. This does not include the account that was created
- * by the facade. If this wasn't checked, callers would be able to get the included tokens twice.
+ * Returns all Free accounts directly owned by the caller, not including the account created by the facade. Without this
+ * check, callers could get the included tokens twice.
  */
 export function otherFreeAccounts(
   accounts: readonly Pick<Cached<'Account'>, 'metadata' | 'spec'>[],
@@ -42,7 +42,7 @@ export function otherFreeAccounts(
 }
 
 /**
- * Returns the name of the Free account of the caller. If the account does not exist, it is created.
+ * Returns the name of the Free account of the caller. The account is created if it does not exist.
  *
  * @throws Refusal 409 `free_account_exists` if the caller owns another Free account, or if this one is now on another
  *   plan. The call must then include the account

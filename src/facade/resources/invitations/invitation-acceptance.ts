@@ -12,7 +12,7 @@ import { ownFreeAccount } from './accepting-account.ts';
 import { assertInvited, findInvitation, integrationName, whyAnswered } from './invitation-token.ts';
 
 interface Acceptance {
-  /** Applied integration. May not have taken effect yet. */
+  /** Applied integration. It may not have taken effect yet. */
   readonly integration: Cached<'Integration'>;
   /** The name of the receiving workspace. */
   readonly workspace: string;
@@ -68,7 +68,7 @@ async function makeReceiver(
 }
 
 /**
- * Grants access for the integration to `workspace`, unless the invitation was answered in the meantime.
+ * Grants `workspace` access to the integration, unless the invitation has been answered in the meantime.
  *
  * @throws Refusal 409, 410
  */
@@ -91,13 +91,14 @@ async function grant(facade: Facade, token: string, workspace: string): Promise<
 
 /**
  * Accepts an invitation for the given account. The account and the receiving workspace are created if they don't exist.
- * After that, we grant the exact version of the integration that was read, so only one of several concurrent calls can
- * succeed across all replicas. Should the process crash in between, the next attempt will reuse the empty workspace.
+ * After that, access is granted for the exact integration version that was read, so only one of several concurrent
+ * calls can succeed across all replicas. Should the process crash in between, the next attempt will reuse the empty
+ * workspace.
  *
  * @param named name of one of the caller's accounts. If undefined, we use their Free account and create it if
  *   necessary
- * @throws Refusal 403 `forbidden`, `invitation_email_mismatch`, 404 `unknown_invitation`, 409 `invitation_used`, `free_account_exists`, 410
- *   `invitation_expired`, 503
+ * @throws Refusal 403 `forbidden`, `invitation_email_mismatch`, 404 `unknown_invitation`, 409 `invitation_used`,
+ *   `free_account_exists`, 410 `invitation_expired`, 503
  */
 export async function acceptInvitation(
   facade: Facade,

@@ -23,9 +23,7 @@ export function integrationName({ metadata }: Cached<'Integration'>) {
   return { namespace: metadata.namespace as string, name: metadata.name };
 }
 
-/**
- * If it is not possible to answer the invitation any more, this returns the problem. Otherwise, it returns undefined.
- */
+/** Returns the problem if the invitation can no longer be answered, or undefined otherwise. */
 export function whyAnswered(state: IntegrationState): ProblemCode | undefined {
   if (state === 'Pending') return undefined;
   return state === 'Expired' ? 'invitation_expired' : 'invitation_used';

@@ -7,7 +7,7 @@ import { findOwned } from '../../objects/owned-objects.ts';
 import { listedStream } from './package-views.ts';
 import { readForChange, turnOf } from './packages.ts';
 
-/** The limit that is used in the custom resource. */
+/** This is the limit of the custom resource. */
 const MOST_STREAMS = 500;
 
 /** A single field manager owns the list. */
@@ -81,7 +81,7 @@ const removeStream = defineRoute({
       const streams = [...new Set(before.spec.streams)].filter(name => name !== listed).toSorted();
       return writer.apply('Package', object, { ...LIST_OF_STREAMS, before, spec: { streams } });
     }, turnOf(object));
-    // Even if there are no changes, we need to wait. An earlier call may have stored the changes, but then timed out
+    // It is necessary to wait even if there are no changes. An earlier call may have stored the changes, but timed out
     // before they took effect.
     if (applied !== undefined) await writer.waitFor('Package', applied);
     return { status: 204, about: { kind: 'Package', ...object } };

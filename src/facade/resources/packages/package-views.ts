@@ -36,7 +36,7 @@ export const PackageDetail = PackageEntry.extend({
 
 type PackageObject = Pick<Cached<'Package'>, 'metadata' | 'spec'>;
 
-/** Returns the current name of a package. If it was renamed, this is its `displayName`. */
+/** Returns the current name of a package. For a renamed package, this is its `displayName`. */
 export function packageName({ metadata, spec }: PackageObject): string {
   return spec.displayName ?? spec.name ?? metadata.name;
 }
@@ -69,8 +69,8 @@ export function packageDetail(pkg: PackageObject): z.output<typeof PackageDetail
 }
 
 /**
- * Returns the name in the list for the public id of a stream. The stream does not need to exist. If it is not in the
- * list, this returns undefined.
+ * Returns the name in the list for a public stream id. The stream does not need to exist. Undefined if the list does
+ * not contain it.
  */
 export function listedStream({ metadata, spec }: PackageObject, catalogEntryPublicId: string): string | undefined {
   const { namespace = '' } = metadata;
@@ -78,8 +78,8 @@ export function listedStream({ metadata, spec }: PackageObject, catalogEntryPubl
 }
 
 /**
- * Returns true if a package is still the same as what would be created by this request. In this case, the request can
- * be repeated. Name and description must be equal, and the package must not be archived.
+ * Returns true if the package is the same as a package created by this request. In this case, the request can be
+ * repeated. Name and description must be equal, and the package must not be archived.
  */
 export function isAsCreated(pkg: PackageObject, wanted: { name: string; description?: string | undefined }): boolean {
   const { name = pkg.metadata.name, description, archived } = pkg.spec;

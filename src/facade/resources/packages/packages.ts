@@ -57,7 +57,7 @@ export async function readForChange(caches: Facade['caches'], object: ObjectName
   return pkg;
 }
 
-/** Returns the key that is used to lock a package. Changes that use this lock are made one after the other. */
+/** Returns the key used to lock a package. Changes using this lock run sequentially. */
 export function turnOf({ namespace = '', name }: ObjectName): string {
   return `Package/${namespace}/${name}`;
 }
@@ -69,7 +69,10 @@ function keyTaken(pkg: Cached<'Package'>): Refusal {
   return new Refusal('package_key_conflict', `${detail} Use this package, or choose a name with a different slug.`);
 }
 
-/** Returns true if a package is being deleted but a Block still prevents this, which can go on indefinitely. */
+/**
+ * Returns true if a package is being deleted, but a Block still prevents its deletion. This state can last
+ * indefinitely.
+ */
 async function isKept(caches: Facade['caches'], { metadata }: Cached<'Package'>): Promise<boolean> {
   if (metadata.deletionTimestamp === undefined) return false;
   const { namespace = '', name } = metadata;
@@ -145,8 +148,8 @@ const updatePackage = defineRoute({
         exactly: true,
         concern: ['name', 'displayName', 'description'],
         spec: {
-          // Without the name, the apply would try to remove it. A CRD rule would then refuse this, as the name is
-          // immutable.
+          // Without the name, applying the object would try to remove it. A CRD rule would reject this, because the
+          // name is immutable.
           ...(before.spec.name === undefined ? {} : { name: before.spec.name }),
           displayName: body.name,
           ...(body.description === undefined ? {} : { description: body.description }),

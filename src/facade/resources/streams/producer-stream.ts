@@ -5,7 +5,9 @@ type Caches = Pick<Facade, 'caches'>;
 
 const noStream = () => new Refusal('unknown_resource', 'The producer does not have this stream.');
 
-/** Checks if a stream exists. If it did not exist, a subscription to it would never take effect. @throws Refusal 404 */
+/**
+ * Checks that a stream exists. Otherwise, a subscription to this stream would never take effect. @throws Refusal 404
+ */
 export async function assertStream({ caches }: Caches, namespace: string, name: string): Promise<void> {
   const object = { namespace, name };
   const stream = caches.get('CatalogStream', object) ?? (await caches.live('CatalogStream', object));

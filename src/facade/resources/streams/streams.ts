@@ -80,7 +80,7 @@ const CatalogEntry = ListedCatalogEntry.extend({
     .meta({ description: 'The payload schema, exactly as it was provided. This is null if the stream has no schema.' }),
 }).meta({ id: 'CatalogEntry' });
 
-/** Returns the stream status. This uses the terms of the specification. */
+/** Returns the stream status. This uses the terminology of the specification. */
 function streamStatus({ spec }: Pick<Cached<'CatalogStream'>, 'spec'>): z.output<typeof StreamState> {
   return spec.public === true ? 'Published' : 'Deprecated';
 }
@@ -91,8 +91,8 @@ function appliedStream(stream: Cached<'CatalogStream'>): z.output<typeof Applied
 }
 
 /**
- * A cache that contains the fingerprint for each spec. If we had to hash a page for every call, this would take as long
- * as sending the schemas.
+ * A cache containing the fingerprint of each spec. If we had to hash a page for every call, this would take as long as
+ * sending the schemas.
  */
 const fingerprints = new WeakMap<object, { readonly bytes: number; readonly sha256: string }>();
 
@@ -110,7 +110,7 @@ function fingerprintOf({ spec }: Cached<'CatalogStream'>): {
   return known;
 }
 
-/** Returns the entry in the catalog to use for a list. It is the same for producers and partners. */
+/** Returns the catalog entry for a list, which is the same for producers and partners. */
 export function listedEntry(stream: Cached<'CatalogStream'>): z.output<typeof ListedCatalogEntry> {
   const { metadata, spec } = stream;
   const { bytes, sha256 } = fingerprintOf(stream);

@@ -44,7 +44,7 @@ const PartnerCatalogEntry = ListedPartnerEntry.extend({
   payloadSchema: z.string().nullable().meta({ description: 'The payload schema provided by the producer, if any.' }),
 }).meta({ id: 'PartnerCatalogEntry' });
 
-/** Uses the cache to return the subscriptions of an integration in its receiving workspace. */
+/** Returns the subscriptions of an integration in its receiving workspace from the cache. */
 export function subscriptionsOf(
   caches: Caches,
   { producer, name, recipient }: OwnedIntegration,
@@ -54,7 +54,7 @@ export function subscriptionsOf(
     .filter(({ metadata }) => metadata.namespace === recipient.name && metadata.deletionTimestamp === undefined);
 }
 
-/** Returns a function that can be used to check if a stream is blocked for an integration by these objects. */
+/** Returns a function that checks whether these objects block a stream for an integration. */
 export function isCoveredBy(
   packages: readonly Cached<'Package'>[],
   blocks: readonly Cached<'Block'>[],

@@ -17,9 +17,7 @@ const PartnerIntegration = z
   })
   .meta({ id: 'PartnerIntegration' });
 
-/**
- * Returns an integration in the form that is shown to the partner. `recipient` is the name of the receiving workspace.
- */
+/** Returns an integration as it is shown to the partner. `recipient` is the name of the receiving workspace. */
 function partnerIntegration(
   { metadata, spec, status }: Cached<'Integration'>,
   recipient: string,

@@ -13,7 +13,7 @@ const files = ['root.key', 'root.key.2'].map((name, i) => ({ name, secret: new U
 const subscription = publicId('Subscription', 'ada', 'orders');
 const owner = { subscription, salt: 'a-salt', createdMs: CREATED_MS, url };
 
-/** A facade with one subscription whose headers are owned by `manager`. */
+/** A facade with a single subscription whose headers are owned by `manager`. */
 function start(
   headersOf: (seals: ReturnType<typeof createHeaderSeals>) => readonly EndpointHeader[],
   manager = 'sluice-facade',

@@ -8,30 +8,33 @@ import type { Cached } from '../../objects/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
 import { sealsOf } from './subscription-request.ts';
 
-/** Time between two passes over all subscriptions, in milliseconds, with up to 100 % jitter. */
+/** The interval between two passes over all subscriptions, in milliseconds, with up to 100 % jitter. */
 const PASS_EVERY_MS = 5_000;
-/** Time between two writes, in milliseconds: 10,000 subscriptions take 17 minutes. */
+/** The interval between two writes, in milliseconds. For example, 10,000 subscriptions take 17 minutes. */
 const WRITE_EVERY_MS = 100;
-/** Subscriptions to check before calls get their turn. */
+/** The number of subscriptions to check before other calls are processed. */
 const OPENED_AT_ONCE = 50;
-/** Time until a subscription is tried again that could not be written. */
+/** The delay before a subscription that could not be written is tried again. */
 const RETRY_AFTER_MS = 600_000;
-/** By then a subscription has its salt. Earlier, only values of another root key are encrypted again. */
+/**
+ * After this time, the subscription has a salt. Before this time, only values encrypted with a different root key are
+ * re-encrypted.
+ */
 const SETTLED_AFTER_MS = 300_000;
 
 type Deps = Pick<Facade, 'caches' | 'writer' | 'headerSeals' | 'keys' | 'clock' | 'wallMs' | 'log'>;
 
 /**
- * Encrypts the header values of all subscriptions again that were encrypted with a root key older than the first one, so
- * that no value depends on the older ones anymore. Values of new subscriptions are bound to their salt in the same way.
- * Replicas do this independently of each other, and write the same values. A replica that learns of a new first key
- * later than others leaves their values as they are.
+ * Re-encrypts the header values of all subscriptions that were encrypted with a root key older than the first key, so
+ * that no value depends on older keys. Values of new subscriptions are bound to their salt in the same way. Replicas do
+ * this independently of each other, and write the same values. If a replica detects a new first key later than other
+ * replicas, it does not change their values.
  */
 export function createResealing({ caches, writer, headerSeals, keys, clock, wallMs, log }: Deps) {
-  /** Endpoints that need no check until the given time, as long as the keys stay the same. */
+  /** Endpoints that don't need to be checked before the given time, unless the keys change. */
   const checked = new WeakMap<object, { readonly state: object; readonly untilMs: number }>();
 
-  /** Returns the headers as they should be stored. Values that can't be decrypted are left as they are. */
+  /** Returns the headers to store. Values that can't be decrypted are not changed. */
   function resealed({ metadata, spec, status }: Cached<'Subscription'>): readonly EndpointHeader[] {
     const { headers = [], url = '' } = spec.endpoint ?? {};
     const seals = sealsOf(headerSeals, metadata, { metadata, status }, url);
@@ -55,7 +58,7 @@ export function createResealing({ caches, writer, headerSeals, keys, clock, wall
     return headers.some(({ valueSealed }, i) => valueSealed !== now[i]?.valueSealed);
   }
 
-  /** Values that another field manager has written stay as they are. */
+  /** Values written by another field manager are not changed. */
   async function reseal({ namespace, name }: Cached<'Subscription'>['metadata']): Promise<void> {
     await writer.edit(async () => {
       const before = await caches.live('Subscription', { namespace, name });
@@ -94,7 +97,7 @@ export function createResealing({ caches, writer, headerSeals, keys, clock, wall
 
   return {
     pass,
-    /** Repeats passes until the signal is aborted. */
+    /** Repeats these passes until the signal is aborted. */
     async run(signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {
         await sleep(clock, PASS_EVERY_MS * (1 + Math.random()), signal);

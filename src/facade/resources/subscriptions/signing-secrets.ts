@@ -52,7 +52,7 @@ function endpointOf({ spec }: Cached<'Subscription'>): Endpoint {
 
 const versionOf = ({ secretVersion }: Endpoint): number => secretVersion ?? ENDPOINT_DEFAULTS.secretVersion;
 
-/** Returns whether the secret has been rotated within 24 hours, or is about to be. */
+/** Returns whether the secret has been rotated within the last 24 hours, or is about to be rotated. */
 function isRotating({ wallMs }: Pick<Facade, 'wallMs'>, subscription: Cached<'Subscription'>): boolean {
   const current = versionOf(endpointOf(subscription));
   const { version = current, rotatedAt } = subscription.status?.signing ?? {};
@@ -64,11 +64,11 @@ function msOf(timestamp: string | undefined): number | undefined {
 }
 
 /**
- * Returns the secrets that the controller has recorded, because only the controller chooses the root key of a new
- * version. Until it has recorded a version that follows the recorded one, deliveries may be signed with both, so the
- * recorded one is still valid.
+ * Returns the secrets recorded by the controller, because only the controller selects the root key for a new version.
+ * Until the controller has recorded the next version, deliveries may be signed with both versions, so the recorded
+ * version is still valid.
  *
- * @throws Refusal 503 `not_in_force` while the controller has not recorded the salt, or more than one version, or without
+ * @throws Refusal 503 `not_in_force` if the controller has not recorded the salt, or more than one version, or without
  *   the root key
  */
 export function secretsOf(
@@ -110,7 +110,7 @@ export function secretsOf(
 
 /**
  * Changes the given endpoint fields, even if other managers own the rest. Fields this manager applied earlier are
- * included too, since server-side apply would otherwise remove them. If the edit returns undefined, nothing is written.
+ * included too, since server-side apply would otherwise remove them. Nothing is written if the edit returns undefined.
  */
 async function editEndpoint(
   facade: Facade,
@@ -203,7 +203,7 @@ const enableEndpoint = defineRoute({
   problems: ['unknown_resource', 'no_endpoint', 'integration_not_active'],
   async handle(facade, { integration, params }) {
     const enabled = await editEndpoint(facade, integration, params.subscription, (_endpoint, { status }) => {
-      // Uses the Redis clock, as does disabledAt, and is always later than disabledAt.
+      // Uses the Redis clock, like disabledAt, and is always later than disabledAt.
       const disabledMs = Date.parse(status?.endpoint?.disabledAt ?? '') || 0;
       return { enabledAt: new Date(Math.max(facade.nowMs(), disabledMs + 1)).toISOString() };
     });

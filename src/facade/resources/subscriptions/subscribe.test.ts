@@ -23,7 +23,7 @@ const existing = object('mine', 'ada', {
 });
 const integration = { producer: 'shop', name: 'ada', object: grant, recipient: { name: 'ada' } } as OwnedIntegration;
 
-/** A facade whose caches hold `cached`, while the API server has `live`. */
+/** A facade whose caches contain `cached`, while the API server contains `live`. */
 function start(cached: Objects, live: Objects) {
   const applied: object[] = [];
   const of = (objects: Objects, kind: KindName) => (objects[kind] ?? []) as Cached<KindName>[];

@@ -21,9 +21,7 @@ import {
 /** Subscription fields managed by the REST interface. */
 export const SUBSCRIPTION_CONCERN = ['producer', 'integration', 'stream', 'ordering', 'endpoint', 'suspended'] as const;
 
-/**
- * Returns true if there is a Block that covers a stream for the integration, either in the caches or in the API server.
- */
+/** Returns true if a Block covers a stream for the integration, either in the caches or in the API server. */
 async function isCovered(
   { caches }: Facade,
   { producer, name }: OwnedIntegration,
@@ -38,8 +36,8 @@ async function isCovered(
 }
 
 /**
- * Checks with the API server that a subscription can be created. It is not possible to use the caches for this, because
- * a block may just have been created by another replica.
+ * Checks with the API server that a subscription can be created. The caches are not sufficient for this, because
+ * another replica may just have created a block.
  *
  * @throws Refusal 404, 409 `integration_not_active`, `stream_blocked`, `stream_deprecated`
  */
@@ -56,7 +54,7 @@ async function assertNew(facade: Facade, integration: OwnedIntegration, stream: 
 }
 
 /**
- * If the stream of an existing subscription is blocked, this refuses the subscription. A block found in the caches must
+ * If the stream of an existing subscription is blocked, this refuses the subscription. Blocks found in the caches must
  * be confirmed by the API server.
  */
 async function assertNotBlocked(facade: Facade, integration: OwnedIntegration, stream: string): Promise<void> {

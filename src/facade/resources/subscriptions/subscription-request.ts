@@ -16,7 +16,7 @@ export interface SubscriptionRequest {
   readonly suspended?: boolean | undefined;
 }
 
-/** Endpoint as stored in the custom resource. Each header has a value or a reference to one. */
+/** Endpoint as stored in the custom resource. Each header has either a value or a reference to a value. */
 type EndpointWithHeaders = Omit<EndpointRequest, 'headers'> & {
   readonly headers?: readonly EndpointHeader[] | undefined;
 };
@@ -27,10 +27,10 @@ interface WantedChange {
   readonly suspended?: boolean | undefined;
 }
 
-/** Encrypts the header values of one subscription. */
+/** Encrypts the header values of a subscription. */
 export interface ValueSeals {
   readonly seal: (header: string, value: string) => string;
-  /** Returns undefined for a value that can't be decrypted. */
+  /** Returns undefined if a value can't be decrypted. */
   readonly open: (header: string, sealed: string) => string | undefined;
 }
 
@@ -65,8 +65,8 @@ interface Present {
 }
 
 /**
- * Returns the endpoint as stored in the custom resource. Headers are sorted by name, and fields without a value left
- * out.
+ * Returns the endpoint in the format used for custom resources. Headers are sorted by name, and fields without a value
+ * are omitted.
  */
 function endpointOf({ url, timeoutSeconds, maxPerSecond, retrySchedule, headers = [] }: EndpointWithHeaders): Endpoint {
   const sorted = headers.toSorted((a, b) => (a.name.toLowerCase() < b.name.toLowerCase() ? -1 : 1));
@@ -80,8 +80,8 @@ function endpointOf({ url, timeoutSeconds, maxPerSecond, retrySchedule, headers 
 }
 
 /**
- * Returns true if a subscription matches the request. The `suspended` field and the secret aren't part of a request, so
- * we don't compare them.
+ * Returns true if a subscription matches the request. The `suspended` field and the secret are not part of the request,
+ * so they are not compared.
  */
 export function matchesRequest({ endpoint, ordering }: SubscriptionSpec, requested: SubscriptionRequest): boolean {
   const { secretVersion: _version, enabledAt: _enabledAt, ...present }: Partial<Endpoint> = endpoint ?? {};
@@ -92,8 +92,8 @@ export function matchesRequest({ endpoint, ordering }: SubscriptionSpec, request
 }
 
 /**
- * Returns the subscription fields changed by a request. The signing secret version must never decrease, even after the
- * endpoint was removed, since an older secret may have been leaked.
+ * Returns the subscription fields that are changed by a request. The version of the signing secret must never decrease,
+ * even if the endpoint was removed in the meantime, because an older secret may have been leaked.
  */
 export function requestedFields(
   requested: SubscriptionRequest,
@@ -119,8 +119,8 @@ function findHeader(stored: readonly EndpointHeader[], name: string): EndpointHe
 }
 
 /**
- * Returns a header with its value encrypted. A header that is stored with the same value is kept as it is, so that
- * repeating a request changes nothing.
+ * Returns a header with its value encrypted. Headers which are already stored with the same value are not changed, so
+ * repeating a request has no effect.
  */
 function sealHeader(name: string, value: string, stored: readonly EndpointHeader[], seals: ValueSeals): EndpointHeader {
   const kept = findHeader(stored, name);
@@ -144,7 +144,8 @@ export function sealRequest(
 }
 
 /**
- * Returns the headers of a request with encrypted values, using the stored value for any header sent without one.
+ * Returns the headers of a request with encrypted values. If a header was sent without a value, its stored value is
+ * used.
  *
  * @throws Refusal 422 if there is no stored value, or if it must not be sent to the host of the new URL
  */
@@ -173,8 +174,8 @@ function keepValues(
 }
 
 /**
- * Returns the subscription for a change. Only a null endpoint is removed, which lets callers send `suspended` without
- * an endpoint.
+ * Returns the subscription for a change. The endpoint is only removed if it is null, which allows callers to send
+ * `suspended` without an endpoint.
  *
  * @throws Refusal 422 if the change omits an existing endpoint, or a header value that isn't stored
  */

@@ -65,7 +65,7 @@ export async function readSubscription(facade: Facade, integration: OwnedIntegra
   return live;
 }
 
-/** Returns a subscription in the form that is shown to its owner. */
+/** Returns a subscription as it is shown to its owner. */
 export function entryOf({ wallMs }: Facade, { object }: OwnedIntegration, subscription: Cached<'Subscription'>) {
   return subscriptionEntry(subscription, integrationStatus(object, wallMs()) !== 'Active');
 }

@@ -9,7 +9,7 @@ import type { Facade } from '../../objects/facade.ts';
 import { fromRedis } from '../../objects/redis-failures.ts';
 import { Plan } from './plan-field.ts';
 
-/** How much of each limit is used. If a name is missing, it is not counted. */
+/** The usage of each limit. If a name is missing, it is not counted. */
 type Use = Readonly<Partial<Record<LimitName, number>>>;
 
 const limitField = (name: LimitName) =>
@@ -38,7 +38,7 @@ const AccountLimits = z
   })
   .meta({ id: 'AccountLimits' });
 
-/** The number of streams for which the stored bytes are read from Redis at the same time. */
+/** The number of streams whose stored bytes are read from Redis at the same time. */
 const STREAMS_AT_ONCE = 100;
 
 async function readStoredBytes({ caches, routing }: Facade, account: string): Promise<number> {
@@ -56,7 +56,7 @@ async function readStoredBytes({ caches, routing }: Facade, account: string): Pr
   return bytes;
 }
 
-/** Returns all limits, and how much of them is used. */
+/** Returns all limits and their usage. */
 export function limitEntries(limits: Limits, use: Use): Record<string, { limit: number | null; used: number | null }> {
   return Object.fromEntries(LIMIT_NAMES.map(name => [name, { limit: limits[name] ?? null, used: use[name] ?? null }]));
 }

@@ -15,10 +15,10 @@ function managed(id: string, managers: readonly string[]): Refusal {
 }
 
 /**
- * Changes the keys that are managed by REST. The keys of other managers are not affected. Since each apply contains all
- * of our keys, it is refused if the object was changed after it had been read.
+ * Changes the keys managed by REST. Keys of other managers are not affected. Since each write contains all of our keys,
+ * it is rejected if the object has changed since it was read.
  *
- * @param change maps the current keys to the new ones. If it returns undefined, there are no changes
+ * @param change maps the current keys to the new ones. Undefined if there are no changes
  */
 async function editKeys(
   { caches, writer }: Facade,
@@ -49,8 +49,7 @@ async function editKeys(
  */
 export async function addIngressKey(facade: Facade, name: string, key: IngressKey): Promise<Cached<'Workspace'>> {
   return editKeys(facade, name, ({ spec: { ingressKeys = [] } }, own) => {
-    // It was added by a call that has been interrupted. Only a call with the same Idempotency-Key results in the same
-    // hash.
+    // It was added by an interrupted call. Only a call with the same Idempotency-Key results in the same hash.
     if (own.some(({ id, sha256 }) => id === key.id && sha256 === key.sha256)) return undefined;
     if (ingressKeys.some(({ id }) => id === key.id)) throw new Refusal('ingress_key_exists');
     if (ingressKeys.length >= MOST_KEYS) {
@@ -76,7 +75,7 @@ export async function removeIngressKey(facade: Facade, name: string, id: string)
     }
     return undefined;
   });
-  // The key is also owned by another manager, so it still exists.
+  // Another manager owns the key as well, so it still exists.
   if (left.spec.ingressKeys?.some(key => key.id === id)) throw managed(id, managersOfItem(left, 'ingressKeys', id));
   return left;
 }

@@ -41,8 +41,9 @@ const CreatedIngressKey = IngressKeyEntry.extend({
 }).meta({ id: 'CreatedIngressKey' });
 
 /**
- * Returns a function for the random bytes of a new key. With a seed, they are derived from it by the root key that it
- * names, so that a repeated call results in the same key. The seed alone doesn't reveal anything.
+ * Returns a function that generates the random bytes of a new key. If there is a seed, they are derived from the seed
+ * using the root key specified in it, so that a repeated call returns the same key. The seed alone doesn't reveal
+ * anything.
  */
 function randomnessOf({ keys }: Facade, tenant: string, seed: string | undefined) {
   // If the key was removed in the meantime, the call is performed like a new one.
@@ -54,7 +55,8 @@ function randomnessOf({ keys }: Facade, tenant: string, seed: string | undefined
 }
 
 /**
- * Removes a key that never took effect. This is safe to do: the caller hasn't received the key and can repeat the call.
+ * Removes a key that has never taken effect. This is safe to do: the caller hasn't received the key and can repeat the
+ * call.
  */
 async function withdraw(facade: Facade, workspace: string, id: string, cause: unknown): Promise<Refusal> {
   const withdrawn = await removeIngressKey(facade, workspace, id).then(

@@ -17,7 +17,7 @@ const ONE_OF = 'must have exactly one of subject, group and client';
 
 const { issuer, subject, group, client } = Owner.shape;
 
-/** Returns the fields that identify a member. */
+/** Returns the fields identifying a member. */
 function memberKey(member: Owner): string {
   return JSON.stringify([member.issuer, member.subject ?? null, member.group ?? null, member.client ?? null]);
 }
@@ -69,14 +69,14 @@ const Members = z
 
 type ListedMembers = z.output<typeof Members>['members'];
 
-/** Returns the members in order. Each of them includes its role. */
+/** Returns the sorted members, including their roles. */
 export function membersOf(owners: readonly Owner[]): ListedMembers {
   const listed = owners.map(owner => ({ ...owner, role: roleOfOwner(owner) }));
   return listed.toSorted((a, b) => (memberKey(a) < memberKey(b) ? -1 : 1));
 }
 
 /**
- * Checks that the caller remains an Owner, so that someone can still sign in and change the members again.
+ * Checks that the caller remains an Owner, so that there is at least one user who can change the members again.
  *
  * @throws Refusal 422
  */
@@ -97,13 +97,13 @@ async function replaceMembers(
 ) {
   return writer.edit(async () => {
     const before = await caches.live('Account', { name });
-    // If the caller role has been changed by another Owner, this might not be in the cache yet.
+    // If another Owner has changed the caller's role, the cache may not contain this change yet.
     const role = before && mayActForAccount(identity, before);
     if (before === undefined || role === undefined) throw new Refusal('forbidden');
     requireRole(role, 'Owner');
     // Don't apply the same list again: we would share a field that somebody else manages.
     if (isDeepStrictEqual(membersOf(before.spec.owners), wanted)) return before;
-    // Keeps the limits that have been set for the account when an invitation was accepted.
+    // Keeps the limits set when an invitation was accepted.
     const { limits }: Partial<AccountSpec> = ownedPart(before, FIELD_MANAGER.facade);
     return writer.apply(
       'Account',

@@ -21,9 +21,7 @@ export interface DeliveryWatchDeps {
   readonly read: ReadDeliveries;
   /** Returns all Subscriptions with this public id. */
   readonly subscriptionsOf: (sub: string) => readonly Cached<'Subscription'>[];
-  /**
-   * Returns the retention of the subscription's stream, or the maximum retention if the stream does not exist.
-   */
+  /** Returns the retention of the subscription's stream, or the maximum retention if the stream does not exist. */
   readonly retentionMsOf: (subscription: Cached<'Subscription'>) => number;
   readonly writer: DeliveryWriter;
   readonly record: (subscription: Cached<'Subscription'>, note: EventNote) => void;

@@ -46,9 +46,7 @@ export function createDeliveryWriter(deps: {
   readonly clock: Pick<Clock, 'nowMs' | 'setTimer'>;
 }): DeliveryWriter {
   const { clock } = deps;
-  /**
-   * A queue in the order of the changes, with at most one entry per Subscription.
-   */
+  /** A queue in the order of the changes, with at most one entry per Subscription. */
   const queue = new Map<string, Entry>();
   const shown = new Map<string, Entry & { readonly atMs: number }>();
   let lastTurnMs = Number.NEGATIVE_INFINITY;
