@@ -3,8 +3,8 @@ import type { RedisClient } from '../redis/client.ts';
 import { accountKeys } from '../redis/keys.ts';
 
 /**
- * The balance and the usage of an account, and the queues that are waiting for tokens. This is undefined if there is no
- * plan for the account in Redis.
+ * The balance and the usage of an account, and the queues that are waiting for tokens. Undefined if Redis does not
+ * contain a plan for the account.
  */
 export async function readBalance(
   redis: RedisClient,

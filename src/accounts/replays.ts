@@ -20,8 +20,8 @@ export interface Replay {
   /** false if charged but not completely added to the inbox yet. The sweep completes it. */
   readonly complete: boolean;
   /**
-   * The number of these events that are in progress, and the number of tokens that were refunded because events have
-   * expired in the meantime.
+   * The number of these events in progress, and the number of tokens refunded because events have expired in the
+   * meantime.
    */
   readonly taken: number;
   readonly refunded: number;
@@ -46,8 +46,8 @@ export interface Replays {
     selection: ReplaySelection,
   ) => Promise<ReplayPrice | { readonly answer: ReplayRefusal }>;
   /**
-   * Charges a replay and adds it to the queue. If you use the same id for the integration again, this returns the
-   * current state of the replay. It will not be charged again.
+   * Charges a replay and adds it to the queue. If the id is used again for the same integration, this returns the
+   * current state of the replay without charging it again.
    */
   readonly start: (
     account: string,
@@ -56,8 +56,8 @@ export interface Replays {
     selection: ReplaySelection,
   ) => Promise<ReplayAnswer>;
   /**
-   * Returns the current state of a replay and the inbox that it belongs to. If the integration (`int_…`) does not have
-   * a replay with this id that was charged to the account, or if the replay is too old, this returns undefined.
+   * Returns the current state of a replay, and the inbox to which it belongs. Returns undefined if the integration
+   * (`int_…`) does not have a replay with this id charged to the account, or if the replay is too old.
    */
   readonly read: (
     account: string,
@@ -81,9 +81,9 @@ export interface ReplaysDeps {
   readonly chunkEvents: number;
 }
 
-/** How long replays are kept. This is the same as for records. */
+/** How long replays are kept. This is the same time as for records. */
 const RECORD_TTL_MS = 726 * 3_600_000;
-/** At this time, the process that has started the replay has either completed it or is no longer running. */
+/** At this time, the process that started the replay has either completed the replay, or is no longer running. */
 const SWEEP_AFTER_MS = 30_000;
 /** The time after which an unknown inbox is considered deleted. The remaining events are refunded. */
 const ABANDON_AFTER_MS = 3_600_000;
@@ -164,7 +164,8 @@ function createCharge({ redis, nowMs, lowerAccounts, inboxes, chunkEvents }: Rep
       [chargedMs, name, price.tokens, ...Object.entries(fields).flat()],
     )) as 'OK' | 'SAME' | 'SHORT' | 'CLOSED';
     if (answer === 'SHORT' || answer === 'CLOSED') return { answer };
-    // And after it: who stood still in between may have been looked for already, in vain.
+    // After this position as well, because a process that was stalled in between may already have been looked up
+    // without success.
     await haveLooked();
     return (await readIntent(redis, account, name)) as Intent;
   };
@@ -261,7 +262,7 @@ export function createReplays(deps: ReplaysDeps): Replays {
       if (chargedMs === undefined) return null;
       const nextMs = Number(chargedMs) + SWEEP_AFTER_MS;
       if (nextMs > nowMs() || ended === SWEPT_AT_ONCE) return Math.max(nextMs, nowMs());
-      // What could not be completed now is not asked for all the time.
+      // Events that can't be completed now are not requested repeatedly.
       return nowMs() + SWEEP_AFTER_MS;
     },
   };

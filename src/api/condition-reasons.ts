@@ -3,10 +3,7 @@
  * pages are generated from this table.
  */
 
-/**
- * Reasons that can be used with the Ready condition of any kind, and the conditions that are only present if they are
- * True.
- */
+/** Reasons for the Ready condition of any kind, and conditions that are only present if they are True. */
 const EVERY_KIND = {
   Ready: {
     RedisUnavailable:
@@ -31,10 +28,7 @@ const EVERY_KIND = {
   },
 } as const;
 
-/**
- * Returns the description to use if a reference in the spec is missing. The same reason will be used with
- * `Ready=False`.
- */
+/** Returns the description for a missing reference in the spec. The same reason will be used with `Ready=False`. */
 const missing = (what: string) =>
   `The ${what} has been missing for five minutes. Reconciliation resumes when it has been created.`;
 
@@ -270,7 +264,7 @@ function namesOf<T extends object>(table: T): Names<T> {
   return Object.fromEntries(Object.keys(table).map(name => [name, name])) as Names<T>;
 }
 
-/** A reason that can be used for the Ready condition, regardless of the kind. */
+/** A reason for the Ready condition of any kind. */
 export type ReadyReason = { [K in keyof Meanings]: keyof Meanings[K]['Ready'] }[keyof Meanings];
 
 type ReasonTables = { readonly [K in keyof Meanings]: { readonly [C in keyof Meanings[K]]: Names<Meanings[K][C]> } };

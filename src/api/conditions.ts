@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { mapList } from './lists.ts';
 import { text, timestamp } from './strings.ts';
 
-/** A condition of an object. This uses the same format as `metav1.Condition` in Kubernetes. */
+/** A condition of an object. It uses the same format as `metav1.Condition` in Kubernetes. */
 export const Condition = z
   .object({
     type: z
@@ -36,8 +36,8 @@ export const Condition = z
 export type Condition = z.infer<typeof Condition>;
 
 /**
- * The status of an object that has not been reconciled yet. If there was no status, kstatus would consider the object
- * to be ready, and `helm install --wait` would return too early.
+ * The status of an object that has not been reconciled. Without a status, kstatus would consider the object ready, and
+ * `helm install --wait` would return too early.
  */
 export const NEW_STATUS = { observedGeneration: -1 };
 

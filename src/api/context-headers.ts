@@ -3,9 +3,9 @@ import { forwardedHeaderName, headerName } from './header-names.ts';
 import { atomicList } from './lists.ts';
 
 /**
- * The request headers that ingress will read if a stream does not specify any `contextHeaders`. The first header that
- * is present will be used, and ingress creates an `evt_` id if there is no event id. These can't be schema defaults,
- * because server-side apply would assign the fields of a schema default to the first manager.
+ * The request headers read by ingress for streams without `contextHeaders`. The first header that is present is used,
+ * and ingress generates an `evt_` id if there is no event id. These can't be schema defaults, because server-side apply
+ * would assign the fields of a schema default to the first manager.
  */
 export const CONTEXT_HEADER_DEFAULTS = {
   eventType: ['x-sluice-event-type', 'ce-type', 'webhook-event'],
@@ -54,7 +54,7 @@ export const ContextHeaders = z
   );
 export type ContextHeaders = z.infer<typeof ContextHeaders>;
 
-/** The lowercase names of the headers for each of the four uses, in the order in which ingress will read them. */
+/** The lowercase header names for each of the four uses, in the order in which they are read by ingress. */
 interface HeaderChoice {
   readonly eventType: readonly string[];
   readonly groupKey: readonly string[];

@@ -111,8 +111,8 @@ function orderedNode(node: object): object {
 }
 
 /**
- * Returns true if the pattern is already checked by one of the CEL rules. In this case, the message of the rule is more
- * helpful.
+ * Returns true if the pattern is already checked by one of the CEL rules. In this case, the message of the CEL rule is
+ * more helpful.
  */
 function isPatternInRules(node: {
   readonly pattern?: string;

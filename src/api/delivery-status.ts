@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { timestamp } from './strings.ts';
 
 /**
- * The possible outcomes of an attempt, as shown in the status of a Subscription, with their descriptions. The names
- * must not be changed.
+ * The possible outcomes of an attempt with their descriptions, as shown in the status of a Subscription. The names must
+ * not be changed.
  */
 export const ATTEMPT_OUTCOMES = {
   Succeeded: 'a status from 200 to 299',

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { withRule } from './rules.ts';
 
 /**
- * Go duration strings, restricted as in the Kubernetes Gateway API (GEP-2257). A duration can have up to four whole
- * numbers with at most five digits, each of them followed by one of the units `h`, `m`, `s` or `ms`. This prevents
- * overflows in Go, CEL, and JavaScript.
+ * Go duration strings, restricted as in the Kubernetes Gateway API (GEP-2257). A duration consists of up to four whole
+ * numbers with at most five digits, each followed by one of the units `h`, `m`, `s`, or `ms`. This prevents overflows
+ * in Go, CEL, and JavaScript.
  */
 const DURATION_PATTERN = /^([0-9]{1,5}(h|m|s|ms)){1,4}$/;
 
@@ -49,7 +49,7 @@ export function durationBetween(min: string, max: string): z.ZodString {
   return withRule(duration(), {
     rule: `!${IS_DURATION} || (duration(self) >= duration('${min}') && duration(self) <= duration('${max}'))`,
     message: `must be from ${min} to ${max}`,
-    // For an invalid value, the error is reported by the rule in `duration()`.
+    // For invalid values, the rule in `duration()` reports the error.
     holds: value => !DURATION_PATTERN.test(value) || between(parseDurationMs(value), minMs, maxMs),
   });
 }

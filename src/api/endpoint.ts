@@ -72,7 +72,7 @@ export const EndpointHeader = withRule(
 ).describe('A header to include with every delivery.');
 export type EndpointHeader = z.infer<typeof EndpointHeader>;
 
-/** Returns the headers whose value should be read from a Secret, in the same order. */
+/** Returns the headers with a value from a Secret, in the same order. */
 export function headersWithSecret(
   headers: readonly EndpointHeader[] | undefined,
 ): { readonly name: string; readonly secret: SecretKeyRef }[] {

@@ -22,7 +22,7 @@ afterAll(async () => {
   await client.close();
 });
 
-/** What the API server says of it: undefined when it takes it. */
+/** The error returned by the API server, or undefined if the name is accepted. */
 async function refusal(kind: 'Subscription' | 'CatalogStream', spec: object): Promise<string | undefined> {
   const name = { namespace: NAMESPACE, name: 'tried' };
   try {

@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { withRule } from './rules.ts';
 
 /**
- * The headers that are reserved for HTTP, for the dispatcher, or for one of its protocols. They can't be set by an
- * endpoint or an event.
+ * Headers that are reserved for HTTP, for the dispatcher, or for one of its protocols. Endpoints and events can't set
+ * these headers.
  */
 export const RESERVED_HEADERS: readonly string[] = [
-  // Used for framing and connections (RFC 9110, 7.6.1; RFC 9112). If one of these could be set, it would be possible to
-  // split the request.
+  // Used for framing and connections (RFC 9110, 7.6.1; RFC 9112). If one of these headers could be set, it would be
+  // possible to split the request.
   'connection',
   'content-length',
   'expect',
@@ -21,7 +21,7 @@ export const RESERVED_HEADERS: readonly string[] = [
   'trailer',
   'transfer-encoding',
   'upgrade',
-  // This header would tell the receiver to decode the body, or that it is a part of another body. It is sent as it is.
+  // This header would instruct the receiver to decode the body, or indicate a partial body. It is sent as it is.
   'content-encoding',
   'content-range',
   // Set by the dispatcher on each delivery.
@@ -57,7 +57,7 @@ export function mayEndpointSet(name: string): boolean {
 
 /**
  * Returns true if we are allowed to forward this header from the request of the producer. The rules are the same as for
- * endpoints, but credentials are not allowed either.
+ * endpoints, but credentials are not allowed.
  */
 export function mayForward(name: string): boolean {
   return mayEndpointSet(name) && !CREDENTIALS.has(name.toLowerCase());
@@ -73,7 +73,7 @@ export function headerName(): z.ZodString {
 
 /**
  * Returns the schema to use for the name of a header that is not in `refused` and does not start with a reserved
- * prefix. This must be the same rule as the one in `holds`.
+ * prefix. This must match the rule in `holds`.
  */
 function nameOutside(refused: readonly string[], holds: (name: string) => boolean, message: string): z.ZodString {
   const list = refused.map(name => `'${name}'`).join(', ');

@@ -37,7 +37,7 @@ export const INSTANCE_IS_IMMUTABLE: CelRule = {
 export const INSTANCE_FIELD = '.spec.instance';
 
 /**
- * Shows the installation name. Helps to find objects of installations that do not exist, because their status is
+ * Shows the installation name. This helps to find objects of installations that do not exist, because their status is
  * never set.
  */
 export const INSTANCE_COLUMN: PrinterColumn = {

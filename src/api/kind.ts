@@ -13,8 +13,8 @@ export interface PrinterColumn {
 }
 
 /**
- * The `metadata` fields that are used by Sluice. We leave them out of the CRDs because the API server already knows the
- * schema of metadata.
+ * The `metadata` fields used by Sluice. We leave them out of the CRDs because the API server already knows the schema
+ * of metadata.
  */
 const ObjectMeta = z.object({
   name: z.string(),
@@ -36,14 +36,14 @@ const META = { Namespaced: NamespacedMeta, Cluster: ObjectMeta } as const;
 // Users who can only read a single namespace should still be able to run `kubectl get waas`.
 const CATEGORY: Record<keyof typeof META, string> = { Namespaced: 'waas', Cluster: 'waas-admin' };
 
-/** The definition of a kind. There is one file for each kind. */
+/** The definition of a kind. Each kind has its own file. */
 interface KindSource<K extends string, Sc extends keyof typeof META, S extends z.ZodType, T extends z.ZodType> {
   kind: K;
   /** Used for the CRD's name and in the API server's REST paths. */
   plural: string;
   shortNames: readonly string[];
   scope: Sc;
-  /** This is shown as the first paragraph of `kubectl explain <kind>`. */
+  /** Displayed as the first paragraph of `kubectl explain <kind>`. */
   description: string;
   spec: S;
   status: T;
@@ -52,13 +52,13 @@ interface KindSource<K extends string, Sc extends keyof typeof META, S extends z
   columns: readonly PrinterColumn[];
   /** JSON path of the REASON column. Defaults to the reason of Ready. */
   reasonPath?: string;
-  /** The columns that should be shown after REASON. */
+  /** The columns displayed after REASON. */
   columnsBehind?: readonly PrinterColumn[];
   /** JSON paths that can be used in field selectors for lists and watches, in addition to the public id. */
   selectableFields?: readonly string[];
 }
 
-/** The field that the facade finds objects by. */
+/** The field used by the facade to look up objects. */
 const PUBLIC_ID_FIELD = '.status.publicId';
 
 /**

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /**
- * Returns the schema to use for a list with at most `max` items. This list is atomic, which means that all of its items
- * will be replaced when it is applied.
+ * Returns the schema to use for a list with at most `max` items. The list is atomic, which means that applying it
+ * replaces all items.
  */
 export function atomicList<T extends z.ZodType>(item: T, limits: { min?: number; max: number }): z.ZodArray<T> {
   const list = z.array(item).max(limits.max).meta({ 'x-kubernetes-list-type': 'atomic' });

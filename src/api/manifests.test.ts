@@ -11,8 +11,8 @@ const stored = {
   creationTimestamp: '2026-01-01T00:00:00Z',
 };
 
-// The table that the API server is asked about: the schemas must not be of another opinion, or an object that it
-// stored could not be parsed.
+// This is the same table used for the API server. If the schemas had different rules, it might not be possible to parse
+// a stored object.
 const cases = MANIFESTS.filter(found => !found.serverOnly).map(found => ({
   ...found,
   verdict: found.refusal === undefined ? 'accepts' : 'refuses',

@@ -48,7 +48,7 @@ export function immutable(field: string): CelRule {
 
 /**
  * Returns a rule to make an optional field immutable once set. This must be added to the parent of the field.
- * Otherwise, users would be able to remove the field and then add it again.
+ * Otherwise, users could remove the field and add it again.
  */
 export function immutableOnceSet(field: string): CelRule {
   return {

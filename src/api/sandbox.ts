@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { queryInteger } from './query-integer.ts';
 
-/** The ID of a run, which is chosen by the caller. */
+/** The id of a run, which is chosen by the caller. */
 export const RunId = z.string().regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be 1 to 64 letters, digits, ".", "_" and "-"');
 
 /** Query parameters of the sandbox route. Any other parameters will be rejected. */
@@ -41,7 +41,7 @@ export const RunReportQuery = z.object({
     }),
 });
 
-/** The response that is returned by the production route. */
+/** The response of the production route. */
 export const AcceptedEvent = z
   .object({
     id: z
@@ -162,7 +162,7 @@ const RunEvent = z
   })
   .meta({ id: 'SandboxEvent' });
 
-/** The report of a run, which contains a single page of its events. */
+/** The report of a run, containing a single page of its events. */
 export const RunReport = z
   .object({
     tenantPublicId: z.string().meta({ description: 'Workspace of the producer.' }),

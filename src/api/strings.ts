@@ -23,8 +23,7 @@ function codePoints(value: string): number {
 }
 
 /**
- * Returns the schema to use for 1 to `max` visible ASCII characters. This does not include spaces and control
- * characters.
+ * Returns the schema to use for 1 to `max` visible ASCII characters. Spaces and control characters are not included.
  */
 export function visibleAscii(max: number): z.ZodString {
   return z

@@ -13,11 +13,11 @@ export const WORKSPACE_LABEL = 'sluice.dev/workspace';
 export const INSTANCE_LABEL = 'sluice.dev/instance';
 
 /**
- * Annotation used to pause a Workspace. While it is set to `"true"`, the workspace will not be reconciled, and events
- * use the routes that have been applied. If there are any changes in the meantime, they will be applied after the
- * annotation has been removed. However, deletions will only wait for up to one minute. If Redis loses control state
- * during the pause, it won't be rebuilt, and ingress responds with 503. If the workspace of a producer is paused, all
- * of the subscriptions to its streams are paused as well. Has no effect on a Workspace that is being deleted.
+ * Annotation used to pause a Workspace. While this is set to `"true"`, the workspace is not reconciled, and events use
+ * the existing routes. Any changes in the meantime are applied after the annotation has been removed. However,
+ * deletions will only wait for up to one minute. If Redis loses control state during the pause, it won't be rebuilt,
+ * and ingress responds with 503. If the producer's workspace is paused, all subscriptions to its streams are paused as
+ * well. Has no effect on a Workspace that is being deleted.
  */
 export const PAUSED_ANNOTATION = 'sluice.dev/paused';
 
@@ -27,10 +27,10 @@ export const SCHEMA_ANNOTATION = 'sluice.dev/schema';
 /** The finalizer for kinds that need cleanup or protection (all except Activation, Block, and Integration). */
 export const FINALIZER = 'sluice.dev/finalizer';
 
-/** The name of the ResourceQuota that the controller creates in the namespaces of workspaces. */
+/** The name of the ResourceQuota created by the controller in workspace namespaces. */
 export const QUOTA_NAME = 'sluice';
 
-/** The type to use for a Secret that contains an ingress key for the workspace of its namespace. */
+/** The type of a Secret containing an ingress key for the workspace of its namespace. */
 export const INGRESS_KEY_SECRET_TYPE = 'sluice.dev/ingress-key';
 
 /** The field of an ingress key Secret holding the key. */
@@ -52,8 +52,8 @@ export const INVITATION_SECRET_TYPE = 'sluice.dev/invitation';
 export const INVITATION_SECRET_FIELD = 'token';
 
 /**
- * The types of Secrets that can't be used for the endpoint headers. Otherwise, anyone able to write a
- * Subscription could have credentials of the cluster, or of Sluice itself, sent to an endpoint.
+ * Secret types that can't be used for endpoint headers. Otherwise, anyone who can write a Subscription could send
+ * credentials of the cluster, or of Sluice itself, to an endpoint.
  */
 export const NEVER_SENT_SECRET_TYPES: readonly string[] = [
   INGRESS_KEY_SECRET_TYPE,
@@ -65,8 +65,8 @@ export const NEVER_SENT_SECRET_TYPES: readonly string[] = [
 ];
 
 /**
- * The field managers used with server-side apply. The facade uses a different manager for each concern. If it used the
- * same one for all of them, the display name of a package would be removed when it is archived.
+ * The field managers used with server-side apply. The facade uses a different manager for each concern. If all concerns
+ * used the same manager, archiving a package would remove its display name.
  */
 export const FIELD_MANAGER = {
   controller: 'sluice-controller',
@@ -82,14 +82,12 @@ export const FIELD_MANAGER = {
 
 export type FieldManager = (typeof FIELD_MANAGER)[keyof typeof FIELD_MANAGER];
 
-/** Returns the name of the Secret that contains the signing secret of a subscription. */
+/** Returns the name of the Secret containing the signing secret of a subscription. */
 export function signingSecretName(subscription: string): string {
   return `${subscription}-signing`;
 }
 
-/**
- * Returns the name of the Secret that is used for the invitation token of an integration if there is no mail server.
- */
+/** Returns the name of the Secret for an integration's invitation token, which is used if there is no mail server. */
 export function invitationSecretName(integration: string): string {
   return `${integration}-invitation`;
 }

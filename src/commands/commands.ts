@@ -3,10 +3,7 @@ import type { COMMAND_NAMES } from '../config/config.ts';
 /** Runs a command with the given arguments and returns its exit code. */
 export type Command = (argv: readonly string[], env: Readonly<Record<string, string | undefined>>) => Promise<number>;
 
-/**
- * Commands are different from roles, because they will exit when they are done. For each command, only the modules that
- * it needs are loaded.
- */
+/** Unlike roles, commands exit when they are done. Each command only loads the required modules. */
 export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   uninstall: async () => (await import('./uninstall.ts')).uninstall,
   verify: async () => (await import('./verify.ts')).verify,

@@ -9,14 +9,14 @@ import { isKubeError, isStale } from '../kube/kube-error.ts';
 import { NAMESPACES, ROLE_BINDINGS, resourceOf } from '../kube/resource.ts';
 import { DRAINING, type HeldObject, NO_BACKLOG } from './uninstall-plan.ts';
 
-/** The number of objects whose finalizers are removed at the same time. */
+/** The number of finalizers removed at the same time. */
 const AT_ONCE = 8;
 /**
- * How often to list the objects. If objects are changed while their finalizers are being removed, we need to list them
+ * How often the objects are listed. If objects change while their finalizers are being removed, they need to be listed
  * again.
  */
 const PASSES = 10;
-/** This is shared by all objects that don't have another one. */
+/** Shared by all objects without a different one. */
 const ONLY_OURS: string[] = [FINALIZER];
 
 type Item = Omit<HeldObject, 'kind'>;
@@ -31,11 +31,11 @@ async function listKind(client: Pick<KubeClient, 'list'>, kind: KindName, signal
   }
 }
 
-/** Reads the installation that is responsible for each namespace. */
+/** Reads the responsible installation for each namespace. */
 async function readInstances(client: Pick<KubeClient, 'list'>, signal: AbortSignal) {
   const toHome = ({ metadata }: Item) =>
     [metadata.name, metadata.labels?.[INSTANCE_LABEL] ?? DEFAULT_INSTANCE] as const;
-  // A controller does not look at other namespaces.
+  // Other namespaces are ignored by a controller.
   const labelSelector = `${WORKSPACE_LABEL},${INSTANCE_LABEL}`;
   const labelled = await client.list(NAMESPACES, toHome, { labelSelector, signal });
   const homes = new Map(labelled.items);
@@ -47,7 +47,7 @@ async function readInstances(client: Pick<KubeClient, 'list'>, signal: AbortSign
   return { workspaces: [...workspaces.values()], instanceOfNamespace };
 }
 
-/** Lists all objects that have the finalizer, grouped by the installation that is responsible for them. */
+/** Lists all objects with the finalizer, grouped by the responsible installation. */
 export async function listHeldObjects(
   client: Pick<KubeClient, 'list'>,
   signal: AbortSignal,
@@ -64,7 +64,7 @@ export async function listHeldObjects(
 }
 
 /**
- * Removes the RoleBindings in the namespaces of an installation that allow its controller to read Secrets.
+ * Removes the RoleBindings that allow the controller of an installation to read Secrets in its namespaces.
  *
  * @param role their name, same as the ClusterRole
  */
@@ -81,9 +81,7 @@ export async function removeRoleBindings(
   return ours.length;
 }
 
-/**
- * We only keep the fields that are needed, because there can be 100,000 objects and the Job does not have much memory.
- */
+/** Only the required fields are kept, because there may be 100,000 objects and the Job has little memory. */
 export function pick(kind: string, { metadata, spec, status }: Item): HeldObject {
   const { name, namespace, uid, resourceVersion, finalizers } = metadata;
   const { producer, stream, instance } = spec ?? {};
@@ -106,10 +104,10 @@ export function pick(kind: string, { metadata, spec, status }: Item): HeldObject
 }
 
 /**
- * Removes the finalizer from all of the objects that belong to an installation.
+ * Removes the finalizer from all objects of an installation.
  *
  * @param renew called before each object
- * @throws if there is another process that keeps adding the finalizer
+ * @throws if another process keeps adding the finalizer
  */
 export async function removeFinalizers(
   client: Pick<KubeClient, 'list' | 'mergePatch'>,
@@ -136,7 +134,7 @@ export async function removeFinalizers(
   throw new Error(`${left} custom resources have their finalizer again. Stop all controllers of Sluice, and try again`);
 }
 
-/** If the object was changed in the meantime, this returns false. */
+/** Returns false if the object has changed in the meantime. */
 async function isRemoved(client: Pick<KubeClient, 'mergePatch'>, object: HeldObject, signal: AbortSignal) {
   const resource = resourceOf(KINDS[object.kind as keyof typeof KINDS]);
   try {

@@ -4,16 +4,16 @@ import { formatMicroTime, type LeaseStore } from '../kube/lease.ts';
 import { type Clock, sleep } from '../time/clock.ts';
 
 /**
- * How long there should be no leader after the last renewal. The pods of the controller need to be terminated within
- * this time. If they aren't, one of them could become the leader and add the finalizers again.
+ * The time without a leader after the last renewal. The pods of the controller need to be terminated within this time.
+ * Otherwise, one of these pods could become the leader and add the finalizers again.
  */
 export const HOLD_SECONDS = 60;
 /** The prefix for the identity that is used when the command is run. */
 const IDENTITY = 'uninstall_';
 const RENEW_EVERY_MS = 15_000;
-/** The maximum time for which a controller can still be the leader after another run has taken over its Lease. */
+/** The maximum time for which a controller may still be the leader after another run has taken over its Lease. */
 const LED_FOR_MS = 15_000;
-/** How often to try to write. This can fail if another process writes the Lease at the same time. */
+/** The maximum number of write attempts. A write can fail if another process writes the Lease at the same time. */
 const TRIES = 10;
 
 /**
@@ -21,8 +21,8 @@ const TRIES = 10;
  * election, this does not wait for the Lease to be released.
  *
  * @param waits whether to wait. Not needed if no object has a finalizer
- * @returns a function that can be used to renew the Lease, either `now` or only if it is due. It rejects if a
- * controller has taken over the Lease.
+ * @returns a function that renews the Lease, either `now` or when it is due. Rejects if a controller has taken over the
+ * Lease.
  */
 export async function takeLease(
   leases: LeaseStore,
@@ -33,7 +33,7 @@ export async function takeLease(
   const identity = `${IDENTITY}${randomUUID()}`;
   let writtenMs = clock.nowMs();
 
-  /** Writes the Lease. Returns how long the previous holder might have been the leader, in milliseconds. */
+  /** Writes the Lease. Returns how long the previous holder may have been the leader, in milliseconds. */
   async function write(isFirst: boolean): Promise<number> {
     const before = await leases.get(signal);
     const { holderIdentity = '', leaseDurationSeconds = 0, leaseTransitions = -1, acquireTime } = before?.spec ?? {};
@@ -68,7 +68,7 @@ export async function takeLease(
     if (isKubeError(error, 404)) return undefined;
     throw error;
   });
-  // If its namespace does not exist, there is no leader.
+  // If the namespace does not exist, there is no leader.
   if (ledForMs === undefined) return () => Promise.resolve();
   if (waits && ledForMs > 0) await sleep(clock, ledForMs, signal);
   return async when => {

@@ -2,8 +2,7 @@ import { ConfigError } from '../config/config.ts';
 import { COMMANDS, type Command } from './commands.ts';
 
 /**
- * Runs the command that is given by the first argument. The exit code is 1 if it fails, with the reason on standard
- * error.
+ * Runs the command specified by the first argument. The exit code is 1 if it fails, with the reason on standard error.
  */
 export async function runCommand([name = '', ...argv]: readonly string[], env: Parameters<Command>[1]): Promise<void> {
   try {

@@ -13,9 +13,9 @@ import { type HeldObject, type Undelivered, undeliveredByStatus } from './uninst
 const REDIS_WITHIN_MS = 15_000;
 
 /**
- * Looks for streams that have undelivered events. Falls back to the statuses if Redis does not answer.
+ * Looks for streams with undelivered events. Falls back to the statuses if Redis does not answer.
  *
- * @param settings these are undefined if they are invalid. In this case, the reason is in `problems`
+ * @param settings undefined if they are invalid. In this case, `problems` contains the reason
  */
 export async function findUndelivered(
   objects: readonly HeldObject[],
@@ -44,7 +44,7 @@ export async function findUndelivered(
   }
 }
 
-/** Returns the names of all workspaces, by their id (`ten_…`). This is needed because Redis only contains their ids. */
+/** Returns the names of all workspaces, by their id (`ten_…`). This is required because Redis only contains the ids. */
 function workspacesOf(objects: readonly HeldObject[]): ReadonlyMap<string, string> {
   const names = objects.flatMap(({ kind, metadata, spec }) => {
     if (kind === 'Workspace') return [metadata.name];
@@ -53,10 +53,7 @@ function workspacesOf(objects: readonly HeldObject[]): ReadonlyMap<string, strin
   return new Map(names.map(name => [tenantId(name), name]));
 }
 
-/**
- * Returns all streams which have events that have not been routed, or have subscriptions with events that have not been
- * delivered.
- */
+/** Returns all streams which have events that have not been routed, or have subscriptions with undelivered events. */
 async function readUndelivered(redis: RedisClient, workspaces: ReadonlyMap<string, string>): Promise<string[]> {
   const audit = createControlAudit(redis, () => Promise.resolve());
   const drain = createDrain(redis);

@@ -15,23 +15,23 @@ export interface HeldObject {
 
 /** The state of the undelivered events. */
 export interface Undelivered {
-  /** The streams that have undelivered events, in the format `workspace/stream`. They are sorted. */
+  /** The streams with undelivered events in the format `workspace/stream`, sorted by name. */
   readonly streams: readonly string[];
-  /** The reason why it was not possible to read Redis. In this case, the streams come from the statuses. */
+  /** The reason why Redis could not be read. In this case, the streams are taken from the statuses. */
   readonly redisProblem?: string | undefined;
 }
 
-/** The backlog of a subscription that does not have any undelivered events. */
+/** The backlog of a subscription without undelivered events. */
 export const NO_BACKLOG = '0';
-/** The reason that is used if a stream is being deleted but still has undelivered events. */
+/** The reason for a stream that is being deleted but still has undelivered events. */
 export const DRAINING = 'Draining';
 
 /** The maximum number of streams to include in a message. */
 const MOST_NAMED = 10;
 
 /**
- * Returns the streams which have undelivered events according to their status. The statuses are updated with a delay.
- * They only include events which have already been routed, unless the stream is being deleted.
+ * Returns the streams with undelivered events according to their status. The statuses are updated with a delay. They
+ * only include events that have already been routed, unless the stream is being deleted.
  */
 export function undeliveredByStatus(objects: readonly HeldObject[]): string[] {
   const streams = new Set<string>();
@@ -50,8 +50,8 @@ const nameOf = (instance: string): string =>
   instance === DEFAULT_INSTANCE ? 'the installation without a name' : `the installation ${instance}`;
 
 /**
- * Returns the lines that should be printed if there are no objects with a finalizer in an installation. The lines
- * include all installations which have such objects, because the name of this installation might be missing.
+ * Returns the lines to print if an installation does not have any objects with a finalizer. They include all other
+ * installations with such objects, because the name of this installation may be missing.
  */
 export function describeNothing(instance: string, held: ReadonlyMap<string, readonly unknown[]>): string[] {
   const others = [...held].filter(([other]) => other !== instance).toSorted(([a], [b]) => (a < b ? -1 : 1));
@@ -65,7 +65,7 @@ export function describeNothing(instance: string, held: ReadonlyMap<string, read
 }
 
 /**
- * Decides if the finalizers should be removed, and returns the lines that should be printed.
+ * Decides whether to remove the finalizers, and returns the lines to print.
  *
  * @param ignoreUndelivered whether to remove them even if there are undelivered events
  */

@@ -5,14 +5,14 @@ import type { RedisSettings } from '../redis/connection/redis-settings.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** The settings that are used for `sluice uninstall`. */
+/** The settings of `sluice uninstall`. */
 export interface UninstallSettings {
   readonly instance: string;
   /** `SLUICE_NAMESPACE`. */
   readonly namespace: string | undefined;
   /** The value of `SLUICE_SECRETS_ROLE`. This is also used as the name of the RoleBindings. */
   readonly secretsRole: string | undefined;
-  /** If it is not possible to use Redis, this is undefined. In this case, the reason is in `redisProblems`. */
+  /** Undefined if Redis can't be used. In this case, `redisProblems` contains the reason. */
   readonly redis: RedisSettings | undefined;
   readonly redisProblems: readonly string[];
 }
@@ -20,8 +20,8 @@ export interface UninstallSettings {
 const OWN = ['SLUICE_INSTANCE', 'SLUICE_NAMESPACE', 'SLUICE_SECRETS_ROLE'];
 
 /**
- * Reads the variables which are used by the command. There might be errors in the other settings of Sluice, and this
- * could be the reason why it is being uninstalled. Redis may be gone already, along with the Secrets for it.
+ * Reads the variables used by the command. Other settings of Sluice may be invalid, which may be the reason for
+ * uninstalling it. Redis may be gone already, along with the Secrets for it.
  *
  * @throws ConfigError if a variable is unknown, since it could be a misspelled name of the installation
  */

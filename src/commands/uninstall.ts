@@ -16,11 +16,11 @@ import { readUninstallSettings, type UninstallSettings } from './uninstall-setti
 const USAGE = 'sluice uninstall [--ignore-undelivered]';
 
 /**
- * Removes the finalizer of Sluice from all custom resources that belong to this installation. After that, you can
- * delete the resources, their namespaces, and their CustomResourceDefinitions without a controller. This also removes
- * the RoleBindings of the controller. If there are undelivered events, nothing is changed and it returns 1.
+ * Removes the Sluice finalizer from all custom resources of this installation. After that, the resources, their
+ * namespaces, and their CustomResourceDefinitions can be deleted without a controller. This also removes the
+ * RoleBindings of the controller. If there are undelivered events, nothing is changed and the exit code is 1.
  *
- * The objects themselves and the data in Redis are not changed. If a controller is installed later, it will add the
+ * The objects themselves and the data in Redis are not changed. If a controller is installed later, it adds the
  * finalizers again.
  */
 export const uninstall: Command = async (argv, env) => {
@@ -58,12 +58,12 @@ export const uninstall: Command = async (argv, env) => {
   }
 };
 
-/** Returns the message to use if there has never been a leader in a namespace. */
+/** Returns the message for a namespace that has never had a leader. */
 function leaseMissing({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
   return `SLUICE_NAMESPACE: not set, and namespace ${namespace} has no Lease ${name}. Set SLUICE_NAMESPACE to the namespace of the controller, even if the namespace was deleted`;
 }
 
-/** If the controller has any RoleBindings, this removes them. Returns the lines that should be printed. */
+/** Removes all RoleBindings of the controller. Returns the lines to print. */
 async function unbind(
   client: KubeClient,
   { instance, secretsRole: role }: UninstallSettings,

@@ -10,10 +10,10 @@ import type { Command } from './commands.ts';
 const USAGE =
   'sluice verify --url <URL of ingress> --workspace <name> --stream <name> --key-file <path> [--timeout <seconds>]';
 
-/** Seconds to wait for a delivery. If the custom resources have just been created, they are not in force yet. */
+/** Seconds to wait for a delivery. New custom resources may not be in force yet. */
 const TIMEOUT = '120';
 const TRY_EVERY_MS = 1_000;
-/** The timeout for each request, and for a run to end. */
+/** The timeout for each request, and for the end of a run. */
 const REQUEST_MS = 10_000;
 
 const GROUP_KEY = 'verify';
@@ -48,8 +48,8 @@ export const verify: Command = async argv => {
 };
 
 /**
- * Publishes a single event in a separate run. If the event was not delivered, this returns the reason. Otherwise, it
- * returns undefined.
+ * Publishes a single event in a separate run. Returns the reason if the event was not delivered, or undefined
+ * otherwise.
  */
 async function publishOnce(sandbox: string, stream: string, headers: Readonly<Record<string, string>>) {
   const run = `verify-${randomUUID()}`;
@@ -69,7 +69,7 @@ async function publishOnce(sandbox: string, stream: string, headers: Readonly<Re
     const { data } = JSON.parse(last) as RunReport;
     const verdicts = data.flatMap(({ integrations }) => integrations);
     if (verdicts.some(({ delivery }) => delivery?.state === 'delivered')) return undefined;
-    // Within a run, the verdict will not change any more.
+    // Within a run, the verdict does not change anymore.
     if (verdicts.length > 0 && verdicts.every(({ verdict }) => verdict === 'not_routed')) break;
   }
   return `The event was accepted, but not delivered: ${last}`;

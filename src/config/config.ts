@@ -26,7 +26,7 @@ interface MailConfig {
   readonly server: SmtpServer;
   readonly from: Mailbox;
   readonly acceptUrl: string | undefined;
-  /** Whether email may be sent without TLS to a server on another machine. */
+  /** Whether emails may be sent to a server on another machine without TLS. */
   readonly plainText: boolean;
 }
 
@@ -35,22 +35,22 @@ export interface Config {
   readonly redis: RedisSettings;
   readonly ingressPort: number;
   readonly facadePort: number;
-  /** Undefined if ingress serves plain HTTP, or does not run. */
+  /** Undefined if ingress serves plain HTTP, or is not running. */
   readonly ingressCertificate: ServedCertificate | undefined;
   readonly facadeCertificate: ServedCertificate | undefined;
   readonly opsPort: number;
-  /** IP address at which the ops port listens. Undefined for all addresses. */
+  /** IP address at which the ops port listens. Undefined means all addresses. */
   readonly opsHost: string | undefined;
-  /** Root keys. Undefined if no role requires them. */
+  /** Root keys. Undefined if they are not required by any role. */
   readonly rootKeys: RootKeySource | undefined;
-  /** Undefined if no role requires it. */
+  /** Undefined if it is not required by any role. */
   readonly oidc: OidcConfig | undefined;
   readonly endpoints: Required<EndpointNetworks>;
-  /** Name under which endpoints are asked for consent. Undefined if they aren't asked. */
+  /** Name under which endpoints are asked for consent. Undefined if consent is not required. */
   readonly endpointConsentOrigin: string | undefined;
-  /** Networks of proxies whose X-Forwarded-For counts. Undefined if addresses aren't used at all. */
+  /** The networks of proxies with a trusted X-Forwarded-For header. Undefined if client addresses are not used. */
   readonly trustedProxies: readonly string[] | undefined;
-  /** Events per second and replica of ingress. 0 means no limit. */
+  /** The maximum number of events per second for each replica of ingress, or 0 for no limit. */
   readonly ingressRates: {
     readonly perAddress: number;
     readonly perKey: number;
@@ -64,27 +64,30 @@ export interface Config {
   readonly mail: MailConfig | undefined;
   readonly logLevel: (typeof LOG_LEVELS)[number];
   readonly queueMaxBytes: number;
-  /** ClusterRole to bind in the namespaces of workspaces. Undefined to read the Secrets of the whole cluster. */
+  /**
+   * ClusterRole to bind in the namespaces of workspaces. If undefined, the controller reads the Secrets of the whole
+   * cluster.
+   */
   readonly secretsRole: string | undefined;
-  /** Limits for each workspace, by resource, as Kubernetes quantities. Undefined if there are none. */
+  /** The limits for each workspace by resource, as Kubernetes quantities. Undefined if there are no limits. */
   readonly workspaceQuota: Readonly<Record<string, string>> | undefined;
-  /** Limits of accounts. */
+  /** The account limits. */
   readonly limits: LimitPolicy;
-  /** Limits of accounts that are created for an accepted invitation. */
+  /** The limits of accounts created when accepting an invitation. */
   readonly invitedLimits: Limits;
   /** Namespace of the controller's Lease. If undefined, the client's own namespace is used. */
   readonly namespace: string | undefined;
   /** Name of this installation, or `''` for the default one. */
   readonly instance: string;
-  /** How long a process keeps serving requests after SIGTERM. */
+  /** How long the process continues to serve requests after SIGTERM. */
   readonly shutdownDelayMs: number;
   /** Undefined if tracing is disabled. */
   readonly tracing: TracingConfig | undefined;
-  /** Where to look for the API server. Each is undefined if its variable isn't set. */
+  /** Where to look for the API server. A field is undefined if its variable is not set. */
   readonly kubernetes: {
-    /** `KUBECONFIG`: path of a kubeconfig, or several paths joined by `:`. */
+    /** `KUBECONFIG`: the path of a kubeconfig, or several paths separated by `:`. */
     readonly kubeconfig: string | undefined;
-    /** `HOME`: folder that can contain `.kube/config`. */
+    /** `HOME`: the folder that may contain `.kube/config`. */
     readonly home: string | undefined;
     /** `KUBERNETES_SERVICE_HOST` and `KUBERNETES_SERVICE_PORT`, as set by Kubernetes in a pod. */
     readonly serviceHost: string | undefined;
@@ -92,12 +95,12 @@ export interface Config {
   };
 }
 
-/** Thrown for an invalid configuration. The message lists each variable and what needs to change. */
+/** Thrown for an invalid configuration. The message lists each invalid variable, including how to change it. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
-/** Commands beside the roles. `src/commands` runs them. */
+/** Commands beside the roles. They are run by `src/commands`. */
 export const COMMAND_NAMES = ['uninstall', 'verify'] as const;
 
 /** Roles that check access tokens. */
@@ -112,7 +115,7 @@ export const NEEDS_ROOT_KEY: readonly Role[] = ['controller', 'facade', 'dispatc
 export function readConfig(argv: readonly string[], env: Env): Config {
   const problems: string[] = [];
   const [word, ...rest] = argv;
-  // Without an identity provider, `all` runs without REST. You can still use kubectl in this case.
+  // Without an identity provider, `all` runs without the REST API. You can still use kubectl in this case.
   const all = ROLES.filter(role => role !== 'facade' || given(env.SLUICE_OIDC_ISSUERS));
   const roles = word === 'all' ? all : ROLES.filter(role => role === word);
   if (roles.length === 0 || rest.length > 0) problems.push(describeUsage(word, roles.length === 0));
@@ -168,7 +171,7 @@ export function readConfig(argv: readonly string[], env: Env): Config {
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Reads the SLUICE_* variables. If any of them is invalid or unknown, adds what needs to change to `problems`. */
+/** Reads the SLUICE_* variables. If a variable is invalid or unknown, the required change is added to `problems`. */
 export function readVariables(env: Env, problems: string[]): EnvironmentValues | undefined {
   const names = Object.keys(env).filter(name => name.startsWith('SLUICE_') && !isServiceLink(name, env[name] ?? ''));
   for (const name of names) {
@@ -179,7 +182,9 @@ export function readVariables(env: Env, problems: string[]): EnvironmentValues |
   return parseEnvironment(Object.fromEntries(names.map(name => [name, env[name]])), problems);
 }
 
-/** Returns the usage. `isUnknown` means that `word` is not a role, which includes misspelled commands. */
+/**
+ * Returns the usage message. `isUnknown` means that `word` is not a role, for example because of a misspelled command.
+ */
 function describeUsage(word: string | undefined, isUnknown: boolean): string {
   const usage = `usage: sluice ${ROLES.join('|')}|all. For more information, run sluice --help`;
   if (word === undefined || !isUnknown) return usage;

@@ -36,7 +36,7 @@ function isSmtpUrl(text: string): boolean {
   }
 }
 
-/** Checks the URL of a page, to which a token will be added after `#`. */
+/** Checks a page URL. A token will be appended to this URL after `#`. */
 function isPage(text: string): boolean {
   const url = URL.parse(text);
   return /^https?:$/.test(url?.protocol ?? '') && url?.username === '' && url.password === '' && !text.includes('#');
@@ -45,12 +45,12 @@ function isPage(text: string): boolean {
 /** Events per second on a replica of ingress. */
 const eventRate = (fallback: number) => z.coerce.number().int().min(0).max(1_000_000).default(fallback);
 
-/** Checks a list of proxies. A network of all addresses would let clients choose their address. */
+/** Checks the list of proxies. If the network included all addresses, clients could choose an arbitrary address. */
 function areProxies(networks: readonly string[]): boolean {
   return networks.every(network => isNetwork(network) && !/\/0+$/.test(network));
 }
 
-/** Limits by resource. Numbers are accepted because YAML turns a quantity without a unit into one. */
+/** Limits by resource. Numbers are accepted, because YAML parses a quantity without a unit as a number. */
 const QUOTA = z.record(
   z.string().min(1),
   z.union([z.string().regex(/^\d+(\.\d+)?([a-zA-Z]{1,2})?$/), z.int().min(0)]).transform(String),
@@ -253,7 +253,7 @@ const Environment = z.object(ENVIRONMENT);
 /** Environment after applying the defaults. */
 export type EnvironmentValues = z.output<typeof Environment>;
 
-/** Checks the variables. If any of them is invalid, returns undefined and adds what needs to change to `problems`. */
+/** Checks the variables. If a variable is invalid, returns undefined and adds the required change to `problems`. */
 export function parseEnvironment(
   variables: Readonly<Record<string, string | undefined>>,
   problems: string[],
@@ -263,7 +263,7 @@ export function parseEnvironment(
   return parsed.data;
 }
 
-/** Returns what needs to change, for variables without a custom message. */
+/** Returns the required change for a variable without a custom message. */
 const messageOf: z.core.$ZodErrorMap = issue => {
   if (issue.code === 'invalid_type') return `must be a ${issue.format === 'safeint' ? 'whole ' : ''}number`;
   if (issue.code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`;

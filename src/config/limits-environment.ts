@@ -3,13 +3,13 @@ import { AccountLimits, LIMIT_NAMES, type LimitName } from '../api/kinds/account
 import { DEFAULT_LIMITS, type LimitPolicy, type Limits } from '../core/limits/limits.ts';
 import { nearestName } from '../core/problems/nearest-name.ts';
 
-/** The limits, as they are written in the variable. This is null if the limit is set to `unlimited`. */
+/** The limits in the format of the variable. This is null if the limit is set to `unlimited`. */
 type Written = Readonly<Partial<Record<LimitName, number | null>>>;
 
 const UNLIMITED = 'unlimited';
 const EXAMPLE = 'streams=1000,storedBytes=10737418240';
 
-/** Reads a single pair. If it is invalid, the required change is returned instead. */
+/** Reads a single pair. If it is invalid, the required change is returned. */
 function readPair(pair: string, unlimited: boolean): readonly [LimitName, number | null] | string {
   const [name = '', value = '', ...rest] = pair.split('=').map(part => part.trim());
   if (rest.length > 0 || value === '') return `must be name=number, separated by commas, such as ${EXAMPLE}`;

@@ -70,7 +70,7 @@ type Values = z.output<z.ZodObject<typeof REDIS_ENVIRONMENT>>;
 
 /**
  * Reads the settings to use for Redis. If there is an error, the required change will be added to `problems`. The files
- * must be usable at the start.
+ * must be valid at startup.
  */
 export function readRedis(data: Values, problems: string[]): RedisSettings {
   const settings = Object.freeze({

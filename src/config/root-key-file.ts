@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { RootKeyFile } from '../core/delivery/key-ring.ts';
 
-/** Where the root keys are, and the keys that were there at the start, oldest first. */
+/** The path of the root keys, and the keys loaded at startup (oldest first). */
 export interface RootKeySource {
   readonly file: string;
   readonly keys: readonly RootKeyFile[];
@@ -11,7 +11,7 @@ export interface RootKeySource {
 const LEAST_BYTES = 32;
 const CREATE = 'To create a file with 32 random bytes, run head -c 32 /dev/urandom >';
 
-/** Reads the root keys at the start, adding any errors to `problems`. */
+/** Reads the root keys at startup, adding any errors to `problems`. */
 export function readRootKey(file: string | undefined, problems: string[]): RootKeySource | undefined {
   if (file === undefined) {
     problems.push(`SLUICE_ROOT_KEY_FILE: required. ${CREATE} root.key`);
@@ -22,8 +22,8 @@ export function readRootKey(file: string | undefined, problems: string[]): RootK
 }
 
 /**
- * Reads the root key and the newer ones beside it, e.g. `root.key`, `root.key.2`, and `root.key.3`. Returns undefined if
- * any of them can't be used, which is added to `problems`.
+ * Reads the root key and the newer ones beside it, e.g. `root.key`, `root.key.2`, and `root.key.3`. Returns undefined
+ * if at least one key is not valid, and adds the error to `problems`.
  */
 export function readRootKeys(file: string, problems: string[]): readonly RootKeyFile[] | undefined {
   const count = problems.length;
@@ -39,7 +39,10 @@ export function readRootKeys(file: string, problems: string[]): readonly RootKey
   return problems.length === count ? keys : undefined;
 }
 
-/** Returns the names of the files with newer keys, i.e. with a number from 2 after the name, sorted by number. */
+/**
+ * Returns the names of the files containing newer keys, i.e. with a number starting at 2 after the name, sorted by
+ * number.
+ */
 function newerThan(file: string, problems: string[]): string[] {
   const start = `${basename(file)}.`;
   const numberOf = (name: string) => Number(name.slice(start.length));
@@ -48,7 +51,7 @@ function newerThan(file: string, problems: string[]): string[] {
     .sort((a, b) => numberOf(a) - numberOf(b));
 }
 
-/** Without a folder, the file is missing as well. Without the right to list it, the file may be readable. */
+/** If the folder doesn't exist, the file is missing as well. Without the right to list it, the file may be readable. */
 const NO_NEWER_KEYS: readonly unknown[] = ['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM'];
 
 function listFolder(folder: string, problems: string[]): string[] {

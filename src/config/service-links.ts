@@ -10,7 +10,7 @@ const FORMS: readonly { readonly name: RegExp; readonly value: RegExp }[] = [
   { name: /_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/, value: /^/ },
 ];
 
-/** Returns true if this is a variable that Kubernetes has set for a Service. */
+/** Returns true if Kubernetes has set this variable for a Service. */
 export function isServiceLink(name: string, value: string): boolean {
   return FORMS.some(form => form.name.test(name) && form.value.test(value));
 }

@@ -23,8 +23,8 @@ const VARIABLES = {
 type Values = z.output<z.ZodObject<typeof TLS_ENVIRONMENT>>;
 
 /**
- * Reads the certificate to use for a role. If there is an error, the required change will be added to `problems`. This
- * returns undefined if the role should serve plain HTTP.
+ * Reads the certificate to use for a role. If there is an error, the required change will be added to `problems`.
+ * Returns undefined if the role should serve plain HTTP.
  */
 export function readServedCertificate(
   role: 'ingress' | 'facade',

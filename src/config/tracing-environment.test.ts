@@ -13,7 +13,7 @@ test.each([
   { OTEL_EXPORTER_OTLP_ENDPOINT: '' },
   { ...AT, OTEL_SDK_DISABLED: 'true' },
   { ...AT, OTEL_TRACES_EXPORTER: 'none' },
-  // Without an endpoint the other variables are not checked.
+  // Without an endpoint, the other variables are not checked.
   { OTEL_TRACES_SAMPLER: 'nonsense', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
 ])('%j: nothing is traced, and nothing is wrong', env => {
   expect(read(env)).toEqual({ config: undefined, problems: [] });

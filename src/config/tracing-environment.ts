@@ -46,8 +46,8 @@ export const TRACING_ENVIRONMENT: Readonly<Record<string, { readonly fallback: s
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads the OpenTelemetry variables. If a value is invalid, this will be added to `problems`. If tracing is disabled,
- * this returns undefined and the other variables will not be checked.
+ * Reads the OpenTelemetry variables. Invalid values are added to `problems`. If tracing is disabled, this returns
+ * undefined without checking the other variables.
  */
 export function readTracing(env: Environment, roles: readonly string[], problems: string[]): TracingConfig | undefined {
   if (env['OTEL_SDK_DISABLED']?.toLowerCase() === 'true' || env['OTEL_TRACES_EXPORTER'] === 'none') return undefined;
@@ -102,7 +102,7 @@ function isProtocol(text: string): text is TracingConfig['protocol'] {
   return text === 'http/protobuf' || text === 'http/json';
 }
 
-/** Parses W3C Baggage without any properties. This is required by the OpenTelemetry specification. */
+/** Parses W3C Baggage without properties. This is required by the OpenTelemetry specification. */
 function parsePairs(text: string | undefined): Record<string, string> | undefined {
   const pairs: Record<string, string> = {};
   for (const pair of (text ?? '').split(',')) {

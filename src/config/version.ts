@@ -1,4 +1,4 @@
 import packageJson from '../../package.json' with { type: 'json' };
 
-/** The version of Sluice. This is also used for the `user-agent` header. */
+/** The version of Sluice. It is also included in the `user-agent` header. */
 export const VERSION: string = packageJson.version;

@@ -7,7 +7,7 @@ import { createHintIndex } from './hints.ts';
 
 const HOUR_MS = 3_600_000;
 
-// After a clock was set back, hints.
+// Hints after a clock was set back.
 onEachRedis(redis => {
   function start() {
     const hints = createHintIndex(redis(), 'a');

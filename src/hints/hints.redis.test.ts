@@ -9,7 +9,10 @@ import { createLogger } from '../telemetry/log.ts';
 import { createHintIndex } from './hints.ts';
 
 onEachRedis(redis => {
-  /** Forgets the time of the last pick: a test before may have been at a later one, which looks like a clock set back. */
+  /**
+   * Resets the time of the last pick, because an earlier test may have used a later time, which looks like a clock that
+   * was set back.
+   */
   async function start() {
     const hints = createHintIndex(redis(), 's');
     const member = `ten_${randomUUID()}:run_x`;
@@ -32,7 +35,7 @@ onEachRedis(redis => {
     expect((await pick(START_MS, 't1')).picked).toBe(true);
     expect((await pick(START_MS + 999, 't2')).picked).toBe(false);
     expect((await pick(START_MS + 1_000, 't3')).picked).toBe(true);
-    // The first one's lease is over: it decides nothing any more.
+    // The lease of the first worker is over, so it can no longer make any changes.
     expect(await hints.settle(hintPartition(member), member, 't1', null)).toBe(false);
     expect(await hints.settle(hintPartition(member), member, 't3', null)).toBe(true);
     expect((await pick(START_MS + 9_000_000, 't4')).picked).toBe(false);
@@ -60,7 +63,7 @@ onEachRedis(redis => {
     expect(await hints.settle(partition, member, 'successor', START_MS + 25_000)).toBe(false);
     expect((await pick(START_MS + 4_999, 'early')).picked).toBe(false);
     expect((await pick(START_MS + 5_000, 'last')).picked).toBe(true);
-    // Also of one that was removed; never later than somebody else knows.
+    // This also applies to a removed hint, but never later than the time of another process.
     expect(await hints.settle(partition, member, 'last', null)).toBe(true);
     expect(await hints.settle(partition, member, 'former', START_MS + 9_000)).toBe(false);
     expect(await hints.settle(partition, member, 'former', START_MS + 99_000)).toBe(false);
@@ -113,12 +116,12 @@ onEachRedis(redis => {
     expect([...heard.values()].every(([first]) => first === 0)).toBe(true);
     await hints.lower([{ member, dueMs: START_MS - 77 }]);
     await until(() => heard.get(partition)?.includes(START_MS - 77) === true);
-    // As low as before: nothing is written, and who works on it hears of it nevertheless.
+    // If the hint is not lowered, nothing is written, but the current worker is still notified.
     await hints.lower([{ member, dueMs: START_MS - 76 }]);
     await until(() => heard.get(partition)?.includes(START_MS - 76) === true);
     expect((await pick(START_MS - 77, 't')).picked).toBe(true);
     expect(named).toEqual([[member], [member]]);
-    // Of many only the time is told.
+    // If there are too many members, only the time is included.
     const many = Array.from({ length: 9 }, (_, i) => ({ member: `${member}${i}`, dueMs: START_MS - 78, home: member }));
     await hints.lower(many);
     await until(() => heard.get(partition)?.includes(START_MS - 78) === true);

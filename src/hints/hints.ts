@@ -5,15 +5,15 @@ export interface Hint {
   readonly member: string;
   readonly dueMs: number;
   /**
-   * Key for selecting the partition. By default, this is the member itself. If several members have the same key, a
-   * single command is used to lower them.
+   * Key for selecting the partition. Defaults to the member itself. If several members have the same key, a single
+   * command is used to lower them.
    */
   readonly home?: string;
 }
 
 export interface Picked {
   readonly members: readonly string[];
-  /** Due time of the next hint in the partition. If there are no hints, this is undefined. */
+  /** Due time of the next hint in the partition. Undefined if there are no hints. */
   readonly nextMs: number | undefined;
 }
 
@@ -27,13 +27,13 @@ export interface HintIndex {
   readonly lower: (hints: readonly Hint[]) => Promise<void>;
   readonly pick: (partition: number, nowMs: number, most: number, leaseMs: number, token: string) => Promise<Picked>;
   /**
-   * Sets the next due time of a hint, or removes it (`null`). If the hint was lowered or picked again in the meantime,
-   * this returns false. In this case, it is due at the next time at the latest.
+   * Sets the next due time of a hint, or removes it (`null`). Returns false if the hint was lowered or picked again in
+   * the meantime. In this case, it is due at the next time at the latest.
    */
   readonly settle: (partition: number, member: string, token: string, nextMs: number | null) => Promise<boolean>;
   /**
    * Calls `onDue(partition, ms, members)` when hints have been lowered (if there are too many members, they are not
-   * included). If messages might have been lost, it is called for every partition, with ms 0 and no members.
+   * included). If messages may have been lost, it is called for every partition, with ms 0 and no members.
    */
   readonly listen: (onDue: (partition: number, dueMs: number, members: readonly string[]) => void) => void;
 }
@@ -52,7 +52,7 @@ export function createHintIndex(redis: RedisClient, kind: HintKind): HintIndex {
   const settling: Settling[][] = keys.map(() => []);
   const busy = new Set<number>();
 
-  /** Uses a single call to settle everything that was collected during the last call. */
+  /** All settlements collected during the last call are sent in a single call. */
   async function flush(partition: number): Promise<void> {
     busy.add(partition);
     for (;;) {

@@ -12,13 +12,13 @@ export interface WorkSources {
   readonly nowMs: () => number;
 }
 
-/** Returns the last result. While Redis is not available, this is undefined. */
+/** Returns the last result. Undefined while Redis is not available. */
 type ReadIndex = () => Promise<IndexedWork | undefined>;
 
 const SAMPLED =
   'All processes report the same value, so make sure to use the maximum when aggregating this metric. When a process is scraped, this is updated about every 15 s. If Redis is unavailable, this is NaN.';
 
-/** If the last sample is too old, this takes a new sample using `look`. */
+/** Takes a new sample using `look` if the last sample is too old. */
 export function sampleWork<T>(look: () => Promise<T>): () => Promise<T | undefined> {
   const { read } = createSampler({
     look,
@@ -38,7 +38,7 @@ function sampleHints({ redis, nowMs }: WorkSources, kind: HintKind): ReadIndex {
   return sampleWork(() => surveyWork(redis, kind, nowMs()));
 }
 
-/** Registers the metrics for all indexes. The label of each index is used. */
+/** Registers the metrics for all indexes. */
 export function registerIndexes(registry: Registry, indexes: Readonly<Record<string, ReadIndex>>): void {
   const gauge = (name: string, help: string, of: (work: IndexedWork) => number) =>
     new Gauge({

@@ -17,7 +17,7 @@ async function connect(url: string): Promise<RedisClient> {
   return redis;
 }
 
-/** A Redis of its own: the index of all tests is one. */
+/** This test uses a separate Redis, because the index is shared by all tests. */
 async function startOwn(): Promise<RedisClient> {
   const server = await startRedis();
   onTestFinished(() => server.stop());
@@ -45,14 +45,14 @@ test('returns waiting and due members, and the oldest one, in one command', asyn
   expect(await surveyWork(redis, 'a', START_MS)).toEqual({ waiting: 0, due: 0, overdueMs: 0 });
   for (let p = 0; p < HINT_PARTITIONS; p++) await hints.pick(p, START_MS, 10, 10_000, 'token');
   expect(await survey(START_MS)).toEqual({ waiting: 3, due: 0, overdueMs: 0 });
-  // Whoever took them died: what it had is overdue since its lease ended.
+  // The worker that picked them has crashed, so its members are overdue since the end of its lease.
   expect(await survey(START_MS + 15_000)).toEqual({ waiting: 3, due: 2, overdueMs: 5_000 });
   expect(await countCommands(redis, () => survey(START_MS))).toBe(1);
 });
 
 test('asks each partition by itself on a Cluster', async () => {
   const redis = await connect(redisClusterUrl());
-  // Each master is connected to at its first command.
+  // Each master is connected when running its first command.
   await redis.callAll('PING');
   const member = `ten_${randomUUID()}:run_x`;
   await createHintIndex(redis, 's').lower([{ member, dueMs: START_MS }]);

@@ -5,16 +5,16 @@ import { HINT_PARTITIONS, type HintKind, hintKeys } from '../redis/keys.ts';
 export interface IndexedWork {
   /** Members that have something to do, now or later. */
   readonly waiting: number;
-  /** The number of these that are due but are not being processed. */
+  /** The number of members that are due but not being processed. */
   readonly due: number;
-  /** The time in ms since the oldest due hint became due. 0 if none is due. */
+  /** The number of ms since the oldest due hint became due, or 0 if no hint is due. */
   readonly overdueMs: number;
 }
 
 /**
  * Reads an index of hints without changing it. This uses a single command (in a Cluster, there is one for each
- * partition). If a member is being processed, it is due at the end of its lease. This means that members which are
- * overdue are not being processed.
+ * partition). A member that is being processed is due at the end of its lease. This means that overdue members are not
+ * being processed.
  */
 export async function surveyWork(
   redis: Pick<RedisClient, 'run' | 'cluster'>,

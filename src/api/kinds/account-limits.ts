@@ -9,7 +9,7 @@ const count = (min: number, max: number, description: string) =>
     .describe(`${description} ${min === 0 ? `At most ${max}.` : `Between ${min} and ${max}.`}`)
     .optional();
 
-/** The limits of an Account, by name. Each limit is shared by all of the workspaces of the account. */
+/** The limits of an Account, by name. Each limit is shared by all workspaces of the account. */
 export const AccountLimits = z
   .object({
     storedBytes: count(

@@ -80,7 +80,7 @@ export const Integration = defineKind({
     'Integration represents the connection between a single partner and the producer that owns the namespace. Partners can either be invited by email, or have access granted to their workspace directly. All published streams are visible to the partner, but events will only flow once they have subscribed to a stream and group keys have been activated.',
   spec: IntegrationSpec,
   status: IntegrationStatus,
-  // The facade finds invitations by it.
+  // The facade uses this to look up invitations.
   selectableFields: ['.status.invitation.tokenHash'],
   columns: [
     conditionColumn('Accepted', 'Accepted', 'reason', 'The current state of the invitation.'),

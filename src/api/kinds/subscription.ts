@@ -13,7 +13,7 @@ const rootKeyId = () =>
     .regex(/^[A-Za-z0-9_-]{10}$/);
 
 /**
- * Permits an id to be added to a secret that has none. Comparing strings of unknown length would cost more than the API
+ * Allows adding an id to a secret without an id. Comparing strings of unknown length would cost more than the API
  * server allows, hence `has` instead of `orValue`.
  */
 const isKept = (field: string) =>
@@ -139,21 +139,20 @@ export const Subscription = defineKind({
   status: SubscriptionStatus,
   rules: [
     {
-      // The transition rule does not apply if a user removes the endpoint and then adds it again, which is why the
-      // version is stored in the status as well.
+      // The transition rule does not apply if a user removes the endpoint and adds it again, so the version is stored
+      // in the status as well.
       rule: '!has(self.spec.endpoint) || self.spec.endpoint.?secretVersion.orValue(1) >= self.?status.?signing.?version.orValue(1)',
       message: 'secretVersion cannot be lower than status.signing.version',
       fieldPath: '.spec.endpoint.secretVersion',
     },
     {
-      // Without this precondition, a controller that is no longer the leader could remove the salt when it writes for
-      // the last time.
+      // Without this precondition, a controller that is no longer the leader could remove the salt with its last write.
       rule: '!has(oldSelf.status) || !has(oldSelf.status.signing) || !has(oldSelf.status.signing.salt) || (has(self.status) && has(self.status.signing) && has(self.status.signing.salt) && self.status.signing.salt == oldSelf.status.signing.salt)',
       message: 'status.signing.salt cannot be changed. To get another one, delete the Subscription and create it again',
       fieldPath: '.status.signing.salt',
     },
     {
-      // Likewise, its last write could change the secrets that the partner knows.
+      // Similarly, its last write could change the secrets used by the partner.
       rule: KEPT_KEYS,
       message: 'status.signing.key and previousKey can only be changed along with status.signing.version',
       fieldPath: '.status.signing.key',

@@ -27,7 +27,7 @@ export const DEFAULT_RETRY_SCHEDULE_MS: readonly number[] = [
 const MAX_JITTER = 0.2;
 
 /**
- * Returns the time of the next attempt. After the last step of the schedule, this is `'dead'`.
+ * Returns the time of the next attempt, or `'dead'` after the last step of the schedule.
  *
  * @param failures number of failed attempts so far, including this one. This must be at least 1
  * @param randomUnit from 0 (inclusive) to 1 (exclusive), given by the caller
@@ -46,7 +46,7 @@ export function nextAttempt(failed: {
   const askedMs = Math.min(failed.retryAfterMs ?? 0, RETRY_AFTER_MAX_MS);
   const waitMs = Math.max(scheduledMs, askedMs);
   // We also need to add jitter to Retry-After. If an endpoint sends the same date to all of its clients, it would
-  // otherwise receive all of the retries at the same time.
+  // otherwise receive all retries at the same time.
   const jitterMs = Math.floor(waitMs * MAX_JITTER * failed.randomUnit);
   return { dueAtMs: Math.ceil(failed.nowMs + waitMs) + jitterMs };
 }

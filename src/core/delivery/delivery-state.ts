@@ -17,11 +17,11 @@ export const DELIVERY_FIELDS = [
 
 export type DeliveryFields = { readonly [F in (typeof DELIVERY_FIELDS)[number]]?: string | undefined };
 
-/** The delivery state of a subscription, which is maintained by the data plane. */
+/** The delivery state of a subscription, as maintained by the data plane. */
 export interface DeliveryState {
-  /** This is undefined if there has not been an attempt yet. */
+  /** Undefined before the first attempt. */
   readonly attempt: { readonly outcome: AttemptOutcome; readonly sinceMs: number } | undefined;
-  /** The number of dead letters. This does not include test events. */
+  /** The number of dead letters. Test events are not included. */
   readonly dead: number;
   /** The time at which the event of the newest dead letter was accepted, in milliseconds. */
   readonly youngestDeadMs: number | undefined;
@@ -31,10 +31,7 @@ export interface DeliveryState {
   readonly backlog: string;
 }
 
-/**
- * Reads the delivery state of a subscription. If fields are absent or unreadable, we assume that nothing has happened
- * yet.
- */
+/** Reads the delivery state of a subscription. Fields which are missing or can't be parsed are treated as empty. */
 export function parseDeliveryState(fields: DeliveryFields): DeliveryState {
   const count = (field: keyof DeliveryFields): number => Number(fields[field]) || 0;
   const [, outcome = '', since = '', digits = '0'] = /^(\S+) (\d+) [01] (\d{1,2})$/.exec(fields.delivery ?? '') ?? [];
@@ -46,8 +43,8 @@ export function parseDeliveryState(fields: DeliveryFields): DeliveryState {
     dead: Math.max(0, count('n:dead') - count('testsDead')),
     youngestDeadMs: isRef(youngest) ? refMs(youngest) : undefined,
     firstDead: first === undefined ? undefined : { ms: Number(deadMs), ref: first },
-    // Events can also be ended by their retention, which does not require an exchange. If an event is not open any
-    // more, it is not waiting.
+    // Events can also be ended by their retention period, which does not require an exchange. If an event is no longer
+    // open, it is not waiting.
     backlog: powerOfTen(Math.min(Number(digits), open > 0 ? String(open).length : 0)),
   };
 }

@@ -1,27 +1,30 @@
 import { open, type SealKeys, type SealRing, seal } from './seal.ts';
 
 /**
- * Configuration needed by the dispatcher to call an endpoint. This is encrypted before it is stored in Redis, because
- * the URL and the headers may contain secrets.
+ * Configuration needed by the dispatcher to call an endpoint. This configuration is encrypted before storing it in
+ * Redis, because the URL and the headers may contain secrets.
  */
 export interface EndpointConfig {
   readonly url: string;
   readonly timeoutMs: number;
   /**
-   * How long to wait after each failed attempt, in milliseconds. After the last attempt has failed, the event will
-   * become a dead letter.
+   * The delay after each failed attempt, in milliseconds. When the last attempt has failed, the event becomes a dead
+   * letter.
    */
   readonly retryMs: readonly number[];
   readonly headers: Readonly<Record<string, string>>;
-  /** The salt to use for the signing secrets. This is taken from the status of the Subscription. */
+  /** The salt to use for the signing secrets. It is taken from the Subscription status. */
   readonly salt: string;
   /**
-   * The version of the signing secret, and the time at which this version was created. The previous version will be
-   * used for another 24 hours.
+   * The version of the signing secret, and the time at which this version was created. The previous version remains in
+   * use for another 24 hours.
    */
   readonly secretVersion: number;
   readonly rotatedAtMs?: number;
-  /** Ids of the root keys that the version and its predecessor are derived from. Absent for the oldest root key. */
+  /**
+   * The ids of the root keys from which this version and the previous version are derived. Absent for the oldest root
+   * key.
+   */
   readonly key?: string;
   readonly previousKey?: string;
 }

@@ -1,7 +1,7 @@
 const DAY_MS = 86_400_000;
 
 /**
- * How long an endpoint can fail before the next failed attempt will disable it. This is decided by the `lib/health.lua`
+ * How long an endpoint can fail before the next failed attempt disables it. This is decided by the `lib/health.lua`
  * script.
  */
 export const FAILING_LIMIT_MS = 5 * DAY_MS;
@@ -13,13 +13,13 @@ export interface EndpointHealth {
   /** The number of failed attempts since that time. */
   readonly failures: number;
   /**
-   * The time at which the endpoint was disabled (in milliseconds), and the reason for this. It either returned 410 or
-   * failed for five days.
+   * The time at which the endpoint was disabled (in milliseconds), and the reason. It either returned 410 or failed for
+   * five days.
    */
   readonly disabled?: { readonly ms: number; readonly by: 'gone' | 'failing' };
 }
 
-/** Reads the `health` field of a subscription. If the field is missing or can't be parsed, this returns undefined. */
+/** Reads the `health` field of a subscription. Returns undefined if the field is missing or can't be parsed. */
 export function parseEndpointHealth(text: string | undefined): EndpointHealth | undefined {
   const found = /^(\d+) (\d+) \d+ \d+ \S+(?: (\d+) (gone|failing))?$/.exec(text ?? '');
   if (found === null) return undefined;
@@ -28,7 +28,7 @@ export function parseEndpointHealth(text: string | undefined): EndpointHealth | 
   return ms === undefined ? health : { ...health, disabled: { ms: Number(ms), by: by as 'gone' } };
 }
 
-/** How far we allow the clocks of other systems to be ahead, in milliseconds. */
+/** How far the clocks of other systems may be ahead, in milliseconds. */
 const AHEAD_MS = 60_000;
 
 /**
@@ -42,10 +42,7 @@ export function isEnabledSince(begunMs: number, enabledMs: number | undefined, n
 /** The number of days with failures after which we will warn the owner. */
 const WARNED_AFTER_DAYS = [1, 3, 4] as const;
 
-/**
- * Returns the latest warning that is due, and the time of the next warning in milliseconds. If there is no warning due,
- * this returns undefined.
- */
+/** Returns the latest warning that is due (if there is one), and the time of the next warning in milliseconds. */
 export function warningOf(sinceMs: number, nowMs: number) {
   const passed = WARNED_AFTER_DAYS.filter(days => nowMs - sinceMs >= days * DAY_MS);
   const next = WARNED_AFTER_DAYS[passed.length];

@@ -1,4 +1,4 @@
-/** The reason why there is no value for a header that uses a Secret or a sealed value. */
+/** The reason why a header using a Secret or a sealed value does not have a value. */
 export type HeaderFault =
   | 'secret_missing'
   | 'key_missing'
@@ -6,7 +6,7 @@ export type HeaderFault =
   | 'header_value_refused'
   | 'seal_not_opened';
 
-/** The result to use if a header does not have a value. */
+/** The result for a header without a value. */
 export type HeaderField = { readonly value: string } | { readonly fault: HeaderFault };
 
 /** The maximum length of a value from a Secret. Long enough for a signed token. */
@@ -18,8 +18,7 @@ const VALUE = /^[\t -~]*$/;
  * Reads the value of a header from a field of a Secret. As with values in the spec, visible ASCII characters, spaces,
  * and tabs are allowed. Files often end with a line break (`kubectl create secret --from-file`), so a single trailing
  * one is removed. For an invalid value, the result is a fault code, which doesn't contain the value.
- * @param data the base64 value that was returned by Kubernetes. This is undefined if the Secret does not contain the
- * key
+ * @param data the base64 value that was returned by Kubernetes. Undefined if the Secret does not contain the key
  */
 export function readHeaderField(data: string | undefined): HeaderField {
   if (data === undefined) return { fault: 'key_missing' };

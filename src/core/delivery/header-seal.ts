@@ -1,23 +1,23 @@
 import type { KeyRing } from './key-ring.ts';
 import { open, SealError, seal } from './seal.ts';
 
-/** The subscription that a header value is encrypted for, and the endpoint that may receive it. */
+/** The subscription for which a header value is encrypted, and the endpoint that may receive the value. */
 export interface SealOwner {
   /** `sub_…` */
   readonly subscription: string;
-  /** The value of `status.signing.salt`. Undefined for a subscription that does not have one yet. */
+  /** The value of `status.signing.salt`. Undefined for a subscription without a salt. */
   readonly salt: string | undefined;
-  /** When the subscription was created, in milliseconds. Undefined if it is about to be created. */
+  /** The time at which the subscription was created, in milliseconds. Undefined if it has not been created yet. */
   readonly createdMs: number | undefined;
-  /** URL of the endpoint. Only its origin counts, so that a value is never sent to another host. */
+  /** URL of the endpoint. Only the origin is used, so that a value is never sent to another host. */
   readonly url: string;
 }
 
 /** Encrypts header values of endpoints in custom resources. */
 export interface HeaderSeals {
-  /** Encrypts the value of a header with the first root key. Deterministic for existing subscriptions. */
+  /** Encrypts a header value with the first root key. Deterministic for existing subscriptions. */
   readonly seal: (owner: SealOwner, header: string, value: string) => string;
-  /** Decrypts a value. Returns undefined if the root key, subscription, origin, or header doesn't match. */
+  /** Decrypts a value. Returns undefined if the root key, subscription, origin, or header does not match. */
   readonly open: (owner: SealOwner, header: string, sealed: string) => string | undefined;
 }
 
@@ -28,8 +28,8 @@ export interface HeaderSeals {
 const NEW_WITHIN_MS = 5 * 60_000;
 
 /**
- * Returns the context of a value, which can't be copied to another subscription, to a later one of the same name, or to
- * another header or origin. Names of headers ignore case.
+ * Returns the context of a value. It prevents copying the value to another subscription, to a later subscription with
+ * the same name, or to another header or origin. Header names are not case-sensitive.
  *
  * @param life what tells the subscription from others of the same name
  */
@@ -38,15 +38,14 @@ function contextOf({ subscription, url }: SealOwner, life: string, header: strin
   return `${subscription}/header/${life}/${origin}/${header.toLowerCase()}`;
 }
 
-/** What a value is bound to until its subscription has a salt. */
+/** The context of a value if the subscription does not have a salt yet. */
 const NEW = 'new';
 const createdAt = (ms: number) => `created ${ms}`;
 
 /**
- * Creates seals for the values of endpoint headers, which consist of one byte per character. Values are bound to the salt
- * of the subscription, or to the time at which it was created as long as it has no salt. The value for a new
- * subscription contains the current time instead, and can only be used in a subscription that is created within five
- * minutes.
+ * Creates seals for endpoint header values, which use a single byte for each character. Values are bound to the salt of
+ * the subscription, or to its creation time if it does not have a salt yet. The value for a new subscription contains
+ * the current time instead, and can only be used in a subscription that is created within five minutes.
  */
 export function createHeaderSeals(keys: KeyRing, wallMs: () => number): HeaderSeals {
   function openIn(context: string, sealed: string): string | undefined {

@@ -8,7 +8,7 @@ export interface RootKeyFile {
   readonly secret: Uint8Array;
 }
 
-/** A root key and what is derived from it once. */
+/** A root key and the values derived from it. */
 export interface RootKey extends RootKeyFile {
   /** Shown in statuses and encrypted values. */
   readonly id: string;
@@ -17,27 +17,27 @@ export interface RootKey extends RootKeyFile {
 }
 
 /**
- * The root keys of an installation. The first key, which the leading controller chooses, signs and encrypts what is
- * new. All keys decrypt and verify.
+ * The root keys of an installation. The first key is selected by the leading controller, and is used to sign and
+ * encrypt new values. All keys decrypt and verify.
  */
 export interface KeyRing extends SealRing {
   /** The key for signing and encrypting new values. */
   readonly first: () => RootKey;
-  /** The oldest key. Names of objects are derived from it, so that they never change. */
+  /** The oldest key. Object names are derived from this key, so they never change. */
   readonly oldest: () => RootKey;
   readonly newest: () => RootKey;
   /** Oldest first. */
   readonly all: () => readonly RootKey[];
-  /** Finds a key by its id. Without an id, returns the oldest key, which was the only one before ids were stored. */
+  /** Finds a key by its id. Without an id, this returns the oldest key, which was the only key in earlier versions. */
   readonly key: (id: string | undefined) => RootKey | undefined;
-  /** An object that is another one after each change of the keys, including a change of the first one. */
+  /** An object that is replaced whenever the keys change, including a change of the first key. */
   readonly state: () => object;
-  /** Makes the key with this fingerprint the first one. Returns false if the ring does not have it. */
+  /** Makes the key with this fingerprint the first one. Returns false if the ring does not contain this key. */
   readonly follow: (fingerprint: string) => boolean;
   readonly has: (fingerprint: string) => boolean;
   /**
-   * Replaces the keys. If the first one is missing, the newest of those that were in use before it becomes the first,
-   * because other replicas may lack a key that was never in use.
+   * Replaces the keys. If the first key is missing, it is replaced with the newest key that was in use before, because
+   * other replicas may not have a key that was never in use.
    */
   readonly replace: (files: readonly RootKeyFile[]) => void;
 }

@@ -3,7 +3,7 @@ import { REFUSED_IPV4, REFUSED_IPV6 } from './network-ranges.ts';
 
 type Family = 4 | 6;
 
-/** The first and the last address of a network, as numbers with 32 or 128 bits. */
+/** The first and last address of a network, as numbers with 32 or 128 bits. */
 interface Span {
   family: Family;
   first: bigint;
@@ -14,7 +14,7 @@ interface Span {
 export interface NetworkPolicy {
   readonly refused: BlockList;
   readonly allowed: BlockList;
-  /** The ports that an endpoint is allowed to use. If empty, they can use any port. */
+  /** The ports that endpoints are allowed to use. If empty, they can use any port. */
   readonly ports: ReadonlySet<number>;
 }
 
@@ -22,9 +22,7 @@ export interface NetworkPolicy {
 export interface EndpointNetworks {
   /** Networks that endpoints can use in addition to public addresses. */
   readonly allowedNetworks: readonly string[];
-  /**
-   * The networks that an endpoint is never allowed to use, even if they are public or included in an allowed network.
-   */
+  /** Networks that endpoints can never use, even if they are public or included in an allowed network. */
   readonly refusedNetworks?: readonly string[];
   readonly allowedPorts?: readonly number[];
 }
@@ -53,8 +51,8 @@ function addressOf(family: Family, value: bigint): string {
 }
 
 /**
- * Returns the range of addresses for a network in CIDR notation (RFC 4632, RFC 4291, 2.3). Any host bits are ignored.
- * If there is only a single address, it is treated as a network that contains just this address.
+ * Returns the range of addresses for a network in CIDR notation (RFC 4632, RFC 4291, 2.3). Any host bits are ignored. A
+ * single address is treated as a network containing only this address.
  * @throws RangeError with the text
  */
 export function parseNetwork(cidr: string): Span {
@@ -87,7 +85,7 @@ function blockListOf(spans: Span[]): BlockList {
   return list;
 }
 
-/** Removes networks from other networks. This is needed because BlockList does not support exceptions. */
+/** Removes networks from other networks. This is required because BlockList does not support exceptions. */
 function without(spans: readonly Span[], holes: readonly Span[]): Span[] {
   return holes.reduce<Span[]>((left, hole) => left.flatMap(span => subtract(span, hole)), [...spans]);
 }
@@ -109,7 +107,7 @@ export function createNetworkPolicy(networks: EndpointNetworks): NetworkPolicy {
 }
 
 /**
- * Returns true if it is allowed to connect to `address`. The address should come from DNS or from the URL parser.
+ * Returns true if connections to `address` are allowed. The address should come from DNS or from the URL parser.
  * Invalid addresses are rejected.
  */
 export function permitsAddress(policy: NetworkPolicy, address: string): boolean {
@@ -118,7 +116,7 @@ export function permitsAddress(policy: NetworkPolicy, address: string): boolean 
   return version !== 0 && !policy.refused.check(address, version === 4 ? 'ipv4' : 'ipv6');
 }
 
-/** The reason why an endpoint is rejected before we have resolved its name. */
+/** The reason why an endpoint is rejected before resolving its name. */
 type EndpointRefusal =
   | 'invalid_url'
   | 'scheme_refused'
@@ -127,17 +125,17 @@ type EndpointRefusal =
   | 'plain_http_refused'
   | 'address_refused';
 
-/** Returns the port that is used by a URL. The parser leaves out the default port of the scheme. */
+/** Returns the port of a URL. The parser leaves out the default port of the scheme. */
 function portOf({ port, protocol }: URL): number {
   if (port !== '') return Number(port);
   return protocol === 'https:' ? 443 : 80;
 }
 
 /**
- * Checks the endpoint URL. This does not resolve its name. Addresses will be checked again whenever a connection
- * is opened. If the URL starts with `https:`, it can contain a host name or an allowed address. If it starts with
- * `http:`, it can only contain an address in the networks of the operator, because an unencrypted endpoint is not able
- * to prove its identity.
+ * Checks the endpoint URL. The host name is not resolved. Addresses will be checked again whenever a connection is
+ * opened. If the URL starts with `https:`, it can contain a host name or an allowed address. A URL starting with
+ * `http:` can only contain an address in the operator's networks, because an unencrypted endpoint can't prove its
+ * identity.
  */
 export function judgeEndpoint(url: string, policy: NetworkPolicy): 'ok' | EndpointRefusal {
   const parsed = URL.parse(url);

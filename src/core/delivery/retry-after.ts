@@ -21,7 +21,7 @@ function utcMs(year: number, month: string, ...[day, hour, minute, second]: [str
 }
 
 /**
- * Parses an HTTP-date. This returns the number of milliseconds since the epoch, or undefined if the date is invalid. A
+ * Parses an HTTP-date. Returns the number of milliseconds since the epoch, or undefined if the date is invalid. A
  * recipient must support three formats (RFC 9110, 5.6.7), all of which are accepted. We don't want to use `Date.parse`
  * here because it treats the asctime format as local time, and accepts plenty of other formats.
  */
@@ -49,9 +49,9 @@ export function parseHttpDate(value: string, nowMs: number): number | undefined 
 }
 
 /**
- * Returns how long the `Retry-After` header asks us to wait, in milliseconds from `nowMs`. The result is between 0 and
+ * Returns the delay requested by the `Retry-After` header, in milliseconds from `nowMs`. The result is between 0 and
  * {@link RETRY_AFTER_MAX_MS}. Accepts a number of seconds or an HTTP-date (RFC 9110, 10.2.3); for a date in the past,
- * the wait is 0. All other values will be ignored, including fractions and signs. In this case, undefined is returned.
+ * the wait is 0. All other values will be ignored, including fractions and signs. In this case, this returns undefined.
  */
 export function parseRetryAfter(value: string | undefined, nowMs: number): number | undefined {
   const text = value?.trim();

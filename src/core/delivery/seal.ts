@@ -62,9 +62,9 @@ export function deriveSealKeys(rootKey: Uint8Array): SealKeys {
 }
 
 /**
- * Returns the nonce, a MAC over everything that is encrypted (as in AES-GCM-SIV, RFC 8452). The same input therefore
- * always results in the same text, and applying an endpoint again doesn't write to Redis. For two different plaintexts
- * to share a nonce, there would have to be a collision of 96 bits. We include the length to tell apart pairs of aad and
+ * Returns the nonce, a MAC over everything that is encrypted (as in AES-GCM-SIV, RFC 8452). As a result, the same input
+ * always returns the same text, so applying an endpoint again does not write to Redis. For two different plaintexts to
+ * share a nonce, there would have to be a collision of 96 bits. We include the length to tell apart pairs of aad and
  * plaintext made up of the same bytes.
  */
 function nonceOf(keys: SealKeys, aad: Buffer, plaintext: Uint8Array): Buffer {
@@ -89,7 +89,7 @@ export function seal(keys: SealKeys, aad: string, plaintext: string | Uint8Array
   return `s2.${keys.id}.${body.toString('base64url')}`;
 }
 
-/** Returns the id of the root key that a value was encrypted with. Undefined for any other text. */
+/** Returns the id of the root key used to encrypt a value. Undefined for any other text. */
 export function sealedWith(sealed: string): string | undefined {
   return SEALED.exec(sealed)?.[1];
 }

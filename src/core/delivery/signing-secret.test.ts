@@ -38,7 +38,7 @@ describe('signingKey', () => {
 
   test('no salt is refused', () => {
     expect(() => signingKey({ ...root, salt: '' }, 1)).toThrow(RangeError);
-    // As in an endpoint that was sealed before there were salts.
+    // Same as for an endpoint that was sealed before salts were introduced.
     expect(() => signingKey({ rootKey, subscriptionId } as unknown as typeof root, 1)).toThrow(RangeError);
   });
 });

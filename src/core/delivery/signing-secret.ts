@@ -3,23 +3,23 @@ import { createHmac } from 'node:crypto';
 /** How long the previous version will also be used to sign deliveries: 24 hours. */
 export const ROTATION_OVERLAP_MS = 24 * 60 * 60 * 1000;
 
-/** What the signing keys of a subscription are derived from. */
+/** The values from which the signing keys of a subscription are derived. */
 export interface SigningRoot {
   readonly rootKey: Uint8Array;
   /** `sub_…` */
   readonly subscriptionId: string;
-  /** The value of `status.signing.salt`, which no two subscriptions share, even if they have the same name. */
+  /** The value of `status.signing.salt`, which is different for each subscription, even if they have the same name. */
   readonly salt: string;
 }
 
 /**
  * Derives the 32 bytes used to sign a subscription's deliveries, i.e. the HMAC-SHA-256 of
- * `<subscription id>.<salt>.<version>` in UTF-8 (with a decimal version) under the root key. There is no need to store
- * secrets, because the facade, the controller, and the dispatcher all derive the same one.
+ * `<subscription id>.<salt>.<version>` in UTF-8 (with a decimal version) under the root key. The secrets don't need to
+ * be stored, because the facade, the controller, and the dispatcher all derive the same secret.
  */
 export function signingKey({ rootKey, subscriptionId, salt }: SigningRoot, version: number): Buffer {
   if (!Number.isSafeInteger(version) || version < 1) throw new RangeError('secret version must be 1 or more');
-  // Endpoints that were sealed by an older version may lack the salt, in spite of the type.
+  // Endpoints sealed by an older version may not contain a salt, even though the type requires it.
   if (!salt) throw new RangeError('salt must not be empty');
   return createHmac('sha256', rootKey).update(`${subscriptionId}.${salt}.${version}`, 'utf8').digest();
 }
@@ -30,15 +30,15 @@ export function signingSecret(root: SigningRoot, version: number): string {
 }
 
 /**
- * Returns the versions in use at `nowMs`, current one first. For 24 hours after `rotatedAtMs`, this includes the
- * previous version. A rotation in the future, caused by clock differences, is treated as happening now.
+ * Returns the versions in use at `nowMs`, starting with the current version. For 24 hours after `rotatedAtMs`, the
+ * previous version is included. A rotation in the future, caused by clock differences, is treated as happening now.
  */
 export function signingVersions(version: number, rotatedAtMs: number | undefined, nowMs: number): number[] {
   const overlaps = version > 1 && rotatedAtMs !== undefined && nowMs < rotatedAtMs + ROTATION_OVERLAP_MS;
   return overlaps ? [version, version - 1] : [version];
 }
 
-/** The part of a Subscription's `status.signing` that tells which root keys its secrets are derived from. */
+/** The part of a Subscription's `status.signing` that specifies the root keys of its secrets. */
 export interface SignedBy {
   readonly version?: number | undefined;
   readonly key?: string | undefined;
@@ -46,8 +46,9 @@ export interface SignedBy {
 }
 
 /**
- * Returns the ids of the root keys that a version of the secret and its predecessor are derived from. A version that is
- * newer than the status is derived from the first root key, and keeps it when others become the first.
+ * Returns the ids of the root keys from which a version of the secret and the previous version are derived. If a
+ * version is newer than the status, it is derived from the first root key, and does not change if a different key
+ * becomes the first.
  */
 export function signedBy(
   { version: signed, key, previousKey }: SignedBy = {},
@@ -58,18 +59,18 @@ export function signedBy(
   return { ...(now === undefined ? {} : { key: now }), ...(before === undefined ? {} : { previousKey: before }) };
 }
 
-/** Finds a root key by its id. Without an id, the oldest one. */
+/** Returns the root key with the given id. Without an id, returns the oldest root key. */
 export interface SecretRing {
   readonly key: (id: string | undefined) => { readonly secret: Uint8Array } | undefined;
 }
 
-/** A subscription, and the root keys that its secrets are derived from. */
+/** A subscription, and the root keys from which its secrets are derived. */
 export interface SigningOwner extends Omit<SigningRoot, 'rootKey'> {
   readonly key?: string | undefined;
   readonly previousKey?: string | undefined;
 }
 
-/** Returns {@link signingVersions} with the ids of their root keys. */
+/** Returns {@link signingVersions}, including the ids of their root keys. */
 function versionsWithKeys(
   { key, previousKey }: Pick<SigningOwner, 'key' | 'previousKey'>,
   version: number,
@@ -82,7 +83,7 @@ function versionsWithKeys(
   }));
 }
 
-/** Returns the id of a root key that a version in use at `nowMs` is derived from, and that the ring does not have. */
+/** Returns the id of a root key that is missing from the ring, but is required by a version in use at `nowMs`. */
 export function missingSigningKey(
   ring: SecretRing,
   owner: Pick<SigningOwner, 'key' | 'previousKey'>,

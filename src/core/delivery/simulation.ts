@@ -4,7 +4,7 @@ import { nextAttempt } from './backoff.ts';
 export interface Simulation {
   /** HTTP status of failed attempts, from 300 to 599. */
   readonly failCode?: number;
-  /** The number of attempts that should fail (from 0 to 20). If only the code is set, all of them will. */
+  /** The number of attempts that should fail (from 0 to 20). If only the code is set, all attempts fail. */
   readonly failCount?: number;
 }
 
@@ -36,8 +36,8 @@ export function simulatedStatus({ failCode, failCount }: Simulation, attempt: nu
 }
 
 /**
- * An attempt in the retry schedule. All delays are in milliseconds and start at the previous attempt. The first delay
- * is always 0.
+ * An attempt in the retry schedule. All delays are in milliseconds since the previous attempt. The first delay is
+ * always 0.
  */
 interface PlannedAttempt {
   readonly status: number;
@@ -56,7 +56,7 @@ interface DeliveryPlan {
 }
 
 /**
- * Returns all of the attempts for a delivery, in order.
+ * Returns all attempts of a delivery, in order.
  *
  * @param retryMs the endpoint's delays after the 1st, 2nd, … failed attempt, in ms
  * @param jitterOf returns the share of jitter after the n-th failed attempt, from 0 to 1. This should be the same as in

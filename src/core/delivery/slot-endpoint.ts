@@ -1,21 +1,21 @@
 import { type EndpointConfig, sealEndpoint } from './endpoint-config.ts';
 import type { SealKeys } from './seal.ts';
 
-/** The endpoint owner, which is a subscription (`sub_…`) and its incarnation. The hash of both is the slot. */
+/** The owner of the endpoint, which is a subscription (`sub_…`) and its incarnation. The hash of both is the slot. */
 export interface EndpointOwner {
   readonly subscription: string;
   readonly inc: string;
 }
 
 /**
- * Encrypts the endpoint for the given slot. The text begins with `<subscription>.<inc> `, which a slot alone does not
- * tell, and which signing keys are derived from.
+ * Encrypts the endpoint for the given slot. The text starts with `<subscription>.<inc> `, because the slot alone does
+ * not identify the subscription from which signing keys are derived.
  */
 export function sealSlotEndpoint(keys: SealKeys, { subscription, inc }: EndpointOwner, config: EndpointConfig): string {
   return `${subscription}.${inc} ${sealEndpoint(keys, subscription, config)}`;
 }
 
-/** Returns the owner and the sealed endpoint. If the text has a different format, undefined is returned. */
+/** Returns the owner and the sealed endpoint. Returns undefined if the text has a different format. */
 export function parseSlotEndpoint(text: string): (EndpointOwner & { readonly sealed: string }) | undefined {
   const [, subscription, inc, sealed] = /^([^. ]+)\.(\S+) (\S+)$/.exec(text) ?? [];
   if (subscription === undefined || inc === undefined || sealed === undefined) return undefined;

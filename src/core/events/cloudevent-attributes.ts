@@ -16,7 +16,7 @@ export function isAttributeName(name: string): boolean {
   return NAME.test(name) && name !== 'data';
 }
 
-/** Returns an error message if the decoded text of an attribute is invalid. Otherwise, it returns undefined. */
+/** Returns an error message if the decoded text of an attribute is invalid. Returns undefined otherwise. */
 export function faultOfAttribute(name: string, text: string): string | undefined {
   if (!text.isWellFormed()) return 'is not valid Unicode';
   if (FORBIDDEN.test(text)) return 'contains a control character or another character that CloudEvents does not allow';
@@ -43,6 +43,6 @@ function isTimestamp(text: string): boolean {
   const [, year, month, day] = TIMESTAMP.exec(text)?.map(Number) ?? [];
   if (year === undefined || month === undefined || day === undefined) return false;
   if (month < 1 || month > 12 || day < 1) return false;
-  // Day 0 of the next month is the same as the last day of this month.
+  // Day 0 of the next month is the last day of this month.
   return day <= new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
 }

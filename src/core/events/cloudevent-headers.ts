@@ -3,7 +3,7 @@ import { isAttributeName } from './cloudevent-attributes.ts';
 import { isStructuredCloudEvent } from './context-headers-cloudevent.ts';
 import type { EventMeta } from './event-meta.ts';
 
-/** The `ce-type` to use if an event does not have a type, because this attribute is required by CloudEvents. */
+/** The `ce-type` for events without a type, because this attribute is required by CloudEvents. */
 const UNTYPED = 'event';
 
 const NEEDS_ENCODING = /[^\x21\x23\x24\x26-\x7e]/;
@@ -28,8 +28,8 @@ export function encodeAttribute(value: string): string {
 
 /**
  * Returns the `ce-` headers of an event, as a flat list of names and values. In binary mode, an event keeps its
- * producer's headers. If an event is structured, no headers are added because its attributes are already part of the
- * body. We add attributes to all other events so that receivers can read them as CloudEvents.
+ * producer's headers. For structured events, no headers are added, because the attributes are already part of the body.
+ * We add attributes to all other events so that receivers can read them as CloudEvents.
  */
 export function cloudEventHeaders(meta: EventMeta): string[] {
   if (isStructuredCloudEvent(meta.contentType)) return [];

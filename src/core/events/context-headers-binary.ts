@@ -4,7 +4,7 @@ import { ATTRIBUTES_MAX, ATTRIBUTES_TOTAL_MAX_LENGTH } from './context-headers-l
 import { decodeCloudEventHeader, decodeUtf8Header, isHeaderRepeated } from './context-headers-text.ts';
 
 /**
- * The attributes of a CloudEvent in binary mode. The names do not include `ce-`, and the values are kept as latin1
+ * The attributes of a CloudEvent in binary mode. The names do not include `ce-`, and the values are stored as latin1
  * text.
  */
 export type BinaryAttributes = Record<string, string>;
@@ -12,9 +12,9 @@ export type BinaryAttributes = Record<string, string>;
 const PREFIX = 'ce-';
 
 /**
- * Reads the CloudEvent from a request in binary mode. If the request is not a CloudEvent, this returns undefined. A
- * request is considered to be a CloudEvent if it contains `ce-specversion`, or any `ce-` header that is not in `plain`.
- * The headers in `plain` can also be used by other requests.
+ * Reads the CloudEvent from a request in binary mode. Returns undefined if the request is not a CloudEvent. A request
+ * is a CloudEvent if it contains `ce-specversion`, or any `ce-` header that is not in `plain`. The headers in `plain`
+ * can also be used by other requests.
  * @param errors receives any errors along with their headers
  */
 export function readBinaryCloudEvent(
@@ -65,8 +65,8 @@ function faultOfHeader(name: string, value: string): string | undefined {
   if (name === 'datacontenttype') return 'cannot be sent in binary mode. Use content-type instead';
   if (!isAttributeName(name))
     return 'is not a valid attribute name. Use lowercase letters and digits, and do not use data';
-  // "%" is left unencoded by several public packages. We leave values that can't be decoded as they are, because that
-  // is also how receivers will read them.
+  // "%" is left unencoded by several public packages. Values that can't be decoded are not changed, because receivers
+  // will read them in the same way.
   const text = decodeCloudEventHeader(value) ?? decodeUtf8Header(value);
   return text === undefined
     ? 'is not valid UTF-8. Percent-encode all characters that are not ASCII'

@@ -22,8 +22,8 @@ export function isStructuredCloudEvent(contentType: string | undefined): boolean
 }
 
 /**
- * Returns the reason why events can't use this content type. If they can use it, undefined is returned. We need to
- * reject batches of CloudEvents and any format other than JSON, because Sluice is not able to read their attributes.
+ * Returns the reason why this content type can't be used for events, or undefined if it can be used. We need to reject
+ * batches of CloudEvents and any format other than JSON, because Sluice is not able to read their attributes.
  */
 export function faultOfContentType(contentType: string | undefined): string | undefined {
   if (contentType === undefined || !ANY_FORMAT.test(contentType) || STRUCTURED.test(contentType)) return undefined;
@@ -92,9 +92,9 @@ function pointerOf(name: string): string {
 }
 
 /**
- * Returns the text of an attribute in the canonical form of its type (CloudEvents 1.0.2, "Type System"). If it is
- * absent or null, this returns undefined. If an attribute does not have a text (an object, an array, a fraction, or an
- * integer with more than 32 bits), this returns `null`.
+ * Returns the text of an attribute in the canonical form of its type (CloudEvents 1.0.2, "Type System"). Returns
+ * undefined if it is absent or null. Returns `null` if an attribute does not have a text (an object, an array, a
+ * fraction, or an integer with more than 32 bits).
  */
 export function readAttribute(event: StructuredCloudEvent, name: string): string | undefined | null {
   // Names come from configuration, so we don't want `constructor` to find an inherited property.

@@ -9,7 +9,7 @@ export const FORWARD_TOTAL_MAX_LENGTH = 8192;
 /** The maximum number of attributes for a CloudEvent in binary mode, including extensions. */
 export const ATTRIBUTES_MAX = 64;
 /**
- * The maximum total length of names (including `ce-`) and values. This is as much as common receivers accept in one
+ * The maximum total length of names (including `ce-`) and values. This is the limit of common receivers for a single
  * header.
  */
 export const ATTRIBUTES_TOTAL_MAX_LENGTH = 8192;

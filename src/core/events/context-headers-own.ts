@@ -12,7 +12,7 @@ const OWN_HEADERS: readonly string[] = Object.values(CONTEXT_HEADER_DEFAULTS)
   .filter(name => name.startsWith(OWN_PREFIX));
 
 /**
- * Returns the `x-sluice-` headers that a stream accepts. These are the default headers and the ones in its
+ * Returns the `x-sluice-` headers accepted by a stream, which are the default headers and the headers in its
  * `contextHeaders`.
  */
 export function ownHeadersOf(listed: readonly string[]): ReadonlySet<string> {
@@ -20,7 +20,7 @@ export function ownHeadersOf(listed: readonly string[]): ReadonlySet<string> {
 }
 
 /**
- * Returns an error for each `x-sluice-` header that is unknown. If we didn't check this, an event with a misspelled
+ * Returns an error for each unknown `x-sluice-` header. If we didn't check this, an event with a misspelled
  * `x-sluice-group-key` header would be accepted without a group key. It would then never be delivered.
  */
 export function faultsOfOwnHeaders(

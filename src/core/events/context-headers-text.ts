@@ -9,7 +9,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 /** Printable ASCII with inner spaces, which doesn't need to be decoded. */
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 
-/** Decodes bytes of UTF-8 that are stored as latin1 characters. If they are not valid UTF-8, this returns undefined. */
+/** Decodes bytes of UTF-8 that are stored as latin1 characters. Returns undefined if they are not valid UTF-8. */
 export function decodeUtf8Header(latin1: string): string | undefined {
   if (PRINTABLE_ASCII.test(latin1)) return latin1;
   try {
@@ -21,7 +21,7 @@ export function decodeUtf8Header(latin1: string): string | undefined {
 
 /**
  * Decodes the value of a `ce-` header (CloudEvents HTTP binding 1.0.2, 3.1.3.2) by unquoting a quoted string, decoding
- * percent sequences once, and then reading UTF-8. If one of these steps fails, this returns undefined.
+ * percent sequences once, and then reading UTF-8. Returns undefined if one of these steps fails.
  */
 export function decodeCloudEventHeader(latin1: string): string | undefined {
   let text = latin1;
@@ -37,7 +37,7 @@ export function decodeCloudEventHeader(latin1: string): string | undefined {
   return decodeUtf8Header(text);
 }
 
-/** Returns true if there is more than one header in `rawHeaders` with the lowercase name `name`. */
+/** Returns true if `rawHeaders` contains several headers with the lowercase name `name`. */
 export function isHeaderRepeated(rawHeaders: readonly string[], name: string): boolean {
   let seen = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {

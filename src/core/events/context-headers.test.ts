@@ -20,7 +20,7 @@ function structured(event: unknown, headers: Record<string, string> = {}, lists:
   return extract({ 'content-type': 'application/cloudevents+json; charset=utf-8', ...headers }, { body, lists });
 }
 
-/** What every CloudEvent has. */
+/** The attributes included in every CloudEvent. */
 const EVENT = { specversion: '1.0', id: 'e-1', source: '/s', type: 'order.created' };
 
 describe('defaults', () => {

@@ -28,8 +28,8 @@ export interface ContextHeaders {
 }
 
 /**
- * The headers that will never be read or forwarded, even if they are listed by a stream. They contain credentials, or
- * they belong to a single connection.
+ * Headers which are never read or forwarded, even if a stream lists them. They contain credentials, or they belong to a
+ * single connection.
  */
 const NEVER_LIFTED = new Set([
   'authorization',
@@ -62,15 +62,15 @@ export interface ExtractionRules {
   readonly eventId: readonly Source[];
   readonly forward: readonly string[];
   readonly eventTypes: ReadonlySet<string>;
-  /** The `ce-` headers that can also be used in requests which are not CloudEvents. */
+  /** `ce-` headers that can also be used in requests which are not CloudEvents. */
   readonly plain: ReadonlySet<string>;
-  /** The `x-sluice-` headers that are allowed in a request. */
+  /** The `x-sluice-` headers allowed in a request. */
   readonly own: ReadonlySet<string>;
 }
 
 /**
- * The parts of a request that are used to determine the context. The names in `headers` are in lower case. In
- * `rawHeaders`, each name is followed by its value.
+ * The parts of a request used to determine the context. The names in `headers` are in lowercase. In `rawHeaders`, each
+ * name is followed by its value.
  */
 interface RequestContext {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -79,7 +79,7 @@ interface RequestContext {
 }
 
 /**
- * The context of an event. If the sender has not set an `id`, it is undefined. The values in `forward` are kept as
+ * The context of an event. `id` is undefined if it was not set by the sender. The values in `forward` are stored as
  * latin1 text.
  */
 export interface EventContext {
@@ -92,7 +92,7 @@ export interface EventContext {
 }
 
 /**
- * The reason why a request does not have a valid context. This is a problem code and the errors for each header or
+ * The reason why the context of a request is not valid. This is a problem code and the errors for each header or
  * attribute.
  */
 interface ContextRefusal {
@@ -102,7 +102,7 @@ interface ContextRefusal {
   readonly detail?: string;
 }
 
-/** The `ce-` headers that can be used for any stream, even if the request is not a CloudEvent. */
+/** `ce-` headers that can be used for any stream, even if the request is not a CloudEvent. */
 const PLAIN = ['ce-id', 'ce-type', 'ce-partitionkey'];
 
 /**

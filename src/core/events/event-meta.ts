@@ -4,7 +4,7 @@ import { refMs } from '../ids/refs.ts';
 /** The event metadata in its queue. Stored with every event, hence the short names. */
 export interface StoredEventMeta {
   /**
-   * Event id, always the first field. In a part, this is only set if it was provided by the producer. All other ids are
+   * Event id, always the first field. In a part, this is only set if the producer has provided an id. All other ids are
    * derived from the position.
    */
   i?: string;
@@ -16,18 +16,18 @@ export interface StoredEventMeta {
   p?: string;
   /** Forwarded context headers. */
   f?: Record<string, string>;
-  /** The CloudEvents `source` of the queue. This is used for events that are not CloudEvents. */
+  /** The CloudEvents `source` of the queue, which is used for events that are not CloudEvents. */
   s: string;
   /**
-   * The attributes of a CloudEvent in binary mode, exactly as they were sent by the producer. This is absent if the
-   * event is not a CloudEvent, or if the attributes are in its body.
+   * The attributes of a CloudEvent in binary mode, exactly as they were sent by the producer. Absent if the event is
+   * not a CloudEvent, or if its attributes are in the body.
    */
   a?: Record<string, string>;
   /** Simulated endpoint responses for an event in a sandbox run. */
   x?: Simulation;
 }
 
-/** The event metadata. This does not include its body. */
+/** The event metadata. The body is not included. */
 export interface EventMeta {
   readonly id: string;
   readonly type?: string;

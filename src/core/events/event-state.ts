@@ -2,14 +2,14 @@
 export const EVENT_STATES = ['pending', 'inflight', 'retrying', 'delivered', 'dead', 'skipped', 'expired'] as const;
 export type EventState = (typeof EVENT_STATES)[number];
 
-/** The states of events that are waiting to be delivered. */
+/** The states of events waiting to be delivered. */
 export const OPEN_STATES: readonly EventState[] = ['pending', 'inflight', 'retrying'];
 
 /** An HTTP attempt. */
 interface Attempt {
   /** The time at which the attempt ended, in milliseconds. */
   readonly atMs: number;
-  /** The HTTP status. If there was no response, this is a reason code instead. */
+  /** The HTTP status. If there was no response, this is a reason code. */
   readonly result: string;
   readonly latencyMs: number;
 }
@@ -19,7 +19,7 @@ export interface EventProgress {
   readonly state: EventState;
   /** The number of attempts that have been made so far. */
   readonly attempts: number;
-  /** The last 20 failed attempts, and the attempt that has ended the delivery. Oldest first. */
+  /** The last 20 failed attempts, and the attempt that ended the delivery. Oldest first. */
   readonly history: readonly Attempt[];
   /**
    * The time of the next attempt, in milliseconds. This is only present if the event is being retried and the endpoint
@@ -28,7 +28,7 @@ export interface EventProgress {
   readonly dueMs?: number;
   /**
    * The time at which the delivery ended (in milliseconds), and the reason for this (which is an HTTP status or a
-   * reason code). This is only present if the delivery has ended.
+   * reason code). Only present if the delivery has ended.
    */
   readonly endedMs?: number;
   readonly reason?: string;

@@ -1,18 +1,18 @@
-/** The time range to use for a series, which can be the last hour, day, or week. */
+/** The time range of a series, which can be the last hour, day, or week. */
 export const HISTORIES = ['1h', '24h', '7d'] as const;
 export type History = (typeof HISTORIES)[number];
 
 const MINUTE_MS = 60_000;
 
 /**
- * The ring of buckets that is used to store a series. This includes its letter in Redis, the width of a bucket, and the
- * number of buckets that are kept in Redis.
+ * The ring of buckets that is used to store a series. This includes its letter in Redis, the bucket width, and the
+ * number of buckets kept in Redis.
  */
 interface Ring {
   readonly letter: 'm' | 'q' | 'h';
   readonly granularitySeconds: number;
   readonly slots: number;
-  /** The number of buckets in a series. The last one is the current bucket. */
+  /** The number of buckets in a series. The last bucket is the current one. */
   readonly buckets: number;
 }
 
@@ -26,9 +26,9 @@ export const RINGS: Readonly<Record<History, Ring>> = {
 export interface Traffic {
   /** The number of events accepted by ingress, not counting repeated ids. */
   readonly eventsIn: number;
-  /** The number of first deliveries that were successful, for each event and integration. */
+  /** The number of successful first deliveries, for each event and integration. */
   readonly deliveries: number;
-  /** The number of failed attempts for first deliveries. */
+  /** The number of failed attempts of first deliveries. */
   readonly failures: number;
   /** The number of events that were not routed to any integration. */
   readonly notRouted: number;
@@ -61,14 +61,14 @@ export function windowOf({ granularitySeconds, buckets }: Ring, nowMs: number): 
   return { startMs: endMs - buckets * widthMs, endMs };
 }
 
-/** Returns the slots in Redis that are used for the buckets of a window, in order. */
+/** Returns the slots in Redis for the buckets of a window, in order. */
 export function slotsOf(ring: Ring, { startMs }: Window): string[] {
   const first = startMs / (ring.granularitySeconds * 1_000);
   return Array.from({ length: ring.buckets }, (_, i) => `${ring.letter}${(first + i) % ring.slots}`);
 }
 
 /**
- * Creates the series from its slots in Redis. The format of each slot is `<index> <count>*`. Counts will be zero for an
+ * Creates the series from its slots in Redis. Each slot has the format `<index> <count>*`. Counts will be zero for an
  * empty slot or one containing another bucket.
  */
 export function seriesOf(ring: Ring, { startMs }: Window, texts: readonly (string | null)[]): Bucket[] {

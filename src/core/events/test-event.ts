@@ -2,13 +2,10 @@ import { publicEventId } from '../ids/public-event-id.ts';
 import { refMs } from '../ids/refs.ts';
 import type { EventMeta } from './event-meta.ts';
 
-/** The type of the test event that a partner can send to its endpoint. */
+/** The type of the test event that partners can send to their endpoint. */
 const TEST_EVENT_TYPE = 'sluice.test';
 
-/**
- * The last 32 sequences of a millisecond in the format of a ref, without the last character. These are never used for
- * events in a log.
- */
+/** The last 32 sequences of a millisecond in ref format, without the last character. Events in a log never use them. */
 const TEST_MARK = 'zzzz';
 const MARK_AT = 10;
 

@@ -5,8 +5,8 @@
 const TOKEN_BYTES = 16_384;
 
 /**
- * Returns the number of tokens that an event costs. The size of its body is given in bytes. If the body is empty, this
- * is one token.
+ * Returns the price of an event in tokens. The body size is specified in bytes. The price of an empty body is one
+ * token.
  */
 export function tokensOf(bytes: number): number {
   return Math.ceil(Math.max(1, bytes) / TOKEN_BYTES);
@@ -16,29 +16,29 @@ export function tokensOf(bytes: number): number {
 export interface Balance {
   readonly plan: 'Free' | 'Metered';
   readonly includedTokens: number;
-  /** The number of tokens that the account has used in total, including replays. */
+  /** The total number of tokens used by the account, including replays. */
   readonly usedTokens: number;
-  /** This is undefined if there is no limit for the plan. */
+  /** Undefined if the plan does not have a limit. */
   readonly remainingTokens?: number;
 }
 
-/** A stream whose next event needs more tokens than its account has left. */
+/** A stream whose next event requires more tokens than the account has left. */
 export interface Shortage {
   /** `ten_…:queue` */
   readonly queue: string;
-  /** The number of tokens that are needed for the next event. This is 0 if the account was not known. */
+  /** The number of tokens required for the next event. This is 0 if the account was not known. */
   readonly tokens: number;
   /** The time of the last request for this queue, in milliseconds. */
   readonly atMs: number;
 }
 
 /**
- * If a queue is waiting, it sends several requests within this time. This means that an older shortage has ended,
- * unless there are no tokens left.
+ * A waiting queue sends several requests within this time. This means that an older shortage has ended, unless there
+ * are no tokens left.
  */
 const SHORTAGE_LASTS_MS = 90_000;
 
-/** Returns true if there is a stream that is waiting for more tokens than the account has. */
+/** Returns true if a stream is waiting for more tokens than the account has left. */
 export function isShort(balance: Balance, shortages: readonly Shortage[], nowMs: number): boolean {
   const left = balance.includedTokens - balance.usedTokens;
   return (

@@ -5,7 +5,7 @@ import { activationId, blockId, crockford, generationOf, publicId, tenantId } fr
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 
-/** Another way to the same: the first bits of the hash as one number. */
+/** An alternative calculation: the first bits of the hash as a single number. */
 function expected(input: string, length: number): string {
   const bits = [...createHash('sha256').update(input).digest()].map(byte => byte.toString(2).padStart(8, '0')).join('');
   return Array.from({ length }, (_, i) => ALPHABET[Number.parseInt(bits.slice(i * 5, i * 5 + 5), 2)]).join('');

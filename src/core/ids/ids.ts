@@ -41,8 +41,8 @@ function hashId(input: string, length = 20): string {
 
 /**
  * Returns the public id of an object. This is a prefix, followed by 20 characters (in Crockford base32) of the SHA-256
- * of `Kind/namespace/name`. The namespace is empty for cluster-scoped kinds. Since IDs are derived and not stored, a
- * manifest will have the same id in all clusters.
+ * of `Kind/namespace/name`. The namespace is empty for cluster-scoped kinds. Since ids are derived instead of stored, a
+ * manifest has the same ids in all clusters.
  */
 export function publicId(kind: Exclude<IdKind, 'Activation' | 'Block'>, namespace: string, name: string): string {
   return ID_PREFIX[kind] + hashId(`${kind}/${namespace}/${name}`);
@@ -64,8 +64,8 @@ export function tenantId(workspace: string): string {
 }
 
 /**
- * Returns the queue generation or an inbox. This is the UID of its object as 12 characters in Crockford base32. If
- * an object is deleted and created again, it will have a different UID. This ensures that keys are never reused.
+ * Returns the queue generation or an inbox. This is the object's UID as 12 characters in Crockford base32. If an object
+ * is deleted and created again, its UID is different, so keys are never reused.
  */
 export function generationOf(uid: string): string {
   return hashId(uid, 12);

@@ -21,8 +21,8 @@ export function addressKey(email: string): string {
 }
 
 /**
- * Returns the name to use for the Integration of an invited address. We use an HMAC so the address can't be guessed. If
- * the same request is sent again, the result will be the same object.
+ * Returns the Integration name for an invited address. We use an HMAC so the address can't be guessed. If the same
+ * request is sent again, the result will be the same object.
  * @param tenant name of the producer's workspace
  * @param closed number of earlier invitations for this address that have been closed
  */
@@ -33,26 +33,21 @@ export function invitedIntegrationName(rootKey: Uint8Array, tenant: string, emai
 /** Regular expression for the names of Free accounts, which only the facade creates. */
 export const FREE_ACCOUNT_PATTERN = `^free-[0-9a-hjkmnp-tv-z]{${LENGTH}}$`;
 
-/**
- * Returns the name of the Free account that belongs to the caller. We use an HMAC because many subjects are email
- * addresses.
- */
+/** Returns the name of the caller's Free account. We use an HMAC because many subjects are email addresses. */
 export function freeAccountName(rootKey: Uint8Array, issuer: string, subject: string): string {
   return `free-${keyed(rootKey, 'sluice free account v1', [issuer, subject])}`;
 }
 
 /**
- * Returns the name of the Workspace that receives an integration on the given account. It is derived from all three of
- * these names.
+ * Returns the name of the Workspace that receives an integration on the given account. It is derived from all three
+ * names.
  */
 export function receivingWorkspaceName(producer: string, integration: string, account: string): string {
   const text = `Receiving/${producer}/${integration}/${account}`;
   return `${RECEIVING_PREFIX}${crockford(createHash('sha256').update(text, 'utf8').digest(), LENGTH)}`;
 }
 
-/**
- * Returns the hash that is used to count the emails from a workspace to an address. An HMAC, so it cannot be guessed.
- */
+/** Returns the hash used to count the emails from a workspace to an address. An HMAC, so it cannot be guessed. */
 export function invitedAddressHash(rootKey: Uint8Array, tenant: string, email: string): string {
   return keyed(rootKey, 'sluice invitation mail v1', [tenant, addressKey(email)]);
 }

@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto';
 
-/** How long an invitation can be accepted: 14 days. */
+/** How long an invitation can be accepted, which is 14 days. */
 export const INVITATION_LIFETIME_MS = 14 * 24 * 60 * 60 * 1000;
 
 /** The prefix for invitation tokens. Used by secret scanners to detect exposed tokens. */
@@ -9,7 +9,7 @@ const PREFIX = 'sinv_';
 /** Keeps invitation tokens apart from other values derived from the root key. */
 const LABEL = 'sluice invitation v1';
 
-/** The status of an invitation, excluding its token. */
+/** The status of an invitation, not including its token. */
 export interface IssuedInvitation {
   readonly tokenHash: string;
   /** RFC 3339. */
@@ -46,8 +46,8 @@ export function issueInvitation(rootKey: Uint8Array, uid: string, issuedAt: stri
 }
 
 /**
- * Returns the token if it can still be derived from one of the root keys, which is no longer possible once the root key
- * was removed or the UID has changed.
+ * Returns the token if it can be derived from one of the root keys. This is no longer possible if the root key was
+ * removed or the UID has changed.
  */
 export function findInvitationToken(
   rootKeys: readonly { readonly secret: Uint8Array }[],

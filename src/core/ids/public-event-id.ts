@@ -12,15 +12,15 @@ interface InboxEvent {
 }
 
 /**
- * Returns the public id of an event in the subscription inbox. This is `evt_`, followed by the ref and the id of
- * the subscription without its prefix. We can't use the ref alone, because it belongs to a queue and several
+ * Returns the public id of an event in the subscription inbox. This is `evt_`, followed by the ref and the id of the
+ * subscription without its prefix. The ref alone is not sufficient, because it belongs to a queue, and several
  * subscriptions may receive the same event. IDs within a subscription sort in the order of acceptance.
  */
 export function publicEventId(ref: string, subscription: string): string {
   return PREFIX + ref + subscription.slice(ID_PREFIX.Subscription.length);
 }
 
-/** Parses the public id of an event. If the id is malformed, this returns undefined. */
+/** Parses the public id of an event. Returns undefined if the id is malformed. */
 export function parsePublicEventId(id: string): InboxEvent | undefined {
   if (!EVENT_ID.test(id)) return undefined;
   const refEnd = PREFIX.length + REF_CHARS;

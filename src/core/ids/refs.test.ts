@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isAfter, isRef, refMs, refOfStreamId, streamIdOfRef } from './refs.ts';
 
-/** Everything that a ref can hold: up to 50 bits of milliseconds and 25 of sequence. */
+/** The full range of a ref: up to 50 bits of milliseconds and a 25-bit sequence. */
 const id = fc
   .tuple(fc.bigInt(0n, 2n ** 50n - 1n), fc.integer({ min: 0, max: 2 ** 25 - 1 }))
   .map(([ms, seq]) => ({ ms, seq, id: `${ms}-${seq}` }));

@@ -1,8 +1,8 @@
 /**
- * A ref is the event position in its queue (a Redis Stream id, `ms-seq`) as 15 fixed-width Crockford base32
- * characters, 10 for the milliseconds and 5 for the sequence. Refs are sorted in the same way as strings and as
- * numbers. This is not the case for stream ids, where `-10` is before `-9`. They can be used for times until the year
- * 37,648, and for 33,554,432 events per millisecond.
+ * A ref is the event position in its queue (a Redis Stream id, `ms-seq`) as 15 fixed-width Crockford base32 characters,
+ * 10 for the milliseconds and 5 for the sequence. Refs are sorted in the same way as strings and as numbers. This is
+ * not the case for stream ids, where `-10` is before `-9`. They support times until the year 37,648, and 33,554,432
+ * events per millisecond.
  */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const VALUE = new Int8Array(128).fill(-1);
@@ -27,12 +27,12 @@ function decode(text: string, from: number, to: number): number {
   return value;
 }
 
-/** Returns the ref to use for a position. */
+/** Returns the ref of a position. */
 export function refOf(ms: number, sequence: number): string {
   return encode(ms, MS_CHARS) + encode(sequence, SEQ_CHARS);
 }
 
-/** Returns the ref to use for the stream id `ms-seq`. */
+/** Returns the ref of the stream id `ms-seq`. */
 export function refOfStreamId(id: string): string {
   const dash = id.indexOf('-');
   return refOf(Number(id.slice(0, dash)), Number(id.slice(dash + 1)));

@@ -3,15 +3,13 @@ import type { Limits } from './limits.ts';
 /** How close the use of a limit is to the limit. */
 export type LimitLevel = 'within' | 'near' | 'reached';
 
-/**
- * A limit is near if its use is above the first share, and it is no longer near if its use is below the second share.
- */
+/** A limit is near if its usage is above the first share, and no longer near if its usage is below the second share. */
 const NEAR = { from: 0.9, until: 0.8 };
 
 /**
- * Returns the level of a limit. If a limit was near or reached before, it will stay near for a while. This is done so
- * that the level does not change for each object. If the limit is 0, it is always within, because this is used to turn
- * off a feature and not to limit its use.
+ * Returns the level of a limit. If a limit was near or reached before, it stays near for a while, so that the level
+ * does not change for each object. A limit of 0 is always within, because it is used to disable a feature instead of
+ * limiting its usage.
  *
  * @param before level until now. The default is `within`
  */
@@ -21,7 +19,7 @@ export function limitLevel(count: number, limit: number | undefined, before: Lim
   return count >= limit * (before === 'within' ? NEAR.from : NEAR.until) ? 'near' : 'within';
 }
 
-/** The names of the limits that have been reached or are near. */
+/** The names of the limits that are near or have been reached. */
 export interface LimitLevels {
   readonly reached: readonly (keyof Limits)[];
   readonly near: readonly (keyof Limits)[];

@@ -3,20 +3,20 @@ import { type AccountLimits, LIMIT_NAMES, type LimitName } from '../../api/kinds
 
 type Plan = AccountSpec['plan'];
 
-/** The limits, by name. If a name is missing, there is no limit for it. */
+/** The limits, by name. A missing name means that there is no limit. */
 export type Limits = Readonly<AccountLimits>;
 
-/** The limits that are used for an installation. */
+/** The limits of an installation. */
 export interface LimitPolicy {
-  /** The limits to use for accounts with this plan, unless the account has its own limits. */
+  /** The limits for accounts with this plan, unless the account has its own limits. */
   readonly byPlan: Readonly<Record<Plan, Limits>>;
-  /** The ceilings. These can't be exceeded by any account. */
+  /** The ceilings. No account can exceed these limits. */
   readonly ceilings: Limits;
 }
 
 /**
- * The defaults for each plan. They can be changed for an installation. They protect a shared installation from a single
- * account. Accounts on the Free plan can be created by anyone who accepts an invitation.
+ * The defaults for each plan. They can be changed for each installation. They protect a shared installation from a
+ * single account. Accounts on the Free plan can be created by anyone who accepts an invitation.
  */
 export const DEFAULT_LIMITS: Readonly<Record<Plan, Limits>> = {
   Free: {
@@ -43,11 +43,11 @@ export const DEFAULT_LIMITS: Readonly<Record<Plan, Limits>> = {
   },
 };
 
-/** The policy to use if the installation has not been configured. */
+/** The policy of an installation without any configuration. */
 export const DEFAULT_POLICY: LimitPolicy = { byPlan: DEFAULT_LIMITS, ceilings: {} };
 
 /**
- * Returns the limits that are in force for an account. If its spec does not contain a limit, the default of the plan is
+ * Returns the limits that are in force for an account. If the spec does not contain a limit, the default of the plan is
  * used. A limit can't be higher than the ceiling.
  */
 export function limitsOf({ plan, limits = {} }: Pick<AccountSpec, 'plan' | 'limits'>, policy: LimitPolicy): Limits {
@@ -58,7 +58,7 @@ export function limitsOf({ plan, limits = {} }: Pick<AccountSpec, 'plan' | 'limi
   return Object.fromEntries(entries) as Partial<Record<LimitName, number>>;
 }
 
-/** Returns the lower value of a limit and its ceiling. Each of them can be missing. */
+/** Returns the lower value of a limit and its ceiling, both of which may be missing. */
 export function lowest(limit: number | undefined, ceiling: number | undefined): number | undefined {
   if (limit === undefined || ceiling === undefined) return limit ?? ceiling;
   return Math.min(limit, ceiling);

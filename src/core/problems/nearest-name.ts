@@ -1,10 +1,7 @@
 /** The maximum number of letters that can be different in a misspelled name. */
 const MOST_SLIPS = 3;
 
-/**
- * Returns the known name that has the fewest letters that are different. If there are too many of them, nothing is
- * returned.
- */
+/** Returns the known name with the fewest differences. Returns undefined if there are too many differences. */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   let best: string | undefined;
   let fewest = MOST_SLIPS + 1;
@@ -15,7 +12,7 @@ export function nearestName(name: string, known: readonly string[]): string | un
   return best;
 }
 
-/** Returns the number of letters that need to be inserted, deleted, or replaced (this is the Levenshtein distance). */
+/** Returns the number of letters to insert, delete, or replace (the Levenshtein distance). */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i++) {

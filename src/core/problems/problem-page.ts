@@ -1,7 +1,7 @@
 import { PROBLEM_TYPE_PATH } from './problem.ts';
 import { PROBLEMS, type ProblemCode } from './problems.ts';
 
-/** Returns the page for the `type` of a problem as plain text. If the code is not known, this returns undefined. */
+/** Returns the page for a problem `type` as plain text, or undefined if the code is not known. */
 export function problemPage(code: string): string | undefined {
   if (!Object.hasOwn(PROBLEMS, code)) return undefined;
   const { status, title, remedy } = PROBLEMS[code as ProblemCode];

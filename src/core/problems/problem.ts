@@ -26,7 +26,7 @@ export interface ProblemDocument {
 
 export const PROBLEM_CONTENT_TYPE = 'application/problem+json';
 
-/** The prefix for the paths of problem pages. They are served by all roles that can return a problem. */
+/** The prefix for the paths of problem pages. All roles that can return a problem provide these pages. */
 export const PROBLEM_TYPE_PATH = '/problems/';
 
 /**

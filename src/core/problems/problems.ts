@@ -3,8 +3,8 @@ import { REQUEST_PROBLEMS } from './request-problems.ts';
 import { RESOURCE_PROBLEMS } from './resource-problems.ts';
 
 /**
- * All of the problems that can be returned, by their stable code. The statuses and titles are only defined here, so you
- * should use these codes in routes. Codes can be added, but the meaning of a released code must never change.
+ * All problems by their code, which never changes. Statuses and titles are only defined here, so routes should use
+ * these codes. Codes can be added, but the meaning of a released code must never change.
  */
 export const PROBLEMS = { ...REQUEST_PROBLEMS, ...EVENT_PROBLEMS, ...RESOURCE_PROBLEMS };
 

@@ -1,8 +1,6 @@
 import type { ProblemKind } from './problem-kind.ts';
 
-/**
- * Problems with the request itself (for example, its format or its credentials), or with the server that handles it.
- */
+/** Problems with the request itself (for example, its format or its credentials), or with the server processing it. */
 export const REQUEST_PROBLEMS = {
   malformed_request: {
     status: 400,

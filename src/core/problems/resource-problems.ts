@@ -1,6 +1,6 @@
 import type { ProblemKind } from './problem-kind.ts';
 
-/** Problems with the objects that are read or changed by a `/waas` request. */
+/** Problems with objects read or changed by a `/waas` request. */
 export const RESOURCE_PROBLEMS = {
   insufficient_tokens: {
     status: 402,

@@ -1,11 +1,11 @@
-/** The fields of an Activation that are used to determine its state. */
+/** The fields of an Activation that determine its state. */
 export interface ActivationOfPair {
   readonly revoked: boolean;
   readonly deleting: boolean;
 }
 
 /**
- * Returns true if the group key is open for this integration. At least one object must open it, and none of them must
+ * Returns true if the group key is open for this integration. At least one object must open it, and no object may
  * revoke it.
  */
 export function pairIsOpen(activations: readonly ActivationOfPair[]): boolean {

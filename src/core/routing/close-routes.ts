@@ -5,21 +5,21 @@ import { integrationState, routeState } from './integration-state.ts';
 import type { IntegrationRoute, SubscriptionRoute, TenantRoutes } from './routes.ts';
 import type { IntegrationSnapshot, SubscriptionSnapshot, TenantSnapshot } from './snapshot.ts';
 
-/** Everything in the existing routes that is closed by the objects of a tenant. */
+/** All routes that are closed by the objects of a tenant. */
 export interface ClosedTenant {
   /** Same object as the given routes if nothing closes. */
   readonly routes: TenantRoutes;
   /** Used to look up how a Subscription should be closed, given its UID. */
   readonly closed: ReadonlyMap<string, 'Blocked' | 'Ended'>;
-  /** Used to look up how many subscriptions in the routes are covered by a Block, given its UID. */
+  /** Maps the UID of a Block to the number of covered subscriptions in the routes. */
   readonly paused: ReadonlyMap<string, number>;
 }
 
 /**
- * Closes everything in `stored` that is closed by the objects. Nothing else is changed. This applies to subscriptions
- * that are blocked, deleted, or no longer granted, and to integrations that are declined, revoked, or deleted. This
- * function is pure. It is meant for paused workspaces, so anything that is closed in `stored` stays closed even if the
- * objects open it.
+ * Closes all routes in `stored` that are closed by the objects. Everything else remains unchanged. This applies to
+ * subscriptions that are blocked, deleted, or no longer granted, and to integrations that are declined, revoked, or
+ * deleted. This function is pure. Since it is used for paused workspaces, routes that are closed in `stored` stay
+ * closed, even if the objects open them.
  */
 export function closeRoutes(stored: TenantRoutes, snapshot: TenantSnapshot, nowMs: number): ClosedTenant {
   const covering = coverage(snapshot);

@@ -40,7 +40,7 @@ interface SubscriptionGiven {
   readonly uid?: string;
   readonly deleting?: true;
   readonly admittedMs?: number | null;
-  /** What a header has come to that takes its value from a Secret. */
+  /** The result for a header with a value from a Secret. */
   readonly fromSecret?: HeaderField;
 }
 type TargetKind = BlockSpec['target']['kind'];
@@ -54,7 +54,7 @@ interface Then {
   readonly routes: Record<string, string>;
   /** By subscription: ready, live, detail. */
   readonly verdicts: Record<string, string>;
-  /** Subscriptions that each block covers; left out where the rule is not about them. */
+  /** The subscriptions covered by each block. This is omitted if the rule does not depend on them. */
   readonly blocks?: Record<string, number>;
 }
 
@@ -244,7 +244,7 @@ describe('any tenant', () => {
   });
 
   test('is compiled as if there were no earlier results, and reuses unchanged objects', () => {
-    /** As the caches are: what an object says is the same object as long as it says the same. */
+    /** This behaves like the caches: as long as its content does not change, an object remains the same object. */
     const specs = new Map<string, object>();
     const cached = <T extends { readonly uid: string; readonly spec: object }>(of: string, each: T): T => {
       const key = `${of} ${each.uid} ${JSON.stringify(each.spec)}`;

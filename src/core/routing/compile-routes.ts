@@ -28,9 +28,9 @@ import {
 export interface CompileOptions extends EndpointOptions {
   /** Byte quota of a queue. */
   readonly queueMaxBytes: number;
-  /** The limits of accounts. If absent, the routes contain none. */
+  /** The account limits. If absent, the routes contain none. */
   readonly limits?: LimitPolicy;
-  /** Decrypts the sealed value of a header. Returns undefined if that's not possible. */
+  /** Decrypts the sealed value of a header. Returns undefined if this is not possible. */
   readonly openHeader: HeaderSeals['open'];
   /** Results of earlier calls that can be reused. If absent, everything is computed. */
   readonly made?: RoutesMade;
@@ -45,9 +45,9 @@ export interface CompiledTenant {
 }
 
 /**
- * Compiles a tenant's routes. This function is pure, and only depends on the current objects. For a subscription to be
- * live, it must be requested and not blocked, where `covered(I,S) = block of S for I, or block of a package that
- * contains S for I`.
+ * Compiles a tenant's routes. This function is pure, and only depends on the current objects. A subscription is live if
+ * it is requested and not blocked, where `covered(I,S) = block of S for I, or block of a package that contains S for
+ * I`.
  */
 export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions): CompiledTenant {
   const { name, workspace } = snapshot;
@@ -128,14 +128,14 @@ export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions)
   return { routes, verdicts, paused };
 }
 
-/** Sorts by age, then by UID. The first of several subscriptions for the same pair is used. */
+/** Sorts by age, then by UID. If there are several subscriptions for the same pair, the first one is used. */
 function byAge(a: SubscriptionSnapshot, b: SubscriptionSnapshot): number {
   return a.createdMs - b.createdMs || (a.uid < b.uid ? -1 : 1);
 }
 
 export type PauseOf = Pick<SubscriptionRoute, 'onUnblock'>;
 
-/** Returns what to do with a pause's backlog. It is only skipped if every Block has this policy. */
+/** Returns how to handle the backlog of a pause. The backlog is only skipped if all Blocks have this policy. */
 export function pauseBy(blocks: readonly BlockSnapshot[]): PauseOf {
   if (blocks.length === 0) return {};
   return { onUnblock: blocks.every(({ spec }) => spec.onUnblock === 'SkipToNow') ? 'skip' : 'continue' };

@@ -17,7 +17,7 @@ export interface ResolvedHeader {
  * Returns the headers of an endpoint, in the same order.
  *
  * @param fromSecrets values of the headers that use a Secret, in order. This is absent if the Secrets weren't read yet
- * @param openSealed decrypts a sealed value. If this is not possible, it returns undefined
+ * @param openSealed decrypts a sealed value. Returns undefined if this is not possible
  */
 function resolveHeaders(
   { headers = [] }: Endpoint,
@@ -40,8 +40,8 @@ function resolveHeaders(
 const NO_HEADERS: readonly ResolvedHeader[] = [];
 
 /**
- * Returns the headers for the given subscription (`sub_…`). The values are only decrypted once, because this would
- * otherwise slow down every change.
+ * Returns the headers for the given subscription (`sub_…`). Values are only decrypted once, because decrypting them
+ * would slow down every change.
  */
 export function headersOf(
   { spec: { endpoint }, headerFields, salt, createdMs }: SubscriptionSnapshot,
@@ -57,7 +57,7 @@ export function headersOf(
   );
 }
 
-/** Returns the value for each name. If a header does not have a value, it is not included. */
+/** Returns the value for each name. Headers without a value are not included. */
 export function headerValues(headers: readonly ResolvedHeader[]): Record<string, string> {
   return Object.fromEntries(headers.flatMap(({ name, field }) => ('value' in field ? [[name, field.value]] : [])));
 }

@@ -2,29 +2,28 @@ import type { EventProgress } from '../events/event-state.ts';
 import { isAfter } from '../ids/refs.ts';
 import type { NotRoutedReason } from './reasons.ts';
 
-/** Anything older is only routed if its group key was already active when the event was accepted. */
+/** Older events are only routed if their group key was already active when the event was accepted. */
 export const YOUNG_MS = 10_000;
 /** The maximum clock difference for this check. */
 const GRACE_MS = 2_000;
 
 /** The event state for an integration, as stored in Redis. */
 export interface DispositionFacts {
-  /** The stream id that the event has in its log. */
+  /** The stream id of the event in its log. */
   readonly id: string;
   readonly groupKey: string;
   /** The position up to which the log has been routed. */
   readonly cursor: string;
   readonly integration: 'pending' | 'active' | 'closed';
-  /** This is undefined if the integration does not have a subscription to the stream. */
+  /** Undefined if the integration does not have a subscription to the stream. */
   readonly subscription: { readonly behindAt: string | undefined } | undefined;
   /**
-   * The time at which the group key was activated for the integration, in milliseconds. This is undefined if it is not
-   * active.
+   * The time at which the group key was activated for the integration, in milliseconds. Undefined if it is not active.
    */
   readonly activatedSinceMs: number | undefined;
   /** The time of the Redis clock, in milliseconds. */
   readonly nowMs: number;
-  /** The event progress in the inbox. If the event was never added to the inbox, this is undefined. */
+  /** The event progress in the inbox. Undefined if the event was never added to the inbox. */
   readonly progress: EventProgress | undefined;
   /** Reason recorded when the event wasn't routed. */
   readonly noted: NotRoutedReason | undefined;
@@ -42,7 +41,7 @@ export interface EventDisposition {
 }
 
 /**
- * Returns what has happened to an event for the given integration. If the integration was subscribed when the event was
+ * Returns the disposition of an event for the given integration. If the integration was subscribed when the event was
  * routed, a reason will have been recorded. For all other integrations, we use their current state as the reason.
  */
 export function dispositionOf(facts: DispositionFacts): EventDisposition {

@@ -10,7 +10,7 @@ export interface GateFacts {
   /** Whether an active activation exists for the group key. */
   readonly activated: boolean;
   /**
-   * This is `none` if there is no admitted subscription to the stream. Otherwise, it specifies if the subscription is
+   * `none` if there is no admitted subscription to the stream. Otherwise, this specifies whether the subscription is
    * routed, or why it is held.
    */
   readonly subscription: 'none' | 'open' | HeldReason;
@@ -18,9 +18,9 @@ export interface GateFacts {
 
 export interface GateVerdict {
   readonly wouldRoute: boolean;
-  /** This is undefined if and only if the event would be routed. */
+  /** Undefined if and only if the event would be routed. */
   readonly reason: NotRoutedReason | HeldReason | undefined;
-  /** Whether the event would have to wait, and would then be routed when this reason no longer applies. */
+  /** Whether the event would wait, and be routed when this reason no longer applies. */
   readonly held: boolean;
 }
 
@@ -28,8 +28,8 @@ const refused = (reason: NotRoutedReason): GateVerdict => ({ wouldRoute: false, 
 
 /**
  * Evaluates the gate for an event. The reason closest to the integration's own state takes precedence. If the group key
- * of an event is not active, the event will not be delivered to the integration. This is also the case if its
- * subscription is being held.
+ * of an event is not active, the event will not be delivered to the integration. This also applies while its
+ * subscription is held.
  */
 export function judgeGate({ groupKey = '', integration, activated, subscription }: GateFacts): GateVerdict {
   if (groupKey === '') return refused('missing_group_key');

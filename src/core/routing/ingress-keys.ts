@@ -1,8 +1,7 @@
 import type { TenantSnapshot } from './snapshot.ts';
 
 /**
- * Used to look up the time at which an ingress key of a tenant expires (in milliseconds, or '' if it never expires),
- * given the SHA-256 of the key in hex.
+ * Maps the SHA-256 of a tenant's ingress key (in hex) to its expiry time (in milliseconds, or '' if it never expires).
  */
 export function ingressKeysOf({ workspace, secretKeys }: TenantSnapshot): Record<string, string> {
   const keys: Record<string, string> = {};

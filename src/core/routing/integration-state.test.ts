@@ -3,7 +3,7 @@ import { integrationState, routeState } from './integration-state.ts';
 
 const NOW = 1_000;
 
-/** All 16 combinations: the first of Revoked, Declined, Active, Expired, Pending that holds. */
+/** All 16 combinations. The result is the first of Revoked, Declined, Active, Expired, and Pending that applies. */
 const combinations = [false, true].flatMap(revoked =>
   [false, true].flatMap(declined =>
     [false, true].flatMap(granted => [false, true].map(late => ({ revoked, declined, granted, late }))),

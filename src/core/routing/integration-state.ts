@@ -2,10 +2,7 @@ import type { IntegrationSnapshot } from './snapshot.ts';
 
 export type IntegrationState = 'Pending' | 'Active' | 'Declined' | 'Expired' | 'Revoked';
 
-/**
- * Returns the integration state. The first of Revoked, Declined, Active, Expired, and Pending that applies is
- * used.
- */
+/** Returns the integration state. This is the first of Revoked, Declined, Active, Expired, and Pending that applies. */
 export function integrationState(
   integration: Pick<IntegrationSnapshot, 'spec' | 'expiresMs'>,
   nowMs: number,
@@ -32,7 +29,7 @@ export function integrationStatus(
   return integrationState({ spec, ...(expiresAt === undefined ? {} : { expiresMs: Date.parse(expiresAt) }) }, nowMs);
 }
 
-/** Returns the same state, in the format that is used for routes. */
+/** Returns the same state in the format used for routes. */
 export function routeState(state: IntegrationState): 'pending' | 'active' | 'closed' {
   if (state === 'Active') return 'active';
   return state === 'Pending' ? 'pending' : 'closed';

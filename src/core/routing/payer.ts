@@ -4,8 +4,8 @@ import type { TenantRoutes } from './routes.ts';
 import type { TenantSnapshot } from './snapshot.ts';
 
 /**
- * Returns the account that has to pay, its plan, and its limits for ingress. If there is no workspace, the payer and
- * the plan are empty.
+ * Returns the paying account, its plan, and its ingress limits. Without a workspace, the account and the plan are
+ * empty.
  */
 export function payerOf(
   { workspace, account }: TenantSnapshot,

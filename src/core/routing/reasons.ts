@@ -12,8 +12,8 @@ export const NOT_ROUTED = [
 export type NotRoutedReason = (typeof NOT_ROUTED)[number];
 
 /**
- * The reasons that are counted for producers, in the same order as the counts in Redis. Integrations that don't have an
- * open subscription are not counted, so the other reasons will never be used there.
+ * The reasons counted for producers, in the same order as the counts in Redis. Integrations without an open
+ * subscription are not counted, so the other reasons never occur.
  */
 export const COUNTED = [
   'missing_group_key',
@@ -27,8 +27,8 @@ export type CountedReason = (typeof COUNTED)[number];
 /**
  * The reason why an event has to wait in its queue for an integration. Once the reason ends, it will proceed, provided
  * that this is within the retention. If several Blocks apply to a stream, the one for the stream itself is used first.
- * The first three reasons look the same in Redis, which only uses `paused`. `state_missing` means that Redis lost the
- * state, which is currently being rebuilt.
+ * In Redis, the first three reasons are all represented as `paused`. `state_missing` means that Redis lost the state,
+ * which is currently being rebuilt.
  */
 export const HELD = [
   'blocked_stream',

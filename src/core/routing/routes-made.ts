@@ -1,15 +1,15 @@
 import type { ResolvedHeader } from './endpoint-headers.ts';
 import type { IntegrationRoute, QueueRoute, SubscriptionRoute } from './routes.ts';
 
-/** The result for `of` under these circumstances. It needs to be computed again if any of these have changed. */
+/** The result of `of` in these circumstances. It must be computed again if any of them change. */
 export type Reuse<T> = (of: object, circumstances: readonly unknown[], make: () => T) => T;
 
 /**
- * The results of earlier compilations. They are used so that a change only needs to recompute what is affected by it.
- * This matters because hashing and sealing 10,000 subscriptions would take longer than a barrier may. This does not
- * change the results. Equal parts are represented by the same object, making it cheap to find differences. You must
- * always use the same `judgeEndpoint`, `sealEndpoint`, and `openHeader` with it, because they are not included in the
- * circumstances.
+ * Results of earlier compilations, which are reused so that a change only recomputes the affected parts. This is
+ * important because hashing and sealing 10,000 subscriptions would take longer than the maximum duration of a barrier.
+ * The results themselves do not change. Equal parts are represented by the same object, making it cheap to find
+ * differences. It must always be used with the same `judgeEndpoint`, `sealEndpoint`, and `openHeader`, because they are
+ * not included in the circumstances.
  */
 export interface RoutesMade {
   readonly names: Reuse<{ readonly id: string; readonly generation: string }>;
@@ -31,7 +31,7 @@ export function createRoutesMade(): RoutesMade {
   };
 }
 
-/** Remembers the last result for each object, as long as there is another reference to the object. */
+/** Remembers the last result for each object while there are other references to this object. */
 function createReuse<T>(): Reuse<T> {
   const known = new WeakMap<object, { readonly circumstances: readonly unknown[]; readonly made: T }>();
   return (of, circumstances, make) => {

@@ -1,20 +1,20 @@
 /**
- * The tenant routes, in the format that is used in Redis. They are created by `compileRoutes`, and are used to
- * rebuild the data and to find differences. As in Redis, all of the values are strings.
+ * The tenant routes in the format used in Redis. They are created by `compileRoutes`, and are used to rebuild the data
+ * and to find differences. Like in Redis, all values are strings.
  */
 export interface TenantRoutes {
   /** `ten_…` */
   readonly tenant: string;
-  /** Account paying for distribution (`acc_…`). This is empty if the workspace does not have an account. */
+  /** Account paying for distribution (`acc_…`). Empty if the workspace does not have an account. */
   readonly payer: string;
   /**
-   * The plan of the payer. This is empty if there is no payer. If the plan is Metered, tokens are only counted, and
-   * routing does not have to wait for them.
+   * The plan of the payer, which is empty if there is no payer. On the Metered plan, tokens are only counted, and
+   * routing does not wait for them.
    */
   readonly plan: 'Free' | 'Metered' | '';
-  /** The number of events per second that each replica of ingress will accept for the payer. Unlimited if absent. */
+  /** The number of events per second accepted by each ingress replica for the payer. Unlimited if absent. */
   readonly eventsPerSecond?: number;
-  /** The number of bytes that all streams of the payer can use to store events. Unlimited if absent. */
+  /** The number of bytes that the events of all streams of the payer can use. Unlimited if absent. */
   readonly storedBytes?: number;
   /**
    * Used to look up the time at which an ingress key expires (in milliseconds, or '' if it never expires), given its
@@ -32,7 +32,7 @@ export interface QueueRoute {
   readonly state: 'open' | 'closing';
   readonly retentionMs: number;
   readonly maxBytes: number;
-  /** The CloudEvents `source` to use for events of this stream. */
+  /** The CloudEvents `source` for events of this stream. */
   readonly source: string;
   readonly eventTypes: readonly string[];
   readonly contextHeaders: {
@@ -45,11 +45,11 @@ export interface QueueRoute {
 
 export interface IntegrationRoute {
   /**
-   * If it is pending, it has not been accepted yet, and nothing will be routed or held. Closed is declined, revoked,
+   * A pending integration has not been accepted yet, so no events are routed or held. Closed is declined, revoked,
    * expired, or deleted.
    */
   readonly state: 'pending' | 'active' | 'closed';
-  /** The time at which it became active, in milliseconds. This is only used if it is not known in Redis. */
+  /** The time at which it became active, in milliseconds. Only used if Redis does not contain this time. */
   readonly sinceMs: number;
   /** By `sub_…`. */
   readonly subscriptions: Readonly<Record<string, SubscriptionRoute>>;
@@ -63,13 +63,13 @@ export interface SubscriptionRoute {
   /** When open, events are routed. When paused, they wait and will be caught up. Closed gets no events. */
   readonly route: 'open' | 'paused' | 'closed';
   /**
-   * This is only present if there are Blocks that apply to it. Used to decide what to do with the backlog after the
-   * last Block has been removed. It is only skipped if all of the Blocks specify this.
+   * Only present if Blocks apply to it. Specifies how to handle the backlog after the last Block has been removed. The
+   * backlog is only skipped if all Blocks specify this.
    */
   readonly onUnblock?: 'continue' | 'skip';
   /** When open, attempts are claimed. When held, events wait in the inbox. */
   readonly send: 'open' | 'held';
-  /** The position to start from (in milliseconds), which is used if there is no position in Redis. */
+  /** The start position (in milliseconds), which is used if Redis does not contain a position. */
   readonly sinceMs: number;
   readonly unordered: boolean;
   /** The maximum concurrent attempts. */
@@ -78,6 +78,6 @@ export interface SubscriptionRoute {
   readonly maxPerSecond?: number;
   /** The time at which the owner enabled the endpoint, in milliseconds. Failures before that do not count. */
   readonly enabledMs?: number;
-  /** Endpoint configuration, sealed with the root key. This is empty if the subscription does not have an endpoint. */
+  /** Endpoint configuration, sealed with the root key. Empty if the subscription does not have an endpoint. */
   readonly endpoint: string;
 }

@@ -19,10 +19,7 @@ interface CachedObject<Spec, Status = unknown> {
   readonly status?: Status | undefined;
 }
 
-/**
- * If an object does not have the finalizer, it is ignored, because a route must not depend on an object that is not
- * protected.
- */
+/** Objects without the finalizer are ignored, because a route must not depend on an unprotected object. */
 export function isProtected({ metadata }: { readonly metadata: Metadata }): boolean {
   return metadata.finalizers?.includes(FINALIZER) === true;
 }

@@ -37,16 +37,18 @@ export interface SubscriptionSnapshot extends SnapshotMeta {
   /** This is taken from the status (in milliseconds). */
   readonly admittedMs?: number;
   /**
-   * The salt that is used for the signing secrets. It is absent until it has been written. Until then, no events are
-   * sent.
+   * The salt that is used for the signing secrets. Absent until it has been written. Before that, no events are sent.
    */
   readonly salt?: string;
-  /** Newest version of the secret that has been used to sign, the root keys of it and of the previous one, and since when. */
+  /**
+   * The newest version of the secret that was used for signing, including its root key, the root key of the previous
+   * version, and the time.
+   */
   readonly signed?: SignedBy;
   readonly rotatedMs?: number;
   /** The time at which the endpoint was disabled most recently. */
   readonly disabledMs?: number;
-  /** The values of headers that are read from Secrets, in order. This is absent if there are no such headers. */
+  /** Header values read from Secrets, in order. Absent if there are no such headers. */
   readonly headerFields?: readonly HeaderField[];
 }
 
@@ -62,16 +64,16 @@ export interface BlockSnapshot extends SnapshotMeta {
 export interface TenantSnapshot {
   /** The name of the workspace and of its namespace. */
   readonly name: string;
-  /** This is absent if there is no Workspace, or if it is being deleted. In this case, its routing is closed. */
+  /** Absent if there is no Workspace, or if it is being deleted. In this case, its routes are closed. */
   readonly workspace?: { readonly spec: WorkspaceSpec };
   /**
-   * The paying account. This is absent if the account does not exist. In this case, nothing is routed until it has been
-   * created.
+   * The paying account. This is absent if the account does not exist. In this case, no events are routed until the
+   * account has been created.
    */
   readonly account?: {
     readonly plan: AccountSpec['plan'];
     readonly limits?: AccountSpec['limits'];
-    /** Whether there is a queue that is waiting for more tokens than are left. */
+    /** Whether a queue is waiting for more tokens than the account has left. */
     readonly short: boolean;
   };
   /** SHA-256 (hex) of ingress keys in Secrets. */

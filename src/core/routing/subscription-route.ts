@@ -13,7 +13,7 @@ import type { SubscriptionSnapshot } from './snapshot.ts';
 /** The maximum concurrent attempts for one endpoint. */
 export const IN_FLIGHT_CAP = 64;
 
-/** Verdicts whose endpoint must not, or can't, be called. */
+/** Verdicts for which the endpoint must not, or can't, be called. */
 const HAS_NO_ENDPOINT: ReadonlySet<SubscriptionVerdict['live']> = new Set([
   'EndpointRefused',
   'WaitingForSecret',
@@ -30,7 +30,7 @@ export interface EndpointOptions {
   readonly keys: Pick<KeyRing, 'state' | 'first' | 'key'>;
 }
 
-/** The reason why a subscription is admitted or not, and whether events flow. Used for its conditions. */
+/** The reason why a subscription is admitted or not, and whether events flow, as used for its conditions. */
 export interface SubscriptionVerdict {
   readonly ready:
     | 'Admitted'
@@ -52,11 +52,11 @@ export interface SubscriptionVerdict {
     | 'IntegrationClosed'
     | 'NotAdmitted';
   readonly detail?: string;
-  /** What the detail refers to. In case of a duplicate, this is the name of the older Subscription. */
+  /** Additional information about the reason. For a duplicate, this is the name of the older Subscription. */
   readonly about?: string;
 }
 
-/** Which verdict each header without a value leads to. */
+/** The verdict for each header without a value. */
 const VERDICT_OF: Record<HeaderFault, SubscriptionVerdict['live']> = {
   secret_missing: 'WaitingForSecret',
   key_missing: 'WaitingForSecret',
@@ -133,12 +133,15 @@ export function subscriptionRoute(
   };
 }
 
-/** Returns when the owner last enabled the endpoint, in ms. */
+/** Returns the last time at which the owner has enabled the endpoint, in ms. */
 export function enabledMsOf(endpoint: Pick<Endpoint, 'enabledAt'> | undefined): number | undefined {
   return endpoint?.enabledAt === undefined ? undefined : Date.parse(endpoint.enabledAt);
 }
 
-/** A version that has yet to sign anything counts as rotated now, so that its predecessor keeps signing. */
+/**
+ * A version that has not been used for signing is treated as if it was rotated now, so that the previous version
+ * remains in use.
+ */
 export function signing(
   { spec, signed, rotatedMs }: SubscriptionSnapshot,
   { nowMs, keys }: Pick<EndpointOptions, 'nowMs' | 'keys'>,
