@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { files, importsOf, targetOf } from './testing/source-files.ts';
 
 /**
- * Who may import whom. Each room is a folder; it names the rooms and packages that it may import, `node:` modules and its own
- * files are free. A room's name with `/*` stands for all rooms below that folder. `core` and `api` are pure: of Node they may
- * import what computes.
+ * Who may import whom. Each room is a folder, which lists the rooms and packages it can import. `node:` modules and its
+ * own files can always be imported. A room's name with `/*` stands for all rooms below that folder. `core` and `api`
+ * are pure, so they can only import Node modules that perform calculations.
  */
 interface Rule {
   readonly rooms: string;
@@ -188,7 +188,9 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
 };
 
-/** The files beside the rooms: the program's entry, and what it needs before it loads the rest. */
+/**
+ * Files outside of the rooms: the entry point of the program, and the files required before it loads all other modules.
+ */
 const OUTSIDE = ['sluice.ts', 'main.ts', 'node-flags.ts', 'shutdown.ts', 'usage.ts'];
 
 function roomOf(file: string): string | undefined {

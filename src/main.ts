@@ -18,7 +18,10 @@ import { registerProcessMetrics, registerRoleHealth } from './telemetry/process-
 import { watchRoleHealth } from './telemetry/role-health.ts';
 import { type CertificateMetrics, createCertificateMetrics } from './tls/certificate-metrics.ts';
 
-/** Returns how to connect to Redis. Dispatchers don't wait for replicas: a result that a failover loses is sent again. */
+/**
+ * Returns the Redis connection settings. Dispatchers don't wait for replicas, because a result lost in a failover is
+ * sent again.
+ */
 function redisOf({ redis, roles, instance }: Config) {
   const waitReplicas = roles.every(role => role === 'dispatcher') ? 0 : redis.waitReplicas;
   return { ...redis, waitReplicas, instance };
@@ -86,7 +89,7 @@ async function main(config: Config): Promise<void> {
       const begin = starts.get(role);
       if (begin !== undefined) running.set(role, await begin(parts));
     };
-    // The controller can still remove finalizers from deleted objects without Redis.
+    // Without Redis, the controller can still remove finalizers from deleted objects.
     await start('controller');
     await redis.opened;
     // Start ingress and facade last, since the other roles process whatever they accept.
@@ -105,7 +108,7 @@ async function main(config: Config): Promise<void> {
   }
 }
 
-/** Logs that there are no limits by address, if a role could have them. */
+/** Logs that there are no address limits, if they are supported by one of the roles. */
 function noteAddresses({ roles, trustedProxies }: Config, log: Logger): void {
   if (trustedProxies !== undefined || !roles.some(role => role === 'ingress' || role === 'facade')) return;
   log.info(
@@ -119,7 +122,7 @@ function openRegistry(): Registry {
   return registry;
 }
 
-/** Registers what waits to be worked on. Returns what reads it. */
+/** Registers what waits to be worked on. Returns a function to read it. */
 function registerWork(registry: Registry, sources: WorkSources): ReadSurvey {
   const survey = createSurveySampler(sources.redis);
   registerWorkMetrics(registry, { ...sources, survey });

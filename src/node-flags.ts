@@ -1,6 +1,9 @@
 import type { Role } from './config/config.ts';
 
-/** Size of half of the space for young objects, in MiB. By default, Node uses up to 16, and fills them while it starts. */
+/**
+ * Size of half of the space for young objects, in MiB. By default, Node uses up to 16 MiB, and fills this space during
+ * startup.
+ */
 const SEMI_SPACE_MIB = 4;
 
 /** Roles that keep every object in the cluster on their heap. */
@@ -12,7 +15,7 @@ const HEAP_SHARE = 0.75;
 const MIB = 1_048_576;
 
 /**
- * Returns any flags that Node needs for a role but wasn't started with. They must be set before Node runs any code.
+ * Returns the Node flags required for a role that are missing. They must be set before Node runs any code.
  *
  * - A small space for young objects saves memory. Ingress and dispatchers keep Node's default, because they create many
  *   young objects: with 4 MiB, they would take 15 % more CPU time under load.
@@ -22,7 +25,7 @@ export function missingNodeFlags(facts: {
   readonly word: string | undefined;
   /** Flags from the command line and NODE_OPTIONS. */
   readonly given: readonly string[];
-  /** Container memory limit in bytes. A value of 0, or more than the machine has, means no limit. */
+  /** Container memory limit in bytes. If it is 0, or exceeds the memory of the machine, there is no limit. */
   readonly limitBytes: number;
   readonly machineBytes: number;
 }): string[] {

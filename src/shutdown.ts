@@ -4,7 +4,7 @@ export interface ShutdownSteps {
   readonly drain: () => void;
   /** Finishes any work in progress, then exits. */
   readonly stop: () => Promise<void>;
-  /** Exits immediately. Used when `stop` takes too long. */
+  /** Exits immediately. Used if `stop` takes too long. */
   readonly giveUp: () => void;
 }
 

@@ -7,13 +7,13 @@ import { ROLES } from './config/config.ts';
 const ROOT = join(import.meta.dirname, '..');
 const COMMAND = join(ROOT, 'bin', 'sluice');
 
-// Each test starts programs, which takes long on a machine that is busy.
+// Each test starts programs, which takes a long time on a busy machine.
 vi.setConfig({ testTimeout: 60_000 });
 
-/** Prints the process id and its flags before its program runs. */
+/** Prints the process id and its flags before running its program. */
 const SPY = '--import=data:text/javascript,console.log(JSON.stringify([process.pid,process.execArgv]))';
 
-/** Runs a command to its end, without any variable of ours. */
+/** Runs a command until it ends, without any of our variables. */
 function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv = {}) {
   const { status, stdout, stderr } = spawnSync(command, args, {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
@@ -45,7 +45,7 @@ test.each([
   ['bin/sluice', COMMAND, []],
   ['node src/sluice.ts, as in an image without a shell,', process.execPath, [join(ROOT, 'src', 'sluice.ts')]],
 ])('%s gives the controller its flags in the same process, and keeps those it has', (_name, command, args) => {
-  // Without a root key it ends once it has read its settings.
+  // Without a root key, it exits after reading its settings.
   const { status, stdout, stderr } = run(command, [...args, 'controller'], { NODE_OPTIONS: SPY });
   const [first, second] = stdout
     .trim()

@@ -23,6 +23,6 @@ if (text !== undefined) {
   });
   if (flags.length > 0) execve?.(execPath, [execPath, ...execArgv, ...flags, import.meta.filename, ...argv]);
   await import('./main.ts');
-  // Writes what `bin/sluice` lets Node keep. Otherwise, it would be lost with a process that is killed.
+  // Writes the lines buffered by Node in `bin/sluice`. Otherwise, they would be lost if the process is killed.
   flushCompileCache();
 }

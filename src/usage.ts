@@ -35,7 +35,7 @@ Options:
 Environment variables configure everything else: docs/configuration.md lists them.
 `;
 
-/** Returns the text requested by `argv`, or undefined if a role should be run. */
+/** Returns the text requested by `argv`, or undefined if a role should be started. */
 export function textToPrint(argv: readonly string[], version: string): string | undefined {
   if (argv.length !== 1) return undefined;
   if (argv[0] === '--help' || argv[0] === '-h') return HELP;

@@ -2,15 +2,14 @@
 interface AllowedMethods {
   readonly add: (method: string | readonly string[], url: string) => void;
   /**
-   * If the path supports other methods, this returns the value to use for the `Allow` header. If the path is unknown,
-   * it returns undefined.
+   * Returns the value of the `Allow` header if the path supports other methods, or undefined if the path is unknown.
    */
   readonly find: (path: string) => string | undefined;
 }
 
 /**
- * Creates a list of methods, which is empty. Routes are registered using a pattern such as `/events/:tenant/:queue`.
- * Each parameter must be a whole segment.
+ * Creates an empty list of methods. Routes are registered using a pattern such as `/events/:tenant/:queue`. Each
+ * parameter must be a complete segment.
  */
 export function createAllowedMethods(): AllowedMethods {
   const routes = new Map<string, { pattern: RegExp; methods: Set<string> }>();

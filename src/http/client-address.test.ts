@@ -9,7 +9,7 @@ const from = (remoteAddress: string | undefined, forwarded?: string) =>
   }) as unknown as IncomingMessage;
 
 const addressOf = createClientAddress(['10.0.0.0/8', '2001:db8:1::/48', '192.0.2.7']);
-/** The key of an address that connects by itself. */
+/** The key of an address with a direct connection. */
 const direct = (address: string) => addressOf(from(address));
 
 describe('the address of a connection', () => {

@@ -3,8 +3,8 @@ import { parseNetwork } from '../core/delivery/network.ts';
 import { createRecentMap } from '../time/recent-map.ts';
 
 /**
- * Returns whom a request comes from, as a key for limits: the IPv4 address, or the /64 of the IPv6 address. An IPv4
- * address that is mapped to IPv6 has the key of the former.
+ * Returns the client of a request, as a key for limits. This is the IPv4 address, or the /64 of the IPv6 address. An
+ * IPv4 address mapped to IPv6 has the same key as the IPv4 address.
  */
 export type ClientAddress = (request: Pick<IncomingMessage, 'socket' | 'headers'>) => string;
 
@@ -20,12 +20,12 @@ const ENTRIES = 10_000;
 const MOST_HOPS = 16;
 /** Longer than any address with a port and a zone. */
 const LONGEST = 80;
-/** Stands for a socket that is no longer connected. */
+/** Represents a socket that is no longer connected. */
 const NOWHERE: Hop = { key: '', isTrusted: false };
 
 /**
- * Returns whom a connection comes from, in the same format as `ClientAddress`. Undefined for a trusted proxy, whose
- * connections are those of many clients.
+ * Returns the client of a connection, in the same format as `ClientAddress`. Undefined for a trusted proxy, because its
+ * connections are shared by many clients.
  */
 export type ConnectionAddress = (socket: Pick<IncomingMessage['socket'], 'remoteAddress'>) => string | undefined;
 
@@ -54,7 +54,7 @@ function createHops(trusted: readonly string[]): (text: string) => Hop | undefin
   };
 }
 
-/** Creates the function that finds whom a connection comes from. @throws RangeError as `createClientAddress` */
+/** Creates the function that returns the client of a connection. @throws RangeError as `createClientAddress` */
 export function createConnectionAddress(trusted: readonly string[]): ConnectionAddress {
   const hopOf = createHops(trusted);
   return ({ remoteAddress = '' }) => {
@@ -64,9 +64,9 @@ export function createConnectionAddress(trusted: readonly string[]): ConnectionA
 }
 
 /**
- * Creates the function that finds the client of a request. The address of the connection counts, unless it is in one
+ * Creates the function that returns the client of a request. This is the address of the connection, unless it is in one
  * of the `trusted` networks (CIDR). Then, the rightmost address in X-Forwarded-For that isn't trusted either counts.
- * What is left of it could have been written by anybody.
+ * Addresses to the left of it can't be trusted, because any client could have added them.
  * @throws RangeError if a network is not in CIDR notation
  */
 export function createClientAddress(trusted: readonly string[]): ClientAddress {
@@ -88,8 +88,8 @@ export function createClientAddress(trusted: readonly string[]): ClientAddress {
 }
 
 /**
- * Returns the network of a client in CIDR notation: the /24 of an IPv4 address, or the /64 of an IPv6 address. This is
- * undefined for a connection without an address.
+ * Returns the network of a client in CIDR notation: the /24 of an IPv4 address, or the /64 of an IPv6 address.
+ * Undefined for a connection without an address.
  */
 export function networkOf(key: string): string | undefined {
   if (key === '') return undefined;
@@ -113,7 +113,7 @@ function addressIn(text: string): { readonly family: 4 | 6; readonly value: bigi
   }
 }
 
-/** Removes the zone of a link-local address, e.g. `%eth0`, and everything that would make it a network. */
+/** Removes the zone of a link-local address, e.g. `%eth0`, and everything else that would make it a network. */
 function withoutZone(address: string): string {
   return address.includes('/') ? '' : address.replace(/%.*$/s, '');
 }

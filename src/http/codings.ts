@@ -1,8 +1,7 @@
 import type { RefusalFacts } from './refusal.ts';
 
 /**
- * The facts to use for a 415 if the body is compressed. `Accept-Encoding` tells clients what to send instead (RFC 9110,
- * 15.5.16).
+ * The facts of a 415 for a compressed body. `Accept-Encoding` tells clients what to send instead (RFC 9110, 15.5.16).
  */
 const COMPRESSED: RefusalFacts = {
   detail: 'Compressed bodies are not supported. Send the body as it is, without the Content-Encoding header.',
@@ -10,7 +9,7 @@ const COMPRESSED: RefusalFacts = {
 };
 
 /**
- * The facts to use for a 415 if the body has a transfer coding other than `chunked`. This is needed because Node only
+ * The facts of a 415 for a body with a transfer coding other than `chunked`. This is necessary because Node only
  * removes the chunks, so the bytes would still be compressed.
  */
 const TRANSFER_CODED: RefusalFacts = {
@@ -18,15 +17,15 @@ const TRANSFER_CODED: RefusalFacts = {
     'The only transfer coding that is supported is "Transfer-Encoding: chunked". Send the body without the others.',
 };
 
-/** The headers that say how a body is coded. */
+/** The headers that specify the coding of a body. */
 interface Codings {
   readonly 'content-encoding'?: string | undefined;
   readonly 'transfer-encoding'?: string | undefined;
 }
 
 /**
- * If the body has a content coding (RFC 9110, 8.4) or a transfer coding (RFC 9112, 7) such as gzip, this returns the
- * facts for `unsupported_media_type`. Otherwise, it returns undefined.
+ * Returns the facts for `unsupported_media_type` if the body has a content coding (RFC 9110, 8.4) or a transfer coding
+ * (RFC 9112, 7) such as gzip. Returns undefined otherwise.
  */
 export function faultOfCodings(headers: Codings): RefusalFacts | undefined {
   const { 'content-encoding': content, 'transfer-encoding': transfer } = headers;

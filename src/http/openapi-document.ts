@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 
 /**
- * Serves an OpenAPI document at `/openapi.json`. The response has an `ETag`. If the `If-None-Match` header of a request
- * contains this tag, the response is a 304 without a body. No authentication is required.
+ * Serves an OpenAPI document at `/openapi.json`. The response includes an `ETag`. If the request's `If-None-Match`
+ * header contains this tag, the response is a 304 without a body. No authentication is required.
  */
 export function serveOpenApi(app: FastifyInstance, document: object): void {
   const text = JSON.stringify(document);

@@ -5,7 +5,7 @@ import { PROBLEMS, type ProblemCode } from '../core/problems/problems.ts';
 import type { RefusalFacts } from './refusal.ts';
 
 /**
- * The number of seconds before a retry may succeed. Long enough for a failover to start, or for a short restart to
+ * The number of seconds after which a retry may succeed. Long enough for a failover to start, or for a short restart to
  * finish.
  */
 const RETRY_AFTER_SECONDS: Partial<Record<ProblemCode, string>> = {
@@ -47,8 +47,8 @@ export function sendProblem(reply: FastifyReply, code: ProblemCode, facts?: Refu
 }
 
 /**
- * Sends a problem when no Fastify reply is available yet, and returns the status. We don't read the request, and by
- * default, we close the connection.
+ * Sends a problem if there is no Fastify reply yet, and returns the status. We don't read the request, and by default,
+ * we close the connection.
  */
 export function answerPlainly(
   response: ServerResponse,

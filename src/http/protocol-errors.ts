@@ -19,10 +19,7 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
 };
 const MALFORMED: Refusal = { code: 'malformed_request', reason: 'Bad Request' };
 
-/**
- * The codes of errors for which it is not possible to send a response, because the connection is lost or its TLS
- * handshake has failed.
- */
+/** Error codes for which no response can be sent, because the connection was lost or its TLS handshake has failed. */
 const UNANSWERABLE = /^(ECONNRESET|EPROTO|ERR_(SSL|TLS)_.*)$/;
 
 /**
@@ -32,8 +29,8 @@ const UNANSWERABLE = /^(ECONNRESET|EPROTO|ERR_(SSL|TLS)_.*)$/;
 type HttpSocket = Socket & { _httpMessage?: { headersSent: boolean; req?: { complete: boolean } } | null };
 
 /**
- * Answers invalid HTTP with a problem document and closes the connection. If a response has already been started, or an
- * earlier request on this connection is still waiting for its response, nothing will be written.
+ * Answers invalid HTTP with a problem document and closes the connection. Nothing is written if a response has already
+ * been started, or if an earlier request on this connection is still waiting for its response.
  */
 export function answerProtocolError(
   error: NodeJS.ErrnoException,

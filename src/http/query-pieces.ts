@@ -1,9 +1,9 @@
-/** The maximum number of query parameters. There are no routes with ten or more parameters. */
+/** The maximum number of query parameters. No route has ten or more parameters. */
 export const MOST_PARAMETERS = 64;
 
 /**
- * Returns the encoded parameters of a request target which are not empty. If there are more than `MOST_PARAMETERS`, it
- * returns undefined. We also split at `;`, a second `?` and `#`, in case a proxy does the same.
+ * Returns the non-empty encoded parameters of a request target. Returns undefined if there are more than
+ * `MOST_PARAMETERS`. The target is also split at `;`, a second `?`, and `#`, in case a proxy does the same.
  */
 export function queryPieces(target: string): string[] | undefined {
   const start = target.search(/[?#]/);

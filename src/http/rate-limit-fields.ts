@@ -1,10 +1,10 @@
 import type { BucketState } from '../time/token-buckets.ts';
 
-/** A limit that clients are told about: `points` come back evenly within `windowSeconds`. */
+/** A limit which is included in responses: `points` come back evenly within `windowSeconds`. */
 export interface Quota {
   /** The owner of these points, e.g. `caller`. */
   readonly name: string;
-  /** Points that can be used at once. Shown rounded down. */
+  /** The number of points that can be used in a single burst. Shown rounded down. */
   readonly points: number;
   readonly windowSeconds: number;
 }
@@ -19,7 +19,7 @@ export function limitItem({ name }: Quota, { left, fullInSeconds }: BucketState)
   return `"${name}";r=${left};t=${fullInSeconds}`;
 }
 
-/** Returns the detail for a 429 `rate_limited`. @param what the operation that is refused, e.g. `call` */
+/** Returns the detail for a 429 `rate_limited`. @param what the rejected operation, e.g. `call` */
 export function detailOfLimit(what: string, cost: number, quota: Quota, { left }: BucketState): string {
   const { name, points, windowSeconds } = quota;
   return `The ${what} costs ${cost} of the ${Math.floor(points)} points that the ${name} has in ${windowSeconds} s, and ${left} are left. Wait for the number of seconds in Retry-After, and then retry.`;

@@ -18,7 +18,7 @@ import { answerProtocolError } from './protocol-errors.ts';
 import type { Refusal, RefusalFacts } from './refusal.ts';
 import { traceRequests } from './traced-requests.ts';
 
-/** HTTP server limits. Sizes are in bytes, times in milliseconds. */
+/** HTTP server limits. All sizes are in bytes, and all times are in milliseconds. */
 export interface HttpLimits {
   /** The maximum total size of request headers. */
   readonly headerBytes: number;
@@ -28,7 +28,7 @@ export interface HttpLimits {
   /** The maximum time without any data on a connection. This must be longer than the longest long poll. */
   readonly connectionTimeoutMs: number;
   readonly keepAliveTimeoutMs: number;
-  /** The time after which `close` aborts any requests in progress. */
+  /** The time after which `close` aborts requests in progress. */
   readonly drainTimeoutMs: number;
 }
 
@@ -36,24 +36,26 @@ export interface HttpLimits {
 export interface HttpServer {
   /** The Fastify instance. Routes must be added before calling `listen`. */
   readonly app: FastifyInstance;
-  /** Answers requests without a route: 405 if the path has other methods, 404 otherwise. */
+  /** Responds to requests without a route: 405 if the path supports other methods, 404 otherwise. */
   readonly answerUnrouted: (request: FastifyRequest, reply: FastifyReply) => void;
   /**
-   * Gives each request to `serve` before Fastify, which gets those that it returns false for. Fastify's hooks don't see
-   * the others.
+   * Passes each request to `serve` before Fastify. Fastify only receives requests for which it returns false. Fastify's
+   * hooks are not called for any other requests.
    */
   readonly serveFirst: (serve: (request: IncomingMessage, response: ServerResponse) => boolean) => void;
   /** Whether answers should ask the client to open a new connection (`Connection: close`). */
   readonly isDraining: () => boolean;
-  /** Uses another certificate for new connections. Only for a server that was created with one. */
+  /**
+   * Uses a different certificate for new connections. Only available for a server that was created with a certificate.
+   */
   readonly useCertificate: (certificate: Certificate) => void;
   /** Resolves with the listening port. Use a `port` of 0 to listen on any free port. */
   readonly listen: (port: number, host: string) => Promise<number>;
   /** Asks clients to open a new connection, while still accepting requests. */
   readonly drain: () => void;
   /**
-   * Stops accepting connections and waits for requests in progress. Any that remain after `drainTimeoutMs` will be
-   * aborted.
+   * Stops accepting connections and waits for requests in progress. Any remaining requests are aborted after
+   * `drainTimeoutMs`.
    */
   readonly close: () => Promise<void>;
 }
@@ -65,7 +67,7 @@ interface HttpServerOptions {
   readonly certificate?: Certificate | undefined;
   readonly fastify?: Pick<FastifyServerOptions, 'bodyLimit' | 'genReqId' | 'requestIdHeader' | 'routerOptions'>;
   readonly requireHostHeader?: boolean;
-  /** Called for each new connection, before its TLS handshake. Returns false for one to be closed. */
+  /** Called for each new connection, before its TLS handshake. Returns false if the connection should be closed. */
   readonly accept?: ((socket: Socket) => boolean) | undefined;
   /** Pattern matching the paths of all routes. Other paths always get a 404, never a 405. Defaults to all paths. */
   readonly pathPattern?: RegExp;
@@ -73,7 +75,7 @@ interface HttpServerOptions {
   readonly factsOfNoRoute: (path: string) => RefusalFacts;
   readonly sendProblem: (reply: FastifyReply, code: ProblemCode, facts?: RefusalFacts) => void;
   readonly onError: (error: FastifyError | Refusal, request: FastifyRequest, reply: FastifyReply) => void;
-  /** Called for each answer sent without a Fastify reply. */
+  /** Called for each response sent without a Fastify reply. */
   readonly onPlainAnswer?: (status: number) => void;
 }
 
@@ -83,7 +85,7 @@ interface HttpServerOptions {
  */
 const UNROUTED: readonly string[] = ['FST_ERR_NOT_FOUND', 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE'];
 
-/** Creates a server that has nothing but the problem pages. Callers add all other routes. */
+/** Creates a server that only provides the problem pages. Callers add all other routes. */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { limits, tracing, pathPattern = /^/, sendProblem, onPlainAnswer = () => undefined } = options;
   const allowed = createAllowedMethods();
@@ -127,7 +129,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   app.setErrorHandler(answerError);
   app.setNotFoundHandler(answerUnrouted);
   serveProblemPages(app);
-  // Node would otherwise answer 417 without a body.
+  // Otherwise, Node would respond with 417 and no body.
   app.server.on('checkExpectation', (_request, response) =>
     onPlainAnswer(answerPlainly(response, 'expectation_failed')),
   );
@@ -171,12 +173,12 @@ function limitConnections(server: FastifyInstance['server'], accept: (socket: So
   });
 }
 
-/** Returns the options for `node:http`, or those for `node:https`, which are another property. */
+/** Returns the options for `node:http`, or the options for `node:https`, which use a different property. */
 function serverOptions(http: ServerOptions, certificate: Certificate | undefined): { readonly http: ServerOptions } {
   if (certificate === undefined) return { http };
-  // The other timeouts only begin after the handshake, for which Node would wait two minutes.
+  // All other timeouts start after the handshake, for which Node would wait two minutes.
   const handshakeTimeout = http.headersTimeout;
   const https = { ...http, handshakeTimeout, cert: certificate.cert, key: certificate.key };
-  // The types of Fastify differ by property, although the servers are used in the same way.
+  // The Fastify types differ by property, but the servers are used in the same way.
   return { https } as unknown as { readonly http: ServerOptions };
 }

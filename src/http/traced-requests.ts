@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { parseTraceparent, type Tracing } from '../telemetry/tracing.ts';
 
 /**
- * Starts a server span for every request, which is part of the trace of the caller. We replace the `traceparent` header
+ * Starts a server span for every request, which becomes part of the caller's trace. We replace the `traceparent` header
  * on the request so that stored events and log lines use the new span. You must call this before you add any other
  * hooks.
  */

@@ -10,7 +10,7 @@ const DAY_MS = 24 * 3_600_000;
 const TURN_MS = 60_000;
 
 onEachRedis(redis => {
-  /** Two replicas of the facade, and a call with a key of its own. */
+  /** Two replicas of the facade, and a call with a separate key. */
   function start() {
     const clock = { ms: 1_800_000_000_000 };
     const [one, two] = [1, 2].map(() => createKeyedCalls(redis(), KEYS, () => clock.ms));

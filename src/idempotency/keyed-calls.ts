@@ -11,24 +11,24 @@ const END = readNamedScript(new URL('end-call.lua', import.meta.url));
 const KEPT_MS = 24 * 3_600_000;
 /** Longer than a call can take. Whoever began the call is dead by then. */
 const TURN_MS = 60_000;
-/** Calls of one owner that are kept. */
+/** The number of calls to keep for each owner. */
 export const MOST_CALLS = 5_000;
 
 /** A call with an Idempotency-Key. */
 export interface KeyedCall {
   /** Public id of the workspace or integration that the key belongs to. */
   readonly owner: string;
-  /** The keys of different operations are independent. */
+  /** Keys of different operations are independent. */
   readonly operation: string;
   readonly key: string;
-  /** Everything that is asked for, as JSON. */
+  /** The complete request, as JSON. */
   readonly request: string;
 }
 
 /**
- * RUN: perform the call, and then end it. `seed` is the same for all attempts to perform it, and begins with the id of a
- * root key and a dot. DONE: it was answered like
- * this. BUSY: it is being performed. CONFLICT: the key belongs to another request. MANY: the owner has too many calls.
+ * RUN: perform the call, and then end it. `seed` is the same for all attempts to perform it, and begins with the id of
+ * a root key, followed by a dot. DONE: it was answered like this. BUSY: it is being performed. CONFLICT: the key
+ * belongs to another request. MANY: there are too many calls of this owner.
  */
 export type Begun =
   | { readonly answer: 'RUN'; readonly seed: string; readonly end: EndCall }
@@ -37,8 +37,8 @@ export type Begun =
   | { readonly answer: 'CONFLICT' };
 
 /**
- * Ends a call. done: `text` is the answer of repeated calls. forget: it had no effect, and the key is free. release: it
- * may have had one, and the next repetition performs it again.
+ * Ends a call. done: `text` is the response for repeated calls. forget: the call had no effect, and the key can be used
+ * again. release: the call may have had an effect, and is performed again when it is repeated.
  */
 export type EndCall = (how: 'done' | 'forget' | 'release', text?: string) => Promise<void>;
 
@@ -59,7 +59,7 @@ export function createKeyedCalls(redis: RedisClient, keys: KeyRing, nowMs: () =>
         now: nowMs(),
         name,
         request: hash('sha256', request, 'hex'),
-        // Attempts after a rotation derive the same from it, so it names the root key.
+        // Since attempts after a rotation must derive the same values from it, it specifies the root key.
         seed: `${keys.first().id}.${randomBytes(16).toString('hex')}`,
         turn,
         turnMs: TURN_MS,
@@ -80,7 +80,8 @@ export function createKeyedCalls(redis: RedisClient, keys: KeyRing, nowMs: () =>
         try {
           return { answer: 'DONE', text: open(keys, context, sealed).toString('utf8') };
         } catch (error) {
-          // The root key was removed: this answer is lost, and performing the call again would have another effect.
+          // The root key was removed, so this response is lost, and performing the call again would have a different
+          // effect.
           if (error instanceof SealError) return { answer: 'CONFLICT' };
           throw error;
         }

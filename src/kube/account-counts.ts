@@ -1,18 +1,18 @@
 import type { Reflector } from './reflector.ts';
 
-/** AccountCounts holds the number of objects that each account has in all of its workspaces together. */
+/** AccountCounts contains the number of objects for each account, including all of its workspaces. */
 export interface AccountCounts<L extends string> {
   readonly of: (account: string, limit: L) => number;
 }
 
-/** A Workspace, reduced to the account that pays for it. */
+/** A Workspace, reduced to its account. */
 interface Payer {
   readonly spec: { readonly account: string };
 }
 
 /**
- * Counts the objects of caches by account. Counts follow the changes of the caches, so reading one takes the same time
- * whether there are ten objects or 100,000. Call this before the caches are filled.
+ * Counts the cached objects of each account. The counts are updated when the caches change, so reading a count takes
+ * the same time for ten objects or 100,000 objects. Call this before the caches are filled.
  *
  * @param caches caches of namespaced objects, each with the name of what is counted
  * @param workspaces cache of the Workspaces, which have the names of their namespaces
@@ -29,7 +29,7 @@ export function countByAccount<L extends string>(
 ): AccountCounts<L> {
   const { isCounted = () => true, onChange = () => undefined } = options;
   const limits = Object.keys(caches) as L[];
-  /** Accounts of the namespaces, as far as their Workspaces have been seen. */
+  /** The accounts of all namespaces with a known Workspace. */
   const payers = new Map<string, string>();
   const byNamespace = createCounts<L>();
   const byAccount = createCounts<L>();

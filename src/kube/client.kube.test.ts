@@ -86,14 +86,14 @@ describe('client', () => {
       kubeconfig: inject('kubeconfig'),
       metrics: { answered: () => requests++, policiesMissing: () => {} },
     });
-    // In chunks, this would be a request for each object.
+    // When using chunks, this would require a request for each object.
     const selection = { namespace, labelSelector: 'stream=y', streamed: true, limit: 1 };
     const lists = () => counted.list(CONFIG_MAPS, ({ metadata }: AnyObject) => metadata.resourceVersion, selection);
     const names = ['stream-1', 'stream-2', 'stream-3'];
     const metadata = { labels: { stream: 'y' } };
     for (const name of names) {
       const made = await client.create(CONFIG_MAPS, { namespace, name }, { metadata });
-      // Compares with the object that was written just before, which a stale cache would not have.
+      // Compares with the object that was written immediately before, which would be missing from a stale cache.
       expect((await lists()).items).toContain(made.metadata.resourceVersion);
     }
     requests = 0;
@@ -205,7 +205,7 @@ describe('client', () => {
   it('uses the same connection for consecutive calls', async () => {
     const single = connect({ kubeconfig: inject('kubeconfig') });
     for (let i = 0; i < 20; i++) await single.get(NAMESPACES, { name: 'default' });
-    // The second: undici counts a connection as busy for a moment after its answer has been read.
+    // The second connection: undici considers a connection busy for a short time after its response has been read.
     expect(single.connectionsOpened()).toBeLessThanOrEqual(2);
     await single.close();
   });

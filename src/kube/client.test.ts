@@ -85,7 +85,7 @@ describe('client', () => {
     const isFull = Promise.withResolvers<void>();
     const { client } = await serve((request, response) => {
       if (request.url?.includes('/leases')) return answer(response, 200, { ...OBJECT, spec: { holderIdentity: 'me' } });
-      // A slow server: nothing else is answered before the Lease is.
+      // A slow server, which only responds after the Lease request has been answered.
       waiting.push(() => answer(response, 200, OBJECT));
       if (waiting.length === 16) isFull.resolve();
     });

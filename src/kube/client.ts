@@ -9,7 +9,7 @@ import { apiVersionOf, collectionPath, objectPath, type Resource } from './resou
 import { createTransport, type Transport, toKubeError } from './transport.ts';
 import { readWatch, type WatchEvent } from './watch-stream.ts';
 
-/** Used to select the objects of a kind. If there are no fields, all of the objects are selected. */
+/** Used to select the objects of a kind. Without any fields, all objects are selected. */
 export type Selection = {
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
@@ -28,8 +28,8 @@ export type Waiting = {
 type ApplyOptions = Waiting & {
   readonly fieldManager: string;
   /**
-   * Whether fields that are owned by other managers should be overwritten. If this is not set, a 409 error is returned
-   * instead. Defaults to false.
+   * Whether to overwrite fields owned by other managers. If this is not set, a 409 error is returned instead. Defaults
+   * to false.
    */
   readonly force?: boolean;
   readonly subresource?: 'status';
@@ -46,20 +46,20 @@ type DeletePreconditions = { readonly uid?: string; readonly resourceVersion?: s
 export type KubeClient = {
   readonly server: string;
   /**
-   * The namespace of the current context in the kubeconfig. In a pod, this is the pod namespace. If neither of
-   * them is available, it is undefined.
+   * The namespace of the current context in the kubeconfig. In a pod, this is the namespace of the pod. Undefined if
+   * neither is available.
    */
   readonly namespace: string | undefined;
-  /** Returns the object. If it does not exist, this returns undefined. */
+  /** Returns the object, or undefined if it does not exist. */
   readonly get: <T = AnyObject>(resource: Resource, name: ObjectName, options?: Waiting) => Promise<T | undefined>;
   /**
-   * Lists all of the selected objects. The result is at least as new as the call. We only keep the results of
-   * `project`, so that there are never 100,000 full objects in memory.
+   * Lists all of the selected objects. The result is at least as new as the call. Only the results of `project` are
+   * kept, so there are never 100,000 full objects in memory.
    * @throws KubeError 410 if the list takes longer than the server keeps its history
    */
   readonly list: List;
   /**
-   * Returns all changes after `resourceVersion` in order (including bookmarks) until the server closes the watch. This
+   * Returns all changes after `resourceVersion` in order (including bookmarks), until the server closes the watch. This
    * does not retry on errors.
    */
   readonly watch: <T>(
@@ -69,11 +69,11 @@ export type KubeClient = {
       readonly signal?: AbortSignal | undefined;
       /** The time after which the server should close the watch. The default is 240. */
       readonly timeoutSeconds?: number;
-      /** If there has not been any data for this time, we assume that the connection is dead. The default is 90,000. */
+      /** If no data is received for this time, the connection is considered dead. The default is 90,000. */
       readonly inactivityMs?: number;
       /**
        * Whether to start with all of the objects (at least as new as the call) instead of a `resourceVersion`. They are
-       * followed by a bookmark which has the annotation `k8s.io/initial-events-end`.
+       * followed by a bookmark with the annotation `k8s.io/initial-events-end`.
        */
       readonly sendInitialEvents?: boolean;
     },
@@ -98,7 +98,7 @@ export type KubeClient = {
     patch: object,
     options?: Waiting & { readonly subresource?: 'status' },
   ) => Promise<T>;
-  /** Deletes the object, returning false if it didn't exist. @throws KubeError 409 if a precondition does not match */
+  /** Deletes the object, or returns false if it didn't exist. @throws KubeError 409 if a precondition does not match */
   readonly remove: (
     resource: Resource,
     name: ObjectName,
@@ -108,16 +108,16 @@ export type KubeClient = {
   /** Creates the object. @throws KubeError 409 AlreadyExists */
   readonly create: <T = AnyObject>(resource: Resource, name: ObjectName, body: object, options?: Waiting) => Promise<T>;
   /**
-   * Replaces the object as a whole. If `metadata.resourceVersion` is set in the body, it is used as a precondition. If
-   * it does not match, this will result in a 409 error.
+   * Replaces the object as a whole. If the body contains `metadata.resourceVersion`, it is used as a precondition, and
+   * a mismatch results in a 409 error.
    */
   readonly update: <T = AnyObject>(resource: Resource, name: ObjectName, body: object, options?: Waiting) => Promise<T>;
-  /** Returns the number of connections that have been opened so far. */
+  /** Returns the number of connections opened so far. */
   readonly connectionsOpened: () => number;
   readonly close: () => Promise<void>;
 };
 
-/** Returns the body and the fields that are used to identify the object. */
+/** Returns the body and the fields that identify the object. */
 function named(resource: Resource, { namespace, name }: ObjectName, body: object) {
   const { metadata } = body as { metadata?: object };
   return {
@@ -128,7 +128,7 @@ function named(resource: Resource, { namespace, name }: ObjectName, body: object
   };
 }
 
-/** If the object does not exist, this returns undefined. */
+/** Returns undefined if the object does not exist. */
 async function unlessMissing<T>(call: Promise<T>): Promise<T | undefined> {
   try {
     return await call;

@@ -9,7 +9,7 @@ import { KubeError } from './kube-error.ts';
 // biome-ignore lint/suspicious/noExplicitAny: the tests change any part of a schema.
 type Any = any;
 
-/** A CustomResourceDefinition as another version shipped it. */
+/** A CustomResourceDefinition from a different version. */
 function another(change: (schema: Any, version: Any) => void = () => {}): LiveCrd {
   const crd = structuredClone(describeCrd(KINDS.CatalogStream)) as Any;
   crd.metadata.annotations = { 'sluice.dev/schema': 'another' };

@@ -24,7 +24,7 @@ const CRDS: Resource = {
 export const CRD_NAMES: readonly string[] = Object.values(KINDS).map(({ plural }) => `${plural}.${GROUP}`);
 
 /**
- * Returns the CustomResourceDefinition of a kind in the same format as in `crds/`, and adds the hash of the spec as an
+ * Returns the CustomResourceDefinition of a kind in the same format as in `crds/`, with the hash of the spec as an
  * annotation.
  */
 export function describeCrd(kind: KindDefinition) {
@@ -52,7 +52,7 @@ export type LiveCrd = AnyObject & {
   };
 };
 
-/** Returns all fields and enum values which are included in `ours` but are missing from `live`. */
+/** Returns all fields and enum values that are included in `ours` but missing from `live`. */
 function missingIn(live: SchemaNode | undefined, ours: SchemaNode, path: string): string[] {
   if (live === undefined) return [path];
   if (live['x-kubernetes-preserve-unknown-fields'] === true) return [];
@@ -69,9 +69,8 @@ function missingIn(live: SchemaNode | undefined, ours: SchemaNode, path: string)
 }
 
 /**
- * Describes which fields are missing from a CustomResourceDefinition in the cluster. If there are none, this returns
- * undefined. A newer version is always considered to be complete, because it contains all of the fields of this
- * version.
+ * Describes which fields are missing from a CustomResourceDefinition in the cluster. Returns undefined if there are
+ * none. A newer version is always complete, because it includes all fields of this version.
  */
 export function lackOf(live: LiveCrd | undefined, kind: KindDefinition): string | undefined {
   if (live === undefined) return 'is missing';
@@ -92,8 +91,8 @@ const TRY_AGAIN_MS = 1_000;
 /** CrdGate compares the CustomResourceDefinitions in the cluster with those we require. */
 interface CrdGate {
   /**
-   * Waits until all CustomResourceDefinitions exist and are up to date, and then returns true. If `stop` is aborted
-   * before that, it returns false.
+   * Waits until all CustomResourceDefinitions exist and are up to date, and then returns true. Returns false if `stop`
+   * is aborted before.
    */
   readonly pass: (stop: AbortSignal) => Promise<boolean>;
   readonly impairments: () => readonly Impairment[];

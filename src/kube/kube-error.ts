@@ -1,24 +1,24 @@
 /**
- * A cause that is part of the Status returned by the API server. For example, this can be a field that is invalid or
- * owned by another manager.
+ * A cause included in the Status returned by the API server. For example, a field which is not valid or is owned by
+ * another manager.
  */
 export type ErrorCause = { readonly reason: string; readonly field: string; readonly message: string };
 
-/** The `status` to use if there was no response, for example because of a timeout or a closed connection. */
+/** The `status` if there was no response, for example because of a timeout or a closed connection. */
 export const NO_ANSWER = 0;
 
 /**
- * KubeError is thrown when a request to the API server fails. It is safe to log the `message`, because it never
- * contains any headers or values of the object. If an object is rejected, the server response may contain
- * values. They are only included in `detail` and `causes`, which must not be logged.
+ * KubeError is thrown when a request to the API server fails. The `message` can be safely logged, because it never
+ * contains headers or object values. If an object is rejected, the server response may contain values. These are only
+ * included in `detail` and `causes`, which must not be logged.
  */
 export class KubeError extends Error {
   override readonly name = 'KubeError';
-  /** The HTTP status code. If there was no response, this is 0. */
+  /** The HTTP status code. This is 0 if there was no response. */
   readonly status: number;
   /**
-   * The reason that was returned by Kubernetes, such as `NotFound`, `Conflict` or `Invalid`. If there was no valid
-   * response, this is one of `ConnectionFailed`, `Timeout` or `MalformedAnswer`.
+   * The reason returned by Kubernetes, such as `NotFound`, `Conflict`, or `Invalid`. Without a valid response, this is
+   * one of `ConnectionFailed`, `Timeout`, or `MalformedAnswer`.
    */
   readonly reason: string;
   /** Value from the `Retry-After` header or the Status details. */
@@ -48,14 +48,15 @@ export class KubeError extends Error {
     this.reason = reason;
     this.retryAfterSeconds = facts.retryAfterSeconds;
     this.conflictManagers = conflictManagers(causes);
-    // Non-enumerable, because loggers that print all properties of an error would otherwise print values of objects.
+    // This is non-enumerable, because loggers that print all properties of an error would otherwise print object
+    // values.
     Object.defineProperty(this, 'causes', { value: causes });
     Object.defineProperty(this, 'detail', { value: detail });
   }
 }
 
 /**
- * Returns the names of the managers in a message such as `conflict with "kubectl" using v1: .spec.x`. See
+ * Returns the manager names in a message such as `conflict with "kubectl" using v1: .spec.x`. See
  * managedfields/conflict.go in the API server for the format.
  */
 function conflictManagers(causes: readonly ErrorCause[]): string[] {
@@ -74,8 +75,8 @@ type StatusBody = {
 };
 
 /**
- * Returns the error to use for a response that has a `Status` as its body. A body in any other format, such as a load
- * balancer's HTML page, will not be included in the message.
+ * Returns the error for a response with a `Status` as its body. A body in any other format, such as a load balancer's
+ * HTML page, will not be included in the message.
  *
  * @param call method and path, for use in the message
  */
@@ -108,17 +109,16 @@ export function isExpired(error: unknown): boolean {
 }
 
 /**
- * Returns the error to use for a cache that is out of date. It is handled like a conflict, as the watch will bring the
- * cache up to date.
+ * Returns the error for a cache that is out of date. It is handled like a conflict, as the watch will bring the cache
+ * up to date.
  */
 export function cacheBehind(what: string): KubeError {
   return new KubeError({ call: what, status: 409, reason: 'CacheBehind' });
 }
 
 /**
- * Returns true if the object was changed after it had been read. In this case, the request can be retried after the
- * object has been read again. If there is a conflict about a field that is owned by another manager, this returns
- * false.
+ * Returns true if the object has changed since it was read. In this case, the request can be retried after reading the
+ * object again. Returns false for a conflict about a field owned by another manager.
  */
 export function isStale(error: unknown): boolean {
   if (!isKubeError(error, 409) || error.conflictManagers.length > 0) return false;

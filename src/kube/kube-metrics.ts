@@ -3,9 +3,9 @@ import { createPlainHistogram } from '../telemetry/plain-histogram.ts';
 
 /** KubeMetrics holds the functions called by the client to record metrics. */
 export interface KubeMetrics {
-  /** This is called after each attempt. If there was no response, the status is 0. */
+  /** Called after each attempt. The status is 0 if there was no response. */
   readonly answered: (method: string, status: number, seconds: number) => void;
-  /** This is called each time the admission policies have been checked. */
+  /** Called each time the admission policies have been checked. */
   readonly policiesMissing: (role: string, missing: boolean) => void;
 }
 

@@ -1,4 +1,4 @@
-/** The namespace to use for the Lease if it is not specified by the settings or the credentials. */
+/** The namespace for the Lease if it is not specified by the settings or the credentials. */
 const DEFAULT_NAMESPACE = 'sluice-system';
 
 /**

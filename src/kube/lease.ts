@@ -5,7 +5,7 @@ import { LEASES } from './resource.ts';
 /** The name of the Lease of the leading controller. */
 export const LEASE_NAME = 'sluice-controller';
 
-/** The `spec` of a Lease in coordination.k8s.io/v1. All times are in MicroTime format. */
+/** The `spec` of a Lease in coordination.k8s.io/v1. All times use the MicroTime format. */
 export type LeaseSpec = {
   /** The identity of the current holder. Empty or unset once the lease has been released. */
   readonly holderIdentity?: string;
@@ -18,8 +18,8 @@ export type LeaseSpec = {
 export type Lease = { readonly resourceVersion: string; readonly spec: LeaseSpec };
 
 /**
- * LeaseStore reads and writes a Lease using optimistic concurrency. If the Lease has been changed by another process,
- * `create` and `update` will reject with a 409 error.
+ * LeaseStore reads and writes a Lease using optimistic concurrency. `create` and `update` reject with a 409 error if
+ * another process has changed the Lease.
  */
 export type LeaseStore = {
   readonly get: (signal: AbortSignal) => Promise<Lease | undefined>;

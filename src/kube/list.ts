@@ -13,8 +13,8 @@ export type List = <T, P>(
       readonly limit?: number;
       /**
        * Whether to receive the objects as a stream from the server's watch cache, if the server supports it. This uses
-       * much less memory than chunks, because the server has to read those from etcd. If an object is changed in the
-       * meantime, it may be newer than the other objects. Defaults to false.
+       * much less memory than chunks, because the server has to read those from etcd. An object that changes in the
+       * meantime may be newer than the other objects. Defaults to false.
        */
       readonly streamed?: boolean;
     },
@@ -34,7 +34,7 @@ export const METADATA = { list: metadataAs('PartialObjectMetadataList'), watch: 
 /** The annotation of the bookmark after which the watch will continue with changes. See "Streaming lists" there. */
 export const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
-/** How often to try again if a list expires between two chunks. */
+/** The number of retries if a list expires between two chunks. */
 const LIST_TRIES = 3;
 
 /** A streamed list without data for this long is given up. In milliseconds. */
@@ -47,7 +47,7 @@ function metadataAs(kind: string): string {
 
 /**
  * Creates the list function of a client. If a streamed list fails, the objects are listed in chunks instead, which is
- * also what client-go does. If the server refuses the first one, we don't ask it again.
+ * also what client-go does. If the server refuses the first streamed list, it is not requested again.
  */
 export function createList(call: Transport['call'], watch: KubeClient['watch']): List {
   const listChunks = createChunkedList(call);
@@ -65,8 +65,8 @@ export function createList(call: Transport['call'], watch: KubeClient['watch']):
 }
 
 /**
- * Uses a watch that starts with all of the objects to create the list. If there are changes in the meantime, they will
- * be received together with the objects.
+ * Creates the list using a watch that starts with all objects. Changes in the meantime are received together with the
+ * objects.
  */
 async function listStream<T, P>(
   watch: KubeClient['watch'],
@@ -93,8 +93,7 @@ async function listStream<T, P>(
 }
 
 /**
- * Creates a function that uses chunks to list the objects. If a list expires between two chunks, it will be started
- * again.
+ * Creates a function that uses chunks to list the objects. If a list expires between two chunks, it is started again.
  */
 function createChunkedList(call: Transport['call']): List {
   return async (resource, project, options = {}) => {

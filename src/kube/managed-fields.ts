@@ -10,35 +10,35 @@ export interface FieldSet {
 export interface ManagedFields {
   readonly manager?: string;
   readonly subresource?: string;
-  /** The time at which the manager changed one of its fields for the last time, in RFC 3339 format. */
+  /** The last time at which the manager changed one of its fields, in RFC 3339 format. */
   readonly time?: string;
   readonly fieldsV1?: { readonly 'f:spec'?: FieldSet };
 }
 
 /**
- * An object returned by the API server. You can't use a cached object here, because its managed fields have been
+ * An object returned by the API server. Cached objects can't be used here, because their managed fields have been
  * removed.
  */
 interface Managed {
   readonly metadata: object;
 }
 
-/** Returns the managed fields of an object. This does not include entries for subresources. */
+/** Returns the managed fields of an object. Entries for subresources are not included. */
 export function managedFieldsOf({ metadata }: Managed): ManagedFields[] {
   const { managedFields = [] } = metadata as { readonly managedFields?: readonly ManagedFields[] };
   return managedFields.filter(({ subresource }) => subresource === undefined);
 }
 
 /**
- * Returns the fields below a field of the spec which are included in an entry. If the manager of this entry does not
- * own the field, this returns undefined.
+ * Returns the fields below a spec field that are included in an entry. Returns undefined if the manager of this entry
+ * does not own the field.
  */
 export function partsOf({ fieldsV1 }: ManagedFields, field: string): FieldSet | undefined {
   return fieldsV1?.['f:spec']?.[`f:${field}`];
 }
 
 /**
- * Returns the managers that own an item of a list.
+ * Returns the managers owning an item of a list.
  * @param field the list in the spec
  * @param id the `id` of the item (`k:{"id":"…"}`)
  */
@@ -51,9 +51,9 @@ export function managersOfItem(object: Managed, field: string, id: string): stri
 }
 
 /**
- * Returns the part of a spec that is owned by a field manager, using the current values. To change any of these fields,
- * the manager needs to send all of them, since server-side apply removes whatever is omitted. Lists are always included
- * in full.
+ * Returns the part of a spec owned by a field manager, with the current values. To change any of these fields, the
+ * manager needs to send all of them, since server-side apply removes whatever is omitted. Lists are always included in
+ * full.
  */
 export function ownedPart<Spec extends object>(
   object: Managed & { readonly spec: Spec },

@@ -8,16 +8,16 @@ import { createReflector } from './reflector.ts';
 import type { Resource } from './resource.ts';
 
 /**
- * Whether it is possible to read the objects in a namespace: It is `closed` if they are not needed, `pending` until
- * they have been listed, and `forbidden` if the last response of the API server was a 403. If a namespace is forbidden,
- * the objects that have been read before are kept.
+ * Whether it is possible to read the objects in a namespace: `closed` if the objects are not required, `pending` until
+ * they have been listed, and `forbidden` if the last response of the API server was a 403. For a forbidden namespace,
+ * all objects that were read before are kept.
  */
 export type NamespaceAccess = 'closed' | 'pending' | 'readable' | 'forbidden';
 
 /** A namespace can be forbidden for a long time, and there will be a log message for each attempt. */
 const BACKOFF: Backoff = { firstMs: 200, mostMs: 60_000 };
 
-/** The values of an object. There is one for each view. */
+/** The values of an object, one for each view. */
 type Values = readonly unknown[];
 
 /**
@@ -32,15 +32,15 @@ export interface NamespaceWatch {
   readonly settled: Promise<void>;
   /** Lists the objects in the namespace again. Resolves as well if this is forbidden, or the namespace is closed. */
   readonly relist: () => Promise<void>;
-  /** This is undefined if there is no connection, or before the first message. */
+  /** Undefined before the first message, or if there is no connection. */
   readonly lastHeardMs: () => number | undefined;
-  /** Ends the watch. The objects are kept. */
+  /** Ends the watch, keeping the objects. */
   readonly stop: () => Promise<void>;
-  /** Ends the watch and reports that all of the objects have been deleted. */
+  /** Ends the watch and reports all objects as deleted. */
   readonly close: () => void;
 }
 
-/** Starts to watch a namespace. If there are no values for an object, it is not included. */
+/** Starts to watch a namespace. Objects without any values are not included. */
 export function createNamespaceWatch(options: {
   readonly client: Pick<KubeClient, 'list' | 'watch'>;
   readonly resource: Resource;
@@ -55,7 +55,7 @@ export function createNamespaceWatch(options: {
   const { onChange, onAccess, ...connection } = options;
   const end = new AbortController();
   const settled = Promise.withResolvers<void>();
-  /** Callers which are waiting for a list. */
+  /** Callers waiting for a list. */
   const waiting = new Set<() => void>();
   let forbidden = false;
 
@@ -114,7 +114,7 @@ export function createNamespaceWatch(options: {
   };
 }
 
-/** Returns a client that will report if its requests are denied by the API server. */
+/** Returns a client that reports requests denied by the API server. */
 function noteAccess(
   client: Pick<KubeClient, 'list' | 'watch'>,
   note: (forbidden: boolean) => void,

@@ -17,7 +17,7 @@ const thing = (namespace: string, name: string, color: string, version = 1): Thi
   color,
 });
 
-/** Starts two views, of red and of green things. The server answers with what is in `things`. */
+/** Starts two views, of red and of green things. The server responds with the objects in `things`. */
 function start() {
   const things = new Map<string, Thing[]>();
   const forbidden = new Set<string>();
@@ -72,7 +72,7 @@ test('keeps each object in its view, with one list for each namespace', async ()
   expect([...server.green.store.keys()]).toEqual(['a/fern', 'b/moss']);
   expect(server.green.store.byIndex('name', 'moss')).toEqual(['moss']);
 
-  // An object that turns leaves the one view for the other.
+  // When an object changes its color, it moves from one view to the other.
   server.watches.get('a')?.push({ type: 'MODIFIED', object: thing('a', 'fern', 'red', 2) });
   await server.clock.advance(0);
   expect(server.changes.slice(3)).toEqual(['red added a/fern undefined→fern', 'green deleted a/fern fern→undefined']);
@@ -129,7 +129,7 @@ test('keeps its objects if a namespace becomes forbidden', async () => {
   await server.clock.advance(0);
   expect([server.views.access('a'), server.views.wasRead('a')]).toEqual(['forbidden', true]);
   expect([...server.red.store.keys()]).toEqual(['a/rose']);
-  // It is asked for again, ever less often.
+  // The request is repeated less and less often.
   await server.clock.advance(600_000);
   expect(server.lists.length).toBeLessThan(25);
   await server.end();

@@ -14,18 +14,18 @@ import { createStore, type Indexers } from './store.ts';
  */
 export interface NamespacedViews<T extends AnyObject> {
   /**
-   * Creates a cache for all objects for which `project` returns a value. For each namespace, there is a single watch
-   * that is shared by all views. Call this before the first `open`.
+   * Creates a cache for all objects for which `project` returns a value. Each namespace uses a single watch that is
+   * shared by all views. Call this before the first `open`.
    */
   readonly view: <P>(project: (object: T) => P | undefined, indexers?: Indexers<P>) => Reflector<P>;
   /** Starts to watch a namespace. This is a no-op if it is open. */
   readonly open: (namespace: string) => void;
-  /** Ends the watch for a namespace and removes its objects from all views. */
+  /** Ends the watch for a namespace, and removes its objects from all views. */
   readonly close: (namespace: string) => void;
   readonly access: (namespace: string) => NamespaceAccess;
   /** Whether the objects in this namespace have been listed since it was opened. */
   readonly wasRead: (namespace: string) => boolean;
-  /** Calls `handler` when the access to a namespace has changed. Returns a function that can be used to unsubscribe. */
+  /** Calls `handler` when the access to a namespace changes. Returns a function that can be used to unsubscribe. */
   readonly onAccess: (handler: (namespace: string) => void) => () => void;
   /**
    * Lists the objects in the namespace immediately, without waiting for the current backoff. Resolves as well if this
@@ -34,7 +34,7 @@ export interface NamespacedViews<T extends AnyObject> {
   readonly retry: (namespace: string) => Promise<void>;
 }
 
-/** The parts of an object that are cached by a view. */
+/** The parts of an object cached by a view. */
 type View = {
   readonly project: (object: AnyObject) => unknown;
   readonly put: (key: string, old: unknown, current: unknown) => void;
@@ -88,7 +88,7 @@ export function createNamespacedViews<T extends AnyObject>(options: {
     opened.set(namespace, watch);
   }
 
-  /** All of the views have it, so we only need to check one of them. */
+  /** All views contain it, so only one of them needs to be checked. */
   function run(signal: AbortSignal): Promise<void> {
     running ??= aborted(signal).then(async () => {
       stopped = true;

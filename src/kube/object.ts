@@ -13,10 +13,10 @@ export type ObjectMeta = {
   readonly annotations?: Readonly<Record<string, string>> | undefined;
 };
 
-/** An object of any kind that was returned by the API server. */
+/** An object of any kind, as returned by the API server. */
 export type AnyObject = { readonly metadata: ObjectMeta };
 
-/** An object that has a spec, which is written by users, and a status, which is written by the controller. */
+/** An object with a spec written by users, and a status written by the controller. */
 export type KubeObject<Spec = unknown, Status = unknown> = AnyObject & {
   readonly spec: Spec;
   readonly status?: Status | undefined;
@@ -34,8 +34,8 @@ export function keyOf(object: ObjectName): string {
 }
 
 /**
- * Returns the parts of an object that should be cached. We remove managedFields and annotations because they usually
- * make up most of the size (kubectl even uses an annotation to store a copy of the manifest).
+ * Returns the parts of an object to cache. We remove managedFields and annotations because they usually make up most of
+ * the size (kubectl even uses an annotation to store a copy of the manifest).
  *
  * @param annotations names of annotations to keep
  */

@@ -7,8 +7,8 @@ import type { WatchEvent } from './watch-stream.ts';
 export type Change = 'added' | 'updated' | 'deleted';
 
 /**
- * This is called after the store has been changed. Handlers should only enqueue keys and must not block. If there is an
- * error, it will be logged and ignored.
+ * Called after the store has changed. Handlers should only enqueue keys and must not block. Errors are logged and
+ * ignored.
  */
 export type ChangeHandler<P> = (change: Change, key: string, old: P | undefined, current: P | undefined) => void;
 
@@ -24,17 +24,17 @@ export type Reflected<P> = {
   readonly store: Omit<Store<P>, 'set' | 'remove'>;
   readonly subscribe: (handler: ChangeHandler<P>) => () => void;
   /**
-   * Returns the projection of an object. If we don't need the object, or can't read it, this returns undefined. The
-   * latter is logged as an error.
+   * Returns the projection of an object. Undefined if the object is not required, or can't be read. The latter is
+   * logged as an error.
    */
   readonly project: (object: AnyObject) => Entry<P> | undefined;
   /**
-   * This is like `project`, but it will never reuse an existing object. It is needed if etcd has been restored, because
-   * the content may be different for the same version.
+   * This is like `project`, but it will never reuse an existing object. This is required if etcd was restored, because
+   * the same version may have a different content.
    */
   readonly projectAnew: (object: AnyObject) => Entry<P> | undefined;
   /**
-   * Replaces the state with the result of a list. The handlers are called for each difference.
+   * Replaces the state with the result of a list, calling the handlers for each difference.
    *
    * @param anew whether the list came from a server restored to an earlier state, in which case all objects are
    * reported as changed.
@@ -44,16 +44,13 @@ export type Reflected<P> = {
     resourceVersion: string,
     options?: { readonly anew: boolean },
   ) => void;
-  /** Applies an event of a watch. Events older than the known object are ignored. */
+  /** Applies a watch event. Events older than the known object are ignored. */
   readonly apply: (event: WatchEvent<AnyObject>) => void;
-  /**
-   * Returns the resourceVersion from which the next watch should start. This is undefined if there has not been a list
-   * yet.
-   */
+  /** Returns the resourceVersion at which the next watch should start. Undefined if there has been no list yet. */
   readonly cursor: () => string | undefined;
 };
 
-/** Creates the set of change handlers. If one of the handlers throws an error, the others will still be called. */
+/** Creates the set of change handlers. If one of the handlers throws an error, all other handlers are still called. */
 export function createHandlers<P>(log: Logger) {
   const handlers = new Set<ChangeHandler<P>>();
   return {
@@ -73,9 +70,7 @@ export function createHandlers<P>(log: Logger) {
   };
 }
 
-/**
- * Returns a view of the store which only contains the values. It does not include the internal fields of the reflector.
- */
+/** Returns a view of the store with the values only. It does not include the internal fields of the reflector. */
 function valuesOf<P>(store: Store<Entry<P>>): Reflected<P>['store'] {
   return {
     get: key => store.get(key)?.value,
@@ -90,7 +85,7 @@ function valuesOf<P>(store: Store<Entry<P>>): Reflected<P>['store'] {
 }
 
 export function createReflected<P>(options: {
-  /** Returns the value that should be cached. If the object is not needed, this returns undefined. */
+  /** Returns the value that should be cached. Returns undefined if the object is not required. */
   project: (object: AnyObject) => P | undefined;
   indexers?: Indexers<P> | undefined;
   log: Logger;
@@ -119,8 +114,7 @@ export function createReflected<P>(options: {
 
   function project(object: AnyObject): Entry<P> | undefined {
     const { uid, resourceVersion } = object.metadata;
-    // We reuse existing objects here. Otherwise, there could be 100,000 objects in memory twice when they are listed
-    // again.
+    // We reuse existing objects here. Otherwise, listing 100,000 objects again would require twice the memory.
     const known = store.get(keyOf(object.metadata));
     return known?.uid === uid && known.resourceVersion === resourceVersion ? known : projectAnew(object);
   }
@@ -155,7 +149,7 @@ export function createReflected<P>(options: {
     },
     apply: ({ type, object }) => {
       const { resourceVersion } = object.metadata;
-      // An outdated server is sending old events. Applying them would bring back objects that have been deleted.
+      // An outdated server is sending old events. Applying these events would bring back deleted objects.
       if (cursor !== undefined && isOlder(resourceVersion, cursor)) return;
       cursor = resourceVersion;
       if (type === 'BOOKMARK') return;

@@ -18,7 +18,7 @@ const thing = (name: string, version: number, value = 'v'): Thing => ({
   value,
 });
 
-/** An API server in a few lines: a list, and a watch whose events the test pushes. */
+/** A minimal API server with a list, and a watch whose events are sent by the test. */
 function createServer() {
   let state: { items: Thing[]; resourceVersion: string } = { items: [], resourceVersion: '1' };
   let listFailures: unknown[] = [];
@@ -223,7 +223,7 @@ describe('reflector', () => {
     server.set([thing('a', 50, 'before'), thing('b', 40, 'same')], 70);
     const { reflector, changes } = await start(server, clock);
     changes.length = 0;
-    // The version 50 of before was written after the backup.
+    // The previous version 50 was written after the backup.
     server.set([thing('a', 50, 'restored'), thing('b', 40, 'same')], 60);
     server.endWatch(errorFromStatus('WATCH', 410, undefined));
     await clock.advance(30_000);
@@ -324,7 +324,7 @@ describe('reflector', () => {
           if (action.do === 'break') server.endWatch(new Error('cut'));
           if (action.do === 'expire') server.endWatch(errorFromStatus('WATCH', 410, undefined));
           if (action.do === 'failList') server.failLists(new Error('500'));
-          // Without this pause events fall on a watch that is not there: then only a list brings them back.
+          // Without this pause, events would be sent before there is a watch, so they would only be found by a list.
           await clock.advance(20_000);
         }
         server.endWatch(errorFromStatus('WATCH', 410, undefined));

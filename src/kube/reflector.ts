@@ -11,23 +11,20 @@ import type { Indexers } from './store.ts';
 
 export type Reflector<P> = Pick<Reflected<P>, 'store' | 'subscribe'> & {
   readonly resource: Resource;
-  /**
-   * Keeps the cache up to date until the signal is aborted. If there is an error, it will try again. This must only be
-   * called once.
-   */
+  /** Keeps the cache up to date until the signal is aborted. Errors are retried. Must only be called once. */
   readonly run: (signal: AbortSignal) => Promise<void>;
   /** Whether the first list has been completed. */
   readonly hasSynced: () => boolean;
   /** Resolves when the first list has been completed. */
   readonly synced: Promise<void>;
   /**
-   * The time at which we last received an event, a bookmark, or a list from the API server. You can compare it to
-   * `nowMs` of the clock. This is undefined until there has been a response.
+   * The time at which the last event, bookmark, or list was received from the API server. You can compare it to `nowMs`
+   * of the clock. Undefined until there has been a response.
    */
   readonly lastHeardMs: () => number | undefined;
   /**
-   * Lists all of the objects again. Resolves when the result of a list that was started after this call has been
-   * applied. If `run` has ended, it rejects.
+   * Lists all of the objects again. Resolves when a list that was started after this call has been applied. Rejects if
+   * `run` has ended.
    */
   readonly relist: () => Promise<void>;
 };
@@ -36,7 +33,7 @@ type ReflectorOptions<T extends AnyObject, P> = Selection & {
   readonly client: Pick<KubeClient, 'list' | 'watch'>;
   readonly resource: Resource;
   /**
-   * Returns the value that should be cached. If the object is not needed, this returns undefined. This must be a pure
+   * Returns the value that should be cached. Returns undefined if the object is not required. This must be a pure
    * function. As there may be 100,000 values in memory, they should be small.
    */
   readonly project: (object: T) => P | undefined;
@@ -55,8 +52,8 @@ type ReflectorOptions<T extends AnyObject, P> = Selection & {
    */
   readonly watchTimeoutSeconds?: number;
   /**
-   * If there has not been any data for this time, we assume that the watch is dead. The default is 90,000, because the
-   * server will send a bookmark about once per minute.
+   * If no data is received for this time, the watch is considered dead. The default is 90,000, because the server will
+   * send a bookmark about once per minute.
    */
   readonly inactivityMs?: number;
   /**
@@ -66,12 +63,12 @@ type ReflectorOptions<T extends AnyObject, P> = Selection & {
   readonly relistEveryMs?: number;
 };
 
-/** The number of consecutive watches without any events after which all objects are listed again. */
+/** The number of consecutive watches without any events before listing all objects again. */
 const FRUITLESS_WATCHES = 4;
 
 /**
- * How many lists should be rejected because they are older than the known data. They may have been returned by a server
- * that is out of date. After this, the next list is accepted, because etcd may have been restored from a backup.
+ * The number of lists to reject because they are older than the known data. They may have been returned by an outdated
+ * server. After that, the next list is accepted, because etcd may have been restored from a backup.
  */
 const OLDER_LISTS = 3;
 
@@ -90,9 +87,7 @@ type Source<P> = {
   readonly log: Logger;
 };
 
-/**
- * Creates a function that lists all of the objects and replaces the state. Rejects if the list is older than the state.
- */
+/** Creates a function that lists all objects and replaces the state. Rejects if the list is older than the state. */
 function createLister<P>({ client, resource, selection, reflected, log }: Source<P>, onAnswer: () => void) {
   let olderLists = 0;
   return async (signal: AbortSignal): Promise<void> => {
@@ -109,7 +104,7 @@ function createLister<P>({ client, resource, selection, reflected, log }: Source
   };
 }
 
-/** Applies the events of a watch until it is closed by the server. Rejects if this happens too early. */
+/** Applies watch events until the server closes the watch, and rejects if this happens too early. */
 async function watchOnce<P>(
   { client, resource, selection, reflected, clock }: Source<P>,
   onProgress: () => void,
@@ -124,13 +119,13 @@ async function watchOnce<P>(
     reflected.apply(event);
   }
   if (events === 0 && clock.nowMs() - beganMs < SHORTEST_WATCH_MS) throw new Error('the watch ended immediately');
-  // This is not a failure, because the server has closed the watch after its timeout.
+  // This is not a failure, because the server closes the watch after its timeout.
   onProgress();
 }
 
 /**
- * Keeps track of callers which are waiting for a list. If a list succeeds, this resolves all callers that were already
- * waiting when it was started. If it fails, they will continue to wait.
+ * Tracks callers waiting for a list. A successful list resolves all callers which were already waiting when it was
+ * started. After a failed list, they continue to wait.
  */
 function createListWaiters() {
   let waiting: PromiseWithResolvers<void>[] = [];

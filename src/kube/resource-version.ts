@@ -11,7 +11,7 @@ export function compareResourceVersions(a: string, b: string): number | undefine
   return a < b ? -1 : 1;
 }
 
-/** Returns true if `a` is older than `b`. If the order is not known, this returns false. */
+/** Returns true if `a` is older than `b`. Returns false if the order is not known. */
 export function isOlder(a: string, b: string): boolean {
   const order = compareResourceVersions(a, b);
   return order !== undefined && order < 0;

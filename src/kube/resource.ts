@@ -49,7 +49,7 @@ export function apiVersionOf(resource: Resource): string {
   return resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
 }
 
-/** Returns the path of the collection. If there is no `namespace`, this includes the objects in all namespaces. */
+/** Returns the path of the collection. Without a `namespace`, this includes objects in all namespaces. */
 export function collectionPath(resource: Resource, namespace?: string): string {
   const root = resource.group === '' ? '/api' : `/apis/${resource.group}`;
   const scope = resource.namespaced && namespace !== undefined ? `/namespaces/${encodeURIComponent(namespace)}` : '';
@@ -65,7 +65,7 @@ export function objectPath(resource: Resource, { namespace, name }: ObjectName, 
   return subresource === undefined ? path : `${path}/${subresource}`;
 }
 
-/** Returns the resource to use for one of our own kinds. */
+/** Returns the resource for one of our own kinds. */
 export function resourceOf(kind: Pick<KindDefinition, 'kind' | 'plural' | 'scope'>): Resource {
   return {
     group: GROUP,

@@ -1,14 +1,14 @@
 import type { KubeObject } from './object.ts';
 
 /**
- * The maximum number of distinct parts to keep in memory. If there are more than this, all of them are removed and
+ * The maximum number of distinct parts to keep in memory. When this number is exceeded, all parts are removed and
  * collected again.
  */
 const MOST_PARTS = 20_000;
 
 /**
- * Returns a function that checks if it was called with an equal value before, and returns that value. If it was not,
- * the value is returned unchanged.
+ * Returns a function that returns an equal value from an earlier call, if there is one. Otherwise, it returns the value
+ * itself.
  */
 function createShare(): <T>(part: T) => T {
   const known = new Map<string, unknown>();
@@ -24,8 +24,8 @@ function createShare(): <T>(part: T) => T {
 }
 
 /**
- * Creates a function that is used to share equal parts of objects in memory. For 100,000 activations, this reduces the
- * memory usage by 40%. The returned objects must not be modified.
+ * Creates a function that is used to share equal parts of objects in memory. This reduces the memory usage of 100,000
+ * activations by 40%. The returned objects must not be modified.
  *
  * @param ofSpec spec fields which often have the same value in many objects
  */

@@ -6,7 +6,7 @@ export type Store<P> = {
   readonly keys: () => Iterable<string>;
   readonly values: () => Iterable<P>;
   readonly size: () => number;
-  /** Returns the values that have `entry` in the given index. @throws if this index does not exist */
+  /** Returns all values with `entry` in the given index. @throws if this index does not exist */
   readonly byIndex: (index: string, entry: string) => P[];
   /** Returns the keys for these values. @throws if this index does not exist */
   readonly keysByIndex: (index: string, entry: string) => string[];
@@ -15,14 +15,14 @@ export type Store<P> = {
 };
 
 /**
- * The keys of an entry in the index. Most of the entries only have a single key. If we used a Set for each of them, it
- * would use more memory than the values themselves.
+ * The keys of an entry in the index. Most of the entries only have a single key. Using a Set for each entry would
+ * require more memory than the values themselves.
  */
 type Keys = string | Set<string>;
 
 /**
- * Creates a store for values, which can be accessed by their key or by an index entry. The index functions must be
- * pure, because they are called again when a value is removed.
+ * Creates a store for values, which can be looked up by key or by index entry. The index functions must be pure,
+ * because they are called again when removing a value.
  */
 export function createStore<P>(indexers: Indexers<P> = {}): Store<P> {
   const values = new Map<string, P>();

@@ -13,19 +13,19 @@ export type Call = {
   readonly path: string;
   readonly query?: Readonly<Record<string, string | undefined>>;
   readonly body?: unknown;
-  /** Content type of the body. The default is `application/json`. */
+  /** Content type of the body. Defaults to `application/json`. */
   readonly contentType?: string;
-  /** Content type accepted for the response. The default is `application/json`. */
+  /** Content type accepted for the response. Defaults to `application/json`. */
   readonly accept?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   /** The timeout for each attempt. This includes the time that is needed to connect. Defaults to 30 seconds. */
   readonly timeoutMs?: number | undefined;
   /**
-   * Whether the server is allowed to compress the response. It will only do this if the size is more than 128 KiB.
-   * Defaults to false.
+   * Whether the server may compress the response. It will only do this if the size is more than 128 KiB. Defaults to
+   * false.
    */
   readonly compressed?: boolean;
-  /** Connections to use. The default is `calls`. */
+  /** Connections to use. Defaults to `calls`. */
   readonly over?: Exclude<keyof Dispatchers, 'watches'> | undefined;
 };
 
@@ -35,7 +35,7 @@ export type Transport = {
    * causes the request to be retried with new credentials.
    */
   readonly call: <T>(call: Call) => Promise<T>;
-  /** Sends a request and returns the body as a stream. This does not use any retries or a timeout. */
+  /** Sends a request and returns the body as a stream. There are no retries and no timeout. */
   readonly stream: (call: Call) => Promise<Readable>;
 };
 
@@ -43,8 +43,8 @@ export type Transport = {
 const TIMEOUT_MS = 30_000;
 
 /**
- * How often to retry if there is no response, and how long to wait before the first retry. After each retry, the delay
- * is doubled.
+ * The number of retries if there is no response, and the delay before the first retry. The delay is doubled after each
+ * retry.
  */
 const RETRIES = 3;
 const RETRY_AFTER_MS = 100;
@@ -81,8 +81,8 @@ async function send(credentials: Credentials, what: Call, over: keyof Dispatcher
 }
 
 /**
- * Creates the transport to use for requests. Retries are safe for every request in this project: apply requests contain
- * the desired state, updates and deletes have preconditions, and repeating a create request returns AlreadyExists.
+ * Creates the transport for requests. Retries are safe for every request in this project: apply requests contain the
+ * desired state, updates and deletes have preconditions, and repeating a create request returns AlreadyExists.
  */
 export function createTransport(
   credentials: Credentials,
@@ -156,18 +156,15 @@ export function createTransport(
 }
 
 /**
- * Reads the response body. If it is encoded using gzip, it is decompressed first. If the body is incomplete or
- * malformed, this rejects.
+ * Reads the response body. A gzip-encoded body is decompressed first. If the body is incomplete or malformed, this
+ * rejects.
  */
 async function readText(body: Readable, encoding: string | string[] | undefined): Promise<string> {
-  // The callback is required; the same error is thrown by the reader of the last stream.
+  // The callback is required, but the same error is thrown by the reader of the last stream.
   return textOf(encoding === 'gzip' ? pipeline(body, createGunzip(), () => {}) : body);
 }
 
-/**
- * Returns how long to wait until a failed request is retried, in milliseconds. If it should not be retried, this
- * returns undefined.
- */
+/** Returns the delay before retrying a failed request in milliseconds, or undefined if it should not be retried. */
 function retryPauseMs(error: KubeError, tries: number): number | undefined {
   if (tries >= RETRIES) return undefined;
   if (error.reason === 'ConnectionFailed') return RETRY_AFTER_MS * 2 ** tries;
@@ -176,7 +173,7 @@ function retryPauseMs(error: KubeError, tries: number): number | undefined {
   return error.retryAfterSeconds <= LONGEST_RETRY_AFTER_SECONDS ? error.retryAfterSeconds * 1_000 : undefined;
 }
 
-/** Converts the error of a connection to a {@link KubeError}. The original error is kept as its cause. */
+/** Converts a connection error to a {@link KubeError}. The original error is kept as its cause. */
 export function toKubeError(call: string, error: unknown): KubeError {
   if (error instanceof KubeError) return error;
   const timeout =

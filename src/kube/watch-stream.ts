@@ -9,13 +9,12 @@ export type WatchEvent<T> = { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 
 const LONGEST_LINE = 16 * 1024 * 1024;
 
 /**
- * Yields the events of a watch until it is closed by the server. Each line of the response contains a single JSON
- * document.
+ * Yields the events of a watch until the server closes the watch. Each line of the response contains one JSON document.
  *
  * @param options.inactivityMs after this long without any data, the connection is considered dead. The server will send
  * a bookmark about once per minute.
- * @throws KubeError on an ERROR event, a malformed or incomplete line, or a dead connection. If the resourceVersion is
- * too old, the status is 410.
+ * @throws KubeError on an ERROR event, a malformed or incomplete line, or a dead connection. The status is 410 if the
+ * resourceVersion is too old.
  */
 export async function* readWatch<T>(
   body: Readable,

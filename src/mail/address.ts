@@ -8,17 +8,14 @@ export interface Mailbox {
 
 const plain = emailAddress();
 
-/**
- * Returns true if the text is a single plain email address. This means that it does not contain a name, a second
- * address, or a line break.
- */
+/** Returns true if the text is a single email address, without a name, a second address, or a line break. */
 export function isPlainAddress(text: string): boolean {
   return plain.safeParse(text).success;
 }
 
 /**
- * Parses an address that is written as `address`, `Name <address>` or `"Name" <address>`. For anything else, this
- * returns undefined.
+ * Parses an address in the format `address`, `Name <address>`, or `"Name" <address>`. Returns undefined for any other
+ * text.
  */
 export function parseMailbox(text: string): Mailbox | undefined {
   const named = /^(?:"(?<quoted>[^"<>\p{Cc}]*)"|(?<bare>[^"<>\p{Cc}]*?)) *<(?<address>[^<>]*)>$/u.exec(text)?.groups;

@@ -4,10 +4,10 @@ import type { SmtpServer } from './smtp-url.ts';
 const TIMEOUT_MS = 10_000;
 
 /**
- * Connects to a mail server, using STARTTLS if it is needed. Returns the time at which its certificate will expire, in
- * milliseconds since 1970. This does not send anything. If the server does not use TLS, it returns undefined.
+ * Connects to a mail server, using STARTTLS if it is needed. Returns the expiry time of its certificate, in
+ * milliseconds since 1970. No email is sent. Returns undefined if the server does not use TLS.
  *
- * @throws if the server does not answer, or its certificate is not accepted
+ * @throws if the server does not respond, or if its certificate is not accepted
  */
 export async function readSmtpCertificateEnd({ host, port, secure }: SmtpServer): Promise<number | undefined> {
   // Only load this if there is a mail server.
@@ -25,7 +25,7 @@ export async function readSmtpCertificateEnd({ host, port, secure }: SmtpServer)
       connection.once('error', reject);
       connection.connect(error => (error ? reject(error) : resolve()));
     });
-    // Not part of the types, but there is no other way to the certificate.
+    // This is not part of the types, but it is the only way to access the certificate.
     const { _socket: socket } = connection as unknown as { readonly _socket: Partial<TLSSocket> };
     const end = socket.getPeerCertificate?.().valid_to;
     return end === undefined ? undefined : Date.parse(end);

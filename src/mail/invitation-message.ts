@@ -1,4 +1,4 @@
-/** The invitation content, and who should receive it. */
+/** The content and the recipient of an invitation. */
 export interface InvitationMail {
   /** A single plain email address. */
   readonly to: string;
@@ -11,14 +11,14 @@ export interface InvitationMail {
 
 export interface Message {
   readonly subject: string;
-  /** This is plain text in which lines are separated by `\n`. */
+  /** Plain text with lines separated by `\n`. */
   readonly text: string;
 }
 
 /**
- * Returns the invitation as plain text. This means that we don't need to escape anything, and that there is no external
- * content that could be loaded.
- * @param acceptUrl page that accepts the token. If undefined, the email explains how to accept over REST instead
+ * Returns the invitation as plain text. As a result, nothing needs to be escaped, and there is no external content to
+ * load.
+ * @param acceptUrl page that accepts the token. If undefined, the email explains how to use the REST API instead
  */
 export function writeInvitation(
   { producer, token, expiresAt }: InvitationMail,

@@ -12,7 +12,7 @@ const mail: InvitationMail = {
   expiresAt: '2026-12-05T17:23:00Z',
 };
 const credentials = { user: 'relay', password: 'secret' };
-/** Leads to this machine, and is none of its loopback addresses: as good as a host in the network. */
+/** Refers to this machine without being a loopback address, in the same way as a host in the network. */
 const ELSEWHERE = '0.0.0.0';
 const LOOPBACK = ['127.0.0.1', 'localhost', 'LOCALHOST'];
 
@@ -23,7 +23,10 @@ afterEach(async () => {
   await server.close();
 });
 
-/** A mail server that notes each login, and whether it came over TLS. `offer`: it offers STARTTLS with this certificate. */
+/**
+ * A mail server that records each login, and whether it used TLS. `offer`: the server offers STARTTLS with this
+ * certificate.
+ */
 async function start(offer?: { readonly cert: string; readonly key: string }) {
   const logins: { readonly user: string | undefined; readonly secure: boolean }[] = [];
   server = await startMailServer({

@@ -33,7 +33,7 @@ async function failure(sending: Promise<void>): Promise<MailError> {
     (reason: unknown) => reason,
   )) as MailError;
   expect(error.name).toBe('MailError');
-  // What a logger would print of it.
+  // The text that a logger would print.
   const shown = JSON.stringify({ ...error, message: error.message, stack: error.stack, cause: error.cause });
   expect(shown).not.toContain('partner.example');
   expect(shown).not.toContain('sinv_');

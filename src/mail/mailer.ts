@@ -4,8 +4,8 @@ import { type InvitationMail, writeInvitation } from './invitation-message.ts';
 import { isLoopback, type SmtpServer } from './smtp-url.ts';
 
 /**
- * Thrown for an email that the server didn't accept. Doesn't contain any address or token. The server's response is
- * left out too, because it often contains the address.
+ * Thrown for an email that the server didn't accept. Doesn't contain any address or token. The server response is
+ * omitted as well, because it often contains the address.
  */
 export class MailError extends Error {
   override readonly name = 'MailError';
@@ -14,8 +14,8 @@ export class MailError extends Error {
   /** Whether the server has permanently rejected this recipient or message. */
   readonly refused: boolean;
   /**
-   * Whether it is certain that the attempt failed before the server was asked for the recipient. Otherwise, the server may
-   * have tried the address, or have accepted the email.
+   * Whether it is certain that the attempt failed before the recipient was submitted to the server. Otherwise, the
+   * server may have tried the address, or may have accepted the email.
    */
   readonly unsent: boolean;
 
@@ -28,7 +28,7 @@ export class MailError extends Error {
 }
 
 /**
- * Sends an invitation by email, waiting until the server has accepted it.
+ * Sends an invitation by email, and waits until the server has accepted it.
  * @param signal aborts the attempt
  * @throws MailError
  */
@@ -39,11 +39,11 @@ export interface MailerOptions {
   readonly from: Mailbox;
   /** URL of the page where an invitation's token can be accepted. */
   readonly acceptUrl: string | undefined;
-  /** Whether to allow `smtp://` without TLS when a server on another machine doesn't support it. Defaults to false. */
+  /** Whether to allow `smtp://` without TLS if a server on another machine doesn't support it. Defaults to false. */
   readonly plainText?: boolean;
   /** The timeout of each SMTP step in milliseconds. Defaults to 10,000. */
   readonly stepTimeoutMs?: number;
-  /** The timeout of the entire conversation in milliseconds. Defaults to 60,000. */
+  /** The timeout for the entire conversation in milliseconds. Defaults to 60,000. */
   readonly timeoutMs?: number;
 }
 
@@ -56,7 +56,7 @@ export function createInvitationMailer(options: MailerOptions): SendInvitation {
   const domain = from.address.slice(from.address.lastIndexOf('@') + 1);
 
   return async (mail, signal) => {
-    // Other addresses are rejected by the CRD. A line break in an address could be used to add headers.
+    // All other addresses are rejected by the CRD. A line break in an address could be used to add headers.
     if (!isPlainAddress(mail.to)) throw new MailError('EENVELOPE', true);
     const { subject, text } = writeInvitation(mail, acceptUrl);
     const deadline = AbortSignal.timeout(timeoutMs);
@@ -81,7 +81,7 @@ export function createInvitationMailer(options: MailerOptions): SendInvitation {
 
 async function openTransport({ server, plainText = false, stepTimeoutMs = 10_000 }: MailerOptions) {
   const { host, port, secure, credentials } = server;
-  // Only load this for the first email: few installations send any.
+  // This is loaded for the first email, because many installations don't send any emails.
   const { default: nodemailer } = await import('nodemailer');
   return nodemailer.createTransport({
     host,
@@ -99,20 +99,20 @@ async function openTransport({ server, plainText = false, stepTimeoutMs = 10_000
   });
 }
 
-/** Codes of errors that only occur before the server is asked for the recipient. */
+/** Error codes that only occur before the recipient is submitted to the server. */
 const BEFORE_RECIPIENT: readonly string[] = ['EDNS', 'EAUTH'];
-/** Commands that come before the recipient. `API` is an error of the call, before the first of them. */
+/** Commands before the recipient. `API` is an error of the call before the first command. */
 const COMMANDS_BEFORE_RECIPIENT: readonly unknown[] = ['API', 'EHLO', 'HELO', 'STARTTLS', 'MAIL FROM'];
 
-/** Returns true if it is certain that the server was not asked for the recipient. */
+/** Returns true if it is certain that the recipient was not submitted to the server. */
 function isBeforeRecipient(word: string, { syscall, command, message }: SmtpFault): boolean {
   if (syscall === 'connect' || BEFORE_RECIPIENT.includes(word) || COMMANDS_BEFORE_RECIPIENT.includes(command))
     return true;
-  // Errors of a connection have the command `CONN` at any time, so this one is only recognizable by its message.
+  // Connection errors always have the command `CONN`, so this error can only be recognized by its message.
   return word === 'EPROTOCOL' && typeof message === 'string' && message.startsWith('Invalid greeting');
 }
 
-/** What is read from an error of nodemailer. */
+/** The properties used from a nodemailer error. */
 interface SmtpFault {
   readonly code?: unknown;
   readonly syscall?: unknown;
@@ -122,7 +122,9 @@ interface SmtpFault {
   readonly permanent?: unknown;
 }
 
-/** Converts an error, dropping its cause: loggers print causes, and servers repeat addresses in their responses. */
+/**
+ * Converts an error without its cause, because loggers print causes, and servers include addresses in their responses.
+ */
 function toMailError(error: unknown): MailError {
   const fault = error as SmtpFault;
   const { code, responseCode, permanent } = fault;

@@ -5,7 +5,7 @@ import { isPlainAddress, type Mailbox } from './address.ts';
 export interface SmtpServer {
   readonly host: string;
   readonly port: number;
-  /** Whether to use TLS from the start. Uses STARTTLS otherwise. */
+  /** Whether to use TLS from the start. Otherwise, STARTTLS is used. */
   readonly secure: boolean;
   readonly credentials?: { readonly user: string; readonly password: string };
 }
@@ -43,15 +43,14 @@ const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
 LOOPBACK.addAddress('::1', 'ipv6');
 
-/** Returns true if the server is running on this machine. In this case, there is no network in between. */
+/** Returns true if the server is running on this machine. In this case, the connection does not use the network. */
 export function isLoopback({ host }: Pick<SmtpServer, 'host'>): boolean {
   const family = isIP(host);
   return family === 0 ? host.toLowerCase() === 'localhost' : LOOPBACK.check(host, family === 6 ? 'ipv6' : 'ipv4');
 }
 
 /**
- * Returns the sender to use by default. This is `sluice@` followed by the host name of the server, if it is valid in an
- * address.
+ * Returns the default sender. This is `sluice@` followed by the host name of the server, if it is valid in an address.
  */
 export function defaultSender({ host }: SmtpServer): Mailbox {
   const address = `sluice@${host}`;

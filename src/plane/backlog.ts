@@ -6,21 +6,18 @@ export interface InboxLook extends InboxRef {
 }
 
 export interface OldestOpen {
-  /** Acceptance time of the oldest open event in ms. If there are no open events, this is undefined. */
+  /** Acceptance time of the oldest open event in ms. Undefined if there are no open events. */
   readonly ms: number | undefined;
-  /**
-   * This is false if there are no open events that are older than `ms`. Another call that starts at `settledTo` might
-   * find more of them.
-   */
+  /** False if no open event is older than `ms`. Another call starting at `settledTo` may find more open events. */
   readonly exact: boolean;
   readonly settledTo: string;
 }
 
-/** Reads what is waiting for a subscription. This does not write anything, and the cost of each call is limited. */
+/** Reads the waiting events of a subscription. Nothing is written, and the cost of each call is limited. */
 export interface BacklogStore {
   /**
-   * The time at which the oldest event that has not been routed to a subscription was accepted, in milliseconds. If a
-   * subscription is not behind, this is undefined.
+   * The acceptance time of the oldest event that has not been routed to a subscription, in milliseconds. Undefined for
+   * a subscription that is not behind.
    *
    * @param gen generation of the queue
    */
@@ -30,6 +27,6 @@ export interface BacklogStore {
     gen: string,
     inboxes: readonly InboxRef[],
   ) => Promise<(number | undefined)[]>;
-  /** The oldest open event in each of the inboxes of an integration. */
+  /** The oldest open event in each inbox of an integration. */
   readonly readOldestOpen: (inboxes: readonly InboxLook[]) => Promise<OldestOpen[]>;
 }

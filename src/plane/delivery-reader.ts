@@ -2,7 +2,7 @@ import type { DeliveryFields } from '../core/delivery/delivery-state.ts';
 import type { InboxRef } from './inbox-ref.ts';
 
 /**
- * Reads the state of deliveries for each subscription, in the same order as `inboxes`. If the generation is different,
- * the state is undefined.
+ * Reads the delivery state of each subscription, in the same order as `inboxes`. The state is undefined if the
+ * generation is different.
  */
 export type ReadDeliveries = (inboxes: readonly InboxRef[]) => Promise<(DeliveryFields | undefined)[]>;

@@ -9,7 +9,10 @@ export interface DeliveryRef {
   readonly replayId?: string | undefined;
 }
 
-/** OK: ended now; an outcome: it had ended so before; UNKNOWN: it never was here, or its record is too old. */
+/**
+ * OK: has been ended now; an outcome: it ended with this outcome before; UNKNOWN: it was never in this inbox, or its
+ * record is too old.
+ */
 export type FinishAnswer = 'OK' | 'UNKNOWN' | Extract<EventState, 'delivered' | 'dead' | 'skipped' | 'expired'>;
 
 export interface PulledEvent extends DeliveryRef {
@@ -18,20 +21,17 @@ export interface PulledEvent extends DeliveryRef {
   readonly body: Buffer;
 }
 
-/**
- * Operations that an integration can use for its own inbox. They are free of charge, and all of them can be repeated
- * safely.
- */
+/** Operations on the inbox of an integration. They are free of charge, and can be safely repeated. */
 export interface InboxOperations {
   /**
-   * Ends an open event without delivering it. If an attempt is in progress, its result is ignored. GONE: the
-   * subscription does not exist.
+   * Ends an open event without delivering it. The result of an attempt in progress is ignored. GONE: the subscription
+   * does not exist.
    */
   readonly skip: (inbox: InboxRef, delivery: DeliveryRef) => Promise<FinishAnswer | 'GONE'>;
   /**
    * Skips all open first deliveries up to and including `ref`. If a group key is given, only events with this key are
-   * skipped. Each call will process 200 deliveries. You should repeat the call using the returned cursor until there is
-   * no cursor any more.
+   * skipped. Each call processes 200 deliveries. Repeat the call using the returned cursor until there is no cursor
+   * anymore.
    */
   readonly skipUpTo: (
     inbox: InboxRef,
@@ -43,7 +43,7 @@ export interface InboxOperations {
   >;
   /**
    * Marks up to 250 deliveries as delivered. They can be in any order. PUSHED: the subscription has an endpoint, so
-   * events can only be acknowledged by a 2xx response.
+   * only a 2xx response can acknowledge events.
    */
   readonly acknowledge: (
     inbox: InboxRef,
@@ -52,10 +52,9 @@ export interface InboxOperations {
     { readonly answer: 'OK'; readonly answers: readonly FinishAnswer[] } | { readonly answer: 'GONE' | 'PUSHED' }
   >;
   /**
-   * Returns the open events that can be pulled by a subscription without an endpoint. This is the first event of each
-   * group key, starting with the oldest. If `all` is set, the events after that are included as well, in order and
-   * grouped by their key. Limited to `limit` (≤ 250) events and about 4 MiB. If an event is not acknowledged, it will
-   * be returned again.
+   * Returns open events that can be pulled by a subscription without an endpoint. This is the first event of each group
+   * key, starting with the oldest. If `all` is set, later events are included as well, in order and grouped by their
+   * key. Limited to `limit` (≤ 250) events and about 4 MiB. Events that are not acknowledged will be returned again.
    */
   readonly pull: (
     inbox: InboxRef,

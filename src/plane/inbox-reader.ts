@@ -2,10 +2,7 @@ import type { EventMeta } from '../core/events/event-meta.ts';
 import type { EventProgress, EventState } from '../core/events/event-state.ts';
 import type { InboxRef } from './inbox-ref.ts';
 
-/**
- * Specifies which events of an inbox should be returned, using their state and the time at which they were accepted (in
- * milliseconds, not including `toMs`).
- */
+/** Selects events of an inbox by state and acceptance time (in milliseconds, not including `toMs`). */
 export interface EventRange {
   /** All when absent. */
   readonly states?: readonly EventState[];
@@ -15,9 +12,9 @@ export interface EventRange {
 
 export interface WalkedEvent {
   readonly ref: string;
-  /** The replay id. This is only set for replays. */
+  /** The replay id. Only set for replays. */
   readonly replayId?: string;
-  /** This is undefined if the event has expired. */
+  /** Undefined if the event has expired. */
   readonly groupKey: string | undefined;
   readonly progress: EventProgress;
 }
@@ -25,7 +22,7 @@ export interface WalkedEvent {
 export interface ListedEvent extends WalkedEvent {
   /** The time at which the event was accepted by ingress, in milliseconds. */
   readonly acceptedMs: number;
-  /** This is undefined if the event has expired. In this case, only its state is still available. */
+  /** Undefined if the event has expired, in which case only its state is available. */
   readonly meta: EventMeta | undefined;
   /** The body size. */
   readonly bytes: number | undefined;
@@ -44,7 +41,7 @@ export interface InspectedEvent {
   readonly meta: EventMeta | undefined;
   readonly bytes: number | undefined;
   readonly tokens: number | undefined;
-  /** This is undefined if the event has expired, or if the body is withheld. */
+  /** Undefined if the event has expired, or if the body is withheld. */
   readonly body: Buffer | undefined;
   /**
    * The reason why the body is hidden. This means that the partner has not received the event, and is currently not
@@ -52,20 +49,20 @@ export interface InspectedEvent {
    */
   readonly withheld: Exclude<Permission, 'OPEN'> | undefined;
   readonly progress: EventProgress;
-  /** The last 20 replays, and all of the replays that are still open. */
+  /** The last 20 replays, and all open replays. */
   readonly replays: readonly (EventProgress & { readonly replayId: string })[];
   /** The responses to failed attempts which are still stored, starting with the oldest. */
   readonly responses: readonly {
     readonly replayId?: string;
     readonly attempt: number;
     readonly body: Buffer;
-    /** The answer was longer. */
+    /** The response was longer. */
     readonly truncated: boolean;
   }[];
 }
 
 /**
- * PAUSED: the subscription is covered by a Block, or it is suspended. INACTIVE: the group key is not active. CLOSED:
+ * PAUSED: the subscription is suspended, or covered by a Block. INACTIVE: the group key is not active. CLOSED:
  * currently unknown, retry.
  */
 export type Permission = 'OPEN' | 'CLOSED' | 'PENDING' | 'REVOKED' | 'GONE' | 'PAUSED' | 'INACTIVE';
@@ -73,8 +70,8 @@ export type Permission = 'OPEN' | 'CLOSED' | 'PENDING' | 'REVOKED' | 'GONE' | 'P
 /** Reads inboxes. Doesn't use any tokens or change anything. */
 export interface InboxReader {
   /**
-   * Returns a page with at most `limit` (≤ 250) events, in the order in which they were accepted. There may be fewer
-   * events even if there is a cursor.
+   * Returns a page of up to `limit` (≤ 250) events, in the order in which they were accepted. The page may contain
+   * fewer events, even if there is a cursor.
    */
   readonly list: (
     inbox: InboxRef,
@@ -84,7 +81,10 @@ export interface InboxReader {
       readonly limit: number;
     },
   ) => Promise<EventList>;
-  /** Returns an event or a test event, including its attempts. UNKNOWN: it never was here, or its record is too old. */
+  /**
+   * Returns an event or a test event, including its attempts. UNKNOWN: it was never in this inbox, or its record is too
+   * old.
+   */
   readonly inspect: (
     inbox: InboxRef,
     ref: string,

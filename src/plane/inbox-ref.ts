@@ -15,7 +15,7 @@ export function parseInboxMember(member: string): InboxRef {
   return { integration: member.slice(0, slash), sub: member.slice(slash + 1, dot), inc: member.slice(dot + 1) };
 }
 
-/** The replay that a lane belongs to (`lib/lanes.lua`). For first deliveries, this is undefined. */
+/** The replay to which a lane belongs (`lib/lanes.lua`). Undefined for first deliveries. */
 export function replayOf(lane: string): string | undefined {
   const at = lane.indexOf('\x01');
   if (at < 0) return undefined;

@@ -4,13 +4,13 @@ import type { ReplayPrice, ReplayRefusal, ReplaySelection } from './replay-price
 /** Longer than anybody may repeat a chunk. */
 export const CHUNK_TTL_MS = 24 * 3_600_000;
 
-/** A chunk of a replay. It contains the events of a single inbox. */
+/** A chunk of a replay, containing events of a single inbox. */
 export interface ReplayChunk {
   readonly inbox: InboxRef;
   readonly replayId: string;
   readonly number: number;
   readonly refs: readonly string[];
-  /** The result that `placeOf` returned when the replay was charged. */
+  /** The result returned by `placeOf` when the replay was charged. */
   readonly place: string;
 }
 
@@ -23,8 +23,8 @@ export interface ReplayInboxes {
   /** Returns the slot and the part of an inbox. These are needed to complete a replay. */
   readonly placeOf: (inbox: InboxRef) => Promise<string>;
   /**
-   * Adds a chunk, but only once. If it is called again, it returns the same result, which is one letter for each event:
-   * t (added), o (still open), or g (expired). If the inbox is not known, it returns undefined.
+   * Adds a chunk once. Repeated calls return the same result, which contains one letter for each event: t (added), o
+   * (still open), or g (expired). Returns undefined if the inbox is not known.
    */
   readonly enqueue: (chunk: ReplayChunk) => Promise<string | undefined>;
   /** Something of it can be claimed now. */

@@ -25,20 +25,20 @@ export interface PricedEvent {
 }
 
 /**
- * OPEN_EVENT: the event has not ended yet. EXPIRED: it was removed because its retention period has ended. UNKNOWN: it
- * never was here. All others mean that the subscription, or the group key of the event, can't receive any events at the
- * moment.
+ * OPEN_EVENT: the event has not ended yet. EXPIRED: the event was removed because its retention period has ended.
+ * UNKNOWN: it never was here. All other results mean that the subscription, or the group key of the event, currently
+ * can't receive events.
  */
 export type ReplayRefusal = Exclude<Permission, 'OPEN'> | 'UNKNOWN' | 'EXPIRED' | 'OPEN_EVENT' | 'BAD_CURSOR';
 
 export interface ReplayPrice {
   readonly answer: 'OK';
-  /** The oldest event is first. Each of them costs its tokens again. */
+  /** The events are sorted, oldest first. Each event is charged again. */
   readonly events: readonly PricedEvent[];
   readonly tokens: number;
   /**
-   * This is set if there are (or may be) more events in the range, because the number of events in each operation is
-   * limited.
+   * Set if there are (or may be) more events in the range, because each operation can only process a limited number of
+   * events.
    */
   readonly cursor: string | undefined;
 }

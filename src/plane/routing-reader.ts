@@ -3,19 +3,16 @@ import type { EventProgress } from '../core/events/event-state.ts';
 import type { NotRoutedReason } from '../core/routing/reasons.ts';
 import type { InboxRef } from './inbox-ref.ts';
 
-/** The queue state, as it is seen by the routing. */
+/** The state of the queue for routing. */
 export interface QueueReading {
-  /** closing: no longer accepts events. missing: Redis does not have any state, or has lost it. */
+  /** closing: no longer accepts events. missing: Redis does not contain any state, or has lost it. */
   readonly state: 'open' | 'closing' | 'missing';
   readonly gen: string;
   /** The position up to which events have been routed: `ms-seq`. */
   readonly cursor: string;
 }
 
-/**
- * The state that Redis contains for an integration, a stream, and a group key. Lost state looks like state that never
- * existed.
- */
+/** The state in Redis for an integration, a stream, and a group key. Lost state looks like state that never existed. */
 export interface GateReading {
   readonly integration: 'pending' | 'active' | 'closed' | 'missing';
   readonly activated: boolean;
@@ -32,11 +29,11 @@ export interface FoundEvent {
   readonly bytes: number;
 }
 
-/** The disposition of an event for an integration, as it is stored in Redis. */
+/** The disposition of an event for an integration, as stored in Redis. */
 export interface DispositionReading {
   readonly subscription: { readonly id: string; readonly behindAt: string | undefined } | undefined;
   readonly progress: EventProgress | undefined;
-  /** The time at which its group key was activated, in milliseconds. If it is not active, this is undefined. */
+  /** The time at which the group key was activated, in milliseconds. Undefined if it is not active. */
   readonly activatedSinceMs: number | undefined;
   readonly noted: NotRoutedReason | undefined;
 }
@@ -45,7 +42,7 @@ export interface DispositionReading {
 export interface RoutingReader {
   readonly readQueue: (tenant: string, queue: string) => Promise<QueueReading>;
   /**
-   * Returns the number of stored bytes of a stream. They count towards its quota, and towards the limit of its account.
+   * Returns the number of stored bytes of a stream. They are counted towards its quota, and towards the account limit.
    */
   readonly readStoredBytes: (tenant: string, queue: string) => Promise<number>;
   readonly readGate: (
@@ -55,8 +52,8 @@ export interface RoutingReader {
     groupKey: string,
   ) => Promise<GateReading>;
   /**
-   * Looks up an event of a queue using the id that was provided by the producer. If there are several events within 36
-   * h, the most recent one is returned. Ids are remembered for 24 h at least, refs as long as the event is kept.
+   * Looks up an event of a queue using the producer's id. If there are several events within 36 h, returns the most
+   * recent event. Ids are remembered for 24 h at least, refs as long as the event is kept.
    */
   readonly findEvent: (
     tenant: string,

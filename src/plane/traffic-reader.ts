@@ -1,7 +1,7 @@
 import type { Bucket, History } from '../core/events/series.ts';
 import type { CountedReason } from '../core/routing/reasons.ts';
 
-/** Reads the counts for producers. Read-only. */
+/** Reads the producer counts. Read-only. */
 export interface TrafficReader {
   /**
    * Returns the series of a producer without any gaps. The last bucket is the current one. This uses a single command.

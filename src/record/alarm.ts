@@ -3,13 +3,13 @@ import type { RedisClient } from '../redis/client.ts';
 import { CLUSTER_KEYS } from '../redis/keys.ts';
 
 /**
- * Used by the other roles to tell the controller that control state or tokens are missing, that an endpoint was
- * disabled, or that the state of deliveries has changed.
+ * Allows other roles to notify the controller that control state or tokens are missing, that an endpoint was disabled,
+ * or that the state of deliveries has changed.
  */
 export interface Alarm {
   /**
    * Reports a slot (`t:ten_…`, `q:ten_…:queue`, `i:int_…`, `a:acc_…`), an endpoint (`h:int_…/sub_….inc`), or the
-   * deliveries of an inbox (`d:int_…/sub_….inc`). Each of them is reported at most once per second.
+   * deliveries of an inbox (`d:int_…/sub_….inc`). Each alarm is reported at most once per second.
    */
   readonly raise: (slot: string) => void;
   readonly listen: (listener: (slot: string) => void) => void;
@@ -17,12 +17,12 @@ export interface Alarm {
 
 const SAME_SLOT_MS = 1_000;
 
-/** Returns the alarm to use for an inbox if its endpoint was disabled. */
+/** Returns the alarm for an inbox whose endpoint was disabled. */
 export function disabledEndpoint(inbox: InboxRef): string {
   return `h:${inboxMember(inbox)}`;
 }
 
-/** Returns the inbox whose endpoint was disabled. For all other alarms, this returns undefined. */
+/** Returns the inbox whose endpoint was disabled. Returns undefined for all other alarms. */
 export function parseDisabledEndpoint(slot: string): InboxRef | undefined {
   return slot.startsWith('h:') ? parseInboxMember(slot.slice(2)) : undefined;
 }
@@ -32,7 +32,7 @@ export function changedDelivery(member: string): string {
   return `d:${member}`;
 }
 
-/** Returns the inbox whose delivery state has changed. For all other alarms, this returns undefined. */
+/** Returns the inbox whose delivery state has changed. Returns undefined for all other alarms. */
 export function parseChangedDelivery(slot: string): InboxRef | undefined {
   return slot.startsWith('d:') ? parseInboxMember(slot.slice(2)) : undefined;
 }

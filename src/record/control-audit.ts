@@ -12,7 +12,7 @@ export interface Probe {
 }
 
 export interface Probed {
-  /** The number of group keys that it contains. It doesn't matter if they are expected. */
+  /** The number of group keys that it contains. This includes unexpected keys. */
   readonly size: number;
   /** Out of the requested ones. */
   readonly missing: readonly string[];
@@ -37,7 +37,7 @@ export interface PartDifference {
   };
 }
 
-/** A part of a stream, using the name that it has in the list of all parts. */
+/** A part of a stream, using its name in the list of all parts. */
 export interface ListedPart {
   readonly tenant: string;
   readonly queue: string;
@@ -45,11 +45,11 @@ export interface ListedPart {
   readonly number: number;
 }
 
-/** The data of a subscription that a part keeps for its status. */
+/** The status data of a subscription that is stored in a part. */
 export interface SubscriptionState {
   readonly inc: string;
   readonly deliveries: DeliveryFields;
-  /** This is undefined if the endpoint is working. */
+  /** Undefined if the endpoint is working. */
   readonly health: string | undefined;
 }
 
@@ -64,28 +64,28 @@ export interface PartAudit {
     routes: TenantRoutes,
     openKeys: ReadonlyMap<string, readonly { readonly groupKey: string; readonly sinceMs: number }[]>,
   ) => AsyncGenerator<readonly PartDifference[]>;
-  /** Reads the subscriptions with the given ids (`sub_…`). If a subscription is not in a part, it is not included. */
+  /** Reads the subscriptions with the given ids (`sub_…`). Subscriptions that are not in a part are not included. */
   readonly readStates: (routes: TenantRoutes) => Promise<ReadonlyMap<string, SubscriptionState>>;
-  /** Reads the list of all parts, one page at a time. Some of them may be returned twice. */
+  /** Reads the list of all parts page by page. Some parts may be returned twice. */
   readonly scan: () => AsyncGenerator<readonly ListedPart[]>;
 }
 
-/** Reads the controller's record. This does not write anything. */
+/** Reads the controller's record without writing anything. */
 export interface ControlAudit {
   readonly readRoutes: (tenant: string, known: readonly TenantRoutes[]) => Promise<TenantReading>;
-  /** The names of everything that belongs to a tenant, as found in its index. */
+  /** The names of all data in the index of a tenant. */
   readonly readIndexes: (tenants: readonly string[]) => Promise<ReadonlyMap<string, Fields>>;
   /** Tenants (`ten_…`) that are listed as having control state. */
   readonly readTenants: () => Promise<ReadonlySet<string>>;
-  /** These are in the same order as `accounts`. */
+  /** They use the same order as `accounts`. */
   readonly readAccounts: (accounts: readonly string[]) => Promise<AccountPlan[]>;
-  /** These are in the same order as `probes`. In total, there are at most 2,000 names. */
+  /** They use the same order as `probes`. The total number of names is at most 2,000. */
   readonly probe: (probes: readonly Probe[]) => Promise<Probed[]>;
-  /** All open group keys of an integration. Some of them may be included twice. */
+  /** All open group keys of an integration. Some keys may be included twice. */
   readonly scanActivations: (integration: string) => AsyncGenerator<string[], void, undefined>;
 }
 
-/** Reads the record and the parts that are written together with it. */
+/** Reads the record, and the parts that are written together with it. */
 export interface StateAudit extends ControlAudit {
   readonly parts: PartAudit;
 }

@@ -79,7 +79,7 @@ function apply(redis: Redis, plan: RoutesPlan): void {
 
 const plainOf = (redis: Redis) => Object.fromEntries([...redis].map(([key, hash]) => [key, Object.fromEntries(hash)]));
 
-/** What the controller holds in memory after it wrote a plan. */
+/** The controller's state after writing a plan. */
 function after(have: StoredRoutes, want: TenantRoutes, plan: RoutesPlan): StoredRoutes {
   const ready = new Set(have.ready);
   for (const { meta } of plan.ready) ready.add(meta);
@@ -103,7 +103,7 @@ describe('planRoutes', () => {
     const kept = /^(since|fence)$/;
     fc.assert(
       fc.property(tenantRoutes, tenantRoutes, (first, second) => {
-        // Everything that the second has, the first has too: nothing is left that nobody owns.
+        // The first plan contains everything from the second plan, so there is no data without an owner.
         const both = keepUnowned(second, first);
         const want = { ...second, ...keepUnowned(both, second) };
         const direct: Redis = new Map();
@@ -114,7 +114,7 @@ describe('planRoutes', () => {
         apply(detour, planRoutes(after(nothing, both, plan), want));
         const plain = (redis: Redis) => {
           for (const hash of redis.values()) {
-            // No payer is the same as none said.
+            // An empty payer is the same as a missing payer.
             for (const [field, value] of hash) if (kept.test(field) || value === '') hash.delete(field);
           }
           return plainOf(redis);
@@ -128,7 +128,7 @@ describe('planRoutes', () => {
     fc.assert(
       fc.property(tenantRoutes, tenantRoutes, fc.array(fc.boolean(), { minLength: 6 }), (first, second, changes) => {
         const stored = after(nothing, first, planRoutes(nothing, first));
-        // Some parts of the first, some of the second.
+        // A mix of parts from the first and the second plan.
         const mixed = <T>(a: Readonly<Record<string, T>>, b: Readonly<Record<string, T>>, from: number) =>
           Object.fromEntries(
             [...new Set([...Object.keys(a), ...Object.keys(b)])].flatMap((name, i) => {
@@ -144,7 +144,7 @@ describe('planRoutes', () => {
           integrations.int_1 = { ...one, subscriptions };
         }
         const want: TenantRoutes = { ...second, queues: mixed(first.queues, second.queues, 4), integrations };
-        // Of the tenant's slot the order says nothing: all its operations are of one script.
+        // There is no specific order for the tenant's slot, because a single script runs all of its operations.
         const plan = (have: StoredRoutes, wanted: TenantRoutes) => {
           const { patches, ...rest } = planRoutes(have, wanted);
           const { meta } = tenantKeys('ten_t');

@@ -3,9 +3,7 @@ import type { IntegrationRoute, QueueRoute, SubscriptionRoute, TenantRoutes } fr
 import { integrationKeys, queueKeys, tenantKeys } from '../redis/keys.ts';
 import { indexOf, subscribersOf, withoutSame } from './tenant-index.ts';
 
-/**
- * Use `UNLINK` for large keys: Redis will free them in the background. If `DEL` was used, all clients would be blocked.
- */
+/** Use `UNLINK` for large keys: Redis will free them in the background. `DEL` would block all clients. */
 export type PatchCommand = 'HSET' | 'HSETNX' | 'HDEL' | 'SADD' | 'SREM' | 'DEL' | 'UNLINK';
 export interface PatchOp {
   readonly command: PatchCommand;
@@ -24,18 +22,18 @@ export interface StoredRoutes {
   readonly routes: TenantRoutes;
   readonly ready: ReadonlySet<string>;
   /**
-   * Key → stored fields, for everything that was read. If a key is damaged, this is different from `routes`. After a
+   * Key → stored fields, for everything that was read. For a damaged key, this is different from `routes`. After a
    * write, this is absent.
    */
   readonly hashes?: ReadonlyMap<string, Fields>;
 }
 
 export interface RoutesPlan {
-  /** In the order they must be written: new names, queues, integrations, and then the tenant. */
+  /** In the order in which they must be written: new names, queues, integrations, and the tenant. */
   readonly patches: readonly SlotPatch[];
   /**
-   * The markers are written after everything else, including the activations. The marker of the tenant is always the
-   * last one.
+   * The markers are written after everything else, including the activations. The marker of the tenant is always
+   * written last.
    */
   readonly ready: readonly SlotPatch[];
 }
@@ -80,8 +78,7 @@ export function subscriptionFields(tenant: string, route: SubscriptionRoute): Fi
 }
 
 /**
- * The version of a configuration. Since it is derived from the content, it has no effect if the same content is written
- * again.
+ * The version of a configuration. Since it is derived from the content, writing the same content again has no effect.
  */
 function versionOf(fields: Fields): string {
   return createHash('sha256')
@@ -116,7 +113,7 @@ export const SUBSCRIPTION_FIELDS = [
   'cfgv',
 ];
 
-/** The maximum retention in ms. Used if the actual retention is no longer known. */
+/** The maximum retention in ms. Used if the actual retention is not known anymore. */
 export const LONGEST_RETENTION_MS = 720 * 3_600_000;
 
 function hashOps(key: string, have: Fields, want: Fields): PatchOp[] {
@@ -129,7 +126,7 @@ function hashOps(key: string, have: Fields, want: Fields): PatchOp[] {
   return ops;
 }
 
-/** Whether a configuration is the same as when it was written. This means that the version matches its content. */
+/** Whether a configuration has not changed since it was written, i.e. its version matches the content. */
 function isWhole({ cfgv, ...fields }: Fields): boolean {
   return cfgv === versionOf(fields);
 }
@@ -140,7 +137,7 @@ const GONE: IntegrationRoute = { state: 'closed', sinceMs: 0, subscriptions: {} 
 interface Standing {
   /** Redis contains the given routes, so identical objects don't need to be compared. */
   readonly isWritten: boolean;
-  /** The fields of a hash. They have either been read or are derived from the routes. */
+  /** The fields of a hash. They have either been read, or are derived from the routes. */
   readonly held: (key: string, said: Fields) => Fields;
   /**
    * A different generation only belongs to a successor if the hash is complete. If it is damaged, we repair it and keep
@@ -157,8 +154,8 @@ function standingOf({ hashes }: StoredRoutes): Standing {
 function planQueue({ held, isMended }: Standing, meta: string, old: QueueRoute | undefined, route: QueueRoute) {
   const isMade = old === undefined || (old.gen !== route.gen && !isMended(meta));
   const ops: PatchOp[] = [];
-  // If a stream has been created again, it is not ready until all of its data has been written. We need to keep the
-  // fence. Otherwise, a controller that is no longer the leader would be able to write here again.
+  // A stream which was created again is not ready until all of its data has been written. We need to keep the fence.
+  // Otherwise, a controller that is no longer the leader could write here again.
   if (isMade && old !== undefined) ops.push({ command: 'HDEL', key: meta, args: ['ready'] });
   ops.push(...hashOps(meta, held(meta, old === undefined ? {} : queueFields(old)), queueFields(route)));
   return { ops, isMade };
@@ -200,7 +197,7 @@ function planIntegration(
   return ops;
 }
 
-/** The changes to the tenant itself. `names` contains the names that should be added to its index. */
+/** The changes of the tenant itself. `names` contains the names to add to its index. */
 function planTenant({ held, isWritten }: Standing, have: TenantRoutes, want: TenantRoutes) {
   const t = tenantKeys(want.tenant);
   const ops: PatchOp[] = [];
@@ -219,14 +216,14 @@ function planTenant({ held, isWritten }: Standing, have: TenantRoutes, want: Ten
   for (const queue of new Set([...Object.keys(hadSubscribers), ...Object.keys(subscribers)])) {
     ops.push(...hashOps(t.subs(queue), held(t.subs(queue), hadSubscribers[queue] ?? {}), subscribers[queue] ?? {}));
   }
-  // What the index names and nobody knows is the sweep's.
+  // Unknown names in the index are removed by the sweep.
   const index = hashOps(t.index, held(t.index, indexOf(had)), indexOf(has));
   return { ops, names: index.filter(({ command }) => command === 'HSET') };
 }
 
 /**
- * Returns the writes that are needed to change the record from its current state to `want`. This function is pure. This
- * will never remove anything. If a queue or a subscription does not have an object any more, it is closed and kept.
+ * Returns the writes required to change the record from its current state to `want`. This function is pure. This will
+ * never remove anything. A queue or subscription without an object is closed and kept.
  */
 export function planRoutes(have: StoredRoutes, wanted: TenantRoutes): RoutesPlan {
   const want = keepUnowned(have.routes, wanted);
@@ -255,15 +252,15 @@ export function planRoutes(have: StoredRoutes, wanted: TenantRoutes): RoutesPlan
   const { meta } = tenantKeys(tenant);
   const { ops, names } = planTenant(standing, have.routes, want);
   add(meta, ops);
-  // The name is added before it is created. If a controller stops in between, the next one will be able to find and
-  // close it.
+  // The name is added before it is created. If a controller stops in between, the next controller can find and close
+  // it.
   if (names.length > 0) patches.unshift({ meta, ops: names });
   return { patches, ready };
 }
 
 /**
- * If there are queues and subscriptions in Redis that don't have an object, this adds them to `want` as closed. They
- * can only be removed by the drain, or by an explicit Delete. If there is nothing to add, it returns the same objects.
+ * Adds queues and subscriptions in Redis without an object to `want` as closed. They can only be removed after
+ * draining, or by an explicit Delete. If there is nothing to add, the same objects are returned.
  */
 export function keepUnowned(have: TenantRoutes, want: TenantRoutes): TenantRoutes {
   const queues: Record<string, QueueRoute> = {};
@@ -288,7 +285,7 @@ export function keepUnowned(have: TenantRoutes, want: TenantRoutes): TenantRoute
   return { ...want, queues: { ...queues, ...want.queues }, integrations };
 }
 
-/** If it is already closed, this returns the same object. */
+/** If it is already closed, the same object is returned. */
 function closeRoute(route: SubscriptionRoute): SubscriptionRoute {
   const { onUnblock, ...rest } = route;
   if (onUnblock === undefined && rest.route === 'closed' && rest.send === 'held' && rest.endpoint === '') return route;

@@ -6,12 +6,12 @@ import { type Fields, QUEUE_FIELDS, type StoredRoutes, SUBSCRIPTION_FIELDS } fro
 /** The hashes, by key. This is empty if the key doesn't exist. */
 export type ReadHashes = (keys: readonly string[]) => Promise<ReadonlyMap<string, Fields>>;
 
-/** The number of hashes that are read by each call. */
+/** The number of hashes read by each call. */
 const HASHES_AT_ONCE = 50;
 
 /**
  * Splits the items into groups. Each group contains up to `most` items and is used for one script. In a Cluster, all
- * items of a group are in the same slot.
+ * items of a group belong to the same slot.
  *
  * @param keyOf the key of an item
  */
@@ -46,14 +46,14 @@ function fieldsOf(flat: readonly string[]): Fields {
   return fields;
 }
 
-/** Everything that a tenant has in Redis, by its name. */
+/** All data of a tenant in Redis, by its name. */
 interface Names {
   readonly queues: ReadonlySet<string>;
   /** integration → its subscriptions */
   readonly integrations: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
-/** Uses the tenant's index and previously known names, because the index may be lost. */
+/** This uses the tenant's index and previously known names, because the index may be lost. */
 function namesOf(index: Fields, known: readonly TenantRoutes[]): Names {
   const queues = new Set<string>();
   const integrations = new Map<string, Set<string>>();
@@ -86,8 +86,8 @@ export interface TenantReading {
 }
 
 /**
- * Reads the tenant routes. Damaged data is read as far as possible: incomplete queues and subscriptions are
- * closed. The data that was actually found is in `stored.hashes`.
+ * Reads the tenant routes. Damaged data is read as far as possible: incomplete queues and subscriptions are closed. The
+ * actual data is available in `stored.hashes`.
  *
  * @param known routes whose names should be read even if they are missing from the index of the tenant
  */
@@ -167,8 +167,7 @@ function pick(fields: Fields, names: readonly string[]): Fields {
 }
 
 /**
- * The maximum retention in ms. This is used if the queue retention has been lost, to make sure that nothing is removed
- * too early.
+ * The maximum retention in ms. Used if the retention of the queue has been lost, so that nothing is removed too early.
  */
 const LONGEST_RETENTION_MS = 720 * 3_600_000;
 const NO_HEADERS: QueueRoute['contextHeaders'] = { eventType: [], groupKey: [], eventId: [], forward: [] };

@@ -219,7 +219,7 @@ onEachRedis(redis => {
       const deleted = await countCommand(redis(), 'del');
       await t.control.forgetInbox(1, t.tenant, inbox);
       await t.control.forgetQueue(1, t.tenant, QUEUE);
-      // However large they are: nobody waits until Redis has freed it.
+      // This does not depend on their size, because callers never wait for Redis to free memory.
       expect(await countCommand(redis(), 'del')).toBe(deleted);
       const { subs } = tenantKeys(t.tenant);
       for (const key of [

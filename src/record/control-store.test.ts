@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { RedisClient } from '../redis/client.ts';
 import { createControlRecord } from './control-store.ts';
 
-/** Records what is sent to Redis. */
+/** Records the commands sent to Redis. */
 function start(hasMailServer?: boolean) {
   const sent: unknown[][] = [];
   const redis = {

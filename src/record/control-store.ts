@@ -9,7 +9,7 @@ import type { SlotPatch, StoredRoutes } from './control-plan.ts';
 import { createHashReader, readRoutes } from './control-reader.ts';
 import { MAIL_SERVER_FIELD } from './mail-reader.ts';
 
-/** There is a newer controller that is now the leader. This controller must stop immediately. */
+/** A newer controller is now the leader. This controller must stop immediately. */
 export class FencedError extends Error {
   override readonly name = 'FencedError';
 }
@@ -21,12 +21,9 @@ export interface ClusterState {
 }
 
 export interface DrainState {
-  /**
-   * The number of events that have not been routed to all of the subscriptions yet. If a stream does not have any
-   * events, this is 0.
-   */
+  /** The number of events that have not been routed to all subscriptions. This is 0 for a stream without events. */
   readonly unrouted: number;
-  /** The number of open deliveries. If a stream does not have any events, this is 0. */
+  /** The number of open deliveries. This is 0 for a stream without events. */
   readonly open: number;
 }
 
@@ -35,45 +32,42 @@ export interface RoutesChange {
   readonly fence: number;
   readonly have: TenantRoutes;
   readonly want: TenantRoutes;
-  /** Whether we know that Redis contains `have`. */
+  /** Whether Redis is known to contain `have`. */
   readonly isKnown: boolean;
   /**
-   * Returns all open group keys of each integration (`int_…`), and the time at which each of them was opened, in
+   * Returns all open group keys of each integration (`int_…`), and the times at which they were opened, in
    * milliseconds.
    */
   readonly openKeys: () => ReadonlyMap<string, readonly { readonly groupKey: string; readonly sinceMs: number }[]>;
 }
 
 /**
- * The controller's record of applied changes, and data that is not specific to a stream: accounts, keys, and state of
- * the installation. Every write is fenced.
+ * The controller's record of applied changes, and data that does not belong to a specific stream: accounts, keys, and
+ * the state of the installation. Every write is fenced.
  */
 export interface ControlRecord {
   /**
    * Claims the fencing epoch. This should be called when the controller has become the leader. If this Redis belongs to
-   * another cluster, its name is returned as `other`.
+   * a different cluster, its name is returned as `other`.
    *
    * @throws RedisFormatError if the data has another format
    * @throws RedisInstanceError if the data belongs to another installation in this cluster
    */
   readonly lead: (uid: string, transitions: number, nowMs: number) => Promise<{ epoch: number } | { other: string }>;
   readonly readCluster: () => Promise<ClusterState>;
-  /** Marks the control state as complete, and notes for the facade whether there is a mail server. */
+  /** Marks the control state as complete, and records for the facade whether there is a mail server. */
   readonly markClusterReady: (fence: number) => Promise<void>;
   /** Tells the other roles which root key the controller signs and encrypts with. @param rootKey its fingerprint */
   readonly publishRootKey: (fence: number, rootKey: string) => Promise<void>;
   /**
-   * Raises the fence for all of the data of this tenant before it is read. This ensures that an older leader can't
-   * write in between. The names in `known` will be read even if they are missing from the index of the tenant.
+   * Raises the fence for all data of this tenant before reading the data. This ensures that an older leader can't write
+   * in between. The names in `known` are read even if the index of the tenant does not contain them.
    */
   readonly readTenant: (tenant: string, fence: number, known?: readonly TenantRoutes[]) => Promise<StoredRoutes>;
   readonly patch: (fence: number, patches: readonly SlotPatch[]) => Promise<void>;
-  /**
-   * Writes the plan of an account. It is stored together with the counts of its tokens. If the plan has changed, this
-   * returns true.
-   */
+  /** Writes the plan of an account, along with its token counts. Returns true if the plan has changed. */
   readonly setAccount: (fence: number, account: string, plan: string, includedTokens: number) => Promise<boolean>;
-  /** This is undefined if the plan of the account is not in Redis. */
+  /** Undefined if Redis does not contain the plan of the account. */
   readonly readBalance: (account: string) => ReturnType<typeof readBalance>;
   /** Records that a group key is open (`sinceMs`) or closed (null) for an integration; true when something changed. */
   readonly setActivation: (
@@ -90,16 +84,16 @@ export interface ControlRecord {
   readonly forgetInbox: (fence: number, tenant: string, inbox: InboxRef) => Promise<void>;
 }
 
-/** Used by the controller to access Redis. This includes the record and the parts of streams. */
+/** Used by the controller to access Redis. This includes the record and the stream parts. */
 export interface ControlStore extends Omit<ControlRecord, 'forgetQueue' | 'forgetInbox'> {
   /**
-   * Writes a change to all affected parts of streams. You must call this before `patch` writes the change, and no
+   * Writes a change to all affected parts of streams. This must be called before `patch` writes the change, and no
    * activation of this tenant may be written at the same time.
    */
   readonly applyParts: (change: RoutesChange) => Promise<void>;
   /**
    * Closes everything which is open in a part but is not included in these routes or in `openKeys`. It does not write
-   * anything else. This is needed because a previous controller might have opened something without recording it. That
+   * anything else. This is required because a previous controller may have opened something without recording it. That
    * controller is no longer able to write to the parts. This must not run concurrently with writes to the tenant's
    * activations.
    */
@@ -109,18 +103,18 @@ export interface ControlStore extends Omit<ControlRecord, 'forgetQueue' | 'forge
   readonly readDrain: (tenant: string, queue: string) => Promise<DrainState>;
   /** Removes the part of a stream, including everything it contains. */
   readonly dropQueue: (fence: number, tenant: string, queue: string, gen: string) => Promise<void>;
-  /** Removes an inbox. If `keepMs` is set, its records can still be read for as long as their events are kept. */
+  /** Removes an inbox. If `keepMs` is set, its records can be read for as long as their events are kept. */
   readonly dropInbox: (fence: number, tenant: string, inbox: InboxRef, keepMs: number) => Promise<void>;
 }
 
-/** The maximum number of commands in a patch. This limits the time that a script can take to a few milliseconds. */
+/** The maximum number of commands in a patch. This limits the duration of a script to a few milliseconds. */
 const PATCH_OPS = 400;
 
 type PatchSlot = (fence: number, meta: string, ops: SlotPatch['ops']) => Promise<void>;
 
 function createPatchSlot(redis: RedisClient, instance: string): PatchSlot {
-  // Redis may have lost its data after we called `lead`. In this case, we need to make sure that new data is not
-  // mistaken for the data of another version.
+  // Redis may have lost its data after calling `lead`. In this case, we need to make sure that new data is not mistaken
+  // for the data of another version.
   const marker: SlotPatch['ops'] = Object.entries({ format: FORMAT, instance }).map(field => ({
     command: 'HSETNX',
     key: CLUSTER_KEYS.meta,
@@ -153,7 +147,7 @@ function createActivationRecord(redis: RedisClient): Pick<ControlRecord, 'setAct
     },
 
     async readActivations(integration) {
-      // We can't use an object here, because a group key can have any name.
+      // An object can't be used here, because group keys can have any name.
       const flat = (await redis.run('fields', [integrationKeys(integration).act], [])) as string[];
       const activations = new Map<string, number>();
       for (let at = 0; at < flat.length; at += 2) activations.set(flat[at] as string, Number(flat[at + 1]));
@@ -181,8 +175,8 @@ function createForgetting(
       const i = integrationKeys(integration);
       const t = tenantKeys(tenant);
       const entry = `s:${integration}:${sub}`;
-      // A Subscription can refer to anything. If it was never admitted, we must not write to a slot that does not
-      // belong to it.
+      // A Subscription can refer to anything. If it was never admitted, this must not write to a slot of another
+      // tenant.
       const [known, hash] = await Promise.all([
         redis.call('hexists', t.index, entry),
         redis.call('exists', i.sub(sub)),
@@ -195,10 +189,10 @@ function createForgetting(
 }
 
 /**
- * @param chooseRootKey returns the fingerprint of the root key to sign and encrypt with. Called with that of the last
- * leader before the controller leads
+ * @param chooseRootKey returns the fingerprint of the root key to sign and encrypt with. Called with the fingerprint of
+ * the last leader before the controller leads
  * @param instance name of the controller's installation
- * @param hasMailServer whether the controller sends invitations by email. If undefined, what was noted is kept
+ * @param hasMailServer whether the controller sends invitations by email. If undefined, the recorded value is kept
  */
 export function createControlRecord(
   redis: RedisClient,
@@ -222,7 +216,7 @@ export function createControlRecord(
 
     async readCluster() {
       const { uid, ready, epoch } = await hgetall(CLUSTER_KEYS.meta);
-      // If the cluster is missing, the data was lost after `lead`, before it was marked as ready.
+      // If the cluster is missing, the data was lost after `lead`, but before it was marked as ready.
       return { uid, ready: ready === '1' && uid !== undefined, epoch: Number(epoch ?? 0) };
     },
 
@@ -238,8 +232,7 @@ export function createControlRecord(
     },
 
     async readTenant(tenant, fence, known) {
-      // This is read again after the fences have been raised. Until then, an older leader may have added something that
-      // we don't know about.
+      // This is read again after raising the fences. In the meantime, an older leader may have added unknown data.
       for (;;) {
         const { stored, fences } = await readRoutes(readHashes, tenant, known);
         const lower = [...fences].filter(([, had]) => had !== fence);

@@ -6,14 +6,14 @@ import { weekOf } from '../series/traffic-store.ts';
 import type { ListedPart } from './control-audit.ts';
 import { FencedError } from './control-store.ts';
 
-/** An inbox. If it is known, this includes its stream. */
+/** An inbox. Includes its stream if it is known. */
 export interface StoredInbox extends InboxRef {
   readonly stream?: { readonly tenant: string; readonly queue: string };
 }
 
 /**
- * Removes data that does not have an object any more. Each of these functions returns whether the data can be removed
- * or was removed. False if it is not empty or not closed. A single fenced script is used to check and remove the data.
+ * Removes data without an object. Each function returns whether the data can be removed or was removed. False if it is
+ * not empty or not closed. A single fenced script is used to check and remove the data.
  */
 export interface ControlSweep {
   /**
@@ -27,7 +27,7 @@ export interface ControlSweep {
     nowMs: number,
     look: boolean,
   ) => Promise<boolean>;
-  /** A closed subscription. It can be removed when all of the events in its inbox have expired. */
+  /** A closed subscription. It can be removed when all events in its inbox have expired. */
   readonly purgeInbox: (
     fence: number,
     inbox: StoredInbox,
@@ -40,13 +40,13 @@ export interface ControlSweep {
   /** A tenant that has an empty index. */
   readonly purgeTenant: (fence: number, tenant: string, nowMs: number, look: boolean) => Promise<boolean>;
   /**
-   * A part in the list that does not have a stream. This includes what is left of its generations. Closes it first and
-   * removes it like a stream.
+   * A part in the list that does not have a stream. This includes the remaining data of its generations. Closes it
+   * first and removes it like a stream.
    */
   readonly purgePart: (fence: number, part: ListedPart, nowMs: number) => Promise<boolean>;
 }
 
-/** Removes the records that don't have an object. The part is checked first. */
+/** Removes records without an object. The part is checked first. */
 export interface RecordSweep extends Pick<ControlSweep, 'purgeIntegration' | 'purgeTenant'> {
   readonly purgeQueue: (fence: number, tenant: string, queue: string, gen: string, look: boolean) => Promise<boolean>;
   readonly purgeInbox: (fence: number, inbox: InboxRef, look: boolean) => Promise<boolean>;

@@ -3,14 +3,14 @@ import { integrationKeys, tenantKeys } from '../redis/keys.ts';
 
 /** The state that the controller's record contains for an integration and a group key. */
 interface PairReading {
-  /** missing: Redis does not have any state for this tenant, or has lost it. This means that its data can't be used. */
+  /** missing: Redis does not have any state for this tenant, or has lost it. In this case, its data can't be used. */
   readonly tenant: 'ready' | 'missing';
   readonly integration: 'pending' | 'active' | 'closed' | 'missing';
-  /** Whether it is included in the list of activations for the integration, which belongs to this tenant. */
+  /** Whether it is in the list of activations for the integration, which belongs to this tenant. */
   readonly activated: boolean;
 }
 
-/** While Redis is not available, this rejects. */
+/** Rejects while Redis is not available. */
 async function readPair(
   redis: Pick<RedisClient, 'call'>,
   tenant: string,
@@ -21,7 +21,7 @@ async function readPair(
   const i = integrationKeys(integration);
   const [tenantReady, isOwn, meta, since] = await Promise.all([
     redis.call('hget', t.meta, 'ready'),
-    // If the integration belongs to another tenant, nothing is returned.
+    // Returns nothing if the integration belongs to a different tenant.
     redis.call('hexists', t.index, `i:${integration}`),
     redis.call('hmget', i.meta, 'ready', 'state') as Promise<Reply[]>,
     redis.call('hget', i.act, groupKey),
@@ -37,13 +37,13 @@ async function readPair(
 /** Whether a group key is open for an integration according to Redis. */
 export interface GateReader {
   /**
-   * If one of them is missing, for example after a flush, this is false. While Redis is not available, it rejects.
+   * False if one of them is missing, for example after a flush. Rejects while Redis is not available.
    *
    * @param tenant `ten_…`
    * @param integration `int_…`
    */
   readonly isOpen: (tenant: string, integration: string, groupKey: string) => Promise<boolean>;
-  /** Whether the gate has been closed. While there is a change in progress, it is neither open nor closed. */
+  /** Whether the gate has been closed. While a change is in progress, it is neither open nor closed. */
   readonly isClosed: (tenant: string, integration: string, groupKey: string) => Promise<boolean>;
 }
 

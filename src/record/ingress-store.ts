@@ -13,14 +13,14 @@ export interface IngressQueue {
   /** The quota of the queue (in bytes of stored events), which is enforced by the store. */
   readonly maxBytes: number;
   readonly source: string;
-  /** The account of the workspace (`acc_…`). If there is no account, this is empty. */
+  /** The account of the workspace (`acc_…`). Empty if there is no account. */
   readonly payer: string;
   /**
-   * The number of events per second that each replica of ingress will accept for this account. If this is undefined,
-   * there is no limit.
+   * The number of events per second that each replica of ingress will accept for this account. Undefined if there is no
+   * limit.
    */
   readonly eventsPerSecond?: number | undefined;
-  /** The number of bytes used by the events of this stream at the time this was read. */
+  /** The number of bytes used by the events of this stream when this was read. */
   readonly bytes: number;
 }
 
@@ -34,7 +34,7 @@ export interface IngressEvent {
   /** The attributes of a CloudEvent in binary mode. */
   readonly attributes?: Record<string, string>;
   readonly body: Buffer;
-  /** How the simulated endpoints should respond. This is only used for the events of a sandbox run. */
+  /** How the simulated endpoints should respond. Only used for events of a sandbox run. */
   readonly simulation?: Simulation;
 }
 
@@ -66,7 +66,7 @@ export function storedMeta(
   return JSON.stringify(meta);
 }
 
-/** The fields in the hash of a part that are read by ingress. */
+/** The fields read by ingress in the hash of a part. */
 const READ_FIELDS = [
   'ready',
   'gen',
@@ -81,17 +81,14 @@ const READ_FIELDS = [
   'eventsPerSecond',
 ];
 
-/** Reads the configuration for ingress. `metaOf` should return the key of the hash for a queue or for its part. */
+/** Reads the configuration for ingress. `metaOf` returns the hash key for a queue or for its part. */
 export function createIngressReader(
   redis: RedisClient,
   nowMs: () => number,
   alarm: (slot: string) => void,
   metaOf: (tenant: string, queue: string) => string,
 ): IngressReader {
-  /**
-   * A tenant that does not have any control state. It is unknown only if the list of tenants exists and does not
-   * contain it.
-   */
+  /** A tenant without control state. It is only unknown if there is a list of tenants that does not contain it. */
   async function unknownTenant(tenant: string): Promise<false | 'unavailable'> {
     const [ready, known] = await Promise.all([
       redis.call('hget', CLUSTER_KEYS.meta, 'ready'),

@@ -2,20 +2,24 @@ import type { RedisClient } from '../redis/client.ts';
 import { accountKeys, CLUSTER_KEYS } from '../redis/keys.ts';
 
 /**
- * The period in which a workspace can send one email to an address. It is also used to count the emails of an account.
+ * The period within which a workspace can send one email to an address. This period is also used for counting the
+ * emails of an account.
  */
 export const MAIL_PERIOD_MS = 24 * 60 * 60 * 1_000;
 
-/** Field of the cluster's hash: `0` if the controller has no mail server. Until it has noted this, there may be one. */
+/**
+ * Field of the cluster's hash: `0` if the controller has no mail server. Before the controller has recorded this, there
+ * may be a mail server.
+ */
 export const MAIL_SERVER_FIELD = 'mails';
 
 /** An invitation that is to be mailed. */
 export interface InvitationMailRef {
   /** The account of the workspace that sends the invitation (`acc_…`). */
   readonly account: string;
-  /** The hash of the workspace and the address. This is returned by `invitedAddressHash`. */
+  /** The hash of the workspace and the address. It is returned by `invitedAddressHash`. */
   readonly address: string;
-  /** The maximum number of emails that the account can send in this period. If there is no limit, this is undefined. */
+  /** The maximum number of emails that the account can send in this period. Undefined if there is no limit. */
   readonly most: number | undefined;
   /** Current time in milliseconds, according to the Redis clock. */
   readonly nowMs: number;
@@ -29,10 +33,7 @@ export interface MailHold {
 
 /** Used by the facade to read the record of emails. */
 export interface MailReader {
-  /**
-   * If the email for a new invitation would have to wait, this returns the reason. While Redis is not available, it
-   * rejects.
-   */
+  /** Returns the reason if the email for a new invitation would have to wait. Rejects while Redis is not available. */
   readonly holdOf: (mail: InvitationMailRef) => Promise<MailHold | undefined>;
 }
 

@@ -3,17 +3,19 @@ import { accountKeys } from '../redis/keys.ts';
 import { FencedError } from './control-store.ts';
 import { type InvitationMailRef, MAIL_PERIOD_MS, type MailHold } from './mail-reader.ts';
 
-/** The controller's record of invitation mails. It outlives Integrations, restarts, and changes of the leader. */
+/**
+ * The controller's record of invitation mails. It is independent of Integrations, restarts, and changes of the leader.
+ */
 export interface MailRecord {
   /**
-   * Counts a mail that is about to be sent, or returns why it must wait. Counting it again for the same Integration, such as
-   * for another attempt, only updates the time.
+   * Counts an email before it is sent, or returns the reason why it must wait. Counting an email again for the same
+   * Integration, for example for another attempt, only updates the time.
    *
    * @param uid uid of the Integration
    * @throws FencedError
    */
   readonly reserve: (fence: number, mail: InvitationMailRef, uid: string) => Promise<MailHold | undefined>;
-  /** Gives back a mail that was not sent, unless an earlier attempt may have sent it. @throws FencedError */
+  /** Returns an email that was not sent, unless it may have been sent by an earlier attempt. @throws FencedError */
   readonly release: (fence: number, mail: InvitationMailRef, uid: string) => Promise<void>;
 }
 

@@ -2,19 +2,24 @@ import type { KeyRing } from '../core/delivery/key-ring.ts';
 import type { RedisClient } from '../redis/client.ts';
 import { CLUSTER_KEYS } from '../redis/keys.ts';
 
-/** Reports which root keys a replica has, so that the controller does not use one that others lack. */
+/** Reports the root keys of a replica, so that the controller does not use a key that is missing on other replicas. */
 export interface RootKeyReport {
   /** Writes the report if it has changed, or if 30 seconds have passed. Never rejects. */
   readonly write: () => Promise<void>;
-  /** Removes the report of a replica that ends. Never rejects. */
+  /** Removes the report of a replica that is shutting down. Never rejects. */
   readonly withdraw: () => Promise<void>;
 }
 
 const WRITE_EVERY_MS = 30_000;
-/** A replica without a report for this long is gone, and no longer waited for. */
+/**
+ * If a replica has not sent a report for this time, it is considered gone, and the controller no longer waits for it.
+ */
 const VALID_MS = 90_000;
 
-/** @param name of the replica, without spaces. The same after a restart, so that it replaces its last report */
+/**
+ * @param name of the replica, without spaces. The name does not change after a restart, so that it replaces its last
+ * report
+ */
 export function createRootKeyReport(
   redis: Pick<RedisClient, 'call'>,
   name: string,
@@ -34,7 +39,7 @@ export function createRootKeyReport(
         written = { report, ms };
         if (report !== before.report && before.report !== '') await remove(before.report);
       } catch {
-        // It is written again with the next look at the files.
+        // It is written again when the files are checked the next time.
       }
     },
     async withdraw() {
@@ -43,14 +48,14 @@ export function createRootKeyReport(
   };
 }
 
-/** Returns the ids of the root keys of each replica that reported within 90 seconds, and removes older reports. */
+/** Returns the root key ids of each replica with a report from the last 90 seconds, and removes older reports. */
 export async function readRootKeyReports(
   redis: Pick<RedisClient, 'call'>,
   nowMs: number,
 ): Promise<ReadonlyMap<string, readonly string[]>> {
   await redis.call('zremrangebyscore', CLUSTER_KEYS.rootKeys, '-inf', nowMs - VALID_MS);
   const reports = (await redis.call('zrange', CLUSTER_KEYS.rootKeys, 0, -1)) as string[];
-  // The newest comes last: it replaces one from before a restart.
+  // The newest report is last, so it replaces a report from before a restart.
   return new Map(
     reports.map(report => {
       const [name = '', ...ids] = report.split(' ');

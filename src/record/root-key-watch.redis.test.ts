@@ -32,7 +32,7 @@ onEachRedis(redis => {
         return () => {};
       },
     });
-    // Before any controller there is nothing to compare with.
+    // Before the first controller, there is no key to compare.
     expect([watch.differs(), watch.impairments(), timers]).toEqual([false, [], [1_000]]);
 
     await createControlRecord(redis(), () => OTHER).lead('uid', 0, 1);
@@ -46,7 +46,7 @@ onEachRedis(redis => {
     await createControlRecord(redis(), () => OURS).lead('uid', 1, 2);
     await watch.look();
     expect([watch.differs(), watch.impairments(), matches]).toEqual([false, [], 1]);
-    // A controller of another cluster changes nothing.
+    // A controller of a different cluster has no effect.
     await createControlRecord(redis(), () => OTHER).lead('foreign', 1, 3);
     await watch.look();
     expect(watch.differs()).toBe(false);

@@ -6,27 +6,27 @@ import type { Impairment } from '../telemetry/role-health.ts';
 
 /** Follows the root key that the leading controller signs and encrypts with. */
 export interface RootKeyWatch {
-  /** Returns whether this role lacks that key. False before the first term of a controller. */
+  /** Returns whether this role does not have that key. False before the first term of a controller. */
   readonly differs: () => boolean;
   readonly impairments: () => readonly Impairment[];
-  /** Checks now. Keeps the last result if Redis does not respond. */
+  /** Checks now. If Redis does not respond, the last result is kept. */
   readonly look: () => Promise<void>;
   readonly stop: () => void;
 }
 
 const LOOK_EVERY_MS = 5_000;
-/** Before the first term of a controller. Its work must not be processed with another key. */
+/** Before the first term of a controller. Its work must not be processed with a different key. */
 const LOOK_EARLY_EVERY_MS = 1_000;
 
-/** Returns the impairment of a role that lacks the root key of the controller. */
+/** Returns the impairment of a role without the controller's root key. */
 export function rootKeyMismatch(controller: string): Impairment {
   const message = `The root key is not that of ${controller}: give every controller, facade and dispatcher the same files (SLUICE_ROOT_KEY_FILE).`;
   return { reason: 'RootKeyMismatch', cause: 'settings', message };
 }
 
 /**
- * Watches `rootKey` of the cluster's hash, and makes it the first key of the ring. `onMatch` runs when the ring has the
- * key again.
+ * Watches the `rootKey` field in the cluster's hash, and makes this key the first key of the ring. `onMatch` is called
+ * when the ring contains the key again.
  *
  * @param keys this role's own keys
  * @param before runs before each check
@@ -51,7 +51,7 @@ export async function watchRootKey(options: {
       theirs = (await redis.readHash(CLUSTER_KEYS.meta)).rootKey;
       if (theirs !== undefined) keys.follow(theirs);
     } catch {
-      // The keys may have changed nevertheless.
+      // However, the keys may have changed.
     }
     if (differed && !differs()) onMatch?.();
   }
@@ -73,7 +73,10 @@ export async function watchRootKey(options: {
   };
 }
 
-/** Returns hints that can't be picked while `isHeld` returns true. No work is started, and none is lost. */
+/**
+ * Returns hints that can't be picked while `isHeld` returns true. In this case, no work is started, and no work is
+ * lost.
+ */
 export function holdHints(hints: HintIndex, isHeld: () => boolean): HintIndex {
   return {
     ...hints,

@@ -3,7 +3,7 @@ import type { Fields } from './control-plan.ts';
 
 type Parts = Pick<TenantRoutes, 'queues' | 'integrations'>;
 
-/** All names of the tenant in Redis. They are used to find data that does not have an object. */
+/** All names of the tenant in Redis. They are used to find data without an object. */
 export function indexOf(routes: Parts): Fields {
   const index: Fields = {};
   for (const [queue, route] of Object.entries(routes.queues)) index[`q:${queue}`] = route.gen;
@@ -15,8 +15,7 @@ export function indexOf(routes: Parts): Fields {
 }
 
 /**
- * The subscriptions of each queue. This includes all subscriptions which are not closed, even if they are covered by a
- * Block.
+ * The subscriptions of each queue. This includes all subscriptions that are not closed, even if a Block covers them.
  */
 export function subscribersOf(routes: Parts): Record<string, Fields> {
   // This must not have a prototype: `constructor` is a good name for a queue.
@@ -33,8 +32,8 @@ export function subscribersOf(routes: Parts): Record<string, Fields> {
 }
 
 /**
- * Returns the routes without any integrations that are the same object in `other`. Since the objects are the same,
- * their results are also the same.
+ * Returns the routes, without integrations that are the same object in `other`. Since the objects are the same, the
+ * results are the same as well.
  */
 export function withoutSame(routes: TenantRoutes, other: TenantRoutes): Parts {
   const integrations: Record<string, IntegrationRoute> = {};
@@ -44,9 +43,7 @@ export function withoutSame(routes: TenantRoutes, other: TenantRoutes): Parts {
   return { queues: routes.queues, integrations };
 }
 
-/**
- * Returns the routes without an inbox that has been dropped. If an inbox is closed, it does not have any other data.
- */
+/** Returns the routes without a dropped inbox. A closed inbox does not have any other data. */
 export function withoutSubscription(
   routes: TenantRoutes,
   { integration, sub }: { readonly integration: string; readonly sub: string },

@@ -14,7 +14,9 @@ async function startServer(options: RedisOptions = {}): Promise<RedisServer> {
   return server;
 }
 
-/** Connects and checks, as a role does when it starts; `warnings` has what it logged. */
+/**
+ * Connects and checks the settings in the same way as a role during startup. `warnings` contains the logged warnings.
+ */
 async function start(url: string) {
   const log = createLogger({ level: 'silent' });
   const warn = vi.spyOn(log, 'warn');
@@ -24,14 +26,14 @@ async function start(url: string) {
   return { redis, warnings, check: () => checkRedis(redis, log) };
 }
 
-/** The settings as the server has them, in the order of `SETTINGS`. */
+/** The server settings, in the order of `SETTINGS`. */
 async function settingsOf(server: RedisServer): Promise<unknown[]> {
   return Promise.all(
     SETTINGS.map(async name => ((await server.command('CONFIG', 'GET', name)) as [string, string])[1]),
   );
 }
 
-/** The URL of a user who may do all but what `rules` take away. */
+/** The URL of a user with all permissions except for those removed by `rules`. */
 async function userUrl(server: RedisServer, ...rules: string[]): Promise<string> {
   await server.command('ACL', 'SETUSER', 'sluice', 'on', '>secret', '~*', '&*', '+@all', ...rules);
   return server.url.replace('redis://', 'redis://sluice:secret@');

@@ -15,8 +15,8 @@ const SET_THEM = LAZY_FREEING.map(name => `${name} yes`).join(', ');
 
 /**
  * Checks every master at startup: Redis 7 and `noeviction` (other policies remove gates and events when memory is low).
- * Warns if acknowledged events would not survive a power failure. It also enables lazy freeing. This is done again
- * after a reconnect, because Redis may have been restarted using its configuration file.
+ * Warns if acknowledged events would not survive a power failure. It also enables lazy freeing. This is repeated after
+ * a reconnect, because Redis may have been restarted with its configuration file.
  *
  * @throws RedisSetupError with the settings to change
  */
@@ -46,7 +46,7 @@ export async function checkRedis(redis: RedisClient, log: Logger): Promise<void>
   });
 }
 
-/** If Redis does not return its settings, this returns false. */
+/** Returns false if Redis does not return its settings. */
 async function turnLazyFreeingOn(redis: RedisClient, log: Logger): Promise<boolean> {
   const answers = await unlessRefused(redis.callAll('CONFIG', 'GET', ...LAZY_FREEING));
   if (answers === undefined) {
@@ -72,8 +72,7 @@ async function turnLazyFreeingOn(redis: RedisClient, log: Logger): Promise<boole
 }
 
 /**
- * If Redis rejects the command because it does not know it or because the user does not have permission, this returns
- * undefined.
+ * Returns undefined if Redis rejects the command because it is unknown, or because the user does not have permission.
  */
 async function unlessRefused(replying: Promise<Reply[]>): Promise<Reply[] | undefined> {
   try {

@@ -84,7 +84,7 @@ test('takes many commands at once from the start, on every node of a Cluster', a
 test('on a Cluster a key that is not declared is refused: the suites above would fail', async () => {
   const cluster = await connect(redisClusterUrl());
   const t = createTenant(cluster);
-  // The keys of two slots in one script.
+  // The keys of two slots in the same script.
   await expect(cluster.run('fields', [`{${t.tenant}}a`, `{${t.tenant}x}b`], [])).rejects.toThrow(/CROSSSLOT|slot/i);
 });
 
@@ -185,7 +185,7 @@ describe('when Redis is away', () => {
     const redis = await connect(server.url);
     const listening = new Promise<void>(resolve => redis.subscribe(['c'], () => {}, resolve));
     await listening;
-    // Redis closes the connection of a subscriber that loses its channel.
+    // Redis closes the connection of a subscriber that is no longer allowed to use its channel.
     await server.command('ACL', 'SETUSER', 'default', 'resetchannels');
     await expect.poll(() => redis.deniedCommand(), { timeout: 10_000 }).toBeDefined();
     await redis.call('set', 'n', '0');

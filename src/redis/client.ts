@@ -14,7 +14,7 @@ import { type ScriptName, scriptSource } from './scripts.ts';
 export type Reply = string | number | null | Buffer | Reply[];
 export type Argument = string | number | Buffer;
 
-/** Reply of one master. In a Cluster, `name` is the host and port of this master. Otherwise, it is ''. */
+/** Reply of one master. In a Cluster, `name` is the host and port of this master. Without a Cluster, it is ''. */
 export interface MasterReply {
   readonly name: string;
   readonly reply: Reply;
@@ -24,13 +24,13 @@ export interface MasterReply {
 export interface RedisClient {
   readonly cluster: boolean;
   /**
-   * Uses the script hash in `scripts/` to run it. If Redis is not available, this rejects immediately. The call is
-   * not queued or retried.
+   * Runs a script from `scripts/` using its hash. Rejects immediately if Redis is not available. The call is not queued
+   * or retried.
    */
   readonly run: (name: ScriptName, keys: readonly string[], args: readonly Argument[]) => Promise<Reply>;
   /** This is the same, but bulk strings are returned as Buffers. */
   readonly runBuffers: (name: ScriptName, keys: readonly string[], args: readonly Argument[]) => Promise<Reply>;
-  /** Runs a script that uses names for its keys and arguments. Apart from this, it is the same as `run`. */
+  /** Runs a script with named keys and arguments. In all other respects, this is the same as `run`. */
   readonly runNamed: (script: NamedScript, call: NamedCall) => Promise<Reply>;
   /** This is the same, but bulk strings are returned as Buffers. */
   readonly runNamedBuffers: (script: NamedScript, call: NamedCall) => Promise<Reply>;
@@ -38,13 +38,13 @@ export interface RedisClient {
   readonly call: (command: string, key: string, ...args: Argument[]) => Promise<Reply>;
   /** Reads a hash with known field names. If the hash does not exist, the result is empty. */
   readonly readHash: (key: string) => Promise<Readonly<Record<string, string>>>;
-  /** Sends a command that does not have a key to the server, or to all of the masters. */
+  /** Sends a command without a key to the server, or to all masters. */
   readonly callAll: (command: string, ...args: Argument[]) => Promise<Reply[]>;
-  /** This is the same, but the result includes the name of each master (`masterOf`). */
+  /** Same as above, but the result includes the name of each master (`masterOf`). */
   readonly callMasters: (command: string, ...args: Argument[]) => Promise<readonly MasterReply[]>;
-  /** Returns the name of the master that has this key, if it is known. Without a Cluster, this is always ''. */
+  /** Returns the name of the master that has this key, if it is known. This is always '' without a Cluster. */
   readonly masterOf: (key: string) => string;
-  /** Subscribes to the given channels. If some of the messages may have been lost, `onLost` is called. */
+  /** Subscribes to the given channels. `onLost` is called if messages may have been lost. */
   readonly subscribe: (
     channels: readonly string[],
     onMessage: (channel: string, message: string) => void,
@@ -53,36 +53,36 @@ export interface RedisClient {
   readonly publish: (channel: string, message: string) => Promise<void>;
   /** Is a connection ready for commands? */
   readonly isReady: () => boolean;
-  /** Returns why the last attempt to connect failed. If it has succeeded since then, this is undefined. */
+  /** Returns the reason why the last connection attempt failed. Undefined if a later attempt has succeeded. */
   readonly connectionError: () => Error | undefined;
-  /** Returns the last error of a command that the user has no permission for, if it is less than a minute old. */
+  /** Returns the last error caused by a missing permission, if it is less than a minute old. */
   readonly deniedCommand: () => Error | undefined;
-  /** Returns why replicas have not confirmed the last write (`SLUICE_REDIS_WAIT_REPLICAS`). */
+  /** Returns the reason why replicas have not confirmed the last write (`SLUICE_REDIS_WAIT_REPLICAS`). */
   readonly unconfirmedWrite: () => Error | undefined;
   /** Called at each (re)connect, with everything that was in flight lost. */
   readonly onReconnect: (listener: () => void) => void;
-  /** The number of commands that have been sent so far. Each script is counted as one command. */
+  /** The number of commands sent so far. Each script counts as one command. */
   readonly commandsSent: () => number;
   readonly close: () => Promise<void>;
 }
 
 /**
- * Connects to all masters of a Cluster. Otherwise ioredis connects to a node with the first command, and rejects
- * further commands until the connection is ready. If a master does not answer, this is not an error, because the others
- * work.
+ * Connects to all masters of a Cluster. Otherwise, ioredis connects to a node when it sends the first command, and
+ * rejects further commands until the connection is ready. A master that does not respond is not an error, because the
+ * other masters are working.
  */
 async function connectNodes(cluster: Cluster): Promise<void> {
   const waiting = cluster.nodes('master').filter(node => node.status === 'wait');
   await Promise.allSettled(waiting.map(node => node.connect()));
 }
 
-/** Remembers why it was not possible to connect to Redis (or to any node of a Cluster), until this succeeds. */
+/** Remembers the reason why connecting to Redis (or to any node of a Cluster) has failed, until it succeeds. */
 function followConnectionErrors(redis: Redis | Cluster): () => Error | undefined {
   let last: Error | undefined;
   const failed = (error: Error) => (last = error);
   const succeeded = () => (last = undefined);
   if (redis instanceof Cluster) {
-    // The error that is returned by the Cluster is less helpful, because it only says that all nodes have failed.
+    // The error returned by the Cluster is less helpful, because it only states that all nodes have failed.
     redis.on('node error', failed);
     redis.on('+node', (node: Redis) => node.on('ready', succeeded));
   } else {
@@ -93,7 +93,7 @@ function followConnectionErrors(redis: Redis | Cluster): () => Error | undefined
   return () => last;
 }
 
-/** How long we remember a denied command, in milliseconds. Roles repeat most commands within this time. */
+/** How long a denied command is remembered, in milliseconds. Roles repeat most commands within this time. */
 const DENIED_FOR_MS = 60_000;
 
 /** Remembers the last command that was denied. */
@@ -110,7 +110,7 @@ function rememberDenials() {
   };
 }
 
-/** How long to wait until a client that has given up will connect again, in milliseconds. */
+/** The delay before a client that has given up connects again, in milliseconds. */
 const REVIVE_MS = 200;
 
 /**
@@ -127,7 +127,7 @@ function revive(redis: Redis | Cluster, isClosing: () => boolean): void {
   });
 }
 
-/** Warns at the start if a master has too few replicas. The role still starts, because reads work without them. */
+/** Logs a warning at startup if a master does not have enough replicas. Reads work without replicas. */
 function warnWithoutReplicas(redis: Redis | Cluster, replicas: Replicas | undefined, log: Logger): void {
   for (const node of redis instanceof Cluster ? redis.nodes('master') : [redis]) {
     replicas?.confirm(node).catch(error => {
@@ -141,7 +141,7 @@ function warnWithoutReplicas(redis: Redis | Cluster, replicas: Replicas | undefi
 
 /**
  * Uses the settings (or only the URL) to connect to Redis. Detects a Cluster using INFO, so Redis must be available
- * (see openRedis). The commands and their results are counted using `metrics`.
+ * (see openRedis). Commands and their results are counted using `metrics`.
  */
 export async function connectRedis(
   settings: RedisSettings | string,
@@ -178,7 +178,7 @@ export async function connectRedis(
   revive(redis, () => closing);
 
   let gathering = false;
-  /** Sends all commands of a turn in a single write, so that Redis reads them together and syncs its file once. */
+  /** Sends all commands of a turn in a single write, so that Redis reads them together and only syncs its file once. */
   function gather(): void {
     if (gathering || !(redis instanceof Redis) || redis.status !== 'ready') return;
     const { stream } = redis;
@@ -234,7 +234,7 @@ export async function connectRedis(
       name: redis instanceof Cluster ? `${node.options.host}:${node.options.port}` : '',
       reply: (await node.call(command, ...args)) as Reply,
     });
-    // If a user is not allowed to read the settings of Redis, they are not used.
+    // The Redis settings are ignored if the user is not allowed to read them.
     return watch(Promise.all(targets.map(ask)), error => metrics?.failed(error));
   }
 

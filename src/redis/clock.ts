@@ -1,8 +1,8 @@
 import type { RedisClient } from './client.ts';
 
 /**
- * The number of milliseconds of the Redis clock. It is used as `nowMs` in all scripts, because the clocks of different
- * machines may not be the same.
+ * The number of milliseconds of the Redis clock. All scripts use it as `nowMs`, because the clocks of different
+ * machines may not be synchronized.
  */
 export interface RedisClock {
   readonly nowMs: () => number;
@@ -13,9 +13,9 @@ export interface RedisClock {
 const LARGEST_PAUSE_MS = 2_000;
 
 /**
- * Uses TIME to read the clock of Redis every `intervalMs` (in a Cluster, this is the clock of its first master). It
- * keeps the offset of the sample that had the shortest round trip. Uses the monotonic clock in between, so changes to
- * the clock of this machine have no effect. After a small correction, the time stands still instead of moving backward.
+ * Reads the Redis clock every `intervalMs` using TIME (in a Cluster, this is the clock of its first master). It keeps
+ * the offset of the sample that had the shortest round trip. In between, it uses the monotonic clock, so changing the
+ * clock of this machine has no effect. After a small correction, the time stands still instead of moving backward.
  */
 export async function followRedisClock(redis: RedisClient, intervalMs = 10_000): Promise<RedisClock> {
   let offset = 0;

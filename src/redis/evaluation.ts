@@ -14,13 +14,13 @@ export interface Evaluation {
 }
 
 const READS_ONLY = '#!lua flags=no-writes';
-/** Mark of a script that nobody waits for: what a failover loses of it is done again. */
+/** Specifies that no caller is waiting for a script, because writes lost in a failover are repeated. */
 const UNCONFIRMED = /^--@unconfirmed$/m;
 
 interface Script {
   /** SHA-1. */
   readonly hash: string;
-  /** Whether replicas have to confirm what it writes. */
+  /** Whether its writes must be confirmed by replicas. */
   readonly confirmed: boolean;
 }
 
@@ -28,7 +28,7 @@ const isNoScript = (error: unknown) => error instanceof Error && error.message.s
 const isMoved = (error: unknown) => error instanceof Error && error.message.startsWith('MOVED ');
 
 /**
- * Runs scripts by their hash, and by their text if Redis doesn't have them.
+ * Runs scripts using their hash, or their text if Redis doesn't know the script.
  *
  * @param options.replicas if set, a script that writes is only done once replicas have confirmed it
  */
@@ -69,7 +69,7 @@ export function createEvaluation(options: {
     return node;
   }
 
-  /** Sends the call to a master itself: its replicas, and no others, have to confirm the write. */
+  /** Sends the call to a master directly, because the write must be confirmed by the replicas of this master. */
   async function runReplicated(call: Evaluation, confirming: Replicas): Promise<Reply> {
     const key = call.keys[0] ?? '';
     let master = masterOf(key);

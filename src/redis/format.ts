@@ -3,8 +3,8 @@ import type { RedisClient } from './client.ts';
 import { CLUSTER_KEYS } from './keys.ts';
 
 /**
- * The version of the format that is used for keys and values in Redis. Increase it with a change that other versions
- * would misread: replicas then refuse to start or to lead instead of damaging data.
+ * The format version of keys and values in Redis. Increase it with a change that other versions would misread: replicas
+ * then refuse to start or to lead instead of damaging data.
  */
 export const FORMAT = 3;
 
@@ -35,15 +35,15 @@ function called(instance: string): string {
 }
 
 /**
- * Checks that this version can read the data in Redis, and that the data belongs to this installation. If the data does
- * not have a format, this is format 0. If it does not have an instance, it belongs to the default installation.
+ * Checks that this version can read the data in Redis, and that the data belongs to this installation. Data without a
+ * format uses format 0. Data without an instance belongs to the default installation.
  *
  * @throws RedisFormatError if the data was written in another format
  * @throws RedisInstanceError if the data belongs to another installation
  */
 export async function checkMarker(redis: Pick<RedisClient, 'readHash'>, own: string): Promise<void> {
   const { uid, format, instance = DEFAULT_INSTANCE } = await redis.readHash(CLUSTER_KEYS.meta);
-  // There has not been a leader yet, or no controller has written anything after the data was lost.
+  // There has been no leader yet, or no controller has written any data since the data was lost.
   if (uid === undefined && format === undefined) return;
   if (instance !== own) throw new RedisInstanceError(instance, own);
   const found = Number(format ?? 0);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { keySlot } from './key-slot.ts';
 
 test.each([
-  // As `CLUSTER KEYSLOT` of Redis 7 answers them.
+  // As returned by `CLUSTER KEYSLOT` in Redis 7.
   ['123456789', 12_739],
   ['{q:ten_0123456789abcdefghjk:orders:0}:meta', keySlot('q:ten_0123456789abcdefghjk:orders:0')],
   ['{c}:meta', keySlot('c')],

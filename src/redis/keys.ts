@@ -1,11 +1,11 @@
 /**
  * Every key of Sluice in Redis. The hash tag places the keys of a script in one slot: queue `{q:<tenant>:<queue>}`,
- * tenant `{t:<tenant>}`, integration `{i:<integration>}`, account `{a:<account>}`, calls with an Idempotency-Key `{o:<owner>}`, hints `{r:p}`, `{d:p}`, `{a:p}` and
- * `{s:p}`, usage of a tenant's sandbox runs `{s:<tenant>}`, one run with all of its data `{s:<tenant>:<run>}`, and the
+ * tenant `{t:<tenant>}`, integration `{i:<integration>}`, account `{a:<account>}`, calls with an Idempotency-Key
+ * `{o:<owner>}`, hints `{r:p}`, `{d:p}`, `{a:p}` and `{s:p}`, usage of a tenant's sandbox runs `{s:<tenant>}`, one run with all of its data `{s:<tenant>:<run>}`, and the
  * installation `{c}`.
  */
 
-/** Partitions of the hint indexes. */
+/** The number of partitions in each hint index. */
 export const HINT_PARTITIONS = 16;
 
 /** The keys of the controller's record of a queue. */
@@ -46,13 +46,13 @@ export function accountKeys(account: string) {
     meta: `${tag}:meta`,
     /** `part.generation of its ledger` → total that was counted. */
     seen: `${tag}:seen`,
-    /** Part of a stream → tokens that were granted but not spent yet. */
+    /** Part of a stream → tokens that were granted but not used yet. */
     hold: `${tag}:hold`,
     /** Part of a stream → its ledger and granted tokens. */
     grants: `${tag}:grants`,
     /** Part of a stream → its share of the stored bytes (`account-space.lua`). */
     space: `${tag}:space`,
-    /** `ten:queue` → `<tokens that it needs> <ms>`, of queues that wait for tokens. */
+    /** `ten:queue` → `<required tokens> <ms>`, for queues waiting for tokens. */
     short: `${tag}:short`,
     /** ZSET: invited address (hash) → ms of the last invitation mail, of the last 24 hours. */
     mails: `${tag}:mails`,
@@ -81,7 +81,7 @@ export function slotTag(key: string): string {
   return key.slice(0, key.indexOf('}') + 1);
 }
 
-/** What the sandbox runs of a tenant have used up, together. */
+/** The total usage of all sandbox runs of a tenant. */
 export function sandboxUseKeys(tenant: string) {
   const tag = `{s:${tenant}}`;
   return {
@@ -96,7 +96,7 @@ export function sandboxUseKeys(tenant: string) {
 export function sandboxKeys(tenant: string, run: string) {
   const tag = `{s:${tenant}:${run}}`;
   return {
-    /** begun and ends in ms, and `q:<queue>` for each queue with events of the run. */
+    /** Start and end in ms, and `q:<queue>` for each queue with events of the run. */
     meta: `${tag}:meta`,
     /** HASH slot, space, ref → request of the last attempt, as JSON. */
     sent: `${tag}:sent`,

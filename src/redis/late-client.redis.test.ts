@@ -64,7 +64,7 @@ describe.each([
     onTestFinished(() => redis.close());
     await redis.opened;
     const reconnects: string[] = [];
-    // What a role does then must not reach the other data.
+    // Changes that a role makes at this time must not reach the other data.
     redis.client.onReconnect(() => {
       redis.client.call('set', 'seen', '1').then(
         () => reconnects.push('used'),

@@ -12,21 +12,21 @@ import { checkMarker, RedisFormatError, RedisInstanceError } from './format.ts';
 import { CHECK_EVERY_MS, type MarkerWatch, watchMarker } from './marker-watch.ts';
 import type { RedisMetrics } from './redis-metrics.ts';
 
-/** A Redis that might not have responded yet, or which might still have settings that can't be used. */
+/** A Redis which might not have responded yet, or might still use invalid settings. */
 export interface LateRedis {
   /**
    * Rejects all commands until Redis has responded for the first time, its settings are valid, and its data belongs to
-   * this installation and has a format that we support. Rejects commands again whenever this is not the case for the
-   * data. A reconnect is only announced after we have checked the data.
+   * this installation and uses a supported format. Rejects commands again whenever this is not the case for the data. A
+   * reconnect is only announced after we have checked the data.
    */
   readonly client: RedisClient;
   /** Returns the time of Redis in milliseconds. Until Redis has responded, this is the time of this machine. */
   readonly nowMs: () => number;
-  /** Resolves when `client` will send commands to Redis. If it has been closed, this does not resolve. */
+  /** Resolves when `client` will send commands to Redis. Never resolves if it has been closed. */
   readonly opened: Promise<void>;
-  /** Returns the message to use for a role that has to wait for Redis. */
+  /** Returns the message for a role waiting for Redis. */
   readonly waiting: () => readonly Impairment[];
-  /** Returns the reasons why it is currently not possible to use Redis. */
+  /** Returns the reasons why Redis currently can't be used. */
   readonly impairments: () => readonly Impairment[];
   readonly close: () => Promise<void>;
 }
@@ -35,8 +35,8 @@ const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 3_000;
 
 /**
- * Connects to `SLUICE_REDIS_URL`, and checks the settings of Redis and the owner of its data. This is retried until
- * both of them succeed.
+ * Connects to `SLUICE_REDIS_URL`, and checks the settings of Redis and the owner of its data. This is repeated until
+ * both have succeeded.
  */
 export function openRedis(
   options: RedisSettings & {
@@ -102,7 +102,7 @@ export function openRedis(
     }
   }
 
-  /** Returns the client, but only if its data may be used. */
+  /** Returns the client if its data may be used. */
   const usable = () => (marker?.isUsable() === true ? inner : undefined);
 
   /** Returns the reason why a Redis that has responded is not being used. */
@@ -158,8 +158,7 @@ export function openRedis(
       if (inner === undefined) return [problem];
       if (inner.isReady() && usable() === undefined) return [whyUnused()];
       const connectionError = inner.connectionError();
-      // A Cluster is ready even if access is denied by one of its nodes. A user may lack the rights for some commands
-      // only.
+      // A Cluster is ready even if one of its nodes denies access. A user may lack the rights for some commands only.
       const error = isDenied(connectionError) ? connectionError : (inner.deniedCommand() ?? connectionError);
       if (inner.isReady() && !isDenied(error)) return notReplicated(place, inner.unconfirmedWrite());
       return [redisImpairment(settings, place, error, readFileProblem(settings))];
@@ -180,7 +179,7 @@ function notReplicated(place: string, error: Error | undefined): Impairment[] {
   return [{ reason: 'RedisNotReplicated', cause: 'dependency', message }];
 }
 
-/** Returns the reason why it is currently not possible to read a file that is used in the settings. */
+/** Returns the reason why a file in the settings currently can't be read. */
 function readFileProblem(settings: RedisSettings): string | undefined {
   const problems: string[] = [];
   readRedisSecrets(settings, problems);

@@ -4,7 +4,7 @@ import { watchMarker } from './marker-watch.ts';
 
 const OURS = { uid: 'ours', format: String(FORMAT) };
 
-/** Returns a watch, whose node with the marker answers or not, and a function that reconnects. */
+/** Returns a watch whose node may respond with the marker, and a function to reconnect. */
 function watched(cluster: boolean) {
   const listeners: (() => void)[] = [];
   const onUsable = vi.fn<() => void>();

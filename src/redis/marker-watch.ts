@@ -1,22 +1,19 @@
 import type { RedisClient } from './client.ts';
 import { checkMarker, RedisFormatError, RedisInstanceError } from './format.ts';
 
-/**
- * Watches the owner and the format of the data that is stored in Redis. If Redis is emptied, restored, or replaced,
- * both of them will change.
- */
+/** Watches the owner and the format of the data in Redis. Both change when Redis is flushed, restored, or replaced. */
 export interface MarkerWatch {
   /**
-   * Whether we are allowed to use the data. After a reconnect, this is false until it has been checked. This does not
-   * apply to a Redis Cluster.
+   * Whether we are allowed to use the data. After a reconnect, this is false until the data has been checked. This does
+   * not apply to a Redis Cluster.
    */
   readonly isUsable: () => boolean;
-  /** Returns the reason why the data must not be used. If this is not known yet, it is undefined. */
+  /** Returns the reason why the data must not be used. Undefined if this is not known yet. */
   readonly refusal: () => Error | undefined;
   readonly stop: () => void;
 }
 
-/** Redis could be emptied and then used by another version without closing any connections. */
+/** Redis could be flushed and then used by a different version without closing any connections. */
 export const CHECK_EVERY_MS = 5_000;
 const CHECK_AGAIN_MS = 200;
 
@@ -38,7 +35,7 @@ export function watchMarker(
 
   async function check(of: number): Promise<void> {
     const error = await checkMarker(client, instance).catch((error: unknown) => error as Error);
-    // After a reconnect, there will be another check. There are no checks after it has ended.
+    // There will be another check after a reconnect. After it has ended, there are no more checks.
     if (of !== connection) return;
     const wasUsable = isUsable;
     if (error === undefined) {

@@ -11,15 +11,15 @@ import { LOCALS } from './scripts.ts';
  * - `--@include ../lanes/lanes.lua` is replaced by that file.
  * - `--@unconfirmed` marks a script that is done before replicas have confirmed its writes (`SLUICE_REDIS_WAIT_REPLICAS`).
  *
- * What follows the arguments becomes a function of its own. When Lua creates a function, it searches the open variables
- * of the enclosing function for each one that the new function uses. Keys and arguments are used most and would be found
- * last. In addition, a function may have 200 locals.
+ * The code after the arguments becomes a separate function. When Lua creates a function, it searches the open variables
+ * of the enclosing function for each one that the new function uses. Since keys and arguments are used most frequently,
+ * they would be found last. In addition, a function may have 200 locals.
  */
 export interface NamedScript {
   readonly name: string;
   readonly source: string;
   readonly keys: readonly string[];
-  /** The name of the list of keys, which is after all of the other keys. */
+  /** The name of the key list, which comes after all other keys. */
   readonly listedKeys: string | undefined;
   readonly args: readonly string[];
   readonly takesMore: boolean;
@@ -29,13 +29,10 @@ export interface NamedKeys {
   readonly [name: string]: unknown;
 }
 
-/**
- * The keys and arguments to use for a call, by the names that have been declared. Keys that have not been declared are
- * not included.
- */
+/** The keys and arguments of a call, by their declared names. Keys that have not been declared are not included. */
 export interface NamedCall {
   readonly keys: NamedKeys;
-  /** The keys of the list, which is at the end. */
+  /** The keys of the list at the end. */
   readonly listed?: readonly string[];
   readonly args: Readonly<Record<string, string | number | Buffer>>;
   readonly more?: readonly (string | number | Buffer)[];
@@ -43,7 +40,7 @@ export interface NamedCall {
 
 const local = (kind: 'KEY' | 'ARG', name: string) => `${kind}_${name.replace(/[A-Z]/g, '_$&').toUpperCase()}`;
 
-/** Declares local variables for all values of a Lua table, using a single line. */
+/** Declares local variables for all values of a Lua table in a single line. */
 function namesOf(kind: 'KEY' | 'ARG', names: readonly string[], table: string): string {
   if (names.length === 0) return '';
   return `local ${names.map(name => local(kind, name)).join(', ')} = unpack(${table}, 1, ${names.length}) `;
@@ -57,7 +54,7 @@ function wordsAfter(mark: string, source: string): string[] {
 const INNER = 'return (function()';
 const INNER_END = 'end)()\n';
 
-/** Reads a script that uses names for its keys and arguments. Line numbers are preserved up to the first include. */
+/** Reads a script with named keys and arguments. Line numbers are preserved up to the first include. */
 export function readNamedScript(url: URL): NamedScript {
   const text = readFileSync(url, 'utf8');
   const keys = wordsAfter('keys', text);
@@ -76,10 +73,7 @@ export function readNamedScript(url: URL): NamedScript {
   return { name, source, keys, listedKeys, args, takesMore };
 }
 
-/**
- * Returns the KEYS and ARGV to use for a call, in the order in which they have been declared. Throws if the names do
- * not match.
- */
+/** Returns the KEYS and ARGV of a call, in the order of their declarations. Throws if the names do not match. */
 export function orderCall(script: NamedScript, call: NamedCall): [keys: string[], args: (string | number | Buffer)[]] {
   const fail = (what: string) => new Error(`script ${script.name}: ${what}`);
   const keys = script.keys.map(name => {

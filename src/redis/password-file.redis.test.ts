@@ -34,7 +34,7 @@ function open(url: string, passwordFile: string): LateRedis {
 
 const reasonsOf = (redis: LateRedis) => redis.impairments().map(({ reason, cause }) => `${reason}/${cause}`);
 
-/** Collects what is published on a channel; `listening` counts the subscriptions. */
+/** Collects the messages published on a channel. `listening` is the number of subscriptions. */
 function listen(redis: LateRedis, channel: string): { heard: string[]; listening: () => number } {
   const heard: string[] = [];
   let listening = 0;
@@ -46,7 +46,9 @@ function listen(redis: LateRedis, channel: string): { heard: string[]; listening
   return { heard, listening: () => listening };
 }
 
-/** Waits until there were so many more connections to these servers, and returns for how long, in milliseconds. */
+/**
+ * Waits until there have been this many additional connections to these servers, and returns the elapsed milliseconds.
+ */
 async function durationOf(connections: number, servers: readonly RedisServer[]): Promise<number> {
   let own = 0;
   const count = async () => {
@@ -133,7 +135,7 @@ test('every node of a Cluster takes the rotated password, and the subscriber', a
   await vi.waitFor(() => expect(reasonsOf(redis)).toEqual(['RedisAccessDenied/dependency']), SOON);
   expect(redis.impairments()[0]?.message).toContain('Correct the password in SLUICE_REDIS_PASSWORD_FILE');
 
-  // It tries again with pauses.
+  // It tries again with a delay.
   expect(await durationOf(10, cluster.nodes)).toBeGreaterThan(500);
 
   write('second');

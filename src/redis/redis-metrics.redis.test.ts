@@ -29,7 +29,7 @@ test('measures one command at a time, and every single one', async () => {
   const { redis, value } = await start();
   for (let i = 0; i < 5; i++) await redis.call('get', 'k');
   expect(await value(DURATIONS)).toBe(5);
-  // The scrape has asked for the memory, once.
+  // The scrape has queried the memory usage once.
   await Promise.all(Array.from({ length: 20 }, () => redis.call('get', 'k')));
   expect(await value(DURATIONS)).toBe(7);
   expect(await value('sluice_redis_commands_total')).toBe(26);
@@ -40,7 +40,7 @@ test('distinguishes refused commands and an unavailable server', async () => {
   await expect(redis.call('lpush', 'k', 'v')).resolves.toBe(1);
   await expect(redis.call('get', 'k')).rejects.toThrow('WRONGTYPE');
   expect(await value(errors('refused'))).toBe(1);
-  // A script that is not known yet is no failure: it is sent.
+  // An unknown script is not a failure, because it is sent again with its text.
   await redis.run('fields', ['h'], []);
   expect(await value(errors('refused'))).toBe(1);
   await redis.callAll('CONFIG', 'SET', 'maxmemory', '1');

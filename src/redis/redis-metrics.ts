@@ -4,11 +4,11 @@ import { createSampler } from '../telemetry/sampler.ts';
 import type { RedisClient } from './client.ts';
 import { NotReplicatedError } from './connection/replicas.ts';
 
-/** The reason why a command has failed. There should only be a few of these, because they are used as a label. */
+/** The reason why a command has failed. Since it is used as a label, there should only be a few different values. */
 export const REDIS_FAILURES = ['connection', 'timeout', 'memory', 'unavailable', 'replicas', 'refused'] as const;
 export type RedisFailure = (typeof REDIS_FAILURES)[number];
 
-/** The functions that a client calls for its commands. */
+/** The functions called by a client for its commands. */
 export interface RedisMetrics {
   readonly failed: (error: unknown) => void;
   /** How long the command took, in seconds. Not every command is timed. */
@@ -16,8 +16,8 @@ export interface RedisMetrics {
 }
 
 /**
- * It is not possible for Redis to process this command at the moment. For example, this can be because of a failover,
- * because it is starting, or because it is a replica.
+ * It is not possible for Redis to process this command at the moment. For example, this happens during a failover,
+ * during startup, or on a replica.
  */
 const UNAVAILABLE = /^(?:READONLY|LOADING|MASTERDOWN|CLUSTERDOWN|MOVED|ASK|TRYAGAIN|BUSY|MISCONF|NOREPLICAS)\b/;
 
@@ -30,7 +30,7 @@ export function classifyRedisFailure(error: unknown): RedisFailure {
   return UNAVAILABLE.test(error.message) ? 'unavailable' : 'refused';
 }
 
-/** Registers the metrics that are used for commands. Returns the functions that the client should call. */
+/** Registers the metrics that are used for commands. Returns the functions for the client. */
 export function createRedisMetrics(registry: Registry): RedisMetrics {
   const registers = [registry];
   const errors = new Counter({
@@ -57,7 +57,7 @@ export interface RedisMemory {
   readonly usedBytes: number;
   /** This is 0 if one of the masters does not have a limit. */
   readonly maxBytes: number;
-  /** This is the value for the fullest master. If there is no limit, it is 0. */
+  /** This is the value for the fullest master. This is 0 if there is no limit. */
   readonly usedRatio: number;
 }
 
@@ -77,7 +77,7 @@ export async function readRedisMemory(redis: Pick<RedisClient, 'callAll'>): Prom
 
 /** Earlier scrapes reuse the last result. Slightly shorter than the common scrape interval of 15 s. */
 export const SAMPLE_EVERY_MS = 14_000;
-/** How long a scrape can wait for Redis. */
+/** How long a scrape may wait for Redis. */
 export const SAMPLE_PATIENCE_MS = 1_000;
 
 /**

@@ -14,7 +14,7 @@ function scriptOf(source: string): NamedScript {
 }
 const WRITE = scriptOf("#!lua\nreturn redis.call('RPUSH', KEYS[1], ARGV[1])");
 const READ = scriptOf("#!lua flags=no-writes\nreturn redis.call('LLEN', KEYS[1])");
-/** Writes nothing, as for an event that is stored already, but is allowed to. */
+/** Like a script for an event that has already been stored, this does not write anything, but it could. */
 const FIND = scriptOf("#!lua\nreturn redis.call('LLEN', KEYS[1])");
 
 describe('a client that waits for a replica', () => {
@@ -58,7 +58,7 @@ describe('a client that waits for a replica', () => {
   test('rejects a write that no replica confirms, which is executed nevertheless, and reads on', async () => {
     const length = Number(await run(WRITE));
     await replica.kill('SIGSTOP');
-    // Another connection wrote it, and this one has only found it.
+    // It was written by a different connection, and has only been found by this connection.
     await run(WRITE, plain);
     await expect(run(FIND)).rejects.toThrow('only 0 of 1');
     const error = await run(WRITE).catch((cause: Error) => cause);

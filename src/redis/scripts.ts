@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** The Lua scripts by file name. You can find a description of KEYS, ARGV, and the replies at the top of each file. */
+/** The Lua scripts by file name. KEYS, ARGV, and replies are documented at the top of each file. */
 export type ScriptName =
   | 'act'
   | 'debit'
@@ -33,8 +33,8 @@ function read(name: string): string {
 }
 
 /**
- * Returns the script text, in which each `--@include name` has been replaced by `scripts/lib/name.lua`. Each
- * script is only read once by a process. `LOCALS` is inserted into its second line to preserve line numbers.
+ * Returns the script text, replacing each `--@include name` with `scripts/lib/name.lua`. Each process only reads a
+ * script once. `LOCALS` is inserted into its second line to preserve line numbers.
  */
 export function scriptSource(name: ScriptName): string {
   let source = sources.get(name);

@@ -15,7 +15,9 @@ const log = createLogger({ level: 'silent' });
 const folder = await temporaryFolder('sentinel-test');
 afterAll(folder.remove);
 
-/** Tests run at the same time, because most of them wait for a failover. Each cleans up with its own context. */
+/**
+ * These tests run concurrently, because most of them wait for a failover. Each test cleans up using its own context.
+ */
 type Finished = TestContext['onTestFinished'];
 
 /** Starts a master and a replica that have the user sluice with the password `secret`. */
@@ -169,7 +171,7 @@ test.concurrent('Sentinels, master and replica with TLS, a client certificate, a
   expect(await master.command('INFO', 'keyspace')).toContain('db3:keys=1');
   await vi.waitFor(() => expect(heard).toEqual(['listening']), SOON);
 
-  // Those who wait for a failover connect to a Sentinel again after its password was changed.
+  // Clients waiting for a failover connect to a Sentinel again after its password has changed.
   const waiting = async () => {
     const lists = await Promise.all(sentinels.ports.map(port => redisCommand(port, 'CLIENT', 'LIST')));
     const clients = lists.flatMap(list => String(list).split('\n'));
@@ -200,7 +202,7 @@ test.concurrent('reports an unknown master name and unreachable Sentinels', asyn
   await vi.waitFor(() => expect(none.impairments()[0]?.message).toContain('ECONNREFUSED'), SOON);
   const far = open(onTestFinished, { url: `redis+sentinel://127.0.0.1:${port}/main/99` });
   await vi.waitFor(() => expect(far.impairments()[0]?.message).toContain('DB index is out of range'), SOON);
-  // The first Sentinel is away, but the second one answers: it is not the problem.
+  // The first Sentinel is unavailable, but the second Sentinel responds, so this is not the problem.
   await master.command('CONFIG', 'SET', 'requirepass', 'secret');
   const denied = open(onTestFinished, { url: `redis+sentinel://127.0.0.1:${await freePort()},127.0.0.1:${port}/main` });
   await vi.waitFor(() => expect(denied.impairments()[0]?.message).toContain('NOAUTH'), SOON);

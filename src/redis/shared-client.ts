@@ -2,18 +2,18 @@ import type { RedisClient, Reply } from './client.ts';
 import type { NamedCall, NamedScript } from './named-scripts.ts';
 import { splitTimed, timedScript } from './timed-script.ts';
 
-/** What a plain command is assumed to take in Redis, in microseconds. Those of parts read a few fields. */
+/** The assumed Redis time of a simple command, in microseconds. Commands for parts read a few fields. */
 const COMMAND_MICROS = 20;
 
 /**
- * Waits for the turn of a call to a master. Returns a function to be called with the time that the call took in Redis, in
- * microseconds, or undefined if it is not known. Returns undefined for calls whose time is not limited.
+ * Waits until the call to a master may start. Returns a function that must be called with the Redis time of the call,
+ * in microseconds, or undefined if it is not known. Returns undefined for calls without a time limit.
  */
 export type TakeTurn = (master: string, kind: string) => Promise<(micros: number | undefined) => void> | undefined;
 
 /**
  * Returns a client whose calls wait for their turn, and whose scripts are timed by Redis. This does not apply to `run`,
- * whose scripts don't read the events of a stream.
+ * because its scripts don't read the events of a stream.
  */
 export function shareTime(redis: RedisClient, takeTurn: TakeTurn): RedisClient {
   async function run(method: 'runNamed' | 'runNamedBuffers', script: NamedScript, call: NamedCall): Promise<Reply> {

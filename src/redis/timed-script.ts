@@ -4,9 +4,8 @@ import type { NamedScript } from './named-scripts.ts';
 const timed = new WeakMap<NamedScript, NamedScript>();
 
 /**
- * Returns a script that does the same, and returns how long it took in Redis as well: `[microseconds, reply]`. Redis
- * measures the time itself, so it includes neither the network nor any wait for other commands. Line numbers are
- * preserved.
+ * Returns a script that does the same, and also returns its duration in Redis: `[microseconds, reply]`. Redis measures
+ * the time itself, so it does not include the network or waiting for other commands. Line numbers are preserved.
  */
 export function timedScript(script: NamedScript): NamedScript {
   let made = timed.get(script);

@@ -90,7 +90,7 @@ export async function startDispatcher(parts: Parts): Promise<Running> {
       await sandbox.stop();
       await replaySweep.stop();
       await dispatcher.stop();
-      // Until then, it opens endpoints, so that the controller must not use a key that it lacks.
+      // Before this, it opens endpoints, so the controller must not use a key that is missing here.
       keyWatch.stop();
       await stopReport();
       deliveryAlarm.flush();

@@ -19,7 +19,7 @@ import type { RedisClient } from '../redis/client.ts';
 import { shareTime } from '../redis/shared-client.ts';
 import { openReplays } from './replays.ts';
 
-/** What the facade reads and does in Redis. */
+/** The Redis operations of the facade. */
 export interface FacadeDataPlane extends DataPlaneOperations {
   readonly gates: GateReader;
   readonly inboxes: InboxReader;
@@ -28,8 +28,8 @@ export interface FacadeDataPlane extends DataPlaneOperations {
 }
 
 /**
- * Everything of a stream in its parts. Which stream a subscription belongs to is read from the objects. Calls wait until
- * the account has some of its share of Redis left. Gates don't, because closing one must not wait.
+ * All data of a stream in its parts. Which stream a subscription belongs to is read from the objects. Calls wait until
+ * the account has some of its Redis share left. Gates don't wait, because closing a gate must not be delayed.
  */
 export function openDataPlane(
   redis: RedisClient,

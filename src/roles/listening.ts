@@ -1,11 +1,11 @@
 import { createServer } from 'node:net';
 import { ConfigError } from '../config/config.ts';
 
-/** Returns the address to use for all addresses of this machine: `::`, or `0.0.0.0` if IPv6 is not enabled. */
+/** Returns the address that represents all addresses of this machine: `::`, or `0.0.0.0` if IPv6 is not enabled. */
 export async function anyAddress(): Promise<string> {
   const probe = createServer();
   try {
-    // If there is no address, Node will try `::` first.
+    // Without an address, Node tries `::` first.
     await new Promise<void>((resolve, reject) => {
       probe.once('error', reject);
       probe.listen({ port: 0 }, resolve);

@@ -22,7 +22,7 @@ import type { PushConnection } from '../redis/connection/push-connection.ts';
 import { createTrafficStore } from '../series/traffic-store.ts';
 import type { Parts } from './parts.ts';
 
-/** What all parts of a dispatcher share. */
+/** State shared by all parts of a dispatcher. */
 export interface SharedWork {
   readonly keys: KeyRing;
   /** Name of the process. */
@@ -53,7 +53,7 @@ export function createStartPart(parts: Parts, shared: SharedWork): (part: Part) 
   return function startPart(part) {
     let home: Upkeep | undefined;
     const { tally, setHome, observe, leave } = shared.partMetrics.join();
-    // Claims of a part are told apart by this name, also where the same process left the part and came back.
+    // This name identifies the claims of a part, even if the same process has released and acquired the part again.
     const own = { ...deps, tally, name: `${shared.name}.${(starts++).toString(36)}` };
     const worker = createPartWorker({ ...own, onActivity: hold => home?.wake(hold) }, part);
     observe(worker.sending);
@@ -78,7 +78,7 @@ export function createStartPart(parts: Parts, shared: SharedWork): (part: Part) 
 
 function workerDeps({ log, tracing, redis, alarm }: Parts, shared: SharedWork) {
   const { keys, pushes, room, attempt, askConsent, metrics, deliveryAlarm } = shared;
-  /** The other roles use subscriptions instead of slots. */
+  /** All other roles use subscriptions instead of slots. */
   const tell = (part: Part, slot: string, say: (owner: InboxRef) => void) => {
     readSlotOwner(redis, part, slot).then(
       owner => owner && say(owner),

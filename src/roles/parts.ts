@@ -10,13 +10,13 @@ import type { CertificateMetrics } from '../tls/certificate-metrics.ts';
 
 /** A running role. */
 export interface Running {
-  /** Requests are still served, but each connection is closed after the response. */
+  /** Requests are still processed, but each connection is closed after its response. */
   readonly drain?: () => void;
   readonly stop: () => Promise<void>;
   readonly impairments: ImpairmentCheck;
 }
 
-/** The dependencies that are shared by all of the roles in a process. */
+/** The dependencies shared by all roles in a process. */
 export interface Parts {
   readonly config: Config;
   readonly log: Logger;
@@ -25,7 +25,7 @@ export interface Parts {
   /** Commands are rejected until Redis has responded. Only the controller is started before that. */
   readonly redis: RedisClient;
   readonly redisImpairments: ImpairmentCheck;
-  /** Returns the metrics to use for all roles that have a Kubernetes client. */
+  /** Returns the metrics for roles with a Kubernetes client. */
   readonly kubeMetrics: () => KubeMetrics;
   readonly certificates: CertificateMetrics;
   readonly nowMs: () => number;
@@ -34,7 +34,7 @@ export interface Parts {
   readonly alarm: (slot: string) => void;
 }
 
-/** Returns the impairment of a role if its caches for `kinds` have not been synced yet. */
+/** Returns the impairment of a role whose caches for `kinds` have not synced. */
 export function notSynced(kinds: readonly string[]): readonly Impairment[] {
   if (kinds.length === 0) return [];
   const message = `The caches of ${kinds.join(', ')} are empty or out of date because the API server does not respond or does not allow the controller to list them. Check KUBECONFIG and the permissions of the service account.`;

@@ -47,10 +47,10 @@ onEachRedis(redis => {
     await Promise.all(flood);
     const elapsedMs = performance.now() - startedMs;
     const usedMs = evil.used.micros / 1_000;
-    // Its burst, and what 32 calls may take longer than expected.
+    // Its burst, and the additional time that 32 calls may need.
     expect(usedMs).toBeLessThanOrEqual(0.1 * elapsedMs + 100 + 32 * (usedMs / evil.used.calls));
     expect(evil.used.calls).toBeGreaterThan(32);
-    // How many depends on the machine; none of them waits for the share of the other.
+    // The number depends on the machine, but they never wait for the share of the other account.
     expect(served).toBeGreaterThan(0);
   });
 

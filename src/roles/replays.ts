@@ -4,7 +4,7 @@ import { PART_CHUNK_EVENTS } from '../part/owner/replays.ts';
 import type { ReplayInboxes } from '../plane/replay-inboxes.ts';
 import type { RedisClient } from '../redis/client.ts';
 
-/** Opens the replays, and the index with the times at which they are due. */
+/** Opens the replays, and the index containing their due times. */
 export function openReplays(redis: RedisClient, nowMs: () => number, inboxes: ReplayInboxes): Replays {
   return createReplays({
     redis,

@@ -4,10 +4,7 @@ import type { ImpairmentCheck } from '../telemetry/role-health.ts';
 import { systemClock } from '../time/clock.ts';
 import type { Parts } from './parts.ts';
 
-/**
- * Checks if Kubernetes has granted all permissions that are needed by these roles. This is done until `stop` is
- * aborted.
- */
+/** Checks that Kubernetes has granted all permissions required by these roles, until `stop` is aborted. */
 export function watchRights(
   { log }: Parts,
   client: KubeClient,

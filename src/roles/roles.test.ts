@@ -6,7 +6,7 @@ import { packagesIn } from '../../test/support/loaded-packages.ts';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { ROLES, type Role } from '../config/config.ts';
 
-/** Returns the packages that a process loads for these roles. */
+/** Returns the packages loaded by a process with these roles. */
 async function packagesOf(roles: readonly Role[]): Promise<string[]> {
   const coverage = await temporaryFolder('coverage');
   const source = `await (await import('./src/roles/roles.ts')).loadRoles(${JSON.stringify(roles)});`;

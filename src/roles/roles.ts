@@ -5,8 +5,8 @@ import type { Parts, Running } from './parts.ts';
 export type Start = (parts: Parts) => Running | Promise<Running>;
 
 /**
- * Loads the module of a role. Different roles need different packages, and most of these packages are larger than
- * Sluice itself.
+ * Loads the module of a role. Different roles require different packages, and most of them are larger than Sluice
+ * itself.
  */
 const LOAD: Readonly<Record<Role, () => Promise<Start>>> = {
   controller: async () => (await import('./controller.ts')).startController,
@@ -15,7 +15,7 @@ const LOAD: Readonly<Record<Role, () => Promise<Start>>> = {
   dispatcher: async () => (await import('./dispatcher.ts')).startDispatcher,
 };
 
-/** Loads only the modules of these roles, and returns the functions which can be used to start them. */
+/** Only loads the modules of these roles, and returns the functions to start them. */
 export async function loadRoles(roles: readonly Role[]): Promise<ReadonlyMap<Role, Start>> {
   return new Map(await Promise.all(roles.map(async role => [role, await LOAD[role]()] as const)));
 }

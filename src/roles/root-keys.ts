@@ -7,17 +7,17 @@ import { createRootKeyReport } from '../record/root-key-reports.ts';
 import { logOfRole } from '../telemetry/log.ts';
 import type { Parts } from './parts.ts';
 
-/** The root keys of a role, which follow their files. */
+/** The root keys of a role, which are updated from their files. */
 export interface FollowedKeys {
   readonly keys: KeyRing;
   /** Name that this replica reports its keys with. */
   readonly replica: string;
-  /** Reads the files again and reports what they have. If they can't be used, the keys stay as they are. */
+  /** Reads the files again and reports their keys. If the files are not valid, the current keys remain in use. */
   readonly refresh: () => Promise<void>;
   readonly stop: () => Promise<void>;
 }
 
-/** Creates the root keys of a role. Call `refresh` every few seconds. */
+/** Creates the root keys of a role. `refresh` should be called every few seconds. */
 export function followRootKeys(parts: Pick<Parts, 'config' | 'log' | 'redis' | 'nowMs'>, role: Role): FollowedKeys {
   const { file, keys: files } = parts.config.rootKeys as RootKeySource;
   const log = logOfRole(parts.log, role);

@@ -3,7 +3,7 @@ import { endOf } from '../tls/pem-files.ts';
 import { type Certificate, followCertificate, type ServedCertificate } from '../tls/served-certificate.ts';
 import type { Parts } from './parts.ts';
 
-/** Updates the server certificate when its files have been changed. Returns a function to stop this. */
+/** Updates the server certificate when its files change. Returns a function to stop this. */
 export function followServedCertificate(
   { log, certificates }: Pick<Parts, 'log' | 'certificates'>,
   role: 'ingress' | 'facade',

@@ -70,7 +70,7 @@ onEachRedis(redis => {
     await deliver(1);
     const early = createTrafficStore({
       ...redis(),
-      // Reads at once. The test decides when it writes.
+      // Reads immediately. The test decides when it writes.
       run: async (name, keys, args) => {
         await late;
         return redis().run(name, keys, args);
@@ -118,9 +118,9 @@ onEachRedis(redis => {
     expect((await read('7d')).filter(({ deliveries }) => deliveries > 0).map(each => each.deliveries)).toEqual([
       60, 30,
     ]);
-    // Of the last hour: the minute that runs has none yet.
+    // For the last hour, the current minute does not have any counts yet.
     expect((await read('1h')).map(({ deliveries }) => deliveries)).toEqual([...Array.from({ length: 59 }, () => 1), 0]);
-    // What was folded is not kept twice.
+    // Folded counts are not stored twice.
     for (const field of ['in', 'out']) expect((await t.hash('meta'))[field]?.split(';')).toHaveLength(2);
   });
 
@@ -143,7 +143,7 @@ onEachRedis(redis => {
     }
     t.clock.ms += 8 * DAY_MS;
     expect(totalsOf(await read('7d')).eventsIn).toBe(0);
-    // Said again by who was away for long: too old for any series.
+    // Reported again by a process that was unavailable for a long time, so it is too old for any series.
     await redis().call('hset', t.keys.meta, 'in', `${MIDNIGHT_MS + 1};${MIDNIGHT_MS / MINUTE_MS} 9 9 9`);
     await fold();
     expect(totalsOf(await read('7d')).eventsIn).toBe(0);

@@ -8,7 +8,7 @@ export function weekOf(nowMs: number): number {
   return Math.floor(nowMs / WEEK_MS);
 }
 
-/** The part whose counts should be folded. `meta` is the hash of this part. */
+/** The part whose counts are folded. `meta` is the hash of this part. */
 export interface TrafficSource {
   readonly tenant: string;
   readonly queue: string;
@@ -16,11 +16,11 @@ export interface TrafficSource {
   readonly meta: string;
 }
 
-/** Adds the counts of all parts (each of them has its own slot) to the series of their producers. */
+/** Adds the counts of all parts (each of which has its own slot) to the series of their producers. */
 export interface TrafficStore {
   /**
-   * Adds new counts of the part to the series. Can be repeated by any process at any time. Each of the counts is only
-   * added once, and always to the minute in which it was counted.
+   * Adds new counts of the part to the series. Can be repeated by any process at any time. Each count is only added
+   * once, and always to the minute in which it was counted.
    *
    * @param known result of the last call. Returns early without new counts
    * @returns the state of the series. You should pass it to the next call

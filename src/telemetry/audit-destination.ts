@@ -5,8 +5,7 @@ import type { Logger } from './log.ts';
 import type { Impairment } from './role-health.ts';
 
 /**
- * Specifies where audit lines should be written. This is either a file, or a file descriptor that was inherited by this
- * process.
+ * Specifies where audit lines should be written. This is either a file, or a file descriptor inherited by this process.
  */
 export type AuditTarget = { readonly file: string } | { readonly fd: number };
 
@@ -18,32 +17,32 @@ export interface AuditDestination {
   /** Adds a line to the queue. Never waits. The line is lost if the lines in memory already have `BUFFER_BYTES`. */
   readonly write: (line: string) => void;
   /**
-   * Returns the reason why lines are late, or why some of them were lost recently. This is empty if all lines are
+   * Returns the reason why lines are delayed, or why some lines were lost recently. Empty if all lines have been
    * written.
    */
   readonly impairments: () => readonly Impairment[];
-  /** Writes the lines that are left (this can take up to 2 s) and closes the file. */
+  /** Writes the remaining lines (which can take up to 2 s) and closes the file. */
   readonly close: () => Promise<void>;
 }
 
 interface DestinationOptions {
   readonly target: AuditTarget;
-  /** Returns the line that should be written instead of the lines that were lost. */
+  /** Returns the line to write instead of the lost lines. */
   readonly lostLine: (lost: number) => string;
   readonly log: Logger;
   readonly count: (result: 'written' | 'lost', lines: number) => void;
-  /** How many bytes of lines to keep in memory. Defaults to 16 MiB. */
+  /** The number of bytes to buffer in memory. Defaults to 16 MiB. */
   readonly bufferBytes?: number;
   /** Monotonic clock in milliseconds. */
   readonly nowMs?: () => number;
 }
 
 const BUFFER_BYTES = 16_777_216;
-/** If at most PIPE_BUF bytes are written to a pipe, they are never mixed with the data of other writers. */
+/** If up to PIPE_BUF bytes are written to a pipe, they are never mixed with data from other writers. */
 const BATCH_BYTES = 4_096;
 const RETRY_MS = 100;
 const MOST_RETRY_MS = 2_000;
-/** How often we check if the file was renamed, which is done to rotate logs. */
+/** How often to check whether the file was renamed for log rotation. */
 const LOOK_EVERY_MS = 1_000;
 /** After this time, a write is considered to be late. */
 const LATE_MS = 5_000;
@@ -59,13 +58,13 @@ const [openFile, closeFile, statFile, writeFile] = [
   promisify(write),
 ];
 
-/** Opens a file for appending. It does not wait until there is a reader for a named pipe. */
+/** Opens a file for appending. It does not wait for a reader of a named pipe. */
 function openForAppending(file: string): Promise<number> {
   const { O_APPEND, O_CREAT, O_NONBLOCK, O_WRONLY } = constants;
   return openFile(file, O_APPEND | O_CREAT | O_NONBLOCK | O_WRONLY, 0o600);
 }
 
-/** Returns the descriptor to write to. If the file was renamed, it is opened again. */
+/** Returns the descriptor for writing. If the file was renamed, it is opened again. */
 function createHandle(target: AuditTarget, nowMs: () => number) {
   let fd = 'fd' in target ? target.fd : undefined;
   let inode: number | undefined;
@@ -108,16 +107,15 @@ function createWriter(handle: Handle, nowMs: () => number) {
   let lastError: string | undefined;
   let closing = false;
   return {
-    /** The error code of the last attempt. If it was successful, this is undefined. */
+    /** The error code of the last attempt. Undefined if the last attempt was successful. */
     lastError: () => lastError,
     isLate: () => sinceMs !== undefined && nowMs() - sinceMs > LATE_MS,
-    /** If there is another error, it gives up. */
+    /** It gives up after any other error. */
     close: () => {
       closing = true;
     },
     /**
-     * Writes all of the bytes. If there is an error, it will keep trying. If it was closed before all bytes were
-     * written, this returns false.
+     * Writes all bytes, and tries again after an error. Returns false if it was closed before all bytes were written.
      */
     async writeAll(bytes: Buffer): Promise<boolean> {
       sinceMs = nowMs();
@@ -142,7 +140,7 @@ function createWriter(handle: Handle, nowMs: () => number) {
   };
 }
 
-/** Counts the lines that have been lost, and logs this once a minute. */
+/** Counts lost lines, and logs the number once a minute. */
 function createLosses({ log, count }: DestinationOptions, nowMs: () => number) {
   let lost = 0;
   let lostAtMs: number | undefined;
@@ -166,7 +164,7 @@ function createLosses({ log, count }: DestinationOptions, nowMs: () => number) {
   };
 }
 
-/** Returns the number of lines that should be written at once. */
+/** Returns the number of lines to write at once. */
 function batchOf(lines: readonly string[]): number {
   let size = Buffer.byteLength(lines[0] ?? '');
   let count = 1;
@@ -177,7 +175,7 @@ function batchOf(lines: readonly string[]): number {
   return count;
 }
 
-/** Returns the impairment to use for a role if its lines are late or have been lost. */
+/** Returns the impairment of a role whose lines are delayed or lost. */
 function impairmentOf(target: AuditTarget, isLate: boolean, hasLost: boolean, code: string | undefined): Impairment {
   const what = 'file' in target ? 'the file in SLUICE_AUDIT_FILE' : `the file descriptor ${target.fd}`;
   const why = code === undefined ? '' : ` (${code})`;

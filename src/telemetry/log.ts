@@ -6,8 +6,8 @@ export type { Logger };
 export const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
 
 /**
- * Creates the logger of a process. It writes JSON objects to standard output, using one line for each of them. Secrets
- * and email addresses must not be passed as fields. Redaction is only there as an additional protection.
+ * Creates the logger of a process. It writes JSON objects to standard output, one per line. Secrets and email addresses
+ * must not be passed as fields. Redaction is only there as an additional protection.
  */
 export function createLogger(options: { level: (typeof LOG_LEVELS)[number]; role?: string }): Logger {
   return pino({
@@ -32,7 +32,7 @@ export function createLogger(options: { level: (typeof LOG_LEVELS)[number]; role
   });
 }
 
-/** Returns a logger that will add `role` to its lines. If `log` already has this field, it is only included once. */
+/** Returns a logger that adds `role` to its lines. If `log` already has this field, it is only included once. */
 export function logOfRole(log: Logger, role: string): Logger {
   return log.bindings().role === undefined ? log.child({ role }) : log;
 }

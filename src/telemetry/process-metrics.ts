@@ -2,9 +2,7 @@ import { collectDefaultMetrics } from 'prom-client';
 import { Gauge, type Registry } from './metrics.ts';
 import { type HealthState, IMPAIRMENTS, type ImpairmentReason } from './role-health.ts';
 
-/**
- * Registers the version, and the default metrics for a Node process. This must only be called once for each process.
- */
+/** Registers the version, and the default metrics for a Node process. Must only be called once per process. */
 export function registerProcessMetrics(registry: Registry, version: string): void {
   new Gauge({
     name: 'sluice_build_info',
@@ -19,8 +17,8 @@ export function registerProcessMetrics(registry: Registry, version: string): voi
 const REASONS = Object.keys(IMPAIRMENTS) as ImpairmentReason[];
 
 /**
- * Registers a metric for each role in this process which shows whether it is ready, and anything that prevents it from
- * working (as in `/readyz`).
+ * Registers metrics that show whether each role in this process is ready, and what prevents it from working (as in
+ * `/readyz`).
  */
 export function registerRoleHealth(registry: Registry, roles: Readonly<Record<string, () => HealthState>>): void {
   new Gauge({

@@ -1,6 +1,6 @@
 import { type Logger, logOfRole } from './log.ts';
 
-/** The reason why a role can't do its work, as in the `reason` label of `sluice_role_impaired`, with descriptions. */
+/** The reason why a role is unable to work, as in the `reason` label of `sluice_role_impaired`, with descriptions. */
 export const IMPAIRMENTS = {
   RedisUnavailable: 'Redis does not respond.',
   RedisAccessDenied:
@@ -28,9 +28,9 @@ export type ImpairmentReason = keyof typeof IMPAIRMENTS;
 export interface Impairment {
   readonly reason: ImpairmentReason;
   /**
-   * `settings` means that this replica's settings or rights are wrong, and that it won't be ready until they are fixed.
-   * `dependency` means that a shared dependency is unavailable, in which case a replica that has worked before stays
-   * ready.
+   * `settings` means that the settings or permissions of this replica are wrong, so it is not ready until they have
+   * been corrected. `dependency` means that a shared dependency is unavailable. In this case, a replica that has worked
+   * before remains ready.
    */
   readonly cause: 'settings' | 'dependency';
   /** What is wrong, including the environment variable or object to change. */
@@ -38,8 +38,8 @@ export interface Impairment {
 }
 
 /**
- * Returns whatever currently keeps a role from working. This is empty while it works. Called every second, so this must
- * be cheap.
+ * Returns whatever currently keeps a role from working. Empty while it is working. Called every second, so this must be
+ * cheap.
  */
 export type ImpairmentCheck = () => readonly Impairment[];
 
@@ -62,8 +62,8 @@ const LOG_AFTER_MS = 5_000;
 const LOG_EVERY_MS = 60_000;
 
 /**
- * Watches a role, logging each impairment that lasts 5 s, again once a minute after that, and when it is over. The role
- * is ready once it has worked, unless kept from working by its own settings.
+ * Watches a role, logging each impairment that lasts for 5 s, again once a minute, and when it is over. A role which
+ * has worked once remains ready, unless its own settings prevent it from working.
  */
 export function watchRoleHealth(options: {
   readonly role: string;

@@ -2,16 +2,16 @@ import { withDeadline } from '../time/deadline.ts';
 
 interface Sampler<T> {
   /**
-   * Returns the last sample. If it is too old, this takes a new sample first. If it is not known, this returns
-   * undefined. Never rejects.
+   * Returns the last sample. Takes a new sample first if the last sample is too old. Undefined if it is not known.
+   * Never rejects.
    */
   readonly read: () => Promise<T | undefined>;
 }
 
 /**
- * Creates a sampler. Samples are only taken when they are needed, and at most every `everyMs`. If there are no scrapes,
- * there is no cost. If there are several scrapers, they can use the same sample. If a sample fails or takes longer than
- * `patienceMs`, it is unknown.
+ * Creates a sampler. Samples are only taken when they are required, and at most every `everyMs`. Without any scrapes,
+ * there is no cost. Several scrapers can use the same sample. A sample that fails or takes longer than `patienceMs` is
+ * unknown.
  */
 export function createSampler<T>(options: {
   readonly look: () => Promise<T>;

@@ -1,10 +1,10 @@
 /**
- * Stores counts in a plain map, and moves them into a metric for each scrape. This is done because the `inc` function
- * of a metric hashes its labels on every call.
+ * Stores counts in a plain map, and moves them into a metric for each scrape. This is required because the `inc`
+ * function of a metric hashes its labels on every call.
  */
 export interface Tally<K> {
   readonly add: (key: K) => void;
-  /** Calls `each` for all counts since the last call. The counts are then reset. */
+  /** Calls `each` for all counts since the last call, and resets them. */
   readonly take: (each: (key: K, count: number) => void) => void;
 }
 

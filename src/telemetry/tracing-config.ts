@@ -1,5 +1,5 @@
 /**
- * The share of traces to be recorded. If `parentBased` is set and the trace has a parent, the decision of the parent is
+ * The share of traces to be recorded. If `parentBased` is set and the trace has a parent, the parent's decision is
  * used.
  */
 export interface SamplerConfig {

@@ -25,9 +25,9 @@ const KINDS: Readonly<Record<SpanStart['kind'], SpanKind>> = {
 };
 
 /**
- * Opens OpenTelemetry tracing to a collector over OTLP/HTTP. The spans are sent in batches in the background. If the
- * collector does not accept them in time, they are dropped. This file loads the whole SDK, so it should only be
- * imported if tracing is on.
+ * Opens OpenTelemetry tracing to a collector over OTLP/HTTP. Spans are sent in batches in the background. They are
+ * dropped if the collector does not accept them in time. This file loads the whole SDK, so it should only be imported
+ * if tracing is on.
  */
 export async function openTracing(
   config: TracingConfig,
@@ -92,10 +92,7 @@ async function createExporter({ url, protocol, headers, timeoutMs }: TracingConf
   return new OTLPTraceExporter(options);
 }
 
-/**
- * Logs any failures of the SDK. This is done at most once a minute. We leave out the SDK's own messages, since they may
- * quote answers.
- */
+/** Logs SDK failures, at most once a minute. We leave out the SDK's own messages, since they may quote answers. */
 function sayFailures(log: Logger): () => void {
   let quietUntilMs = 0;
   const say = () => {

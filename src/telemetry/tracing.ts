@@ -7,7 +7,7 @@ export interface SpanStart {
    * used for anything else.
    */
   readonly kind: 'server' | 'client' | 'consumer' | 'internal';
-  /** Parent's `traceparent` (W3C Trace Context). If this is undefined, a new trace will be started. */
+  /** Parent's `traceparent` (W3C Trace Context). If undefined, a new trace is started. */
   readonly parent?: string | undefined;
   readonly attributes?: SpanAttributes;
   /** The start time of the span, in milliseconds since the epoch. Defaults to now. */
@@ -19,8 +19,8 @@ export interface Span {
   /** `traceparent` with this span as the parent. */
   readonly traceparent: string;
   /**
-   * Ends this span. This must only be called once. If the operation has failed, `error` should be a single stable word
-   * for the reason.
+   * Ends this span. Must only be called once. If the operation has failed, `error` should be a single stable word for
+   * the reason.
    */
   readonly end: (outcome?: { readonly attributes?: SpanAttributes; readonly error?: string | undefined }) => void;
 }
@@ -28,14 +28,14 @@ export interface Span {
 /** Creates spans. Callers have `undefined` instead if tracing is off. */
 export interface Tracing {
   readonly start: (name: string, span: SpanStart) => Span;
-  /** Exports all spans that have been finished. This takes a few seconds at most. */
+  /** Exports all finished spans. This takes a few seconds at most. */
   readonly stop: () => Promise<void>;
 }
 
 /** A valid `traceparent` header (W3C Trace Context, 3.2). */
 export const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
 
-/** Parses the value of a `traceparent` header. If it is invalid, this returns undefined. */
+/** Parses the value of a `traceparent` header. Returns undefined if it is not valid. */
 export function parseTraceparent(
   text: string | undefined,
 ): { readonly traceId: string; readonly spanId: string; readonly flags: number } | undefined {
@@ -44,7 +44,7 @@ export function parseTraceparent(
   return { traceId, spanId, flags: Number.parseInt(flags, 16) };
 }
 
-/** Returns true if the trace that this `traceparent` belongs to is being recorded. */
+/** Returns true if the trace of this `traceparent` is being recorded. */
 export function isSampled(traceparent: string | undefined): boolean {
   return ((parseTraceparent(traceparent)?.flags ?? 0) & 1) === 1;
 }

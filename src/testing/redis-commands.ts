@@ -49,10 +49,10 @@ export const KEY_ACCESS: Readonly<Record<string, 'R' | 'W' | 'RW' | ''>> = {
   ZSCORE: 'R',
 };
 
-/** Files that do not belong to a role and which load all of the roles. */
+/** Files which do not belong to a role and load all roles. */
 const LOADS_ROLES = 'roles/roles.ts';
 
-/** Returns all files that are loaded together with `start`, except for files which are only imported as types. */
+/** Returns all files loaded by `start`, except for files which are only imported as types. */
 export function loadedWith(start: readonly string[]): ReadonlySet<string> {
   const loaded = new Set<string>();
   const open = [...start];
@@ -89,7 +89,7 @@ export function scriptsOf(files: Iterable<string>): readonly string[] {
   return [...scripts].toSorted();
 }
 
-/** Returns the script text, including the files it includes. Comments are removed. */
+/** Returns the script text including all included files, without comments. */
 export function scriptText(script: string): string {
   return textOf(script)
     .replaceAll(/^--@include (\S+)$/gm, (_, name: string) =>
@@ -101,9 +101,7 @@ export function scriptText(script: string): string {
 /** The names of commands in quotes. Some of them are passed to scripts as arguments. */
 const QUOTED = new RegExp(`'(${Object.keys(KEY_ACCESS).join('|')})'`, 'g');
 
-/**
- * Returns all commands that these files send to Redis in upper case. This includes commands that are used in scripts.
- */
+/** Returns all commands sent to Redis by these files, in uppercase. This includes commands used in scripts. */
 export function commandsOf(files: Iterable<string>): ReadonlySet<string> {
   const all = [...files];
   const commands = new Set<string>();
@@ -132,7 +130,7 @@ const LISTED = String.raw`(?:KEYS\[at\]|keyOfHour\(hour\))`;
 const callsWith = (key: string) =>
   new RegExp(String.raw`(?:redis\.p?call|inSlices)\(\s*'(\w+)', (?:'STREAM', )?${key}`, 'g');
 
-/** Returns the commands that a script uses with the given key. This includes functions to which the key is passed. */
+/** Returns the commands used by a script for the given key, including functions that receive the key. */
 function commandsWith(key: string, text: string): string[] {
   const commands = [...text.matchAll(callsWith(key))].map(([, command = '']) => command);
   for (const [, name, parameters = '', body = ''] of text.matchAll(

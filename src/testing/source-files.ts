@@ -9,7 +9,7 @@ export function textOf(file: string): string {
   return readFileSync(new URL(file, root), 'utf8');
 }
 
-/** Returns the imports of a file, as they are written in the file. */
+/** Returns the imports of a file, exactly as they are written. */
 export function importsOf(file: string): string[] {
   return [
     ...textOf(file).matchAll(

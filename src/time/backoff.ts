@@ -1,13 +1,13 @@
 /** The configuration for an exponential backoff which has an upper limit. */
 export type Backoff = { readonly firstMs: number; readonly mostMs: number };
 
-/** Returns a random duration that is between 75% and 125% of the given duration. */
+/** Returns a random duration between 75% and 125% of the given duration. */
 export function jittered(ms: number, random: () => number): number {
   return ms * (0.75 + random() / 2);
 }
 
 /**
- * Returns how long to wait after a failure, in milliseconds. The number of the first failure is 1.
+ * Returns the delay after a failure, in milliseconds. The first failure has number 1.
  *
  * @param random source of the jitter. No jitter will be added if this isn't set.
  */

@@ -7,7 +7,7 @@ export type Clock = {
    * shown to users.
    */
   readonly wallMs: () => number;
-  /** Calls `run` a single time after `delayMs`. Returns a function to cancel the timer. */
+  /** Calls `run` once after `delayMs`. Returns a function to cancel the timer. */
   readonly setTimer: (run: () => void, delayMs: number) => () => void;
 };
 

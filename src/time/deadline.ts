@@ -1,16 +1,16 @@
 import { type Clock, systemClock } from './clock.ts';
 
 /**
- * Thrown if we did not receive a response in time. The operation may still have been performed, which means that it
- * must be safe to retry.
+ * Thrown if we did not receive a response in time. The operation may still have been performed, so it must be safe to
+ * retry.
  */
 export class DeadlineError extends Error {
   override readonly name = 'DeadlineError';
 }
 
 /**
- * Returns the result of calling `start`. If this takes longer than `timeoutMs`, a DeadlineError is thrown and the
- * signal that was passed to `start` is aborted.
+ * Returns the result of calling `start`. If it takes longer than `timeoutMs`, throws a DeadlineError and aborts the
+ * signal that was passed to `start`.
  */
 export function withDeadline<T>(
   timeoutMs: number,

@@ -1,6 +1,6 @@
 /**
- * Creates a map in which each value will expire `ttlMs` after it has been set. If there are more than `entries` values,
- * the oldest value will be removed.
+ * Creates a map in which each value expires `ttlMs` after it was set. With more than `entries` values, the oldest value
+ * is removed.
  */
 export function createExpiringMap<V>(options: { ttlMs: number; entries: number; nowMs: () => number }) {
   const { ttlMs, entries, nowMs } = options;

@@ -1,14 +1,14 @@
 interface Lock {
   /** The last exclusive holder. It might still be waiting for the lock. */
   exclusive: Promise<unknown> | undefined;
-  /** All of the shared holders, including the ones that are still waiting for the lock. */
+  /** All shared holders, including callers still waiting for the lock. */
   readonly shared: Set<Promise<unknown>>;
 }
 
 /**
- * Creates a set of locks by key. A lock can have either a single exclusive holder or any number of shared holders. It
- * is granted in the same order as it was requested. This means that later shared holders can't starve an exclusive
- * holder that is already waiting. Locks for different keys don't affect each other.
+ * Creates a set of locks by key. A lock can have either a single exclusive holder or any number of shared holders.
+ * Locks are granted in the order in which they were requested. This means that later shared holders can't starve an
+ * exclusive holder that is already waiting. Locks for different keys are independent.
  */
 export function createLocks() {
   const locks = new Map<string, Lock>();

@@ -1,9 +1,9 @@
 /**
- * Occupancy counts how many places of each key are in use at the same time, up to a limit. If a key is not in use, it
- * will not be kept in memory.
+ * Occupancy counts the number of places used for each key, up to a limit. Keys which are not in use are not kept in
+ * memory.
  */
 export interface Occupancy {
-  /** Takes a place of the given key. If all of its places are in use, this returns false. */
+  /** Takes a place of the given key. Returns false if all places are in use. */
   readonly enter: (key: string) => boolean;
   /** Returns a place that was taken before. */
   readonly leave: (key: string) => void;

@@ -3,11 +3,11 @@ export interface RecentMap<V> {
   /** Counts as a use of the key. */
   readonly get: (key: string) => V | undefined;
   readonly set: (key: string, value: V) => void;
-  /** The number of keys that are kept in memory. */
+  /** The number of keys kept in memory. */
   readonly size: () => number;
 }
 
-/** Creates a map that remembers at least the last `entries` keys that have been used, and at most twice as many. */
+/** Creates a map that remembers at least the last `entries` keys, and at most twice as many. */
 export function createRecentMap<V>(entries: number): RecentMap<V> {
   // Two generations rather than an exact order, since moving a key to the end of a map on each use would cost more.
   let recent = new Map<string, V>();

@@ -1,13 +1,13 @@
 interface Flight<T> {
   readonly ended: Promise<void>;
-  /** The run that will start after the current one, if there is a caller waiting for it. */
+  /** The run after the current run, if a caller is waiting for it. */
   next?: Promise<T>;
 }
 
 /**
- * Returns a function that will only run one task at a time for each key. If there are calls during a run, they will
- * share the next run. They can't use the current run, because it may have been started before a change that the caller
- * knows about. There can be at most one running and one waiting task for each key.
+ * Returns a function that only runs one task at a time for each key. Calls made during a run share the next run. They
+ * can't use the current run, because it may have started before a change that the caller is aware of. Each key has at
+ * most one running and one waiting task.
  */
 export function createSingleFlight<T>(): (key: string, run: () => Promise<T>) => Promise<T> {
   const flights = new Map<string, Flight<T>>();

@@ -5,7 +5,7 @@ import { createTimeShares } from './time-shares.ts';
 function start() {
   const clock = createManualClock();
   const shares = createTimeShares({ share: 0.1, burstMs: 1_000, clock });
-  /** Makes calls one after the other that take `ms` each; returns the time that they have taken so far. */
+  /** Makes sequential calls that take `ms` each, and returns the total time so far. */
   function work(owner: string, ms: number, kind = 'list') {
     const used = { ms: 0, calls: 0 };
     const run = async () => {
@@ -47,7 +47,7 @@ test('calls start in their order', async () => {
     void shares.take('evil', 'list', Number.POSITIVE_INFINITY).then(() => started.push(n));
   }
   await clock.advance(0);
-  // Each is expected to take 1 ms, of which there are 100 within the burst.
+  // Each call is expected to take 1 ms, so the burst allows 100 calls.
   expect(started).toHaveLength(101);
   await clock.advance(1_000);
   expect(started).toEqual(Array.from({ length: 150 }, (_, n) => n));

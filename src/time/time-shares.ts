@@ -1,41 +1,40 @@
 import { type Clock, sleep } from './clock.ts';
 import { createRecentMap } from './recent-map.ts';
 
-/** Assumed duration of the first call of a kind. */
+/** The assumed duration for the first call of a kind. */
 const FIRST_MS = 1;
-/** How much of a longer duration remains after each shorter one. */
+/** The proportion of a longer duration that remains after each shorter duration. */
 const KEEP = 0.9;
-/** Number of owners that are kept in memory. */
+/** The number of owners kept in memory. */
 const ENTRIES = 10_000;
 
-/** A call that may start. */
+/** A call which is allowed to start. */
 export interface Turn {
-  /** Must be called once, when the call has ended. @param ms how long it took, undefined if this is not known */
+  /** Must be called once, after the call has ended. @param ms the duration, or undefined if it is not known */
   readonly end: (ms: number | undefined) => void;
 }
 
-/** TimeShares lets each owner use a share of the time of a server that all owners use together. */
+/** TimeShares allows each owner to use a share of the time of a server that is used by all owners. */
 export interface TimeShares {
   /**
-   * Waits until the owner may start a call of this kind, in the order of these calls. Returns the number of milliseconds
-   * that this would have taken, if that is more than `mostWaitMs`, or if `signal` is aborted while it waits. In both cases,
-   * nothing is taken.
+   * Waits until the owner may start a call of this kind, in the order of these calls. Returns the required waiting time
+   * in milliseconds if it exceeds `mostWaitMs`, or if `signal` is aborted while waiting. In both cases, no time is
+   * used.
    */
   readonly take: (owner: string, kind: string, mostWaitMs: number, signal?: AbortSignal) => Promise<Turn | number>;
 }
 
 interface Use {
-  /** Time up to which the share is used. It is ahead of now after a burst. */
+  /** Time up to which the share is used. After a burst, this is in the future. */
   untilMs: number;
   /** Expected duration of a call, by kind. */
   readonly expected: Map<string, number>;
 }
 
 /**
- * Creates shares, as a leaky bucket (GCRA) of time: each owner can use `share` of the time, and what it has not used
- * within the last `burstMs`. A call takes the time that its kind is expected to take, and the rest once it has ended. So
- * the share is exact over time, and calls that start together exceed it by no more than what they take longer than
- * expected.
+ * Creates shares, using a leaky bucket (GCRA) of time: each owner can use `share` of the time, plus any time not used
+ * within the last `burstMs`. A call is charged its expected duration at the start, and the difference at the end. As a
+ * result, the share is exact over time, and concurrent calls can only exceed it if they take longer than expected.
  */
 export function createTimeShares(options: {
   /** Between 0 and 1. */

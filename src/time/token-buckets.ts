@@ -1,20 +1,23 @@
 import { createRecentMap } from './recent-map.ts';
 
-/** Remaining points of a key. Times are whole seconds, rounded up. */
+/** Remaining points of a key. Times are in whole seconds, rounded up. */
 export interface BucketState {
   /** Points left, rounded down. */
   readonly left: number;
-  /** The time until all points are back. At least 1. */
+  /** The time until all points are available again. At least 1. */
   readonly fullInSeconds: number;
-  /** The time until the cost could be taken. At least 1. */
+  /** The time until the cost can be charged. At least 1. */
   readonly retryInSeconds: number;
 }
 
-/** TokenBuckets holds a bucket of points for each key. Points come back evenly over time. */
+/** TokenBuckets contains a bucket of points for each key. Points come back evenly over time. */
 export interface TokenBuckets {
-  /** Takes `cost` points, or returns false without taking any. Does not allocate for keys that are in memory. */
+  /**
+   * Charges `cost` points, or returns false without charging any points. Does not allocate memory for keys that are
+   * already in memory.
+   */
   readonly take: (key: string, cost: number) => boolean;
-  /** Returns points that were taken. Does nothing for keys that are no longer in memory. */
+  /** Returns points that were charged. Does nothing for keys which are no longer in memory. */
   readonly give: (key: string, points: number) => void;
   readonly stateOf: (key: string, cost: number) => BucketState;
 }
@@ -25,10 +28,10 @@ interface Bucket {
 }
 
 /**
- * Creates buckets of `capacity` points, which are full at first. An empty bucket is full again after `refillMs`. Costs
- * above `capacity` count as `capacity`. If each key has its own capacity, a change applies from the next call. Of the keys
- * used, between `entries` and twice as many of the most recent ones are kept in memory; buckets of any others are full.
- * There are no timers.
+ * Creates buckets with `capacity` points, which are initially full. An empty bucket is full again after `refillMs`.
+ * Costs higher than `capacity` are limited to `capacity`. If each key has its own capacity, a change applies to the
+ * next call. The most recently used keys are kept in memory (at least `entries`, and at most twice as many). The
+ * buckets of all other keys are full. No timers are used.
  */
 export function createTokenBuckets(options: {
   readonly capacity: number | ((key: string) => number);

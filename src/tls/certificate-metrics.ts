@@ -1,22 +1,19 @@
 import { Gauge, type Registry } from '../telemetry/metrics.ts';
 import { createSampler } from '../telemetry/sampler.ts';
 
-/** The certificates that are used by Sluice. */
+/** The certificates used by Sluice. */
 export const CERTIFICATE_USES = ['redis', 'redis_client', 'smtp', 'ingress', 'facade'] as const;
 export type CertificateUse = (typeof CERTIFICATE_USES)[number];
 
 interface CertificateSource {
-  /**
-   * Returns the time at which the certificate will expire, in milliseconds since 1970. If this is not known, it returns
-   * undefined.
-   */
+  /** Returns the expiry time of the certificate in milliseconds since 1970, or undefined if it is not known. */
   readonly endMs: () => Promise<number | undefined> | number | undefined;
-  /** Whether it is currently not possible to use the files of the certificate. Left out if there are no files. */
+  /** Whether the files of the certificate currently can't be used. Omitted if there are no files. */
   readonly rejected?: () => boolean;
 }
 
 export interface CertificateMetrics {
-  /** Adds a certificate to the metrics. If there already is one for the same use, it is replaced. */
+  /** Adds a certificate to the metrics. An existing certificate for the same use is replaced. */
   readonly watch: (use: CertificateUse, source: CertificateSource) => void;
 }
 
@@ -24,7 +21,7 @@ export interface CertificateMetrics {
 const SAMPLE_EVERY_MS = 600_000;
 const PATIENCE_MS = 1_000;
 
-/** Registers the metrics for the expiry of certificates, and for whether it is possible to use their files. */
+/** Registers metrics for the expiry of certificates, and for whether their files can be used. */
 export function createCertificateMetrics(registry: Registry): CertificateMetrics {
   const registers = [registry];
   const labelNames = ['use'] as const;

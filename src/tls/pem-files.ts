@@ -8,8 +8,7 @@ export interface NamedFile {
 }
 
 /**
- * Reads a file. It must not be empty. If the file can't be used, this returns undefined and adds the reason to
- * `problems`.
+ * Reads a file. It must not be empty. Returns undefined if the file can't be used, and adds the reason to `problems`.
  */
 export function readText({ variable, path }: NamedFile, problems: string[]): string | undefined {
   if (path === undefined) return undefined;
@@ -23,7 +22,7 @@ export function readText({ variable, path }: NamedFile, problems: string[]): str
   return undefined;
 }
 
-/** Reads a PEM file that contains one or more certificates. This is the same as `readText` otherwise. */
+/** Reads a PEM file that contains one or more certificates. In all other respects, this is the same as `readText`. */
 export function readCertificates(file: NamedFile, problems: string[]): string | undefined {
   const text = readText(file, problems);
   if (text === undefined) return undefined;
@@ -42,8 +41,8 @@ function isCertificate(pem: string): boolean {
 }
 
 /**
- * Checks if a key in PEM format belongs to the first certificate (if there is one). If there is an error, it is added
- * to `problems`.
+ * Checks if a key in PEM format belongs to the first certificate (if there is one). If it doesn't, an error is added to
+ * `problems`.
  */
 export function checkKey(
   key: string,

@@ -40,7 +40,9 @@ const served = () => ({
   key: { variable: 'SLUICE_INGRESS_KEY_FILE', path: join(folder, 'tls.key') },
 });
 
-/** Puts a certificate with this name where the server reads it, with the key of another one if there is `key`. */
+/**
+ * Writes a certificate with this name to the path read by the server, optionally with a `key` of another certificate.
+ */
 async function place(name: string, key = name): Promise<void> {
   const files = await authority.issue(name, 'IP:127.0.0.1', `DNS:${name}.example`);
   const other = key === name ? files : await authority.issue(key);
@@ -48,7 +50,7 @@ async function place(name: string, key = name): Promise<void> {
   await copyFile(other.key, join(folder, 'tls.key'));
 }
 
-/** Starts a server whose certificate follows its files. */
+/** Starts a server that reloads its certificate when the files change. */
 async function serve(limits: Partial<typeof LIMITS> = {}) {
   const files = served();
   const first = readCertificate(files, []);
@@ -72,7 +74,7 @@ async function serve(limits: Partial<typeof LIMITS> = {}) {
   return { port, lines, following };
 }
 
-/** Sends a request, and returns the answer and the name in the connection certificate. */
+/** Sends a request, and returns the response and the name in the certificate of the connection. */
 async function call(port: number, agent?: Agent) {
   const { ca } = authority;
   const { readFile } = await import('node:fs/promises');
@@ -140,7 +142,8 @@ test('while the files cannot be used, the last certificate is served, and the lo
   await vi.waitFor(async () => expect((await call(port)).name).toBe('third'), SOON);
   expect(following.problem()).toBeUndefined();
   expect((await metrics())[1]).toBe('sluice_certificate_rejected{use="ingress"} 0');
-  // Once for each problem, however often the files were read: at most one more while the files were replaced.
+  // Once for each problem, regardless of how often the files were read. There may be one more while the files are being
+  // replaced.
   expect(warnings().length).toBeLessThanOrEqual(told + 1);
 });
 

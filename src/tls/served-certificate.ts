@@ -8,16 +8,13 @@ export interface Certificate {
   readonly key: string;
 }
 
-/** The files that are used for the server certificate, and their content when the process was started. */
+/** The files of the server certificate, and their content when the process was started. */
 export interface ServedCertificate {
   readonly files: { readonly certificates: NamedFile; readonly key: NamedFile };
   readonly first: Certificate;
 }
 
-/**
- * Reads both files. If it is not possible to use them, this returns undefined and adds the required change to
- * `problems`.
- */
+/** Reads both files. Returns undefined if they can't be used, and adds the required change to `problems`. */
 export function readCertificate(files: ServedCertificate['files'], problems: string[]): Certificate | undefined {
   const found: string[] = [];
   const cert = readCertificates(files.certificates, found);
@@ -33,8 +30,8 @@ export function readCertificate(files: ServedCertificate['files'], problems: str
 }
 
 /**
- * Returns the reason why the certificate is not accepted by OpenSSL, for example because the key is too short. If it is
- * accepted, this returns undefined.
+ * Returns the reason why OpenSSL does not accept the certificate, for example because the key is too short. Undefined
+ * if it is accepted.
  */
 function whyUnusable(certificate: Certificate): string | undefined {
   try {
@@ -46,11 +43,9 @@ function whyUnusable(certificate: Certificate): string | undefined {
 }
 
 interface Following {
-  /** Returns the certificate that is currently served. */
+  /** Returns the certificate currently in use. */
   readonly current: () => Certificate;
-  /**
-   * Returns the reason why it is currently not possible to use the files. If it is possible, this returns undefined.
-   */
+  /** Returns the reason why the files currently can't be used, or undefined if they can be used. */
   readonly problem: () => string | undefined;
   readonly stop: () => void;
 }
@@ -59,8 +54,8 @@ interface Following {
 const READ_EVERY_MS = 5_000;
 
 /**
- * Reads the files again every five seconds. If there is a new certificate, `onChange` is called. If the files are
- * invalid, e.g. because only one of them has been replaced, the last valid certificate is used.
+ * Reads the files again every five seconds. `onChange` is called for a new certificate. If the files are not valid,
+ * e.g. because only one of them has been replaced, the last valid certificate is used.
  */
 export function followCertificate(options: {
   readonly served: ServedCertificate;

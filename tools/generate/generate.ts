@@ -14,13 +14,13 @@ import { renderKustomize } from './kustomize/kustomize.ts';
 import { renderRbac } from './rbac/rbac.ts';
 import { renderRedisAcl } from './redis/acl.ts';
 
-/** One generated file: its path from the root of the project, and its text. */
+/** A generated file, including its text and its path relative to the project root. */
 export interface GeneratedFile {
   path: string;
   text: string;
 }
 
-/** Renders the CustomResourceDefinitions of all kinds, the files in crds/. */
+/** Renders the CustomResourceDefinitions of all kinds, which are the files in crds/. */
 export function renderCrds(): GeneratedFile[] {
   return Object.values(KINDS).map(kind => ({
     path: `crds/${GROUP}_${kind.plural}.yaml`,
@@ -31,10 +31,10 @@ export function renderCrds(): GeneratedFile[] {
   }));
 }
 
-/** Message of a test that found drifted files. */
+/** The message of a test that found outdated files. */
 export const OUT_OF_DATE = 'generated files are out of date; run make generate and commit the changes';
 
-/** Returns the paths of the files whose text on disk differs or is missing. */
+/** Returns the paths of all files which are missing or have a different text on disk. */
 export function driftedFiles(root: string, files: readonly GeneratedFile[]): string[] {
   return files.filter(file => readOrNothing(join(root, file.path)) !== file.text).map(file => file.path);
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { renderInstallFile } from './kustomize/install-file.ts';
 
 /**
- * Writes `dist/install.yaml` and `dist/install-evaluation.yaml`, which `kubectl` applies.
+ * Writes `dist/install.yaml` and `dist/install-evaluation.yaml`, which can be applied using `kubectl`.
  *
  *     bin/node tools/generate/install-files.ts <registry>
  */

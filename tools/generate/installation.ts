@@ -1,10 +1,10 @@
-/** Names and place of an installation. For the chart, the texts are expressions of Helm. */
+/** Names and place of an installation. For the chart, the texts are Helm expressions. */
 export interface Installation {
   /** Namespace of the pods, the service accounts and the controller's Lease. */
   readonly namespace: string;
-  /** Start of all names, without a hyphen. */
+  /** The prefix of all names, without a hyphen. */
   readonly prefix: string;
-  /** Value of the label `app.kubernetes.io/instance`, by which an installation finds its own pods. */
+  /** The value of the label `app.kubernetes.io/instance`, which an installation uses to find its own pods. */
   readonly instance: string;
   /** Returns the name of a role's service account. */
   readonly accountOf: (role: string) => string;

@@ -1,4 +1,4 @@
-/** The cells of one row, in Markdown. */
+/** The cells of a row in Markdown. */
 export type Row = readonly string[];
 
 /** Renders a table in GitHub's Markdown. Escapes pipes and line breaks. */

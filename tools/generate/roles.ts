@@ -7,12 +7,12 @@ import {
   SECRETS_RULES,
 } from '../../src/kube/access/rights.ts';
 
-/** Rights of a role in Kubernetes. A role without them gets no token. */
+/** The Kubernetes permissions of a role. A role without permissions does not receive a token. */
 interface RoleRights {
   /** Purpose of the ServiceAccount. */
   readonly purpose: string;
   readonly cluster: { readonly description: string; readonly rules: readonly PolicyRule[] };
-  /** A further ClusterRole, with a name of its own. It is bound in the whole cluster, or where Sluice is used. */
+  /** An additional ClusterRole with a separate name. It is bound in the whole cluster, or where Sluice is used. */
   readonly bindable?: { readonly name: string; readonly description: string; readonly rules: readonly PolicyRule[] };
   /** Rights in the namespace of the installation only. */
   readonly namespace?: { readonly description: string; readonly rules: readonly PolicyRule[] };
@@ -20,14 +20,14 @@ interface RoleRights {
 
 /** A port that clients of Sluice connect to, through a Service. */
 export interface ServedPort {
-  /** Name in the pod, different for each role because `all` has all of them. */
+  /** The name in the pod, which is different for each role because `all` includes all of them. */
   readonly name: string;
   readonly number: number;
   /** Path prefix below which the role answers its clients. */
   readonly path: string;
 }
 
-/** How a role is run in a cluster. All manifests that differ by role are made from this. */
+/** Specifies how to run a role in a cluster. This is used to generate all manifests that depend on the role. */
 export interface RoleDefinition {
   readonly name: Role;
   /** One sentence, for the manifests. */
@@ -119,9 +119,9 @@ export const ROLE_DEFINITIONS: readonly RoleDefinition[] = ROLES.map(name => ({
   oidc: NEEDS_OIDC.includes(name),
 }));
 
-/** A set of pods: those of one role, or those that run all of them. */
+/** A set of pods, running either a single role or all roles. */
 export interface Workload extends Pick<RoleDefinition, 'description' | 'replicas' | 'resources' | 'connects'> {
-  /** The argument of the program, and the component in labels and names. */
+  /** The argument of the program, which is also the component in labels and names. */
   readonly name: Role | 'all';
   readonly serves: readonly ServedPort[];
   /** Whether the pods get a token for the API server. */
@@ -136,7 +136,7 @@ export const WORKLOADS: readonly Workload[] = ROLE_DEFINITIONS.map(({ serves, ri
   token: rights !== undefined,
 }));
 
-/** All roles in one process, for small installations. */
+/** All roles in a single process, for small installations. */
 export const ALL_IN_ONE: Workload = {
   name: 'all',
   description: 'Runs all roles in one process.',

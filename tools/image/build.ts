@@ -14,12 +14,12 @@ import { NODE_SYSTEM } from './system.ts';
 /** An image that was built. */
 export interface Built {
   readonly release: Release;
-  /** Digest of the index with all platforms, `sha256:<hex>`. */
+  /** The digest of the index with all platforms, `sha256:<hex>`. */
   readonly digest: string;
   readonly images: readonly BuiltImage[];
 }
 
-/** The image of one platform. */
+/** The image for a single platform. */
 export interface BuiltImage {
   readonly platform: Platform;
   /** Digest of the manifest. */
@@ -28,9 +28,10 @@ export interface BuiltImage {
 }
 
 /**
- * Builds the image of Sluice for all platforms from the files of a project.
+ * Builds the Sluice image for all platforms from the project files.
  *
- * @param output folder for the OCI layout. The files of each platform go to `<output>-root/linux-<architecture>`, and
+ * @param output folder for the OCI layout. The files of each platform are written to
+ * `<output>-root/linux-<architecture>`, and
  *   its SBOM to `<output>-sbom/linux-<architecture>.cdx.json`.
  */
 export async function buildImage(project: string, output: string): Promise<Built> {

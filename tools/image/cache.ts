@@ -8,8 +8,8 @@ function cacheFolder(): string {
 }
 
 /**
- * Returns the path of a file or folder in the cache, calling `make` if it isn't there yet. The name must contain the
- * version or digest of its content. Two processes may make the same entry, in which case the first one stays.
+ * Returns the path of a file or folder in the cache, calling `make` if it doesn't exist. The name must include the
+ * version or digest of the content. If two processes create the same entry, the first entry is kept.
  *
  * @param make creates the file or folder at the path passed to it; other files beside this path are discarded
  */

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 
 const execute = promisify(execFile);
 
-/** A program that the build needs is missing, or a download failed. The message says what to do. */
+/** A program required by the build is missing, or a download has failed. The message explains how to resolve this. */
 export class CannotBuildError extends Error {}
 
 const PACKAGE_OF: Readonly<Record<string, string>> = {
@@ -15,7 +15,7 @@ const PACKAGE_OF: Readonly<Record<string, string>> = {
 };
 
 /**
- * Runs a program and returns its standard output. Messages are in English, and names sorted by their bytes.
+ * Runs a program and returns its standard output. Messages are in English, and names are sorted by their bytes.
  *
  * @throws {CannotBuildError} if the program is missing
  */
@@ -32,7 +32,7 @@ export async function run(command: string, args: readonly string[], options: { c
   }
 }
 
-/** Returns the text that a failed program wrote to standard error, or the message of the error. */
+/** Returns the standard error output of a failed program, or the error message. */
 export function reasonOf(error: unknown): string {
   const { stderr, message } = error as { readonly stderr?: string; readonly message?: string };
   return (stderr?.trim() || message || String(error)).trim();

@@ -17,7 +17,7 @@ export interface Run {
 
 const User = `${USER_ID}:${USER_ID}`;
 
-/** The Dockerfile must say the same. */
+/** The Dockerfile must use the same settings. */
 export const RUN_SLUICE: Run = {
   User,
   // Node only reads these certificates if NODE_OPTIONS contains --use-system-ca.
@@ -27,7 +27,7 @@ export const RUN_SLUICE: Run = {
   ExposedPorts: { '8080/tcp': {}, '8081/tcp': {}, '9090/tcp': {} },
 };
 
-/** Arguments replace `Cmd`. Without a mounted volume, Redis says that it cannot write to the folder. */
+/** Arguments replace `Cmd`. Without a mounted volume, Redis reports that it can't write to the folder. */
 export const RUN_REDIS: Run = {
   User,
   Env: [`PATH=/usr/bin`, `HOME=/home/nonroot`],
@@ -36,7 +36,7 @@ export const RUN_REDIS: Run = {
   ExposedPorts: { '6379/tcp': {} },
 };
 
-/** Returns the annotations of OCI, which are both labels of the image and annotations of its index. */
+/** Returns the OCI annotations, which are used as image labels and as annotations of its index. */
 export function annotationsOf(release: Release): Record<string, string> {
   const { title, version, description, license, created, revision } = release;
   return Object.fromEntries(

@@ -17,7 +17,10 @@ export interface NpmPackage {
   readonly integrity: string | undefined;
 }
 
-/** Returns a folder with `node_modules` of the lockfile's production dependencies, complete, as npm installs them. */
+/**
+ * Returns a folder with the complete `node_modules` of the production dependencies in the lockfile, as installed by
+ * npm.
+ */
 export async function ensureDependencies(root: string): Promise<string> {
   const files = ['package.json', 'package-lock.json', '.npmrc'];
   const digest = createHash('sha256');
@@ -26,8 +29,8 @@ export async function ensureDependencies(root: string): Promise<string> {
     await mkdir(path);
     for (const file of files) await copyFile(join(root, file), join(path, file));
     const options = ['--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
-    // If a registry lacks packages of another platform, `npm ci` refuses the lock. `npm install` skips optional packages
-    // and checks the same hashes.
+    // `npm ci` rejects the lockfile if the registry does not contain packages of another platform. `npm install` skips
+    // optional packages and checks the same hashes.
     await run('npm', ['ci', ...options], { cwd: path })
       .catch(() => run('npm', ['install', '--no-save', ...options], { cwd: path }))
       .catch(error => {
@@ -38,7 +41,7 @@ export async function ensureDependencies(root: string): Promise<string> {
   });
 }
 
-/** Folders of packages that the program never loads. */
+/** Package folders that are never loaded by the program. */
 const UNUSED_FOLDERS = /(^|\/)(\.[^/]+|__tests__|benchmarks?|docs|examples?|tests?)(\/|$)/;
 
 const CODE = /\.(js|cjs|mjs|json|wasm)$/;
@@ -48,7 +51,7 @@ const LICENSE = /^(authors|copying|copyright|licen[cs]e|notice|patents)/i;
 /** Pages that the facade serves at /waas/docs. */
 const SERVED = /^node_modules\/@fastify\/swagger-ui\/static\/(?!.*\.map$)/;
 
-/** Returns true for a file that the program may load or serve, and for licenses. `path` begins with `node_modules/`. */
+/** Returns true for files that the program may load or serve, and for licenses. `path` starts with `node_modules/`. */
 export function isNeeded(path: string): boolean {
   // A package may be called docs, test, or similar.
   const within = path.replace(/^.*node_modules\/(?:@[^/]+\/)?[^/]+\//, '');
@@ -57,11 +60,11 @@ export function isNeeded(path: string): boolean {
 }
 
 /**
- * Copies what the program may load: packages that its source files mention, those that these mention, and so on, without
- * tests, declarations, source maps, and documentation.
+ * Copies the packages that the program may load. These are packages mentioned in its source files, packages mentioned
+ * in these packages, and so on, without tests, declarations, source maps, and documentation.
  *
  * @param installed folder from `ensureDependencies`
- * @returns the packages copied, in order of their paths
+ * @returns the copied packages, sorted by path
  * @throws {Error} if one contains a native addon, because all platforms share these files
  */
 export async function copyDependencies(installed: string, sources: string, target: string): Promise<NpmPackage[]> {
@@ -70,7 +73,7 @@ export async function copyDependencies(installed: string, sources: string, targe
     .filter(entry => entry.isFile())
     .map(entry => join(entry.parentPath, entry.name).slice(installed.length + 1));
   const kept = Map.groupBy(files.filter(isNeeded), packageOf);
-  // Packages that consist of declarations.
+  // Packages that only contain declarations.
   for (const [name, paths] of kept) {
     if (!paths.some(path => CODE.test(path) && basename(path) !== 'package.json')) kept.delete(name);
   }
@@ -94,12 +97,12 @@ function readLock(folder: string) {
   ).packages;
 }
 
-/** Returns the folder of the package that a file belongs to. */
+/** Returns the package folder of a file. */
 function packageOf(path: string): string {
   return /^.*node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0] ?? '';
 }
 
-/** A quoted string that could name a package, with or without a path within it. */
+/** A quoted string that may be a package name, optionally including a path. */
 const MENTION = /['"`]((?:@[\w.-]+\/)?[\w.-]+)(?:\/[^'"`\n]*)?['"`]/g;
 
 function reachablePackages(
@@ -126,7 +129,9 @@ function mentionsIn(file: string): string[] {
   return [...readFileSync(file, 'utf8').matchAll(MENTION)].map(([, name = '']) => name);
 }
 
-/** Returns the folder where Node finds a package, seen from another one: the nearest `node_modules` that contains it. */
+/**
+ * Returns the folder in which Node finds a package from another package, i.e. the nearest `node_modules` containing it.
+ */
 function resolvePackage(name: string, from: string, kept: ReadonlyMap<string, unknown>): string | undefined {
   for (let folder = from; ; folder = folder.replace(/\/?node_modules\/(?:@[^/]+\/)?[^/]+$/, '')) {
     const path = folder === '' ? `node_modules/${name}` : `${folder}/node_modules/${name}`;

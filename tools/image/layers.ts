@@ -22,7 +22,7 @@ export interface Layer {
   readonly diffId: string;
 }
 
-/** Times, owners, and the order of entries would otherwise depend on the machine. */
+/** Otherwise, times, owners, and the order of entries would depend on the machine. */
 const DETERMINISTIC = [
   '--sort=name',
   '--mtime=@0',
@@ -42,7 +42,7 @@ export async function packSystem(root: string): Promise<Layer> {
 }
 
 /**
- * Packs the program in two layers. A release usually replaces only the second one, which is small.
+ * Packs the program into two layers. A release usually replaces only the second one, which is small.
  *
  * @param folder where to write the compressed files
  */
@@ -58,7 +58,7 @@ export async function packProgram(root: string, folder: string): Promise<Layer[]
   ];
 }
 
-/** Returns the path of a file with this name, which `make` creates at the path passed to it. */
+/** Returns the path of a file with this name, which is created by `make`. */
 type Place = (name: string, make: (path: string) => Promise<void>) => Promise<string>;
 
 async function packLayer(name: string, root: string, paths: readonly string[], place: Place): Promise<Layer> {

@@ -20,7 +20,7 @@ interface Descriptor {
   readonly size: number;
 }
 
-/** What the image of one platform consists of. */
+/** The contents of the image for a single platform. */
 export interface PlatformImage {
   readonly platform: Platform;
   readonly layers: readonly Layer[];
@@ -28,18 +28,18 @@ export interface PlatformImage {
   readonly sbom: string;
 }
 
-/** Digests of a layout that was written. */
+/** The digests of a layout. */
 export interface WrittenLayout {
   /** Digest of the index with all platforms. */
   readonly digest: string;
-  /** Digest of each platform's manifest. */
+  /** The manifest digest of each platform. */
   readonly manifests: ReadonlyMap<Platform, string>;
 }
 
 /**
  * Writes an OCI image layout (image-spec 1.1), replacing what is there: an index with a manifest for each platform, and
- * beside it a manifest for each SBOM, which refers to the platform's manifest as its subject. The SBOMs aren't part of
- * the index, because older versions of skopeo would compress them, and so change the digest of the index.
+ * beside it a manifest for each SBOM, which refers to the platform's manifest as its subject. The SBOMs are not part of
+ * the index, because older versions of skopeo would compress them, which changes the digest of the index.
  */
 export async function writeLayout(
   folder: string,

@@ -8,7 +8,7 @@ import type { Platform } from './platforms.ts';
 
 const LOCK = join(import.meta.dirname, '..', '..', 'test', 'support', 'node', 'package-lock.json');
 
-/** Returns the locked version and the digest (`sha512-<base64>`) of the npm package that contains Node. */
+/** Returns the locked version and digest (`sha512-<base64>`) of the npm package containing Node. */
 export function lockedNode({ nodePackage }: Platform): { readonly version: string; readonly integrity: string } {
   const { packages } = JSON.parse(readFileSync(LOCK, 'utf8')) as {
     readonly packages: Readonly<Record<string, { readonly version: string; readonly integrity: string }>>;

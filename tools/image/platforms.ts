@@ -6,7 +6,7 @@ export interface Platform {
   readonly architecture: 'amd64' | 'arm64';
   /** npm package that contains the Node binary. */
   readonly nodePackage: string;
-  /** Folder of Debian's libraries within `/lib` and `/usr/lib`. */
+  /** The folder of the Debian libraries within `/lib` and `/usr/lib`. */
   readonly libraries: string;
   /** `e_machine` in the header of ELF files. */
   readonly elfMachine: number;
@@ -29,7 +29,7 @@ export const PLATFORMS: readonly Platform[] = [
   },
 ];
 
-/** Returns the platform's name for files and folders, e.g. `linux-amd64`. */
+/** Returns the platform name used for files and folders, e.g. `linux-amd64`. */
 export function fileNameOf({ name }: Platform): string {
   return name.replaceAll('/', '-');
 }

@@ -13,8 +13,8 @@ export const ENTRY = `/${PROGRAM}/src/sluice.js`;
 const FILES = ['package.json', 'LICENSE'];
 
 /**
- * Copies the sources without their tests, as JavaScript: Node would need 25 MB in each process to remove the types itself.
- * Lines and columns stay the same. Nothing outside of `src` is read at run time, except for the version.
+ * Copies the sources as JavaScript, without tests. Otherwise, Node would require 25 MB in each process to remove the
+ * types. Lines and columns stay the same. Except for the version, no files outside of `src` are read at runtime.
  */
 export async function copyProgram(project: string, root: string): Promise<void> {
   const sources = globSync('src/**/*', { cwd: project, withFileTypes: true })
@@ -29,7 +29,7 @@ export async function copyProgram(project: string, root: string): Promise<void> 
   }
 }
 
-/** Returns the path in the image of a file of the project. */
+/** Returns the path of a project file in the image. */
 export function programPath(path: string): string {
   return path.replace(/\.ts$/, '.js');
 }

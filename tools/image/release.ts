@@ -10,7 +10,7 @@ export interface Release {
   readonly version: string;
   readonly description: string;
   readonly license: string;
-  /** RFC 3339: `SOURCE_DATE_EPOCH`, else the time of the commit, else 1970. */
+  /** RFC 3339: `SOURCE_DATE_EPOCH`, the time of the commit, or 1970. */
   readonly created: string;
   /** Git commit, if none of the image's inputs differ from it. */
   readonly revision: string | undefined;
@@ -19,7 +19,7 @@ export interface Release {
 /** Everything in the project that has an effect on the image. */
 const INPUTS = ['src', 'package.json', 'package-lock.json', '.npmrc', 'LICENSE', 'tools/image', 'test/support/node'];
 
-/** Reads the facts from `package.json` and git. A project without git has no revision. */
+/** Reads the metadata from `package.json` and git. Without git, there is no revision. */
 export async function readRelease(project: string): Promise<Release> {
   const { name, version, description, license } = JSON.parse(
     readFileSync(join(project, 'package.json'), 'utf8'),
@@ -42,7 +42,7 @@ export async function readRelease(project: string): Promise<Release> {
   };
 }
 
-/** Returns the facts about the image of Redis that belongs to a release of Sluice, and has its version. */
+/** Returns the metadata of the Redis image for a Sluice release, which uses the same version. */
 export function releaseOfRedis(release: Release): Release {
   return {
     ...release,

@@ -8,14 +8,14 @@ import { fileNameOf, type Platform } from './platforms.ts';
 import { copyProgram, PROGRAM } from './program.ts';
 import { NODE_SYSTEM } from './system.ts';
 
-/** Content of an image for one platform, as a folder. */
+/** The content of an image for a single platform, as a folder. */
 export interface RootFileSystem {
   readonly platform: Platform;
   readonly folder: string;
 }
 
 /**
- * Writes the root file system of each platform to `<folder>/<platform>`, replacing what is there.
+ * Writes the root file system of each platform to `<folder>/<platform>`, replacing existing files.
  *
  * @returns the folders, in the order of the platforms
  */
@@ -35,8 +35,8 @@ export async function writeRoots(
 }
 
 /**
- * Writes the root file systems of Sluice like `writeRoots`. The program and its dependencies are the same on all
- * platforms.
+ * Writes the root file systems of Sluice, in the same way as `writeRoots`. The program and its dependencies are the
+ * same for all platforms.
  *
  * @param project folder with `src`, `package.json`, and `package-lock.json`
  */
@@ -57,7 +57,7 @@ export async function writeSluiceRoots(
 }
 
 /**
- * Gives all files the same modes, whatever the umask of the build: readable by everyone, writable by root alone.
+ * Sets the same file modes regardless of the umask of the build: readable by all users, and only writable by root.
  *
  * @param fileMode default: 755 if its owner can execute it, else 644
  */

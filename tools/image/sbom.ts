@@ -18,11 +18,11 @@ export interface Component {
 }
 
 /**
- * Renders the SBOM of a platform (CycloneDX 1.5, JSON) with the packages whose files are in the image. The same image
- * always has the same SBOM, including its serial number.
+ * Renders the SBOM of a platform (CycloneDX 1.5, JSON) with the packages whose files are in the image. The SBOM of an
+ * image is always the same, including its serial number.
  */
 export function renderSbom(platform: Platform, packages: readonly Component[], release: Release): string {
-  // A package that is installed in two folders is one component.
+  // A package that is installed in two folders is a single component.
   const components = [...new Map(packages.map(component => [component.purl, component])).values()];
   const { name, version, license, description } = release;
   const purl = `pkg:npm/${name}@${version}`;

@@ -29,7 +29,7 @@ async function copyNode(root: string, platform: Platform): Promise<void> {
   await write(root, 'usr/share/doc/node/LICENSE', await readFile(join(node, 'LICENSE')));
 }
 
-/** Joins the certificates in the order of their names, as `update-ca-certificates` does. */
+/** Joins the certificates in the order of their names, like `update-ca-certificates`. */
 async function writeCertificates(root: string, unpacked: string): Promise<void> {
   const folder = join(unpacked, 'usr', 'share', 'ca-certificates', 'mozilla');
   const names = globSync('*.crt', { cwd: folder }).toSorted();

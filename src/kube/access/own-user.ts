@@ -12,7 +12,7 @@ const SELF_REVIEWS: Resource = {
 const SERVICE_ACCOUNT = 'system:serviceaccount:';
 
 /**
- * Returns the name of the Kubernetes user that is used by this process, e.g.
+ * Returns the name of the Kubernetes user used by this process, e.g.
  * `system:serviceaccount:sluice-system:sluice-controller`.
  */
 export async function readOwnUser(client: Pick<KubeClient, 'create'>, signal?: AbortSignal): Promise<string> {

@@ -5,7 +5,7 @@ import type { PolicyProbe } from './policy-watch.ts';
 const NAME = 'sluice-admission-check';
 const OWNERS = [{ issuer: 'https://issuer.example', subject: NAME, role: 'Owner' }];
 
-/** The policy `sluice-controller-secrets` should deny Secrets with a type that does not belong to Sluice. */
+/** The policy `sluice-controller-secrets` should deny Secrets whose type does not belong to Sluice. */
 export function controllerProbe(namespace: string): PolicyProbe {
   return { resource: SECRETS, name: { namespace, name: NAME }, body: { type: 'Opaque' } };
 }

@@ -16,34 +16,34 @@ export interface PolicyProbe {
   readonly body: object;
 }
 
-/** How long to wait after a dry run that was accepted or has failed, and after one that was denied, in milliseconds. */
+/** The delay after a dry run that was accepted or has failed, and after a dry run that was denied, in milliseconds. */
 const SOON_MS = 60_000;
 const LATER_MS = 600_000;
 
 /** PolicyWatch checks whether the shipped admission policies apply to this role's service account. */
 export interface PolicyWatch {
   /**
-   * Checks the policies until `stop` is aborted. This is done every 10 minutes, or every minute if they are missing.
+   * Checks the policies until `stop` is aborted. This happens every 10 minutes, or every minute if they are missing.
    */
   readonly run: (stop: AbortSignal) => Promise<void>;
 }
 
 /**
- * Creates a watch that uses a dry run to send `probe`. If the policies refer to another service account, such as one in
- * another namespace, they don't protect anything. It is only possible to find this out by trying to write. Any other
- * user is not meant to be limited.
+ * Creates a watch that sends `probe` as a dry run. If the policies refer to a different service account, for example in
+ * another namespace, they have no effect. It is only possible to find this out by trying to write. Any other user is
+ * not meant to be limited.
  */
 export function createPolicyWatch(options: {
   readonly client: Pick<KubeClient, 'create' | 'apply'>;
   readonly probe: PolicyProbe;
-  /** This is called after each dry run. If the role does not use a service account, it will never be called. */
+  /** Called after each dry run. If the role does not use a service account, it will never be called. */
   readonly onResult: (missing: boolean) => void;
   readonly clock: Clock;
   readonly log: Logger;
 }): PolicyWatch {
   const { client, probe, onResult, clock, log } = options;
 
-  /** If the user is not a service account, this returns undefined. */
+  /** Undefined if the user is not a service account. */
   async function isAccepted(signal: AbortSignal): Promise<boolean | undefined> {
     const user = await readOwnUser(client, signal);
     if (!isServiceAccount(user)) return undefined;

@@ -13,7 +13,7 @@ const REVIEWS: Resource = {
   namespaced: false,
 };
 
-/** A permission, in the format of a SelfSubjectAccessReview. */
+/** A permission in the format of a SelfSubjectAccessReview. */
 interface Right {
   readonly verb: string;
   readonly group: string;
@@ -33,14 +33,14 @@ export interface NeededRole {
 
 const ASKED_AT_ONCE = 8;
 /**
- * How long to wait before a missing permission is checked again, in milliseconds. The authorizer may not have processed
- * a new binding yet.
+ * The delay before checking a missing permission again, in milliseconds. The authorizer may not have processed a new
+ * binding yet.
  */
 const ASK_AGAIN_MS = 2_000;
 const MISSING_EVERY_MS = 10_000;
 const ALL_EVERY_MS = 600_000;
 
-/** Returns all of the role permissions. */
+/** Returns all permissions of a role. */
 export function rightsOf({ rules, namespace }: NeededRole): Right[] {
   return rules.flatMap(({ apiGroups, resources, resourceNames = [undefined], verbs }) =>
     apiGroups.flatMap(group =>
@@ -57,10 +57,7 @@ export function rightsOf({ rules, namespace }: NeededRole): Right[] {
 /** RightsWatch checks whether the permissions required by a role have been granted. */
 interface RightsWatch {
   readonly impairments: () => readonly Impairment[];
-  /**
-   * Checks the permissions until `stop` is aborted. If there are any missing permissions, they are checked more
-   * frequently.
-   */
+  /** Checks the permissions until `stop` is aborted. Missing permissions are checked more frequently. */
   readonly run: (stop: AbortSignal) => Promise<void>;
 }
 
@@ -99,7 +96,7 @@ export function createRightsWatch(options: {
     return found;
   }
 
-  /** Checks the permissions a single time. Returns how long to wait until the next check. */
+  /** Checks the permissions a single time. Returns the time until the next check. */
   async function look(stop: AbortSignal): Promise<number> {
     if (missing.length === 0) {
       const first = await ask(

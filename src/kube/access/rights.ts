@@ -16,7 +16,7 @@ export const READ = ['get', 'list', 'watch'];
 
 const names = Object.keys(KINDS) as KindName[];
 
-/** The kinds that have a finalizer. For all other kinds, the controller only needs to patch the status. */
+/** Kinds with a finalizer. For all other kinds, the controller only needs to patch the status. */
 export const WITH_FINALIZER: readonly KindName[] = ['Account', 'Workspace', 'CatalogStream', 'Package', 'Subscription'];
 
 /** Returns a rule for the given Sluice kinds. */
@@ -52,17 +52,17 @@ export const CONTROLLER_RULES: readonly PolicyRule[] = [
 ];
 
 /**
- * The permissions for Secrets. The controller needs them either in the whole cluster or in the namespaces of the
- * workspaces.
+ * The permissions for Secrets. The controller requires them either for the whole cluster or in the workspace
+ * namespaces.
  */
 export const SECRETS_RULES: readonly PolicyRule[] = [core('secrets', [...READ, 'create', 'patch'])];
 
 const RBAC = ['rbac.authorization.k8s.io'];
 
 /**
- * Returns the cluster-wide permissions for a controller that should bind `role` in the namespaces of the workspaces.
- * The verb `create` is limited to this name as well, because the controller writes the RoleBinding by server-side
- * apply, and so are `list` and `watch`, because it selects them by their name.
+ * Returns the cluster-wide permissions of a controller that binds `role` in the workspace namespaces. The verb `create`
+ * is limited to this name as well, because the controller writes the RoleBinding by server-side apply, and so are
+ * `list` and `watch`, because it selects them by their name.
  */
 export function bindingRules(role: string): readonly PolicyRule[] {
   const verbs = ['list', 'watch', 'create', 'patch', 'delete'];
@@ -72,7 +72,7 @@ export function bindingRules(role: string): readonly PolicyRule[] {
   ];
 }
 
-/** The permissions that the controller needs in the namespace of its Lease. */
+/** The permissions required by the controller in the namespace of its Lease. */
 export const LEASE_RULES: readonly PolicyRule[] = [
   // RBAC can't restrict the `create` verb to a name.
   { ...LEASE, verbs: ['create'] },

@@ -6,13 +6,13 @@ import type { KubeContext, Material, OtherUser, PlainUser } from './kubeconfig.t
 export interface Authentication {
   /** The options for a TLS connection: ca, cert, key, servername, and rejectUnauthorized, if set. */
   readonly tls: Readonly<Record<string, unknown>>;
-  /** The names are in lower case. */
+  /** The names are in lowercase. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
 /**
- * Returns a function that will read the current certificates and tokens. Files are read each time. If there is an exec
- * plugin, it is only run when its credentials have expired.
+ * Returns a function that will read the current certificates and tokens. Files are read each time. An exec plugin is
+ * only run after its credentials have expired.
  */
 export function createAuthentication(context: KubeContext): () => Promise<Authentication> {
   const { user } = context;
@@ -20,12 +20,12 @@ export function createAuthentication(context: KubeContext): () => Promise<Authen
 }
 
 /**
- * The files are read synchronously. Otherwise, an earlier call could end after a later one. This is fine, because they
- * are small.
+ * The files are read synchronously, because otherwise an earlier call could end after a later call. Since the files are
+ * small, this is not a problem.
  */
 function readPlain(context: KubeContext, user: PlainUser): Authentication {
   const headers: Record<string, string> = {};
-  // There can be a newline at the end of a token file, but this is not allowed in a header.
+  // Token files may end with a newline, which is not allowed in a header.
   const token = (user.token ?? (user.tokenFile && readFileSync(user.tokenFile, 'utf8')))?.trim();
   if (token) headers.authorization = `Bearer ${token}`;
   if (user.username !== undefined) headers.authorization = basic(`${user.username}:${user.password ?? ''}`);
@@ -46,14 +46,14 @@ function readMaterial(material: Material | undefined): Buffer | undefined {
 
 /** Leaves exec plugins, auth providers, and impersonation to client-node. */
 function createOther({ kubeconfig }: OtherUser): () => Promise<Authentication> {
-  // We only load this if it is needed, because it contains models of all Kubernetes kinds and uses about 40 MiB of
+  // This is only loaded if required, because it contains models of all Kubernetes kinds, and uses about 40 MiB of
   // memory.
   const loading = import('@kubernetes/client-node').then(({ KubeConfig }) => {
     const config = new KubeConfig();
     config.loadFromString(kubeconfig);
     return config;
   });
-  // The first request reports the error.
+  // The first request will report the error.
   loading.catch(() => {});
   return async () => {
     const options: RequestOptions = {};

@@ -29,7 +29,7 @@ function writeKubeconfig(user: object, cluster: object = {}): string {
   return write('config', JSON.stringify(config));
 }
 
-/** Returns every combination of one alternative each. */
+/** Returns all combinations of one alternative each. */
 function combine(alternatives: readonly (readonly object[])[]): object[] {
   return alternatives.reduce<object[]>(
     (all, next) => all.flatMap(one => next.map(other => ({ ...one, ...other }))),

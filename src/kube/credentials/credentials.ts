@@ -9,20 +9,19 @@ import { type KubeSource, readKubeContext } from './kubeconfig.ts';
  */
 const CALL_CONNECTIONS = 16;
 
-/** The number of connections to use for the Lease. The second connection is used if the first one hangs. */
+/** The number of connections to use for the Lease. The second connection is used if the first connection hangs. */
 const LEASE_CONNECTIONS = 2;
 
 /** The connections to the API server, for each purpose. */
 export type Dispatchers = {
   readonly calls: Dispatcher;
   readonly watches: Dispatcher;
-  /** Even if all workers are waiting for a slow API server, the leader must still be able to renew its Lease. */
+  /** Even while all workers are waiting for a slow API server, the leader must be able to renew its Lease. */
   readonly leases: Dispatcher;
 };
 
 /**
- * How long the credentials should be cached, in milliseconds. Saves us from reading certificate and token files on
- * every request.
+ * How long credentials are cached, in milliseconds. Saves us from reading certificate and token files on every request.
  */
 const FRESH_MS = 10_000;
 
@@ -30,29 +29,25 @@ const FRESH_MS = 10_000;
 export type Access = Dispatchers & { readonly headers: Readonly<Record<string, string>> };
 
 export type Credentials = {
-  /** The server URL in the format `https://host:port`, without a slash at the end. */
+  /** The server URL in the format `https://host:port`, without a trailing slash. */
   readonly server: string;
   /**
-   * The namespace of the current context. In a pod, this is the pod namespace. If the context does not have a
-   * namespace, this is undefined.
+   * The namespace of the current context. In a pod, this is the namespace of the pod. Undefined if the context does not
+   * have a namespace.
    */
   readonly namespace: string | undefined;
   readonly access: () => Promise<Access>;
-  /**
-   * Reads the kubeconfig again, including all of the files that it refers to. This should be called when the response
-   * was a 401.
-   */
+  /** Reads the kubeconfig again, including all referenced files. This should be called when the response was a 401. */
   readonly renew: () => void;
-  /** Returns the number of TLS connections that have been opened so far. This is used for metrics and tests. */
+  /** Returns the number of TLS connections opened so far. This is used for metrics and tests. */
   readonly connectionsOpened: () => number;
   readonly close: () => Promise<void>;
 };
 
 /**
- * Opens the credentials of a kubeconfig, or of the service account of a pod. The connections are shared by all
- * requests.
+ * Opens the credentials of a kubeconfig, or of the pod's service account. The connections are shared by all requests.
  *
- * @throws if there are no credentials, or if it is not possible to use them
+ * @throws if there are no credentials, or if they can't be used
  */
 export function openCredentials(source: KubeSource, nowMs: () => number): Credentials {
   let context = readKubeContext(source);
@@ -99,7 +94,7 @@ export function openCredentials(source: KubeSource, nowMs: () => number): Creden
         authenticate = createAuthentication(context);
       } catch {
         // The file might only be partially written, so we keep using the configuration in memory. It will be read again
-        // when there is another 401 response.
+        // after another 401 response.
       }
     },
     connectionsOpened: () => opened,

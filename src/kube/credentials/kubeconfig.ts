@@ -5,7 +5,7 @@ import { findServiceAccount } from './service-account.ts';
 
 /** Where to look for the API server. */
 export interface KubeSource {
-  /** The path of a kubeconfig, or several paths which are joined by `:`. */
+  /** The path of a kubeconfig, or several paths separated by `:`. */
   readonly kubeconfig?: string | undefined;
   /** Home folder. If `kubeconfig` is not set, we will look for `.kube/config` in this folder. */
   readonly home?: string | undefined;
@@ -13,21 +13,19 @@ export interface KubeSource {
   readonly serviceHost?: string | undefined;
   /** Port that Kubernetes sets in a pod as `KUBERNETES_SERVICE_PORT`. */
   readonly servicePort?: string | undefined;
-  /** The folder that contains the service account. By default, this is the folder that is mounted by Kubernetes. */
+  /** The folder that contains the service account. Defaults to the folder mounted by Kubernetes. */
   readonly serviceAccount?: string;
 }
 
-/** This is either the path of a file, which is read again whenever it is needed, or the content in base64. */
+/** This is either the path of a file, which is read again whenever it is used, or the content in base64. */
 export type Material = { readonly file: string } | { readonly data: string };
 
-/**
- * A user with credentials that are either values or files. If there are no credentials, requests are sent anonymously.
- */
+/** A user with credentials that are either values or files. Requests are anonymous if there are no credentials. */
 export interface PlainUser {
   readonly cert?: Material | undefined;
   readonly key?: Material | undefined;
   readonly token?: string | undefined;
-  /** Path. This is only used if there is no `token`. */
+  /** Path. Only used if there is no `token`. */
   readonly tokenFile?: string | undefined;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
@@ -41,9 +39,9 @@ export interface OtherUser {
 
 /** Cluster, user, and namespace of the current context. */
 export interface KubeContext {
-  /** The server URL in the format `https://host:port`, without a slash at the end. */
+  /** The server URL in the format `https://host:port`, without a trailing slash. */
   readonly server: string;
-  /** This is undefined if neither the context nor the service account has a namespace. */
+  /** Undefined if neither the context nor the service account has a namespace. */
   readonly namespace: string | undefined;
   readonly ca?: Material | undefined;
   readonly skipTlsVerify?: boolean;
@@ -73,7 +71,7 @@ const PATHS = ['certificate-authority', 'client-certificate', 'client-key', 'tok
  * Reads the current context. Like kubectl, this will first try `kubeconfig`, then the default kubeconfig of the user,
  * and then the service account of the pod.
  *
- * @throws if there is no context, or if it is not possible to use it. The message will not contain any credentials.
+ * @throws if there is no context, or if it can't be used. The message will not contain any credentials.
  */
 export function readKubeContext(source: KubeSource): KubeContext {
   if (source.kubeconfig) return parseContext(source.kubeconfig, readFiles(source.kubeconfig));
@@ -84,7 +82,7 @@ export function readKubeContext(source: KubeSource): KubeContext {
   throw new Error('no kubeconfig and no service account found. Set KUBECONFIG, or run in a pod with a service account');
 }
 
-/** Reads one or more files. If there are several files, the ones that don't exist are skipped. */
+/** Reads one or more files. With several files, missing files are skipped. */
 function readFiles(paths: string): Fields[] {
   if (!paths.includes(delimiter) || existsSync(paths)) return [readKubeconfig(paths)];
   const files = paths.split(delimiter).filter(path => path !== '');
@@ -114,7 +112,8 @@ function parseYaml(path: string, text: string): Fields {
     return fieldsOf(load(text));
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error;
-    // We can't use the message or the cause, because they quote the lines around the error, which may contain a token.
+    // The message and the cause can't be used, because they quote the lines around the error, which may contain a
+    // token.
     const where = error.mark === undefined ? '' : ` in line ${error.mark.line + 1}`;
     throw new Error(`the kubeconfig ${path} is not valid YAML: ${error.reason}${where}`);
   }
@@ -196,7 +195,7 @@ function singleContext(cluster: Fields, user: Fields): string {
   });
 }
 
-/** If both a file and data have been set, this returns the file. */
+/** Returns the file if both a file and data are set. */
 function materialOf(fields: Fields, name: string): Material | undefined {
   const file = text(fields[name]);
   if (file !== undefined) return { file };
@@ -204,7 +203,7 @@ function materialOf(fields: Fields, name: string): Material | undefined {
   return data === undefined ? undefined : { data };
 }
 
-/** Returns a value as text. If it is empty, it is ignored. YAML reads a token of digits as a number. */
+/** Returns a value as text. Empty values are ignored. YAML reads a token of digits as a number. */
 function text(value: unknown): string | undefined {
   if (typeof value === 'number') return `${value}`;
   return typeof value === 'string' && value !== '' ? value : undefined;

@@ -7,8 +7,8 @@ import type { KubeContext, KubeSource } from './kubeconfig.ts';
 const MOUNTED = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /**
- * Returns the context for the service account of the pod. If this is not running in a pod, it returns undefined. Since
- * the token will expire, its file is read again whenever it is needed.
+ * Returns the context for the pod's service account, or undefined if this is not running in a pod. Since the token
+ * expires, its file is read again whenever it is used.
  *
  * @throws if there is a service account, but the address of the API server is missing
  */

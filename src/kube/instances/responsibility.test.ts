@@ -11,7 +11,7 @@ const log = createLogger({ level: 'silent' });
 
 type Assigned = AnyObject & { readonly spec: { readonly instance?: string } };
 
-/** A reflector whose events come from the test. */
+/** A reflector with events from the test. */
 function createSource<P>(project: (object: AnyObject) => P) {
   const reflected = createReflected<P>({
     project,
@@ -21,7 +21,7 @@ function createSource<P>(project: (object: AnyObject) => P) {
   return { reflector: reflected as unknown as Reflector<P>, apply: reflected.apply, replace: reflected.replace };
 }
 
-/** An installation that sees all Workspaces, the labels of namespaces, and one kind of objects. */
+/** An installation that watches all Workspaces, the namespace labels, and one kind of objects. */
 function install(instance: string) {
   let version = 0;
   const asked: string[] = [];
@@ -82,7 +82,7 @@ function install(instance: string) {
       things.apply({ type: 'ADDED', object: { metadata: metadata(name, { namespace }) } } as never),
     removeThing: (namespace: string, name: string) =>
       things.apply({ type: 'DELETED', object: { metadata: metadata(name, { namespace }) } } as never),
-    /** Returns what happened since the last call. */
+    /** Returns everything that has happened since the last call. */
     news: () => heard.splice(0),
     seen: () => [...view.store.keys()],
   };

@@ -9,10 +9,10 @@ import type { Reflector } from '../reflector.ts';
 import { resourceOf } from '../resource.ts';
 import { createView, type View } from './view.ts';
 
-/** An object that is either a Workspace or an Account. */
+/** Either a Workspace or an Account. */
 type Assigned = AnyObject & { readonly spec: { readonly instance?: string | undefined } };
 
-/** The fields of a namespace that are used to find the responsible installation if there is no Workspace. */
+/** The namespace fields used to find the responsible installation if there is no Workspace. */
 export interface Home {
   readonly instance: string;
 }
@@ -20,28 +20,28 @@ export interface Home {
 interface ResponsibilityDeps<W extends Assigned> {
   /** The name of this installation. */
   readonly instance: string;
-  /** All of the Workspaces in the cluster. */
+  /** All Workspaces in the cluster. */
   readonly workspaces: Reflector<W>;
   /**
-   * The namespaces which have a label of Sluice. If this is not set, all namespaces that don't have a Workspace belong
-   * to the default installation.
+   * All namespaces with a Sluice label. If this is not set, all namespaces that don't have a Workspace belong to the
+   * default installation.
    */
   readonly namespaces?: Reflector<Home>;
   readonly client: Pick<KubeClient, 'get'>;
   readonly log: Logger;
 }
 
-/** Returns the name of the installation that is responsible for a namespace. */
+/** Returns the name of the installation responsible for a namespace. */
 export function instanceFor(workspace: Pick<Assigned, 'spec'> | undefined, home: Home | undefined): string {
   return workspace === undefined ? (home?.instance ?? DEFAULT_INSTANCE) : instanceOf(workspace);
 }
 
 /**
- * Used to limit the caches of an installation to the objects that it is responsible for. This means that anything that
- * uses these caches, including reconcilers and metrics, does not need to know about other installations in the cluster.
+ * Limits the caches of an installation to its own objects. As a result, everything that uses these caches, including
+ * reconcilers and metrics, does not need to be aware of other installations in the cluster.
  *
- * A namespace belongs to the same installation as its Workspace. If there is no Workspace, it belongs to the
- * installation given by its label. If there is no label, it belongs to the default installation.
+ * A namespace belongs to the same installation as its Workspace. Without a Workspace, it belongs to the installation
+ * specified by its label. Without a label, it belongs to the default installation.
  */
 export function createResponsibility<W extends Assigned>(deps: ResponsibilityDeps<W>) {
   const { instance, workspaces, namespaces, client, log } = deps;
@@ -86,32 +86,29 @@ export function createResponsibility<W extends Assigned>(deps: ResponsibilityDep
   }
 
   return {
-    /** Returns a view that only contains the Accounts or Workspaces of this installation. */
+    /** Returns a view with the Accounts or Workspaces of this installation. */
     assigned: <P extends Assigned>(reflector: Reflector<P>): Reflector<P> =>
       createView(reflector, () => object => instanceOf(object) === instance, log),
-    /**
-     * Returns a view that only contains the objects in the namespaces of this installation. Needs an index called
-     * `namespace`.
-     */
+    /** Returns a view with the objects in the namespaces of this installation. Needs an index called `namespace`. */
     namespaced,
     /**
-     * If a namespace does not have a Workspace in the cache, this checks with the API server that there is none. If the
-     * watch for Workspaces is delayed, its objects would otherwise be assigned to this installation. If the key does
-     * not have a namespace, this does nothing.
+     * For a namespace without a Workspace in the cache, this confirms with the API server that there is no Workspace.
+     * Otherwise, if the watch for Workspaces is delayed, its objects would be assigned to this installation. Does
+     * nothing if the key does not have a namespace.
      *
      * @param key `namespace/name`
      * @throws KubeError that is handled like a conflict if there is a Workspace
      */
     confirm,
     /**
-     * Returns whether this installation is responsible for the namespace. The Workspace might not be in the cache yet.
+     * Returns whether this installation is responsible for the namespace. The cache may not contain the Workspace yet.
      */
     isResponsibleFor: async (namespace: string): Promise<boolean> =>
       instanceFor(await readWorkspace(namespace), namespaces?.store.get(namespace)) === instance,
   };
 }
 
-/** Returns a filter for namespaces. If it is called with the same namespace again, the last result is reused. */
+/** Returns a filter for namespaces. If it is called again with the same namespace, the last result is reused. */
 function rememberLast<P>(isOurs: (namespace: string) => boolean, namespaceOf: (value: P) => string) {
   let last: string | undefined;
   let answer = false;

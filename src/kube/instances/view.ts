@@ -4,13 +4,13 @@ import type { Reflector } from '../reflector.ts';
 
 /** The visible objects of a cache. They can be used like a separate cache. */
 export type View<P> = Reflector<P> & {
-  /** When the objects of a namespace have become visible or invisible, this reports them as added or deleted. */
+  /** Reports the objects of a namespace as added or deleted when they become visible or invisible. */
   readonly turn: (namespace: string, visible: boolean) => void;
 };
 
 /**
- * Returns a view of a cache which only contains the values for which the filter returns true. The filter is used when
- * values are read, so we don't need to store anything twice.
+ * Returns a view of a cache with all values for which the filter returns true. The filter is used when values are read,
+ * so we don't need to store anything twice.
  *
  * @param createFilter this is called whenever more than one value is read, so that a filter is able to remember its
  * last answer

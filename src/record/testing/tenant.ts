@@ -76,8 +76,8 @@ function makeRoutes(
 }
 
 /**
- * The controller's record for a single tenant. It uses a shared Redis with names of its own, one queue, one
- * subscription for each integration, and a clock that is only moved by the test.
+ * The controller's record for a single tenant. It uses a shared Redis with separate names, one queue, one subscription
+ * for each integration, and a clock that is only changed by the test.
  */
 export function createTenant(redis: RedisClient) {
   const unique = randomUUID().replaceAll('-', '').slice(0, 12);
@@ -107,7 +107,7 @@ export function createTenant(redis: RedisClient) {
     nameOf,
     inboxOf,
     routes,
-    /** Records routes in the same way as the controller. This does not include activations. */
+    /** Records routes in the same way as the controller. Activations are not included. */
     async apply(want: TenantRoutes) {
       const plan = planRoutes(await control.readTenant(tenant, fence.epoch), want);
       await control.patch(fence.epoch, plan.patches);

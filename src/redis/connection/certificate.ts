@@ -7,7 +7,7 @@ import { findRedis } from './connections.ts';
 import { type RedisSettings, readRedisSecrets } from './redis-settings.ts';
 import { parseRedisUrl } from './redis-url.ts';
 
-/** If there are any certificates for Redis and its client, this adds them to the metrics. */
+/** Adds the certificates of Redis and its client (if there are any) to the metrics. */
 export function watchRedisCertificates(settings: RedisSettings, log: Logger, metrics: CertificateMetrics): void {
   if (!parseRedisUrl(settings.url).tls) return;
   metrics.watch('redis', { endMs: () => readRedisCertificateEnd(settings, log) });
@@ -23,8 +23,8 @@ export function watchRedisCertificates(settings: RedisSettings, log: Logger, met
 }
 
 /**
- * Connects to Redis, or to all of the nodes in a Cluster. Returns the time at which the first of their certificates
- * will expire, in milliseconds since 1970. This does not check the certificates of Sentinels.
+ * Connects to Redis, or to all nodes of a Cluster. Returns the time at which the first of their certificates expires,
+ * in milliseconds since 1970. Sentinel certificates are not checked.
  *
  * @throws if Redis does not answer, or does not use TLS
  */

@@ -8,25 +8,25 @@ import { parseRedisUrl, type RedisNode, type RedisUrl } from './redis-url.ts';
 /** A Redis that we were able to connect to. It can be used to open more connections. */
 export interface RedisConnections {
   readonly cluster: boolean;
-  /** Creates a client that uses the same options as all other clients. It is not connected yet. */
+  /** Creates a client with the same options as all other clients, which is not connected yet. */
   readonly create: () => Redis | Cluster;
   /**
-   * Creates a client that can be used for subscriptions. It is not connected yet. It will become ready again each time
-   * that messages might have been lost.
+   * Creates a client that can be used for subscriptions. It is not connected yet. It becomes ready again whenever
+   * messages might have been lost.
    *
    * @param commands a client created by `create`, used to find the nodes of a Cluster
    */
   readonly createSubscriber: (commands: Redis | Cluster) => Redis;
-  /** The addresses in the settings. For a Cluster, these are only some of its nodes. */
+  /** The addresses in the settings, which are only some of the nodes for a Cluster. */
   readonly nodes: readonly RedisNode[];
   /**
-   * Creates a connection to a single node, which will not be reconnected. If there is no node, this connects to the
-   * only Redis, or to the master.
+   * Creates a connection to a single node, which will not be reconnected. Without a node, this connects to the only
+   * Redis, or to the master.
    */
   readonly createOnce: (node?: RedisNode) => Redis;
 }
 
-/** The replies should still have the same format as in RESP2. */
+/** Replies should use the same format as in RESP2. */
 type Options = Omit<RedisOptions, 'replyMapping'>;
 
 /**
@@ -37,7 +37,8 @@ const FAIL_FAST = {
   maxRetriesPerRequest: 0,
   autoResendUnfulfilledCommands: false,
   enableOfflineQueue: false,
-  // A subscriber subscribes again by itself. Nobody handles what ioredis would do: if it failed, the process would end.
+  // A subscriber automatically subscribes again. There is no handler for commands sent by ioredis itself, so a failure
+  // would end the process.
   autoResubscribe: false,
   commandTimeout: 5_000,
   connectTimeout: 5_000,
@@ -52,7 +53,7 @@ function reconnectDelayMs(times: number): number {
 /**
  * Connects to Redis once to find out whether it is a Cluster.
  *
- * @throws the error that was returned for the last address
+ * @throws the error of the last address
  */
 export async function findRedis(settings: RedisSettings, log: Logger): Promise<RedisConnections> {
   const url = parseRedisUrl(settings.url);
@@ -79,10 +80,9 @@ export async function findRedis(settings: RedisSettings, log: Logger): Promise<R
   };
 }
 
-/** Returns the address of Redis. If Sentinels are used, it returns their addresses. */
+/** Returns the address of Redis, or the addresses of the Sentinels. */
 function optionsOf({ nodes, tls, sentinel }: RedisUrl, access: RedisAccess): Options {
-  // After a failover, it is no longer possible to write to the previous master. A new connection will use the new
-  // master.
+  // After a failover, the previous master no longer accepts writes. A new connection will use the new master.
   const reconnectOnError = (error: Error) => error.message.startsWith('READONLY');
   if (sentinel === undefined) return { ...(nodes[0] as RedisNode), reconnectOnError };
   return {
@@ -90,7 +90,7 @@ function optionsOf({ nodes, tls, sentinel }: RedisUrl, access: RedisAccess): Opt
     name: sentinel.master,
     db: sentinel.db,
     enableTLSForSentinelMode: tls,
-    // A failover is announced by the Sentinels. This is needed because a master that hangs will not close its
+    // A failover is announced by the Sentinels. This is required because a master that hangs does not close its
     // connections.
     failoverDetector: true,
     sentinelRetryStrategy: reconnectDelayMs,
@@ -109,12 +109,12 @@ function createCluster(url: RedisUrl, access: RedisAccess): Cluster {
   const cluster = new Cluster([...url.nodes], {
     redisOptions: { ...FAIL_FAST, ...access.options() },
     enableOfflineQueue: false,
-    // Otherwise, commands that were in flight when the connection to a node was closed would be sent again.
+    // Otherwise, commands in progress when the connection to a node was closed would be sent again.
     retryDelayOnFailover: 0,
     lazyConnect: true,
     slotsRefreshTimeout: 2_000,
     clusterRetryStrategy: reconnectDelayMs,
-    // Certificates are checked against names, which would otherwise be replaced by addresses.
+    // Certificates are verified using names, which would otherwise be replaced with addresses.
     ...(url.tls ? { dnsLookup: (name, done) => done(null, name) } : {}),
   });
   cluster.on('+node', (node: Redis) => access.keepFresh(node.options));
@@ -122,9 +122,8 @@ function createCluster(url: RedisUrl, access: RedisAccess): Cluster {
 }
 
 /**
- * Creates a connection for subscriptions to any of the nodes in a Cluster, because all nodes will receive all of the
- * messages. If access is denied or the nodes are not available, the subscriber of ioredis will reconnect without
- * waiting.
+ * Creates a subscriber connection to any node of a Cluster, because all nodes receive all messages. If access is denied
+ * or the nodes are not available, the ioredis subscriber would reconnect without a delay.
  */
 function createClusterSubscriber(url: RedisUrl, access: RedisAccess, commands: Cluster): Redis {
   const chooseNode = (): RedisNode => {
@@ -148,7 +147,7 @@ function createClusterSubscriber(url: RedisUrl, access: RedisAccess, commands: C
   return subscriber;
 }
 
-/** Checks if Redis is a Cluster (`INFO cluster`). It tries all of the addresses until one of them responds. */
+/** Checks if Redis is a Cluster (`INFO cluster`). It tries all addresses until one of them responds. */
 async function isCluster(url: RedisUrl, access: RedisAccess): Promise<boolean> {
   if (url.sentinel !== undefined) {
     await askMaster(url, url.sentinel.db, access);
@@ -190,7 +189,7 @@ async function askMaster(url: RedisUrl, db: number, access: RedisAccess): Promis
 async function ask<T>(at: Options, question: (probe: Redis) => Promise<T>): Promise<T> {
   const once = { retryStrategy: () => null, sentinelRetryStrategy: () => null, failoverDetector: false };
   const probe = new Redis({ ...at, ...FAIL_FAST, ...once });
-  // We need to return the reason here, because the other error only says that the connection was closed.
+  // The reason must be returned here, because the other error only states that the connection was closed.
   let cause: Error | undefined;
   let ofSentinel: Error | undefined;
   probe.on('error', error => {

@@ -7,20 +7,23 @@ import type { RedisNode } from './redis-url.ts';
 
 export interface PushListener {
   readonly onMessage: (message: Buffer) => void;
-  /** It is listened from now on, for the first time or again: messages before may have been missed. */
+  /**
+   * The subscription is active from now on, either for the first time or again, so earlier messages may have been
+   * missed.
+   */
   readonly onListening: () => void;
 }
 
 /**
- * Listens to sharded channels of a single Redis, or of a Cluster. In a Cluster, a channel belongs to the node of its
- * slot. If the connection is lost, or a channel has moved to another node, it will connect again. Any messages that are
+ * Subscribes to sharded channels of a single Redis, or of a Cluster. In a Cluster, a channel belongs to the node of its
+ * slot. It reconnects if the connection is lost, or if a channel has moved to another node. Any messages that are
  * published in the meantime will be lost.
  */
 export interface PushConnection {
   readonly listen: (channel: string, listener: PushListener) => void;
   /**
-   * Resolves when the listener has received all of the messages that were published before this call. Rejects if this
-   * is unknown because the connection was lost.
+   * Resolves when the listener has received all messages published before this call. Rejects if this is not known
+   * because the connection was lost.
    */
   readonly fence: (channel: string) => Promise<void>;
   readonly leave: (channel: string) => void;
@@ -45,16 +48,14 @@ interface Channel {
 
 const WAIT = { firstMs: 100, mostMs: 1_000 };
 const MOVED = /^MOVED \d+ (.*):(\d+)$/;
-/** How often to follow a redirection without waiting. */
+/** How often to follow a redirection without a delay. */
 const MOST_HOPS = 3;
 
 function addressOf(node: RedisNode | undefined): string {
   return node === undefined ? '' : `${node.host}:${node.port}`;
 }
 
-/**
- * Returns the node that is mentioned in an error. If the name is empty, it is the node that replied (RESP of MOVED).
- */
+/** Returns the node mentioned in an error. If the name is empty, it is the node that replied (RESP of MOVED). */
 function parseMoved(error: unknown, from: string): string | undefined {
   const [, host, port] = MOVED.exec((error as Error).message) ?? [];
   if (port === undefined) return undefined;
@@ -88,7 +89,7 @@ export function createPushConnection(connections: RedisConnections, log: Logger)
     });
     redis.on('close', () => drop(node));
     redis.on('moved', () => {
-      // The answers to our own requests are told in the same turn.
+      // Replies to our own requests are delivered in the same turn.
       setImmediate(() => {
         if (node.refused > 0) node.refused--;
         else for (const channel of node.channels) replace(channel);
@@ -150,7 +151,7 @@ export function createPushConnection(connections: RedisConnections, log: Logger)
       const node = channel?.node;
       if (channel === undefined || node === undefined) throw new Error(`${name} is not listened to`);
       try {
-        // The answer is only sent after all of the messages that were sent before.
+        // The reply is only sent after all earlier messages.
         await node.redis.ssubscribe(name);
       } catch (error) {
         if (parseMoved(error, node.address) === undefined) drop(node);

@@ -9,11 +9,11 @@ type AccessOptions = Pick<CommonRedisOptions, 'username' | 'password'> &
   Pick<SentinelConnectionOptions, 'tls' | 'sentinelUsername' | 'sentinelPassword' | 'sentinelTLS'>;
 
 export interface RedisAccess {
-  /** Returns the options that should be used for a new connection. */
+  /** Returns the options for a new connection. */
   readonly options: () => AccessOptions;
   /**
-   * Ensures that a client reads its files again for each connection. This is possible because ioredis reads these
-   * options from its own object each time.
+   * Ensures that a client reads its files again for each connection. This works because ioredis reads these options
+   * from its own object each time.
    */
   readonly keepFresh: (options: object) => void;
 }
@@ -35,8 +35,8 @@ const NOTHING: RedisSecrets = {
 };
 
 /**
- * Provides the password and the certificates that should be used. They will be read again for each connection. If a
- * file is invalid, for example because it is being replaced, the last valid content will be used.
+ * Provides the current password and certificates. They are read again for each connection. If a file is not valid, for
+ * example because it is being replaced, the last valid content is used.
  */
 export function createRedisAccess(settings: RedisSettings, log: Logger): RedisAccess {
   const url = parseRedisUrl(settings.url);

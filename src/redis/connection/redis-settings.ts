@@ -1,7 +1,7 @@
 import { checkKey, readCertificates, readText } from '../../tls/pem-files.ts';
 import { parseRedisUrl } from './redis-url.ts';
 
-/** How to reach Redis, each by the variable that sets it. The files are read again each time a connection is opened. */
+/** How to reach Redis, each by the variable that sets it. The files are read again whenever a connection is opened. */
 export interface RedisSettings {
   /** `SLUICE_REDIS_URL`. */
   readonly url: string;
@@ -25,7 +25,7 @@ export interface RedisSettings {
   readonly waitReplicas?: number | undefined;
 }
 
-/** Returns the user that should be used in Redis. If this is the default user, it returns undefined. */
+/** Returns the Redis user, or undefined for the default user. */
 export function userOf(settings: Pick<RedisSettings, 'url' | 'username'>): string | undefined {
   return settings.username ?? parseRedisUrl(settings.url).username;
 }
@@ -40,9 +40,7 @@ export interface RedisSecrets {
   readonly key: string | undefined;
 }
 
-/**
- * Checks if it is possible to use the settings together. If it is not, the required changes are added to `problems`.
- */
+/** Checks whether the settings can be used together. Otherwise, the required changes are added to `problems`. */
 export function checkRedisSettings(settings: RedisSettings, problems: string[]): void {
   const { tls, username, password, sentinel } = parseRedisUrl(settings.url);
   if (username !== undefined && settings.username !== undefined) {
@@ -85,8 +83,8 @@ export function checkRedisSettings(settings: RedisSettings, problems: string[]):
 }
 
 /**
- * Reads the content of the files. If one of the files is invalid, this returns undefined and adds the required changes
- * to `problems`. Only the trailing line break of a password is removed.
+ * Reads the content of the files. Returns undefined if one of the files is not valid, and adds the required changes to
+ * `problems`. Only the trailing line break of a password is removed.
  */
 export function readRedisSecrets(settings: RedisSettings, problems: string[]): RedisSecrets | undefined {
   const found: string[] = [];

@@ -2,14 +2,12 @@ import type { Impairment } from '../../telemetry/role-health.ts';
 import { type RedisSettings, userOf } from './redis-settings.ts';
 import { parseRedisUrl } from './redis-url.ts';
 
-/**
- * The errors that Redis returns if the user is not allowed to use a command. In a script, this is a different error.
- */
+/** The errors that Redis returns if the user is not allowed to use a command. In a script, the error is different. */
 const LACKS_RIGHT = /\bNOPERM\b|\bThe user executing the script can't\b/;
-/** The errors that Redis returns if it does not accept the user or the password, or if there is no user. */
+/** Errors returned by Redis for an unknown user, or if the user or the password is not accepted. */
 const DENIED = new RegExp(String.raw`\b(?:WRONGPASS|NOAUTH)\b|${LACKS_RIGHT.source}`);
 
-/** Describes what needs to be changed if an error contains these words or codes. */
+/** The required change for errors containing these words or codes. */
 const ADVICE: readonly (readonly [RegExp, string])[] = [
   [
     /ERR_TLS_CERT_ALTNAME_INVALID/,
@@ -65,7 +63,7 @@ export function redisImpairment(
   return { reason: 'RedisUnavailable', cause: 'dependency', message: whole };
 }
 
-/** If the given error only says that all nodes have failed, this returns the error of a node. */
+/** If the given error only states that all nodes have failed, returns the error of a node. */
 function causeOf(error: Error): Error {
   const { lastNodeError } = error as { lastNodeError?: unknown };
   return lastNodeError instanceof Error ? lastNodeError : error;

@@ -4,14 +4,14 @@ export interface RedisNode {
   readonly port: number;
 }
 
-/** The content of `SLUICE_REDIS_URL`. */
+/** The parsed value of `SLUICE_REDIS_URL`. */
 export interface RedisUrl {
   /** The address of a single Redis, of the nodes in a Cluster, or of the Sentinels for `sentinel`. */
   readonly nodes: readonly RedisNode[];
   readonly tls: boolean;
   readonly username: string | undefined;
   readonly password: string | undefined;
-  /** If we don't need Sentinels to find the master, this is undefined. */
+  /** Undefined if no Sentinels are required to find the master. */
   readonly sentinel: { readonly master: string; readonly db: number } | undefined;
 }
 
@@ -27,7 +27,7 @@ const SENTINEL_PORT = 26379;
 const SENTINEL = /^redis(s?)\+sentinel:\/\/(?:([^@/\s]*)@)?([^@/\s]+)(?:\/([^/\s]+)?(?:\/(\d{1,4}))?\/?)?$/;
 
 /**
- * Parses `SLUICE_REDIS_URL`. If there are several URLs, the user and the password are taken from the first one.
+ * Parses `SLUICE_REDIS_URL`. If there are several URLs, the user and the password of the first URL are used.
  *
  * @throws an Error with the required change, without the password
  */
@@ -83,8 +83,8 @@ function parseServer(text: string, defaultPort: number) {
 }
 
 /**
- * Returns the addresses in `SLUICE_REDIS_URL`. This does not include any passwords, and the user may have been set
- * using another variable.
+ * Returns the addresses in `SLUICE_REDIS_URL`. Passwords are not included, and the user may have been set using another
+ * variable.
  */
 export function withoutPasswords(text: string, username?: string): string {
   const { nodes, tls, sentinel, ...inUrl } = parseRedisUrl(text);

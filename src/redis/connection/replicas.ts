@@ -2,24 +2,24 @@ import type { Redis } from 'ioredis';
 import { withDeadline } from '../../time/deadline.ts';
 import type { RedisNode } from './redis-url.ts';
 
-/** How long replicas may take to confirm what a master has written. */
+/** How long replicas can take to confirm a write. */
 const CONFIRM_MS = 1_000;
 
-/** Too few replicas have confirmed a write. It was executed by the master, but a failover could lose it. */
+/** Not enough replicas have confirmed a write. The master has performed the write, but a failover could lose it. */
 export class NotReplicatedError extends Error {
   override readonly name = 'NotReplicatedError';
 }
 
-/** Waits until replicas have confirmed what their master has written. */
+/** Waits until replicas have confirmed the writes of their master. */
 export interface Replicas {
   /**
-   * Resolves once enough replicas have everything that this master had executed before the call.
+   * Resolves when enough replicas have received all writes performed by this master before the call.
    *
    * @param node connection over which the write was executed
-   * @throws NotReplicatedError if there are too few of them, or if they take more than a second
+   * @throws NotReplicatedError if there are not enough replicas, or if they take more than one second
    */
   readonly confirm: (node: Redis) => Promise<void>;
-  /** Returns the reason if the last write of a master could not be confirmed, less than a minute ago. */
+  /** Returns the reason if the last write of a master could not be confirmed less than a minute ago. */
   readonly problem: () => Error | undefined;
   readonly close: () => void;
 }
@@ -28,19 +28,19 @@ interface Master {
   readonly redis: Redis;
   /** Id of the server, once connected. */
   readonly serverId: Promise<string>;
-  /** The WAIT in progress, and the next one, which waits for it and covers all writes until then. */
+  /** The WAIT in progress, and the next WAIT, which includes all writes until it is sent. */
   running: Promise<void>;
   next: Promise<void> | undefined;
 }
 
 const MASTER_CHANGED = 'the master changed before the write was confirmed by its replicas';
 
-/** How long a problem is remembered. A master that nothing is written to any more has none. */
+/** How long a problem is remembered. A master without any further writes does not have a problem. */
 const PROBLEM_MS = 60_000;
 
 const ignore = (): undefined => undefined;
 
-/** Returns an id of the running server at the other end of a connection. */
+/** Returns the id of the server that the connection is using. */
 async function readServerId(redis: Redis): Promise<string> {
   const { stream } = redis;
   const [, id] = /^run_id:(\w+)/m.exec(String(await redis.call('info', 'server'))) ?? [];
@@ -62,7 +62,7 @@ export function createReplicas(options: {
 }): Replicas {
   const { replicas, cluster, connect } = options;
   const masters = new Map<string, Master>();
-  /** Ids of servers, by the connection that writes go over. */
+  /** Server ids, by the connection used for writes. */
   const serverIds = new WeakMap<object, Promise<string>>();
   /** By master. */
   const problems = new Map<string, { readonly error: Error; readonly untilMs: number }>();
@@ -73,7 +73,7 @@ export function createReplicas(options: {
     const { host = '', port = 0 } = node.options;
     const redis = connect(cluster ? { host, port } : undefined);
     redis.on('error', ignore);
-    // Without a deadline, the connection would be looked for as long as no Sentinel answers.
+    // Without a deadline, this would try to connect until a Sentinel responds.
     const serverId = withDeadline(CONFIRM_MS, async () => {
       await redis.connect();
       return readServerId(redis);
@@ -89,7 +89,7 @@ export function createReplicas(options: {
     return master;
   }
 
-  /** Returns the id of the server that a connection leads to now. */
+  /** Returns the current server id of a connection. */
   function serverIdOf(node: Redis): Promise<string> {
     const { stream } = node;
     let id = serverIds.get(stream);
@@ -103,7 +103,8 @@ export function createReplicas(options: {
 
   async function ask({ redis, serverId }: Master): Promise<void> {
     await serverId;
-    // WAIT covers what was written before the last command of its own connection, by whichever connection.
+    // WAIT includes all writes before the last command of its own connection, regardless of the connection used for
+    // writing.
     const [, confirmed] = await Promise.all([redis.call('ping'), redis.call('wait', replicas, CONFIRM_MS)]);
     if (Number(confirmed) >= replicas) return;
     throw new NotReplicatedError(
@@ -128,8 +129,8 @@ export function createReplicas(options: {
         const written = serverIdOf(node);
         const master = masterAt(name, node);
         const [, writtenTo, confirmedBy] = await Promise.all([join(master), written, master.serverId]);
-        // After a failover, the successor's replicas say nothing about a write of the former master. Both may have one
-        // address, e.g. behind a Service.
+        // After a failover, the replicas of the new master can't confirm a write of the previous master. Both may use
+        // the same address, e.g. when using a Service.
         if (writtenTo !== confirmedBy) {
           master.redis.disconnect();
           throw new NotReplicatedError(MASTER_CHANGED);

@@ -5,7 +5,7 @@ import { connectRedis, type RedisClient } from '../client.ts';
 
 /**
  * Runs the same tests using a single Redis, and then a Cluster with three nodes. In a Cluster, a test fails if a script
- * uses a key that it does not declare.
+ * uses an undeclared key.
  */
 export function onEachRedis(body: (redis: () => RedisClient) => void): void {
   describe.each([

@@ -1,16 +1,16 @@
-/** One alert, with its runbook. */
+/** An alert and its runbook. */
 export interface AlertRule {
   readonly name: string;
   /** PromQL over the metrics of docs/metrics.md. Aggregations must keep the labels of the installation. */
   readonly expr: string;
   readonly for: `${number}m`;
-  /** critical: events are refused, late or at risk now; warning: they will be; info: a producer or a partner has to act. */
+  /** critical: events are rejected, delayed, or at risk. warning: they soon will be. info: a producer or partner must act. */
   readonly severity: 'critical' | 'warning' | 'info';
-  /** What is wrong, in one sentence; may name labels of the expression as `{{ $labels.x }}`. */
+  /** A one-sentence summary, which may use labels of the expression as `{{ $labels.x }}`. */
   readonly summary: string;
   /** The impact on producers and partners. */
   readonly impact: string;
-  /** The first one has a command or a query, which is the first text in backticks. */
+  /** The first step contains a command or a query, which is the first text in backticks. */
   readonly steps: readonly [string, ...string[]];
 }
 
@@ -22,10 +22,10 @@ export interface AlertGroup {
 /** Labels that tell installations apart: several can be monitored by one Prometheus. */
 export const INSTALLATION = 'namespace, job';
 
-/** Returns the grouping of an aggregation, by installation and by `labels`. */
+/** Returns the grouping for an aggregation by installation and by `labels`. */
 export const by = (...labels: readonly string[]) => `by (${[INSTALLATION, ...labels].join(', ')})`;
 
-/** Returns PromQL for the share of one rate in another; it has no result while nothing happens. */
+/** Returns PromQL for the ratio of two rates. There is no result without any activity. */
 export const share = (part: string, whole: string, window: string) =>
   `sum ${by()} (rate(${part}[${window}])) / sum ${by()} (rate(${whole}[${window}]))`;
 

@@ -3,7 +3,7 @@ import { control, facade } from './control.ts';
 import { delivery, ingress, routing } from './events.ts';
 import { processes, redis } from './processes.ts';
 
-/** All alerts that Sluice ships, the most fundamental first. */
+/** All alerts included with Sluice, the most fundamental alerts first. */
 export const ALERT_GROUPS: readonly AlertGroup[] = [processes, redis, ingress, routing, delivery, control, facade];
 
 export const ALERT_RULES: readonly AlertRule[] = ALERT_GROUPS.flatMap(({ rules }) => rules);

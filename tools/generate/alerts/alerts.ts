@@ -8,7 +8,7 @@ import { ALERT_GROUPS, ALERT_RULES } from './alert-rules.ts';
 
 const ORIGIN = '# Generated from tools/generate/alerts by tools/generate/generate.ts. Change it there.\n';
 
-/** Matchers in the rules of the chart, which replaces them by those of the release. */
+/** Matchers for the rules of the chart, which are replaced with the matchers of the release. */
 export const CHART_MATCHERS = 'namespace="sluice-system",job="sluice-system/sluice"';
 
 /** Returns a rule in the format of Prometheus. */
@@ -29,8 +29,8 @@ export function renderRule({ name, expr, for: duration, severity, summary, impac
 const chartRule = (rule: AlertRule): object => renderRule({ ...rule, expr: select(rule.expr, CHART_MATCHERS) });
 
 /**
- * Renders the alerts as a file of rules for Prometheus, and as an object for its operator. Both are for all
- * installations. Those of the chart are for a single one.
+ * Renders the alerts as a Prometheus rule file, and as an object for the Prometheus Operator. Both cover all
+ * installations. The rules of the chart only cover a single installation.
  */
 export function renderAlerts(): GeneratedFile[] {
   const groupsOf = (render: (rule: AlertRule) => object) =>
@@ -46,7 +46,7 @@ export function renderAlerts(): GeneratedFile[] {
     { path: 'config/alerts/sluice.yaml', text: ORIGIN + write({ groups }) },
     { path: 'config/alerts/prometheus-rule.yaml', text: ORIGIN + write(object) },
     { path: 'charts/sluice/files/alerts.yaml', text: ORIGIN + write({ groups: groupsOf(chartRule) }) },
-    // The pages of exactly this release, for those who cannot reach the address.
+    // The runbooks of this release, for users who can't access the URL.
     { path: 'charts/sluice/files/runbooks.md', text: `${renderRunbooks()}\n` },
   ];
 }

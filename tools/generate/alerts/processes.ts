@@ -4,7 +4,7 @@ import { type AlertGroup, by, INSTALLATION, p99, share } from './alert-rule.ts';
 /** Every installation needs these roles; the facade is optional. */
 const NEEDED_ROLES = ['controller', 'ingress', 'dispatcher'];
 
-/** Installations that were there in the last hour. */
+/** Installations that existed within the last hour. */
 const KNOWN = `group ${by()} (last_over_time(sluice_build_info[1h]))`;
 
 const named = (role: string, installations: string) => `label_replace(${installations}, "role", "${role}", "", "")`;
@@ -12,7 +12,7 @@ const named = (role: string, installations: string) => `label_replace(${installa
 const isMissing = (role: string) =>
   named(role, `${KNOWN} unless on (${INSTALLATION}) (sluice_role_ready{role="${role}"} == 1)`);
 
-/** Nothing at all: only the matchers, if there are any, name the installation. */
+/** If there is no data, only the matchers (if any) identify the installation. */
 const NOTHING = named('any role', 'absent_over_time(sluice_build_info[1h])');
 
 export const processes: AlertGroup = {

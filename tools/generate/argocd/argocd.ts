@@ -7,13 +7,13 @@ import { testCases } from './test-data.ts';
 
 const FOLDER = 'config/argocd';
 const ORIGIN = '# Generated from tools/generate/argocd by tools/generate/generate.ts. Change it there.\n';
-/** Width of the lines of YAML that leaves the lines of a script as they are. */
+/** A line width for YAML that preserves the lines of a script. */
 const WITHOUT_FOLDING = 0;
 const NAMES = Object.keys(KINDS) as KindName[];
 
 /**
- * Renders the health checks for Argo CD: once as a patch for its ConfigMap `argocd-cm`, and once in the layout of the
- * folder `resource_customizations` of its repository, with test data.
+ * Renders the health checks for Argo CD, both as a patch for the ConfigMap `argocd-cm`, and in the layout of the folder
+ * `resource_customizations` in its repository, including test data.
  */
 export function renderArgocd(): GeneratedFile[] {
   return [
@@ -21,7 +21,7 @@ export function renderArgocd(): GeneratedFile[] {
     file('kustomization.yaml', {
       apiVersion: 'kustomize.config.k8s.io/v1alpha1',
       kind: 'Component',
-      // The target may or may not have a namespace already, which a patch without a target would have to name.
+      // The target may already have a namespace, which would have to be specified in a patch without a target.
       patches: [{ path: 'argocd-cm.yaml', target: { version: 'v1', kind: 'ConfigMap', name: 'argocd-cm' } }],
     }),
     ...NAMES.flatMap(customization),

@@ -3,16 +3,16 @@ import type { KindName } from '../../../src/api/kinds/kinds.ts';
 
 type Meanings = typeof CONDITION_MEANING;
 
-/** Conditions by which every kind is judged, in the same way. */
+/** Conditions that are evaluated in the same way for all kinds. */
 type Common = 'Ready' | 'Reconciling' | 'Stalled';
 
 /**
- * What a reason means for an object that is Ready: its health, with the condition as the message, or `silent`, if there
- * is nothing to report.
+ * The meaning of a reason for an object that is Ready: its health, using the condition as the message, or `silent` if
+ * there is nothing to report.
  */
 export type Remark = 'silent' | 'Healthy' | 'Progressing' | 'Degraded';
 
-/** Every reason of the conditions that only some kinds have. The compiler reports one that is missing. */
+/** Every reason of the conditions that only some kinds have. The compiler reports missing reasons. */
 type Remarks = {
   readonly [K in KindName]: {
     readonly [C in Exclude<keyof Meanings[K], Common>]: { readonly [R in keyof Meanings[K][C]]: Remark };
@@ -20,9 +20,10 @@ type Remarks = {
 };
 
 /**
- * Degraded means that the owner of the object has to act. Only a Subscription can be in this state while it is Ready: its
- * endpoint and Secrets belong to its owner. Whatever somebody decided, such as to revoke or to block, is Healthy and named
- * in the message. So is what another party has to do: Argo CD would wait for it, and not finish its sync.
+ * Degraded means that the owner of the object has to act. A Subscription is the only kind that can be in this state
+ * while it is Ready, because its endpoint and Secrets belong to its owner. Whatever somebody decided, such as to revoke
+ * or to block, is Healthy and named in the message. So is what another party has to do: Otherwise, Argo CD would wait
+ * for it without finishing its sync.
  */
 export const REMARKS: Remarks = {
   Account: {

@@ -3,7 +3,7 @@ import type { KindName } from '../../../src/api/kinds/kinds.ts';
 
 type Meanings = typeof CONDITION_MEANING;
 
-/** The words of Argo CD for the health of an object. */
+/** The terms used by Argo CD for the health of an object. */
 export type Health = 'Healthy' | 'Progressing' | 'Suspended' | 'Degraded';
 
 /** Conditions by type, as `<status> <reason>`. */
@@ -11,21 +11,21 @@ export type Conditions<K extends KindName> = {
   readonly [C in keyof Meanings[K]]?: `${'True' | 'False' | 'Unknown'} ${keyof Meanings[K][C] & string}`;
 };
 
-/** A status that the controller can write, and its health. */
+/** A status written by the controller, and the resulting health. */
 export type Scenario<K extends KindName = KindName> = {
   /** In kebab case, different from the other scenarios of the kind. */
   readonly name: string;
   readonly health: Health;
-  /** The conditions that the message quotes, in the order of the status. Default: Ready */
+  /** The conditions quoted in the message, in the order of the status. Default: Ready */
   readonly by?: readonly (keyof Meanings[K] & string)[];
-  /** The whole message, if it quotes no condition. */
+  /** The complete message, if it doesn't quote a condition. */
   readonly message?: string;
   /** Value of the annotation that pauses a workspace. */
   readonly paused?: string;
   readonly conditions: Conditions<K>;
 };
 
-/** Scenarios of every kind: waiting, failing, paused, refused. */
+/** Scenarios for all kinds: waiting, failing, paused, and rejected. */
 export const COMMON = [
   {
     name: 'waiting-for-workspace',

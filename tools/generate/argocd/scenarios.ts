@@ -4,7 +4,7 @@ import { SUBSCRIPTIONS } from './subscriptions.ts';
 
 const PAUSED_MESSAGE = 'WorkspacePaused: the annotation sluice.dev/paused pauses this workspace';
 
-/** Scenarios by kind, which together contain every reason of every condition. A test fails for one that is missing. */
+/** Scenarios by kind, which together contain every reason of every condition. A test fails if a reason is missing. */
 export const SCENARIOS: { readonly [K in KindName]: readonly Scenario<K>[] } = {
   Account: [
     ...COMMON,

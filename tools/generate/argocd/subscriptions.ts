@@ -4,7 +4,7 @@ const NOT_LIVE = { Live: 'False NotAdmitted' } as const;
 const ADMITTED = { Ready: 'True Admitted' } as const;
 const LIVE = { ...ADMITTED, Live: 'True Live' } as const;
 
-/** Why an admitted subscription does not deliver. Only what its owner has to mend is Degraded. */
+/** Why an admitted subscription does not deliver. Only problems that the owner has to resolve are Degraded. */
 const HELD = {
   Blocked: 'Healthy',
   Suspended: 'Healthy',

@@ -6,9 +6,9 @@ import { PAUSED_ANNOTATION } from '../../../src/api/well-known.ts';
 import type { Health, Scenario } from './scenario.ts';
 import { SCENARIOS } from './scenarios.ts';
 
-/** An object and what its health must be. */
+/** An object and its expected health. */
 export interface TestCase {
-  /** Name of its file, without the ending. */
+  /** The file name without the extension. */
   readonly name: string;
   readonly object: Readonly<Record<string, unknown>>;
   readonly health: { readonly status: Health; readonly message: string };
@@ -40,7 +40,7 @@ function objectOf(kind: KindName, metadata: object, status?: object): TestCase['
   };
 }
 
-/** Returns the sentence of the reason without the statuses at its start. */
+/** Returns the description of the reason, without the statuses at the start. */
 function messageOf(kind: KindName, type: string, reason: string): string {
   const meanings: Readonly<Record<string, Readonly<Record<string, string>>>> = CONDITION_MEANING[kind];
   const meaning = meanings[type]?.[reason];
@@ -70,16 +70,19 @@ function caseOf(kind: KindName, scenario: Scenario): TestCase {
   };
 }
 
-/** Health of an object whose generation is newer than its status. */
+/** The health of an object whose generation is newer than its status. */
 export const STALE: TestCase['health'] = {
   status: 'Progressing',
   message: 'the controller has not reconciled this generation yet',
 };
 
-/** Health of an object that is being deleted, by the script. Argo CD itself answers before it runs the script. */
+/**
+ * The health of an object that is being deleted, as returned by the script. Argo CD itself answers before it runs the
+ * script.
+ */
 export const DELETING: TestCase['health'] = { status: 'Progressing', message: 'the object is being deleted' };
 
-/** Returns the same object after a change that the controller has not seen. */
+/** Returns the same object after a change that the controller has not processed. */
 export function staleOf({ name, object }: TestCase): TestCase {
   const metadata = { ...(object.metadata as object), generation: GENERATION + 1 };
   return { name: `${name}-stale`, object: { ...object, metadata }, health: STALE };
@@ -91,7 +94,7 @@ export function deletingOf({ name, object }: TestCase): TestCase {
   return { name: `${name}-deleting`, object: { ...object, metadata }, health: DELETING };
 }
 
-/** Returns a case for each scenario of a kind, and the cases that do not depend on reasons. */
+/** Returns a case for each scenario of a kind, and the cases that don't depend on reasons. */
 export function testCases(kind: KindName): readonly TestCase[] {
   const scenarios: readonly Scenario[] = SCENARIOS[kind] as readonly Scenario[];
   const cases = scenarios.map(scenario => caseOf(kind, scenario));
@@ -108,7 +111,7 @@ export function testCases(kind: KindName): readonly TestCase[] {
     ...cases,
     caseOf(kind, reconciling),
     { name: 'without-status', object: objectOf(kind, {}), health: STALE },
-    // The default of the CRD, for an object that the controller has not seen.
+    // The default of the CRD, for an object that the controller has not processed.
     { name: 'new', object: objectOf(kind, { generation: 1 }, NEW_STATUS), health: STALE },
     { ...staleOf(ready), name: 'stale' },
     { ...deletingOf(ready), name: 'deleting' },

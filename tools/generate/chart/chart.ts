@@ -27,7 +27,7 @@ const ORIGIN = 'Generated from tools/generate by tools/generate/generate.ts. Cha
 /** Oldest version of Kubernetes that the chart is tried with. */
 const KUBE_VERSION = '>=1.32.0-0';
 
-/** Renders the chart, except for the templates that are written by hand. `others` has the alerts and the dashboard. */
+/** Renders the chart, except for templates that are written by hand. `others` contains the alerts and the dashboard. */
 export function renderChart(others: readonly GeneratedFile[]): GeneratedFile[] {
   const textOf = (path: string) => others.find(file => file.path === path)?.text ?? '';
   return [
@@ -76,7 +76,7 @@ function template(name: string, objects: readonly object[], condition?: string):
   return { path: `${FOLDER}/templates/${name}.yaml`, text: `{{- /* ${ORIGIN} */}}\n${text}` };
 }
 
-/** Adds the labels that only Helm has. Objects without labels, the kinds, stay as they are. */
+/** Adds labels that are only used by Helm. Objects without labels (the kinds) are not changed. */
 function withChartLabels(object: object): object {
   const { metadata } = object as { metadata: { labels?: object } };
   if (metadata.labels === undefined) return object;
@@ -98,7 +98,7 @@ function crds(): GeneratedFile[] {
   });
 }
 
-/** Condition of everything that a role has, if it can be left out. */
+/** The condition for all objects of a role, if the role is optional. */
 const conditionOf = (name: Workload['name']) => (name === 'facade' ? '$.Values.facade.enabled' : undefined);
 
 function rights(): GeneratedFile[] {
@@ -135,7 +135,10 @@ function bindsSecrets(object: object): boolean {
 
 const NAMESPACED_SECRETS = 'eq $.Values.secrets.access "namespaced"';
 
-/** Condition of a policy, if it can be left out. The controller and the facade share an account in the mode `all`. */
+/**
+ * The condition for a policy, if the policy is optional. The controller and the facade share an account in the mode
+ * `all`.
+ */
 function conditionOfPolicy({ role, apart, namespacedSecrets }: ShippedPolicy): string | undefined {
   if (namespacedSecrets) return NAMESPACED_SECRETS;
   const shared = 'and (eq $.Values.mode "all") $.Values.facade.enabled';
@@ -144,7 +147,7 @@ function conditionOfPolicy({ role, apart, namespacedSecrets }: ShippedPolicy): s
   return apart ? `not (${shared})` : undefined;
 }
 
-/** Roles of Kubernetes that each role for users is added to. */
+/** The Kubernetes roles that include each user role. */
 const AGGREGATED: Readonly<Record<string, readonly string[]>> = {
   '-tenant-edit': ['admin', 'edit'],
   '-tenant-view': ['admin', 'edit', 'view'],
@@ -198,7 +201,10 @@ function certificateTemplates(): GeneratedFile[] {
   ];
 }
 
-/** Hooks are created by weight. They are removed if all of them succeed; otherwise, the Job stays to be looked at. */
+/**
+ * Hooks are created in the order of their weight. They are removed if all of them succeed. Otherwise, the Job is kept
+ * for troubleshooting.
+ */
 function uninstallTemplates(): GeneratedFile[] {
   const asHook = (object: object, weight: number) => {
     const { metadata } = object as { metadata: { annotations?: object } };

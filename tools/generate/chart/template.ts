@@ -1,12 +1,12 @@
 import { stringifyAll } from '../manifests/yaml.ts';
 
 /**
- * Expressions of Helm inside of objects. They are strings and keys between two private characters, which the text of
- * the objects cannot contain, and become actions once the objects are YAML.
+ * Helm expressions within objects. These are strings and keys between two private characters, which can't be part of
+ * the text, and become actions when the objects are rendered as YAML.
  */
 const [OPEN, CLOSE] = ['\uE000', '\uE001'];
 
-/** Returns a scalar, or a part of one. */
+/** Returns a scalar or a part of a scalar. */
 export function expression(code: string): string {
   return `${OPEN}${code}${CLOSE}`;
 }
@@ -23,12 +23,12 @@ export function block(head: string, fields: object | readonly unknown[]): object
   return { [`${OPEN}block ${++count} ${head}${CLOSE}`]: fields };
 }
 
-/** Returns fields that a list or an object has, if any. */
+/** Returns optional fields of a list or an object. */
 export function fieldsOf(code: string): object {
   return { [`${OPEN}spread ${++count} ${code}${CLOSE}`]: null };
 }
 
-/** Returns items that a list has, if any. */
+/** Returns optional items of a list. */
 export function itemsOf(code: string): string {
   return `${OPEN}spread ${++count} ${code}${CLOSE}`;
 }
@@ -36,18 +36,18 @@ export function itemsOf(code: string): string {
 const BLOCK = /^( *)(- )?"?\uE000block \d+ (.*)\uE001"?:$/;
 const SPREAD = /^( *)(- )?"?\uE000spread \d+ (.*)\uE001"?(: null)?$/;
 const TREE = /^( *)(- )?([^\uE000]+): \uE000tree (.*)\uE001$/;
-/** A name that is all of a scalar, which would otherwise be a number if it only has digits. */
+/** A name that is a complete scalar, which would otherwise be a number if it only contains digits. */
 const NAME = /(: |- )\uE000(\$\.Release\.\w+)\uE001$/gm;
 const indentOf = (line: string) => line.length - line.trimStart().length;
 
-/** Returns the objects as a template, all of it behind `condition` if there is one. */
+/** Returns the objects as a template, using `condition` (if there is one) for the whole template. */
 export function renderTemplate(objects: readonly object[], condition?: string): string {
   const yaml = stringifyAll(objects, 0).replaceAll('{{', '{{ "{{" }}');
   const text = expand(yaml.trimEnd().split('\n'))
     .join('\n')
     .replaceAll(NAME, '$1\uE000$2 | quote\uE001')
     .replaceAll(/\uE000([^\uE001]*)\uE001/g, (_, code: string) => {
-      // Quotes of YAML around an expression would end at its own.
+      // YAML quotes around an expression would end at the quotes of the expression.
       if (code.includes('\\"')) throw new Error(`this expression must not be quoted in YAML: ${code}`);
       return `{{ ${code} }}`;
     });
@@ -63,7 +63,7 @@ function expand(lines: readonly string[]): string[] {
       const [, indent = '', item, head = ''] = block;
       let end = i + 1;
       while (end < lines.length && indentOf(lines[end] as string) > indent.length) end++;
-      // The body is one level deeper than it will be; the items of a list are two.
+      // The body is one level deeper than in the result, and list items are two levels deeper.
       const body = lines.slice(i + 1, end).map(each => each.slice(item === undefined ? 2 : 4));
       out.push(`${indent}{{- ${head} }}`, ...expand(body), `${indent}{{- end }}`);
       i = end - 1;

@@ -34,7 +34,7 @@ export function ports(description: string, fallback: readonly number[]) {
     .describe(description);
 }
 
-/** An object in the format of Kubernetes, whose keys the API server checks. */
+/** A Kubernetes object, whose keys are validated by the API server. */
 export function openObject(description: string, fallback: Readonly<Record<string, unknown>> = {}) {
   return z
     .record(z.string(), z.unknown())

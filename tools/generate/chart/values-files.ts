@@ -3,7 +3,7 @@ import { stringifyOne } from '../manifests/yaml.ts';
 import { type Row, table } from '../markdown.ts';
 import { Values } from './values.ts';
 
-/** The part of JSON Schema that the values use. */
+/** The parts of JSON Schema used for the values. */
 interface Node {
   readonly description?: string;
   readonly default?: unknown;
@@ -18,8 +18,8 @@ function schema(): Node {
 }
 
 /**
- * Returns values.schema.json. Without defaults, which are in values.yaml. Helm removes a default if the user sets it to
- * null, so whatever the templates need is required.
+ * Returns values.schema.json. Defaults are not included, because they are in values.yaml. Helm removes a default if the
+ * user sets it to null, so whatever the templates need is required.
  */
 export function renderSchema(): string {
   return `${JSON.stringify(adapt(schema()), null, 2)}\n`;
@@ -33,12 +33,15 @@ function adapt(described: Node): Node {
   return { ...node, properties: adapted, ...(required.length === 0 ? {} : { required }) };
 }
 
-/** Returns true for sections, and for values that templates compare. Anything else counts as empty if it is missing. */
+/**
+ * Returns true for sections, and for values that are compared in templates. Anything else counts as empty if it is
+ * missing.
+ */
 function isNeeded({ properties, type, enum: choices }: Node): boolean {
   return properties !== undefined || type === 'boolean' || choices !== undefined;
 }
 
-/** Returns values.yaml: all values with their defaults, each below its description. */
+/** Returns values.yaml with all values and their defaults, each below its description. */
 export function renderValues(): string {
   return `${linesOf(schema(), 0).join('\n')}\n`;
 }

@@ -199,7 +199,7 @@ const monitoring = section(
   },
 );
 
-/** All values of the chart: source of values.yaml, values.schema.json and the README. */
+/** All chart values, which are the source for values.yaml, values.schema.json, and the README. */
 export const Values = z.strictObject({
   global: openObject('The values of a parent chart. Not used.'),
   fullnameOverride: text('Replaces the prefix in the names of all objects.', '', {

@@ -9,10 +9,10 @@ const [HEIGHT, STAT_HEIGHT] = [8, 5];
 
 const DATA_SOURCE = { type: 'prometheus', uid: '${datasource}' };
 
-/** Matchers for the installation that is shown. */
+/** Matchers for the selected installation. */
 const SHOWN = 'namespace="$namespace",job="$job"';
 
-/** Returns a variable whose values are those of a label. */
+/** Returns a variable with the values of a label. */
 function labelVariable(name: string, label: string, of: string): object {
   const query = `label_values(${of}, ${name})`;
   return {

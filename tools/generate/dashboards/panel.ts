@@ -14,11 +14,11 @@ export interface PanelRow {
   readonly panels: readonly Panel[];
 }
 
-/** Returns PromQL for a rate per second, by labels if `by` names any. */
+/** Returns PromQL for a rate per second, optionally grouped by the labels in `by`. */
 export const rate = (of: string, by?: string) =>
   by === undefined ? `sum(rate(${of}[$__rate_interval]))` : `sum by (${by}) (rate(${of}[$__rate_interval]))`;
 
-/** Returns queries for the median and 99th percentile of a histogram. */
+/** Returns queries for the median and the 99th percentile of a histogram. */
 export const quantiles = (histogram: string) =>
   Object.fromEntries(
     [0.5, 0.99].map(q => [

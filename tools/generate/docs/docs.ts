@@ -13,7 +13,7 @@ import { renderProblemPages, renderProblems } from './problems.ts';
 import { renderRedisSection } from './redis.ts';
 import { renderOpenApi, renderRest } from './rest.ts';
 
-/** Renders the reference pages in docs/ from the tables that the code reads. */
+/** Renders the reference pages in docs/ from the same tables that are used by the code. */
 export async function renderDocs(): Promise<GeneratedFile[]> {
   return [
     page('configuration', 'src/config/environment.ts', renderConfiguration()),
@@ -26,7 +26,7 @@ export async function renderDocs(): Promise<GeneratedFile[]> {
     page('problems', 'src/core/problems/problems.ts', renderProblems()),
     ...renderProblemPages().map(({ code, text }) => page(`problems/${code}`, 'src/core/problems/problems.ts', text)),
     { path: 'docs/openapi.json', text: renderOpenApi() },
-    // The ingress role serves its own copy: it has no code that could create the document.
+    // The ingress role serves its own copy, because it does not include the code for creating the document.
     ...['docs/events-openapi.json', 'src/dataplane/ingress/openapi.json'].map(path => ({
       path,
       text: renderEventsOpenApi(),

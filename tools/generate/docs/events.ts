@@ -10,7 +10,7 @@ import { renderTag } from './rest.ts';
 
 const header = (description: string) => z.string().optional().meta({ description });
 
-/** Headers of an event's request that ingress reads, unless the stream names others (`contextHeaders`). */
+/** Request headers for an event, which ingress reads unless the stream specifies others (`contextHeaders`). */
 const EventHeaders = z.object({
   'webhook-id': header(
     'Event id. Defaults to the CloudEvent id, the Idempotency-Key, or a generated id. If you send the same id again within 24 hours, the event is a duplicate.',
@@ -93,7 +93,7 @@ function describeEventRoutes(): OpenApiDocument {
   return JSON.parse(JSON.stringify(created)) as OpenApiDocument;
 }
 
-/** Renders the document that the ingress role serves. */
+/** Renders the document served by the ingress role. */
 export function renderEventsOpenApi(): string {
   return `${JSON.stringify(describeEventRoutes(), null, 2)}\n`;
 }

@@ -5,7 +5,7 @@ import type { KindDefinition } from '../../../src/api/kind.ts';
 import { KINDS, type KindName } from '../../../src/api/kinds/kinds.ts';
 import { escapeMarkup, type Row, table } from '../markdown.ts';
 
-/** The part of a structural schema that the page shows. */
+/** The parts of a structural schema used on the page. */
 interface Schema {
   description?: string;
   type?: string;
@@ -67,13 +67,13 @@ function renderKind(name: KindName, kind: KindDefinition): string[] {
   ];
 }
 
-/** Drops the conditions: they have their own table, and the same fields in every kind. */
+/** Removes the conditions, because they have a separate table, and use the same fields in every kind. */
 function withoutConditions(status: Schema): Schema {
   const { conditions: _, ...properties } = status.properties ?? {};
   return { ...status, properties };
 }
 
-/** Returns whether every kind has the same row. */
+/** Returns whether all kinds have the same row. */
 function isShared(row: Row): boolean {
   const text = row.join();
   return (Object.keys(KINDS) as KindName[]).every(name => conditionsOf(name).some(other => other.join() === text));
@@ -127,7 +127,7 @@ function range(least: number | undefined, most: number | undefined, unit: string
   return least === undefined ? `at most ${most}${unit}` : `${least} to ${most}${unit}`;
 }
 
-/** Returns the messages of all CEL rules at and below a node, each once. */
+/** Returns the messages of all CEL rules at or below a node, without duplicates. */
 function rulesOf(schema: Schema): string[] {
   const children = [...Object.values(schema.properties ?? {}), schema.items, schema.additionalProperties];
   const own = (schema['x-kubernetes-validations'] ?? []).map(({ message }) => message);

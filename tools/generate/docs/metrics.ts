@@ -23,7 +23,7 @@ import { registerProcessMetrics, registerRoleHealth } from '../../../src/telemet
 import { createCertificateMetrics } from '../../../src/tls/certificate-metrics.ts';
 import { type Row, table } from '../markdown.ts';
 
-/** A Redis that never answers: only descriptions of metrics are rendered, no values. */
+/** A Redis that never responds, because only metric descriptions are rendered. */
 const AWAY = {
   commandsSent: () => 0,
   isReady: () => false,
@@ -33,7 +33,7 @@ const AWAY = {
 } as unknown as RedisClient;
 const SOURCES = { redis: AWAY, nowMs: () => 0 };
 
-/** Registers the same metrics as the roles do, by role. */
+/** Registers the same metrics as the roles, by role. */
 const REGISTER: Readonly<Record<string, (registry: Registry) => unknown>> = {
   'All processes': registry => {
     registerProcessMetrics(registry, '');
@@ -85,7 +85,10 @@ const REGISTER: Readonly<Record<string, (registry: Registry) => unknown>> = {
   },
 };
 
-/** Metrics that prom-client has for every Node process. They differ by platform, so one sentence covers them. */
+/**
+ * Metrics that prom-client has for every Node process. Since they depend on the platform, they are covered by a single
+ * sentence.
+ */
 const OF_NODE = /^(?:process|nodejs)_/;
 
 /** Renders docs/metrics.md: the metrics of `/metrics` on SLUICE_OPS_PORT, by role. */

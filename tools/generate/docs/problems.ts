@@ -5,7 +5,7 @@ import { ROUTES } from '../../../src/facade/routes.ts';
 import { escapeMarkup, table } from '../markdown.ts';
 import { EVENT_ROUTES } from './event-routes.ts';
 
-/** Problems of every role that listens, and of no route. */
+/** Problems of all listening roles which don't depend on a route. */
 const WITHOUT_ROUTE: readonly ProblemCode[] = ['not_found', 'method_not_allowed'];
 
 const CODES = Object.keys(PROBLEMS) as ProblemCode[];

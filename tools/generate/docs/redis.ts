@@ -33,7 +33,7 @@ const MODES: Row[] = [
   ],
 ];
 
-/** Returns patterns as code, with line breaks between them. */
+/** Returns patterns as code, separated by line breaks. */
 const patterns = (list: readonly string[]) => list.map(each => `\`${each}\``).join('<br>') || 'none';
 
 const USERS: Row[] = REDIS_USERS.map(user => {
@@ -45,7 +45,7 @@ const USERS: Row[] = REDIS_USERS.map(user => {
 const SENTINEL_RULES =
   'on >password resetchannels -@all +ping +info +subscribe +sentinel|get-master-addr-by-name +sentinel|sentinels &+switch-master';
 
-/** Commands that create the users, and a file with the password of each of them. */
+/** Commands that create the users, and a password file for each user. */
 export const LOAD_USERS = [
   `grep '^user' ${ACL_FILE} | sed 's/^user/ACL SETUSER/' | redis-cli`,
   'for role in controller facade ingress dispatcher uninstall; do',

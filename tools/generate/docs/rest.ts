@@ -13,7 +13,7 @@ import { ROUTES } from '../../../src/facade/routes.ts';
 import { escapeMarkup, type Row, table } from '../markdown.ts';
 import { anchorOf } from './problems.ts';
 
-/** The parts of a JSON Schema node that the page shows. */
+/** The parts of a JSON Schema node used on the page. */
 interface Schema {
   readonly $ref?: string;
   readonly description?: string;
@@ -62,7 +62,7 @@ export function renderRest(): string {
   ].join('\n\n');
 }
 
-/** Renders the section of a tag: all its calls, without the problems `common` to all calls. */
+/** Renders the section of a tag with all of its calls, without the problems that are `common` to all calls. */
 export function renderTag(document: OpenApiDocument, tag: string, common = OF_EVERY_CALL): string[] {
   const operations = Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item)
@@ -100,7 +100,7 @@ function renderOperation(
   ];
 }
 
-/** Renders the scope and the role that a call needs. Calls of ingress have neither. */
+/** Renders the scope and the role required for a call. Calls of ingress don't require them. */
 function renderPermissions({ security, 'x-required-role': role }: OpenApiOperation): string[] {
   const scope = security?.[0].bearer[0];
   if (scope === undefined) return [];

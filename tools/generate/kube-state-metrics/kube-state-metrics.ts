@@ -6,7 +6,7 @@ import { stringifyOne } from '../manifests/yaml.ts';
 
 const ORIGIN = '# Generated from tools/generate/kube-state-metrics by tools/generate/generate.ts. Change it there.\n';
 
-/** Conditions that have a metric, in the kinds that have them. */
+/** Conditions with a metric, by kind. */
 const SHOWN = ['Ready', 'Live', 'Effective'];
 
 /** Labels of all metrics. Together with the kind, they name the object. */
@@ -16,7 +16,7 @@ function gauge(name: string, help: string, fields: object): object {
   return { name, help, each: { type: 'Gauge', gauge: fields }, errorLogV: 5 };
 }
 
-/** Returns two metrics of a condition. Objects without it have none. */
+/** Returns two metrics of a condition. Objects without this condition don't have these metrics. */
 function metricsOf(type: string): object[] {
   const path = ['status', 'conditions', `[type=${type}]`];
   const word = type.toLowerCase();

@@ -17,10 +17,12 @@ import { WORKLOADS } from '../roles.ts';
 const REGISTRY = /^[a-z0-9.-]+(:[0-9]+)?(\/[a-z0-9._-]+)*$/;
 
 /**
- * Renders the objects of config/default as one file for `kubectl apply --server-side`, with the images of a registry.
+ * Renders the objects of config/default as a single file for `kubectl apply --server-side`, using the images of a
+ * registry.
  *
  * @param registry host, with a port and a path if needed, e.g. `registry.example.com/team`
- * @param options.evaluation adds a single Redis. Each role has one pod, and the facade none, because it needs an identity
+ * @param options.evaluation adds a single Redis. Each role has one pod. The facade is not included, because it requires
+ * an identity
  *   provider.
  * @throws {RangeError} if `registry` cannot be part of the name of an image
  */

@@ -24,12 +24,12 @@ const ORIGIN = '# Generated from tools/generate/manifests by tools/generate/gene
 const BASE = { apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization' };
 const COMPONENT = { apiVersion: 'kustomize.config.k8s.io/v1alpha1', kind: 'Component' };
 
-/** Values of config/default. The names of images are replaced by an overlay, which has a registry. */
+/** Values of config/default. The image names are replaced by an overlay that specifies a registry. */
 const target = createPlainTarget(Values.parse({ image: { tag: VERSION } }));
 
 /**
- * Renders the folders for kustomize. Those that `kubectl apply -f` reads as well have their kustomization in a file
- * without an ending, which it leaves out.
+ * Renders the folders for kustomize. Folders that can also be used with `kubectl apply -f` use a kustomization file
+ * without an extension, which is ignored by `kubectl`.
  */
 export function renderKustomize(others: readonly GeneratedFile[]): GeneratedFile[] {
   return [
@@ -51,7 +51,7 @@ function file(path: string, ...objects: readonly object[]): GeneratedFile {
   return { path, text: ORIGIN + stringifyAll(objects) };
 }
 
-/** Returns the kustomization of a folder that other parts of the generator write. */
+/** Returns the kustomization of a folder written by other parts of the generator. */
 function listOf(folder: string, others: readonly GeneratedFile[]): GeneratedFile {
   const inside = others.filter(({ path }) => path.startsWith(`${folder}/`) && path.endsWith('.yaml'));
   const resources = inside.map(({ path }) => path.slice(folder.length + 1));
@@ -116,7 +116,7 @@ function networkPolicyFolder(): GeneratedFile[] {
   ];
 }
 
-/** The hosts and the Gateway are examples, which an overlay replaces. */
+/** The hosts and the Gateway are examples, which should be replaced by an overlay. */
 function gatewayFolder(): GeneratedFile[] {
   const at = 'config/components/gateway';
   const expose = (host: string) => ({ host, parentRefs: [{ name: 'public', namespace: 'gateways' }] });
@@ -133,7 +133,7 @@ function gatewayFolder(): GeneratedFile[] {
   ];
 }
 
-/** The namespace is also inside of the admission policies and the FlowSchema, where kustomize does not look for it. */
+/** The admission policies and the FlowSchema also contain the namespace, where kustomize does not replace it. */
 function namespaceFolder(): GeneratedFile {
   const limited = ROLE_DEFINITIONS.filter(({ rights }) => rights !== undefined);
   const replacements = limited.map(({ name }) => ({
@@ -165,7 +165,7 @@ function namespaceFolder(): GeneratedFile {
   return file('config/components/namespace/kustomization.yaml', { ...COMPONENT, replacements });
 }
 
-/** Runs once, before or after Sluice is removed. Without the namespace, which also has the root key. */
+/** Runs once, before or after removing Sluice. The namespace is not included, because it contains the root key. */
 function uninstallFolder(): GeneratedFile[] {
   const at = 'config/uninstall';
   return [
@@ -174,7 +174,7 @@ function uninstallFolder(): GeneratedFile[] {
   ];
 }
 
-/** Replaces the access to the Secrets of the whole cluster by bindings in the namespaces of workspaces. */
+/** Replaces access to the Secrets of the whole cluster with bindings in the workspace namespaces. */
 function namespacedSecretsFolder(): GeneratedFile[] {
   const at = 'config/components/namespaced-secrets';
   const role = secretsRoleOf(DEFAULT_INSTALLATION);
@@ -207,8 +207,8 @@ function namespacedSecretsFolder(): GeneratedFile[] {
 }
 
 /**
- * Connects each role, and the Job of config/uninstall, with its own Redis user. The passwords are in a Secret that is not
- * part of it. A patch with a target has no effect if the target is missing.
+ * Connects each role and the Job of config/uninstall with its own Redis user. The passwords are stored in a Secret that
+ * is not included. A patch with a target has no effect if the target is missing.
  */
 function redisUsersFolder(): GeneratedFile {
   const { prefix } = DEFAULT_INSTALLATION;
@@ -233,7 +233,7 @@ function redisUsersFolder(): GeneratedFile {
   return file('config/components/redis-users/kustomization.yaml', { ...COMPONENT, patches });
 }
 
-/** The samples, with a receiver in the cluster. */
+/** The samples, including a receiver in the cluster. */
 function quickstartFolder(): GeneratedFile[] {
   const at = 'config/quickstart';
   return [

@@ -13,7 +13,7 @@ const NAMESPACE = 'globex';
 const FOLDER = '/receiver';
 const PORT = 9797;
 
-/** Returns the example of a receiver in Node.js as a Deployment and a Service beside the sample Subscription. */
+/** Returns the Node.js receiver example as a Deployment and a Service, along with the sample Subscription. */
 export function receiverObjects(): readonly object[] {
   const labels = { 'app.kubernetes.io/name': NAME };
   const metadata = { name: NAME, namespace: NAMESPACE, labels };

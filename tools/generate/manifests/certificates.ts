@@ -26,7 +26,7 @@ export function servedCertificate(role: 'ingress' | 'facade', target: Target): o
   };
 }
 
-/** Returns the Certificate of cert-manager by which all roles are clients of Redis. */
+/** Returns the cert-manager Certificate used by all roles as Redis clients. */
 export function redisClientCertificate(target: Target): object {
   return {
     ...CERTIFICATE,

@@ -1,6 +1,6 @@
 import type { Installation } from '../installation.ts';
 
-/** Returns the labels of every object of an installation, or of one component of it. */
+/** Returns the labels for all objects of an installation, or of one of its components. */
 export function labelsOf({ instance }: Installation, component?: string): Record<string, string> {
   return {
     'app.kubernetes.io/name': 'sluice',
@@ -9,7 +9,10 @@ export function labelsOf({ instance }: Installation, component?: string): Record
   };
 }
 
-/** Returns metadata with a sentence that `kubectl describe` shows. Without `namespace`, for an object of the cluster. */
+/**
+ * Returns metadata with a description that is displayed by `kubectl describe`. Cluster-scoped objects don't have a
+ * `namespace`.
+ */
 export function describedMetadata(
   installation: Installation,
   {

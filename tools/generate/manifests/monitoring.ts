@@ -1,7 +1,7 @@
 import { labelsOf } from './metadata.ts';
 import type { Target } from './target.ts';
 
-/** Returns the PodMonitor for all pods of an installation. The label `job` of its metrics is the name of the object. */
+/** Returns the PodMonitor for all pods of an installation. The `job` label of its metrics is the object name. */
 export function podMonitor(target: Target): object {
   return {
     apiVersion: 'monitoring.coreos.com/v1',

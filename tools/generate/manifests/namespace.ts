@@ -1,7 +1,7 @@
 import type { Installation } from '../installation.ts';
 import { labelsOf } from './metadata.ts';
 
-/** Returns the namespace, which refuses pods that are not restricted. */
+/** Returns the namespace, which rejects pods that are not restricted. */
 export function systemNamespace(installation: Installation): object {
   return {
     apiVersion: 'v1',

@@ -10,7 +10,7 @@ const PORTS: Readonly<Record<Exclude<Connection, 'internet'>, string>> = {
   smtp: 'networkPolicy.smtpPorts',
 };
 
-/** Returns the NetworkPolicy of a role, which denies what it does not list. */
+/** Returns the NetworkPolicy of a role, which denies all connections that are not listed. */
 export function networkPolicyOf(
   workload: Pick<Workload, 'serves' | 'connects'> & { readonly name: string },
   target: Target,
@@ -29,14 +29,16 @@ export function networkPolicyOf(
         toPorts('networkPolicy.redisPorts'),
         ...others.map(to => toPorts(PORTS[to])),
         ...target.itemsWhen('tracing.endpoint', [toPorts('networkPolicy.collectorPorts')]),
-        // Endpoints of partners have any port.
+        // Partner endpoints can use any port.
         ...(workload.connects.includes('internet') ? target.endpointRules : []),
       ],
     },
   };
 }
 
-/** Returns the NetworkPolicy of the Redis for evaluation: only pods of this installation can connect to it. */
+/**
+ * Returns the NetworkPolicy for the evaluation Redis, which only accepts connections from pods of this installation.
+ */
 export function redisNetworkPolicy(target: Target): object {
   return {
     ...head('redis', target),

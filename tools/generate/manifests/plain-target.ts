@@ -2,10 +2,10 @@ import type { Values } from '../chart/values.ts';
 import { DEFAULT_INSTALLATION } from '../installation.ts';
 import type { Target } from './target.ts';
 
-/** Seconds that a role has for its work in progress, after it stopped serving requests. */
+/** The number of seconds for completing work in progress after a role has stopped serving requests. */
 export const STOP_SECONDS = 25;
 
-/** Creates the rendering for kustomize, in which `values` are already applied. */
+/** Creates the rendering for kustomize, in which `values` have already been applied. */
 export function createPlainTarget(values: Values): Target {
   const at = (path: string): unknown =>
     path.split('.').reduce((node: unknown, key) => (node as Record<string, unknown>)[key], values);

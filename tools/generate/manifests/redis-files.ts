@@ -10,7 +10,7 @@ interface RedisFiles {
   readonly name: string;
   /** Value with the name of the Secret. */
   readonly value: string;
-  /** Keys of the Secret, by variable. */
+  /** The keys of the Secret, by variable. */
   readonly files: Readonly<Partial<Record<Variable, string>>>;
 }
 
@@ -30,12 +30,12 @@ export const REDIS_FILES: readonly RedisFiles[] = [
   },
 ];
 
-/** Secret with the password of each user. A pod only gets that of its own user. */
+/** Secret with the password of each user. A pod only receives the password of its own user. */
 const USERS = { name: 'redis-user', value: 'redis.usersSecret', file: 'password' } as const;
 
 const folderOf = ({ name }: { readonly name: string }): string => `/etc/sluice/${name}`;
 
-/** Returns the variables with the paths of the files, and with the user of a component if it has its own. */
+/** Returns the variables for the file paths, and for the user of a component if it has its own user. */
 export function redisFileVariables(component: RedisUser, target: Target): readonly unknown[] {
   const files = REDIS_FILES.flatMap(each =>
     target.itemsWhen(

@@ -3,7 +3,7 @@ import type { Target } from './target.ts';
 import { CONTAINER_SECURITY, POD_SECURITY } from './workloads.ts';
 
 const PORT = 6379;
-/** Images that are not from this repository may have another user. */
+/** Other images may use a different user. */
 const USER = 65_532;
 
 /** Returns the settings that docs/configuration.md requires, as arguments of redis-server. */
@@ -24,7 +24,10 @@ function settings(target: Target): readonly unknown[] {
   ];
 }
 
-/** Returns a single Redis for evaluation: a StatefulSet, its Service, and the Secret with the URL for the roles. */
+/**
+ * Returns a single Redis for evaluation, consisting of a StatefulSet, its Service, and the Secret with the URL for the
+ * roles.
+ */
 export function redisObjects(target: Target): readonly object[] {
   const labels = labelsOf(target, 'redis');
   const metadata = { name: `${target.prefix}-redis`, namespace: target.namespace, labels };

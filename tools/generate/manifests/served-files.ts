@@ -4,7 +4,7 @@ import type { Target } from './target.ts';
 
 type Variable = keyof typeof ENVIRONMENT;
 
-/** Variables with the files of the certificates that roles serve. */
+/** Variables for the files of certificates served by roles. */
 const VARIABLES: Readonly<Record<string, readonly [cert: Variable, key: Variable]>> = {
   ingress: ['SLUICE_INGRESS_CERT_FILE', 'SLUICE_INGRESS_KEY_FILE'],
   facade: ['SLUICE_FACADE_CERT_FILE', 'SLUICE_FACADE_KEY_FILE'],
@@ -18,12 +18,12 @@ export const tlsSecretOf = (role: string): string => `${role}.tls.secretName`;
 const volumeOf = (role: string): string => `${role}-tls`;
 const folderOf = (role: string): string => `/etc/sluice/${volumeOf(role)}`;
 
-/** Returns the roles of a workload that serve requests, which may have a certificate. */
+/** Returns the roles of a workload that serve requests and may have a certificate. */
 function servingRoles({ name }: Pick<Workload, 'name'>): readonly string[] {
   return Object.keys(VARIABLES).filter(role => name === role || name === 'all');
 }
 
-/** Returns the variables with the paths of the files. Kubernetes updates the files when the Secret changes. */
+/** Returns the variables for the file paths. Kubernetes updates the files when the Secret changes. */
 export function servedFileVariables(workload: Workload, target: Target): readonly unknown[] {
   return servingRoles(workload).flatMap(role =>
     target.itemsWhen(
@@ -53,7 +53,9 @@ export function servedFileVolumes(workload: Workload, target: Target): readonly 
 const TRUST = 'trust.configMap';
 const TRUST_FOLDER = '/etc/sluice/trust';
 
-/** Returns the variable by which Node trusts more authorities. Node reads the file once, when a process starts. */
+/**
+ * Returns the variable that Node uses to trust additional authorities. Node reads the file once, when a process starts.
+ */
 export function trustVariables(target: Target): readonly unknown[] {
   return target.itemsWhen(TRUST, [{ name: 'NODE_EXTRA_CA_CERTS', value: `${TRUST_FOLDER}/ca.crt` }]);
 }

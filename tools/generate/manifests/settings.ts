@@ -7,7 +7,7 @@ import type { Format, Target } from './target.ts';
 
 type Variable = keyof typeof ENVIRONMENT;
 
-/** Variables that all pods read from the ConfigMap, with the value that each comes from. */
+/** Variables that all pods read from the ConfigMap, including the value used for each variable. */
 const SETTINGS: Readonly<Partial<Record<Variable, readonly [path: string, as: Format['as']]>>> = {
   SLUICE_LOG_LEVEL: ['logLevel', undefined],
   SLUICE_SHUTDOWN_DELAY_SECONDS: ['shutdownDelaySeconds', 'text'],
@@ -17,7 +17,7 @@ const SETTINGS: Readonly<Partial<Record<Variable, readonly [path: string, as: Fo
   SLUICE_INGRESS_WORKSPACE_LIMIT: ['limits.ingressPerWorkspace', 'text'],
 };
 
-/** Variables that are only set if they are not empty, each with its group. */
+/** Variables that are only set if they are not empty, including their group. */
 const OPTIONAL: typeof SETTINGS = {
   SLUICE_INSTANCE: ['instance', 'text'],
   SLUICE_ALLOWED_NETWORKS: ['allowedNetworks', 'joined'],
@@ -53,7 +53,10 @@ const TRACING = {
   OTEL_TRACES_SAMPLER_ARG: ['tracing.samplerArg', 'text'],
 } as const;
 
-/** Variables that come from elsewhere: Secrets, the pod itself, or the manifests, in which the ports are fixed and listen at all addresses. */
+/**
+ * Variables that come from elsewhere: Secrets, the pod itself, or the manifests, in which the ports are fixed and use
+ * all addresses.
+ */
 export const ELSEWHERE: readonly Variable[] = [
   'SLUICE_REDIS_URL',
   'SLUICE_REDIS_USERNAME',

@@ -1,22 +1,22 @@
 import type { Installation } from '../installation.ts';
 
-/** An expression that each rendering writes in its own way. */
+/** An expression that is written differently by each rendering. */
 export interface Format {
-  /** How a value becomes text, for fields that are strings. */
+  /** How a value is converted to text for string fields. */
   readonly as?: 'text' | 'joined' | 'pairs';
 }
 
 /**
  * A rendering of the manifests: plain YAML with the defaults, or a template of Helm, in which each value is an
- * expression. Paths are those of values.yaml, e.g. `controller.replicas`.
+ * expression. Paths refer to values.yaml, e.g. `controller.replicas`.
  */
 export interface Target extends Installation {
   readonly image: string;
   /** Image of the Redis for evaluation. */
   readonly redisImage: string;
-  /** Returns the value of the label `app.kubernetes.io/component` on the pods that run a role. */
+  /** Returns the value of the label `app.kubernetes.io/component` for the pods of a role. */
   readonly componentOf: (role: string) => string;
-  /** Returns the name of a Secret that may be the user's own. */
+  /** Returns the name of a Secret that may have been created by the user. */
   readonly secretOf: (subject: 'redis' | 'root-key' | 'smtp') => string;
   /** Returns one value. */
   readonly value: (path: string, format?: Format) => unknown;
@@ -24,17 +24,17 @@ export interface Target extends Installation {
   readonly tree: (path: string) => unknown;
   /** Returns one of two words: `yes` if the value is neither empty nor false. */
   readonly choose: (path: string, yes: string, no: string) => unknown;
-  /** Returns fields that are only there if the value is neither empty nor false. */
+  /** Returns fields that are only included if the value is neither empty nor false. */
   readonly when: (path: string, fields: object) => object;
-  /** Returns fields that are only there if the value is this text. */
+  /** Returns fields that are only included if the value is equal to this text. */
   readonly whenIs: (path: string, is: string, fields: object) => object;
-  /** Returns items that are only there if the value is neither empty nor false. */
+  /** Returns items that are only included if the value is neither empty nor false. */
   readonly itemsWhen: (path: string, items: readonly unknown[]) => readonly unknown[];
   /** Returns one item for each item of a list. */
   readonly each: (path: string, item: (value: unknown) => unknown) => readonly unknown[];
-  /** Returns the items of a list, to go among others. */
+  /** Returns the items of a list, which can be combined with other items. */
   readonly spread: (path: string) => readonly unknown[];
-  /** Returns the fields of an object, to go among others. */
+  /** Returns the fields of an object, which can be combined with other fields. */
   readonly merge: (path: string) => object;
   /** Rules of a NetworkPolicy for public addresses and allowed networks, but not for refused networks. */
   readonly endpointRules: readonly unknown[];

@@ -14,7 +14,7 @@ const DESCRIPTION =
 
 /** Less than the 5 minutes that Helm waits by default. */
 const DEADLINE_SECONDS = 270;
-/** How long the log of a failed Job can be read. */
+/** How long the log of a failed Job is available. */
 const KEEP_SECONDS = 86_400;
 
 /** Returns the roles of the service account that runs `sluice uninstall`. */
@@ -38,7 +38,7 @@ export function rolesOfUninstall(installation: Installation): readonly ShippedRo
   ];
 }
 
-/** Returns what runs `sluice uninstall` once, in the order in which it is to be created. The Job is the last one. */
+/** Returns the objects for running `sluice uninstall` once, in the order of creation. The Job is last. */
 export function uninstallObjects(target: Target): readonly object[] {
   const name = `${target.prefix}-uninstall`;
   const account = { name, description: DESCRIPTION, token: true };
@@ -62,7 +62,7 @@ function job(name: string, target: Target): object {
     kind: 'Job',
     metadata: { name, namespace: target.namespace, labels, annotations },
     spec: {
-      // A refusal would be the same again.
+      // Running the Job again would have the same result.
       backoffLimit: 0,
       activeDeadlineSeconds: DEADLINE_SECONDS,
       ttlSecondsAfterFinished: KEEP_SECONDS,
@@ -88,8 +88,8 @@ function job(name: string, target: Target): object {
 }
 
 /**
- * What belongs to Redis is optional, because it may have been removed first. So is the ConfigMap, except for the name of
- * the installation: without it, the finalizers of another installation would be removed.
+ * Everything related to Redis is optional, because it may have been removed first. The ConfigMap is optional as well,
+ * except for the installation name. Otherwise, the finalizers of another installation would be removed.
  */
 function container(target: Target): object {
   const instance = { name: 'SLUICE_INSTANCE', value: target.value('instance', { as: 'text' }) };
@@ -109,7 +109,7 @@ function container(target: Target): object {
       { name: 'SLUICE_SECRETS_ROLE', value: secretsRoleOf(target) },
     ],
     resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '512Mi' } },
-    // The reason for a refusal is in the status of the pod.
+    // The pod status contains the reason for a refusal.
     terminationMessagePolicy: 'FallbackToLogsOnError',
     securityContext: CONTAINER_SECURITY,
     volumeMounts: [...redisFileMounts(target), ...trustMounts(target)],

@@ -13,7 +13,7 @@ import type { Target } from './target.ts';
 
 const ROOT_KEY_FOLDER = '/etc/sluice/root-key';
 
-/** What the Pod Security Standard `restricted` asks of a pod. The image names a user that is not root. */
+/** The settings required by the Pod Security Standard `restricted`. The image specifies a user that is not root. */
 export const POD_SECURITY = { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } };
 
 export const CONTAINER_SECURITY = {
@@ -54,7 +54,7 @@ export function workloadObjects(workload: Workload, target: Target): readonly ob
       metadata,
       spec: {
         maxUnavailable: target.value(at('maxUnavailable')),
-        // A pod that is not ready does no work that an eviction could interrupt.
+        // A pod that is not ready does not perform any work which an eviction could interrupt.
         unhealthyPodEvictionPolicy: 'AlwaysAllow',
         selector: { matchLabels: labels },
       },
@@ -137,10 +137,10 @@ function environment(workload: Workload, target: Target): unknown[] {
 }
 
 /**
- * Returns the probes. Only the process itself decides about a restart: a role waits for Redis and the API server for as
- * long as they are away, and restarting it would not bring them back. A process that is slow because its node is busy
- * would only become slower by a restart. It has 5 minutes to start, and then the time that kubeadm gives to the control
- * plane of Kubernetes, and cert-manager to its controller.
+ * Returns the probes. Only the process itself decides whether to restart, because a role waits for Redis and the API
+ * server for as long as they are unavailable, and a restart would not help. If a process is slow because its node is
+ * busy, a restart would make it even slower. It has 5 minutes to start, and then the time that kubeadm gives to the
+ * control plane of Kubernetes, and cert-manager to its controller.
  */
 function probes(): object {
   const get = (path: string) => ({ httpGet: { path, port: 'ops' } });

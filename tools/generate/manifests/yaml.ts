@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
 
-/** Kubernetes and Helm read YAML 1.1, in which `yes` without quotes is a boolean. */
+/** Kubernetes and Helm use YAML 1.1, in which an unquoted `yes` is a boolean. */
 const OPTIONS = { aliasDuplicateObjects: false, compat: 'yaml-1.1' } as const;
 
 /** Returns one object as YAML. */

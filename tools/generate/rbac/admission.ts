@@ -20,22 +20,25 @@ type Operation = 'CREATE' | 'UPDATE' | 'DELETE';
 
 /** A limit that RBAC cannot express: the objects and fields that one service account, or everybody, may write. */
 export interface ShippedPolicy {
-  /** Without the prefix of the installation. */
+  /** Without the installation prefix. */
   readonly name: string;
   readonly description: string;
   /** Role whose service account is limited, `all` for one that the controller and the facade share, or everybody. */
   readonly role: Role | 'all' | 'everybody';
-  /** Returns a CEL expression for the requests that are limited, for a policy that limits everybody. */
+  /** Returns a CEL expression for the affected requests, for a policy that applies to all users. */
   readonly concerns?: (installation: Pick<Installation, 'prefix'>) => string;
-  /** Whether a shared service account has the policy `all-objects` instead, because the other role needs more. */
+  /**
+   * Whether a shared service account uses the policy `all-objects` instead, because the other role requires more
+   * permissions.
+   */
   readonly apart?: true;
-  /** Whether the policy is only needed if Secrets are read by namespace. */
+  /** Whether the policy is only required if Secrets are read by namespace. */
   readonly namespacedSecrets?: true;
   readonly apiGroup: string;
   /** Without subresources. */
   readonly resources: readonly string[];
   readonly operations: readonly Operation[];
-  /** CEL over `object` and `oldObject` (null if there is none), and the message if it is false. */
+  /** CEL using `object` and `oldObject` (null if there is none), and the message if the result is false. */
   readonly validations: readonly { readonly expression: string; readonly message: string }[];
 }
 
@@ -43,24 +46,27 @@ const FACADE = { role: 'facade', apiGroup: GROUP } as const;
 const CONTROLLER = { role: 'controller', apiGroup: GROUP } as const;
 const everyKind = Object.values(KINDS).map(({ plural }) => plural);
 
-/** Defaults of an account. */
+/** The defaults of an account. */
 const { plan, includedTokens } = AccountSpec.parse({
   owners: [{ issuer: 'https://issuer.example', subject: 'anybody', role: 'Owner' }],
 });
 
-/** Whether no limit of a new account exceeds the default of its plan. The facade can lower limits, but not raise them. */
+/**
+ * Whether all limits of a new account are within the defaults of its plan. The facade can lower limits, but not raise
+ * them.
+ */
 const limitsOnlyLowered = LIMIT_NAMES.map(
   name => `object.spec.?limits.?${name}.orValue(0) <= ${DEFAULT_LIMITS[plan][name] ?? 0}`,
 ).join(' && ');
 
-/** Fields of an existing Workspace that the facade may change. New fields of the kind are closed by default. */
+/** The fields of an existing Workspace that the facade can change. New fields of the kind are closed by default. */
 const OPEN_FIELDS = ['producer', 'ingressKeys'];
-/** Fields of a new Workspace that the facade may set. */
+/** The fields of a new Workspace that the facade can set. */
 const NEW_FIELDS = ['account', 'instance'];
 const fieldsExcept = (open: readonly string[]) =>
   Object.keys(WorkspaceSpec.shape).filter(field => !open.includes(field));
 
-/** Whether an Account has no changes in other fields than owners. */
+/** Whether an Account has no changes in fields other than owners. */
 const ownersOnly = Object.keys(AccountSpec.shape)
   .filter(field => field !== 'owners')
   .map(field => `object.spec.?${field} == oldObject.spec.?${field}`)
@@ -69,7 +75,7 @@ const ownersOnly = Object.keys(AccountSpec.shape)
 /** Whether the namespace of an object belongs to a workspace. */
 const inWorkspace = `namespaceObject.metadata.?labels[?'${WORKSPACE_LABEL}'].orValue('') == namespaceObject.metadata.name`;
 
-/** Compares the finalizers of others. A created object must not have any. */
+/** Compares the finalizers of other managers. A new object must not have any of them. */
 const otherFinalizersKept = (() => {
   const others = (object: string) => `${object}.metadata.?finalizers.orValue([]).filter(name, name != '${FINALIZER}')`;
   return `${others('object')} == (oldObject == null ? [] : ${others('oldObject')})`;
@@ -77,7 +83,7 @@ const otherFinalizersKept = (() => {
 
 const ownerReferencesKept = `object.metadata.?ownerReferences.orValue([]) == (oldObject == null ? [] : oldObject.metadata.?ownerReferences.orValue([]))`;
 
-/** The policies in order of application: when the last one is in force, all are. */
+/** The policies in the order in which they are applied. When the last policy is in force, all policies are. */
 export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
   {
     role: 'everybody',
@@ -86,7 +92,7 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
       return `object.roleRef.kind == 'ClusterRole' && object.roleRef.name in [${names.join(', ')}]`;
     },
     name: 'tenant-bindings',
-    // Otherwise, the administrator of the platform could read the Secrets of any namespace.
+    // Otherwise, a platform administrator could read the Secrets of any namespace.
     description: 'The tenant ClusterRoles can only be bound in the namespace of a workspace.',
     apiGroup: 'rbac.authorization.k8s.io',
     resources: ['rolebindings'],
@@ -136,7 +142,7 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
   {
     ...CONTROLLER,
     name: 'controller-secrets',
-    // Otherwise it could create a token of any service account for itself.
+    // Otherwise, it could create a token for any service account.
     description: 'The controller can only write Secrets of its own types.',
     apiGroup: '',
     resources: ['secrets'],
@@ -166,7 +172,7 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
     ...CONTROLLER,
     namespacedSecrets: true,
     name: 'controller-bindings',
-    // Otherwise it could read the Secrets of any namespace.
+    // Otherwise, it could read the Secrets of any namespace.
     description: 'The controller can only bind the ClusterRole for Secrets to itself, in the namespace of a workspace.',
     apiGroup: 'rbac.authorization.k8s.io',
     resources: ['rolebindings'],
@@ -227,7 +233,7 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
         expression: `oldObject != null || object.metadata.name.startsWith('${RECEIVING_PREFIX}')`,
         message: `the facade can only create workspaces named ${RECEIVING_PREFIX}*`,
       },
-      // Otherwise, it could make strangers owners, and store keys that it knows.
+      // Otherwise, it could add arbitrary owners, and store keys that it knows.
       ...fieldsExcept(NEW_FIELDS).map(field => ({
         expression: `oldObject != null || !has(object.spec.${field})`,
         message: `the facade cannot create workspaces with spec.${field}`,
@@ -245,7 +251,8 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
   {
     ...FACADE,
     name: 'facade-accounts',
-    // If it could change the owners of other accounts, whoever breaks into it could take over any producer for good.
+    // If it could change the owners of other accounts, an attacker with access to it could permanently take over any
+    // producer.
     description: `The facade can create accounts with the plan ${plan}, ${includedTokens} included tokens, and limits that do not exceed the shipped defaults of this plan. It cannot change accounts, except for the owners of those that are named like the ones it creates (free-*).`,
     resources: [KINDS.Account.plural],
     operations: ['CREATE', 'UPDATE'],
@@ -271,8 +278,8 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
 ];
 
 /**
- * Returns the CEL expression for the requests that a policy limits. A policy for a service account of another name or
- * namespace would match nobody, and protect nothing.
+ * Returns the CEL expression for the requests affected by a policy. A policy for a service account with a different
+ * name or namespace would have no effect.
  */
 export function conditionOf({ role, concerns }: ShippedPolicy, installation: Installation): string {
   if (concerns !== undefined) return concerns(installation);

@@ -1,13 +1,15 @@
 import type { Installation } from '../installation.ts';
 import { describedMetadata } from '../manifests/metadata.ts';
 
-/** Above the FlowSchemas of Kubernetes for other service accounts, below those for its own leader election. */
+/**
+ * Above the Kubernetes FlowSchemas for other service accounts, and below the FlowSchemas for its own leader election.
+ */
 const PRECEDENCE = 300;
 
 /**
  * Returns the FlowSchema that puts the requests for the controller's Lease into the priority level for leader election.
- * Otherwise, a flood of requests of others could make the API server answer them too late, and the leader would lose
- * its Lease.
+ * Otherwise, if other clients flood the API server with requests, its responses could be too late, and the leader would
+ * lose its Lease.
  */
 export function leaseFlowSchema(installation: Installation): object {
   const { prefix, namespace, accountOf } = installation;

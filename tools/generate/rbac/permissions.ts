@@ -5,7 +5,7 @@ import { ROLE_DEFINITIONS, type RoleDefinition } from '../roles.ts';
 
 export type { PolicyRule };
 
-/** A ClusterRole, or a Role in `namespace`. Without `serviceAccount`, the administrator binds it. */
+/** A ClusterRole, or a Role in `namespace`. Without a `serviceAccount`, it is bound by the administrator. */
 export interface ShippedRole {
   readonly name: string;
   readonly namespace?: string;
@@ -15,7 +15,7 @@ export interface ShippedRole {
   readonly serviceAccount?: string;
 }
 
-/** A service account. Without `token`, its pods get no token. */
+/** A service account. Without a `token`, its pods don't receive a token. */
 export interface ShippedServiceAccount {
   readonly name: string;
   readonly description: string;
@@ -39,7 +39,7 @@ export function serviceAccountsOf({ prefix }: Installation): readonly ShippedSer
   }));
 }
 
-/** Returns the rights of a role's service account. admission.ts limits them further. */
+/** Returns the permissions of a role's service account, which are further limited by admission.ts. */
 export function rolesOfAccount({ name: role, rights }: RoleDefinition, installation: Installation): ShippedRole[] {
   if (rights === undefined) return [];
   const { prefix, namespace, accountOf } = installation;
@@ -53,12 +53,12 @@ export function rolesOfAccount({ name: role, rights }: RoleDefinition, installat
   ];
 }
 
-/** Returns the name of the ClusterRole that lets the controller read and write Secrets. */
+/** Returns the name of the ClusterRole that allows the controller to read and write Secrets. */
 export function secretsRoleOf({ prefix }: Prefixed): string {
   return `${prefix}-workspace-secrets`;
 }
 
-/** Returns the rights of a controller that binds this ClusterRole in the namespaces of workspaces. */
+/** Returns the permissions of a controller that binds this ClusterRole in workspace namespaces. */
 export function roleForBindings(installation: Installation): ShippedRole {
   return {
     name: `${installation.prefix}-controller-bindings`,
@@ -69,7 +69,7 @@ export function roleForBindings(installation: Installation): ShippedRole {
   };
 }
 
-/** Returns the roles for the namespace of one workspace. An admission policy limits their RoleBindings. */
+/** Returns the roles for the namespace of a workspace. Their RoleBindings are limited by an admission policy. */
 export function rolesOfTenants({ prefix }: Prefixed): readonly ShippedRole[] {
   return [
     {
@@ -99,7 +99,7 @@ export function rolesOfTenants({ prefix }: Prefixed): readonly ShippedRole[] {
   ];
 }
 
-/** Returns the roles that the administrator binds to users and tools. */
+/** Returns the roles that an administrator can bind to users and tools. */
 export function rolesOfUsers({ prefix }: Prefixed): readonly ShippedRole[] {
   const tenants = rolesOfTenants({ prefix });
   return [

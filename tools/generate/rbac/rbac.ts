@@ -19,7 +19,10 @@ const ADMISSION = 'admissionregistration.k8s.io';
 /** Objects that limit and grant rights, by file name. */
 export type RightsFiles = Readonly<Record<string, readonly object[]>>;
 
-/** Returns the objects of an installation. The admission policies come first: no right is granted without them. */
+/**
+ * Returns the objects of an installation. The admission policies come first, so that no permissions are granted without
+ * them.
+ */
 export function describeRights(installation: Installation): RightsFiles {
   const withRights = ROLE_DEFINITIONS.filter(({ rights }) => rights !== undefined);
   const toObjects = (roles: readonly ShippedRole[]) => roles.flatMap(role => roleAndBinding(role, installation));
@@ -53,7 +56,7 @@ export function serviceAccount({ name, description, token }: ShippedServiceAccou
   };
 }
 
-/** Returns a role and, if it is one of a service account, its binding. */
+/** Returns a role and its binding (if it belongs to a service account). */
 export function roleAndBinding({ serviceAccount: bound, ...role }: ShippedRole, installation: Installation): object[] {
   const kind = role.namespace === undefined ? 'ClusterRole' : 'Role';
   const metadata = describedMetadata(installation, role);

@@ -6,7 +6,7 @@ export const ACL_FILE = 'config/redis/users.acl';
 
 /**
  * Scripts may be called with any key, because the permission to call a script does not extend to the commands in it.
- * Otherwise, Redis would demand the permission to read and write all of its keys.
+ * Otherwise, Redis would require permission to read and write all keys of the script.
  */
 const SCRIPTS = '(~* +evalsha +eval)';
 
@@ -17,7 +17,7 @@ export function redisUserOf(component: RedisUser): string {
   return `sluice-${component}`;
 }
 
-/** Returns the commands, in lower case, with `|` before a subcommand. */
+/** Returns the commands in lowercase, with `|` before a subcommand. */
 export function grantedCommands({ commands }: RedisRights): readonly string[] {
   return [...new Set(commands.flatMap(text => text.split(' ')))].toSorted();
 }
@@ -43,7 +43,7 @@ export function aclRules(rights: RedisRights): readonly string[] {
   ];
 }
 
-/** Renders the users in the format of `aclfile`, which has no comments. */
+/** Renders the users in `aclfile` format, which does not support comments. */
 export function renderRedisAcl(): GeneratedFile {
   const lines = REDIS_USERS.map(user => ['user', redisUserOf(user), ...aclRules(REDIS_RIGHTS[user])].join(' '));
   return { path: ACL_FILE, text: `${lines.join('\n')}\n` };

@@ -1,8 +1,8 @@
 import type { Role } from '../../../src/config/config.ts';
 
-/** Rights of a user in Redis. Keys and channels are glob patterns. Frequently used patterns come first. */
+/** The Redis permissions of a user. Keys and channels are glob patterns. Frequently used patterns come first. */
 export interface RedisRights {
-  /** Commands that are sent or used by scripts, each text with several of them. */
+  /** Commands which are sent or used by scripts. Each text contains several commands. */
   readonly commands: readonly string[];
   /** Keys to read and write. */
   readonly writes: readonly string[];
@@ -27,15 +27,18 @@ const CONNECTION = 'info time select cluster|slots cluster|info client|setname';
 const REPLICAS = 'ping wait';
 
 /**
- * Names of the keys in a part of a stream differ in their first letters, see `partKeys` in `src/part/keys.ts`. Each
- * further pattern costs time in every command, so patterns combine these letters.
+ * The key names in a part of a stream differ in their first letters, see `partKeys` in `src/part/keys.ts`. Each further
+ * pattern costs time in every command, so patterns combine these letters.
  */
 const PART = {
   all: '{q:*}:*',
   /** All but the bodies of events. */
   withoutBodies: '{q:*}:[^b]*',
   bodies: '{q:*}:b*',
-  /** All but `keys`, `subs` and `ends`, which only the controller writes. Also leaves out `skip` and `skipped`. */
+  /**
+   * All keys except for `keys`, `subs` and `ends`, which are only written by the controller. Also leaves out `skip` and
+   * `skipped`.
+   */
   withoutControl: '{q:*}:[^kse]*',
   skips: '{q:*}:sk*',
   /** `keys`, `subs`, `ends`, `skip` and `skipped`. */
@@ -57,7 +60,7 @@ const PART = {
   pushes: '{q:*}:push:*',
 } as const;
 
-/** The tags of accounts start with `acc_`, those of hints are numbers. */
+/** Account tags start with `acc_`, and hint tags are numbers. */
 const ACCOUNT_HINTS = '{a:[0-9]*}:*';
 const SANDBOX = '{s:*}:*';
 const DUE = { accounts: '{a:[0-9]*}:due', sandbox: '{s:[0-9]*}:due' } as const;

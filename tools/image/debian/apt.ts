@@ -11,9 +11,9 @@ export interface Apt {
 }
 
 /**
- * Prepares apt for downloading packages of an architecture, which can differ from the machine's. It uses folders of its
- * own, so nothing on the machine changes and root isn't needed. The list of packages (10 MB) is fetched with the first
- * download.
+ * Prepares apt for downloading packages of an architecture, which can differ from the machine's. It uses separate
+ * folders, so no changes are made to the machine, and root is not required. The list of packages (10 MB) is fetched
+ * with the first download.
  */
 export async function openApt(architecture: string): Promise<Apt> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-apt-'));
@@ -21,7 +21,7 @@ export async function openApt(architecture: string): Promise<Apt> {
     `Dir::State::lists=${join(folder, 'lists')}`,
     'Dir::State::status=/dev/null',
     `Dir::Cache=${join(folder, 'cache')}`,
-    // The user _apt, which apt would change to, must not enter this folder.
+    // apt would change to the user _apt, which must not access this folder.
     'APT::Sandbox::User=root',
     'Acquire::Languages=none',
     'Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false',

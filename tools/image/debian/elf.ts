@@ -1,8 +1,8 @@
-/** The parts of an ELF file that are needed to find the libraries it loads. */
+/** The parts of an ELF file required to find the libraries it loads. */
 export interface Elf {
   /** `e_machine`: 62 for x86-64, 183 for AArch64. */
   readonly machine: number;
-  /** Absolute path of the dynamic linker. Only programs have one. */
+  /** Absolute path of the dynamic linker. Only programs have a dynamic linker. */
   readonly interpreter: string | undefined;
   /** Names of the libraries that it loads, e.g. `libc.so.6`. */
   readonly needed: readonly string[];
@@ -15,7 +15,7 @@ const INTERPRETER = 3;
 const DYNAMIC_NEEDED = 1n;
 const DYNAMIC_STRINGS = 5n;
 
-/** Returns true for a file that begins like an ELF file. */
+/** Returns true for a file that starts like an ELF file. */
 export function isElf(file: Buffer): boolean {
   return file.subarray(0, 4).equals(Buffer.from('\x7fELF', 'latin1'));
 }
@@ -67,7 +67,7 @@ function readNeeded(file: Buffer, segments: readonly Segment[]): string[] {
     entries.push({ tag, value: Number(file.readBigUInt64LE(at + 8)) });
   }
   const address = entries.find(({ tag }) => tag === DYNAMIC_STRINGS)?.value ?? 0;
-  // The table is named by its address in memory, so find its place in the file.
+  // The table is specified by its address in memory, so its position in the file needs to be determined.
   const home = segments.find(
     each => each.type === LOAD && address >= each.address && address < each.address + each.size,
   );

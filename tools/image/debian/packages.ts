@@ -19,7 +19,7 @@ export interface DebianPackage {
 const LOCK = join(import.meta.dirname, 'lock.json');
 
 /**
- * Returns the locked packages of a platform that have these names, in their order.
+ * Returns the locked packages of a platform with these names, in the same order.
  *
  * @throws {CannotBuildError} if one is not locked
  */
@@ -33,7 +33,7 @@ export function lockedPackages({ architecture }: Platform, names: readonly strin
 }
 
 /**
- * Downloads locked packages of a platform, except for those in the cache, and installs nothing.
+ * Downloads the locked packages of a platform that are not in the cache, without installing anything.
  *
  * @returns paths of the `.deb` files, in the order of the packages
  * @throws {CannotBuildError} if apt is missing, offline, or doesn't know a version
@@ -51,7 +51,7 @@ export async function downloadPackages(platform: Platform, packages: readonly De
   }
 }
 
-/** The digest tells the packages of two architectures apart. */
+/** The digest is different for each architecture. */
 function cacheName({ name, sha256 }: DebianPackage): string {
   return `debian/${name}-${sha256}.deb`;
 }
@@ -72,7 +72,7 @@ async function downloadLocked(apt: Apt, { name, version, sha256 }: DebianPackage
   if (actual !== sha256) throw new Error(`${wanted} has the digest ${actual}, but ${sha256} is locked`);
 }
 
-/** Locks the versions that Debian currently has of these packages. */
+/** Locks the current Debian versions of these packages. */
 export async function updateLock(platforms: readonly Platform[], names: readonly string[]): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-debian-'));
   try {

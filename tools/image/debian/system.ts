@@ -7,22 +7,22 @@ import type { Platform } from '../platforms.ts';
 import { readElf } from './elf.ts';
 import { downloadPackages, lockedPackages } from './packages.ts';
 
-/** User and group id of the program. No file belongs to them. */
+/** User and group id of the program. It does not own any files. */
 export const USER_ID = 65_532;
 
-/** What an image contains besides the names of users, libraries, and licenses. */
+/** The contents of an image, except for user names, libraries, and licenses. */
 export interface System {
-  /** Names of the Debian packages that it takes files from. */
+  /** The names of the Debian packages from which files are taken. */
   readonly packages: readonly string[];
   /** Empty folders. */
   readonly folders: readonly string[];
-  /** Path of the program, without the leading slash. Its libraries are added. */
+  /** Path of the program, without the leading slash. Its libraries are added automatically. */
   readonly program: string;
   /** Copies the program and other files to the root. @param unpacked folder with all files of the packages */
   readonly addFiles: (root: string, unpacked: string, platform: Platform) => Promise<void>;
 }
 
-/** Files that programs expect in `/etc`. There is no shell, so nobody can log in. */
+/** Files which programs expect in `/etc`. There is no shell, so it is not possible to log in. */
 const SETTINGS: Readonly<Record<string, string>> = {
   'etc/passwd': [
     'root:x:0:0:root:/root:/sbin/nologin',
@@ -40,8 +40,8 @@ const FOLDERS = ['home/nonroot', 'tmp'];
 const FROM_DEBIAN = ['etc/os-release', 'usr/share/doc/*/copyright', 'usr/share/common-licenses/*'];
 
 /**
- * Writes a system to an empty folder: a program with the libraries it loads, user names, licenses, and a description of
- * each Debian package.
+ * Writes a system to an empty folder, consisting of a program with its libraries, user names, licenses, and a
+ * description of each Debian package.
  */
 export async function writeSystem(root: string, platform: Platform, system: System): Promise<void> {
   const unpacked = await mkdtemp(join(tmpdir(), 'sluice-system-'));
@@ -64,14 +64,14 @@ export async function writeSystem(root: string, platform: Platform, system: Syst
   for (const path of [...FOLDERS, ...system.folders]) await mkdir(join(root, path), { recursive: true });
 }
 
-/** Packages of the same source share a folder, so some are links. */
+/** Packages with the same source share a folder, so some of them are links. */
 async function sharedDocuments(unpacked: string): Promise<string[]> {
   const paths = globSync('usr/share/doc/*', { cwd: unpacked });
   const entries = await Promise.all(paths.map(path => lstat(join(unpacked, path))));
   return paths.filter((_, index) => entries[index]?.isSymbolicLink());
 }
 
-/** Copies the dynamic linker and all libraries that a program loads, including those that libraries load. */
+/** Copies the dynamic linker and all libraries loaded by a program, including indirect dependencies. */
 async function copyLibraries(root: string, unpacked: string, platform: Platform, program: string): Promise<void> {
   const folders = [`lib/${platform.libraries}`, `usr/lib/${platform.libraries}`];
   const { machine, interpreter = '', needed } = readElf(await readFile(join(root, program)));

@@ -2,10 +2,10 @@ import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { defineConfig } from 'vitepress';
 
-/** Documents that pages link to, and that are no pages. */
+/** Linked documents that are not pages. */
 const DOCUMENTS = ['openapi.json', 'events-openapi.json'];
 
-/** Links that leave `docs`: the site does not have these files, so their text stays and the link goes. */
+/** Links to files outside of `docs`, which are not part of the website. The link is removed, and its text is kept. */
 const OUTSIDE = /^(\.\.\/)+(?!docs\/)/;
 
 const page = (text: string, link: string) => ({ text, link });
@@ -19,13 +19,13 @@ export default defineConfig({
   cleanUrls: true,
   lastUpdated: false,
   head: [],
-  // The pages show templates of Prometheus and Go, `{{ … }}`; Vue must not read them.
+  // The pages contain Prometheus and Go templates, `{{ … }}`, which Vue must not interpret.
   vue: { template: { compilerOptions: { delimiters: ['{%%', '%%}'] } } },
   markdown: {
     languageAlias: { promql: 'sql' },
     config(md) {
       const outside: boolean[] = [];
-      // The rule of VitePress turns `page.md` into the address of the page, and checks that it exists.
+      // The VitePress rule converts `page.md` to the page URL, and checks that the page exists.
       const vitepress = md.renderer.rules.link_open;
       md.renderer.rules.link_open = (tokens, index, options, env, self) => {
         const target = tokens[index]?.attrGet('href') ?? '';
