@@ -81,6 +81,7 @@ function valuesOf<P>(store: Store<Entry<P>>): Reflected<P>['store'] {
     size: store.size,
     byIndex: (index, entry) => store.byIndex(index, entry).map(({ value }) => value),
     keysByIndex: store.keysByIndex,
+    countsByIndex: store.countsByIndex,
   };
 }
 

@@ -23,6 +23,7 @@ describe('store', () => {
             const found = store.byIndex('tags', tag);
             expect(new Set(found)).toEqual(new Set(scanned));
             expect(found).toHaveLength(scanned.length);
+            expect(new Map(store.countsByIndex('tags')).get(tag) ?? 0).toBe(scanned.length);
           }
         }
         expect([...store.keys()].toSorted()).toEqual([...model.keys()].toSorted());

@@ -10,6 +10,8 @@ export type Store<P> = {
   readonly byIndex: (index: string, entry: string) => P[];
   /** Returns the keys for these values. @throws if this index does not exist */
   readonly keysByIndex: (index: string, entry: string) => string[];
+  /** Returns the number of values for each entry of the given index. @throws if this index does not exist */
+  readonly countsByIndex: (index: string) => Iterable<readonly [entry: string, count: number]>;
   readonly set: (key: string, value: P) => void;
   readonly remove: (key: string) => void;
 };
@@ -56,10 +58,14 @@ export function createStore<P>(indexers: Indexers<P> = {}): Store<P> {
     values.delete(key);
   }
 
-  function keysByIndex(name: string, entry: string): string[] {
+  function indexNamed(name: string): ReadonlyMap<string, Keys> {
     const index = indexes.get(name);
     if (index === undefined) throw new Error(`no index is called ${name}`);
-    const keys = index.get(entry);
+    return index;
+  }
+
+  function keysByIndex(name: string, entry: string): string[] {
+    const keys = indexNamed(name).get(entry);
     if (keys === undefined) return [];
     return typeof keys === 'string' ? [keys] : [...keys];
   }
@@ -74,6 +80,9 @@ export function createStore<P>(indexers: Indexers<P> = {}): Store<P> {
         .map(key => values.get(key))
         .filter(value => value !== undefined),
     keysByIndex,
+    *countsByIndex(name) {
+      for (const [entry, keys] of indexNamed(name)) yield [entry, typeof keys === 'string' ? 1 : keys.size];
+    },
     set: (key, value) => {
       const old = values.get(key);
       if (old !== undefined) unindex(key, old);

@@ -102,6 +102,7 @@ describe('an installation', () => {
     expect(world.seen()).toEqual(expected);
     expect([...store.values()].map(({ metadata }) => keyOf(metadata))).toEqual(expected);
     expect(store.size()).toBe(expected.length);
+    expect([...store.countsByIndex('namespace')]).toEqual(expected.map(key => [key.split('/')[0], 1]));
     for (const namespace of ['default', 'blue', 'nobody']) {
       const visible = expected.includes(`${namespace}/a`);
       expect(store.get(`${namespace}/a`) !== undefined).toBe(visible);

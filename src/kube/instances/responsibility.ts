@@ -72,7 +72,15 @@ export function createResponsibility<W extends Assigned>(deps: ResponsibilityDep
   }
 
   function namespaced<P>(reflector: Reflector<P>, namespaceOf: (value: P) => string): Reflector<P> {
-    const view = createView(reflector, () => rememberLast(isOurs, namespaceOf), log);
+    // The metrics ask for the size. There may be 100,000 objects, but few namespaces.
+    const size = (): number => {
+      let count = 0;
+      for (const [namespace, objects] of reflector.store.countsByIndex('namespace')) {
+        if (isOurs(namespace)) count += objects;
+      }
+      return count;
+    };
+    const view = createView(reflector, () => rememberLast(isOurs, namespaceOf), log, { size });
     views.push(view as View<unknown>);
     return view;
   }

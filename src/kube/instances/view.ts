@@ -14,11 +14,13 @@ export type View<P> = Reflector<P> & {
  *
  * @param createFilter this is called whenever more than one value is read, so that a filter is able to remember its
  * last answer
+ * @param options.size counts the visible values. Set this if it is possible without looking at each of them.
  */
 export function createView<P>(
   reflector: Reflector<P>,
   createFilter: () => (value: P) => boolean,
   log: Logger,
+  options: { readonly size?: () => number } = {},
 ): View<P> {
   const { store } = reflector;
   const handlers = createHandlers<P>(log);
@@ -53,10 +55,16 @@ export function createView<P>(
       get: key => visible(store.get(key)),
       keys,
       values,
-      size,
+      size: options.size ?? size,
       byIndex: (index, entry) => store.byIndex(index, entry).filter(createFilter()),
       keysByIndex: (index, entry) =>
         store.keysByIndex(index, entry).filter(key => visible(store.get(key)) !== undefined),
+      *countsByIndex(index) {
+        for (const [entry] of store.countsByIndex(index)) {
+          const count = store.byIndex(index, entry).filter(createFilter()).length;
+          if (count > 0) yield [entry, count];
+        }
+      },
     },
     subscribe: handlers.subscribe,
     turn: (namespace, isVisible) => {
