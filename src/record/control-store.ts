@@ -38,7 +38,10 @@ export interface RoutesChange {
    * Returns all open group keys of each integration (`int_…`), and the times at which they were opened, in
    * milliseconds.
    */
-  readonly openKeys: () => ReadonlyMap<string, readonly { readonly groupKey: string; readonly sinceMs: number }[]>;
+  readonly openKeys: () => Pick<
+    ReadonlyMap<string, readonly { readonly groupKey: string; readonly sinceMs: number }[]>,
+    'get'
+  >;
 }
 
 /**

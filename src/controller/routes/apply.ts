@@ -10,11 +10,14 @@ export interface OpenGate {
   readonly sinceMs: number;
 }
 
+/** The open group keys of each integration (`int_…`). If it does not have any, this may also be undefined. */
+export type OpenGates = Pick<ReadonlyMap<string, readonly OpenGate[]>, 'get'>;
+
 export interface ApplyDeps {
   readonly control: ControlStore;
   readonly nowMs: () => number;
   /** Returns the open group keys of each integration (`int_…`), according to the objects. */
-  readonly openGates: (name: string) => ReadonlyMap<string, readonly OpenGate[]>;
+  readonly openGates: (name: string) => OpenGates;
   /** Runs `restore`. In the meantime, the activations of the tenant can't be written. */
   readonly exclusively: (name: string, restore: () => Promise<void>) => Promise<void>;
 }
@@ -43,7 +46,7 @@ export async function applyRoutes(deps: ApplyDeps, application: Application): Pr
   const { name, fence, stored, plan, wanted, first } = application;
   const routes = keepUnowned(stored.routes, wanted);
   const concerned = withActivationsLost(application);
-  let gates: ReturnType<ApplyDeps['openGates']> | undefined;
+  let gates: OpenGates | undefined;
   // This is done for both the parts and the record, because activations that are missing from one of them would
   // otherwise never be added.
   const openGates = () => (gates ??= deps.openGates(name));
@@ -52,7 +55,7 @@ export async function applyRoutes(deps: ApplyDeps, application: Application): Pr
     // it is changed later.
     await control.applyParts({ fence, have: stored.routes, want: routes, isKnown: !first, openKeys: openGates });
     await control.patch(fence, plan.patches);
-    if (isAny(concerned)) await restoreActivations(deps, application, concerned, openGates());
+    await restoreActivations(deps, application, concerned, openGates);
   };
   await deps.exclusively(name, write);
   await control.patch(fence, plan.ready);
@@ -64,34 +67,26 @@ export async function applyRoutes(deps: ApplyDeps, application: Application): Pr
 
 /**
  * Returns all integrations with open group keys that may be missing from Redis, because they were not ready there.
- * Returns `all` if all integrations need to be checked.
+ * After the first read, this returns all integrations.
  */
-function withActivationsLost({ plan, wanted, stored, first }: Application): ReadonlySet<string> | 'all' {
+function withActivationsLost({ plan, wanted, stored, first }: Application): ReadonlySet<string> {
   if (!first && plan.ready.length === 0) return new Set();
   const unready = new Set(plan.ready.map(({ meta }) => meta));
-  if (first || unready.has(tenantKeys(wanted.tenant).meta)) return 'all';
-  const names = [...Object.keys(wanted.integrations), ...Object.keys(stored.routes.integrations)];
-  return new Set(names.filter(integration => unready.has(integrationKeys(integration).meta)));
-}
-
-function isAny(concerned: ReadonlySet<string> | 'all'): boolean {
-  return concerned === 'all' || concerned.size > 0;
+  const all = new Set([...Object.keys(wanted.integrations), ...Object.keys(stored.routes.integrations)]);
+  if (first || unready.has(tenantKeys(wanted.tenant).meta)) return all;
+  return new Set([...all].filter(integration => unready.has(integrationKeys(integration).meta)));
 }
 
 /** Updates the open group keys recorded in Redis to match the objects. */
 async function restoreActivations(
   deps: ApplyDeps,
-  { fence, stored, wanted }: Application,
-  concerned: ReadonlySet<string> | 'all',
-  gates: ReturnType<ApplyDeps['openGates']>,
+  { fence, stored }: Application,
+  concerned: ReadonlySet<string>,
+  openGates: () => OpenGates,
 ): Promise<void> {
   const { control } = deps;
-  const integrations =
-    concerned === 'all'
-      ? new Set([...Object.keys(wanted.integrations), ...Object.keys(stored.routes.integrations)])
-      : concerned;
-  for (const integration of integrations) {
-    const wantedKeys = new Map((gates.get(integration) ?? []).map(gate => [gate.groupKey, gate.sinceMs]));
+  for (const integration of concerned) {
+    const wantedKeys = new Map((openGates().get(integration) ?? []).map(gate => [gate.groupKey, gate.sinceMs]));
     const i = integrationKeys(integration);
     const have = await control.readActivations(integration);
     const missing = [...wantedKeys].filter(([groupKey]) => !Number.isFinite(have.get(groupKey)));

@@ -4,7 +4,7 @@ import type { TenantSnapshot } from '../../core/routing/snapshot.ts';
 import { type Fields, planRoutes, type StoredRoutes } from '../../record/control-plan.ts';
 import { subscribersOf } from '../../record/tenant-index.ts';
 import { tenantKeys } from '../../redis/keys.ts';
-import { type ApplyDeps, applyRoutes } from './apply.ts';
+import { type ApplyDeps, applyRoutes, type OpenGates } from './apply.ts';
 
 /** The result of closing the tenant routes while its workspace is paused. */
 export interface Closing {
@@ -74,7 +74,7 @@ async function closeStaleGates(deps: ClosingDeps, name: string, fence: number, r
 
 /** Closes everything in the parts which is not opened by these routes or by the objects. */
 function closeParts({ control, openGates }: ClosingDeps, name: string, fence: number, routes: TenantRoutes) {
-  let gates: ReturnType<typeof openGates> | undefined;
+  let gates: OpenGates | undefined;
   return control.closeParts(fence, routes, () => (gates ??= openGates(name)));
 }
 

@@ -1,5 +1,5 @@
 import type { RoutesChange } from '../../record/control-store.ts';
-import type { OpenKeys } from './part-changes.ts';
+import type { OpenKey, OpenKeys } from './part-changes.ts';
 
 /** The group keys of an integration which may be open in its parts. There are no others. */
 interface Known {
@@ -31,20 +31,23 @@ export function createOpenPairs(): OpenPairs {
       // before.
       const learnt = Object.keys(want.integrations).filter(each => !isKnown || !isIn(have, each));
       for (const integration of learnt) known.delete(integration);
-      let open: ReturnType<OpenKeys> | undefined;
-      await write(() => {
-        if (open !== undefined) return open;
-        open = openKeys();
+      const read = new Map<string, readonly OpenKey[]>();
+      const get = (integration: string): readonly OpenKey[] => {
+        const last = read.get(integration);
+        if (last !== undefined) return last;
+        const keys = openKeys().get(integration) ?? [];
+        read.set(integration, keys);
         // This must be done before they are written. If an Activation is deleted before it is its turn, it must be
         // closed as well.
-        for (const [integration, keys] of open) for (const { groupKey } of keys) opens(integration, groupKey);
-        return open;
-      });
+        for (const { groupKey } of keys) opens(integration, groupKey);
+        return keys;
+      };
+      await write(() => ({ get }));
       for (const integration of Object.keys(have.integrations)) {
         if (!isIn(want, integration)) known.delete(integration);
       }
       for (const integration of learnt) {
-        const groupKeys = open?.get(integration)?.map(({ groupKey }) => groupKey);
+        const groupKeys = read.get(integration)?.map(({ groupKey }) => groupKey);
         known.set(integration, { fence, groupKeys: new Set(groupKeys) });
       }
     },

@@ -11,8 +11,8 @@ export interface OpenKey {
   readonly sinceMs: number;
 }
 
-/** Returns all open group keys, by integration (`int_…`). Only called if needed. */
-export type OpenKeys = () => ReadonlyMap<string, readonly OpenKey[]>;
+/** Returns the open group keys of each integration (`int_…`). They are only read for the integrations that need them. */
+export type OpenKeys = () => Pick<ReadonlyMap<string, readonly OpenKey[]>, 'get'>;
 
 /** The slots whose backlog should be skipped after their pause. */
 export type Skipping = ReadonlySet<string>;

@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest';
+import { createTestContext, objectOf } from '../../../../test/support/controller/test-context.ts';
+import { publicId } from '../../../core/ids/ids.ts';
+import type { Cached } from '../../caches/caches.ts';
+import { openGatesOf } from './open-gates.ts';
+
+const OPENED = '2026-01-01T00:00:00Z';
+const globex = publicId('Integration', 'acme', 'globex');
+
+function activation(name: string, groupKey: string, more: { revoked?: boolean; since?: string } = {}) {
+  const { revoked, since } = more;
+  const effective = { type: 'Effective', status: 'True', lastTransitionTime: since };
+  return objectOf<'Activation'>(
+    name,
+    { integration: 'globex', groupKey, ...(revoked === undefined ? {} : { revoked }) },
+    since === undefined ? {} : { status: { conditions: [effective] } },
+  );
+}
+
+/** The workspace `acme` with an integration. It also records the entries of indexes that were read. */
+function setUp(...activations: Cached<'Activation'>[]) {
+  const integration = (name: string, namespace = 'acme') =>
+    objectOf<'Integration'>(name, { workspace: 'partner' }, { namespace });
+  const integrations = [integration('globex'), integration('initech'), integration('globex', 'other')];
+  const { context } = createTestContext({ Activation: activations, Integration: integrations }, { wallMs: 7 });
+  const { store } = context.caches.Activation;
+  const read: string[] = [];
+  const byIndex = (index: string, entry: string) => {
+    read.push(entry);
+    return store.byIndex(index, entry);
+  };
+  const caches = { ...context.caches, Activation: { ...context.caches.Activation, store: { ...store, byIndex } } };
+  const remove = (name: string) => (store as unknown as { remove: (key: string) => void }).remove(`acme/${name}`);
+  return { gates: openGatesOf({ caches, nowMs: context.nowMs }, 'acme'), read, remove };
+}
+
+test('a group key is open since its earliest Activation, and closed if one of them is revoked', () => {
+  const { gates } = setUp(
+    activation('a', 'x', { since: '2026-02-01T00:00:00Z' }),
+    activation('b', 'x', { since: OPENED }),
+    activation('c', 'y'),
+    activation('d', 'z'),
+    activation('e', 'z', { revoked: true }),
+  );
+  expect(gates.get(globex)).toEqual([
+    { groupKey: 'x', sinceMs: Date.parse(OPENED) },
+    { groupKey: 'y', sinceMs: 7 },
+  ]);
+});
+
+test('only reads the Activations of the integration, and keeps the result', () => {
+  const { gates, read, remove } = setUp(activation('a', 'x'));
+  expect(read).toEqual([]);
+  const first = gates.get(globex);
+  remove('a');
+  expect(gates.get(globex)).toBe(first);
+  expect(first).toHaveLength(1);
+  expect(read).toEqual(['acme/globex']);
+});
+
+test('nothing is open for an integration without Activations, of another workspace, or that does not exist', () => {
+  const { gates } = setUp(activation('a', 'x'));
+  for (const [namespace, name] of [
+    ['acme', 'initech'],
+    ['other', 'globex'],
+    ['acme', 'missing'],
+  ] as const) {
+    expect(gates.get(publicId('Integration', namespace, name)) ?? []).toEqual([]);
+  }
+});
