@@ -263,7 +263,7 @@ describe('the file of the users', () => {
   });
 });
 
-/** Does what every role does with its connections. */
+/** Runs the same commands as each role does with its connections. */
 async function useConnections(client: RedisClient): Promise<void> {
   expect(await client.readHash(CLUSTER_KEYS.meta)).toEqual({});
   await client.callAll('INFO', 'memory');

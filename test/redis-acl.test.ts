@@ -7,9 +7,9 @@ import { REDIS_RIGHTS, type RedisRights, type RedisUser } from '../tools/generat
 
 interface Component {
   readonly start: readonly string[];
-  /** Commands in modules that are only loaded for something else. No component may send CONFIG. */
+  /** Commands in modules that are only loaded for a different purpose. No component may send CONFIG. */
   readonly unused: readonly string[];
-  /** Scripts that are not run, or only on the keys of sandbox runs. */
+  /** Scripts that are not run, or only with keys of sandbox runs. */
   readonly elsewhere: readonly string[];
 }
 
@@ -45,7 +45,7 @@ const CONNECTION = ['CLIENT', 'CLUSTER', 'INFO', 'SELECT', 'TIME'];
 const CALLS_SCRIPTS = ['EVAL', 'EVALSHA'];
 
 const PART_KEYS = partKeys({ tenant: 'ten_a', queue: 'q', gen: 'g', number: 0 });
-/** Scripts for other slots than a part's have them in their names. */
+/** Scripts for slots other than those of a part include the slot in their name. */
 const OTHER_SLOTS: Readonly<Record<string, object>> = {
   account: accountKeys('acc_a'),
   tenant: tenantKeys('ten_a'),
@@ -53,7 +53,7 @@ const OTHER_SLOTS: Readonly<Record<string, object>> = {
   use: sandboxUseKeys('ten_a'),
   run: { hash: '{s:ten_a:run}:meta' },
 };
-/** Keys of a call with an Idempotency-Key, by their names in its scripts. */
+/** The keys of a call with an Idempotency-Key, by their names in its scripts. */
 const CALL_KEYS = { call: callKeys('ten_a').call('a'), calls: callKeys('ten_a').calls };
 
 function sampleKey(script: string, name: string): string {
@@ -64,7 +64,7 @@ function sampleKey(script: string, name: string): string {
   return typeof key === 'function' ? key(1) : (key as string);
 }
 
-/** Returns whether a glob of Redis matches a text. */
+/** Returns whether a Redis glob pattern matches a text. */
 function matches(glob: string, text: string): boolean {
   const source = glob.replaceAll(/[{}|.]/g, String.raw`\$&`).replaceAll('*', '.*');
   return new RegExp(`^${source}$`).test(text);

@@ -5,8 +5,9 @@ const PAUSE_MS = 2_000;
 const MIGRATE_MS = 5_000;
 
 /**
- * Kills the master of the part, or stops it until another one serves its slots. Then brings it back as a replica. Cuts its
- * replica off before: the replica connects again within a second, so that the last writes of the master are often lost.
+ * Kills the master of the part, or stops it until its slots are served by another node. Then brings it back as a
+ * replica. Disconnects its replica first. Since the replica reconnects within a second, the last writes of the master
+ * are often lost.
  */
 async function failOver(world: ClusterWorld): Promise<void> {
   const { random, hit, findMaster, untilReplaced, untilRepaired } = world;
@@ -24,7 +25,7 @@ async function failOver(world: ClusterWorld): Promise<void> {
   await delay(PAUSE_MS * random());
 }
 
-/** Returns another master, and its name in the Cluster. */
+/** Returns another master, including its name in the Cluster. */
 async function findOther({ nodes }: ClusterWorld, { node }: ClusterMember): Promise<ClusterMember> {
   for (const each of nodes) {
     const isMaster = String(await each.command('ROLE')).startsWith('master');
@@ -55,6 +56,6 @@ async function moveSlot(world: ClusterWorld): Promise<void> {
   await delay(PAUSE_MS * random());
 }
 
-/** Disturbances of a Redis Cluster. */
+/** Faults for a Redis Cluster. */
 export const CLUSTER_FAULTS = { failover: failOver, reshard: moveSlot } as const;
 export type ClusterFault = keyof typeof CLUSTER_FAULTS;

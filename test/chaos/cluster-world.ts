@@ -5,7 +5,7 @@ import { hasItsData, startRedisCluster } from '../support/redis/cluster.ts';
 import type { RedisOptions, RedisServer } from '../support/redis/server.ts';
 import { type Flow, READER, startFlow, startOrEnd, until } from './world.ts';
 
-/** How long a failover and its repair may take. The nodes notice a dead master after two seconds. */
+/** The maximum duration of a failover and its repair. The nodes notice a dead master after two seconds. */
 const REPAIR_MS = 30_000;
 
 /** A data plane with a Redis Cluster, in which each master has a replica that confirms its writes. */
@@ -13,11 +13,11 @@ export interface ClusterWorld extends Flow {
   /** Slot of the part that all events belong to. */
   readonly slot: number;
   readonly nodes: readonly RedisServer[];
-  /** Returns the node that serves the slot, in the view of the other nodes. `id`: its name in the Cluster. */
+  /** Returns the node that serves the slot, as seen by the other nodes. `id`: its name in the Cluster. */
   readonly findMaster: () => Promise<ClusterMember>;
-  /** Waits until another node serves the slot. */
+  /** Waits until the slot is served by another node. */
   readonly untilReplaced: (former: RedisServer) => Promise<void>;
-  /** Waits until all nodes answer, and all replicas have the data of their masters. */
+  /** Waits until all nodes respond, and all replicas have the data of their masters. */
   readonly untilRepaired: () => Promise<void>;
 }
 
@@ -41,7 +41,7 @@ export function startClusterWorld(
     const flow = await startFlow({ url, rolesUrl: url, connectReader, env }, random, ends);
     const slot = keySlot(partKeys(flow.state.part).meta);
 
-    /** The newest answer wins: a node that was away knows an older one. */
+    /** The most recent response is used, because a node that was unavailable may return an outdated one. */
     async function findMaster(asked = nodes): Promise<ClusterMember> {
       for (const each of asked) {
         const ranges = (await each.command('CLUSTER', 'SLOTS').catch(() => [])) as SlotRange[];

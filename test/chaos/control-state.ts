@@ -10,7 +10,7 @@ import { GROUP_KEYS, isActive, SUBSCRIPTIONS, type Subscription } from './record
 
 const QUEUE = 'orders';
 
-/** What the controller would write. */
+/** The state that would be written by the controller. */
 export interface ControlState {
   readonly part: Part;
   readonly payer: string;
@@ -18,11 +18,11 @@ export interface ControlState {
   /** Where to send events, on an ingress. */
   readonly path: string;
   readonly headers: Record<string, string>;
-  /** Writes all routes, with the block on one subscription or without it. */
+  /** Writes all routes, optionally with the block on one subscription. */
   readonly write: (isBlocked: boolean) => Promise<void>;
 }
 
-/** Covers all subscriptions of an integration, as a Block does. */
+/** Covers all subscriptions of an integration, in the same way as a Block. */
 function block(integration: IntegrationRoute): IntegrationRoute {
   const covered = Object.entries(integration.subscriptions).map(([sub, row]): [string, SubscriptionRoute] => {
     return [sub, { ...row, route: 'paused', send: 'held', onUnblock: 'continue' }];
@@ -30,7 +30,7 @@ function block(integration: IntegrationRoute): IntegrationRoute {
   return { ...integration, subscriptions: Object.fromEntries(covered) };
 }
 
-/** Creates the state of one stream and three subscriptions, which `write` writes to the Redis of `redisUrl`. */
+/** Creates the state for one stream and three subscriptions, which `write` writes to the Redis at `redisUrl`. */
 export function createControlState(
   redisUrl: string,
   rootKey: Uint8Array,

@@ -13,7 +13,7 @@ function choose<T>({ random }: World, list: readonly T[]): T {
   return list[Math.floor(random() * list.length)] as T;
 }
 
-/** Ingress holds no claims. */
+/** Ingress does not hold any claims. */
 const roleFault = (name: string, { roles }: World, role: Sluice): Pick<Hit, 'name' | 'losesResults'> => ({
   name,
   losesResults: role !== roles[0],
@@ -57,7 +57,7 @@ async function stopRole(world: World): Promise<void> {
   await delay(2_000);
 }
 
-/** Delays what Redis sends, for 4 s or, where that is less, until a few late answers have come. */
+/** Delays responses from Redis for 4 s, or until a few late responses have arrived. */
 function delayRedis(ms: number): Step {
   return async ({ hit, proxy }) => {
     await hit({ name: `answers ${ms} ms late`, losesResults: true }, async () => {
@@ -70,7 +70,7 @@ function delayRedis(ms: number): Step {
   };
 }
 
-/** Longer pauses are those of a Redis that is away. */
+/** Longer delays are covered by the faults in which Redis is unavailable. */
 async function pauseClients({ hit, redis, random }: World): Promise<void> {
   const ms = Math.round(200 + 2_300 * random());
   await hit({ name: 'CLIENT PAUSE', losesResults: true }, async () => {
@@ -85,7 +85,7 @@ async function flushScripts({ hit, redis, random }: World): Promise<void> {
   await delay(250 * random());
 }
 
-/** What was pushed and not read is lost, and then given back: it was not sent. */
+/** Pushed claims which have not been read are lost, and are returned later because they have not been sent. */
 async function cutPushes({ hit, redis, random, generator }: World): Promise<void> {
   generator.burst(Math.floor(20 * random()));
   await delay(5 * random());
@@ -102,8 +102,8 @@ async function pushClients({ redis }: World): Promise<string> {
 }
 
 /**
- * Lets Redis close connections with answers or pushes in a buffer of their own, which are those of more than 16 KiB, and
- * sends many long events at once until it has.
+ * Makes Redis close connections with responses or pushes in a separate buffer (more than 16 KiB), by sending many long
+ * events at the same time.
  */
 async function limitBuffers(world: World): Promise<void> {
   const { hit, redis, generator, random } = world;
@@ -125,7 +125,7 @@ async function limitBuffers(world: World): Promise<void> {
   await delay(2_000);
 }
 
-/** Events are refused, and what is stored goes on. */
+/** Events are rejected, and stored events are still processed. */
 async function fillMemory({ hit, redis, random, generator }: World): Promise<void> {
   const before = generator.answers.get('503') ?? 0;
   await hit({ name: 'maxmemory', losesResults: false }, async () => {
@@ -164,7 +164,7 @@ const SINGLE = {
 /** Needs a library that not every machine has. */
 const isPossible = (name: string) => name !== 'clock' || hasFaketime();
 
-/** One of all others at a time. */
+/** All other faults are used one at a time. */
 const mixed: Step = world =>
   choose(
     world,

@@ -4,13 +4,13 @@ import type { Arrival, SentEvent } from './record.ts';
 /** From here on after the last fault, everything should be as before. */
 const RECOVERED_MS = 5_000;
 
-/** Latencies in ms, from when an event was to be sent until its first arrival at a subscription without a block. */
+/** Latencies in ms, between the planned time of an event and its first arrival at a subscription without a block. */
 export interface Figures {
   readonly quietP50: number;
   readonly quietP99: number;
   /** The longest time without any arrival, from the first fault on. */
   readonly silence: number;
-  /** Of the events from 5 s after the last fault on. */
+  /** Only includes events starting 5 s after the last fault. */
   readonly recoveredP99: number;
 }
 

@@ -2,29 +2,31 @@ import { Agent, request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { GROUP_KEYS, type SentEvent } from './record.ts';
 
-/** An answer that has not come by then never does. Shorter than the longest stop of a role. */
+/** A response that has not arrived by then is considered lost. Shorter than the longest stop of a role. */
 const ANSWER_MS = 8_000;
 const AGAIN_MS = 100;
-/** One event of so many is long: pushed with its body, or read by the dispatcher. */
+/** The interval between long events, which are either pushed with their body or read by the dispatcher. */
 const LONG = { every: 16, bytes: 15_000 };
 const LONGER = { every: 64, bytes: 20_000 };
 const SHORT_BYTES = 300;
 
-/** Sends events, of each group key in order: the next one when the one before is acknowledged. */
+/**
+ * Sends the events of each group key in order, i.e. each event is sent after the previous event has been acknowledged.
+ */
 export interface Generator {
   readonly events: readonly SentEvent[];
   /** Answers by status; the code of an error where none came. */
   readonly answers: ReadonlyMap<string, number>;
-  /** Adds a burst of one long event for each of so many group keys. */
+  /** Adds a burst with one long event for each group key. */
   readonly burst: (keys: number) => void;
-  /** Plans no further events, and waits until all are acknowledged. */
+  /** Stops planning events, and waits until all events have been acknowledged. */
   readonly finish: (withinMs: number) => Promise<void>;
   readonly stop: () => void;
 }
 
 /**
- * Starts sending `rate` events a second, evenly spaced, whatever the answers do. What is not acknowledged is sent again with
- * the same `webhook-id`.
+ * Starts sending `rate` events a second, evenly spaced, whatever the answers do. Events that have not been acknowledged
+ * are sent again with the same `webhook-id`.
  */
 export function startGenerator(target: { url: string; headers: Record<string, string> }, rate: number): Generator {
   const events: SentEvent[] = [];

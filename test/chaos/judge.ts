@@ -1,7 +1,7 @@
 import { checkConservation, type PartState } from './part-reader.ts';
 import { type Arrival, type Hit, isActive, type Sample, type SentEvent, SUBSCRIPTIONS } from './record.ts';
 
-/** Everything that a run has recorded. */
+/** All records of a run. */
 export interface Records {
   readonly events: readonly SentEvent[];
   readonly arrivals: readonly Arrival[];
@@ -18,14 +18,16 @@ const TAKE_OVER_MS = 3_000;
 const TOKEN_BYTES = 16_384;
 const EXAMPLES = 4;
 
-/** `what`, how often, and the first examples; nothing where there are none. */
+/** `what`, the number of occurrences, and the first examples. Empty if there are none. */
 function tell(what: string, found: readonly string[]): string[] {
   return found.length === 0 ? [] : [`${found.length} ${what}, as ${found.slice(0, EXAMPLES).join(', ')}`];
 }
 
 const nameOf = ({ subscription, id, key }: Arrival) => `${id} of ${key} to ${subscription}`;
 
-/** Splits arrivals into the first of each event at each subscription, and repetitions with the arrival before them. */
+/**
+ * Separates the first arrival of each event at each subscription from repetitions, which include the previous arrival.
+ */
 function split(arrivals: readonly Arrival[]) {
   const last = new Map<string, Arrival>();
   const firsts: Arrival[] = [];
@@ -42,14 +44,17 @@ function split(arrivals: readonly Arrival[]) {
 
 export type Repeats = ReturnType<typeof split>['repeats'];
 
-/** How often a disturbance can have something taken over: once, and once more for each time that a claim lapses meanwhile. */
+/**
+ * The number of times that a fault may cause claims to be taken over: once, and once more each time that a claim
+ * expires in the meantime.
+ */
 const timesOf = ({ fromMs, toMs, losesResults }: Hit) =>
   losesResults ? 1 + Math.floor((toMs - fromMs) / TAKE_OVER_MS) : 0;
 
 /**
- * Returns how many deliveries may have been repeated: what was in flight at the faults. An attempt whose result did not
- * reach Redis is made again, once for each time that its claim is lost. So at each fault, the most claims that the part had
- * while it lasted.
+ * Returns the maximum number of repeated deliveries, i.e. those in progress during a fault. If the result of an attempt
+ * did not reach Redis, the attempt is repeated each time its claim is lost. For each fault, this is the maximum number
+ * of claims in the part during the fault.
  */
 export function boundOf({ hits, samples }: Pick<Records, 'hits' | 'samples'>): number {
   return hits.reduce((sum, hit) => {
@@ -59,8 +64,9 @@ export function boundOf({ hits, samples }: Pick<Records, 'hits' | 'samples'>): n
 }
 
 /**
- * Returns repetitions that no fault explains. One between two arrivals of the event does. A lane (subscription and group
- * key) has one attempt under way at a time, so that each fault explains one repetition in each lane.
+ * Returns all repetitions that are not explained by a fault. A repetition is explained by a fault between the two
+ * arrivals of the event. A lane (subscription and group key) has one attempt under way at a time, so that each fault
+ * explains one repetition in each lane.
  */
 function unexplained(repeats: Repeats, hits: readonly Hit[]): string[] {
   const used = new Map<string, number>();
@@ -86,7 +92,7 @@ function inverted(firsts: readonly Arrival[], numberOf: ReadonlyMap<string, numb
   });
 }
 
-/** Says where counts and charges are not those of the events that were sent. */
+/** Reports counts and charges which do not match the events that were sent. */
 function checkCounts({ events, state }: Records): string[] {
   const problems = checkConservation(state);
   let tokens = 0;
@@ -112,7 +118,7 @@ export interface Judgement {
   readonly bound: number;
 }
 
-/** Compares what arrived with what was acknowledged. */
+/** Compares the events that arrived with the events that were acknowledged. */
 export function judge(records: Records): Judgement {
   const { events, arrivals, hits, liftedMs } = records;
   const { firsts, repeats } = split(arrivals);

@@ -4,7 +4,9 @@ import { FAULTS, type Fault } from './faults.ts';
 import { FAKETIME_PACKAGE, hasFaketime } from './redis-clock.ts';
 import { formatReport, runFault } from './run.ts';
 
-/** `make test-chaos`: disturbs the data plane in one way after the other. `main.ts <seconds> <fault, or all> <seed>` */
+/**
+ * `make test-chaos`: injects faults into the data plane, one after another. `main.ts <seconds> <fault, or all> <seed>`
+ */
 
 const [seconds = 120, , seed = Date.now() % 1_000_000] = process.argv.slice(2).map(each => Number(each) || undefined);
 const wanted = process.argv[3] || undefined;

@@ -4,7 +4,7 @@ import { accountKeys } from '../../src/redis/keys.ts';
 import type { ControlState } from './control-state.ts';
 import { type Sample, SUBSCRIPTIONS, type Subscription } from './record.ts';
 
-/** Deliveries of a subscription, by state. `counted`: claims that its counters say are in flight. */
+/** The deliveries of a subscription, by state. `counted`: the number of claims in flight according to its counters. */
 export interface Counts {
   readonly routed: number;
   readonly pending: number;
@@ -17,15 +17,15 @@ export interface Counts {
   readonly counted: number;
 }
 
-/** What a part holds, read in one step. */
+/** The content of a part, read in a single step. */
 export interface PartState {
   readonly counts: Readonly<Record<Subscription, Counts>>;
-  /** Tokens that the part was charged, and those that its account has heard of. */
+  /** The tokens charged to the part, and the tokens that have been reported to its account. */
   readonly charged: number;
   readonly settled: number;
 }
 
-/** Reads a part over a connection of its own, which `stop` closes. */
+/** Reads a part using a separate connection, which is closed by `stop`. */
 export interface PartReader {
   readonly read: () => Promise<PartState>;
   /** Claims of the part, about 20 times a second as far as Redis answers. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** A TCP proxy before a Redis, which can hold its answers and pushes back for a while. */
+/** A TCP proxy in front of Redis, which can delay its responses and pushes. */
 export interface Proxy {
   readonly url: string;
   /** What Redis sends from now on arrives so much later, in order; 0: at once, but not before what was sent earlier. */
@@ -21,7 +21,7 @@ export async function startProxy(redisPort: number): Promise<Proxy> {
     const upstream = connect({ port, host: '127.0.0.1', noDelay: true });
     const late: { readonly data: Buffer; readonly dueMs: number }[] = [];
     let timer: NodeJS.Timeout | undefined;
-    /** Passes on what is due, in order: timers of several durations are not. */
+    /** Forwards data in order, because timers with different durations are not ordered. */
     const pass = () => {
       timer = undefined;
       const nowMs = performance.now();

@@ -1,4 +1,4 @@
-/** Subscriptions: two that events are sent to, and one that a block covers until the end. */
+/** The subscriptions: two of them receive events, and one is covered by a block until the end. */
 export const SUBSCRIPTIONS = ['ada', 'bob', 'blocked'] as const;
 export type Subscription = (typeof SUBSCRIPTIONS)[number];
 
@@ -13,9 +13,9 @@ export function isActive(subscription: Subscription, key: string): boolean {
   return key !== CLOSED_KEY && (key !== ADAS_KEY || subscription !== 'bob');
 }
 
-/** An event of the generator. Times are those of `performance.now()`, in ms. */
+/** An event of the generator. All times are in ms of `performance.now()`. */
 export interface SentEvent {
-  /** `webhook-id`; the same each time that it is sent. */
+  /** The `webhook-id`, which is the same for each attempt to send the event. */
   readonly id: string;
   readonly key: string;
   readonly bytes: number;
@@ -24,7 +24,7 @@ export interface SentEvent {
   acknowledgedMs: number | undefined;
 }
 
-/** What came to an endpoint. */
+/** A request received by an endpoint. */
 export interface Arrival {
   readonly subscription: Subscription;
   readonly id: string;
@@ -35,13 +35,13 @@ export interface Arrival {
 /** A disturbance, from its beginning until everything that it hit is back. */
 export interface Hit {
   readonly name: string;
-  /** Whether it can keep the result of an attempt from Redis, so that the attempt is made again. */
+  /** Whether it can prevent the result of an attempt from reaching Redis, so that the attempt is repeated. */
   readonly losesResults: boolean;
   readonly fromMs: number;
   readonly toMs: number;
 }
 
-/** How many claims the part had at a time. */
+/** The number of claims in the part at each time. */
 export interface Sample {
   readonly atMs: number;
   readonly claims: number;

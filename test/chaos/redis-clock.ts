@@ -5,7 +5,10 @@ import { join } from 'node:path';
 /** Debian's package of the library that changes the time that a process reads. */
 export const FAKETIME_PACKAGE = 'libfaketime';
 const LIBRARY = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1';
-/** Comes before jemalloc, which asks for the time while it starts, when the other library cannot answer yet. */
+/**
+ * This library is loaded before jemalloc, which reads the time during startup, when the other library can't respond
+ * yet.
+ */
 const ALLOCATOR = '/lib/x86_64-linux-gnu/libc.so.6';
 
 export const hasFaketime = () => existsSync(LIBRARY);
@@ -18,7 +21,7 @@ export interface RedisClock {
   readonly set: (offsetSeconds: number) => Promise<void>;
 }
 
-/** Creates a clock that is right, with its file in an existing folder. */
+/** Creates a clock with the correct time, using a file in an existing folder. */
 export async function createRedisClock(folder: string): Promise<RedisClock> {
   const file = join(folder, 'clock');
 

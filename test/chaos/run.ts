@@ -9,15 +9,15 @@ import { isActive, SUBSCRIPTIONS } from './record.ts';
 import { type Flow, startWorld, until } from './world.ts';
 
 export interface RunOptions {
-  /** One after the other: all of a single Redis, or all of a Redis Cluster. */
+  /** Either all faults of a single Redis, or all faults of a Redis Cluster, one after another. */
   readonly faults: readonly Fault[] | readonly ClusterFault[];
-  /** How long each fault lasts. */
+  /** The duration of each fault. */
   readonly faultMs: number;
-  /** How long events flow before it, and after it. */
+  /** The time during which events are sent before and after a fault. */
   readonly quietMs: number;
   /** From 0 to 1. */
   readonly random: () => number;
-  /** Whether the data of Redis is on a disk. */
+  /** Whether Redis stores its data on a disk. */
   readonly onDisk: boolean;
 }
 
@@ -29,21 +29,24 @@ export interface RunReport extends Judgement {
   readonly hits: number;
   /** Answers of ingress by status; the code of an error where none came. */
   readonly answers: ReadonlyMap<string, number>;
-  /** How often the part was read while events flowed. */
+  /** The number of times that the part was read while events were sent. */
   readonly reads: number;
 }
 
-/** What runs for the first time takes longer. */
+/** The first run always takes longer. */
 const WARM_UP_MS = 2_000;
 const ARRIVE_MS = 60_000;
 /** Charges are told to the account every five seconds. */
 const SETTLE_MS = 20_000;
-/** What must not come may still come so long after the last arrival. */
+/** The time to wait after the last arrival for events that must not arrive. */
 const GRACE_MS = 1_500;
-/** The producer may be told these, and no answer at all. Any other status would say that its event is refused. */
+/**
+ * The producer may receive these statuses, or no response at all. Any other status would mean that the event was
+ * rejected.
+ */
 const MAY_ANSWER = ['202', '503', '429'];
 
-/** Reads the part again and again, as long as events flow: its counts add up at each moment. */
+/** Continuously reads the part while events are being sent, because its counts must be consistent at any time. */
 function watchConservation({ reader }: Flow) {
   const problems = new Set<string>();
   let reads = 0;
@@ -73,7 +76,7 @@ function watchConservation({ reader }: Flow) {
   };
 }
 
-/** Waits until all that was acknowledged has arrived, and nothing more comes. */
+/** Waits until all acknowledged events have arrived, and there are no more arrivals. */
 async function waitForArrivals({ generator, sink }: Flow, names: readonly string[]): Promise<void> {
   const wanted = names.flatMap(name => {
     const subscription = SUBSCRIPTIONS.find(each => each === name) as (typeof SUBSCRIPTIONS)[number];
@@ -95,7 +98,7 @@ const isSettled = ({ counts, charged, settled }: PartState) =>
   charged === settled &&
   Object.values(counts).every(({ pending, inflight, retrying }) => pending + inflight + retrying === 0);
 
-/** Repeats each disturbance as long as its fault lasts. */
+/** Repeats each fault for its whole duration. */
 async function disturb(flow: Flow, steps: readonly (() => Promise<void>)[], faultMs: number) {
   const fromMs = performance.now();
   for (const step of steps) {
@@ -145,7 +148,7 @@ async function play(world: Flow, steps: readonly (() => Promise<void>)[], option
 const isOfCluster = (faults: RunOptions['faults']): faults is readonly ClusterFault[] =>
   faults.every(fault => Object.hasOwn(CLUSTER_FAULTS, fault));
 
-/** Starts a world for the faults, and returns it with its disturbances. */
+/** Starts a world for the faults, and returns it together with its faults. */
 async function startFor({ faults, random, onDisk }: RunOptions) {
   if (isOfCluster(faults)) {
     const world = await startClusterWorld(random, { onDisk });
@@ -155,7 +158,7 @@ async function startFor({ faults, random, onDisk }: RunOptions) {
   return { world, steps: faults.map(fault => () => FAULTS[fault](world)) };
 }
 
-/** Lets events flow through a data plane of its own, disturbs it, and says what does not hold. */
+/** Sends events through a separate data plane, injects a fault, and returns all violations. */
 export async function runFault(options: RunOptions): Promise<RunReport> {
   const { world, steps } = await startFor(options);
   try {
@@ -165,7 +168,7 @@ export async function runFault(options: RunOptions): Promise<RunReport> {
   }
 }
 
-/** Formats a report in lines; the last ones are what does not hold. */
+/** Formats a report as lines, with the violations at the end. */
 export function formatReport(report: RunReport): string {
   const { figures, answers, problems } = report;
   const ms = (value: number) => `${value.toFixed(value < 10 ? 1 : 0)} ms`;

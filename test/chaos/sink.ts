@@ -3,18 +3,20 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Arrival, SUBSCRIPTIONS, type Subscription } from './record.ts';
 
-/** An answer takes at most this long, so that something is always under way. */
+/** The maximum response time, which is used so that there are always requests in progress. */
 const LONGEST_ANSWER_MS = 10;
 
 /** The endpoints of all subscriptions. */
 export interface Sink {
   readonly ports: Readonly<Record<Subscription, number>>;
-  /** Every request, in the order in which they came. */
+  /** All requests, in the order of their arrival. */
   readonly arrivals: readonly Arrival[];
   readonly stop: () => void;
 }
 
-/** Starts endpoints that note every delivery and answer 204 some milliseconds later. `random`: from 0 to 1. */
+/**
+ * Starts endpoints that note every delivery and answer 204 some milliseconds later. `random`: a number between 0 and 1.
+ */
 export async function startSink(random: () => number): Promise<Sink> {
   const arrivals: Arrival[] = [];
 

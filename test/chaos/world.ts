@@ -43,7 +43,7 @@ export interface World extends Flow {
   readonly setRedisClock: (offsetSeconds: number) => Promise<void>;
 }
 
-/** A Redis that is running. */
+/** A running Redis. */
 export interface Backend {
   /** For the test itself. */
   readonly url: string;
@@ -54,14 +54,14 @@ export interface Backend {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** What has to be ended, the last one first. */
+/** Resources to release, starting with the last one. */
 export type Ends = (() => unknown)[];
 
 export async function endAll(ends: Ends): Promise<void> {
   for (const end of ends.splice(0).toReversed()) await end();
 }
 
-/** Calls `start`, and ends what it has started if it fails. */
+/** Calls `start`, and releases all started resources if it fails. */
 export async function startOrEnd<T>(start: (ends: Ends) => Promise<T>): Promise<T> {
   const ends: Ends = [];
   try {
@@ -105,7 +105,7 @@ export async function startFlow(backend: Backend, random: () => number, ends: En
   return { roles, state, reader, sink, generator, hits, random, hit, stop: () => endAll(ends) };
 }
 
-/** Starts a world in which events flow. Its Redis syncs its file with each write. `onDisk`: on a disk, not in memory. */
+/** Starts a world in which events flow. Its Redis syncs its file on each write. `onDisk`: on a disk, not in memory. */
 export function startWorld(random: () => number, options: Pick<RedisOptions, 'onDisk'> = {}): Promise<World> {
   return startOrEnd(async ends => {
     const folder = await temporaryFolder('chaos-clock');
@@ -121,7 +121,7 @@ export function startWorld(random: () => number, options: Pick<RedisOptions, 'on
   });
 }
 
-/** Waits until `holds`, at most so long. Returns whether it holds. */
+/** Waits until `holds` returns true, but no longer than the given time. Returns whether it holds. */
 export async function until(withinMs: number, holds: () => boolean | Promise<boolean>): Promise<boolean> {
   const untilMs = performance.now() + withinMs;
   while (performance.now() < untilMs) {

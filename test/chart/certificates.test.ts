@@ -24,7 +24,7 @@ interface Workload extends Manifest {
   };
 }
 
-/** Returns the file behind each variable of a pod: its volume's source, and its name in there. */
+/** Returns the file for each variable of a pod, as the volume source and the name within the volume. */
 function filesOf(
   objects: readonly Manifest[],
   name: string,
@@ -65,7 +65,7 @@ test.each([
       'ca.crt',
     ]);
   }
-  // Redis may have been removed before what removes the finalizers, together with its authorities.
+  // Redis and its certificate authorities may have been removed before the Job that removes the finalizers.
   expect(filesOf(objects, 'sluice-uninstall', 'Job').NODE_EXTRA_CA_CERTS).toEqual([
     { configMap: { name: 'authorities', items: [{ key: 'ca.crt', path: 'ca.crt' }], optional: true } },
     'ca.crt',

@@ -9,7 +9,7 @@ import { type Helm, type Manifest, openHelm, renderChart } from './support/helm.
 import { VALUE_SETS } from './support/value-sets.ts';
 
 let helm: Helm;
-/** Contents of mounted files, by the variable that has the path. */
+/** The content of mounted files, by the variable containing the path. */
 let files: Readonly<Record<string, string>>;
 
 beforeAll(async () => {
@@ -54,13 +54,13 @@ interface Deployment extends Manifest {
   };
 }
 
-/** Secrets of the user, which the chart only names. */
+/** Secrets of the user, which are only referenced by the chart. */
 const GIVEN: Readonly<Record<string, string>> = {
   'sluice-redis': 'redis://redis.example.com:6379',
   mail: 'smtps://user:password@mail.example.com',
 };
 
-/** Returns the environment that the kubelet would give to a container. */
+/** Returns the environment that the kubelet would provide to a container. */
 function environmentOf({ spec }: Deployment, objects: readonly Manifest[]): Record<string, string> {
   const [container] = spec.template.spec.containers;
   const config = objects.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name.endsWith('-config'));

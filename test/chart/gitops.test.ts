@@ -24,7 +24,7 @@ test('the values for Argo CD render without a cluster', async () => {
   );
 });
 
-/** Reads the table of waves in the page: kind → wave. Every object of Sluice itself is in one of its own. */
+/** Reads the table of waves in the page: kind → wave. All objects of Sluice itself are in a separate wave. */
 function documentedWaves(): Record<string, string> {
   const rows = [...PAGE.matchAll(/^\| (-?\d) +\| (.*?) +\|$/gm)];
   return Object.fromEntries(

@@ -23,7 +23,7 @@ interface Rule {
 }
 
 describe('the NetworkPolicies', () => {
-  /** Rules for what a role connects to, by role. */
+  /** The egress rules of each role. */
   async function egress(): Promise<Record<string, readonly Rule[]>> {
     const policies = (await render('production')).filter(({ kind }) => kind === 'NetworkPolicy');
     return Object.fromEntries(
@@ -53,7 +53,7 @@ describe('the NetworkPolicies', () => {
   });
 });
 
-/** Returns whether an address is in a network. */
+/** Returns whether an address belongs to a network. */
 function isInside(address: string, cidr: string): boolean {
   const [network = '', prefix] = cidr.split('/');
   const family = isIPv6(network) ? 'ipv6' : 'ipv4';
@@ -155,7 +155,7 @@ test('Redis for evaluation has the settings that the roles ask for', async () =>
   const args = set?.spec.template.spec.containers[0]?.args ?? [];
   const folder = args.indexOf('--dir');
   expect(folder).toBeGreaterThanOrEqual(0);
-  // All other arguments replace those of the server for tests.
+  // All other arguments replace the arguments of the test server.
   const server = await startRedis({ appendonly: false, extra: args.toSpliced(folder, 2) });
   const lines: string[] = [];
   const log = pino({ level: 'warn' }, { write: (line: string) => lines.push(line) });

@@ -8,7 +8,7 @@ import { buildOverlays } from './support/kustomize.ts';
 
 const REGISTRY = 'registry.example.com:5000/team';
 
-/** What an overlay says that has the images of the registry. */
+/** The content of an overlay with the images of the registry. */
 const IMAGES = { images: ['sluice', 'sluice-redis'].map(name => ({ name, newName: `${REGISTRY}/${name}` })) };
 
 const nameOf = ({ kind, metadata }: Manifest) => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
@@ -40,7 +40,7 @@ describe.each([
     const file = renderInstallFile(REGISTRY, options);
     const [namespace] = parseObjects(file);
     expect(namespace?.kind).toBe('Namespace');
-    // A dry run creates no namespace for the others.
+    // A dry run does not create a namespace for the other objects.
     outputOf(await kubectl(['apply', '--server-side', '-f', '-'], { stdin: JSON.stringify(namespace) }));
     const trying = ['--server-side', '--force-conflicts', '--dry-run=server', '--validate=strict', '-f', '-'];
     const { code, stderr } = await kubectl(['apply', ...trying], { stdin: file });

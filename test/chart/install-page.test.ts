@@ -11,7 +11,7 @@ let target: Target;
 
 const PAGE = await readFile(join(ROOT, 'docs', 'install.md'), 'utf8');
 
-/** Returns the shell commands of a section, without those that need a node. */
+/** Returns the shell commands of a section, except for commands that require a node. */
 function commandsOf(section: string): string[] {
   const [, body = ''] = PAGE.split(`\n## ${section}\n`);
   const own = body.split('\n## ')[0] ?? '';
@@ -23,7 +23,7 @@ function commandsOf(section: string): string[] {
 /** Enough for a slow machine; a command that hangs is named. */
 const COMMANDS_WITHIN_MS = 100_000;
 
-/** Runs commands as a reader would, in a copy of the project folder. */
+/** Runs commands like a reader would, in a copy of the project folder. */
 async function runShell(commands: string): Promise<string> {
   const path = [target.folder.path, process.env.PATH].join(delimiter);
   const env = {
@@ -34,7 +34,7 @@ async function runShell(commands: string): Promise<string> {
   };
   const options = { cwd: join(target.folder.path, 'project'), env, detached: true };
   const child = spawn('bash', ['-euxo', 'pipefail', '-c', commands], options);
-  // The shell and what it started are one group.
+  // The shell and its child processes belong to the same process group.
   const late = setTimeout(() => process.kill(-(child.pid ?? 0), 'SIGTERM'), COMMANDS_WITHIN_MS);
   const ended = new Promise<number>(resolve => child.once('close', code => resolve(code ?? 1)));
   const [stdout, stderr, code] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
@@ -43,7 +43,7 @@ async function runShell(commands: string): Promise<string> {
   return outputOf({ stdout, stderr, code });
 }
 
-/** Sections of the page, and how many blocks of commands follow the first one. */
+/** The sections of the page, and the number of command blocks following the first one. */
 const SECTIONS = {
   Evaluate: 1,
   'Install with Helm': 10,
@@ -51,7 +51,7 @@ const SECTIONS = {
   'Install with kubectl': 2,
 } as const;
 
-/** What the commands use. `make` runs the generator. */
+/** The files used by the commands. `make` runs the generator. */
 const PROJECT = [
   'Makefile',
   'bin',
@@ -82,11 +82,11 @@ describe.each(Object.entries(SECTIONS))('docs/install.md: %s', (section, followi
 
   test('its commands work, one after the other', async () => {
     const all = commandsOf(section);
-    // The first block installs, or the second one, if the first one writes what it installs.
+    // The first block installs Sluice, or the second block if the first block writes the required files.
     const installing = all.findIndex(commands => /^(kubectl apply|helm install)/m.test(commands));
     const told: string[] = [];
     for (const commands of all.slice(0, installing + 1)) told.push(await runShell(commands));
-    // What Helm prints after an installation.
+    // The output of Helm after an installation.
     expect(told.join('').includes('is for evaluation only')).toBe(section === 'Evaluate');
     const others = all.slice(installing + 1);
     const accounts = await target.kubectl('get', 'serviceaccounts', '-n=sluice-system', '-o=name');
@@ -123,7 +123,7 @@ describe('docs/install.md: Two installations in one cluster', () => {
     const stdin = JSON.stringify({ ...other, spec: { account: 'acme' } });
     outputOf(await target.cluster.kubectl(['create', '-f', '-'], { stdin }));
     await runShell(remove);
-    // Without a kubelet, the Job before it would not run.
+    // Without a kubelet, the preceding Job would not run.
     await runShell('helm uninstall blue --no-hooks --namespace blue-system');
     expect((await target.kubectl('get', 'workspaces,accounts', '-o=name')).trim()).toBe('workspace.sluice.dev/acme');
     expect(await restOfFirst()).toBe(before);

@@ -14,7 +14,7 @@ import {
 } from './support/helm.ts';
 import { REQUIRED } from './support/value-sets.ts';
 
-/** Kinds of Kubernetes in the chart that have no namespace. */
+/** Kubernetes kinds in the chart without a namespace. */
 const OF_CLUSTER = [
   'ClusterRole',
   'ClusterRoleBinding',
@@ -25,7 +25,7 @@ const OF_CLUSTER = [
 ];
 
 let helm: Helm;
-/** The release that brings the CustomResourceDefinitions, and one beside it. */
+/** The release with the CustomResourceDefinitions, and a second release. */
 let releases: readonly [first: Manifest[], second: Manifest[]];
 
 beforeAll(async () => {

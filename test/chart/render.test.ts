@@ -66,7 +66,7 @@ test('redis.usersSecret and config/components/redis-users connect with the same 
     buildOverlays({ resources: ['default'], ...REQUIRED_OVERLAY }, { components: ['components/redis-users'] }),
     buildOverlays({ resources: ['uninstall'], images }, { components: ['components/redis-users'] }),
   ]);
-  // The lists of a pod, in any order: a patch adds to their start.
+  // The lists of a pod in any order, because a patch adds items to the start.
   const pods = (objects: readonly Manifest[]) => {
     const found = objects.filter(({ kind }) => kind === 'Deployment' || kind === 'Job') as Pods[];
     const entries = found.map(({ metadata, spec: { template } }) => {
@@ -182,7 +182,7 @@ describe('a release under another name and namespace', () => {
     const given = { ...REQUIRED, redis: values['redis'] };
     const text = JSON.stringify(objects.filter(({ kind }) => kind !== 'CustomResourceDefinition'))
       .replaceAll(/"resourceNames":\["sluice-controller"\]/g, '')
-      // Each installation has a Redis of its own.
+      // Each installation has a separate Redis.
       .replaceAll(/"SLUICE_REDIS_USERNAME","value":"sluice-\w+"/g, '')
       .replaceAll(given.rootKey.existingSecret, '')
       .replaceAll(REQUIRED.redis.existingSecret, '');

@@ -16,7 +16,7 @@ import { VALUE_SETS } from './support/value-sets.ts';
 
 interface Account {
   readonly role: string;
-  /** Rights in the whole cluster, and those that are only added in the namespace of the release. */
+  /** Cluster-wide permissions, and permissions that are only granted in the release namespace. */
   readonly everywhere: readonly PolicyRule[];
   readonly inside?: readonly PolicyRule[];
 }
@@ -50,7 +50,7 @@ describe.each(Object.entries(ACCOUNTS))('%s: kubectl auth can-i --list', (name, 
   const release = `rights-${name.replaceAll(' ', '-')}`;
   const clients: KubeClient[] = [];
   let rights: InstalledRights;
-  /** What every service account may do. */
+  /** The permissions of all service accounts. */
   let anybody: string[];
 
   beforeAll(async () => {
@@ -95,7 +95,7 @@ describe.each(Object.entries(ACCOUNTS))('%s: kubectl auth can-i --list', (name, 
   test('requests for the Lease are apart from those of others', async () => {
     const [{ role } = { role: '' }] = accounts;
     const kubeconfig = await kubeconfigOf({ kubectl: rights.kubectl }, `${release}-${role}`, release);
-    /** Returns the FlowSchema of a request. */
+    /** Returns the FlowSchema that matches a request. */
     const schemaOf = async (...args: string[]) => {
       const { stderr } = await rights.kubectl([`--kubeconfig=${kubeconfig}`, '-v=8', 'get', ...args]);
       const [, uid = ''] = /x-kubernetes-pf-flowschema-uid: (\S+)/i.exec(stderr) ?? [];

@@ -32,7 +32,7 @@ interface WithPods extends Manifest {
   readonly spec: { readonly template?: { readonly metadata: object; readonly spec: object } };
 }
 
-/** Returns the pods that the controllers of Kubernetes would create. */
+/** Returns the pods that would be created by the Kubernetes controllers. */
 function podsOf(objects: readonly Manifest[]): object[] {
   return (objects as readonly WithPods[])
     .filter(({ kind }) => ['Deployment', 'StatefulSet', 'Job'].includes(kind))

@@ -5,8 +5,8 @@ export interface Case {
   readonly what: string;
   readonly event: Omit<Described, 'attributes'> & { readonly attributes: Readonly<Record<string, string>> };
   /**
-   * Whether attributes mean the same to every SDK. Those for JavaScript and Go neither encode nor decode headers in binary
-   * mode: what arrives is compared then, but not what was meant.
+   * Whether the attributes have the same meaning in every SDK. Those for JavaScript and Go neither encode nor decode
+   * headers in binary mode: what arrives is compared then, but not what was meant.
    */
   readonly plain?: false;
 }

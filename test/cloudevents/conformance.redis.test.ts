@@ -15,9 +15,9 @@ import {
 import { INGRESS_KEY, type Pipeline, startPipeline } from './pipeline.ts';
 
 /**
- * Every event of the matrix, sent by each official SDK in each mode through a real ingress and dispatcher to a
- * receiver with each official SDK. The measure is the same event without Sluice: what a receiver reads of it must be the
- * same, and what is on the wire, too.
+ * Every event of the matrix, sent by each official SDK in each mode through a real ingress and dispatcher to a receiver
+ * with each official SDK. The result is compared with the same event without Sluice: both the event read by the
+ * receiver and the transmitted data must be the same.
  */
 const SDKS = ['JavaScript', ...(Object.keys(PROGRAMS) as ProgramName[])] as const;
 type Sdk = (typeof SDKS)[number];
@@ -32,7 +32,7 @@ for (const sdk of SDKS) {
 const GROUP_KEY = 'shop-7';
 const peers = new Map<Sdk, Peer>();
 let pipeline: Pipeline;
-/** What producers send, on its way to the ingress. */
+/** Requests sent by producers to ingress. */
 let outgoing: Tap;
 /** What a partner gets, as it is on the wire. */
 let incoming: Tap;
@@ -63,7 +63,10 @@ async function poll<T>(look: () => Promise<T | undefined> | T | undefined, what:
   return (await look()) as T;
 }
 
-/** Sends the event; answers the request that the SDK made of it, undefined when its HTTP client refuses to send that. */
+/**
+ * Sends the event, and returns the request created by the SDK, or undefined if its HTTP client refuses to send the
+ * request.
+ */
 async function produce(producer: Sdk, mode: Mode, event: Case['event'], id: string): Promise<Message | undefined> {
   const produced = await (peers.get(producer) as Peer).produce({
     url: outgoing.url,
@@ -80,7 +83,7 @@ async function produce(producer: Sdk, mode: Mode, event: Case['event'], id: stri
   return outgoing.messages.at(-1);
 }
 
-/** What the SDK reads of a message that comes straight from its producer. */
+/** The event that the SDK reads from a message sent directly by its producer. */
 async function readDirectly(receiver: Peer, sent: Message, id: string): Promise<Reading> {
   const headers = endToEnd(sent).filter(([name]) => name !== 'x-api-key');
   expect(await send(receiver.url, [...headers, ['webhook-id', id]], sent.body)).toMatchObject({ status: 204 });
@@ -92,7 +95,7 @@ function bytesOf(data: Data | null): Buffer | undefined {
   return 'text' in data ? Buffer.from(data.text) : Buffer.from(data.base64, 'base64');
 }
 
-/** Leaves out a time that nobody sent: the SDK for JavaScript makes one of its own then. */
+/** Excludes a time that was not sent, because the JavaScript SDK adds the current time in this case. */
 function comparable(reading: Reading, { attributes }: Case['event']): unknown {
   if ('error' in reading || attributes['time'] !== undefined) return reading;
   const { time: _, ...others } = reading.attributes;

@@ -45,7 +45,7 @@ async function produce(order: Order): Promise<Produced> {
 function dataOf(value: unknown): Data | null {
   if (value === undefined || value === null) return null;
   if (typeof value === 'string') return { text: value };
-  // The SDK makes an array of numbers of `data_base64`, one for each byte.
+  // The SDK converts `data_base64` to an array of numbers, with one number for each byte.
   if (ArrayBuffer.isView(value)) return { base64: Buffer.from(Array.from(value as Uint32Array)).toString('base64') };
   return { json: value };
 }

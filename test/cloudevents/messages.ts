@@ -23,7 +23,7 @@ function pairs(rawHeaders: readonly string[]): [string, string][] {
   return found;
 }
 
-/** Sends a message with these headers before its own. @returns status and body of the answer */
+/** Sends a message, with these headers before its own headers. @returns the status and body of the response */
 export async function send(
   url: string,
   headers: readonly (readonly [string, string])[],
@@ -42,14 +42,14 @@ export async function send(
 /** Of the connection, not of the message. */
 const OF_CONNECTION = new Set(['host', 'connection', 'keep-alive', 'transfer-encoding', 'content-length', 'te']);
 
-/** The headers that go with a message wherever it goes. */
+/** Headers that are always included in a message. */
 export function endToEnd({ headers }: Message): (readonly [string, string])[] {
   return headers.filter(([name]) => !OF_CONNECTION.has(name));
 }
 
 /**
- * Starts a server that records each request, and passes it on to `target` with the headers that it came with; without a
- * target it answers 204.
+ * Starts a server that records each request and forwards it to `target` with its original headers. Without a target, it
+ * responds with 204.
  */
 export async function startTap(target?: string): Promise<Tap> {
   const messages: Message[] = [];

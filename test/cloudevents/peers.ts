@@ -5,7 +5,7 @@ import { request } from 'undici';
 import { startChild } from '../support/child-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
-/** An extension, by its type in CloudEvents; `value` of `binary` is base64, of `timestamp` RFC 3339. */
+/** An extension with a CloudEvents type. For `binary`, `value` is base64, and for `timestamp`, it is RFC 3339. */
 export interface Extension {
   readonly type: 'string' | 'boolean' | 'integer' | 'binary' | 'uri' | 'urireference' | 'timestamp';
   readonly value: string | boolean | number;
@@ -22,7 +22,7 @@ export interface Described {
 
 export type Mode = 'binary' | 'structured' | 'batch';
 
-/** What a producer is asked to send. */
+/** The event that a producer should send. */
 export interface Order {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -30,7 +30,7 @@ export interface Order {
   readonly event: Described;
 }
 
-/** What it was answered; `unsendable`: the SDK made a request that its HTTP client refuses. */
+/** The response to the producer. `unsendable`: the SDK created a request that its HTTP client refuses. */
 export type Produced = { readonly status: number; readonly body: string } | { readonly unsendable: string };
 
 /** An event as a receiver's SDK reads it: attributes as text, data as the SDK presents it. */
@@ -43,7 +43,9 @@ export interface Peer {
   /** Where deliveries go; any path below it, too. */
   readonly url: string;
   readonly produce: (order: Order) => Promise<Produced>;
-  /** What the SDK read of the delivery with this `webhook-id`; undefined: it has not come yet. */
+  /**
+   * The event that the SDK has read from the delivery with this `webhook-id`, or undefined if it has not arrived yet.
+   */
   readonly read: (id: string) => Promise<Reading | undefined>;
   readonly close: () => Promise<void>;
 }
@@ -58,7 +60,7 @@ interface Program {
   readonly needs: string;
 }
 
-/** The SDKs of other languages, as `make setup` leaves them. */
+/** The SDKs of other languages, as installed by `make setup`. */
 export const PROGRAMS = {
   Python: {
     command: join(CACHE, 'python', 'bin', 'python'),
@@ -70,12 +72,12 @@ export const PROGRAMS = {
 
 export type ProgramName = keyof typeof PROGRAMS;
 
-/** Returns why the SDK cannot be tested here, undefined when it can. */
+/** Returns the reason why the SDK can't be tested here, or undefined if it can be tested. */
 export function missing(name: ProgramName): string | undefined {
   return existsSync(PROGRAMS[name].needs) ? undefined : `there is no SDK for ${name}; run make setup`;
 }
 
-/** Starts a peer in a program of its own. */
+/** Starts a peer as a separate program. */
 export async function startProgram(name: ProgramName): Promise<Peer> {
   const { command, args } = PROGRAMS[name];
   const folder = await temporaryFolder('cloudevents');

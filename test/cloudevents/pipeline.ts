@@ -26,7 +26,7 @@ export interface Pipeline {
   readonly close: () => Promise<void>;
 }
 
-/** Returns an integration with one subscription, which retries soon. */
+/** Returns an integration with one subscription, which uses short retry delays. */
 function integrationTo(name: string, url: string): IntegrationRoute {
   const config = { url, timeoutMs: 5_000, retryMs: [200], headers: {}, salt: 'a-salt', secretVersion: 1 };
   const subscription = {
@@ -44,8 +44,8 @@ function integrationTo(name: string, url: string): IntegrationRoute {
 }
 
 /**
- * Starts a Redis, an ingress and a dispatcher for one stream, and a subscription for each endpoint. Every endpoint gets the
- * events of `groupKeys`.
+ * Starts a Redis, an ingress, and a dispatcher for a single stream, with one subscription for each endpoint. Every
+ * endpoint gets the events of `groupKeys`.
  */
 export async function startPipeline(
   endpoints: Readonly<Record<string, string>>,

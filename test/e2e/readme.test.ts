@@ -10,7 +10,7 @@ import { missingLines, readExamples } from '../support/tour/readme.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
-/** Commands that are not run here, and why. */
+/** Commands that are not run here, including the reason. */
 const SKIPPED: readonly { readonly commands: RegExp; readonly because: string }[] = [
   { commands: /^make run +#.*\nmake test +#/, because: 'this is part of `make test`' },
   { commands: /^make run$/, because: 'the tour runs already' },
@@ -51,7 +51,7 @@ beforeAll(async () => {
 
 afterAll(() => tour?.remove());
 
-/** Variables that the examples set: what one says, those after it use. */
+/** Variables set by the examples, which are also available to later examples. */
 const VARIABLES = [
   ...new Set(examples.flatMap(({ commands }) => [...commands.matchAll(/^([A-Z_]+)=/gm)].map(([, name]) => name))),
 ];
@@ -69,7 +69,7 @@ async function run(commands: string): Promise<{ code: number; output: string }> 
   return { code, output: `${stdout}${stderr}` };
 }
 
-/** Only looks, so it may be looked again: a counter is there a moment after what it counts. */
+/** These commands are read-only, so they can be repeated. A counter is available shortly after the counted event. */
 function isReading(commands: string): boolean {
   return /^(curl -s "\$OPS_URL|kubectl (get|describe))/.test(commands) && commands.trim().split('\n').length === 1;
 }

@@ -23,7 +23,7 @@ beforeAll(async () => {
   const binaries = await ensureBinaries(['argocd', 'argocd-health', 'kubectl']);
   ({ argocd, 'argocd-health': argocdHealth, kubectl } = binaries);
   const folder = (await temporaryFolder('argocd')).path;
-  // The files of Argo CD as they are, with the component of this project.
+  // The original files of Argo CD, with the component of this project.
   const overlay = join(folder, 'overlay');
   await mkdir(overlay);
   original = join(await moduleFolder('argocd'), 'manifests', 'base', 'config', 'argocd-cm.yaml');
@@ -98,7 +98,7 @@ describe.each(KIND_NAMES)('Argo CD judges a %s', kind => {
   });
 });
 
-/** Returns verdicts by the names of the cases, so that a difference names its case. */
+/** Returns the results by case name, so that a difference includes the name of its case. */
 function named(cases: readonly TestCase[], verdicts: readonly object[]) {
   expect(verdicts).toHaveLength(cases.length);
   return Object.fromEntries(cases.map(({ name }, i) => [name, verdicts[i]]));

@@ -6,8 +6,8 @@ import { ensureBinaries } from '../support/kubernetes/binaries.ts';
 import { judge, KIND_NAMES } from './support.ts';
 
 /**
- * What kstatus calls it. It has no word for paused: a change that waits for the end of a pause is not in force, so that
- * `helm upgrade --wait` must not succeed.
+ * The corresponding status in kstatus. It does not have a status for paused objects. A change that waits for the end of
+ * a pause is not in force, so `helm upgrade --wait` must not succeed.
  */
 const KSTATUS: Record<Health, string> = {
   Healthy: 'Current',
@@ -17,8 +17,8 @@ const KSTATUS: Record<Health, string> = {
 };
 
 /**
- * kstatus judges whether the last change is in force, and knows nothing of what happens afterwards. These changes are in
- * force: `helm upgrade --wait` must not fail because of an endpoint that does not answer.
+ * kstatus evaluates whether the last change is in force, but not what happens afterwards. These changes are in force:
+ * `helm upgrade --wait` must not fail because of an endpoint that does not respond.
  */
 const IN_FORCE: Partial<Record<KindName, readonly string[]>> = {
   Subscription: [
@@ -44,7 +44,7 @@ test.each(KIND_NAMES)('kstatus says the same about a %s as Argo CD', async kind 
   const verdicts = await statusesOf(cases);
   const expected = cases.map(({ name, health }) => (inForce.includes(name) ? 'Current' : KSTATUS[health.status]));
   expect(named(cases, verdicts)).toEqual(named(cases, expected));
-  // An exception that is none says something wrong.
+  // An exception that does not apply contains an incorrect value.
   for (const { name, health } of cases) {
     if (inForce.includes(name)) expect(KSTATUS[health.status], name).not.toBe('Current');
   }
@@ -65,7 +65,7 @@ async function statusesOf(cases: readonly { readonly object: object }[]): Promis
   return verdicts.map(({ status }) => status);
 }
 
-/** Returns verdicts by the names of the cases, so that a difference names its case. */
+/** Returns the results by case name, so that a difference includes the name of its case. */
 function named(cases: readonly { readonly name: string }[], verdicts: readonly string[]) {
   expect(verdicts).toHaveLength(cases.length);
   return Object.fromEntries(cases.map(({ name }, i) => [name, verdicts[i]]));

@@ -7,7 +7,7 @@ import type { KindName } from '../../src/api/kinds/kinds.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { ARGOCD, KIND_NAMES, runProgram } from './support.ts';
 
-/** Debian's Lua has the version of the language that Argo CD runs, and a hook for each line. */
+/** The Lua package of Debian has the same language version as Argo CD, and supports a hook for each line. */
 const LUA = 'lua5.1';
 const HARNESS = join(import.meta.dirname, 'lines.lua');
 
@@ -18,11 +18,11 @@ interface HealthTests {
   }[];
 }
 
-/** What happened when a check judged its test data. */
+/** The result of running a check with its test data. */
 interface Run {
   readonly verdicts: readonly { readonly status: string | undefined; readonly message: string | undefined }[];
   readonly expected: readonly { readonly status: string; readonly message: string }[];
-  /** The lines of code that ran, and those that did not, without their indentation. */
+  /** The lines of code that were run, and the lines that were not run, without indentation. */
   readonly ran: readonly string[];
   readonly idle: readonly string[];
 }
@@ -51,7 +51,7 @@ async function runCheck(kind: KindName): Promise<Run> {
   };
 }
 
-/** Returns whether Lua does something in a line. It defines a function in its last line. */
+/** Returns whether a line contains code. It defines a function on its last line. */
 function isCode(line: string): boolean {
   return line !== '' && line !== 'end' && line !== '}' && !/^(--|local function )/.test(line);
 }
@@ -72,7 +72,7 @@ test('the checks give the health that their test data names', async () => {
 
 test('every line of the checks runs', async () => {
   const runs = await Promise.all(KIND_NAMES.map(runCheck));
-  // The checks differ only in their remarks: no Account is Degraded by a remark.
+  // The checks only differ in their remarks, none of which results in a Degraded Account.
   const ran = new Set(runs.flatMap(run => run.ran));
   const idle = runs.flatMap(run => run.idle).filter(line => !ran.has(line));
   expect([...new Set(idle)]).toEqual([]);

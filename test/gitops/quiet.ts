@@ -56,7 +56,7 @@ async function readWrites(cluster: Cluster) {
 /**
  * Waits, and compares with the state before.
  *
- * @returns the state before and after, the writing requests meanwhile, and how often Argo CD compared each Application
+ * @returns the state before and after, the write requests in between, and how often Argo CD compared each Application
  */
 export async function observeQuiet(cluster: Cluster, applications: readonly string[], forMs: number) {
   const [before, writesBefore, comparedBefore] = await Promise.all([
@@ -64,7 +64,7 @@ export async function observeQuiet(cluster: Cluster, applications: readonly stri
     readWrites(cluster),
     readComparisons(cluster),
   ]);
-  // Each object is compared once more, instead of what was found before.
+  // Each object is compared again, instead of using the previous result.
   for (const name of applications) await refresh(cluster, name);
   await delay(forMs);
   const [after, writesAfter, comparedAfter] = await Promise.all([
@@ -76,7 +76,7 @@ export async function observeQuiet(cluster: Cluster, applications: readonly stri
   return { before, after, writes: Object.fromEntries(writes), compared: comparedAfter - comparedBefore };
 }
 
-/** Returns how often Argo CD has compared objects of ours with Git, which it does with a dry run of each. */
+/** Returns how often Argo CD has compared our objects with Git, which it does using a dry run of each object. */
 async function readComparisons(cluster: Cluster): Promise<number> {
   const metrics = await kubectl(cluster, ['get', '--raw', '/metrics']);
   return metrics

@@ -51,7 +51,7 @@ const hook = (name: string): Manifest => ({
   metadata: { name, namespace: 'acme', annotations: { 'argocd.argoproj.io/hook': 'PostSync' } } as Manifest['metadata'],
 });
 
-/** An Activation of the sample, in its wave. */
+/** An Activation of the sample, in its sync wave. */
 function opened(groupKey: string): Manifest {
   const object = activation('acme', 'globex', groupKey);
   const annotations = { 'argocd.argoproj.io/sync-wave': '2' };
@@ -61,7 +61,7 @@ function opened(groupKey: string): Manifest {
 const exists = async (what: string, name: string, namespace = 'acme') =>
   (await kubectl(world.cluster, ['get', what, name, '-n', namespace, '--ignore-not-found', '-o', 'name'])) !== '';
 
-/** Commits objects, and waits until the sync of this revision waits for something that is not healthy. */
+/** Commits objects, and waits until the sync of this revision is waiting for an object that is not healthy. */
 async function commitAndWait(objects: readonly Manifest[], forWhat: string): Promise<string> {
   const revision = await world.repository.commit({ [FILE]: yamlOf(objects) });
   await refresh(world.cluster, APPLICATION);
@@ -169,7 +169,7 @@ test('pruning an Activation closes its gate', async () => {
   const objects = [...sample.filter(({ kind }) => kind !== 'Activation'), opened('customer-43')];
   await world.sync(APPLICATION, FILE, objects);
   expect(await exists('activation', 'globex-customer-42')).toBe(false);
-  /** The stream is in order: once the second event has arrived, the first one has been routed or not. */
+  /** The stream is ordered, so when the second event has arrived, the disposition of the first event is known. */
   async function isClosed(attempt: string): Promise<boolean> {
     await publish(`closed-${attempt}`, 'customer-42');
     await publish(`open-${attempt}`, 'customer-43');
@@ -204,7 +204,7 @@ test('deleting the Application deletes its objects, and leaves no namespace that
   expect(left).toBe('');
   expect([await exists('workspace', 'acme'), await exists('account', 'globex')]).toEqual([false, false]);
   expect(await exists('namespace', 'globex')).toBe(false);
-  // What the sample keeps, and what Argo CD has created.
+  // The objects kept by the sample, and the objects created by Argo CD.
   expect([await exists('namespace', 'sluice-system'), await exists('namespace', 'acme')]).toEqual([true, true]);
   await kubectl(world.cluster, ['delete', 'namespace', 'acme', '--timeout=60s']);
   expect(await readApplication(world.cluster, APPLICATION)).toBeUndefined();

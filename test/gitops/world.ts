@@ -32,13 +32,13 @@ export interface GitOpsWorld {
   readonly argocd: ArgoCd;
   readonly issuer: Issuer;
   readonly repository: GitRepository;
-  /** Starts all roles in one process. There is no kubelet that would start the Deployments. */
+  /** Starts all roles in one process. There is no kubelet to start the Deployments. */
   readonly startSluice: (options?: Partial<SluiceOptions>) => Promise<Sluice>;
-  /** Calls the facade in the name of a person (`sub`). */
+  /** Calls the facade on behalf of a person (`sub`). */
   readonly as: (sluice: Sluice, sub: string) => Promise<RestClient>;
   /** Applies the sample Application, but with another name, path, or namespace. */
   readonly follow: (name: string, change?: { readonly path: string; readonly namespace: string }) => Promise<void>;
-  /** Commits objects as one file, and waits until the Application has applied them and is healthy. */
+  /** Commits objects as a single file, and waits until the Application has applied them and is healthy. */
   readonly sync: (name: string, file: string, objects: readonly Manifest[], withinMs?: number) => Promise<Application>;
   readonly stop: () => Promise<void>;
 }
@@ -48,7 +48,7 @@ export function yamlOf(objects: readonly Manifest[]): string {
   return objects.map(object => stringify(object)).join('---\n');
 }
 
-/** Reads the sample Application for another repository. */
+/** Reads the sample Application for a different repository. */
 async function readSample(url: string): Promise<Application> {
   const application = parse(await readFile(join(SAMPLE, 'application.yaml'), 'utf8'));
   application.spec.source.repoURL = url;
@@ -58,7 +58,7 @@ async function readSample(url: string): Promise<Application> {
 /** Path of the sample's objects in the repository. */
 export const SAMPLE_PATH = String(parse(readFileSync(join(SAMPLE, 'application.yaml'), 'utf8')).spec.source.path);
 
-/** Returns the sample Application for other objects in another namespace. */
+/** Returns the sample Application for different objects in another namespace. */
 function moved(sample: Application, name: string, change: { path: string; namespace: string }): Application {
   const { metadata, spec } = structuredClone(sample) as unknown as {
     metadata: object;

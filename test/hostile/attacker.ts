@@ -14,7 +14,7 @@ async function flood({ url, requests, connections, forMs }: Attack): Promise<Ans
       const sent = requests[next++ % requests.length];
       if (sent === undefined) return;
       const answer = await client.send(sent);
-      // What is still waiting when the flood ends is cut, and says nothing.
+      // Requests still waiting at the end of the flood are aborted and ignored.
       if (!isOver || answer !== 'none') tally.add(answer);
     }
   };

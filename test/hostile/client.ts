@@ -6,9 +6,9 @@ const PATIENCE_MS = 45_000;
 
 /** Sends requests to one server over a limited number of kept connections. */
 export interface Client {
-  /** Resolves with the status and the problem code, e.g. `429 rate_limited`, or `none` if there was no answer. */
+  /** Resolves with the status and the problem code, e.g. `429 rate_limited`, or `none` if there was no response. */
   readonly send: (sent: FloodRequest) => Promise<string>;
-  /** Ends all connections, also those that wait for an answer. */
+  /** Closes all connections, including connections waiting for a response. */
   readonly close: () => void;
 }
 

@@ -6,30 +6,30 @@ import { exampleOf, operationsOf } from '../system/rest/contract/requests.ts';
 import type { Specimens } from '../system/rest/contract/specimens.ts';
 import type { FloodRequest } from './messages.ts';
 
-/** What the hostile tenant floods, and how. */
+/** The targets of the hostile tenant, and how they are flooded. */
 export interface Flood {
   readonly name: string;
   readonly role: 'facade' | 'ingress';
   readonly requests: readonly FloodRequest[];
   readonly connections: number;
-  /** Answer that the flood must meet, e.g. its limit. Undefined if it may end before it reaches one. */
+  /** Answer that the flood must meet, e.g. its limit. Undefined if the flood may end before it reaches a limit. */
   readonly limit?: string;
 }
 
-/** The hostile tenant: its objects, and what it signs in with. */
+/** The hostile tenant, including its objects and credentials. */
 export interface Attacker extends Specimens {
   readonly ingressKey: string;
   /** Queue with a subscription whose endpoint never answers. */
   readonly queue: string;
   readonly groupKey: string;
-  /** Returns the token of another person with the same rights, and with points of his own. */
+  /** Returns the token of another person with the same permissions and a separate number of points. */
   readonly token: () => Promise<string>;
 }
 
 const MIB = 1_048_576;
 const FORWARDED = { 'x-forwarded-for': '198.51.100.7' };
 
-/** Operations that end what the others are about: flooded last. */
+/** Operations that end the resources used by other operations, which are flooded last. */
 const FINAL = new Set(['archivePackage', 'unsubscribe', 'leaveIntegration', 'revokeIntegration']);
 
 /** One flood for each operation of the document: its example, about the attacker's own objects. */
@@ -52,7 +52,7 @@ export async function routeFloods(document: OpenApiDocument, attacker: Attacker)
   return floods;
 }
 
-/** Floods that cost more than they look, beside those of single routes. */
+/** Floods that are more expensive than expected, in addition to the floods of individual routes. */
 export async function specialFloods(attacker: Attacker): Promise<Flood[]> {
   const { ids, ingressKey, queue, groupKey } = attacker;
   const signedIn = async () => ({

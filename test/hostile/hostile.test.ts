@@ -23,8 +23,9 @@ import { type Attacker, type Flood, routeFloods, specialFloods } from './floods.
 import type { Answers, Attack, NeighbourFigures, NeighbourSettings } from './messages.ts';
 
 /**
- * One tenant floods each route of the facade, ingress, and what costs more than it looks, one after the other. Another
- * tenant must not notice: `make test-hostile` prints its latencies beside each flood, against those right before.
+ * One tenant floods each route of the facade, ingress, and operations that are more expensive than expected, one after
+ * another. Another tenant must not notice: `make test-hostile` prints its latencies during each flood, compared to the
+ * latencies immediately before.
  */
 
 const FLOOD_MS = Number(process.env['FLOOD_MS'] || 3_000);
@@ -55,7 +56,7 @@ const pairs: Pair[] = [];
 
 const spawn = (name: string) => new Worker(new URL(`./${name}.ts`, import.meta.url));
 
-/** Posts a message to a worker, and returns its answer. */
+/** Sends a message to a worker, and returns its response. */
 function ask<T>(worker: Worker, message: unknown): Promise<T> {
   return new Promise((resolve, reject) => {
     worker.once('message', resolve);
@@ -66,7 +67,7 @@ function ask<T>(worker: Worker, message: unknown): Promise<T> {
 
 const firstMessage = <T>(worker: Worker): Promise<T> => new Promise(resolve => worker.once('message', resolve));
 
-/** Starts the neighbour's workspaces. It publishes to a stream that is delivered to its own endpoint. */
+/** Starts the workspaces of the neighbor. It publishes events to a stream that is delivered to its own endpoint. */
 async function startNeighbour(roles: { readonly facade: Sluice; readonly ingress: Sluice }): Promise<void> {
   neighbour = spawn('neighbour');
   const url = `http://127.0.0.1:${await firstMessage<number>(neighbour)}/`;
@@ -182,7 +183,7 @@ function summary(): string {
   return `p99 beside a flood against right before, median of ${pairs.length} pairs: ${of('reads')}, ${of('changes')}, ${of('deliveries')}`;
 }
 
-/** Answers of the neighbour that are not those of a call that worked. */
+/** Responses to the neighbor which indicate a failed call. */
 const failuresOf = ({ reads, changes, deliveries }: NeighbourFigures) =>
   [reads, changes, deliveries]
     .flatMap(({ answers }) => Object.keys(answers))

@@ -6,7 +6,7 @@ export interface FloodRequest {
   readonly body?: string;
 }
 
-/** What the attacker sends: the requests in turn, over this many connections, as fast as they are answered. */
+/** The requests sent by the attacker, using this number of connections, as fast as possible. */
 export interface Attack {
   readonly url: string;
   readonly requests: readonly FloodRequest[];
@@ -17,11 +17,11 @@ export interface Attack {
 /** Number of answers by status and problem code, e.g. `429 rate_limited`. `none` means that the connection was closed. */
 export type Answers = Readonly<Record<string, number>>;
 
-/** How the neighbour reaches its workspace. */
+/** How the neighbor accesses its workspace. */
 export interface NeighbourSettings {
   readonly facadeUrl: string;
   readonly ingressUrl: string;
-  /** Path of its stream, `/events/{tenant}/{queue}`. */
+  /** The path of its stream, `/events/{tenant}/{queue}`. */
   readonly eventsPath: string;
   readonly ingressKey: string;
   readonly groupKey: string;
@@ -31,14 +31,14 @@ export interface NeighbourSettings {
   readonly stream: string;
 }
 
-/** Latencies in ms, and answers. */
+/** Latencies in ms, and responses. */
 export interface Latencies {
   readonly p50: number;
   readonly p99: number;
   readonly answers: Answers;
 }
 
-/** What the neighbour measured: its reads and changes over REST, and the time from a 202 to the delivery. */
+/** The measurements of the neighbor: its reads and changes over REST, and the time between a 202 and the delivery. */
 export interface NeighbourFigures {
   readonly reads: Latencies;
   readonly changes: Latencies;

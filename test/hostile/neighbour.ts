@@ -7,14 +7,14 @@ import { createClient, createTally } from './client.ts';
 import type { FloodRequest, Latencies, NeighbourFigures, NeighbourSettings } from './messages.ts';
 
 /**
- * Worker thread of the tenant that must not notice anything: publishes, reads, and changes at a constant rate, receives
- * its own deliveries, and measures them. Its first message is the port of its endpoint.
+ * The worker thread of the tenant that must not be affected. It publishes events, reads, and makes changes at a
+ * constant rate, receives its own deliveries, and measures them. Its first message contains the port of its endpoint.
  */
 
 const EVENT_EVERY_MS = 10;
 const READ_EVERY_MS = 50;
 const CHANGE_EVERY_MS = 250;
-/** How long it waits for what was accepted to arrive. */
+/** The maximum time to wait for accepted events to arrive. */
 const ARRIVAL_MS = 10_000;
 
 const arrivedMs = new Map<string, number>();
@@ -26,7 +26,7 @@ const server = createServer((request, response) => {
 
 let count = 0;
 
-/** Calls `act` every `everyMs` until `untilMs`, without waiting for the calls before. Returns all results. */
+/** Calls `act` every `everyMs` until `untilMs`, without waiting for earlier calls. Returns all results. */
 async function repeat<T>(everyMs: number, untilMs: number, act: () => Promise<T>): Promise<T[]> {
   const results: Promise<T>[] = [];
   for (let dueMs = performance.now(); dueMs < untilMs; dueMs += everyMs) {

@@ -8,7 +8,7 @@ const run = promisify(execFile);
 
 export const ROOT = join(import.meta.dirname, '..', '..');
 
-/** What a build reads. */
+/** The files read by a build. */
 const INPUTS = [
   '.npmrc',
   'LICENSE',
@@ -21,7 +21,7 @@ const INPUTS = [
   'tools/image',
 ];
 
-/** Returns the commands of docs/image.md, in their order. */
+/** Returns the commands of docs/image.md in order. */
 export async function readCommands(): Promise<Example[]> {
   return readExamples(await readFile(join(ROOT, 'docs', 'image.md'), 'utf8'));
 }
@@ -62,8 +62,8 @@ async function build(folder: string, command: string, variables: NodeJS.ProcessE
     await mkdir(join(folder, input, '..'), { recursive: true });
     await cp(join(ROOT, input), join(folder, input), { recursive: true });
   }
-  // The copies have no git, which would tell the time of the commit.
-  // Below another make, make would print the folder that it enters.
+  // The copies don't include git, which would provide the commit time. Below another make, make would print the folder
+  // that it enters.
   const env = { ...process.env, ...variables, SOURCE_DATE_EPOCH: '1700000000', MAKEFLAGS: '', MAKELEVEL: undefined };
   const { stdout } = await run('sh', ['-ec', command], { cwd: folder, env, maxBuffer: 16 * 1_048_576 });
   return { folder, output: stdout };

@@ -9,7 +9,7 @@ export type Isolation = 'namespaces' | 'chroot';
 
 const NAMESPACES = ['--mount', '--pid', '--fork', '--kill-child'];
 
-/** Returns the best isolation that this machine permits, or undefined. */
+/** Returns the strongest isolation available on this machine, or undefined. */
 export function findIsolation(): Isolation | undefined {
   if (process.getuid?.() !== 0) return undefined;
   if (spawnSync('unshare', [...NAMESPACES, 'true']).status === 0) return 'namespaces';
@@ -30,19 +30,19 @@ export type Container = {
   readonly isolation: Isolation;
   /** Entry point of the image. */
   readonly entrypoint: readonly string[];
-  /** Variables of the image. */
+  /** The path of an empty volume that is writable for all users. */
   readonly env: readonly string[];
-  /** Path of an empty volume that every user can write to. In its root folder alone, a process has none. */
+  /** Path of an empty volume that every user can write to. A process does not have a volume in its root folder. */
   readonly volume?: string;
 };
 
-/** Path of the root key in a container, and of a kubeconfig whose API server does not respond. */
+/** The path of the root key in a container, and of a kubeconfig whose API server does not respond. */
 export const ROOT_KEY = '/etc/sluice/root.key';
 export const KUBECONFIG = '/etc/sluice/kubeconfig';
 
 const CLUSTER = { cluster: { server: 'https://127.0.0.1:1' }, name: 'none' };
 
-/** Adds the mount points and files that the tests use. */
+/** Adds the mount points and files used by the tests. */
 export async function prepareContainer(root: string): Promise<void> {
   await mkdir(join(root, 'proc'));
   await mkdir(join(root, 'etc', 'sluice'));
@@ -64,7 +64,7 @@ function commandFor(
 }
 
 function environment(container: Container, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  // The programs that enter the container are found on the PATH of the machine.
+  // The programs used to enter the container are found on the PATH of the machine.
   const image = Object.fromEntries(
     container.env.map(each => each.split(/=(.*)/s, 2)).filter(([name]) => name !== 'PATH'),
   );

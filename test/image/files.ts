@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { globSync, lstatSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** An entry of a layer, as `tar` lists it. */
+/** An entry of a layer, as listed by `tar`. */
 export type LayerEntry = {
   /** Such as `-rwxr-xr-x`. */
   readonly mode: string;
@@ -35,7 +35,7 @@ function readEntries(file: string): LayerEntry[] {
   });
 }
 
-/** Returns the digest of a blob in the format of OCI. */
+/** Returns the digest of a blob in OCI format. */
 export function digestOf(content: Buffer): string {
   return `sha256:${createHash('sha256').update(content).digest('hex')}`;
 }
@@ -47,7 +47,7 @@ export function unpackLayers(files: readonly string[], folder: string): void {
   }
 }
 
-/** Returns a line for each file, folder and link below a folder: its path, mode, size, and where a link leads. */
+/** Returns one line for each file, folder, and link below a folder: its path, mode, size, and link target. */
 export function describeTree(folder: string): string[] {
   return globSync('**/*', { cwd: folder })
     .toSorted()
@@ -84,8 +84,8 @@ const LOADED = /(?:\brequire\(\s*|\bfrom\s+|\bimport\(\s*|\bimport\s+)['"]([^'"\
 const ENDINGS = ['', '.js', '.cjs', '.mjs', '.json', '/index.js', '/index.cjs', '/index.mjs', '/package.json'];
 
 /**
- * Returns what the image's packages load and do not find, although it is there in a complete installation. Both folders
- * contain `node_modules`.
+ * Returns the modules that the image's packages load but can't find, even though they exist in a complete installation.
+ * Both folders contain `node_modules`.
  */
 export function findLost(image: string, complete: string): string[] {
   const find = (root: string, path: string) =>
@@ -93,7 +93,7 @@ export function findLost(image: string, complete: string): string[] {
   const lost: string[] = [];
   for (const file of listFiles(image).filter(path => /^node_modules\/.*\.[cm]?js$/.test(path))) {
     for (const [, name = ''] of readFileSync(join(image, file), 'utf8').matchAll(LOADED)) {
-      // Comments with types import declarations, which nothing loads.
+      // Type comments import declarations, which are never loaded.
       if (/\.d\.[cm]?ts$/.test(name)) continue;
       for (const path of name.startsWith('.') ? [join(file, '..', name)] : placesOf(name, file)) {
         if (find(complete, path)) {
@@ -106,7 +106,7 @@ export function findLost(image: string, complete: string): string[] {
   return lost;
 }
 
-/** Returns the folders where Node looks for a package that a file names, the nearest one first. */
+/** Returns the folders in which Node looks for a package imported by a file, starting with the nearest one. */
 function placesOf(name: string, file: string): string[] {
   const owner = name.split('/', name.startsWith('@') ? 2 : 1).join('/');
   const parts = file.split('/');

@@ -16,7 +16,7 @@ import type { Manifest, OciLayout } from './oci-layout.ts';
 const BUDGET_BYTES = 75_000_000;
 const SBOM = 'application/vnd.cyclonedx+json';
 
-/** What differs between the platforms, independent of the table that the build uses. */
+/** The differences between the platforms, independent of the table used by the build. */
 const EXPECTED = {
   amd64: { machine: 62, linker: 'lib/x86_64-linux-gnu/ld-linux-x86-64.so.2', libc: 'lib/x86_64-linux-gnu/libc.so.6' },
   arm64: {

@@ -10,7 +10,7 @@ export type PlatformImage = {
   readonly architecture: Architecture;
   readonly manifest: Manifest;
   readonly config: ImageConfig;
-  /** Paths of the layers. */
+  /** The paths of the layers. */
   readonly layers: readonly string[];
 };
 
@@ -23,12 +23,12 @@ export function describeImage(tests: (builds: readonly [Build, Build]) => void):
   });
 }
 
-/** Opens a layout that a build has written. @param name `image` or `redis-image` */
+/** Opens a layout written by a build. @param name `image` or `redis-image` */
 export function openLayout({ folder }: Build, name = 'image'): OciLayout {
   return new OciLayout(join(folder, 'dist', name));
 }
 
-/** Returns the images of the platforms in a layout. */
+/** Returns the images of all platforms in a layout. */
 export function readImages(layout: OciLayout): PlatformImage[] {
   return layout.platforms().map(descriptor => {
     const manifest = layout.readJson<Manifest>(descriptor);

@@ -71,7 +71,7 @@ export class OciLayout {
     return this.readJson<Index>(this.entries[0] as Descriptor).manifests;
   }
 
-  /** Returns the digests of blobs that nothing has read yet. */
+  /** Returns the digests of blobs that have not been read yet. */
   unread(): string[] {
     return readdirSync(join(this.folder, 'blobs', 'sha256'))
       .map(name => `sha256:${name}`)

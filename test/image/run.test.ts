@@ -23,10 +23,10 @@ import {
 import { describeTree, unpackLayers } from './files.ts';
 import { describeImage, openLayout, readImages } from './image.ts';
 
-/** The user of the image, and one that the image does not know, like those that OpenShift assigns. */
+/** The user of the image, and a user that is not known to the image, like the users assigned by OpenShift. */
 const USERS = ['65532:65532', '1234567890:0'];
 
-/** Commands of docs/image.md that are not run, and why. */
+/** Commands of docs/image.md that are not run, including the reason. */
 const SKIPPED: readonly { readonly commands: RegExp; readonly because: string }[] = [
   { commands: /^make image$/, because: 'the set-up has run it' },
   { commands: /--update-debian$/, because: 'it locks what Debian has today' },
@@ -75,7 +75,7 @@ describeImage(([one]) => {
       await folder.remove();
     });
 
-    /** Starts a role and waits until `/readyz` satisfies. */
+    /** Starts a role and waits until `/readyz` satisfies the condition. */
     async function start(role: string, user: string, isThere: (status: number, body: string) => boolean) {
       const [ops = 0, ingress = 0, facade = 0] = await freePorts(3);
       const running = startContainer(container, {

@@ -4,7 +4,7 @@ import { type Build, buildTwice } from './builds.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Two builds of the image, or why this machine cannot build it. */
+    /** Two builds of the image, or the reason why this machine can't build it. */
     image: readonly [Build, Build] | string;
   }
 }

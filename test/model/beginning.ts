@@ -1,6 +1,6 @@
 import { type System, TENANTS } from './system.ts';
 
-/** How every history begins: two streams, two partners, and events that may flow. What follows may undo all of it. */
+/** The start of each history: two streams, two partners, and events that can flow. All of it may be undone later. */
 export async function settleWorld(system: System): Promise<void> {
   const { objects } = system;
   for (const { name, names } of system.tenants) {

@@ -16,7 +16,7 @@ interface Running {
   readonly work: Dispatcher;
 }
 
-/** Two dispatchers; one that died is followed by another one when it is needed. */
+/** Two dispatchers. A crashed dispatcher is replaced when required. */
 export function createFleet({ redis, nowMs, onReport }: FleetDeps) {
   const running: (Running | undefined)[] = [];
   let started = 0;

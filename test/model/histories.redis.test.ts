@@ -15,7 +15,7 @@ const STAGES = 2;
 const servers: RedisServer[] = [];
 const stages: Stage[] = [];
 
-/** Of its own: each history begins with an empty one. */
+/** This test uses a separate Redis, because each history starts with an empty Redis. */
 async function startEmpty() {
   const server = await startRedis();
   servers.push(server);

@@ -6,22 +6,22 @@ import type { Pushes } from './processes/pushes.ts';
 import { comeToRest, compareWithRebuild } from './rest.ts';
 import { createSystem, type System } from './system.ts';
 
-/** Where histories are played, one after the other. */
+/** The place where histories are played sequentially. */
 export interface Stage {
   readonly redis: RedisClient;
-  /** What is pushed there. */
+  /** The pushes sent there. */
   readonly pushes: Pushes;
-  /** Another Redis, where everything is made anew at the end of each history. */
+  /** A second Redis, in which everything is created again at the end of each history. */
   readonly spare: RedisClient;
 }
 
 export interface HistoriesOptions {
-  /** Played at once: while one waits for its Redis, another goes on. */
+  /** Histories are played concurrently: while one of them waits for its Redis, another one continues. */
   readonly stages: readonly Stage[];
   /** Steps to make at least, in all histories together. */
   readonly steps: number;
   readonly seed: number;
-  /** Of an earlier failure, as it printed it, with its seed: only that history is played. */
+  /** A history printed by an earlier failure, including its seed. In this case, only this history is played. */
   readonly replay?: string | undefined;
   /** False: a counterexample is printed as it was found. */
   readonly shrinks?: boolean;
@@ -37,7 +37,10 @@ const SHRINK_MS = 60_000;
 type Commands = Iterable<fc.AsyncCommand<System, System>>;
 type Told = { readonly story: readonly string[]; readonly error: unknown };
 
-/** Plays random histories until so many steps were made, or one of them fails: then its story, shrunk, is printed. */
+/**
+ * Plays random histories until the given number of steps has been made, or one of them fails. A failing history is
+ * shrunk and printed.
+ */
 export async function playHistories(
   options: HistoriesOptions,
 ): Promise<{ steps: number; failure: string | undefined }> {
@@ -47,7 +50,7 @@ export async function playHistories(
   let steps = 0;
   let failure: string | undefined;
 
-  /** Returns how many steps were made. */
+  /** Returns the number of steps. */
   async function play(stage: Stage, commands: Commands, tell: (told: Told) => void): Promise<number> {
     const system = await createSystem(stage);
     try {
@@ -64,7 +67,7 @@ export async function playHistories(
     }
   }
 
-  /** One call of fast-check: some histories of one seed, until `most` steps were made. Returns how many were made. */
+  /** One call of fast-check: some histories of one seed, until `most` steps were made. Returns the number of steps. */
   async function playSome(stage: Stage, seed: number, most: number): Promise<number> {
     const [path = '', ...rest] = (options.replay ?? '').split('/');
     const replayPath = rest.join('/');
@@ -76,7 +79,7 @@ export async function playHistories(
       ...(once ? { replayPath } : {}),
     });
     const property = fc.asyncProperty(histories, async commands => {
-      // One that fails is played again and again while it is shrunk.
+      // A failing history is played repeatedly while it is being shrunk.
       if (made < most || told !== undefined) made += await play(stage, commands, last => (told = last));
     });
     const details = await fc.check(property, {
@@ -97,7 +100,7 @@ export async function playHistories(
 
   await Promise.all(
     stages.map(async (stage, first) => {
-      // Its own seeds: which histories are played does not depend on how fast the others are.
+      // It uses separate seeds, so that the played histories do not depend on the speed of other workers.
       let made = 0;
       for (let round = first; made < stepsEach && failure === undefined; round += stages.length) {
         made += await playSome(stage, options.seed + round * SEEDS_APART, stepsEach - made);

@@ -26,7 +26,7 @@ export interface PartnerDeps {
   readonly book: ReplayBook;
 }
 
-/** What a partner wants to get again. */
+/** Events that a partner wants to receive again. */
 export interface Wish {
   /**
    * one: an event that ended, mostly; range: what ended so lately; again: a replay of before once more; taken: the id of
@@ -62,7 +62,7 @@ function startReplays({ redis, nowMs, findStream }: PartnerDeps): Replayer {
 const inboxesOf = (tenant: ModelTenant) =>
   [...tenant.receivers.values()].filter(({ ended, leaving, routed }) => !ended && !leaving && routed.size > 0);
 
-/** What is asked for, and under which id (a new one if there is none); undefined: there is nothing. */
+/** The requested events and the id (a new id if there is none), or undefined if there are no events. */
 function choose({ book, nowMs }: PartnerDeps, tenant: ModelTenant, { kind, which, spanMs, states }: Wish) {
   const known = book.chargedTo(tenant.names.partner).filter(({ receiver }) => !receiver.leaving);
   const before = known[which % known.length];
@@ -87,7 +87,7 @@ const titleOf = (receiver: Receiver, selection: ReplaySelection) =>
     ? `${receiver.routed.get(partRefOf(selection.ref) ?? '')?.name ?? 'a lost event'} of ${receiver.name}`
     : `${receiver.name} of ${(selection.toMs - selection.fromMs - 1) / 1_000} s, ${selection.states.join(' or ')}`;
 
-/** Skips, or acknowledges, a delivery of its inbox that is, or was, open. */
+/** Skips or acknowledges a delivery of its inbox that is or was open. */
 function createFinish({ redis, findStream, tenantOf, say }: PartnerDeps) {
   const operations = createPartInboxOperations(redis, createFindSlot(redis, findStream));
   return async (name: string, which: number, outcome: 'skipped' | 'delivered'): Promise<void> => {
@@ -115,7 +115,7 @@ function createFinish({ redis, findStream, tenantOf, say }: PartnerDeps) {
   };
 }
 
-/** Asks for a replay, of the first of the tenants that has something. */
+/** Requests a replay from the first tenant that has events. */
 function createReplay(deps: PartnerDeps) {
   const { tenantOf, say, book } = deps;
   let facade: Replayer | undefined;
@@ -146,7 +146,7 @@ function createReplay(deps: PartnerDeps) {
   };
 }
 
-/** Completes the replays that somebody left, where it is time. */
+/** Completes abandoned replays when their time has come. */
 function createSweep(deps: PartnerDeps) {
   const { nowMs, say } = deps;
   let sweeper: Replayer | undefined;
@@ -169,7 +169,7 @@ function createSweep(deps: PartnerDeps) {
   };
 }
 
-/** Changes the inboxes of an integration, and completes what was left half done. */
+/** Changes the inboxes of an integration, and completes unfinished changes. */
 export function createPartner(deps: PartnerDeps) {
   return { finish: createFinish(deps), replay: createReplay(deps), sweep: createSweep(deps) };
 }

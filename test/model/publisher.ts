@@ -22,7 +22,7 @@ type Sent = Omit<ModelEvent, 'eventId' | 'ref' | 'acceptedMs' | 'acknowledged' |
   readonly eventId: string | undefined;
 };
 
-/** Publishes by way of an ingress process, which may die at it; the next event finds another one. */
+/** Publishes events using an ingress process, which may crash while doing so. The next event uses a new process. */
 export function createPublisher({ redis, nowMs, dump, tenantOf, say }: PublisherDeps) {
   let ingress: { readonly process: Process; readonly work: IngressStore } | undefined;
   let published = 0;
@@ -33,7 +33,7 @@ export function createPublisher({ redis, nowMs, dump, tenantOf, say }: Publisher
     return { process, work };
   }
 
-  /** What was stored without an answer. */
+  /** Events that were stored without a response. */
   async function adopt(tenant: ModelTenant, event: Sent): Promise<void> {
     const part = (await dump()).parts.get(`${tenant.id}:${event.stream}`);
     const known = new Set(tenant.events.filter(each => each.streamUid === event.streamUid).map(({ ref }) => ref));
@@ -48,7 +48,7 @@ export function createPublisher({ redis, nowMs, dump, tenantOf, say }: Publisher
     name: string,
     stream: string,
     groupKey: string,
-    /** The last event of the stream once more, instead of a new one. */
+    /** The last event of the stream again, instead of a new event. */
     again: boolean,
     bytes: number,
     death?: Death,
@@ -66,7 +66,7 @@ export function createPublisher({ redis, nowMs, dump, tenantOf, say }: Publisher
       );
       return say(`: ${config ?? 'unknown'}`);
     }
-    // While it is not certain what is applied, the queue itself has its generation.
+    // While the applied state is not certain, the queue itself has its generation.
     const streamUid = tenant.uidOf(stream, config.gen);
     const earlier = again ? tenant.events.findLast(each => each.streamUid === streamUid && !each.lost) : undefined;
     const title = `${name}#${++published}`;

@@ -42,7 +42,7 @@ export function createReader({ redis, nowMs, findStream, tenants }: ReaderDeps) 
       if (cursor === undefined) break;
     }
     const known = [...receiver.final, ...Array.from(receiver.open.keys(), name => [name, 'open'] as const)];
-    // What retention removed is not listed any more, and of what was replayed only the event.
+    // Expired events are no longer listed, and for replays, only the event is listed.
     const mayGo = (name: string) => nowMs() - msOfRef(name.slice(0, 15)) > RETENTION_MS;
     const listed = known.filter(
       ([name, state]) => !name.includes(':') && (!mayGo(name) || told.includes(`${name} ${state}`)),
@@ -68,7 +68,7 @@ export function createReader({ redis, nowMs, findStream, tenants }: ReaderDeps) 
     const undecided = receiver.undecided.get(ref);
     if (undecided !== undefined) {
       hold(17, progress === undefined, () => `${title} is ${progress?.state}, and is not routed yet`);
-      // A group key that was not active then will not be any more.
+      // A group key that was not active at that time will not become active later.
       const right = noted === undefined || (noted === 'not_activated' && undecided.may.has('refuse'));
       return hold(17, right, () => `${title} is explained by ${noted}, and is not decided yet`);
     }
@@ -85,7 +85,7 @@ export function createReader({ redis, nowMs, findStream, tenants }: ReaderDeps) 
     );
 
   return {
-    /** Of one inbox, and of one of its events. */
+    /** For a single inbox, and one of its events. */
     async ask(which: number): Promise<string> {
       const all = known();
       const chosen = all[which % all.length];

@@ -11,11 +11,11 @@ import { dumpWorld, type WorldDump } from './state/world-dump.ts';
 import { START_MS, type System, TENANTS } from './system.ts';
 
 const MOST_ROUNDS = 150;
-/** Rounds without any progress after which nothing is expected any more: probes of an endpoint are half a minute apart at least. */
+/** The number of rounds without progress before giving up. Endpoint probes are at least half a minute apart. */
 const IDLE_ROUNDS = 4;
 const PLENTY = 10_000;
 
-/** When something of a part, or of an account, is due by itself. */
+/** The time at which a part or an account has due work. */
 function nextDueMs({ parts, sorted }: WorldDump): number {
   const retries = [...parts.values()].flatMap(part => [...part.retries.values()]);
   const hints = [...sorted].flatMap(([key, due]) =>
@@ -31,7 +31,7 @@ function checkAccount(system: System, dump: WorldDump, account: string): void {
   hold(19, counted === spent, () => `${account} counts ${counted} tokens; it is ${spent}`);
 }
 
-/** What has become of everything; the same again: nothing happened. */
+/** The state of everything. If it is unchanged, nothing has happened. */
 function progressOf({ tenants, book }: System): string {
   const counts = tenants.flatMap(({ receivers }) =>
     [...receivers.values()].map(({ undecided, routed, replayed, open, final }) => {
@@ -59,7 +59,7 @@ async function goOn(system: System): Promise<WorldDump> {
       clock.ms = Number.isFinite(next) ? Math.max(clock.ms + READY_MS, next) : clock.ms + READY_MS;
       continue;
     }
-    // The controller looks again at what could not go before it was drained.
+    // The controller checks again for data that could not be removed before it was drained.
     const version = objects.version();
     for (const name of TENANTS) await system.settleAgain(name);
     if (objects.version() === version) return dump;
@@ -67,7 +67,10 @@ async function goOn(system: System): Promise<WorldDump> {
   }
 }
 
-/** Endpoints that were disabled would keep what waits for them. In a workspace that is paused it counts when the pause ends. */
+/**
+ * Disabled endpoints would keep their waiting events. For a paused workspace, this takes effect at the end of the
+ * pause.
+ */
 async function enableAll(system: System, name: string): Promise<void> {
   const { objects } = system;
   for (const { metadata } of objects.subscriptionsTo(name)) system.enable(metadata.namespace ?? '', metadata.name);
@@ -76,7 +79,7 @@ async function enableAll(system: System, name: string): Promise<void> {
   for (const receiver of system.tenantOf(name).receivers.values()) receiver.disabled = false;
 }
 
-/** Then nothing may be missing, but what tokens are missing for; and nothing at all when there are enough. */
+/** After that, events can only be missing because of tokens, and not at all if there are enough tokens. */
 export async function comeToRest(system: System): Promise<WorldDump> {
   system.story.push('everything comes to rest');
   await system.lead();
@@ -84,7 +87,7 @@ export async function comeToRest(system: System): Promise<WorldDump> {
   for (const name of TENANTS) await enableAll(system, name);
   let dump = await goOn(system);
   for (const tenant of tenants) {
-    // What a controller left half done in a workspace that is paused waits for the end of the pause.
+    // Unfinished controller work in a paused workspace waits for the end of the pause.
     if (tenant.isCertain()) checkSettled(tenant, balances.leftForEvents(tenant.payer));
   }
   const isHeld = ({ name, payer }: (typeof tenants)[number]) =>
@@ -95,7 +98,7 @@ export async function comeToRest(system: System): Promise<WorldDump> {
     for (const name of TENANTS) {
       await system.makeWorkspace(name);
       if (objects.isPaused(name)) await system.pause(name, false);
-      // Also those that answered 410 only now, to what was on its way before.
+      // This includes endpoints that responded with 410 to earlier events only now.
       await enableAll(system, name);
     }
     dump = await goOn(system);

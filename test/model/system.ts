@@ -30,7 +30,7 @@ const partsOf = ({ parts }: WorldDump) => [...parts.values()].map(({ part }) => 
 
 export async function createSystem({ redis: real, pushes }: Stage) {
   await real.callAll('FLUSHALL');
-  // Of the history before.
+  // From the previous history.
   await pushes.take();
   const clock = { ms: START_MS };
   const nowMs = () => clock.ms;
@@ -43,7 +43,7 @@ export async function createSystem({ redis: real, pushes }: Stage) {
   const story: string[] = [];
   const dump = () => dumpWorld(real, START_MS, clock.ms);
   let before = await dump();
-  /** What exchanges of this step were told. */
+  /** The responses of the exchanges in this step. */
   const reports: Report[] = [];
   const balances = createBalances(objects, everyTenant, account => book.spentBy(account));
   const book = createReplayBook(nowMs, account => balances.leftForReplays(account));
@@ -93,7 +93,7 @@ export async function createSystem({ redis: real, pushes }: Stage) {
     return after;
   }
 
-  /** Applies the tenant's objects; a controller that dies of it is followed by another one, later. */
+  /** Applies the tenant's objects. If the controller crashes, it is replaced by another controller later. */
   async function settle(name: string, pairs: readonly PairName[], death: Death | undefined, onlyPairs: boolean) {
     const run = async (work: Controller) => {
       if (onlyPairs) for (const pair of pairs) await work.settlePair(name, pair);
@@ -111,7 +111,7 @@ export async function createSystem({ redis: real, pushes }: Stage) {
     fleet.end(flight, outcome, clock.ms + 5_000 * (attempts + 1));
   }
 
-  /** A dispatcher does one thing, in every part; then everything is compared. */
+  /** A dispatcher performs one action in every part, followed by a comparison of everything. */
   async function work(which: number, job: Job, most: number, death?: Death): Promise<WorldDump> {
     if (!(await fleet.work(which, job, partsOf(before), most, death))) say('— the dispatcher died');
     return check();
@@ -126,7 +126,7 @@ export async function createSystem({ redis: real, pushes }: Stage) {
     tenantOf,
     tenants: everyTenant,
 
-    /** One line of the story, what it does, and every check. */
+    /** A line of the story, its action, and all checks. */
     async step(text: string, run: () => Promise<unknown>): Promise<void> {
       story.push(text);
       await run();
@@ -136,9 +136,9 @@ export async function createSystem({ redis: real, pushes }: Stage) {
     /** Something of the routes changed; `pairs` follow it. */
     change: (name: string, death: Death | undefined, pairs: readonly PairName[] = []) =>
       settle(name, pairs, death, false),
-    /** An activation changed, and nothing else. */
+    /** Only an activation has changed. */
     changePair: (name: string, pair: PairName, death: Death | undefined) => settle(name, [pair], death, true),
-    /** An account gets another plan, and so many more tokens than it has used. */
+    /** An account gets a different plan, with this number of tokens in addition to the tokens it has used. */
     async changeAccount(name: AccountName, plan: 'Free' | 'Metered', more: number, death?: Death): Promise<void> {
       const includedTokens = (balances.of(accountId(name))?.used ?? 0) + more;
       objects.changeAccount(name, { owners: [], plan, includedTokens });
@@ -146,14 +146,14 @@ export async function createSystem({ redis: real, pushes }: Stage) {
       const done = await leadership.settle(paying, controller => controller.settleAccount(name), death);
       balances.noteChange(name, done);
     },
-    /** Says in the object that its endpoint works again, after whatever it answered until now. */
+    /** Specifies in the object that its endpoint works again, regardless of earlier responses. */
     enable(namespace: string, name: string): void {
       const stored = objects.get('Subscription', `${namespace}/${name}`);
       if (stored?.spec.endpoint === undefined || stored.metadata.deletionTimestamp !== undefined) return;
       const endpoint = { ...stored.spec.endpoint, enabledAt: new Date(clock.ms + 1).toISOString() };
       objects.apply('Subscription', namespace, name, { ...stored.spec, endpoint });
     },
-    /** Of a tenant that is paused, only closing changes are applied; after the pause all are. */
+    /** For a paused tenant, only closing changes are applied. After the pause, all changes are applied. */
     async pause(name: string, paused: boolean, death?: Death): Promise<void> {
       objects.setPaused(name, paused);
       await settle(name, everyPair(name), death, false);
@@ -175,7 +175,7 @@ export async function createSystem({ redis: real, pushes }: Stage) {
 
     /** Nothing changed: nothing is written (invariant 9). */
     async resync(name: string, pairs: readonly PairName[]): Promise<void> {
-      // What waited for its turn, as a stream that has drained by now, comes first.
+      // Waiting work, such as a stream that has been drained, comes first.
       await settle(name, pairs, undefined, false);
       await settle(name, pairs, undefined, false);
       const stood = await dump();
@@ -208,7 +208,7 @@ export async function createSystem({ redis: real, pushes }: Stage) {
       for (const which of [0, 1]) await fleet.work(which, 'exchange', partsOf(before), 0);
       await check();
     },
-    /** Redis loses one slot, and the controller, which learns of it, rebuilds it from the objects. */
+    /** Redis loses a slot. The controller detects the loss and rebuilds the slot from the objects. */
     async loseSlot(name: string, tag: string, forget: (tenant: ModelTenant, dump: WorldDump) => void): Promise<void> {
       const controller = await leadership.lead();
       if (controller === undefined) return undefined;

@@ -5,7 +5,7 @@ const INGRESS = 'src/dataplane/ingress/';
 
 type Change = readonly [name: string, from: string, to: string, test: string];
 
-/** Mutants of a file, each with the test that notices it. */
+/** The mutants of a file, and the test that detects each of them. */
 function limitsMutantsOf(file: string, changes: readonly Change[]): Mutant[] {
   return changes.map(([name, from, to, test]) => ({ name, file, from, to, test }));
 }

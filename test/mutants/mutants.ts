@@ -1,13 +1,13 @@
 import { LIMITS_MUTANTS } from './limits-mutants.ts';
 import { SECURITY_MUTANTS } from './security-mutants.ts';
 
-/** A wrong change of one decisive place: the tests have to notice it. */
+/** A defect in a critical line of code, which must be detected by the tests. */
 export interface Mutant {
-  /** What it makes wrong, in the words of a rule that no longer holds. */
+  /** The effect of the mutant, described as the rule it violates. */
   readonly name: string;
   /** In the project's folder. */
   readonly file: string;
-  /** Text that stands there exactly once, and what stands there instead. */
+  /** A text that occurs exactly once, and its replacement. */
   readonly from: string;
   readonly to: string;
   /** The file of unit tests that notices it. By default, the quick tests of all parts are run. */

@@ -6,8 +6,8 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 import { MUTANTS, type Mutant } from './mutants.ts';
 
 /**
- * Makes one wrong change at a time, in a copy of the project, and runs the quick tests that should notice it. Prints
- * the survivors; exit code 0 only without one. Arguments: words that a mutant's name or file must contain. FROM=20 in the
+ * Applies one mutant at a time to a copy of the project, and runs the quick tests that should detect it. Prints the
+ * survivors; exit code 0 only without one. Arguments: words that a mutant's name or file must contain. FROM=20 in the
  * environment begins with the twentieth.
  */
 
@@ -15,12 +15,12 @@ const ROOT = join(import.meta.dirname, '..', '..');
 const COPIED = ['src', 'test', 'config', 'crds', 'docs', 'package.json', 'tsconfig.json', 'vitest.config.ts'];
 /** One that takes so many times as long as without a change waits for what never comes: noticed, too. */
 const PATIENCE = 5;
-/** A machine that others use may stand still for a minute; that notices nothing. */
+/** On a shared machine, everything may stall for a minute, which does not mean that the mutant was detected. */
 const LEAST_PATIENCE_MS = 300_000;
 
 /**
- * Files of tests, the quickest first; each is run only when those before it noticed nothing. A mutant that names a test
- * is left to that one.
+ * Test files, starting with the quickest one. Each file is only run if the previous files did not detect the mutant. If
+ * a mutant specifies a test, only this test is run.
  */
 const STAGES: readonly (readonly string[])[] = [
   ['unit', 'src/core', 'src/redis', 'src/record', 'src/controller/engine', 'src/dataplane/due-loop.test.ts'],
@@ -35,7 +35,7 @@ let current: ReturnType<typeof spawn> | undefined;
 
 type Outcome = 'pass' | 'fail' | 'take too long';
 
-/** How the tests of a stage end; failing is what they are there for. */
+/** How the tests of a stage end. A failure is the expected result. */
 function runStage(folder: string, [project, ...paths]: readonly string[], patienceMs: number): Promise<Outcome> {
   const vitest = join(folder, 'node_modules', 'vitest', 'vitest.mjs');
   const args = [vitest, 'run', '--bail=1', '--reporter=dot', '--project', project as string, ...paths];
@@ -59,7 +59,7 @@ function runStage(folder: string, [project, ...paths]: readonly string[], patien
   });
 }
 
-/** By stage: how long its tests may take. */
+/** The maximum test duration for each stage. */
 const patienceMs: number[] = [];
 
 async function judge(folder: string, mutant: Mutant): Promise<string> {

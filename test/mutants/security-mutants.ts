@@ -6,7 +6,7 @@ const PERMISSIONS = `${FACADE}permissions.test.ts`;
 
 type Change = readonly [name: string, from: string, to: string, test: string];
 
-/** Mutants of a file, each with the test that notices it. */
+/** The mutants of a file, and the test that detects each of them. */
 function securityMutantsOf(file: string, changes: readonly Change[]): Mutant[] {
   return changes.map(([name, from, to, test]) => ({ name, file, from, to, test }));
 }

@@ -12,9 +12,9 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 export type Backend = {
   /** Value `redis` of the chart. */
   readonly values: object;
-  /** Secrets that the values name, without a namespace. */
+  /** The Secrets referenced by the values, without a namespace. */
   readonly secrets: readonly object[];
-  /** Checks how the pods use it, after a delivery. */
+  /** Checks how the pods use it after a delivery. */
   readonly verify?: () => Promise<void>;
   readonly stop: () => Promise<void>;
 };

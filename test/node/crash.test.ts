@@ -13,7 +13,7 @@ console.log(folder);
 setInterval(() => {}, 60_000);
 `;
 
-/** Starts a node in another process, which is its owner. @returns how to kill the owner, and the node's folder */
+/** Starts a node in another process, which becomes its owner. @returns how to kill the owner, and the node's folder */
 async function startElsewhere() {
   const owner = spawn(process.execPath, ['--input-type=module', '--eval', START], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -24,7 +24,7 @@ async function startElsewhere() {
   throw new Error('the node did not start');
 }
 
-/** Returns the pid of the watcher: the owner's child that would sweep the folder. */
+/** Returns the pid of the watcher, a child of the owner which would clean up the folder. */
 async function findWatcher(owner: number, folder: string): Promise<number> {
   const children = (await readFile(`/proc/${owner}/task/${owner}/children`, 'utf8')).trim().split(' ').map(Number);
   for (const child of children) {

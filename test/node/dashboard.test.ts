@@ -65,7 +65,7 @@ describe.skipIf(refusal !== undefined)('Prometheus with the PodMonitor and the a
     ...Object.fromEntries(ROLES.map(role => [role, { replicas: 1 }])),
   });
 
-  /** Returns the objects that the chart creates if the cluster has the Prometheus Operator. */
+  /** Returns the objects created by the chart if the Prometheus Operator is installed in the cluster. */
   async function render<T>(kind: string): Promise<T> {
     const args = [
       'template',
@@ -78,7 +78,7 @@ describe.skipIf(refusal !== undefined)('Prometheus with the PodMonitor and the a
     return objects.map(document => document.toJS() as { kind: string } | null).find(each => each?.kind === kind) as T;
   }
 
-  /** Returns what the Prometheus Operator would scrape. */
+  /** Returns the targets that the Prometheus Operator would scrape. */
   async function targetsOf({ metadata, spec }: PodMonitor): Promise<Target[]> {
     const selector = Object.entries(spec.selector.matchLabels).map(([label, value]) => `${label}=${value}`);
     const args = ['get', 'pods', `-n=${NAMESPACE}`, `-l=${selector.join()}`, '-o=json'];

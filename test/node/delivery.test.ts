@@ -15,7 +15,7 @@ const RESTRICTED = 'pod-security.kubernetes.io/enforce=restricted';
 const ROLES = ['controller', 'ingress', 'dispatcher'];
 const READY = '--timeout=3m';
 
-/** A newcomer must have the first delivery within five minutes of an empty cluster. */
+/** A new user must be able to see the first delivery within five minutes, starting with an empty cluster. */
 const WITHIN_MS = 300_000;
 
 describe.skipIf(refusal !== undefined)('From an empty cluster to a delivery', () => {
@@ -26,7 +26,7 @@ describe.skipIf(refusal !== undefined)('From an empty cluster to a delivery', ()
   });
   afterAll(() => platform?.stop());
 
-  /** What every installation says. Endpoints of this machine are allowed. */
+  /** The values used by every installation. Endpoints on this machine are allowed. */
   const common = () => ({
     image: { registry: platform.registry.host },
     allowedNetworks: [`${platform.node.network.host}/32`],
@@ -45,7 +45,9 @@ describe.skipIf(refusal !== undefined)('From an empty cluster to a delivery', ()
     expect(counts).toEqual(Array.from({ length: pods }, () => '0'));
   }
 
-  /** One installation at a time: its controller would work on the objects of the next test. */
+  /**
+   * There can only be one installation at a time, because its controller would process the objects of the next test.
+   */
   async function uninstall(release: string, namespace: string): Promise<void> {
     await deleteSamples(platform);
     await platform.helm(['uninstall', release, '-n', namespace, '--ignore-not-found', '--wait', '--timeout=2m']);
@@ -100,7 +102,7 @@ describe.skipIf(refusal !== undefined)('From an empty cluster to a delivery', ()
       ...common(),
       redis: { embedded: { enabled: true } },
       secrets: { access: 'namespaced' },
-      // The accounts and policies of the facade, without pods: there is no identity provider.
+      // The accounts and policies of the facade, without pods, because there is no identity provider.
       facade: { enabled: true, replicas: 0 },
       oidc: { issuers: ['https://login.example.com'], audience: 'sluice' },
       ...Object.fromEntries(ROLES.map(role => [role, { replicas: 1 }])),

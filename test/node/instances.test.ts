@@ -11,7 +11,10 @@ const ROLES = ['controller', 'ingress', 'dispatcher'];
 const WITHIN = { timeout: 300_000 };
 const BLUE = { producer: 'initech', partner: 'umbrella' };
 
-/** Two releases in one cluster: each delivers the events of its own workspaces and writes nothing of the other's. */
+/**
+ * Two releases in the same cluster: each of them delivers the events of its own workspaces, and does not write anything
+ * that belongs to the other.
+ */
 describe.skipIf(refusal !== undefined)('Two installations on a node', () => {
   let platform: Platform;
   beforeAll(async () => {

@@ -56,11 +56,11 @@ afterAll(async () => {
 
 const scrape = async (): Promise<Series[]> => parseExposition(await (await fetch(url)).text());
 
-/** The conditions that are shown, by kind. */
+/** The displayed conditions, by kind. */
 const shown = (kind: string) =>
   ['Ready', 'Live', 'Effective'].filter(type => type in CONDITION[kind as keyof typeof CONDITION]);
 
-/** Gives the first object of a kind a status, as the controller would. */
+/** Adds a status to the first object of a kind, like the controller would. */
 async function judge(kind: string, plural: string, status: string): Promise<Stored> {
   const list = JSON.parse(await kubectl('get', `${plural}.sluice.dev`, '-A', '-o=json')) as { items: Stored[] };
   const [object] = list.items;
@@ -80,7 +80,7 @@ async function judge(kind: string, plural: string, status: string): Promise<Stor
   return object;
 }
 
-/** Returns the series that the real program must have for an object. */
+/** Returns the series that the real program must return for an object. */
 function expected({ kind, metadata }: Stored, status: string): Record<string, number> {
   const { name, namespace, creationTimestamp } = metadata;
   const own = {

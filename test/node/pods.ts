@@ -11,7 +11,7 @@ export type PodOptions = {
   readonly image?: string;
 };
 
-/** A namespace that admits only Pods of the profile `restricted`. */
+/** A namespace that only admits Pods using the `restricted` profile. */
 export const RESTRICTED_NAMESPACE = {
   apiVersion: 'v1',
   kind: 'Namespace',
@@ -64,7 +64,7 @@ export const VOLUME_CLAIM = {
   spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
 };
 
-/** A restricted Pod that has the volume of the claim at `/data`. */
+/** A restricted Pod which mounts the volume of the claim at `/data`. */
 export function podWithVolume(options: PodOptions) {
   const { spec, ...pod } = restrictedPod(options);
   const [container] = spec.containers;

@@ -12,7 +12,7 @@ import { type TemporaryFolder, temporaryFolder } from '../support/temporary-fold
 import type { Example } from '../support/tour/readme.ts';
 import { type Provider, QuickstartShell, quickstartSteps } from './quickstart.ts';
 
-/** What the page uses of the project. */
+/** The project files used by the page. */
 const PROJECT = [
   '.npmrc',
   'LICENSE',
@@ -30,7 +30,7 @@ const PROJECT = [
 /** All steps, from building the images to the delivery. */
 const WITHIN_MS = 600_000;
 
-/** Returns why the page cannot be run with a provider, or undefined. */
+/** Returns the reason why the page can't be run with a provider, or undefined. */
 function refusalOf(provider: Provider): string | undefined {
   const checks = [
     ['docker', 'info'],
@@ -97,7 +97,7 @@ describe.skipIf(REFUSALS['a node'] !== undefined)('without Docker', () => {
   let node: Node;
 
   beforeAll(async () => {
-    // The kubelet must not know the images from a registry: it would pull them by their other name, too.
+    // The kubelet must not have the images from a registry, because it would also find them by their other name.
     node = await startNode();
     await buildImage(ROOT, join(folder.path, 'dist', 'image'));
     await buildRedisImage(ROOT, join(folder.path, 'dist', 'redis-image'));
@@ -107,7 +107,7 @@ describe.skipIf(REFUSALS['a node'] !== undefined)('without Docker', () => {
   test('its other commands work on a node', { timeout: WITHIN_MS }, async () => {
     const shell = await openShell(node.kubeconfig);
     const [images, ...steps] = quickstartSteps() as [Example, ...Example[]];
-    // `make image` is what beforeAll has done.
+    // `make image` has already been run in beforeAll.
     await shell.run({ ...images, commands: images.commands.replace(/^make image$/m, '') });
     for (const name of ['sluice', 'sluice-redis']) await node.importImage(join(folder.path, 'dist', `${name}.tar`));
     const beganMs = performance.now();

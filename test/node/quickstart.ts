@@ -14,13 +14,13 @@ const LOCAL_PORT = '8080';
 
 const PAGE = readFileSync(join(ROOT, 'docs', 'quickstart.md'), 'utf8');
 
-/** Returns the steps of the page for one provider; without a provider, those that do not depend on it. */
+/** Returns the steps of the page for one provider. Without a provider, returns the steps that don't depend on it. */
 export function quickstartSteps(provider?: Provider): Example[] {
   const others = ['k3d', 'kind'].filter(each => each !== provider);
   return readExamples(PAGE).filter(({ commands }) => !others.some(other => commands.startsWith(`${other} `)));
 }
 
-/** Runs the steps one after the other in one shell, so that one can use the variables of another. */
+/** Runs the steps sequentially in the same shell, so that variables are available to later steps. */
 export class QuickstartShell {
   readonly #options: { readonly cwd: string; readonly env: NodeJS.ProcessEnv };
   readonly #state: string;
@@ -31,10 +31,10 @@ export class QuickstartShell {
     this.#state = options.state;
   }
 
-  /** @throws with its output if a step fails, or if its output lacks a line that the page shows */
+  /** @throws with its output if a step fails, or if a line shown on the page is missing from the output */
   async run({ commands, output }: Example): Promise<void> {
     const forwarded = commands.replaceAll(LOCAL_PORT, `${await freePort()}`);
-    // What runs in the background ends with the step, also if a command fails.
+    // Background processes are stopped at the end of the step, even if a command fails.
     const script = [
       "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT",
       `touch '${this.#state}'; . '${this.#state}'`,

@@ -9,10 +9,10 @@ export interface Delivery {
   readonly body: string;
 }
 
-/** An endpoint of a partner that stores what it receives. */
+/** A partner endpoint that stores all requests. */
 export type Receiver = {
   readonly url: string;
-  /** Returns the deliveries of an event, by its id. */
+  /** Returns the deliveries of an event by its id. */
   readonly deliveriesOf: (id: string) => readonly Delivery[];
   readonly stop: () => void;
 };
@@ -37,7 +37,7 @@ export async function startReceiver(address: string): Promise<Receiver> {
   };
 }
 
-/** Returns the signature that a delivery must have. @param secret `whsec_<base64>` */
+/** Returns the expected signature of a delivery. @param secret `whsec_<base64>` */
 export function signatureFor({ headers, body }: Delivery, secret: string): string {
   const key = Buffer.from(secret.replace('whsec_', ''), 'base64');
   const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`;

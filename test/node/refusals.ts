@@ -10,7 +10,7 @@ const ACCOUNT = {
   spec: { plan: 'Metered', owners: [{ issuer: 'https://issuer.example', subject: 'nobody', role: 'Owner' }] },
 };
 
-/** A namespace that belongs to no workspace. */
+/** A namespace that does not belong to a workspace. */
 const NAMESPACE = 'default';
 const APPLY = ['apply', '--server-side', '--force-conflicts', '-f=-', `-n=${NAMESPACE}`];
 
@@ -37,7 +37,10 @@ type Forbidden = { readonly args: readonly string[]; readonly object?: (prefix: 
 
 const merge = (patch: object) => ['--type=merge', `-p=${JSON.stringify(patch)}`];
 
-/** For each policy, a write that RBAC allows its account, or everybody, and that it must refuse. config/samples are applied. */
+/**
+ * For each policy, a write which RBAC allows for the account (or for everyone), and which the policy must reject.
+ * config/samples are applied.
+ */
 const FORBIDDEN: Readonly<Record<string, Forbidden>> = {
   'tenant-bindings': {
     args: [...APPLY.slice(0, -1), '-n=kube-system'],
@@ -63,7 +66,9 @@ const FORBIDDEN: Readonly<Record<string, Forbidden>> = {
   'facade-accounts': { args: ['create', '-f', '-'], object: () => ACCOUNT },
 };
 
-/** Tries, as dry runs, what each admission policy of an installation with namespaced access to Secrets must refuse. */
+/**
+ * Uses dry runs for writes that each admission policy of an installation with namespaced access to Secrets must reject.
+ */
 export async function expectRefusals(
   { node }: Platform,
   { prefix, namespace }: { readonly prefix: string; readonly namespace: string },

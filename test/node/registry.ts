@@ -9,12 +9,15 @@ type Index = { readonly manifests: readonly { readonly digest: string; readonly 
 export type Registry = {
   /** Address and port. */
   readonly host: string;
-  /** Number of requests for manifests and blobs. containerd asks only for what it does not have. */
+  /** The number of requests for manifests and blobs. containerd only requests missing content. */
   readonly requests: () => number;
   readonly stop: () => void;
 };
 
-/** Serves the first image of an OCI layout, under any name and tag: the part of the distribution API that pulls. */
+/**
+ * Serves the first image of an OCI layout using any name and tag. It implements the part of the distribution API used
+ * for pulling.
+ */
 export async function startRegistry(layout: string, address: string): Promise<Registry> {
   const index = JSON.parse(await readFile(join(layout, 'index.json'), 'utf8')) as Index;
   const [image] = index.manifests;

@@ -68,7 +68,7 @@ describe.skipIf(nodeRefusal() !== undefined)('removing', { timeout: 400_000 }, (
     ...Object.fromEntries(ROLES.map(role => [role, { replicas: 1 }])),
   });
 
-  /** Publishes an event that its endpoint refuses for as long as the test takes. */
+  /** Publishes an event that is rejected by its endpoint for the duration of the test. */
   async function publishFailing(): Promise<void> {
     const service = ['get', 'service', 'sluice-ingress', '-n', NAMESPACE, '-o', 'jsonpath={.spec.clusterIP}'];
     const url = `http://${await kubectl(service)}/events/${tenantId('shop')}/orders`;
@@ -104,12 +104,12 @@ describe.skipIf(nodeRefusal() !== undefined)('removing', { timeout: 400_000 }, (
 
   afterEach(async () => {
     await redis.stop();
-    // What a release leaves whose namespace was deleted first.
+    // The remaining objects of a release whose namespace was deleted first.
     const kinds = 'clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings';
     await kubectl(['delete', kinds, '-l', 'app.kubernetes.io/name=sluice']);
   });
 
-  /** Removes in this order, each step at once after the one before, and expects that nothing is left. */
+  /** Removes everything in this order without any delay, and expects that there are no remaining objects. */
   async function removeBy(...steps: readonly (() => Promise<unknown>)[]): Promise<void> {
     const beganMs = performance.now();
     for (const step of steps) await step();
@@ -141,7 +141,7 @@ describe.skipIf(nodeRefusal() !== undefined)('removing', { timeout: 400_000 }, (
   test('the namespace of Sluice first: the command takes the finalizers off', async () => {
     await removeBy(
       deleteNamespace,
-      // The first deletions wait for a controller that is gone.
+      // The first deletions wait for a controller that no longer exists.
       () => kubectl(['delete', 'namespace', 'shop', 'ada', '--wait=false']),
       () => kubectl(['delete', '-f', join(ROOT, 'crds'), '--wait=false']),
       () => kubectl(['create', 'namespace', NAMESPACE]),
@@ -179,7 +179,7 @@ describe.skipIf(nodeRefusal() !== undefined)('removing', { timeout: 400_000 }, (
     await removeBy(uninstallRelease, deleteKinds, deleteTenants, deleteNamespace);
   });
 
-  /** Runs what docs/install.md says for an installation without Helm, with the image of this test. */
+  /** Runs the commands in docs/install.md for an installation without Helm, using the image of this test. */
   async function runCommand(): Promise<void> {
     const images = [{ name: 'sluice', newName: 'localhost/sluice' }];
     await kubectl(['apply', '--server-side', '-f', '-'], await buildOverlays({ resources: ['uninstall'], images }));

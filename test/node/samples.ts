@@ -41,7 +41,7 @@ interface Sample {
   readonly spec?: object;
 }
 
-/** Kinds that say to which installation they belong. */
+/** Kinds that specify their installation. */
 const OWNED = new Set(['Account', 'Workspace']);
 
 /**
@@ -55,7 +55,7 @@ export async function deliverEvent(platform: Platform, service: { name: string; 
   await deliverBetween(platform, service, SAMPLED);
 }
 
-/** Does the same between workspaces that `copySamples` has made. */
+/** Does the same between workspaces created by `copySamples`. */
 export async function deliverBetween(
   platform: Platform,
   service: { name: string; namespace: string },
@@ -91,7 +91,7 @@ export async function deliverBetween(
 }
 
 /**
- * Returns a function that publishes an event to the stream of the samples, and resolves to the status of the answer.
+ * Returns a function that publishes an event to the stream of the samples, and resolves to the status of the response.
  *
  * @param service name and namespace of the Service of the ingress role
  */
@@ -117,7 +117,9 @@ export async function publisherTo(
   };
 }
 
-/** Deletes the samples while their controllers still run, and waits until their namespaces are gone. */
+/**
+ * Deletes the samples while their controllers are still running, and waits until their namespaces have been deleted.
+ */
 export async function deleteSamples({ kubectl }: Platform, copies: readonly Workspaces[] = []): Promise<void> {
   const namespaces = [SAMPLED, ...copies].flatMap(({ producer, partner }) => [producer, partner]);
   await kubectl(['delete', 'waas', '--all', '--all-namespaces', '--timeout=60s']);

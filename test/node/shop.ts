@@ -9,7 +9,7 @@ import {
 } from '../system/support/world.ts';
 
 /**
- * Returns the objects of a producer (`shop`) and a partner (`ada`), with one stream, one open group key and one
+ * Returns the objects of a producer (`shop`) and a partner (`ada`), with one stream, one open group key, and one
  * subscription.
  *
  * @param key ingress key of the producer

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Node } from '../support/node-cluster/node.ts';
 import { readTraces } from './traces.ts';
 
-/** Sends a signal to all processes of a node whose command line has these words. @throws if there are none */
+/** Sends a signal to all processes of a node whose command line contains these words. @throws if there are none */
 export async function signalProcesses(node: Node, words: readonly string[], signal: NodeJS.Signals): Promise<void> {
   const { processes } = await readTraces(node.folder);
   const found: number[] = [];

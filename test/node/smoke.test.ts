@@ -43,7 +43,7 @@ describe.skipIf(refusal !== undefined)('a node', () => {
 
   const apply = (object: unknown) => kubectl(['apply', '-f', '-'], object);
 
-  /** Runs a Pod that fetches from an address. @returns what it printed */
+  /** Runs a Pod that sends a request to an address. @returns the output of the Pod */
   function fetchFromPod(name: string, host: string, image: string = IMAGE): Promise<string> {
     return runPod(restrictedPod({ name, args: ['fetch', host, '80'], uid, image }));
   }

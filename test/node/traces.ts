@@ -13,11 +13,11 @@ const SYSCTLS = [
   'net/ipv4/ip_forward',
 ];
 
-/** What of a node is on the machine, by its name; other nodes may run beside it. */
+/** Everything that a node has on the machine, by name. Other nodes may be running at the same time. */
 export type Traces = {
   readonly interfaces: readonly string[];
   readonly routes: readonly string[];
-  /** Pids of the processes that see a mount of the node, inside or outside of its namespaces, or name its folder. */
+  /** The pids of processes using a mount of the node, inside or outside of its namespaces, or mentioning its folder. */
   readonly processes: readonly number[];
   readonly mounts: readonly string[];
   readonly cgroups: readonly string[];
@@ -56,7 +56,7 @@ async function findProcesses(folder: string): Promise<number[]> {
   return pids.filter((_, index) => verdicts[index]);
 }
 
-/** What no node may change: the host's packet filter, without its counters, and settings of the kernel. */
+/** State that a node must not change: the packet filter of the host, without its counters, and kernel settings. */
 export async function readHostSettings(): Promise<{ filter: string[]; sysctls: string[] }> {
   const { stdout } = await run('iptables-save');
   return {

@@ -9,14 +9,14 @@ export type Sub = keyof typeof SUBS;
 export const NAMES = Object.keys(SUBS) as Sub[];
 export const KEYS = ['k', 'l', 'm'];
 
-/** Keeps what must hold in a history: which subscriptions get which events, what is open, and what ended. */
+/** Tracks the expected state of a history: the receiving subscriptions of each event, open events, and ended events. */
 export function createBook(t: TestPart, redis: RedisClient) {
   const nameOf = new Map(NAMES.map(name => [t.slot(name), name]));
   const live = new Set<Sub>(NAMES);
   const sending = new Set<Sub>(NAMES);
   /** `sub key` → last ref before it was activated. */
   const active = new Map<string, string>(NAMES.flatMap(name => KEYS.map(key => [`${name} ${key}`, ''] as const)));
-  /** Events that came since a subscription was paused; absent for one that is live. */
+  /** Events since a subscription was paused. Absent if the subscription is live. */
   const behind = new Map<Sub, string[]>();
   const events = new Map<string, { groupKey: string; tokens: number }>();
   /** `sub ref` → group key. */
@@ -24,14 +24,14 @@ export function createBook(t: TestPart, redis: RedisClient) {
   const ended = new Map<string, number>();
   const dueMs = new Map<string, number>();
   const seen: string[] = [];
-  /** What subscriptions skipped and nothing counted yet. */
+  /** Events skipped by subscriptions that have not been counted yet. */
   const skipped: { name: Sub; ref: string }[] = [];
   const missed = { not_activated: 0, skipped_to_now: 0 };
   const counts = { routed: 0, unrouted: 0 };
 
   const groupOf = (claim: Claim) => claim.lane.slice(8).split('\0')[0] as string;
 
-  /** Whatever claimed this: it was allowed, its turn, and not early. */
+  /** Regardless of the caller, the claim was allowed, in order, and not too early. */
   function checkClaim(claim: Claim, nowMs: number): void {
     const name = nameOf.get(claim.slot) as Sub;
     const groupKey = groupOf(claim);

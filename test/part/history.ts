@@ -24,11 +24,11 @@ export type Step =
 
 const WAITS_MS = [0, 1, 200, 1_000, READY_MS, 10_000];
 
-/** A dispatcher with what is on its way to it. */
+/** A dispatcher, including the data being sent to it. */
 interface Process {
   readonly d: TestDispatcher;
   inbox: Push[];
-  /** It may hold claims that it does not know of. */
+  /** It may hold unknown claims. */
   lacking: boolean;
 }
 
@@ -67,7 +67,7 @@ export async function startHistory(redis: RedisClient, url: string) {
 
   let sender = 0;
 
-  /** Pushes that were sent: each process has them on its way. */
+  /** Pushes that have been sent: each process still has to receive them. */
   async function deliverPushes(): Promise<void> {
     for (const push of await pushes.take()) {
       for (const claimed of push.events) for (const claim of claimed.claims) checkClaim(claim, push.nowMs);
@@ -159,7 +159,7 @@ export async function startHistory(redis: RedisClient, url: string) {
     for (const name of answer.lapsed) dead.add(name);
   }
 
-  /** Compares its list with what Redis holds for it; gives back what it does not know. */
+  /** Compares its list with its claims in Redis, and returns unknown claims. */
   async function reclaim(process: Process): Promise<void> {
     const { d } = process;
     const own = await t.own(d.name);

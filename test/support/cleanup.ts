@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { Socket } from 'node:net';
 
 /**
- * Runs a command when this process has ended, however it died: then the pipe ends without a line.
+ * Runs a command when this process has ended, regardless of the reason. In this case, the pipe ends without a line.
  *
  * @param command for `sh`; `$1` and so on are the arguments
  * @returns a function that cancels the command
@@ -16,7 +16,7 @@ export function runAtEnd(command: string, args: readonly string[]): () => void {
   watcher.on('error', () => {});
   watcher.stdin.on('error', () => {});
   watcher.unref();
-  // The pipe of a child is a socket; without this an idle process would never exit.
+  // The pipe of a child is a socket, which would otherwise prevent an idle process from exiting.
   if (watcher.stdin instanceof Socket) watcher.stdin.unref();
   return () => watcher.stdin.end('done\n');
 }

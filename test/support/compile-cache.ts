@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
-/** Loads all that `bin/sluice` loads, without running it. Each process loads only the roles that it runs. */
+/** Loads all modules of `bin/sluice` without running it. Each process only loads its own roles. */
 const LOAD_EVERYTHING = `
 import { ROLES } from './src/config/config.ts';
 import { loadRoles } from './src/roles/roles.ts';
@@ -13,7 +13,7 @@ await loadRoles(ROLES);
 
 /**
  * Turns on the compile cache for every Node that starts from here, and fills it once. Tests start hundreds of
- * processes, and most are killed before they could write to it.
+ * processes, and most of them are killed before they could write to it.
  */
 export async function shareCompiledCode(): Promise<void> {
   process.env.NODE_COMPILE_CACHE ??= join(ROOT, 'node_modules', '.cache', 'compile');

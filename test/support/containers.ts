@@ -8,7 +8,7 @@ import { freePorts } from './free-port.ts';
 const REDIS_IMAGE = 'redis:7.2-alpine';
 const K3S_IMAGE = 'rancher/k3s:v1.36.3-k3s1';
 
-/** Returns whether a container daemon answers. */
+/** Returns whether a container daemon is responding. */
 export async function hasContainers(): Promise<boolean> {
   return getContainerRuntimeClient().then(
     () => true,
@@ -27,8 +27,8 @@ export async function startRedisContainer(): Promise<{ url: string; stop: () => 
 }
 
 /**
- * Starts three empty nodes in one container. Their ports are the same inside and outside: the addresses that the nodes
- * announce are valid for both. The nodes do not form a cluster yet.
+ * Starts three empty nodes in one container. Their ports are the same inside and outside, so the announced addresses
+ * are valid for both. The nodes do not form a cluster yet.
  */
 export async function startClusterNodesContainer(
   argumentsOf: (busPort: number) => readonly string[],
@@ -52,7 +52,7 @@ export async function startClusterNodesContainer(
   };
 }
 
-/** @returns the text of an administrator's kubeconfig */
+/** @returns an administrator's kubeconfig as text */
 export async function startK3sContainer(): Promise<{ kubeconfig: string; stop: () => Promise<void> }> {
   const container = await new K3sContainer(K3S_IMAGE).start();
   return {

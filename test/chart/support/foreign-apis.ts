@@ -6,7 +6,7 @@ import { type Manifest, parseObjects, ROOT } from './helm.ts';
 
 const run = promisify(execFile);
 
-/** Modules that have the definitions in their source, with the files of those that the chart uses. */
+/** Modules containing the definitions in their source, with the files used by the chart. */
 const FILES: Readonly<Record<string, readonly string[]>> = {
   'github.com/prometheus-operator/prometheus-operator': ['podmonitors', 'prometheusrules'].map(
     plural => `example/prometheus-operator-crd/monitoring.coreos.com_${plural}.yaml`,

@@ -9,7 +9,7 @@ import { temporaryFolder } from '../../support/temporary-folder.ts';
 export const ROOT = join(import.meta.dirname, '..', '..', '..');
 export const CHART = join(ROOT, 'charts', 'sluice');
 
-/** An object of Kubernetes, as far as the tests look at it. */
+/** The parts of a Kubernetes object used by the tests. */
 export interface Manifest {
   readonly apiVersion: string;
   readonly kind: string;
@@ -22,7 +22,7 @@ export interface Manifest {
   readonly [field: string]: unknown;
 }
 
-/** Values of the chart, as a file or a flag would give them. */
+/** Chart values, in the same format as in a file or a flag. */
 export type ValueSet = Readonly<Record<string, unknown>>;
 
 export type Helm = (
@@ -30,7 +30,7 @@ export type Helm = (
   options?: { readonly values?: ValueSet; readonly kubeconfig?: string },
 ) => Promise<CommandResult>;
 
-/** Returns helm, with folders of its own instead of the user's. */
+/** Returns helm, using separate folders instead of the user's folders. */
 export async function openHelm(): Promise<Helm> {
   const [{ helm }, folder] = await Promise.all([ensureBinaries(['helm']), temporaryFolder('helm')]);
   const homes = { HELM_CACHE_HOME: folder.path, HELM_CONFIG_HOME: folder.path, HELM_DATA_HOME: folder.path };
@@ -49,7 +49,7 @@ export async function openHelm(): Promise<Helm> {
   };
 }
 
-/** Returns the output of a command. @throws with standard error if it failed */
+/** Returns the output of a command. @throws with the standard error if it failed */
 export function outputOf({ code, stdout, stderr }: CommandResult): string {
   if (code !== 0) throw new Error(stderr);
   return stdout;
@@ -67,11 +67,11 @@ export function parseObjects(yaml: string): Manifest[] {
 interface Rendering {
   readonly release?: string;
   readonly namespace?: string;
-  /** APIs of the cluster, in addition to those of Kubernetes. */
+  /** Additional APIs of the cluster. */
   readonly apis?: readonly string[];
 }
 
-/** Renders the chart without a cluster. Leaves out what `helm test` creates, which has namespaces of its own. */
+/** Renders the chart without a cluster. Excludes objects created by `helm test`, which have their own namespaces. */
 export async function renderChart(helm: Helm, values: ValueSet, options: Rendering = {}): Promise<Manifest[]> {
   const { release = 'sluice', namespace = 'sluice-system', apis = [] } = options;
   const flags = apis.map(api => `--api-versions=${api}`);

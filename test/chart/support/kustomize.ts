@@ -7,7 +7,7 @@ import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { type Manifest, outputOf, parseObjects, ROOT } from './helm.ts';
 import { REQUIRED } from './value-sets.ts';
 
-/** Returns what an overlay says that installs what REQUIRED says to the chart. */
+/** Returns an overlay that corresponds to the values in REQUIRED. */
 export const REQUIRED_OVERLAY = {
   images: ['sluice', 'sluice-redis'].map(name => ({ name, newName: `${REQUIRED.image.registry}/${name}` })),
   configMapGenerator: [
@@ -25,8 +25,8 @@ export const REQUIRED_OVERLAY = {
 };
 
 /**
- * Builds overlays, each on top of the one before it, and returns the objects of the last. `resources` and `components`
- * are folders of config.
+ * Builds overlays on top of each other, and returns the objects of the last overlay. `resources` and `components` are
+ * folders in config.
  */
 export async function buildOverlays(
   ...overlays: readonly {

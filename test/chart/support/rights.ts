@@ -10,7 +10,7 @@ import { type Manifest, openHelm, outputOf, renderChart, type ValueSet } from '.
 const OF_RIGHTS =
   /^(ServiceAccount|(Cluster)?Role(Binding)?|ValidatingAdmissionPolicy(Binding)?|FlowSchema|PriorityLevelConfiguration)$/;
 
-/** The rights that a release has in a cluster, without its pods. */
+/** The permissions of a release in a cluster, without its pods. */
 export interface InstalledRights {
   readonly objects: readonly Manifest[];
   readonly kubectl: Kubectl;
@@ -20,7 +20,7 @@ export interface InstalledRights {
 
 const asList = (items: readonly object[]) => JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
 
-/** Applies what the chart renders about rights. The namespace has the name of the release. */
+/** Applies the rendered RBAC objects of the chart. The namespace has the name of the release. */
 export async function installRights(kubeconfig: string, release: string, values: ValueSet): Promise<InstalledRights> {
   const [helm, { kubectl: binary }, folder] = await Promise.all([
     openHelm(),
@@ -55,7 +55,9 @@ interface Rule {
   readonly verbs: readonly string[];
 }
 
-/** Returns a line for each verb of each resource, such as `patch sluice.dev/blocks` or `get /secrets only root-key`. */
+/**
+ * Returns one line for each verb of each resource, such as `patch sluice.dev/blocks` or `get /secrets only root-key`.
+ */
 export function linesOf(rules: readonly Rule[]): string[] {
   const lines = rules.flatMap(({ apiGroups = [], resources = [], resourceNames = [''], verbs }) =>
     apiGroups.flatMap(group =>
@@ -69,7 +71,7 @@ export function linesOf(rules: readonly Rule[]): string[] {
   return [...new Set(lines)].toSorted();
 }
 
-/** Returns what `kubectl auth can-i --list` lists in a namespace, about resources. */
+/** Returns the output of `kubectl auth can-i --list` for the resources in a namespace. */
 export async function listRights(client: KubeClient, namespace: string): Promise<string[]> {
   const { status } = await client.create<{ status: { resourceRules: readonly Rule[]; incomplete: boolean } }>(
     RULES_REVIEWS,

@@ -1,6 +1,6 @@
 import type { ValueSet } from './helm.ts';
 
-/** What every installation has to say. */
+/** The values required by every installation. */
 export const REQUIRED = {
   image: { registry: 'registry.example.com' },
   redis: { existingSecret: 'sluice-redis' },
@@ -11,7 +11,7 @@ export const REQUIRED = {
 const ISSUER = { name: 'internal', kind: 'ClusterIssuer' };
 const GATEWAY = [{ name: 'public', namespace: 'gateways' }];
 
-/** Installations of different shapes, by name. */
+/** Different types of installations, by name. */
 export const VALUE_SETS: Readonly<Record<string, ValueSet>> = {
   minimal: REQUIRED,
   evaluation: {
@@ -135,7 +135,7 @@ export const VALUE_SETS: Readonly<Record<string, ValueSet>> = {
   'rights for everybody': { ...REQUIRED, rbac: { aggregate: true }, crds: { keep: false }, fullnameOverride: 'events' },
 };
 
-/** Wrong values, each with what the refusal has to say. Those that are not misspelt contradict each other. */
+/** Wrong values, each with what the refusal has to say. Values which are not misspelled contradict each other. */
 export const REFUSALS: readonly (readonly [name: string, values: ValueSet, sentence: RegExp])[] = [
   ['a misspelt role', { ...REQUIRED, controler: { replicas: 2 } }, /additional properties 'controler' not allowed/],
   ['a misspelt key', { ...REQUIRED, dispatcher: { replica: 2 } }, /at '\/dispatcher'.*'replica' not allowed/],

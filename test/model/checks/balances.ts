@@ -7,22 +7,22 @@ import { hold } from '../state/violation.ts';
 import type { WorldDump } from '../state/world-dump.ts';
 
 export interface Balance {
-  /** False: its plan only counts. */
+  /** False: the plan only counts tokens. */
   readonly enforced: boolean;
-  /** The same, as the parts of those that it pays for have it: a workspace that is paused goes on as it was. */
+  /** The same, as stored in the parts for which it pays. A paused workspace continues with its previous state. */
   readonly enforcedOnEvents: boolean;
   readonly included: number;
   /** As the account counts it. */
   readonly used: number;
-  /** What parts have, or may still fetch, of what was granted to them. */
+  /** Granted tokens which parts have received, or can still fetch. */
   readonly granted: number;
-  /** Tokens that parts have charged, and replays. */
+  /** Tokens charged by parts, and by replays. */
   readonly spent: number;
   /** Tokens that the account keeps for parts. */
   readonly held: number;
 }
 
-/** What the accounts have and have spent, and that a plan is kept to (invariants 3, 19). */
+/** The balance and usage of accounts, and whether plans are followed (invariants 3, 19). */
 export type Balances = ReturnType<typeof createBalances>;
 
 function grantedTo(account: string, dump: WorldDump): number {
@@ -43,9 +43,11 @@ export function createBalances(
   replayed: (account: string) => number,
 ) {
   const balances = new Map<string, Balance>();
-  /** What may be spent at most: an account that was short before it counted stays as it is. */
+  /**
+   * The maximum number of tokens that can be used. An account that was already short before counting remains unchanged.
+   */
   const limits = new Map<string, number>();
-  /** Accounts whose change may be applied, or not: a controller died at it. */
+  /** Accounts whose change may or may not have been applied, because a controller crashed while applying it. */
   const doubted = new Set<AccountName>();
 
   function read(account: string, dump: WorldDump): Balance {
@@ -84,7 +86,7 @@ export function createBalances(
     if (isCertain) checkPlan(name, is);
     const isSame = before?.enforcedOnEvents === true && before.included === is.included;
     if (!isCertain || !is.enforcedOnEvents || !isSame) {
-      // What was routed without a bound, and not counted yet, nobody has kept tokens for.
+      // No tokens were reserved for events that were routed without a limit and have not been counted yet.
       const uncounted = Math.max(0, is.spent - is.used);
       limits.set(account, Math.max(is.included + uncounted, is.spent + is.granted));
       return;
@@ -103,7 +105,7 @@ export function createBalances(
     },
     noteLead: (): void => doubted.clear(),
     of: (account: string): Balance | undefined => balances.get(account),
-    /** What a replay may spend. */
+    /** The number of tokens that a replay can use. */
     leftForReplays(account: string): number {
       const { enforced = true, included = 0, used = 0, held = 0 } = balances.get(account) ?? {};
       return enforced ? included - used - held : Infinity;

@@ -31,7 +31,7 @@ function checkClaim({ tenant, receiver }: Owner, { lane, ref }: HeldClaim, nowMs
   const active = tenant.mayBe(({ gates }) => gates.has(`${receiver.integration}/${event.groupKey}`));
   hold(5, active, () => `${event.name} was claimed for ${who}, whose key ${event.groupKey} is not active`);
   if (!receiver.unordered) {
-    // Each replay has an order of its own: it holds up no other events of its keys, nor do they it.
+    // Each replay has a separate order: it does not block other events with the same key, and is not blocked by them.
     for (const { event: before, replayId: of } of receiver.open.values()) {
       const first = before.ref >= ref || before.groupKey !== event.groupKey || of !== replayId;
       hold(15, first, () => `${event.name} was claimed for ${who} before ${before.name}`);
@@ -51,7 +51,7 @@ function mayGo(before: PartDump, { lane, ref, dispatcher }: HeldClaim, reports: 
   return told || untilOf(before, dispatcher) <= nowMs || nowMs - msOfRef(ref) > RETENTION_MS;
 }
 
-/** Claims that were made in a step, and those that went. */
+/** The claims made and removed in a step. */
 export function checkClaims(
   tenants: readonly ModelTenant[],
   before: WorldDump,
@@ -70,7 +70,7 @@ export function checkClaims(
       if (was !== undefined) had.set(claim.lane, was);
       checkClaim(ownerOf(tenants, claim.slot), claim, nowMs);
     }
-    // A stream whose slot was lost begins again.
+    // If the slot of a stream was lost, the stream starts again.
     if ((part.meta.get('tail') ?? '') < (earlier?.meta.get('tail') ?? '')) continue;
     for (const claim of had.values()) {
       const right = mayGo(earlier as PartDump, claim, reports, nowMs);
@@ -94,18 +94,18 @@ export function checkFlight(tenants: readonly ModelTenant[], { part, claim, even
   hold(14, msOfRef(event.ref) === sent.acceptedMs, () => `${sent.name} has the wrong acceptance time`);
 }
 
-/** Takes over what an exchange answered to ends of attempts: `delivered` counts whoever says it. */
+/** Takes over what an exchange answered to ends of attempts: Each reported `delivered` is counted. */
 export function noteReport(tenants: readonly ModelTenant[], before: WorldDump, report: Report, nowMs: number): void {
   const { part, dispatcher, completions, answers = [] } = report;
   const claims = before.parts.get(`${part.tenant}:${part.queue}`);
   const held = new Map((claims === undefined ? [] : claimsOf(claims)).map(each => [each.lane, each]));
-  // It may have been evicted in this step, by another one.
+  // It may have been evicted in this step by another dispatcher.
   const isSilent = claims === undefined || untilOf(claims, dispatcher) <= nowMs;
   for (const [i, answer] of answers.entries()) {
     const completion = completions[i] as (typeof completions)[number];
     const { lane, ref, outcome } = completion;
     const { tenant, receiver } = ownerOf(tenants, lane.slice(0, 8));
-    // What is left of a stream that went is nobody's any more.
+    // The remaining data of a removed stream has no owner.
     if (tenant.uidOf(part.queue, part.gen) === '') continue;
     const name = nameOf(lane, ref);
     const delivery = receiver.open.get(name);
@@ -127,7 +127,10 @@ export function noteReport(tenants: readonly ModelTenant[], before: WorldDump, r
   }
 }
 
-/** Notes what its owner did to one delivery of an inbox, by its name: skipped, or acknowledged, once; later calls learn how it ended. */
+/**
+ * Records an owner operation on a delivery of an inbox, by name: skipped or acknowledged, once. Later calls return how
+ * it ended.
+ */
 export function noteFinish(receiver: Receiver, name: string, outcome: 'skipped' | 'delivered', answer: string): void {
   const ended = receiver.final.get(name);
   if (ended !== undefined) return hold(17, answer === ended, () => `an event that was ${ended} is ${answer}`);

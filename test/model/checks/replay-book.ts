@@ -10,27 +10,27 @@ import type { ModelTenant } from '../state/tenant.ts';
 import { hold } from '../state/violation.ts';
 import type { WorldDump } from '../state/world-dump.ts';
 
-/** A replay that somebody asked for by its id. */
+/** A replay that was requested using its id. */
 export interface ModelReplay {
   readonly id: string;
   readonly account: string;
   readonly tenant: ModelTenant;
   readonly receiver: Receiver;
   readonly selection: ReplaySelection;
-  /** As of when it was asked for, and not charged before. */
+  /** As of the time of the request, and not charged before. */
   expected: ExpectedPrice;
-  /** undefined: nothing was charged, as far as it is known. */
+  /** undefined: as far as is known, nothing was charged. */
   charged: { readonly tokens: number; readonly events: number } | undefined;
-  /** What was given back when it ended; undefined: it did not end yet. */
+  /** The number of refunded tokens at the end, or undefined if it has not ended yet. */
   refunded: number | undefined;
 }
 
-/** Every replay that was asked for, and what the accounts have to say of them (invariant 20). */
+/** All requested replays, and the corresponding account data (invariant 20). */
 export type ReplayBook = ReturnType<typeof createReplayBook>;
 
 type Fields = Readonly<Record<string, string>>;
 
-/** Refs of the chunks that are not put yet, as an intent keeps them: 15 characters, and two for the tokens. */
+/** The refs of chunks that have not been added yet, as stored in an intent: 15 characters, plus two for the tokens. */
 function refsOf(fields: Fields): Set<string> {
   const chunks = Object.entries(fields).filter(([field]) => /^c\d+$/.test(field));
   return new Set(
@@ -40,11 +40,11 @@ function refsOf(fields: Fields): Set<string> {
 
 export function createReplayBook(nowMs: () => number, leftForReplays: (account: string) => number) {
   const replays = new Map<string, ModelReplay>();
-  /** What somebody was answered in this step. */
+  /** The response returned to a caller in this step. */
   let told: { readonly replay: ModelReplay; readonly answer: ReplayAnswer } | undefined;
 
   const keyOf = (account: string, name: string) => `${account}/${name}`;
-  /** Name of a replay within its account. */
+  /** The name of a replay within its account. */
   const nameOf = (tenant: ModelTenant, receiver: Receiver, id: string) =>
     `${tenant.inboxOf(receiver).integration}/${id}`;
 
@@ -52,17 +52,17 @@ export function createReplayBook(nowMs: () => number, leftForReplays: (account: 
     return [...expected.may.values()].filter(({ ref }) => receiver.replayed.has(deliveryName(ref, id)));
   }
 
-  /** Whether it may be that an event does not come though it was paid for: then its tokens are given back. */
+  /** Whether an event may not arrive even though it was paid for, in which case its tokens are refunded. */
   function mayMiss({ tenant, receiver }: ModelReplay, { ref, acceptedMs }: ModelEvent): boolean {
     const closes = tenant.mayBe(
       ({ subscriptions }) => (subscriptions.get(receiver.uid)?.route ?? 'closed') === 'closed',
     );
-    // Its inbox may be lost, and made anew.
+    // Its inbox may be lost and created again.
     const lost = !receiver.routed.has(ref) || !tenant.isCertain();
     return closes || lost || receiver.open.has(ref) || nowMs() - acceptedMs > RETENTION_MS;
   }
 
-  /** It was charged in this step: for what it may bring, and for all that it has to bring. */
+  /** It was charged in this step, both for the events that may arrive and for the events that must arrive. */
   function noteCharge(replay: ModelReplay, fields: Fields): void {
     const { id, expected } = replay;
     const [tokens, events] = [Number(fields.tokens), Number(fields.events)];
@@ -77,7 +77,7 @@ export function createReplayBook(nowMs: () => number, leftForReplays: (account: 
     replay.charged = { tokens, events };
   }
 
-  /** All of it came, or its tokens came back. */
+  /** All events have arrived, or their tokens have been refunded. */
   function noteEnd(replay: ModelReplay, fields: Fields): void {
     const { id, expected, charged = { tokens: 0 } } = replay;
     const taken = takenBy(replay);
@@ -126,7 +126,7 @@ export function createReplayBook(nowMs: () => number, leftForReplays: (account: 
     hold(20, Number(meta.used ?? 0) === used, () => `${account} has used ${meta.used} tokens; it is ${used}`);
   }
 
-  /** Tokens that replays have cost an account. */
+  /** The tokens charged to an account for replays. */
   function spentBy(account: string): number {
     const own = [...replays.values()].filter(each => each.account === account);
     return own.reduce(
@@ -135,7 +135,7 @@ export function createReplayBook(nowMs: () => number, leftForReplays: (account: 
     );
   }
 
-  /** What was answered is how it stands. */
+  /** The response matches the current state. */
   function checkTold(): void {
     if (told === undefined) return;
     const { replay, answer } = told;
@@ -149,11 +149,11 @@ export function createReplayBook(nowMs: () => number, leftForReplays: (account: 
 
   return {
     spentBy,
-    /** Those of a tenant's partner that were charged. */
+    /** The replays of a tenant's partner that were charged. */
     chargedTo: (workspace: string): ModelReplay[] =>
       [...replays.values()].filter(({ account, charged }) => account === payerOf(workspace) && charged !== undefined),
 
-    /** Somebody is about to ask for it; the answer has to be one of `answers`. */
+    /** A caller is about to request it, and the response must be one of `answers`. */
     ask(
       id: string,
       tenant: ModelTenant,
@@ -184,7 +184,7 @@ export function createReplayBook(nowMs: () => number, leftForReplays: (account: 
       );
       return takes ? replay.expected.may.get(ref) : undefined;
     },
-    /** How many have ended. */
+    /** The number of ended replays. */
     ended: () => [...replays.values()].filter(({ refunded }) => refunded !== undefined).length,
     check(dump: WorldDump): void {
       for (const name of ACCOUNTS) checkAccount(accountId(name), dump);

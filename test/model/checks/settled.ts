@@ -8,7 +8,10 @@ function* waitingFor(tenant: ModelTenant, receiver: Receiver): Generator<ModelEv
   for (const { event, may } of receiver.undecided.values()) if (!may.has('refuse')) yield event;
 }
 
-/** Whether an event of the stream costs more than there is, for all that still wait for it: what is behind it waits, too. */
+/**
+ * Whether an event of the stream costs more than the remaining tokens for all integrations still waiting for it, so
+ * that later events have to wait as well.
+ */
 function isShort(tenant: ModelTenant, stream: string, left: number): boolean {
   const costs = new Map<string, number>();
   for (const receiver of tenant.receivers.values()) {
@@ -21,7 +24,7 @@ function isShort(tenant: ModelTenant, stream: string, left: number): boolean {
 }
 
 /**
- * When nothing is left to do: nothing waits but what is held back, or costs more than its account has.
+ * When there is no work left, the only waiting events are held back, or cost more than the account has left.
  *
  * @param left tokens that may be spent for the tenant's events
  */

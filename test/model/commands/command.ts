@@ -13,10 +13,10 @@ export interface CommandParts {
   readonly run: (system: System) => Promise<unknown>;
 }
 
-/** Time that passes before a command: whole seconds, as timestamps in statuses have no more. */
+/** The time between two commands, in whole seconds, like the timestamps in statuses. */
 const tickMs = fc.constantFrom(0, 0, 1_000, 1_000, 3_000, 6_000, 11_000, 30_000);
 
-/** Makes commands of the arbitrary's values. */
+/** Creates commands from the values of the arbitrary. */
 export function commandOf<T>(values: fc.Arbitrary<T>, make: (value: T) => CommandParts): fc.Arbitrary<ModelCommand> {
   return fc.tuple(values, tickMs).map(([value, tick]) => {
     const { text, can, run } = make(value);

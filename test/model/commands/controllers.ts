@@ -2,7 +2,7 @@ import { pairsOf } from '../processes/controller.ts';
 import { NAMES } from '../state/tenant.ts';
 import { aDeath, aTenant, commandOf } from './command.ts';
 
-/** Another controller takes the lead, and makes good what was left half done. */
+/** Another controller becomes the leader, and completes unfinished work. */
 export const takeOver = commandOf(aDeath, death => ({
   text: 'another controller leads',
   run: system => {

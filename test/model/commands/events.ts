@@ -28,7 +28,9 @@ const aJob = fc.constantFrom<Job[]>(
   'evict',
 );
 
-/** Between any two of these others come: an exchange, or one of the things that nobody waits for. */
+/**
+ * Between any two of these calls, other operations can happen: an exchange, or an operation that has no waiting caller.
+ */
 export const work = commandOf(
   fc.record({ which: aDispatcher, job: aJob, most: fc.integer({ min: 0, max: 5 }), death: aDeath }),
   ({ which, job, most, death }) => ({
@@ -37,7 +39,7 @@ export const work = commandOf(
   }),
 );
 
-/** It is asked what became of an event. */
+/** The disposition of an event is queried. */
 export const ask = commandOf(fc.nat(100), which => ({
   text: 'somebody reads the inbox of',
   run: async system => system.say(await system.reader.ask(which)),

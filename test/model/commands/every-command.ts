@@ -14,7 +14,7 @@ import { applyStream, deleteStream } from './streams.ts';
 import { enable, subscribe, suspend, unsubscribe } from './subscriptions.ts';
 import { deleteWorkspace, makeWorkspace, pause, resume } from './workspaces.ts';
 
-/** What may happen, and how often beside the others. */
+/** The possible operations, and their relative frequency. */
 const WEIGHTED: readonly (readonly [number, fc.Arbitrary<ModelCommand>])[] = [
   [16, publish],
   [18, work],

@@ -4,7 +4,7 @@ import { untoldTokens } from '../state/untold.ts';
 import { partTag } from '../state/world-dump.ts';
 import { anIntegration, aStream, aTenant, commandOf } from './command.ts';
 
-/** Of a Cluster, one slot may come back empty; everything in it is lost then, and nothing else. */
+/** In a Cluster, a single slot may come back empty. In this case, only its data is lost. */
 const values = fc.record({ tenant: aTenant, stream: aStream, integration: anIntegration });
 
 export const loseTenant = commandOf(values, ({ tenant }) => ({

@@ -28,7 +28,7 @@ export const archivePackage = commandOf(values, ({ tenant, name, death }) => ({
   },
 }));
 
-/** It goes when no Block names it any more, and covers until then. */
+/** The package is deleted when no Block refers to it anymore, and is covered until then. */
 export const deletePackage = commandOf(values, ({ tenant, name, death }) => ({
   text: `${tenant} deletes package ${name}`,
   can: ({ objects }) => objects.get('Package', `${tenant}/${name}`)?.metadata.deletionTimestamp === undefined,

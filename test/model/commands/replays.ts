@@ -17,7 +17,7 @@ export const replay = commandOf(fc.tuple(aTenant, aWish, aDeath), ([first, wish,
   run: system => system.partner.replay([first, ...TENANTS.filter(name => name !== first)], wish, death),
 }));
 
-/** It waits until the processes that began may have died. */
+/** Waits until the processes that started them may have crashed. */
 export const sweep = commandOf(aDeath, death => ({
   text: 'replays that were left are swept',
   run: system => {

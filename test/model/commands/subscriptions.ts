@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import type { System } from '../system.ts';
 import { aDeath, anIntegration, aStream, aTenant, commandOf } from './command.ts';
 
-/** A second object for the same pair is a duplicate, until the first one goes. */
+/** A second object for the same pair is a duplicate until the first object is deleted. */
 const values = fc.record({
   tenant: aTenant,
   integration: anIntegration,
@@ -51,7 +51,7 @@ export const suspend = commandOf(fc.tuple(values, fc.boolean()), ([value, suspen
   },
 }));
 
-/** The endpoint works again: what it answered before does not count. */
+/** The endpoint works again, and its earlier responses are ignored. */
 export const enable = commandOf(values, value => ({
   text: `${value.tenant}-partner enables the endpoint of ${nameOf(value)}`,
   can: system => isThere(system, value),

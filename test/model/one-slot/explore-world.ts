@@ -4,7 +4,7 @@ import { makeMove, settle } from './world/settle.ts';
 import { keyOf, newWorld, type Setup, type World } from './world/world.ts';
 
 export interface Explored extends Exploration {
-  /** The most ticks that any state needs until all is delivered. */
+  /** The maximum number of ticks required by any state until everything is delivered. */
   readonly ticks: number;
 }
 

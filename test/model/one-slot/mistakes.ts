@@ -31,7 +31,7 @@ export const RARE: { readonly [D in Defect]?: Setup } = {
   'refs are used again': small('a failover loses the tail', {}),
 };
 
-/** What tells of each mistake: the rule that does not hold, or what is not delivered in time. */
+/** How each defect is detected: the violated rule, or the events that are not delivered in time. */
 export const SYMPTOMS: { readonly [D in Defect]: RegExp } = {
   'id is not looked up': /stored 2 times/,
   'newcomers before those that wait': /the new .* passes/,

@@ -9,18 +9,18 @@ import { settle } from './world/settle.ts';
 import { type Dispatcher, newWorld, type Setup } from './world/world.ts';
 
 /**
- * A model of a data plane that keeps a stream, its lanes and its subscriptions in one Redis slot. Nothing in `src` works
- * this way yet: the scripts are written against this model.
+ * A model of a data plane that stores a stream, its lanes, and its subscriptions in a single Redis slot. Nothing in
+ * `src` works this way yet: the scripts are written against this model.
  *
  * - `part/`: what a part holds, and one pure function per script. These are the reference: `runStep(part, call)` answers
- *   with a reply, the next part and what is published. They know of no process, so the same calls can be applied to a
- *   part in Redis.
+ *   with a reply, the next part and what is published. They don't depend on processes, so the same calls can be applied
+ *   to a part in Redis.
  * - `world/`: senders, dispatchers, endpoints, the controller's gates, and faults. A move is one thing that happens.
- *   `settle` lets nothing break any more and counts the ticks until all that is owed is delivered.
+ *   `settle` disables further faults, and counts the ticks until all remaining events are delivered.
  * - `checks/`: what must hold, with the number of the invariant. Checks keep their own account of gates and of what came
  *   to the endpoints, and judge every step by it.
  * - `small-worlds.ts`: gone through exhaustively, with a bounded number of faults and of moves out of their usual order.
- *   `large-worlds.ts`: for random histories. `part/defects.ts`: mistakes that these searches must find.
+ *   `large-worlds.ts`: for random histories. `part/defects.ts`: defects that these searches must find.
  */
 
 /** `make test-model` sets it: a move of this model takes a fraction of what a step with Redis takes. */
@@ -85,7 +85,7 @@ test(`random histories of larger worlds, ${STEPS} moves`, { timeout: 60_000 + ST
   expect(made).toBeGreaterThanOrEqual(HISTORY === undefined ? STEPS : 1);
 });
 
-/** What goes wrong with a mistake, in the world that shows it or in random histories. */
+/** The effect of a defect, in the world that shows it or in random histories. */
 function search(defect: Defect): string | undefined {
   const rare: Setup | undefined = RARE[defect];
   if (rare !== undefined) return exploreWorld({ ...rare, defect }).counterexample?.wrong;

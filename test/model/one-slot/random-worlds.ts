@@ -9,7 +9,7 @@ export interface RandomOptions {
   readonly steps: number;
   readonly seed: number;
   readonly worlds: readonly Setup[];
-  /** Of an earlier failure, as it printed it, with its seed: only that history is played. */
+  /** A history printed by an earlier failure, including its seed. In this case, only this history is played. */
   readonly replay?: string | undefined;
   /** False: a counterexample is printed as it was found. */
   readonly shrinks?: boolean;
@@ -21,7 +21,7 @@ const HISTORIES_AT_ONCE = 50;
 const SHRINK_MS = 20_000;
 const MOST_PICK = 9_999;
 
-/** How often each kind of move is made, against the others that could be. */
+/** The relative frequency of each kind of move. */
 const WEIGHTS: Readonly<Record<Move['kind'], number>> = {
   urgent: 12,
   endpoint: 8,
@@ -44,7 +44,7 @@ interface Played {
   readonly wrong?: string | undefined;
 }
 
-/** One history, which comes to rest at its end. */
+/** A single history, which comes to rest at its end. */
 function play(setup: Setup, picks: readonly number[]): Played {
   const story: string[] = [];
   let world = newWorld(setup);

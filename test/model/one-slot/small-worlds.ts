@@ -2,7 +2,7 @@ import type { Setup } from './world/world.ts';
 
 const TWO = ['x', 'y'] as const;
 
-/** Ticks until a dead dispatcher's claims have lapsed, and one for the look that follows. */
+/** The number of ticks until the claims of a crashed dispatcher have expired, plus one for the following check. */
 const AFTER_DEATH = 4;
 
 /** Small enough that every order of what may happen can be gone through. */
@@ -15,7 +15,7 @@ export const SMALL_WORLDS: Readonly<Record<string, Setup>> = {
     faults: ['push lost', 'connection drops', 'deaf'],
     mostFaults: 1,
     ticks: 2,
-    // A push that is lost without a trace is noticed with the next one, or by the rare look.
+    // A push that was lost without a trace is detected by the next push, or by the periodic check.
     preemptions: 1,
     bound: 8,
     long: { preemptions: 2 },

@@ -1,15 +1,16 @@
-/** One thing that may happen in a state, as a story calls it, and the state that follows. */
+/** A possible move in a state, including its name in a story, and the resulting state. */
 export type Transition<S> = readonly [label: string, next: S];
 
 export interface Exploration {
   readonly states: number;
-  /** The shortest way to a state that must not be, with what is wrong there; undefined when there is none. */
+  /** The shortest path to an invalid state, including the violation, or undefined if there is none. */
   readonly counterexample: { readonly story: readonly string[]; readonly wrong: string } | undefined;
 }
 
 /**
- * Walks through every state that can be reached, breadth first, until one is wrong: what a model says of all
- * interleavings, and not only of those that a run happens to meet. States are plain data; `keyOf` tells them apart.
+ * Visits all reachable states, breadth first, until an invalid state is found. This covers all interleavings of a
+ * model, instead of only those that happen to occur in a run. States are plain data, which are distinguished by
+ * `keyOf`.
  */
 export function explore<S>(
   initial: S,

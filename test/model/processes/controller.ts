@@ -143,7 +143,7 @@ export async function createController(
     }
   }
 
-  /** True when one of them went or rotated its secret, and the routes have to be made anew. */
+  /** True if one of them was removed or has rotated its secret, so the routes need to be compiled again. */
   async function reconcileSubscriptions(name: string): Promise<boolean> {
     let went = false;
     for (const object of objects.subscriptionsTo(name)) {
@@ -154,7 +154,7 @@ export async function createController(
       } else {
         const { status, conditions } = await reconcilers.subscription(object);
         await statuses.Subscription.write(object as never, status ?? {}, conditions);
-        // The routes seal the salt of the secret, and when it was rotated.
+        // The routes contain the sealed salt of the secret and its rotation time.
         const { salt, rotatedAt } = object.status?.signing ?? {};
         went ||= salt !== status?.signing?.salt || rotatedAt !== status?.signing?.rotatedAt;
       }
@@ -172,7 +172,7 @@ export async function createController(
     return went;
   }
 
-  /** A package goes when no Block names it any more. */
+  /** A package is removed when no Block refers to it anymore. */
   function releasePackages(name: string): boolean {
     const named = new Set(
       objects.list('Block', name).flatMap(({ spec: { target } }) => (target.kind === 'Package' ? [target.name] : [])),
@@ -185,7 +185,7 @@ export async function createController(
   const pairOf = (name: string, { integration, groupKey }: PairName) =>
     reconcilers.pair(pairKey(name, integration, groupKey), attempt);
 
-  /** It goes when its routing is closed; what lies in its namespace stays. */
+  /** It is removed when its routes are closed, but the objects in its namespace are kept. */
   async function releaseWorkspace(name: string): Promise<void> {
     const workspace = objects.workspace(name);
     if (workspace === undefined || !isDeleting(workspace) || !finalizes) return;
@@ -223,18 +223,18 @@ export async function createController(
       await control.markClusterReady(fence());
     },
     isLeading: () => epoch !== undefined,
-    /** A change of what the routes are made of, and of the pairs that follow from it. */
+    /** A change of the route inputs, and of the affected pairs. */
     async settle(name: string, pairs: readonly PairName[] = []): Promise<void> {
       await settleRoutes(name);
       for (const pair of pairs) await pairOf(name, pair);
     },
     settlePair: pairOf,
-    /** The plan of an account, and the routes of the tenants that it pays for. */
+    /** The plan of an account, and the routes of the tenants for which it pays. */
     async settleAccount(name: string): Promise<void> {
       for (const account of objects.accounts()) if (account.metadata.name === name) await reconcilers.account(account);
       for (const { metadata } of caches.Workspace.store.byIndex('account', name)) await settleRoutes(metadata.name);
     },
-    /** What a slot lost is not known any more: it is read, and written anew. */
+    /** The state of a lost slot is unknown, so it is read and written again. */
     forget: (name: string): void => tenants.forget([name]),
   };
 }

@@ -9,7 +9,7 @@ import { createSweep } from '../../../src/part/sweep/sweep.ts';
 import { createTokens } from '../../../src/part/tokens/tokens.ts';
 import type { RedisClient } from '../../../src/redis/client.ts';
 
-/** How long a dispatcher that says nothing keeps its claims. */
+/** How long the claims of a silent dispatcher are kept. */
 export const READY_MS = 3_000;
 const MOST_CALLS = 100;
 
@@ -18,11 +18,11 @@ export interface Flight {
   readonly part: Part;
   readonly claim: Claim;
   readonly event: ClaimedEvent;
-  /** undefined when the event is not stored any more. */
+  /** Undefined if the event is no longer stored. */
   readonly body: Buffer | undefined;
 }
 
-/** What an exchange said of attempts that ended; without answers where nobody has seen them. */
+/** The results of an exchange for ended attempts, or no results if the response was lost. */
 export interface Report {
   readonly part: Part;
   readonly dispatcher: string;
@@ -30,7 +30,7 @@ export interface Report {
   answers: readonly CompletionAnswer[] | undefined;
 }
 
-/** What a dispatcher knows of a part. */
+/** The state of a part known to a dispatcher. */
 interface AtPart {
   readonly held: Map<string, Flight>;
   readonly ended: Completion[];
@@ -43,7 +43,7 @@ interface AtPart {
 export const JOBS = ['exchange', 'advance', 'tokens', 'sweep', 'evict'] as const;
 export type Job = (typeof JOBS)[number];
 
-/** A dispatcher process in single steps: what its part workers and its upkeep call, and nothing that waits. */
+/** A dispatcher process in single steps: the calls of its part workers and its maintenance, without any waiting. */
 export type Dispatcher = ReturnType<typeof createDispatcher>;
 
 async function untilDone(step: () => Promise<boolean>): Promise<void> {
@@ -134,7 +134,7 @@ export function createDispatcher(
 
   return {
     name,
-    /** Under way, of all parts. */
+    /** The number of attempts in progress for all parts. */
     flights: (): Flight[] => [...known.values()].flatMap(({ held }) => [...held.values()]),
     async hear(part: Part, push: Push): Promise<void> {
       if (push.dispatcher !== name) return;

@@ -10,16 +10,16 @@ export interface LeadershipDeps {
   readonly nowMs: () => number;
   readonly tenants: readonly ModelTenant[];
   readonly say: (text: string) => void;
-  /** What others left half done is made good. */
+  /** Unfinished work of other processes is completed. */
   readonly onLed: () => void;
 }
 
-/** Controllers that lead, one after the other; one that died is followed by another one when it is needed. */
+/** Controllers that become the leader one after another. A crashed controller is replaced when required. */
 export function createLeadership({ redis, objects, nowMs, tenants, say, onLed }: LeadershipDeps) {
   const names = tenants.map(({ name }) => name);
   let leading: { readonly process: Process; readonly work: Controller } | undefined;
 
-  /** One that leads, and has made good what others left half done; undefined when it died of that. */
+  /** A leader that has completed the unfinished work of others, or undefined if it has crashed. */
   async function lead(death?: Death): Promise<Controller | undefined> {
     if (leading !== undefined) return leading.work;
     const process = createProcess(redis);
@@ -34,7 +34,7 @@ export function createLeadership({ redis, objects, nowMs, tenants, say, onLed }:
 
   return {
     lead,
-    /** Lets the controller go on with what it does not know to be done by another one. */
+    /** Lets the controller continue, without knowing that another controller has already done the work. */
     takeOver: (): void => {
       leading = undefined;
     },

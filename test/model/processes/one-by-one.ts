@@ -1,6 +1,6 @@
 import type { RedisClient } from '../../../src/redis/client.ts';
 
-/** Lets everything happen that the last answer leads to by itself. */
+/** Performs all actions caused by the last response. */
 const turn = () => new Promise<void>(resolve => setImmediate(resolve));
 
 /**

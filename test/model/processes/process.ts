@@ -7,10 +7,10 @@ export interface Death {
   readonly sent: boolean;
 }
 
-/** A process of Sluice as Redis sees it: its calls, until it dies. Then nothing is sent, nor answered, any more. */
+/** A Sluice process as seen by Redis: its calls, until it crashes. After that, no calls are sent or answered. */
 export interface Process {
   readonly redis: RedisClient;
-  /** Runs a step of the process to its end (`true`), or to the death that it meets on the way (`false`). */
+  /** Runs a step of the process until its end (`true`), or until it crashes (`false`). */
   readonly live: (step: () => Promise<void>, death: Death | undefined) => Promise<boolean>;
 }
 
@@ -25,7 +25,7 @@ export function createProcess(redis: RedisClient): Process {
   let dead = false;
   let die: () => void = () => {};
 
-  /** A dead process learns of no answer, not even to what it sent before. */
+  /** A crashed process does not receive any responses, not even to earlier calls. */
   async function answered<R>(answer: Promise<R>): Promise<R> {
     try {
       return await answer;

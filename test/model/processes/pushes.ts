@@ -2,11 +2,11 @@ import { Redis } from 'ioredis';
 import { type Push, parsePush } from '../../../src/part/claims/message.ts';
 import { type Part, partKeys } from '../../../src/part/keys.ts';
 
-/** Pushes of all parts, as the dispatchers hear them. */
+/** The pushes of all parts, as received by the dispatchers. */
 export interface Pushes {
   /** From now on what is pushed there is heard as well. */
   readonly follow: (parts: readonly Part[]) => Promise<void>;
-  /** What came since the last call, after everything that was published before this one has come. */
+  /** The messages received since the last call, after all messages published before this call have been received. */
   readonly take: () => Promise<readonly { readonly part: Part; readonly push: Push }[]>;
   readonly close: () => void;
 }
@@ -29,7 +29,7 @@ export function listenToPushes(url: string): Pushes {
     },
     async take() {
       const [first] = followed.keys();
-      // Its answer comes behind the messages that were sent before.
+      // The response is received after the messages that were sent before.
       if (first !== undefined) await connection.ssubscribe(first);
       const taken = pushes;
       pushes = [];

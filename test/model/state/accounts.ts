@@ -4,7 +4,7 @@ import { publicId } from '../../../src/core/ids/ids.ts';
 export const ACCOUNTS = ['main', 'small'] as const;
 export type AccountName = (typeof ACCOUNTS)[number];
 
-/** The payers of a tenant's events and of its partner's replays: never the same. */
+/** The payers of a tenant's events and of its partner's replays, which are always different. */
 export const PAYERS: Readonly<Record<string, AccountName>> = {
   acme: 'main',
   'acme-partner': 'small',
@@ -12,7 +12,7 @@ export const PAYERS: Readonly<Record<string, AccountName>> = {
   'bolt-partner': 'main',
 };
 
-/** What they have at first. */
+/** Their initial state. */
 export const PLANS: Readonly<Record<AccountName, AccountSpec>> = {
   main: { plan: 'Metered', includedTokens: 10, owners: [] },
   small: { plan: 'Free', includedTokens: 12, owners: [] },

@@ -3,24 +3,24 @@ import { slotOf } from '../../../src/part/keys.ts';
 import { type Definition, subscriptionId } from './definition.ts';
 import type { WorldDump } from './world-dump.ts';
 
-/** What a tenant is called outside of Redis. */
+/** The name of a tenant outside of Redis. */
 export interface TenantNames {
-  /** Name of the workspace, and of its partners' namespace. */
+  /** The name of the workspace, and of the namespace of its partners. */
   readonly name: string;
   readonly partner: string;
   readonly integrations: readonly string[];
   readonly streams: readonly string[];
 }
 
-/** Control data in the parts of a tenant: what decides about its events. */
+/** Control data in the parts of a tenant, which determines the disposition of its events. */
 export interface ControlState {
   /** stream → generation and state. */
   readonly parts: Readonly<Record<string, string>>;
-  /** `stream/slot` → route and send, of what is not closed. */
+  /** `stream/slot` → route and send, for slots that are not closed. */
   readonly rows: Readonly<Record<string, string>>;
   /** `stream/slot key` of those. */
   readonly active: readonly string[];
-  /** The rest of what the controller writes there. */
+  /** All other data written there by the controller. */
   readonly rest: Readonly<Record<string, string>>;
 }
 
@@ -32,7 +32,7 @@ function sortedRecord(entries: readonly (readonly [string, string])[]): Record<s
   return Object.fromEntries(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** As it stands. A part that takes no events, and that no stream owns, is left to the garbage collector. */
+/** As it stands. A part that does not accept events and has no stream is removed by the garbage collector. */
 export function readControlState(
   dump: WorldDump,
   tenant: string,
@@ -95,7 +95,7 @@ export function controlStateBy(defined: Definition, names: TenantNames): Omit<Co
 
 type Piece = readonly string[] | Readonly<Record<string, string>>;
 
-/** What two equal pieces do not have in common, one after the other; empty when they are equal. */
+/** The differences between two values, one after another. Empty if they are equal. */
 export function differencesOf(is: Piece, should: Piece): string {
   const entries = (of: Piece): readonly string[] => (Array.isArray(of) ? of : Object.entries(of).map(String));
   const only = (a: Piece, b: Piece) => entries(a).filter(entry => !entries(b).includes(entry));

@@ -1,11 +1,11 @@
 import { publicId } from '../../../src/core/ids/ids.ts';
 import type { ModelObject, Objects } from './objects.ts';
 
-/** What one subscription may get, by definition. */
+/** The events that a subscription may receive, according to its definition. */
 export interface DefinedSubscription {
   readonly uid: string;
   readonly name: string;
-  /** Names of the integration and the stream. */
+  /** The names of the integration and the stream. */
   readonly integration: string;
   readonly stream: string;
   readonly streamUid: string;
@@ -52,7 +52,7 @@ function hasWorkspace(objects: Objects, tenant: string): boolean {
   return workspace !== undefined && workspace.metadata.deletionTimestamp === undefined;
 }
 
-/** Wanted: granted by the producer, asked for by the partner, and for a stream that takes it. */
+/** Wanted: granted by the producer, requested by the partner, and for a stream that accepts it. */
 function isWanted(objects: Objects, tenant: string, subscription: ModelObject<'Subscription'>): boolean {
   const { metadata, spec, status } = subscription;
   const integration = objects.get('Integration', `${tenant}/${spec.integration}`);
@@ -127,7 +127,8 @@ export function defineTenant(objects: Objects, tenant: string): Definition {
 }
 
 /**
- * What stands of a tenant that is paused: as it was, but for what its objects close. Nothing opens, whatever they say.
+ * The state of a paused tenant: unchanged, except for changes of its objects that close something. Nothing is opened,
+ * regardless of the objects.
  *
  * @param had what stood before
  */
@@ -170,7 +171,7 @@ export function integrationId(tenant: string, integration: string): string {
   return publicId('Integration', tenant, integration);
 }
 
-/** `sub_…` of a subscription by its name: it lives in the partner's namespace. */
+/** `sub_…` of a subscription by its name, which is in the partner's namespace. */
 export function subscriptionId(namespace: string, name: string): string {
   return publicId('Subscription', namespace, name);
 }

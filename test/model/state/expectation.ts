@@ -14,13 +14,15 @@ export interface ModelEvent {
   /** Of its part. */
   readonly ref: string;
   readonly acceptedMs: number;
-  /** False: stored, but ingress died before it said so; nobody has to look at it before it is published again. */
+  /**
+   * False: the event was stored, but ingress crashed before responding. It may be unknown until it is published again.
+   */
   acknowledged: boolean;
-  /** Redis has lost it. */
+  /** The event was lost by Redis. */
   lost: boolean;
 }
 
-/** An open delivery of an inbox: of an event for the first time, or again by a replay. */
+/** An open delivery of an inbox, either the first delivery of an event or a replay. */
 export interface OpenDelivery {
   readonly event: ModelEvent;
   readonly replayId: string | undefined;
@@ -29,7 +31,7 @@ export interface OpenDelivery {
   dueMs: number;
 }
 
-/** What an inbox, its records and its attempts know a delivery by. */
+/** The identifier of a delivery in an inbox, its records, and its attempts. */
 export function deliveryName(ref: string, replayId: string | undefined): string {
   return replayId === undefined ? ref : `${ref}:${replayId}`;
 }
@@ -39,13 +41,13 @@ export type Final = (typeof FINALS)[number];
 
 export type Decision = 'route' | 'refuse';
 
-/** An event that routing has not passed for a subscription, and what it may still be decided. */
+/** An event that has not been routed for a subscription yet, and its possible dispositions. */
 export interface Undecided {
   readonly event: ModelEvent;
   readonly may: Set<Decision>;
 }
 
-/** What is known of one subscription (one uid), from its first day on, also when it is gone. */
+/** The state of a subscription (one uid) since its creation, even after its deletion. */
 export interface Receiver {
   readonly uid: string;
   readonly name: string;
@@ -55,17 +57,17 @@ export interface Receiver {
   readonly slot: string;
   readonly undecided: Map<string, Undecided>;
   readonly routed: Map<string, ModelEvent>;
-  /** Names of the deliveries that replays brought. */
+  /** The names of deliveries created by replays. */
   readonly replayed: Set<string>;
   /** By name of the delivery. */
   readonly open: Map<string, OpenDelivery>;
-  /** How it ended, by name of the delivery: for good. */
+  /** The final result, by delivery name. */
   readonly final: Map<string, Final>;
-  /** It is being deleted together with its inbox: what lies there may be gone. */
+  /** It is being deleted together with its inbox, so the inbox may already be empty. */
   leaving: boolean;
-  /** Its endpoint answered 410, and nobody has said since, where it counts, that it works again. */
+  /** The endpoint responded with 410, and has not been enabled in an effective way since then. */
   disabled?: boolean;
-  /** The object is gone: nothing may happen in its inbox any more. */
+  /** The object has been deleted, so its inbox must not change anymore. */
   ended: boolean;
 }
 
@@ -91,14 +93,14 @@ export function createReceiver(
   };
 }
 
-/** What lay in the part of its stream is gone. */
+/** The data in the part of its stream has been lost. */
 export function emptyReceiver({ undecided, routed, replayed, open, final }: Receiver): void {
   for (const each of [undecided, routed, replayed, open, final]) each.clear();
 }
 
 /**
- * What a definition says of an event that is accepted, or waits, while it is in force. A pause leaves the decision to its end;
- * what was refused once stays refused, since a key that opens again is open for what comes after.
+ * The disposition of an event that is accepted, or waiting, while a definition is in force. A pause delays the decision
+ * until its end. A refused event stays refused, because a key that is opened again is only open for later events.
  */
 export function decide(
   { streamUid, groupKey }: ModelEvent,

@@ -68,7 +68,7 @@ export function createObjects(nowMs: () => number) {
     write(kind, { ...object, metadata: { ...object.metadata, ...metadata } });
   }
 
-  /** What the controller's reconcilers read: stores only, nothing is watched. */
+  /** The stores read by the controller's reconcilers, without any watch. */
   const caches = Object.fromEntries(
     Object.entries(stores).map(([kind, store]) => [kind, { store }]),
   ) as unknown as Caches;
@@ -110,7 +110,10 @@ export function createObjects(nowMs: () => number) {
         write(kind, { ...object, spec, metadata: { ...object.metadata, generation } });
       }
     },
-    /** As `kubectl delete` does to an object with a finalizer: it stays until the controller lets it go. */
+    /**
+     * Similar to `kubectl delete` for an object with a finalizer: the object exists until the controller removes the
+     * finalizer.
+     */
     markDeleting: (kind: ModelKind | 'Workspace', key: string): void =>
       changeMeta(kind, key, { deletionTimestamp: new Date(nowMs()).toISOString() }),
     remove: (kind: ModelKind | 'Workspace', key: string): void => {

@@ -2,7 +2,7 @@ import type { RedisClient } from '../../../src/redis/client.ts';
 
 export type StreamEntry = readonly [id: string, fields: readonly string[]];
 
-/** What lies in a Redis, by key; what nobody compares is left out: bodies, counters of hours, ids, reasons. */
+/** The content of a Redis by key, without data that is not compared: bodies, hourly counters, ids, and reasons. */
 export interface RedisDump {
   readonly hashes: ReadonlyMap<string, Readonly<Record<string, string>>>;
   readonly sets: ReadonlyMap<string, readonly string[]>;
@@ -11,7 +11,7 @@ export interface RedisDump {
   readonly streams: ReadonlyMap<string, readonly StreamEntry[]>;
 }
 
-// One round trip whatever lies there. Not for a Cluster: the keys are not declared.
+// One round trip whatever lies there. This can't be used with a Cluster, because the keys are not declared.
 const DUMP = `
 local out = {}
 local function compared(key)
@@ -32,7 +32,7 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
 end
 return out`;
 
-/** Without a prototype: a field may have any name. */
+/** This has no prototype, because a field may have any name. */
 function recordOf(flat: readonly string[]): Record<string, string> {
   const record: Record<string, string> = Object.create(null);
   for (let at = 0; at < flat.length; at += 2) record[flat[at] as string] = flat[at + 1] as string;

@@ -7,7 +7,7 @@ import type { ModelTenant } from './tenant.ts';
 /** What a replay has to answer, by the rules: several answers where it cannot be known. */
 export interface ExpectedPrice {
   readonly answers: ReadonlySet<string>;
-  /** What it has to bring, and what it may bring: retention may have removed what is old. */
+  /** The events that must arrive, and the events that may arrive, because older events may have expired. */
   readonly must: ReadonlyMap<string, ModelEvent>;
   readonly may: ReadonlyMap<string, ModelEvent>;
 }
@@ -31,7 +31,7 @@ const refused = (...answers: string[]): ExpectedPrice => ({
   may: new Map(),
 });
 
-/** Only for a tenant of which it is certain what is applied. */
+/** Only used for a tenant whose applied state is certain. */
 export function expectReplay(
   tenant: ModelTenant,
   receiver: Receiver,
@@ -42,7 +42,7 @@ export function expectReplay(
   const subscription = tenant.defined().subscriptions.get(receiver.uid);
   if (subscription?.route !== 'open') return refused(subscription?.route === 'paused' ? 'PAUSED' : 'GONE');
   const isActive = ({ groupKey }: ModelEvent) => tenant.defined().gates.has(`${receiver.integration}/${groupKey}`);
-  // A stream that was made anew has none of the events of its predecessor.
+  // A stream that was created again does not have any events of the previous stream.
   const isStored = ({ lost, streamUid }: ModelEvent) => !lost && streamUid === subscription.streamUid;
   const isOld = ({ acceptedMs }: ModelEvent) => nowMs - acceptedMs > RETENTION_MS;
 

@@ -14,14 +14,14 @@ export interface ReadPart {
   readonly open: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
-/** What a comparison needs to know besides the receiver. */
+/** The information required for a comparison, in addition to the receiver. */
 export interface Comparison {
   /** As the story calls the receiver. */
   readonly who: string;
   readonly nameOf: (ref: string) => string;
   /** The event, if a replay that is paid for may bring it now. */
   readonly replayedEvent: (ref: string, replayId: string) => ModelEvent | undefined;
-  /** By name of the delivery: ends of attempts that were told in this step, and nobody saw the answer. */
+  /** By delivery name: attempt results reported in this step whose response was lost. */
   readonly unanswered: ReadonlyMap<string, Completion>;
   readonly onRouted: (event: ModelEvent) => void;
   readonly nowMs: number;
@@ -39,7 +39,7 @@ export function readPart(dump: PartDump): ReadPart {
   return { dump, stored: new Set(dump.log.map(({ ref }) => ref)), routed, open: openOf(dump) };
 }
 
-/** Ref up to which everything was decided for a subscription; undefined where the part does not know it. */
+/** The ref up to which everything has been decided for a subscription, or undefined if it is not known to the part. */
 export function passedOf({ subs, positions, meta }: PartDump, slot: string): string | undefined {
   if (!subs.has(slot)) return undefined;
   return positions.get(slot) ?? (meta.has('hold') ? meta.get('pos') : meta.get('tail')) ?? NO_REF;
@@ -67,7 +67,7 @@ function noteDecided(receiver: Receiver, part: ReadPart, { who, nameOf, nowMs, o
   for (const ref of got) hold(1, routed.has(ref), () => `${who} got ${nameOf(ref)}, which is not for it`);
 }
 
-/** What comes again was asked for, and paid (invariants 17, 20). */
+/** Repeated deliveries have been requested and paid for (invariants 17, 20). */
 function noteReplays(receiver: Receiver, open: ReadonlySet<string>, { who, nameOf, replayedEvent }: Comparison): void {
   for (const name of open) {
     const [ref = '', replayId] = name.split(':');
@@ -79,7 +79,7 @@ function noteReplays(receiver: Receiver, open: ReadonlySet<string>, { who, nameO
   }
 }
 
-/** What is open is open, with its attempts; only retention ends something by itself. */
+/** Open deliveries remain open, including their attempts. Only the retention period can end them without a request. */
 function noteEnds(receiver: Receiver, part: ReadPart, comparison: Comparison): void {
   const { who, nameOf, nowMs, unanswered } = comparison;
   const open = part.open.get(receiver.slot) ?? NONE;
@@ -140,7 +140,7 @@ function checkCounts({ slot, routed, replayed, final }: Receiver, { dump }: Read
   hold(13, said === known, () => `${who} counts ${said}; routed, replayed, ${FINALS.join(', ')}: it is ${known}`);
 }
 
-/** Compares what a part has of a receiver with what is known of it, and takes over what a step may have changed. */
+/** Compares the state of a receiver in a part with the expected state, and adopts possible changes of a step. */
 export function compareSlot(receiver: Receiver, part: ReadPart, comparison: Comparison): void {
   noteDecided(receiver, part, comparison);
   // What a deleted subscription left goes bit by bit.

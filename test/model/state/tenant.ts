@@ -26,27 +26,27 @@ export const NAMES = {
   groupKeys: ['k', 'k1', 'm'],
 } as const;
 
-/** Definitions that say the same are one. */
+/** Equal definitions are merged. */
 function differing(definitions: readonly Definition[]): Definition[] {
   const parts = ({ streams, integrations, subscriptions, gates, hasWorkspace }: Definition) =>
     JSON.stringify([hasWorkspace, [...streams], [...integrations], [...subscriptions], [...gates].toSorted()]);
   return [...new Map(definitions.map(each => [parts(each), each])).values()];
 }
 
-/** Whether a pause ended here for which all that ended it said SkipToNow. */
+/** Whether a pause has ended in this step for which all Blocks specify SkipToNow. */
 function skips(receiver: Receiver, before: Definition, after: Definition): boolean {
   const had = before.subscriptions.get(receiver.uid);
   return had?.route === 'paused' && had.covers === 'skip' && after.subscriptions.get(receiver.uid)?.covers === 'none';
 }
 
-/** What else a check needs to know. */
+/** Additional information required for a check. */
 export interface StepFacts {
   readonly replayedEvent: (receiver: Receiver, ref: string, replayId: string) => ModelEvent | undefined;
   /** By slot and name of the delivery. */
   readonly unanswered: (receiver: Receiver) => ReadonlyMap<string, Completion>;
 }
 
-/** What the model expects of one tenant. */
+/** The state of a tenant expected by the model. */
 export type ModelTenant = ReturnType<typeof createModelTenant>;
 
 export function createModelTenant(objects: Objects, name: string, nowMs: () => number) {
@@ -60,14 +60,14 @@ export function createModelTenant(objects: Objects, name: string, nowMs: () => n
   const payer = payerOf(name);
   const receivers = new Map<string, Receiver>();
   const events: ModelEvent[] = [];
-  /** Tokens that were routed, by uid of the stream; and in streams that are gone. */
+  /** The number of routed tokens by stream uid, and for deleted streams. */
   const charged = new Map<string, number>();
   let former = 0;
-  /** What may be applied: one, except after a controller died at work. */
+  /** The possible applied states: one, except after a controller has crashed while applying a change. */
   let possible: Definition[] = [defineTenant(objects, name)];
-  /** Streams that went in this step, by uid. */
+  /** The streams removed in this step, by uid. */
   const gone = new Map<string, string>();
-  /** Streams that are deleted with what was not delivered. */
+  /** Streams which are deleted along with undelivered events. */
   const mayLose = new Set<string>();
 
   const last = () => possible.at(-1) as Definition;
@@ -92,7 +92,7 @@ export function createModelTenant(objects: Objects, name: string, nowMs: () => n
     }
   }
 
-  /** What is refused now is refused; of what may be in force nobody knows. */
+  /** Refused events are refused, while the disposition is unknown for changes that may be in force. */
   function refuse(isSkipped: (receiver: Receiver) => boolean, isSure: boolean): void {
     for (const receiver of receivers.values()) {
       const skipped = isSkipped(receiver);
@@ -105,8 +105,8 @@ export function createModelTenant(objects: Objects, name: string, nowMs: () => n
   }
 
   /**
-   * A stream is no more, nor is what lay there: it was delivered before. In a pause the object may go before its part, which
-   * is left to the garbage collector.
+   * The stream and its data no longer exist, because it was delivered before. During a pause, the object may be removed
+   * before its part, which is left to the garbage collector.
    */
   function forgetStream(stream: string, uid: string, isLeft = false): void {
     for (const receiver of receivers.values()) {
@@ -164,7 +164,7 @@ export function createModelTenant(objects: Objects, name: string, nowMs: () => n
         onRouted: event => charged.set(uid, (charged.get(uid) ?? 0) + priceOf(event)),
       });
     }
-    // Each event is paid once for each that it is routed to (invariant 19).
+    // Each event is paid for once per receiving integration (invariant 19).
     const used = Number(found.meta.get('used') ?? 0);
     hold(19, used === (charged.get(uid) ?? 0), () => `${name}'s ${stream} counts ${used} tokens: ${charged.get(uid)}`);
   }
@@ -179,19 +179,19 @@ export function createModelTenant(objects: Objects, name: string, nowMs: () => n
     inboxOf,
     nameOf,
     mayLose: (uid: string) => mayLose.add(uid),
-    /** Tokens that its events cost. */
+    /** The tokens charged for its events. */
     spent: () => [...charged.values()].reduce((sum, tokens) => sum + tokens, former),
-    /** What is applied as far as it is known: the objects as they were last applied. */
+    /** The known applied state, i.e. the objects when they were last applied. */
     defined: last,
     isCertain: () => possible.length === 1,
-    /** The stream that a part of this generation is of; '' when none that may be applied is. */
+    /** The stream with a part of this generation, or '' if no applied state includes it. */
     uidOf(stream: string, generation: string): string {
       const uids = possible.map(({ streams }) => streams.get(stream)?.uid ?? '');
       return uids.find(uid => uid !== '' && generationOf(uid) === generation) ?? '';
     },
     mayBe: (test: (defined: Definition) => boolean) => possible.some(test),
 
-    /** The objects as they are now begin to be applied. */
+    /** Starts applying the current objects. */
     begin(): void {
       const before = possible;
       if (objects.isPaused(name)) {
@@ -202,7 +202,7 @@ export function createModelTenant(objects: Objects, name: string, nowMs: () => n
       }
       refuse(receiver => before.some(each => skips(receiver, each, last())), false);
     },
-    /** They are applied. */
+    /** The objects have been applied. */
     commit(): void {
       const before = possible;
       if (objects.isPaused(name)) {
@@ -213,7 +213,7 @@ export function createModelTenant(objects: Objects, name: string, nowMs: () => n
         meet(last());
         noteGone(before);
       }
-      // What began this change is the last of those before.
+      // The state before this change is the last of the previous states.
       const earlier = before.slice(0, -1);
       const isSkipped = (receiver: Receiver) =>
         earlier.length > 0 && earlier.every(each => skips(receiver, each, last()));
@@ -231,7 +231,7 @@ export function createModelTenant(objects: Objects, name: string, nowMs: () => n
         receiver.undecided.set(event.ref, { event, may });
       }
     },
-    /** Redis has lost everything of a stream, and the account what it was not told of it. */
+    /** Redis has lost all data of a stream, and the account has lost unreported data. */
     loseStream(stream: string, untold: number): void {
       const uid = last().streams.get(stream)?.uid ?? '';
       for (const event of events) if (event.streamUid === uid) event.lost = true;

@@ -2,7 +2,7 @@ import { partName } from '../../../src/part/tokens/part-name.ts';
 import { accountKeys } from '../../../src/redis/keys.ts';
 import type { PartDump, WorldDump } from './world-dump.ts';
 
-/** Tokens that a part was routed for, and its accounts were not told of yet: with the part they are lost. */
+/** Tokens used by a part which have not been reported to its accounts yet. They are lost together with the part. */
 export function untoldTokens({ part, meta }: PartDump, { hashes }: WorldDump): number {
   const untold = ([account = '', gen = '', ledger = '', total = '0']: readonly string[]) => {
     const told = hashes.get(accountKeys(account).seen)?.[`${partName({ ...part, gen })}.${ledger}`] ?? '0';

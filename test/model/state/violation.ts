@@ -1,4 +1,4 @@
-/** Something that must always hold (by its number in the list of invariants) does not. */
+/** A violation of an invariant (by its number in the list). */
 export class Violation extends Error {
   override readonly name = 'Violation';
 

@@ -5,7 +5,7 @@ import { dumpRedis, type RedisDump } from './redis-dump.ts';
 
 /** What lies in a Redis: hashes and sorted sets outside of parts by key, and everything in the parts. */
 export interface WorldDump extends Pick<RedisDump, 'hashes' | 'sorted'> {
-  /** `ten_…:stream` → its part, of its present generation; absent where there is none. */
+  /** `ten_…:stream` → the part of its current generation, absent if there is none. */
   readonly parts: ReadonlyMap<string, PartDump>;
 }
 
@@ -22,7 +22,8 @@ export async function dumpWorld(redis: RedisClient, sinceMs: number, nowMs: numb
     if (tenant === undefined || queue === undefined || gen === undefined || gen === '-') continue;
     found.push({ tenant, queue, gen, number: PART_NUMBER });
   }
-  // Redis lists keys in an order of its own, another one after each start; dispatchers work on parts in this one.
+  // Redis lists keys in an arbitrary order that changes after each start, while dispatchers process parts in this
+  // order.
   found.sort((a, b) => (partTag(a.tenant, a.queue) < partTag(b.tenant, b.queue) ? -1 : 1));
   const dumps = await Promise.all(found.map(part => dumpPart(redis, part, sinceMs, nowMs)));
   const parts = new Map(found.map((part, i) => [`${part.tenant}:${part.queue}`, { ...(dumps[i] as Dump), part }]));
@@ -35,7 +36,7 @@ export interface HeldClaim {
   readonly lane: string;
   readonly ref: string;
   readonly dispatcher: string;
-  /** Its event was ended by its owner, or retention: it only holds its lane. */
+  /** Its event was ended by its owner or by the retention period, so it only holds its lane. */
   readonly isEnded: boolean;
 }
 
@@ -56,7 +57,7 @@ export function nameOf(lane: string, ref: string): string {
   return replay === undefined ? ref : `${ref}:${replay}`;
 }
 
-/** Names of the open deliveries of each slot. */
+/** The names of the open deliveries of each slot. */
 export function openOf(dump: Dump): Map<string, Set<string>> {
   const open = new Map<string, Set<string>>();
   const add = (lane: string, ref: string) => {
@@ -69,8 +70,8 @@ export function openOf(dump: Dump): Map<string, Set<string>> {
 }
 
 /**
- * Keys that a Redis has changed since its start: the same before and after means that nothing was written. What lies
- * there is compared beside it only to find what.
+ * The number of keys changed since Redis was started. If it is the same before and after, nothing was written. The
+ * content is only compared to find out what has changed.
  */
 export async function changesOf(redis: RedisClient): Promise<number> {
   const [info] = (await redis.callAll('INFO', 'persistence')) as [string];
@@ -95,7 +96,7 @@ local keys = redis.call('KEYS', ARGV[1] .. '*')
 for _, key in ipairs(keys) do redis.call('DEL', key) end
 return #keys`;
 
-/** Removes everything of one slot, by its hash tag. */
+/** Removes all data of a slot, using its hash tag. */
 export async function dropSlot(redis: RedisClient, tag: string): Promise<void> {
   await redis.callAll('EVAL', DROP, 0, tag);
 }

@@ -25,9 +25,9 @@ const NAMESPACE = 'sluice-system';
 const REDIS_PORT = 6379;
 const HOOKS_PORT = 8080;
 const ROLES = ['controller', 'ingress', 'dispatcher'];
-/** Workspaces, each with a stream, a subscription of its own, and an open group key. */
+/** Workspaces, each with a stream, a separate subscription, and an open group key. */
 const SHOPS = Array.from({ length: 20 }, (_, n) => `shop-${n}`);
-/** How long a dependency is away, and what follows is watched. Some alerts wait for two minutes. */
+/** How long a dependency is unavailable, and how long the recovery is monitored. Some alerts wait for two minutes. */
 const AWAY_MS = 160_000;
 const AFTER_MS = 60_000;
 const SCRAPE_SECONDS = 15;
@@ -40,7 +40,9 @@ interface Pod {
   };
 }
 
-/** What a dependency that is away for two minutes does to an installation with replicas, on a real kubelet. */
+/**
+ * Tests how an installation with replicas on a real kubelet behaves when a dependency is unavailable for two minutes.
+ */
 describe.skipIf(refusal !== undefined || promtool === undefined)('an outage of more than two minutes', () => {
   let node: Node;
   let folder: TemporaryFolder;
@@ -96,7 +98,7 @@ describe.skipIf(refusal !== undefined || promtool === undefined)('an outage of m
     await eventually(`${id} is delivered`, () => Promise.resolve(delivered.has(id)), { withinMs: 30_000 });
   }
 
-  /** Scrapes all pods until the signal is aborted, and returns the alerts that fired meanwhile. */
+  /** Scrapes all pods until the signal is aborted, and returns the alerts that fired in the meantime. */
   async function firedAlerts(during: () => Promise<void>): Promise<string[]> {
     const targets = (await pods()).map(({ metadata, status }) => ({
       labels: `instance="${status.podIP}:9090",job="sluice",namespace="${NAMESPACE}",pod="${metadata.name}"`,
@@ -190,7 +192,7 @@ describe.skipIf(refusal !== undefined || promtool === undefined)('an outage of m
     return all.toSorted(([a], [b]) => a.localeCompare(b));
   }
 
-  /** Status writes of the custom resources, by kind. Kubernetes itself writes those of nodes and pods. */
+  /** Status writes of the custom resources, by kind. Kubernetes itself writes the statuses of nodes and pods. */
   function statusWrites(before: ReadonlyMap<string, number>, after: ReadonlyMap<string, number>) {
     const ours = Object.values(KINDS).map(({ plural }) => `${plural}/status`);
     const writes = Object.entries(writesBetween(before, after));

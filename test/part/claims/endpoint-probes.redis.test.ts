@@ -16,7 +16,7 @@ onEachRedis(redis => {
     const { d, t } = it;
     const health = async () => parseEndpointHealth(healthText((await t.hash('health'))[it.slot] ?? ''));
     const lane = (name: string) => it.slot + name;
-    /** Fails claims; each is due again in `afterMs`. Returns what the exchange says. */
+    /** Fails claims, which are due again in `afterMs`. Returns the response of the exchange. */
     async function fail(claims: readonly { lane: string }[], afterMs = 24 * HOUR_MS) {
       for (const claim of claims) {
         const own = d.held.get(lane(claim.lane));

@@ -7,7 +7,7 @@ import { NOT_PUSHED } from '../../support/part/part-inbox.ts';
 const RETRY_MS = 5_000;
 
 onEachRedis(redis => {
-  /** A subscription without order: each event is a lane of its own. */
+  /** A subscription without order, so each event is a separate lane. */
   async function start(cap: number) {
     const { t, d } = await startPart(redis(), { a: { cap, unordered: true } }, ['k']);
     const dueMs = t.clock.ms + RETRY_MS;
@@ -22,7 +22,7 @@ onEachRedis(redis => {
       for (const each of claims) d.end(each, outcome, { reason: '500', dueMs: atMs });
       await d.exchange(0, NOT_PUSHED);
     };
-    /** Lets all that wait fail once, with one that arrives after each turn, so that no breaker opens. */
+    /** Lets all waiting events fail once, with one successful event after each turn, so that no breaker opens. */
     async function failAll(): Promise<void> {
       for (let claims = await claim(); claims.length > 0; claims = await claim()) {
         await end(claims.slice(1), 'failed');

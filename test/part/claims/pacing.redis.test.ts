@@ -7,7 +7,7 @@ import { NOT_PUSHED } from '../../support/part/part-inbox.ts';
 const HOUR_MS = 3_600_000;
 
 onEachRedis(redis => {
-  /** A subscription without order, at which events wait. */
+  /** A subscription without order with waiting events. */
   async function start(maxPerSecond: number | undefined, events: number) {
     const pace = maxPerSecond === undefined ? {} : { maxPerSecond };
     const { t, d } = await startPart(redis(), { a: { cap: 10_000, unordered: true, ...pace } }, ['k']);
@@ -16,7 +16,10 @@ onEachRedis(redis => {
   }
   type Started = Awaited<ReturnType<typeof start>>;
 
-  /** Two dispatchers that ask as soon as they may, for so long; returns when each attempt began, and how often they asked. */
+  /**
+   * Two dispatchers which call as soon as they may, for the given time. Returns the start of each attempt, and the
+   * number of calls.
+   */
   async function drive({ t, dispatchers }: Started, forMs: number, lateMs = 0) {
     const begun: number[] = [];
     let asked = 0;

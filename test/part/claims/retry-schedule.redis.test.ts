@@ -9,7 +9,7 @@ import { createPartInbox, NOT_PUSHED } from '../../support/part/part-inbox.ts';
 const HOUR_MS = 3_600_000;
 const KEYS = ['a', 'b', 'c', 'd', 'e'];
 
-/** Numbers in [0, 1) that are the same in each run, the extremes among them. */
+/** Numbers in [0, 1) which are the same in each run, including the extremes. */
 function createRandom() {
   let state = 12_345;
   let turn = 0;
@@ -38,7 +38,7 @@ onEachRedis(redis => {
     const endpoint = { works: false };
     const { d, t } = it;
 
-    /** Claims all that may be, now, and ends it; returns when something is due next. */
+    /** Claims all available events now, ends them, and returns the next due time. */
     async function attempt(): Promise<number | undefined> {
       for (;;) {
         const { claims, dueMs } = await d.exchange(64, NOT_PUSHED);
@@ -61,7 +61,7 @@ onEachRedis(redis => {
         }
       }
     }
-    /** Its owner says that it works: no breaker stands between the schedule and the attempts. */
+    /** The owner enables the endpoint, so that no breaker delays the attempts. */
     const vouch = () => it.part.setRow(it.inbox.sub, { cap: 64, enabledMs: t.clock.ms });
     const keyOf = (ref: string) => KEYS[refs.indexOf(ref) % KEYS.length] as string;
     return { ...it, refs, begun, delivered, endpoint, attempt, vouch, keyOf };
@@ -73,7 +73,7 @@ onEachRedis(redis => {
     const begunMs = t.clock.ms;
     const firstOf = it.refs.slice(0, 5);
     let steps = 0;
-    // Until the first event of each key is a dead letter: from there on the next of its key has its turn.
+    // Until the first event of each key is a dead letter, after which the next event of the key is processed.
     while (firstOf.some(ref => (it.begun.get(ref)?.length ?? 0) < 10)) {
       const dueMs = await it.attempt();
       if (dueMs === undefined) throw new Error('nothing waits');

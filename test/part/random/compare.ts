@@ -64,7 +64,7 @@ function compareLog(of: Reference, dump: Dump): void {
   for (const { ref, cost } of dump.log) bytes += cost + 110 * (dump.late.get(ref)?.length ?? 0);
   same('bytes', Number(dump.meta.get('bytes') ?? 0), bytes);
   const oldest = events[0]?.ref ?? 'g';
-  // Lists are pruned in the first call that removes a slice, events go with the last one.
+  // Lists are pruned in the first call that removes a slice, and events are removed in the last call.
   const cut = cutOf(dump);
   for (const slot of of.subs.keys()) {
     const since = (refs: readonly string[] | undefined) => (refs ?? []).filter(ref => ref >= oldest && ref > cut);
@@ -152,7 +152,7 @@ function compareHealth(of: Reference, dump: Dump): void {
   for (const slot of of.subs.keys()) {
     const h = healthOf(of, slot);
     const text = dump.health.get(slot);
-    // What its owner enabled is forgotten when somebody looks at it.
+    // Data before an endpoint was enabled is forgotten when it is read the next time.
     if (h === undefined && text !== undefined) {
       const [since = '0', , , , disabled = '-'] = text.split(' ');
       const began = disabled === '-' ? Number(since) : Number.parseInt(disabled, 10);
@@ -164,7 +164,7 @@ function compareHealth(of: Reference, dump: Dump): void {
   }
 }
 
-/** Compares everything that is seen of a part with what should be there. */
+/** Compares the visible state of a part with the expected state. */
 export function compareParts(of: Reference, dump: Dump): void {
   compareMeta(of, dump);
   compareLog(of, dump);

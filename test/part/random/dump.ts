@@ -50,7 +50,7 @@ export interface LogEntry {
   readonly slots: readonly string[];
 }
 
-/** Everything that a part holds in Redis, as text. */
+/** The complete content of a part in Redis, as text. */
 export interface Dump
   extends Readonly<Record<(typeof HASHES)[number], ReadonlyMap<string, string>>>,
     Readonly<Record<(typeof SETS)[number], ReadonlyMap<string, number>>> {
@@ -67,7 +67,7 @@ export interface Dump
 /** Ref up to which events are being removed by a sweep. */
 export const cutOf = ({ meta }: Dump) => meta.get('cut')?.slice(0, 15) ?? '';
 
-/** How attempts of a slot end, and since when; undefined before the first one. */
+/** The result of the attempts of a slot, and since when, or undefined before the first attempt. */
 export function endingOf({ counts }: Dump, slot: string): string | undefined {
   const note = counts.get(slot)?.split(' ')[8] ?? '-';
   return note.startsWith('-') ? undefined : note.slice(0, 12);
@@ -132,7 +132,7 @@ function addRecords(flat: readonly Buffer[], into: Map<string, DeliveryRecord[]>
   }
 }
 
-/** Reads a part, with records of events that were accepted from `fromMs` on. */
+/** Reads a part, including records of events accepted since `fromMs`. */
 export async function dumpPart(redis: RedisClient, part: Part, fromMs: number, nowMs: number): Promise<Dump> {
   const keys = partKeys(part);
   const listed: string[] = [];

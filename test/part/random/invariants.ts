@@ -18,7 +18,7 @@ function pendingLanes(of: Reference): Set<string> {
   return lanes;
 }
 
-/** `w`, class, and when it is due. The ref of the first event may follow, and `+` where more wait. */
+/** `w`, the class, and the due time. Followed by the ref of the first event, and `+` if more events are waiting. */
 const WAITING_CHARACTERS = 13;
 
 function memberOf(lane: string, state: string): string {
@@ -34,7 +34,7 @@ function checkLane(of: Reference, dump: Dump, lane: string): void {
     if (claim.startsWith('c')) hold(head === undefined, () => `${name} says that nothing is behind its claim`);
     return;
   }
-  // A sweep removes what a deleted subscription left in slices, lanes first.
+  // A sweep removes the data of a deleted subscription in slices, starting with its lanes.
   if (state === undefined && !of.subs.has(lane.slice(0, 8))) return;
   hold(
     (state !== undefined) === (head !== undefined),
@@ -73,7 +73,7 @@ function checkSlot(of: Reference, dump: Dump, slot: string): void {
   }
 }
 
-/** Slots that something could be claimed of at once, and where no attempt ends that would lead to that. */
+/** Slots with events that could be claimed immediately, although there is no attempt whose end would cause this. */
 export function claimableSlots(of: Reference, dump: Dump): Set<string> {
   const slots = new Set<string>();
   for (const delivery of of.open.values()) {
@@ -88,7 +88,7 @@ export function claimableSlots(of: Reference, dump: Dump): Set<string> {
   return slots;
 }
 
-/** What holds of every part. */
+/** Invariants of each part. */
 export function checkInvariants(of: Reference, dump: Dump): void {
   const lanes = pendingLanes(of);
   for (const lane of new Set([...lanes, ...dump.claims.keys(), ...dump.lanes.keys()])) checkLane(of, dump, lane);

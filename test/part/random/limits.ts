@@ -1,7 +1,7 @@
 import type { ScriptClient } from '../../../src/part/call.ts';
 import type { NamedCall, NamedScript } from '../../../src/redis/named-scripts.ts';
 
-/** Bounds of the scripts that small histories should meet: what stands in their text, and what stands there instead. */
+/** Script limits that small histories should reach: the original text, and its replacement. */
 const SMALL: readonly (readonly [string, string])[] = [
   ['local REFERENCES = 512', 'local REFERENCES = 6'],
   ['local ENTRIES, REFERENCES, OPEN, PAUSED = 256, 512,', 'local ENTRIES, REFERENCES, OPEN, PAUSED = 3, 6,'],
@@ -33,7 +33,7 @@ export const LIMITS = {
   hourMs: 3_600_000,
 } as const;
 
-/** A client whose scripts have small bounds. */
+/** A client whose scripts use small limits. */
 export function withSmallLimits(redis: ScriptClient): ScriptClient {
   const changed = new Map<NamedScript, NamedScript>();
   function change(script: NamedScript): NamedScript {

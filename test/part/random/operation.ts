@@ -1,4 +1,4 @@
-/** How often each operation is made, against the others. */
+/** The relative frequency of each operation. */
 export const WEIGHTS = {
   ingest: 12,
   exchange: 12,
@@ -33,7 +33,9 @@ export const WEIGHTS = {
 } as const;
 export type Kind = keyof typeof WEIGHTS;
 
-/** What is done, and a number that all choices in it follow from: it can be made in any state, and be left out. */
+/**
+ * An operation, and a number that determines all of its choices. It can be performed in any state, and can be omitted.
+ */
 export interface Operation {
   readonly kind: Kind;
   readonly x: number;
@@ -63,7 +65,7 @@ export function historyOf(seed: number, length: number): Operation[] {
   });
 }
 
-/** Choices of one operation. */
+/** The choices of one operation. */
 export function choicesOf({ x }: Operation) {
   const random = randomOf(x);
   const below = (most: number) => random() % most;

@@ -16,13 +16,13 @@ export async function sweepOnce(world: World): Promise<boolean> {
   return answer.more;
 }
 
-/** What the controller does, and the sweep. */
+/** Operations of the controller and the sweep. */
 export const GATES: Partial<Readonly<Record<Kind, Play>>> = {
   async key(world, { pick, chance }) {
     const slot = world.slot(nameOfSub(world, pick));
     const groupKey = pick(KEYS) as string;
     const isActive = world.of.active.has(slot + groupKey);
-    // What stands already changes nothing.
+    // Repeating an existing state has no effect.
     const kind = chance(isActive ? 50 : 10) ? 'off' : 'on';
     world.note(`${kind} ${world.nameOf.get(slot)} ${groupKey}`);
     await world.gate({ kind, slot, groupKey });

@@ -87,7 +87,7 @@ async function pull(world: World, choices: Choices): Promise<void> {
     const strange = texts.filter(text => !expected.includes(text));
     same('pulled, and should not', strange, []);
     hold(new Set(texts).size === texts.length, () => 'one is pulled twice');
-    // What retention removed of a replay takes up a place.
+    // Replay events removed by the retention period are still counted.
     if (limit > expected.length) same('pulled', texts.length, expected.length);
   }
   await checked(world);
@@ -129,7 +129,7 @@ async function replaySome(world: World, choices: Choices): Promise<void> {
   same('answer', answer, replay(world.of, slot, replayId, refs, world.before));
   await checked(world);
   if (answer === undefined || chance(70)) return;
-  // It is put once.
+  // It is only added once.
   same('answer', await inboxes.enqueue(chunk as unknown as Parameters<typeof inboxes.enqueue>[0]), answer);
   await checked(world);
 }
@@ -144,7 +144,7 @@ async function test(world: World, choices: Choices): Promise<void> {
   await checked(world);
 }
 
-/** Lists what an owner sees, and compares states. */
+/** Lists the events visible to an owner, and compares their states. */
 async function look(world: World, choices: Choices): Promise<void> {
   const [name, slot] = nameOf(world, choices);
   const walk = createWalkSlot(world.client);
@@ -157,7 +157,7 @@ async function look(world: World, choices: Choices): Promise<void> {
     const page = await walk(at, { states, newestFirst, most: 4, after });
     if (page.answer !== 'OK') throw new Error('GONE');
     for (const each of page.events) {
-      // What is being removed may be listed still.
+      // Events which are being removed may still be listed.
       if (states === EVENT_STATES && each.ref <= cut) continue;
       seen.push(`${each.ref}${each.replayId === undefined ? '' : `:${each.replayId}`} ${each.progress.state}`);
     }
@@ -176,7 +176,7 @@ async function look(world: World, choices: Choices): Promise<void> {
   same('what is listed', newestFirst ? seen.toReversed() : seen, expected);
 }
 
-/** What owners of subscriptions do. */
+/** Operations of subscription owners. */
 export const OWNER: Partial<Readonly<Record<Kind, Play>>> = {
   acknowledge,
   skip,

@@ -29,7 +29,7 @@ async function ingestSome(world: World, { below, chance }: Choices): Promise<voi
   await world.check(await world.takePushes());
 }
 
-/** Claims of pushes that a process reads now. */
+/** Claims from pushes that a process is now reading. */
 export function readPushes(process: Process): void {
   for (const push of process.inbox.splice(0)) {
     for (const { claims } of push.events) for (const claim of claims) process.held.set(claim.lane, claim);
@@ -103,7 +103,7 @@ function endOne(world: World, process: Process, { below, pick, chance }: Choices
   });
 }
 
-/** Compares the list of a process with what Redis holds for it; gives back what it does not know. */
+/** Compares the list of a process with its claims in Redis, and returns unknown claims. */
 export async function reclaim(world: World, process: Process): Promise<void> {
   const own = await world.t.own(process.name);
   const expected = [...world.of.claims].filter(([, { by }]) => by === process.name);
@@ -175,14 +175,14 @@ const ATTEMPTS: Partial<Readonly<Record<Kind, Play>>> = {
     const ms = chance(2) ? 3_600_000 : (pick(WAITS_MS) as number);
     world.note(`${ms} ms`);
     world.wait(ms);
-    // What time alone changes.
+    // Changes caused by time alone.
     await world.check(none, true);
   },
 };
 
 const PLAYS: Partial<Readonly<Record<Kind, Play>>> = { ...ATTEMPTS, ...GATES, ...OWNER };
 
-/** Makes one operation, and compares. */
+/** Performs one operation, and compares the states. */
 export async function playOperation(world: World, operation: Operation): Promise<void> {
   world.notes.length = 0;
   const play = PLAYS[operation.kind];

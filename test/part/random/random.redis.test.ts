@@ -13,7 +13,7 @@ const SEEDS = Number(process.env.SEEDS || 20);
 const LENGTH = Number(process.env.LENGTH || 500);
 const FIRST_SEED = Number(process.env.SEED || 1);
 const HISTORY = process.env.HISTORY || undefined;
-/** Seeds that found defects later than the first ones. */
+/** Seeds that detected later defects. */
 const FOUND = [1067];
 
 let redis: RedisClient;

@@ -8,8 +8,8 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const MOST_ROUNDS = 300;
 /**
- * Keys of a part that has no subscriptions: an empty stream keeps its last id, reasons are counted for eight days, answers to
- * who put a replay expire.
+ * The keys of a part without subscriptions: an empty stream keeps its last id, reasons are counted for eight days, and
+ * responses for replays expire.
  */
 const REMAINS = ['keys', 'log', 'meta', 'ready', 'rpl', 'why'];
 
@@ -37,7 +37,7 @@ async function openAll(world: World): Promise<void> {
   await world.check(await world.takePushes());
 }
 
-/** Nobody dies and nothing is lost any more: then everything arrives. */
+/** There are no more crashes or losses, so all events arrive. */
 async function deliverAll(world: World): Promise<void> {
   const { of, processes } = world;
   const isOpen = () => [...of.open.values()].some(({ slot }) => of.subs.has(slot));
@@ -63,7 +63,7 @@ async function deliverAll(world: World): Promise<void> {
   }
 }
 
-/** Of what nobody wants any more nothing is left. */
+/** Data without an owner is removed completely. */
 async function deleteAll(world: World): Promise<void> {
   const { t, redis } = world;
   for (const slot of [...world.incs.keys()].map(world.slot)) {
@@ -94,7 +94,7 @@ async function deleteAll(world: World): Promise<void> {
 
 /** Lets a part come to rest, then removes everything. */
 export async function comeToRest(world: World): Promise<void> {
-  // Attempts that ended before their endpoints were enabled do not count after that.
+  // Attempts that ended before their endpoints were enabled are no longer counted.
   for (const process of world.processes) await exchangeOnce(world, process, 0, 1_000, { isPushed: false });
   world.wait(1);
   await openAll(world);

@@ -17,7 +17,7 @@ import { hold, newReference, same } from './reference/reference.ts';
 import { change, takePushed } from './reference/routing.ts';
 
 const HOUR_MS = 3_600_000;
-/** A hundred seconds before the end of a bucket of records, and of an hour. */
+/** A hundred seconds before the end of a record bucket, and of an hour. */
 export const START_MS = 82_871 * 6 * HOUR_MS - 100_000;
 export const RETENTION_MS = 60_000;
 export const KEYS = ['k', 'kk', 'é:0', 'l'] as const;
@@ -37,7 +37,7 @@ export const NAMES = Object.keys(SUBS);
 /** Endpoints that fail more often than not. */
 export const SICK: readonly string[] = ['two', 'eighth'];
 
-/** A dispatcher with what is on its way to it. */
+/** A dispatcher, including the data being sent to it. */
 export interface Process {
   readonly name: string;
   readonly held: Map<string, Claim>;
@@ -50,7 +50,7 @@ export interface Process {
   bytes: number;
 }
 
-/** A part in Redis, the reference beside it, and the dispatchers that work on it. */
+/** A part in Redis along with its reference, and the dispatchers working on it. */
 export async function createWorld(redis: RedisClient, url: string) {
   const small: RedisClient = { ...redis, ...withSmallLimits(redis) };
   const t = createTestPart(small);
@@ -93,7 +93,7 @@ export async function createWorld(redis: RedisClient, url: string) {
     dead: new Set<string>(),
     slot,
     sweepState: {} as SweepState,
-    /** What the operation did, for who reads a failing history. */
+    /** A description of the operation, for reading a failed history. */
     notes,
     note: (text: string) => void notes.push(text),
     inboxOf: (name: string) => ({ integration: 'int_x', sub: name, inc: `inc${incs.get(name)}` }),
@@ -102,7 +102,7 @@ export async function createWorld(redis: RedisClient, url: string) {
     recovery: createPartInboxRecovery(client, findSlot),
     replays: 0,
     tests: 0,
-    /** As it was after the last operation. */
+    /** The state after the last operation. */
     claimable: new Set<string>(),
     before: undefined as unknown as Dump,
     dump: () => dumpPart(redis, t.part, START_MS, t.clock.ms + 1_000),
@@ -122,7 +122,7 @@ export async function createWorld(redis: RedisClient, url: string) {
       roomBytes: 4 * 2 ** 20,
       ...fields,
     }),
-    /** Writes changes, and expects that as many are made as the reference says. */
+    /** Writes changes, and expects the number of changes in the reference. */
     async gate(...changes: GateChange[]): Promise<void> {
       for (let at = 0; ; at++) {
         const expected = changes.reduce((sum, each) => sum + change(of, each), 0);
@@ -133,10 +133,13 @@ export async function createWorld(redis: RedisClient, url: string) {
         if (at > 1_000) throw new Error('there is always more to unpark');
       }
     },
-    /** Group keys that a subscription begins with: not all of them, or each event would be too wide for one call. */
+    /**
+     * The initial group keys of a subscription. It doesn't use all keys, because each event would then be too wide for
+     * a single call.
+     */
     activeKeys: (number: number) => KEYS.filter((_, i) => (i + number) % 4 > 1 || number === 0),
     rowOf: (name: string, fields: Partial<SubscriptionRow> = {}) => row({ ...SUBS[name], ...fields }),
-    /** What was pushed since: each process has it on its way. */
+    /** Pushes since then, which each process still has to receive. */
     async takePushes(): Promise<Push[]> {
       const taken = await pushes.take();
       for (const process of processes) {
@@ -144,7 +147,7 @@ export async function createWorld(redis: RedisClient, url: string) {
       }
       return taken;
     },
-    /** Compares everything after an operation, whose pushes are given. */
+    /** Compares the complete state after an operation with the given pushes. */
     async check(taken: readonly Push[], mayBeSilent = false): Promise<void> {
       const after = await world.dump();
       takePushed(of, taken, world.before, after);

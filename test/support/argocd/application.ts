@@ -43,7 +43,7 @@ export async function applyApplication(cluster: Access, application: Application
   await succeed(cluster, ['apply', '--server-side', '-f', '-'], JSON.stringify(application));
 }
 
-/** Returns an Application, or undefined if there is none. */
+/** Returns an Application, or undefined if it does not exist. */
 export async function readApplication(cluster: Access, name: string): Promise<Application | undefined> {
   const text = await succeed(cluster, ['get', 'application', name, '--ignore-not-found', '-o', 'json']);
   return text === '' ? undefined : (JSON.parse(text) as Application);
@@ -54,7 +54,9 @@ export async function refresh(cluster: Access, name: string): Promise<void> {
   await succeed(cluster, ['annotate', 'application', name, '--overwrite', 'argocd.argoproj.io/refresh=hard']);
 }
 
-/** Returns the health of the Application's objects, by `<kind>/<name>`; those without a health check are left out. */
+/**
+ * Returns the health of the Application's objects, by `<kind>/<name>`. Objects without a health check are not included.
+ */
 export function healthOf({ status }: Application): Readonly<Record<string, string>> {
   return Object.fromEntries(
     (status?.resources ?? []).flatMap(({ kind, name, health }) =>
@@ -75,7 +77,10 @@ export function explain(application: Application | undefined): string {
   ].join('\n');
 }
 
-/** Waits until an Application is as `isDone` wants. @throws after `withinMs`, with what is not Synced or Healthy */
+/**
+ * Waits until an Application satisfies `isDone`. @throws after `withinMs`, including everything that is not Synced or
+ * Healthy
+ */
 export async function untilApplication(
   cluster: Access,
   name: string,
@@ -93,7 +98,7 @@ export async function untilApplication(
   }
 }
 
-/** Whether all objects of a revision are applied, and Argo CD has nothing left to do. */
+/** Whether all objects of a revision have been applied, and Argo CD has no work left. */
 export function isSynced({ status }: Application, revision: string): boolean {
   return (
     status?.sync?.status === 'Synced' &&

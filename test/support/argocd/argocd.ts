@@ -9,21 +9,21 @@ import { temporaryFolder } from '../temporary-folder.ts';
 import { ARGOCD_NAMESPACE, installArgoCd } from './install.ts';
 
 const START_DEADLINE_MS = 120_000;
-/** Seconds after which Argo CD compares each Application again; 120 by default. */
+/** The number of seconds after which Argo CD compares each Application again, which defaults to 120. */
 const RESYNC_SECONDS = 10;
-/** Reads the signature of a commit; the repository server runs it for each. */
+/** Reads the signature of a commit. The repository server runs it for each commit. */
 const VERIFIER = 'git-verify-wrapper.sh';
 
 export interface ArgoCd {
-  /** Paths of the logs, by program. */
+  /** The paths of the logs, by program. */
   readonly logs: Readonly<Record<'repo-server' | 'application-controller', string>>;
-  /** Ends both programs and their Redis, and removes their files. Safe to call twice. */
+  /** Stops both programs and their Redis, and removes their files. Safe to call twice. */
   readonly stop: () => Promise<void>;
 }
 
 /**
- * Starts the real Argo CD: its repository server and its application controller, with a Redis of their own. They end
- * with this process, however that ends. Applications use the cluster as `https://kubernetes.default.svc`.
+ * Starts the real Argo CD: its repository server and its application controller, with a separate Redis. They end with
+ * this process, however that ends. Applications use the cluster as `https://kubernetes.default.svc`.
  *
  * @param options.settings files that patch the ConfigMap `argocd-cm`
  * @throws MissingBinaries; an Error with the end of the log if a program is not ready within two minutes
@@ -57,7 +57,7 @@ export async function startArgoCd(
     // As if it ran in the cluster of KUBECONFIG.
     ARGOCD_FAKE_IN_CLUSTER: 'true',
   };
-  /** One binary, which chooses its role by its name. */
+  /** A single binary which selects its role using its name. */
   async function start(role: keyof ArgoCd['logs'], metricsPort: number, args: readonly string[]): Promise<void> {
     const command = join(bin, `argocd-${role}`);
     await symlink(argocd, command);
@@ -76,7 +76,7 @@ export async function startArgoCd(
   try {
     await Promise.all([bin, temporary].map(path => mkdir(path)));
     await symlink(helm, join(bin, 'helm'));
-    // Files of the module cache are not executable.
+    // Files in the module cache are not executable.
     await copyFile(join(source, 'hack', VERIFIER), join(bin, VERIFIER));
     await chmod(join(bin, VERIFIER), 0o755);
     await installArgoCd(cluster, join(source, 'manifests'), options.settings);
@@ -86,7 +86,7 @@ export async function startArgoCd(
     const repositories = ['--repo-server', `127.0.0.1:${port}`];
     const resync = ['--app-resync', `${RESYNC_SECONDS}`, '--app-resync-jitter', '0'];
     const access = ['--namespace', ARGOCD_NAMESPACE, '--kubeconfig', cluster.kubeconfig];
-    // Otherwise, Applications only have the health of all objects together.
+    // Otherwise, Applications would only have a combined health for all objects.
     const health = ['--persist-resource-health'];
     await start('application-controller', controllerMetrics, [...access, ...repositories, ...resync, ...health]);
   } catch (error) {

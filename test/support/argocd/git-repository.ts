@@ -11,7 +11,7 @@ const AUTHOR = ['-c', 'user.name=test', '-c', 'user.email=test@example.com', '-c
 export interface GitRepository {
   /** `file://<folder>` */
   readonly url: string;
-  /** Writes files by path, removes those that are undefined, and commits to `main`. @returns the hash of the commit */
+  /** Writes files by path, removes undefined files, and commits to `main`. @returns the hash of the commit */
   readonly commit: (files: Readonly<Record<string, string | undefined>>) => Promise<string>;
   readonly remove: () => Promise<void>;
 }

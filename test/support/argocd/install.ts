@@ -10,7 +10,7 @@ const SERVED_WITHIN_MS = 60_000;
 
 const ours = (kind: string, name: string) => ({ kind, metadata: { name, namespace: ARGOCD_NAMESPACE } });
 
-/** What the installation of Argo CD leaves to its server and its Redis. */
+/** Parts of the Argo CD installation that are left to its server and its Redis. */
 const OBJECTS = [
   { apiVersion: 'v1', ...ours('Secret', 'argocd-redis'), stringData: { auth: '' } },
   {
@@ -29,7 +29,7 @@ async function succeed({ kubectl }: Access, args: readonly string[], stdin = '')
   if (code !== 0) throw new Error(`kubectl ${args.join(' ')}: ${stderr}`);
 }
 
-/** Waits until the API server serves the definitions. `kubectl wait` fails while they have no condition yet. */
+/** Waits until the API server serves the definitions. `kubectl wait` fails if there is no condition yet. */
 async function untilServed(cluster: Access): Promise<void> {
   const startedMs = performance.now();
   for (;;) {

@@ -2,7 +2,7 @@ import { hold } from '../../state/violation.ts';
 import { AGE, groupKeyOf, slotOf } from '../part/part.ts';
 import { cameTo, type Held, idOf, type Setup, type World } from '../world/world.ts';
 
-/** An attempt begins: its gate may be closed for as long as a claim may wait, and the endpoint has room for it. */
+/** An attempt starts: its gate may be closed for as long as a claim can wait, and the endpoint has capacity for it. */
 export function checkStart(world: World, setup: Setup, claim: Held): void {
   const { lane } = claim;
   const slot = slotOf(lane);
@@ -15,7 +15,7 @@ export function checkStart(world: World, setup: Setup, claim: Held): void {
       () => `${lane} is sent though its gate was closed ${world.now - since} ticks ago`,
     );
   }
-  // Attempts of claims that lapsed do not count: nobody can end them.
+  // Attempts with expired claims are not counted, because they can't be ended.
   const running = world.dispatchers.flatMap(({ held }) =>
     held.filter(other => slotOf(other.lane) === slot && other.state === 'sent' && !other.lapsedNow),
   );
@@ -31,7 +31,7 @@ export function checkHit(world: World, { lane, ref, id }: Held): void {
   history.hits[entry] = hits;
   const most = 1 + (history.lapses[entry] ?? 0) + history.failovers;
   hold(16, hits <= most, () => `${entry} has ${hits} answers 2xx, ${most - 1} crashes or lapses aside`);
-  // What a failover lost may still be on its way, and has no order with what came after it.
+  // Events lost in a failover may still be in progress, and are not ordered with later events.
   if (hits > 1 || idOf(world, ref) !== id) return;
   const newest = history.newest[lane] ?? 0;
   hold(15, ref > newest, () => `${groupKeyOf(lane)}: ${ref} comes to ${slotOf(lane)} after ${newest}`);

@@ -15,7 +15,7 @@ function checkConservation(part: Part): void {
       const claimed = part.claims[lane]?.ref === ref ? 1 : 0;
       const pending = part.pend[lane]?.filter(other => other === ref).length ?? 0;
       const ended = part.records[entryOf(lane, ref)] === undefined ? 0 : 1;
-      // A claim whose event ended otherwise holds its lane until its attempt is over.
+      // If the event of a claim was ended in another way, the claim holds its lane until the attempt is over.
       const places = pending + Math.max(claimed, ended);
       hold(13, places === 1, () => `${ref} is in ${places} places of ${lane}`);
     }
@@ -52,7 +52,7 @@ function checkLane(part: Part, lane: string): void {
   hold(13, listed, () => `${lane} waits, and nobody would find it`);
 }
 
-/** What waits is found: its slot is in turn, or comes back with the completion of one of its claims. */
+/** Waiting events are always found: their slot has its turn, or returns when one of its claims is completed. */
 function checkTurn(part: Part, slot: string): void {
   const waits = part.wait
     .map(readWaitMember)
@@ -64,7 +64,7 @@ function checkTurn(part: Part, slot: string): void {
   hold(13, part.turn[slot] !== undefined, () => `lanes of ${slot} wait, and its turn does not come`);
 }
 
-/** What holds in every state of a part. */
+/** Invariants for every state of a part. */
 export function checkPart(part: Part): void {
   checkConservation(part);
   const lanes = new Set([...Object.keys(part.claims), ...Object.keys(part.lanes), ...Object.keys(part.pend)]);

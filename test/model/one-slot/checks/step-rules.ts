@@ -24,7 +24,7 @@ export interface Judged {
   readonly now: number;
 }
 
-/** What is accepted stays, and is stored once. */
+/** Accepted events are kept, and are only stored once. */
 function checkLog({ before, after, call, reply }: Judged): void {
   const kept = before.log.every((entry, i) => after.log[i] === entry);
   hold(12, kept, () => 'an accepted event is gone');
@@ -63,7 +63,7 @@ function checkRouting({ before, after, gates }: Judged): void {
   }
 }
 
-/** No claim after a gate was closed; and none before a lane of its slot that waits for longer. */
+/** No claims are made after closing a gate, or before a lane of the same slot that has been waiting longer. */
 function checkClaims({ before, after, call, reply, gates }: Judged): void {
   for (const [lane, { mark }] of Object.entries(after.claims)) {
     if (before.claims[lane]?.mark === mark) continue;
@@ -81,7 +81,10 @@ function checkClaims({ before, after, call, reply, gates }: Judged): void {
   }
 }
 
-/** A lane of the slot that waits since before a time; those that failed or lapsed may have to wait for others of them. */
+/**
+ * A lane of the slot that has been waiting since before the given time. Failed or expired lanes may have to wait for
+ * other lanes.
+ */
 function waitingSince(part: Part, slot: string, due: number): string | undefined {
   return part.wait
     .map(readWaitMember)

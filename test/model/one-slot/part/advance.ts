@@ -4,25 +4,28 @@ import { type Context, type Draft, isRoutedTo, MOST_ENTRIES, MOST_REFERENCES, ta
 
 export interface AdvanceCall {
   readonly step: 'advance';
-  /** The cohort that is furthest behind, and not the nearest to the tail: callers take turns, so that each comes to its end. */
+  /**
+   * The cohort that is furthest behind, instead of the one closest to the tail. Callers take turns, so that each cohort
+   * is completed eventually.
+   */
   readonly furthest: boolean;
   /** Only a defect has it: the position as the caller read it before. */
   readonly from?: Readonly<Record<string, number>> | undefined;
-  /** Only a defect has it: slots that were at the tail. */
+  /** Only used by a defect: slots which were at the tail. */
   readonly join?: readonly string[] | undefined;
 }
 
 export interface AdvanceReply {
-  /** There is more to do, and it would go on now. */
+  /** There is more work, and it could continue immediately. */
   readonly more: boolean;
-  /** Slots that came to the tail; only a defect needs them. */
+  /** Slots which reached the tail. Only used by a defect. */
   readonly arrived: readonly string[];
 }
 
 interface Cohort {
   readonly from: number;
   readonly slots: readonly string[];
-  /** Of all that follow the part's own position, which a hold keeps. */
+  /** All slots that follow the part's own position, which is kept during a hold. */
   readonly held: boolean;
 }
 
@@ -42,7 +45,10 @@ function cohorts(part: Draft, from: AdvanceCall['from']): Cohort[] {
   return all.sort((a, b) => b.from - a.from);
 }
 
-/** Routes an event to those of the cohort that may have it; false where it had to stop before all have it. */
+/**
+ * Routes an event to the allowed slots of the cohort, and returns false if it had to stop before all of them have
+ * received it.
+ */
 function routeTo(
   part: Draft,
   index: number,
@@ -56,7 +62,7 @@ function routeTo(
   const since = defect === 'since by the clock' ? ref + 100 : ref;
   for (const slot of activeSlots(part, groupKey, since)) {
     if (!cohort.slots.includes(slot)) continue;
-    // A call that stopped within an event, which was wide, left its position before it.
+    // A call that stopped within a wide event left its position before this event.
     if (first && isRoutedTo(part, entry, slot)) {
       if (defect === 'charged again when a call goes on') {
         part.meta = { ...part.meta, used: part.meta.used + cost };
@@ -75,7 +81,7 @@ function routeTo(
   return 'done';
 }
 
-/** At the tail there is nothing that a position would be needed for; the rest of a hold ends there as well. */
+/** At the tail, no position is required, and the remaining hold ends there as well. */
 function arrive(part: Draft, cohort: Cohort, at: number, last: boolean, { defect }: Context): void {
   if (cohort.held) {
     part.meta = last ? { ...part.meta, hold: '', pos: 0 } : { ...part.meta, pos: at };
@@ -93,7 +99,7 @@ function arrive(part: Draft, cohort: Cohort, at: number, last: boolean, { defect
   }
 }
 
-/** Routes on for one cohort of those behind. */
+/** Continues routing for one of the cohorts that are behind. */
 export function advance(part: Draft, call: AdvanceCall, context: Context): [AdvanceReply, (Message | undefined)?] {
   if (!part.meta.ready) return [{ more: false, arrived: [] }];
   for (const slot of call.join ?? []) delete part.pos[slot];

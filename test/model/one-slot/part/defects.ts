@@ -1,4 +1,7 @@
-/** Mistakes that a step or a process may be told to make. A search that finds nothing with one of them searches too little. */
+/**
+ * Mistakes that a step or a process may be told to make. A search that finds nothing while one of these defects is
+ * enabled is not thorough enough.
+ */
 export const DEFECTS = [
   // ingest
   'id is not looked up',

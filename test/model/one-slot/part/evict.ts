@@ -30,22 +30,22 @@ export interface SweepCall {
 
 export interface GrantCall {
   readonly step: 'grant';
-  /** All that was ever granted. */
+  /** The total amount granted so far. */
   readonly total: number;
 }
 
-/** Whether a claim's dispatcher has written nothing for so long, neither before the claim nor since. */
+/** Whether the dispatcher of a claim has not written anything for this time, neither before the claim nor since. */
 export function hasLapsed(part: Part, { by, at }: Claim, { now, defect }: Context): boolean {
   if (defect === 'evict asks no time') return true;
   return now - Math.max(part.ready[by]?.renewed ?? 0, at) >= DEAD;
 }
 
-/** Takes the lapsed claims of a dispatcher, and pushes nothing to it any more. What is younger is left to the next look. */
+/** Takes the expired claims of a dispatcher, and stops pushing to it. Newer claims are left for the next check. */
 export function evict(part: Draft, { dispatcher }: EvictCall, context: Context): [EvictReply, (Message | undefined)?] {
   const out: { lane: string; ref: number }[] = [];
   const known = part.ready[dispatcher];
   if (known !== undefined && context.now - known.renewed >= DEAD) {
-    // Not removed: the number of its last call refuses one that is still under way.
+    // It is not removed, because the number of its last call is used to reject a call that is still in progress.
     part.ready[dispatcher] = { ...known, until: 0 };
   }
   for (const lane of Object.keys(part.claims).sort()) {
@@ -67,7 +67,7 @@ export function evict(part: Draft, { dispatcher }: EvictCall, context: Context):
   return [{ claims: out }, out.length > 0 ? WAITING : undefined];
 }
 
-/** Lists the claims of a dispatcher that may have missed some. */
+/** Lists the claims of a dispatcher that may have missed some of them. */
 export function mine(part: Draft, { by, call }: MineCall, { now }: Context): [MineReply] {
   const known = part.ready[by];
   const claims = Object.keys(part.claims)
@@ -76,18 +76,18 @@ export function mine(part: Draft, { by, call }: MineCall, { now }: Context): [Mi
       const { ref, mark, by: holder } = part.claims[lane] as Claim;
       return holder === by ? [{ lane, ref, mark }] : [];
     });
-  // One that has never written is noted too: its first exchange may be the one that is under way.
+  // A dispatcher that has never written anything is recorded as well, because its first exchange may be in progress.
   const none = { renewed: now, until: 0, limit: 0, held: claims.length, pushed: 0 };
   part.ready[by] = known === undefined ? { ...none, call } : { ...known, call: Math.max(known.call, call) };
   return [{ claims, pushed: known?.pushed ?? 0 }];
 }
 
-/** Lets the lanes wait whose retries are due. */
+/** Makes lanes with due retries wait. */
 export function sweep(part: Draft, _call: SweepCall, context: Context): [null, (Message | undefined)?] {
   return [null, releaseDue(part, context) ? WAITING : undefined];
 }
 
-/** Raises what may be charged. A repeated or late one changes nothing. */
+/** Raises the limit for charges. Repeated or late calls have no effect. */
 export function grant(part: Draft, { total }: GrantCall): [null, (Message | undefined)?] {
   const granted = Math.max(part.meta.granted, total);
   const raised = granted > part.meta.granted;

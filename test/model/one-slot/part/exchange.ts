@@ -35,7 +35,7 @@ export interface Completion {
   readonly ref: number;
   readonly mark: number;
   readonly outcome: Outcome;
-  /** When the next attempt is due; of what is given back, since when its lane had waited. */
+  /** The due time of the next attempt, or for returned claims, the time since when the lane has been waiting. */
   readonly due: number;
 }
 
@@ -44,11 +44,11 @@ export interface ExchangeCall {
   readonly by: string;
   /** Greater with each call. */
   readonly call: number;
-  /** Claims that it may hold. */
+  /** The maximum number of claims. */
   readonly limit: number;
-  /** Pushed claims that it has seen. */
+  /** The number of pushed claims that it has seen. */
   readonly seen: number;
-  /** Claims that it holds, with those that it ends here. */
+  /** The claims it currently holds, including claims that it ends here. */
   readonly held: number;
   /** One of them is a suspect. */
   readonly suspect: boolean;
@@ -58,12 +58,12 @@ export interface ExchangeCall {
 export interface ExchangeReply {
   /** False: the call came late, and changed nothing. */
   readonly taken: boolean;
-  /** Of each completion, whether it counted. */
+  /** Whether each completion was counted. */
   readonly counted: readonly boolean[];
   readonly claims: readonly Given[];
   /** Claims ever pushed to it. */
   readonly pushed: number;
-  /** More could be claimed at once. */
+  /** More events could be claimed immediately. */
   readonly more: boolean;
   /** A slot, or the part, is behind. */
   readonly behind: boolean;
@@ -78,14 +78,15 @@ interface Room {
   readonly limit: number;
   held: number;
   /**
-   * Of events that lapsed twice, a dispatcher has one at a time: so the one that ends it takes no other with it. Not from
-   * the first time on, as what a dead dispatcher held would come one by one.
+   * A dispatcher holds at most one event that has expired twice, so that an event which crashes the dispatcher does not
+   * affect others. This does not apply after the first time, because all claims of a crashed dispatcher would otherwise
+   * be processed one by one.
    */
   suspect: boolean;
   readonly given: Given[];
 }
 
-/** Claims the head of a lane, which nobody holds. */
+/** Claims the head of a lane that is not held. */
 function take(part: Draft, lane: string, due: number, room: Room, context: Context): void {
   const head = part.pend[lane]?.[0] as number;
   dropPending(part, lane, head);
@@ -95,7 +96,7 @@ function take(part: Draft, lane: string, due: number, room: Room, context: Conte
   room.suspect ||= given.suspect;
 }
 
-/** What follows a claim that ended for good. */
+/** The next step after a claim that ended permanently. */
 function goOn(part: Draft, lane: string, room: Room | undefined, context: Context): void {
   if (part.pend[lane] === undefined) return letIdle(part, lane);
   const slot = slotOf(lane);
@@ -125,10 +126,13 @@ export function giveBack(part: Draft, lane: string, held: Claim, due: number, co
   letWait(part, lane, due);
 }
 
-/** An event that another dispatcher's claim, or none, has by now. Delivered is delivered, while it is open. */
+/**
+ * An event which is now claimed by a different dispatcher, or not claimed at all. Delivered is delivered, while it is
+ * open.
+ */
 function completeForeign(part: Draft, { lane, ref }: Completion, context: Context): boolean {
   if (part.claims[lane]?.ref === ref) {
-    // The attempt under way holds the lane until it is over.
+    // The attempt in progress holds the lane until it is over.
     const open = part.records[entryOf(lane, ref)] === undefined;
     record(part, lane, ref, 'delivered');
     return open;
@@ -176,7 +180,7 @@ function complete(part: Draft, completion: Completion, room: Room, context: Cont
   return true;
 }
 
-/** Lets the lanes wait whose retries are due. */
+/** Makes lanes with due retries wait. */
 export function releaseDue(part: Draft, { now }: Context): boolean {
   const due = Object.keys(part.retry).filter(lane => (part.retry[lane] ?? 0) <= now);
   for (const lane of due.sort()) {
@@ -187,7 +191,7 @@ export function releaseDue(part: Draft, { now }: Context): boolean {
   return due.length > 0;
 }
 
-/** Claims of one slot, as many as its share; false when it has nothing more to give for now. */
+/** Claims up to the share of one slot, and returns false if there is currently nothing more to claim. */
 function serve(part: Draft, slot: string, share: number, room: Room, context: Context): boolean {
   let left = share;
   for (const member of waitingOf(part, slot)) {
@@ -217,7 +221,7 @@ function serve(part: Draft, slot: string, share: number, room: Room, context: Co
   return false;
 }
 
-/** Claims what waits, slot by slot, those first that were served longest ago. */
+/** Claims waiting events slot by slot, starting with the slot that was served longest ago. */
 function claimWaiting(part: Draft, room: Room, context: Context): boolean {
   const slots = Object.keys(part.turn).sort((a, b) => (part.turn[a] ?? 0) - (part.turn[b] ?? 0) || (a < b ? -1 : 1));
   const most = Math.min(room.limit - room.held, MOST_CLAIMS - room.given.length);
@@ -249,7 +253,7 @@ export function isBehind(part: Draft): boolean {
   return ready && (hold !== '' || Object.keys(part.pos).some(slot => part.subs[slot]?.open === true));
 }
 
-/** Ends attempts, goes on in their lanes, and claims what waits. */
+/** Ends attempts, continues with their lanes, and claims waiting events. */
 export function exchange(part: Draft, call: ExchangeCall, context: Context): [ExchangeReply, (Message | undefined)?] {
   const { by, limit, done } = call;
   const { now, defect } = context;
@@ -257,10 +261,10 @@ export function exchange(part: Draft, call: ExchangeCall, context: Context): [Ex
   const pushed = known?.pushed ?? call.seen;
   const refused = known !== undefined && call.call <= known.call && defect !== 'calls are not numbered';
   if (refused) return [{ taken: false, counted: [], claims: [], pushed, more: false, behind: false, due: 0, now }];
-  // What it holds is what it says, and what was pushed since it looked.
+  // It holds the claims that it has reported, and the claims that were pushed since then.
   const said = call.held - done.length + pushed - call.seen;
   const room: Room = { by, limit, held: Math.max(0, said), suspect: call.suspect, given: [] };
-  // What comes back first: it has waited for longer than what follows in the lanes of the others.
+  // Returned claims come first, because they have been waiting longer than the next events in other lanes.
   const back = done.filter(({ outcome }) => outcome === 'returned');
   const ended = done.filter(({ outcome }) => outcome !== 'returned');
   const taken = new Set([...back, ...ended].filter(completion => complete(part, completion, room, context)));

@@ -4,7 +4,7 @@ import { type Context, countsOf, type Draft, groupKeyOf, inOrder, type Subscript
 
 export type GateCall = { readonly step: 'gate'; readonly slot: string } & (
   | { readonly op: 'activate' | 'deactivate'; readonly groupKey: string }
-  /** `skip` opens a paused one, or one that catches up, at the tail. */
+  /** `skip` opens a slot that is paused or catching up at the tail. */
   | { readonly op: 'pause' | 'resume' | 'skip' }
 );
 
@@ -14,7 +14,7 @@ function activate(part: Draft, lane: string, { now, defect }: Context): [GateRep
   const [slot, groupKey] = [slotOf(lane), groupKeyOf(lane)];
   const list = part.keys[groupKey] ?? {};
   if (list[slot] !== undefined) return ['SAME'];
-  // The ref of the tail, no time: a clock that goes back opens nothing.
+  // This uses the ref of the tail instead of a time, so setting a clock back does not open anything.
   const since = defect === 'since by the clock' ? now * 100 : tailOf(part);
   part.keys[groupKey] = inOrder({ ...list, [slot]: since });
   const claimed = part.claims[lane];
@@ -22,7 +22,7 @@ function activate(part: Draft, lane: string, { now, defect }: Context): [GateRep
   if (claimed?.flag === '-') {
     part.claims[lane] = { ...claimed, flag: part.pend[lane] === undefined ? ' ' : '+' };
   }
-  // What retries stays until it is due.
+  // Retries wait until they are due.
   if (claimed !== undefined || part.lanes[lane] !== 'w') return ['OK'];
   letWait(part, lane, now);
   return ['OK', WAITING];
@@ -46,7 +46,10 @@ function open(part: Draft, slot: string, sub: Subscription): [GateReply, (Messag
   return ['OK', WAITING];
 }
 
-/** What the controller wants of a subscription, or of one of its keys. Exact from this step on, for routing and claims. */
+/**
+ * The state of a subscription, or of one of its keys, as requested by the controller. Exact from this step on, for
+ * routing and claims.
+ */
 export function gate(part: Draft, call: GateCall, context: Context): [GateReply, (Message | undefined)?] {
   const { slot } = call;
   const { defect } = context;
@@ -70,7 +73,7 @@ export function gate(part: Draft, call: GateCall, context: Context): [GateReply,
       return sub.open ? ['SAME'] : open(part, slot, sub);
     case 'skip':
       if (sub.open && part.pos[slot] === undefined) return ['SAME'];
-      // In a hold, having no position would mean the part's, which lies before the tail.
+      // During a hold, a slot without a position would use the part's position, which is before the tail.
       if (hold === '' || defect === 'skip in a hold removes the position') delete part.pos[slot];
       else part.pos[slot] = tailOf(part);
       return open(part, slot, sub);

@@ -6,19 +6,22 @@ export interface IngestCall {
   readonly events: readonly { readonly id: string; readonly groupKey: string; readonly cost: number }[];
 }
 
-/** One for each event that it took, from the first on: what would write too many references is left to the next call. */
+/**
+ * One entry for each event taken, starting with the first. Events that would write too many references are left for the
+ * next call.
+ */
 export interface IngestReply {
   readonly answers: readonly { readonly ref: number; readonly duplicate: boolean }[];
 }
 
 /** Published on the part's channel, in the step that claims. */
 export interface Message {
-  /** Whose the claims are. */
+  /** The owner of the claims. */
   readonly to: string;
   readonly claims: readonly Given[];
   /** Claims ever pushed to it, with these. */
   readonly pushed: number;
-  /** Something waits that nobody has claimed, or is behind. */
+  /** There are waiting events that have not been claimed, or a slot is behind. */
   readonly waiting: boolean;
 }
 
@@ -49,7 +52,10 @@ export function activeSlots(part: Draft, groupKey: string, ref: number): string[
 
 const roomOf = ({ until, limit, held }: Ready, now: number) => (until > now ? limit - held : 0);
 
-/** The dispatcher with most room; of several the first by name. A dead one's room does not grow any more. */
+/**
+ * The dispatcher with most room; of several the first by name. The capacity of a crashed dispatcher does not increase
+ * anymore.
+ */
 function roomiest(part: Draft, now: number): string | undefined {
   const room = (name: string) => roomOf(part.ready[name] as Ready, now);
   const names = Object.keys(part.ready).filter(name => room(name) > 0);
@@ -63,7 +69,10 @@ function whyHold(part: Draft, references: number, cost: number): Draft['meta']['
   return used + cost * references > granted ? 'tokens' : '';
 }
 
-/** Stores events, routes and charges each, claims idle lanes for a dispatcher that has room, and pushes it the claims. */
+/**
+ * Stores events, routes and charges each of them, claims idle lanes for a dispatcher with free capacity, and pushes the
+ * claims to it.
+ */
 export function ingest(part: Draft, { events }: IngestCall, context: Context): [IngestReply, (Message | undefined)?] {
   const { now, defect } = context;
   const answers: { ref: number; duplicate: boolean }[] = [];

@@ -17,12 +17,12 @@ export interface Given {
   readonly lane: string;
   readonly ref: number;
   readonly mark: number;
-  /** When it was claimed, in TIME. */
+  /** The time of the claim, as returned by TIME. */
   readonly at: number;
   /** Since when the lane had waited. Goes back with a claim that is given back, so that the lane keeps its place. */
   readonly due: number;
   readonly attempts: number;
-  /** It may be what ends its dispatchers: see `Room`. */
+  /** It may crash its dispatchers: see `Room`. */
   readonly suspect: boolean;
 }
 
@@ -30,7 +30,7 @@ export function count(part: Draft, slot: string, change: Partial<Counts>): void 
   part.counts[slot] = { ...countsOf(part, slot), ...change };
 }
 
-/** Puts a ref among those of its lane that are open and not claimed. */
+/** Adds a ref to the open and unclaimed refs of its lane. */
 export function addPending(part: Draft, lane: string, ref: number): void {
   part.pend[lane] = [...(part.pend[lane] ?? []), ref].sort((a, b) => a - b);
 }
@@ -52,7 +52,7 @@ export function letWait(part: Draft, lane: string, due: number): void {
   part.turn[slot] ??= 0;
 }
 
-/** Ends what a lane keeps when nothing is open there. */
+/** Removes the state of a lane without any open refs. */
 export function letIdle(part: Draft, lane: string): void {
   delete part.lanes[lane];
   delete part.retry[lane];
@@ -64,16 +64,16 @@ export function mayClaim(part: Draft, slot: string, by: string, again: boolean, 
   const sub = part.subs[slot];
   if (sub === undefined || !sub.open) return false;
   const { claims, again: retries, slow, sole } = countsOf(part, slot);
-  // A claim lives on until its completion is written, so there may be more of them than attempts: twice as many, if one
-  // dispatcher has them all, as each counts only its own attempts.
+  // A claim exists until its completion is written, so there may be more claims than attempts: up to twice as many if
+  // one dispatcher has all of them, because each dispatcher only counts its own attempts.
   const alone = sole === by || defect === 'cap in each dispatcher';
   const most = alone && !slow ? 2 * sub.cap : sub.cap;
   if (claims >= most) return false;
-  // What fails leaves a quarter of the cap, at least one where there are two, to first attempts.
+  // Failed events leave a quarter of the cap (but at least one, if the cap is two or more) to first attempts.
   return !again || retries < Math.max(1, sub.cap - Math.ceil(sub.cap / 4));
 }
 
-/** Claims a ref of a lane. It must be in no `pend` afterwards, which is the caller's business. */
+/** Claims a ref of a lane. The caller must make sure that it is not in any `pend` afterwards. */
 export function claim(part: Draft, lane: string, ref: number, by: string, due: number, { now }: Context): Given {
   const slot = slotOf(lane);
   const tries = part.tries[entryOf(lane, ref)];
@@ -89,7 +89,7 @@ export function claim(part: Draft, lane: string, ref: number, by: string, due: n
   return { lane, ref, mark, at: now, due, attempts: tries?.attempts ?? 0, suspect: (tries?.lapses ?? 0) >= SUSPECT };
 }
 
-/** Takes a claim from its dispatcher. What becomes of its ref and of the lane is the caller's business. */
+/** Takes a claim from its dispatcher. The caller is responsible for its ref and its lane. */
 export function endClaim(part: Draft, lane: string, { again, flag }: Claim, { defect }: Context): void {
   const slot = slotOf(lane);
   const counts = countsOf(part, slot);
@@ -97,7 +97,7 @@ export function endClaim(part: Draft, lane: string, { again, flag }: Claim, { de
   const claims = counts.claims - 1;
   const change = { claims, again: counts.again - (again ? 1 : 0), sole: claims === 0 ? '' : counts.sole };
   count(part, slot, change);
-  // It had left its turn if it had reached its cap.
+  // It was removed from its turn if it had reached its cap.
   if (counts.waiting && defect !== 'full slot does not come back') part.turn[slot] ??= 0;
   if (flag === '-') part.off[lane] = true;
 }
@@ -113,13 +113,16 @@ export function record(part: Draft, lane: string, ref: number, outcome: 'deliver
   count(part, slot, outcome === 'delivered' ? { delivered: delivered + 1 } : { failed: failed + 1 });
 }
 
-/** Lanes of a slot that wait, the first first: first attempts and retries by the time since when they wait. */
+/**
+ * The waiting lanes of a slot in order: first attempts and retries, sorted by the time since when they have been
+ * waiting.
+ */
 export function waitingOf(part: Draft, slot: string): readonly string[] {
   const due = (member: string) => readWaitMember(member).due;
   return part.wait.filter(member => member.startsWith(slot)).sort((a, b) => due(a) - due(b));
 }
 
-/** The attempts and lapses of a lane's first open ref. */
+/** The attempts and expired claims of a lane's first open ref. */
 export function headTries(part: Draft, lane: string): Tries {
   const head = part.pend[lane]?.[0];
   return (head === undefined ? undefined : part.tries[entryOf(lane, head)]) ?? { attempts: 0, lapses: 0 };

@@ -1,9 +1,9 @@
 import type { Defect } from './defects.ts';
 
 /**
- * What one part of a stream holds: everything between an event's acceptance and its end lies in one Redis slot, and
- * each step here is one script. The steps are pure functions of a part and the call's arguments, and know of no process:
- * a test may apply the same calls to a part here and to one in Redis, and compare.
+ * The content of one part of a stream. Everything between accepting and ending an event is stored in one Redis slot,
+ * and each step here is a single script. The steps are pure functions of a part and the call arguments, and do not
+ * depend on processes. A test can apply the same calls to this part and to a part in Redis, and compare the results.
  *
  * A slot is one character here, and a lane is its slot followed by its group key. Times are whole ticks. What lies inside
  * the records and lists below is never changed, but replaced: a copy of a part copies only those.
@@ -17,7 +17,7 @@ export interface Part {
   /** P:keys: group key → slot → since, the ref of the tail when the key was activated. */
   readonly keys: Record<string, Readonly<Record<string, number>>>;
   readonly subs: Record<string, Subscription>;
-  /** P:pos: the last ref that was routed to a slot which is behind. Being here is being behind. */
+  /** P:pos: the last ref routed to a slot that is behind. Being here is being behind. */
   readonly pos: Record<string, number>;
   /** P:late: ref → slots that it was routed to after it was stored. */
   readonly late: Record<number, readonly string[]>;
@@ -27,7 +27,10 @@ export interface Part {
   readonly lanes: Record<string, 'w' | 'r'>;
   /** P:pend: lane → open refs, ascending, without the claimed head. */
   readonly pend: Record<string, readonly number[]>;
-  /** P:wait: see `waitMember`. Ascending. May hold members of lanes that wait no more, or wait with a later one. */
+  /**
+   * P:wait: see `waitMember`. Ascending. May contain members of lanes that are no longer waiting, or have a later
+   * member.
+   */
   readonly wait: string[];
   /** P:turn: slots with waiting lanes → when they were served. */
   readonly turn: Record<string, number>;
@@ -45,19 +48,19 @@ export interface Part {
 }
 
 export interface Meta {
-  /** The gate data are complete. Without them nothing is routed. */
+  /** The gate data are complete. Otherwise, no events are routed. */
   readonly ready: boolean;
   /** The last ref is `ms` × 100 + `seq`. */
   readonly ms: number;
   readonly seq: number;
   readonly used: number;
   readonly granted: number;
-  /** Why all that is not behind by itself stands at `pos` meanwhile. */
+  /** The reason why all slots that are not behind stay at `pos` in the meantime. */
   readonly hold: '' | 'gates' | 'tokens' | 'wide';
   readonly pos: number;
-  /** Of the last claim; TIME in µs does it in Redis. */
+  /** The time of the last claim. In Redis, this uses TIME in µs. */
   readonly mark: number;
-  /** Of the last slot served. */
+  /** The number of the last served slot. */
   readonly served: number;
 }
 
@@ -66,27 +69,27 @@ export interface Entry {
   readonly id: string;
   readonly groupKey: string;
   readonly cost: number;
-  /** The slots that it was routed to when it was stored. */
+  /** The slots to which the event was routed when it was stored. */
   readonly routed: readonly string[];
 }
 
 export interface Subscription {
   readonly open: boolean;
-  /** Attempts at once. */
+  /** The maximum number of concurrent attempts. */
   readonly cap: number;
-  /** The ref of the tail when it was made. */
+  /** The ref of the tail at the time of creation. */
   readonly since: number;
 }
 
 export interface Claim {
   readonly ref: number;
   readonly by: string;
-  /** Which claim: a later one of the same event by the same dispatcher has another. */
+  /** Identifies the claim: a later claim of the same event by the same dispatcher has a different number. */
   readonly mark: number;
   readonly at: number;
-  /** `+`: more waits behind it. `-`: nothing may follow, the key was deactivated. */
+  /** `+`: more events are waiting behind it. `-`: no events may follow, because the key was deactivated. */
   readonly flag: ' ' | '+' | '-';
-  /** The event had failed before. */
+  /** The event has failed before. */
   readonly again: boolean;
 }
 
@@ -97,12 +100,12 @@ export interface Tries {
 
 export interface Counts {
   readonly claims: number;
-  /** Claims of events that had failed before. */
+  /** Claims of events that have failed before. */
   readonly again: number;
   readonly routed: number;
   readonly delivered: number;
   readonly failed: number;
-  /** Whether lanes wait; may stay true for a while when none does any more. */
+  /** Whether lanes are waiting. This may remain true for a while after the last lane has stopped waiting. */
   readonly waiting: boolean;
   /** Its endpoint takes so long that claims beyond the cap come back unsent. */
   readonly slow: boolean;
@@ -113,9 +116,9 @@ export interface Counts {
 export interface Ready {
   /** When it last wrote. */
   readonly renewed: number;
-  /** Nothing is pushed to it from here on, until it writes again. */
+  /** Nothing is pushed to it until it writes again. */
   readonly until: number;
-  /** The number of its last call: a call that comes late is refused. */
+  /** The number of its last call, which is used to reject late calls. */
   readonly call: number;
   readonly limit: number;
   readonly held: number;
@@ -123,33 +126,33 @@ export interface Ready {
   readonly pushed: number;
 }
 
-/** Context of a step: what it needs besides its arguments. */
+/** The context of a step, in addition to its arguments. */
 export interface Context {
   /** TIME */
   readonly now: number;
   readonly defect?: Defect | undefined;
 }
 
-/** References that one call may write. */
+/** The maximum number of references written by a call. */
 export const MOST_REFERENCES = 2;
 /** Log entries that one `advance` may read. */
 export const MOST_ENTRIES = 3;
-/** Claims that one `exchange` may give. */
+/** The maximum number of claims returned by an `exchange`. */
 export const MOST_CLAIMS = 3;
-/** Ticks that a dispatcher is pushed to after it wrote. */
+/** The number of ticks after a write during which claims are pushed to a dispatcher. */
 export const LEASE = 4;
-/** Ticks after which a claim whose dispatcher writes nothing lapses. */
+/** The number of ticks after which a claim expires if its dispatcher doesn't write anything. */
 export const DEAD = 3;
-/** A dispatcher starts no attempt of a claim that is more ticks old. */
+/** A dispatcher does not start an attempt if its claim is more than this number of ticks old. */
 export const AGE = 1;
 /** Lapses after which an event is dead. */
 export const MOST_LAPSES = 4;
-/** Lapses from which on an event may be what ends its dispatchers. */
+/** The number of expired claims after which an event may be crashing its dispatchers. */
 export const SUSPECT = 2;
 
 export const slotOf = (lane: string) => lane.charAt(0);
 export const groupKeyOf = (lane: string) => lane.slice(1);
-/** What records and tries go by. */
+/** The key used for records and tries. */
 export const entryOf = (lane: string, ref: number) => `${lane} ${ref}`;
 export const tailOf = ({ meta }: Part) => meta.ms * 100 + meta.seq;
 
@@ -178,7 +181,7 @@ const NO_COUNTS: Counts = {
 };
 export const countsOf = (part: Part, slot: string): Counts => part.counts[slot] ?? NO_COUNTS;
 
-/** How far a slot is routed. */
+/** The position up to which a slot is routed. */
 export function positionOf(part: Part, slot: string): number {
   return part.pos[slot] ?? (part.meta.hold === '' ? tailOf(part) : part.meta.pos);
 }
@@ -209,10 +212,10 @@ export function emptyPart(): Part {
   };
 }
 
-/** What a step may change while it runs. */
+/** The state that a step may change while it runs. */
 export type Draft = { -readonly [K in keyof Part]: Part[K] };
 
-/** The same record with its keys in order: so equal parts are written in one way. */
+/** The same record with sorted keys, so that equal parts are always written in the same way. */
 export function inOrder<T>(record: Readonly<Record<string, T>>): Record<string, T> {
   const keys = Object.keys(record);
   if (keys.every((key, i) => i === 0 || (keys[i - 1] as string) < key)) return record;

@@ -34,7 +34,7 @@ export type Call<K extends StepName = StepName> = { [N in K]: Steps[N][0] }[K];
 export interface Stepped<K extends StepName = StepName> {
   readonly part: Part;
   readonly reply: Steps[K][1];
-  /** What it published. */
+  /** The published messages. */
   readonly message: Message | undefined;
 }
 

@@ -27,7 +27,10 @@ const completionOf = ({ lane, ref, mark, due }: Held, outcome: Outcome, next = d
   due: next,
 });
 
-/** Starts what the cap has room for; gives back what is too old, as others may have it by now. */
+/**
+ * Starts attempts up to the cap, and returns claims that are too old, because other dispatchers may have claimed them
+ * by now.
+ */
 export function launch(world: World, setup: Setup, me: Dispatcher): void {
   const held: Held[] = [];
   for (const [index, claim] of me.held.entries()) {
@@ -78,7 +81,10 @@ export function wake(world: World, setup: Setup, me: Dispatcher): void {
   launch(world, setup, me);
 }
 
-/** Claims that arrived. Their time is Redis's, and not that of the reading: they may have lain unread. */
+/**
+ * Claims that arrived. Their age is based on the Redis time instead of the time of reading, because they may have been
+ * unread for a while.
+ */
 function queue(world: World, setup: Setup, { skew }: Dispatcher, claims: readonly Given[]): Held[] {
   const fresh = setup.defect === 'age from the reading';
   return claims.map(given => ({ ...given, at: fresh ? world.now : given.at + skew, state: 'queued' }));
@@ -93,7 +99,7 @@ export function read(world: World, setup: Setup, me: Dispatcher): void {
     compare(me);
   } else if (message !== undefined) {
     if (message.to === me.name) {
-      // The count says whether one was missed before.
+      // The count shows whether an earlier push was missed.
       const missed = me.seen + message.claims.length !== message.pushed;
       if (missed && setup.defect !== 'pushes are not compared') me.doubts = true;
       me.seen = message.pushed;
@@ -114,7 +120,8 @@ export function sendExchange(world: World, setup: Setup, me: Dispatcher): void {
     step: 'exchange',
     by: me.name,
     call: me.calls,
-    // What was pushed and has not come is on its way, or lost: it takes no more before it knows.
+    // Pushed claims that have not arrived are either in progress or lost, and no more claims are taken until this is
+    // known.
     limit: me.doubts ? Math.min(setup.limit, me.held.length) : setup.limit,
     seen: me.seen,
     held: me.held.length + me.ended.length,
@@ -137,7 +144,7 @@ export function readAnswer(world: World, setup: Setup, me: Dispatcher): void {
     return;
   }
   me.renewed = call.at;
-  // Redis ran it after it was sent, and before it was read: a skew beyond these is none, its clock was set.
+  // Redis ran it after it was sent and before it was read. A skew outside of this range means that the clock was set.
   const [least, most] = [call.at - reply.now, world.now - reply.now];
   me.skew = setup.defect === 'clock is read once' ? Math.min(me.skew, most) : clamp(me.skew, least, most);
   me.held = [...me.held, ...queue(world, setup, me, reply.claims)];
@@ -148,7 +155,7 @@ export function readAnswer(world: World, setup: Setup, me: Dispatcher): void {
   launch(world, setup, me);
 }
 
-/** The answer of an exchange is lost, whether Redis ran it or not. */
+/** The response of an exchange is lost, regardless of whether Redis ran it. */
 export function loseAnswer(world: World, setup: Setup, me: Dispatcher): void {
   const { call } = me;
   if (call === null) return;
@@ -165,7 +172,7 @@ function list(world: World, setup: Setup, me: Dispatcher): void {
   me.mine = { claims, pushed };
 }
 
-/** What is neither held nor ended here was missed: it is given back. */
+/** Claims that are neither held nor ended here were missed, and are returned. */
 function compare(me: Dispatcher): void {
   if (me.mine === null) return;
   const known = new Set([...me.held, ...me.ended].map(({ mark }) => mark));
@@ -178,7 +185,9 @@ function compare(me: Dispatcher): void {
   me.wanted = true;
 }
 
-/** Asks for the list of its own claims, then for a fence: all that was pushed before the list lies before the fence. */
+/**
+ * Requests the list of its own claims, followed by a fence: everything pushed before the list comes before the fence.
+ */
 export function askMine(world: World, setup: Setup, me: Dispatcher): void {
   if (setup.defect === 'fence before the list') me.mine = { claims: [], pushed: 0 };
   else list(world, setup, me);
@@ -194,12 +203,12 @@ export function dropConnection(me: Dispatcher): void {
   Object.assign(me, { subscribed: false, deafSince: 0, socket: [], mine: null });
 }
 
-/** What a dispatcher does because time passed. */
+/** Actions of a dispatcher that are triggered by time. */
 export function passTime(world: World, setup: Setup, me: Dispatcher): void {
   me.up = world.now;
   if (me.told > me.seen && setup.defect !== 'pushes are not compared') me.doubts = true;
   if (me.due > 0 && me.due <= world.now - me.skew) me.wanted = true;
-  // Its connection of the pushes is asked for a sign of life too.
+  // The push connection is checked as well.
   if (me.deafSince > 0 && world.now - me.deafSince >= 2 && setup.defect !== 'deaf connection is not noticed') {
     dropConnection(me);
   }

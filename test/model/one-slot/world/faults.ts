@@ -7,7 +7,7 @@ import type { Dispatcher, Fault, Held, Setup, World } from './world.ts';
 
 const sentBy = (me: Dispatcher): readonly Held[] => me.held.filter(({ state }) => state === 'sent');
 
-/** What may break at one dispatcher. */
+/** Faults that can affect a dispatcher. */
 function* dispatcherFaults(world: World, setup: Setup, index: number): Generator<[Fault, string, Move['run']]> {
   const me = world.dispatchers[index] as Dispatcher;
   const at = (change: (next: World, self: Dispatcher) => void) => (next: World) =>
@@ -58,7 +58,7 @@ function* dispatcherFaults(world: World, setup: Setup, index: number): Generator
   }
 }
 
-/** Refs go on behind those that the lost tail had: their last digits begin at a random number. */
+/** Refs continue after the refs of the lost tail, because their last digits start at a random number. */
 function failOver(world: World, setup: Setup): void {
   if (world.replica === null) return;
   const { ms, seq, mark } = world.part.meta;

@@ -5,12 +5,12 @@ import { cameTo, type Dispatcher, idOf, type Setup, type World } from './world.t
 
 export interface Move {
   readonly label: string;
-  /** `urgent`: what a living process does within a tick, whatever it is. */
+  /** `urgent`: performed by a running process within a tick, regardless of the kind of process. */
   readonly kind: 'urgent' | 'sender' | 'endpoint' | 'fault' | 'gate' | 'free' | 'tick';
   readonly run: (next: World) => void;
 }
 
-/** Takes the lapsed claims of another dispatcher, and looks for work. */
+/** Takes the expired claims of another dispatcher, and looks for work. */
 export function evictOther(world: World, setup: Setup, me: Dispatcher, name: string): void {
   const other = world.dispatchers.find(dispatcher => dispatcher.name === name);
   const before = world.part.claims;

@@ -20,7 +20,10 @@ import { type Dispatcher, type GateOp, newDispatcher, type Setup, type World } f
 
 type Self = (next: World, me: Dispatcher) => void;
 
-/** Others whose claims a dispatcher takes: they are silent for everybody, or in this part, where it works itself. */
+/**
+ * Dispatchers whose claims can be taken: they are silent for everyone, or in this part, which the dispatcher is also
+ * working on.
+ */
 function* lapsedOthers(world: World, setup: Setup, me: Dispatcher): Generator<string> {
   const context = { now: world.now - world.skew, defect: setup.defect };
   const awake = me.held.length > 0 || world.now - me.renewed <= 1;
@@ -34,7 +37,7 @@ function* lapsedOthers(world: World, setup: Setup, me: Dispatcher): Generator<st
   }
 }
 
-/** What a living dispatcher has to do. */
+/** The required moves of a running dispatcher. */
 function* workOf(world: World, setup: Setup, index: number): Generator<Move> {
   const me = world.dispatchers[index] as Dispatcher;
   const { name, call } = me;
@@ -177,7 +180,7 @@ function* gateMoves(world: World, setup: Setup): Generator<Move> {
   }
 }
 
-/** What happens by itself, and need not. */
+/** Moves that can happen at any time, but are not required. */
 function* free(world: World, setup: Setup): Generator<Move> {
   for (const [index, { state, name }] of world.dispatchers.entries()) {
     if (state !== 'stalled') continue;
@@ -216,7 +219,7 @@ const passes = (setup: Setup): Move => ({
   },
 });
 
-/** What living processes have to do: until it is done, no time passes. */
+/** The required moves of running processes. No time passes until they have been made. */
 export function urgentMoves(world: World, setup: Setup): Move[] {
   const moves: Move[] = [];
   for (const [index, { state, call }] of world.dispatchers.entries()) {
@@ -238,7 +241,7 @@ export function usualMove(world: World, setup: Setup): Move {
   return starts ?? sends ?? passes(setup);
 }
 
-/** All that may happen now, the usual move first. */
+/** All possible moves, starting with the usual move. */
 export function movesOf(world: World, setup: Setup): Move[] {
   if (world.wrong !== '') return [];
   const urgent = urgentMoves(world, setup);

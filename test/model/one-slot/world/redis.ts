@@ -3,7 +3,7 @@ import { checkStep } from '../checks/step-rules.ts';
 import { type Call, runStep, type StepName, type Stepped, type Steps } from '../part/step.ts';
 import type { Setup, World } from './world.ts';
 
-/** Runs a script, judges what it changed, and hands what it published to all who are subscribed. */
+/** Runs a script, checks its changes, and delivers the published messages to all subscribers. */
 export function run<K extends StepName>(
   world: World,
   setup: Setup,
@@ -19,7 +19,7 @@ export function run<K extends StepName>(
   for (const dispatcher of world.dispatchers) {
     if (dispatcher.state === 'dead' || !dispatcher.subscribed) continue;
     if (message.to !== dispatcher.name && !message.waiting) continue;
-    // The last unread message already says that something waits.
+    // The last unread message already indicates that there is waiting work.
     const last = dispatcher.socket.at(-1);
     const repeats = last !== undefined && last !== 'fence' && last.waiting && message.to !== dispatcher.name;
     if (!repeats) dispatcher.socket = [...dispatcher.socket, message];

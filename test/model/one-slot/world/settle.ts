@@ -4,7 +4,7 @@ import type { Move } from './move.ts';
 import { urgentMoves, usualMove } from './moves.ts';
 import { cameTo, copyWorld, keyOf, type Setup, type World } from './world.ts';
 
-/** The world after a move; a rule that it breaks is noted there. */
+/** The world after a move, including any violated rule. */
 export function makeMove(world: World, { run }: Move): World {
   const next = copyWorld(world);
   try {
@@ -16,7 +16,7 @@ export function makeMove(world: World, { run }: Move): World {
   return next;
 }
 
-/** What is still owed to those whose gates are open and whose endpoints answer. */
+/** Events that still have to be delivered, because their gates are open and their endpoints respond. */
 function owed({ part, gates, hangs, senders }: World): string | undefined {
   const due = (slot: string) => gates.open[slot] === true && slot !== hangs;
   for (const [groupKey, { left, repeats }] of Object.entries(senders)) {
@@ -28,7 +28,7 @@ function owed({ part, gates, hangs, senders }: World): string | undefined {
   }
   const open = [...Object.keys(part.claims), ...Object.keys(part.pend)];
   return open.find(lane => {
-    // What is not active waits for its activation; its claims end.
+    // Events of inactive keys wait for an activation, and their claims end.
     const waits = gates.active[lane] === undefined && part.claims[lane] === undefined;
     return due(slotOf(lane)) && !waits;
   });
@@ -47,7 +47,7 @@ function disagreement({ part, dispatchers }: World): string | undefined {
   return undefined;
 }
 
-/** What is recorded as delivered came. */
+/** Events recorded as delivered have arrived. */
 function neverCame({ part, history }: World): string | undefined {
   for (const { ref, id, groupKey } of part.log) {
     for (const slot of Object.keys(part.subs)) {
@@ -59,7 +59,7 @@ function neverCame({ part, history }: World): string | undefined {
 }
 
 export interface Settled {
-  /** Ticks that it took. */
+  /** The number of ticks. */
   readonly ticks: number;
   readonly wrong?: string | undefined;
   readonly story: readonly string[];
@@ -68,8 +68,9 @@ export interface Settled {
 const MOST_MOVES = 2_000;
 
 /**
- * Lets a world come to rest without any further fault, always in the same way, and counts the ticks. `known`: how long
- * it takes from states that were on the way of others. It is wrong if it takes longer than the setup's bound.
+ * Lets a world come to rest without further faults, always in the same way, and counts the ticks. `known`: the number
+ * of ticks for states that were visited on the way from other states. It is a violation if this takes longer than the
+ * limit of the setup.
  */
 export function settle(world: World, setup: Setup, known?: Map<string, number>): Settled {
   const story: string[] = [];

@@ -5,23 +5,23 @@ import type { Message } from '../part/ingest.ts';
 import type { Given } from '../part/lanes.ts';
 import { emptyPart, inOrder, type Part } from '../part/part.ts';
 
-/** What lies unread in the connection of the pushes. */
+/** Unread data in the push connection. */
 export type Pushed = Message | 'fence';
 
-/** A claim in a dispatcher. `answered`: the endpoint has it, and the process has not seen so yet. */
+/** A claim in a dispatcher. `answered`: the endpoint has received it, but the process has not noticed this yet. */
 export interface Held extends Given {
   readonly state: 'queued' | 'sent' | 'answered';
-  /** When it was sent, and which event that was. */
+  /** The time at which it was sent, and the event. */
   readonly sentAt?: number;
   readonly id?: string;
-  /** The claim was taken from it, which it cannot know. */
+  /** The claim was taken from it, which it is not aware of. */
   readonly lapsedNow?: true;
 }
 
 export interface Dispatcher {
   readonly name: string;
   state: 'up' | 'stalled' | 'dead';
-  /** When it was last up. */
+  /** The last time at which it was running. */
   up: number;
   /** Since when nothing arrives on its connection of the pushes, though it stands; 0: it does. */
   deafSince: number;
@@ -31,16 +31,16 @@ export interface Dispatcher {
   ended: readonly Completion[];
   /** The one exchange under way, before and after Redis ran it. */
   call: { readonly sent: ExchangeCall; readonly at: number; readonly reply: ExchangeReply | undefined } | null;
-  /** The list of its own claims, compared when the fence is read. */
+  /** The list of its own claims, which is compared after reading the fence. */
   mine: { readonly claims: readonly { lane: string; ref: number; mark: number }[]; readonly pushed: number } | null;
   calls: number;
   /** Pushed claims that it has read. */
   seen: number;
-  /** Pushed claims, as the last answer said. */
+  /** The number of pushed claims according to the last response. */
   told: number;
-  /** How far it takes Redis's clock to be behind its own. */
+  /** The assumed difference between the Redis clock and its own clock. */
   skew: number;
-  /** When it sent the last exchange that was answered. */
+  /** The time at which it sent the last answered exchange. */
   renewed: number;
   /** Something may be there to claim. */
   wanted: boolean;
@@ -53,20 +53,20 @@ export interface Dispatcher {
   due: number;
   /** Others that it knows to be gone. */
   gone: readonly string[];
-  /** Positions that it has read; only a defect keeps them. */
+  /** The positions it has read. Only kept by a defect. */
   positions: Readonly<Record<string, number>> | null;
-  /** Slots that it brought to the tail; only a defect keeps them. */
+  /** The slots it brought to the tail. Only kept by a defect. */
   arrived: readonly string[];
 }
 
 export interface Sender {
   readonly sent: number;
   readonly left: number;
-  /** The answer to its last event was lost: it sends it again. */
+  /** The response to its last event was lost, so it sends the event again. */
   readonly repeats: boolean;
 }
 
-/** What the controller was answered, kept apart from the part. Times are ticks. */
+/** The responses received by the controller, separate from the part. Times are in ticks. */
 export interface Gates {
   readonly open: Readonly<Record<string, boolean>>;
   /** Lane → since, as a ref. */
@@ -77,13 +77,13 @@ export interface Gates {
   readonly skipped: Readonly<Record<string, number>>;
 }
 
-/** What happened at the endpoints. */
+/** The requests received by the endpoints. */
 export interface History {
   /** Event and lane → 2xx answers. */
   hits: Record<string, number>;
   /** Event and lane → how often a claim of it lapsed. */
   lapses: Record<string, number>;
-  /** Lane → the ref of the last event that was delivered for the first time. */
+  /** Lane → the ref of the last event delivered for the first time. */
   newest: Record<string, number>;
   /** Event and lane → dispatchers that it ended. */
   kills: Record<string, number>;
@@ -92,26 +92,26 @@ export interface History {
 
 export interface World {
   now: number;
-  /** How far the clock of Redis is behind. */
+  /** The delay of the Redis clock. */
   skew: number;
   part: Part;
   gates: Gates;
-  /** What a failover falls back to. */
+  /** The state used after a failover. */
   replica: { readonly part: Part; readonly gates: Gates } | null;
   senders: Record<string, Sender>;
   dispatchers: Dispatcher[];
-  /** Exchanges whose connection broke before Redis read them; it may read them yet. */
+  /** Exchanges whose connection was closed before Redis read them. Redis may still read them. */
   underWay: readonly ExchangeCall[];
-  /** An endpoint that answers nothing any more. */
+  /** An endpoint that no longer responds. */
   hangs: string;
   history: History;
   faultsLeft: number;
   gatesLeft: number;
   failuresLeft: number;
   ticksLeft: number;
-  /** Moves that may still be made out of their usual order. */
+  /** The number of moves that can still be made out of order. */
   preemptionsLeft: number;
-  /** A rule that does not hold here. */
+  /** A rule violated in this state. */
   wrong: string;
 }
 
@@ -130,22 +130,22 @@ export type Fault =
 
 export type GateOp = 'pause' | 'resume' | 'skip' | 'activate' | 'deactivate';
 
-/** Which event a ref is, for now: a failover may lose it, and another may have its ref. */
+/** The event of a ref at the moment. A failover may lose this event, and another event may get the same ref. */
 export const idOf = ({ part }: World, ref: number) => part.log.find(entry => entry.ref === ref)?.id ?? '';
 
-/** What a history goes by. */
+/** The parameters of a history. */
 export const cameTo = (lane: string, id: string) => `${lane} ${id}`;
 
-/** A small world: its dispatchers, subscriptions and keys, and the faults that are allowed. */
+/** A small world: its dispatchers, subscriptions, and keys, and the allowed faults. */
 export interface Setup {
   readonly dispatchers: readonly string[];
   /** Slot → attempts at once. */
   readonly caps: Readonly<Record<string, number>>;
-  /** Group key → events. Each key is active for all slots at the beginning. */
+  /** Group key → events. Initially, each key is active for all slots. */
   readonly events: Readonly<Record<string, number>>;
   /** Sent with one call, of different keys. */
   readonly batches?: boolean;
-  /** Claims that a dispatcher may hold. */
+  /** The maximum number of claims of a dispatcher. */
   readonly limit: number;
   readonly faults: readonly Fault[];
   readonly mostFaults: number;
@@ -156,26 +156,29 @@ export interface Setup {
   /** Attempts that fail. */
   readonly failures?: number;
   readonly ticks: number;
-  /** How often anything may happen out of the order of `usualMove`; faults and gates happen at any time. */
+  /**
+   * The number of moves that can be made out of the order of `usualMove`. Faults and gate changes can happen at any
+   * time.
+   */
   readonly preemptions: number;
   readonly granted?: number;
-  /** Two dispatchers advance, or the first alone. */
+  /** Either two dispatchers advance, or only the first one. */
   readonly homes?: 1 | 2;
-  /** The event whose attempt ends its dispatcher. */
+  /** The event whose attempt crashes its dispatcher. */
   readonly poison?: string;
   /** Ticks after which all that can be delivered is, once faults stop. */
   readonly bound: number;
   readonly defect?: Defect | undefined;
-  /** What `make test-model` takes instead. */
+  /** The value used by `make test-model`. */
   readonly long?: Partial<Setup>;
 }
 
 /** After so many ticks a dispatcher looks whether anything is there, told or not. */
 export const RARELY = 8;
-/** Ticks until an event that failed is due again. */
+/** The number of ticks until a failed event is due again. */
 export const RETRY_AFTER = 2;
 export const MOST_ATTEMPTS = 3;
-/** Ticks that an attempt may take. */
+/** The maximum duration of an attempt, in ticks. */
 export const TIMEOUT = 4;
 
 export function newDispatcher(name: string, now: number): Dispatcher {
@@ -245,7 +248,7 @@ export function newWorld(setup: Setup): World {
   };
 }
 
-/** A world that may be changed: what lies deeper than a dispatcher's own fields is replaced, never changed. */
+/** A world that can be changed. Data below a dispatcher's own fields is replaced instead of being changed. */
 export function copyWorld(world: World): World {
   const { history } = world;
   return {

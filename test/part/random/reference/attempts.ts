@@ -29,7 +29,7 @@ function giveBack(delivery: Delivery, { outcome, dueMs = 0 }: Completion): void 
   addFailed(delivery);
 }
 
-/** How a call that ends an attempt is answered, and whether its result is that of the last attempt of the slot. */
+/** The response to a call that ends an attempt, and whether its result is from the last attempt of the slot. */
 interface Completed {
   readonly answer: CompletionAnswer;
   readonly isLast: boolean;
@@ -41,7 +41,7 @@ function complete(of: Reference, completion: Completion, by: string, of_: Outcom
   const { lane, ref, outcome, reason, latencyMs } = completion;
   const claim = of.claims.get(lane);
   const isHeld = claim?.delivery.ref === ref && claim.by === by;
-  // Somebody else sends it again: that attempt holds its lane until it is over.
+  // Another dispatcher sends it again, and this attempt holds its lane until it is over.
   const isResent = claim?.delivery.ref === ref && !isHeld && !claim.ended && outcome === 'delivered';
   if (isResent) claim.ended = true;
   if (isHeld && claim.ended) {
@@ -66,7 +66,7 @@ function complete(of: Reference, completion: Completion, by: string, of_: Outcom
   return DONE;
 }
 
-/** Ends attempts; returns what that answers, and the slots that it disabled. */
+/** Ends attempts, and returns the responses and the disabled slots. */
 function completeAll(of: Reference, completions: readonly Completion[], by: string) {
   const outcomes = new Map<string, Outcomes>();
   const completed = completions.map(completion => {
@@ -93,7 +93,7 @@ function noteEndings(
     const slot = lane.slice(0, 8);
     const { answer, isLast } = completed[at] as Completed;
     if (!isLast) continue;
-    // A test event that its dispatcher does not hold any more changes no counter.
+    // A test event that is no longer held by its dispatcher does not change any counters.
     if (answer === 'done' && !isTest({ ref })) noted.add(slot);
     if (outcome === 'delivered') letters.set(slot, 's');
     else if (attempted !== undefined) letters.set(slot, ATTEMPT_LETTERS[attempted]);
@@ -109,7 +109,10 @@ function noteEndings(
   }
 }
 
-/** Whether a lane that may be claimed may have to wait for others: of what failed or lapsed only so much is under way. */
+/**
+ * Whether a claimable lane may have to wait for others, because the number of failed or expired events in progress is
+ * limited.
+ */
 function mayHaveToWait(of: Reference, delivery: Delivery, after: Dump): boolean {
   const { slot, lane } = delivery;
   const health = of.health.get(slot);
@@ -146,7 +149,7 @@ function checkClaims(of: Reference, answer: Answer, holding: Holding): number {
   return taken;
 }
 
-/** What an exchange answered, and that it claimed what it could. */
+/** Checks the response of an exchange, and that it claimed all available events. */
 export function exchange(
   of: Reference,
   answer: Answer,

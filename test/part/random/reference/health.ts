@@ -3,7 +3,7 @@ import type { Health, Reference } from './reference.ts';
 
 const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [1_000, 60_000];
 
-/** What the attempts of a slot that ended in one call say of its endpoint. */
+/** The effect of the attempts of a slot that ended in the same call on its endpoint. */
 export interface Outcomes {
   failed: number;
   delivered: boolean;
@@ -11,7 +11,7 @@ export interface Outcomes {
   readonly entries: Set<string>;
 }
 
-/** Forgets what the endpoint's owner says is over. */
+/** Removes data which is outdated according to the endpoint's owner. */
 export function healthOf(of: Reference, slot: string): Health | undefined {
   const health = of.health.get(slot);
   if (health === undefined) return undefined;

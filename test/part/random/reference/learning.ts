@@ -4,15 +4,15 @@ import type { Dump } from '../dump.ts';
 import { type Delivery, endDelivery, hold, isClaimed, isTest, type Reference, route, same } from './reference.ts';
 import { isFor, slotsOf } from './routing.ts';
 
-/** How far a slot is routed. */
+/** The position up to which a slot is routed. */
 const positionIn = (of: Reference, slot: string) =>
   of.positions.get(slot) ?? (of.hold === undefined ? of.tail : (of.position ?? ''));
 
 const laterIn = (of: Reference, ref: string) => [...of.events.values()].filter(each => each.ref > ref);
 
 /**
- * How far a call moves whom is its own business: here is learnt what it routed, and checked that positions passed nothing
- * that was to be routed, and nothing was routed that they had passed.
+ * Each call decides how far it moves a slot. This reads the routed events, and checks that positions did not skip any
+ * routable events, and that no event before a position was routed.
  */
 export function advance(of: Reference, answer: AdvanceAnswer, after: Dump): void {
   same('answer', answer.answer, of.isReady && of.hasMarker ? 'OK' : 'CLOSED');
@@ -52,7 +52,7 @@ export function advance(of: Reference, answer: AdvanceAnswer, after: Dump): void
   same('why the part is held when there is no more to do', of.hold, 'tokens');
 }
 
-/** The event that the part is held back before. */
+/** The event before which the part is held back. */
 const nextOfPart = (of: Reference) => (of.hold === undefined ? undefined : laterIn(of, of.position ?? '')[0]?.ref);
 
 function checkPassed(of: Reference, slot: string, from: string): void {
@@ -69,14 +69,16 @@ function checkPassed(of: Reference, slot: string, from: string): void {
   }
 }
 
-/** Removes a delivery without a trace, as of a subscription that was deleted. */
+/** Removes a delivery without a record, for example for a deleted subscription. */
 function forget(of: Reference, delivery: Delivery): void {
   of.open.delete(delivery.entry);
   of.deliveries.delete(delivery.entry);
   if (of.claims.get(delivery.lane)?.delivery === delivery) of.claims.delete(delivery.lane);
 }
 
-/** A sweep removes in slices: here is learnt what it removed, and checked that it was old enough, and all of it ended. */
+/**
+ * A sweep removes data in slices. This reads the removed data, and checks that all of it was old enough and had ended.
+ */
 export function sweep(of: Reference, expired: number, after: Dump): void {
   const cutMs = of.nowMs - of.retentionMs;
   let ended = 0;
@@ -111,7 +113,8 @@ export function sweep(of: Reference, expired: number, after: Dump): void {
     hold(msOfRef(ref) < cutMs, () => `${ref} is removed ${msOfRef(ref) - cutMs} ms early`);
     of.events.delete(ref);
     for (const delivery of of.open.values()) {
-      // An attempt of a replay may end after what a deleted subscription had is forgotten: that is then done once more.
+      // An attempt of a replay may end after the data of a deleted subscription was removed. In this case, it is
+      // removed again.
       const isForgotten = delivery.replay !== undefined && !of.subs.has(delivery.slot);
       const stays = delivery.ref === ref && !isTest(delivery) && !isForgotten;
       hold(!stays, () => `${delivery.entry} is open, and its event is removed`);

@@ -22,14 +22,14 @@ export function permissionOf(of: Reference, slot: string): 'CLOSED' | 'GONE' | '
   return route === 'closed' ? 'GONE' : route === 'paused' ? 'PAUSED' : undefined;
 }
 
-/** Ends an open delivery by its owner's word; an attempt under way holds its lane until it is over. */
+/** Ends an open delivery on request of its owner. An attempt in progress holds its lane until it is over. */
 function finishOne(of: Reference, delivery: Delivery, outcome: 'skipped' | 'delivered'): void {
   const claim = of.claims.get(delivery.lane);
   if (claim?.delivery === delivery) claim.ended = true;
   endDelivery(of, delivery, outcome, outcome === 'skipped' ? 'skipped' : 'acknowledged');
 }
 
-/** Ends deliveries, each if it is open; answers as REST does. */
+/** Ends all open deliveries in the list, and returns the same response as REST. */
 export function finish(
   of: Reference,
   deliveries: readonly Delivery[],
@@ -57,7 +57,9 @@ export function skipUpTo(of: Reference, slot: string, upTo: string, groupKey: st
   return open.length;
 }
 
-/** What may be pulled: the first of each lane, or all of it. A lane that waits for a retry is not looked at. */
+/**
+ * The events that can be pulled: the first event of each lane, or all events. A lane waiting for a retry is ignored.
+ */
 export function pullable(of: Reference, slot: string, all: boolean, before: Dump): Delivery[] {
   const lanes = new Set([...of.open.values()].filter(each => each.slot === slot).map(({ lane }) => lane));
   return [...lanes].flatMap(lane => {
@@ -70,8 +72,8 @@ export function pullable(of: Reference, slot: string, all: boolean, before: Dump
 }
 
 /**
- * Makes what failed due at once. Returns how many deliveries that were, and how many dead letters only a replay delivers
- * again: those that were recovered before, and replays. What is being removed is left alone.
+ * Makes failed events due immediately. Returns their number, and the number of dead letters that can only be delivered
+ * by a replay: dead letters which were recovered before, and replays. Data being removed is ignored.
  */
 export function recover(of: Reference, slot: string, before: Dump): { recovered: number; replayRequired: number } {
   const cut = cutOf(before);
@@ -100,7 +102,7 @@ export function recover(of: Reference, slot: string, before: Dump): { recovered:
   return { recovered, replayRequired };
 }
 
-/** Puts events into lanes of a replay; answers a letter for each. What is being removed is gone. */
+/** Puts events into lanes of a replay; answers a letter for each. Data being removed is treated as removed. */
 export function replay(
   of: Reference,
   slot: string,
@@ -138,7 +140,7 @@ export function sendTest(of: Reference, slot: string, number: number): string {
   return ref;
 }
 
-/** State of a delivery as its owner sees it. */
+/** The state of a delivery, as seen by its owner. */
 export function stateOf(of: Reference, delivery: Delivery): string {
   if (delivery.record !== undefined) return delivery.record.outcome;
   if (isClaimed(of, delivery)) return 'inflight';

@@ -30,7 +30,7 @@ export interface Delivery {
   record: Pick<DeliveryRecord, 'outcome' | 'attempts' | 'endedMs' | 'reason'> | undefined;
   /** It was a dead letter, and its owner has recovered it. */
   recovered: boolean;
-  /** It was tried, or its claim lapsed. */
+  /** There was an attempt, or its claim has expired. */
   tried: boolean;
   attempts: number;
   lapses: number;
@@ -51,9 +51,9 @@ export interface StoredEvent {
   readonly groupKey: string;
   readonly tokens: number;
   readonly cost: number;
-  /** References that were written later, which cost extra. */
+  /** References written later, which cost extra. */
   late: number;
-  /** Slots that it was routed to. */
+  /** The slots to which it was routed. */
   readonly slots: Set<string>;
 }
 
@@ -89,11 +89,11 @@ export interface Ready {
   pushed: number;
   room: number;
   bytes: number;
-  /** Of its last exchange. */
+  /** From its last exchange. */
   number: number;
 }
 
-/** What a part should hold. Simple rather than fast. */
+/** The expected content of a part. Simple rather than fast. */
 export interface Reference {
   nowMs: number;
   isReady: boolean;
@@ -105,16 +105,16 @@ export interface Reference {
   used: number;
   tail: string;
   hold: string | undefined;
-  /** How far the part is routed while it is held back. */
+  /** The position of the part while it is held back. */
   position: string | undefined;
   readonly events: Map<string, StoredEvent>;
   /** Sender's id → ref. */
   readonly ids: Map<string, string>;
   readonly subs: Map<string, SubscriptionRow>;
   readonly endpoints: Set<string>;
-  /** Slots of subscriptions that were deleted → when what is left of them goes. */
+  /** The slots of deleted subscriptions → the time at which their remaining data is removed. */
   readonly dropped: Map<string, number>;
-  /** Slot → how far it is routed, of those that are behind. */
+  /** The position of each slot that is behind. */
   readonly positions: Map<string, string>;
   /** Slot and group key → ref since which it is active. */
   readonly active: Map<string, string>;
@@ -185,7 +185,7 @@ export const isClaimed = ({ claims }: Reference, delivery: Delivery) => {
   return claim?.delivery === delivery && !claim.ended;
 };
 
-/** Opens a delivery: it waits in its lane. */
+/** Opens a delivery, which waits in its lane. */
 export function openDelivery(
   of: Reference,
   { slot, ref, groupKey, replay }: Pick<Delivery, 'slot' | 'ref' | 'groupKey' | 'replay'>,
@@ -211,7 +211,7 @@ export function route(of: Reference, event: StoredEvent, slot: string): Delivery
   return openDelivery(of, { slot, ref: event.ref, groupKey: event.groupKey, replay: undefined });
 }
 
-/** Open deliveries of a lane that nobody has claimed, the first first. */
+/** The open and unclaimed deliveries of a lane, in order. */
 export function pendingOf(of: Reference, lane: string): Delivery[] {
   return [...of.open.values()]
     .filter(each => each.lane === lane && !isClaimed(of, each))
@@ -232,7 +232,7 @@ export function endDelivery(
   if (!isTest(delivery)) counts[outcome]++;
 }
 
-/** Notes a dead letter, which an hour begins with that had none. */
+/** Records a dead letter, which starts a new hour if there were none in the current hour. */
 export function noteDeath(of: Reference, { slot, ref }: Delivery): void {
   const before = of.deaths.get(slot);
   const isNew = before === undefined || of.nowMs - before.ms >= LIMITS.hourMs;
@@ -248,7 +248,10 @@ export function addFailed(delivery: Delivery): void {
 export const isActive = (of: Reference, { slot, groupKey }: Pick<Delivery, 'slot' | 'groupKey'>) =>
   groupKey === '' || of.active.has(slot + groupKey);
 
-/** Why a delivery may not be claimed now, by what its subscription and its lane say; undefined where it may. */
+/**
+ * The reason why a delivery can't be claimed now, based on its subscription and its lane, or undefined if it can be
+ * claimed.
+ */
 export function obstacleOf(of: Reference, delivery: Delivery): string | undefined {
   const { slot, lane, dueMs } = delivery;
   const row = of.subs.get(slot);
@@ -262,7 +265,7 @@ export function obstacleOf(of: Reference, delivery: Delivery): string | undefine
   return undefined;
 }
 
-/** Notes that an attempt begins: in a second not more than the pace allows, and what its bucket holds. */
+/** Records the start of an attempt. Each second, the pace and the bucket limit the number of attempts. */
 function checkPace(of: Reference, slot: string): void {
   const pace = of.subs.get(slot)?.maxPerSecond;
   if (pace === undefined) return;
@@ -272,7 +275,7 @@ function checkPace(of: Reference, slot: string): void {
   hold(starts.length <= most, () => `${starts.length} attempts of ${slot} begin in a second`);
 }
 
-/** What a claim that was made by a push or an answer has to be. */
+/** Checks a claim that was created by a push or a response. */
 export function takeClaim(of: Reference, claim: Claim, by: string): Delivery {
   const { slot, lane, ref, replay, attempts, lapses, behind } = claim;
   const delivery = [...of.open.values()].find(each => each.lane === lane && each.ref === ref);

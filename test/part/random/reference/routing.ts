@@ -10,7 +10,7 @@ import { hold, type Reference, route, type StoredEvent, same, takeClaim } from '
 const DAY_MS = 86_400_000;
 const LAST_SEQUENCE = 0xffdf;
 export const tokensOf = (bytes: number) => Math.ceil(Math.max(1, bytes) / 16_384);
-/** As `log/cost.lua` says. */
+/** As in `log/cost.lua`. */
 const costOf = (event: PartEvent, references: number) =>
   event.body.length +
   event.meta.length +
@@ -28,17 +28,17 @@ function nextRef({ tail, nowMs }: Reference): string {
   return at.toString(16).padStart(11, '0') + number.toString(16).padStart(4, '0');
 }
 
-/** Bytes of a part's quota that are in use. */
+/** The used bytes of a part's quota. */
 const usedBytes = (of: Reference) =>
   [...of.events.values()].reduce((sum, { cost, late }) => sum + cost + 110 * late, 0);
 
-/** Number of the fields of a group key: an event with more of them than a call may write is held back. */
+/** The number of fields of a group key. An event with more fields than a call may write is held back. */
 function fieldsOf(before: Dump, groupKey: string): number {
   const first = before.keys.get(groupKey) ?? '';
   return first.length % 23 === 3 ? Number(first.slice(-3)) : 1;
 }
 
-/** Events that a call takes: it may not write too many references, but takes one in any case. */
+/** The number of events taken by a call: it must not write too many references, but always takes at least one event. */
 function prefixOf(of: Reference, events: readonly PartEvent[], hasManyFields: (groupKey: string) => boolean): number {
   let references = 0;
   for (const [at, { groupKey }] of events.entries()) {
@@ -48,7 +48,7 @@ function prefixOf(of: Reference, events: readonly PartEvent[], hasManyFields: (g
   return events.length;
 }
 
-/** What storing these answers; `now`: which of their lanes may be claimed is told by the pushes. */
+/** The expected response for storing these events. `now`: the claimable lanes, which are included in the pushes. */
 export function ingest(of: Reference, events: readonly PartEvent[], before: Dump): EventAnswer[] | 'GONE' | 'CLOSED' {
   if (!of.isReady) return 'GONE';
   if (of.state !== 'open') return 'CLOSED';
@@ -91,7 +91,7 @@ export function ingest(of: Reference, events: readonly PartEvent[], before: Dump
   return answers;
 }
 
-/** Claims that were pushed: each to an idle lane of a slot where nobody waits. */
+/** Pushed claims, each for an idle lane of a slot without waiting events. */
 export function takePushed(of: Reference, pushes: readonly Push[], before: Dump, after: Dump): void {
   for (const push of pushes) {
     const claims: readonly Claim[] = push.events.flatMap(each => each.claims);
@@ -127,7 +127,7 @@ export function takePushed(of: Reference, pushes: readonly Push[], before: Dump,
   }
 }
 
-/** How far a live slot was routed: it may have an event that is routed in slices before others have it. */
+/** The position of a live slot. It may already have an event that is routed in slices. */
 function routedTo(of: Reference, slot: string): string {
   if (of.hold === undefined) return of.tail;
   const position = of.position as string;
@@ -153,7 +153,7 @@ function setRow(of: Reference, slot: string, row: SubscriptionRow, how: 'behind'
     of.positions.delete(slot);
   }
   of.subs.set(slot, row);
-  // When the endpoint was enabled what came before does not count: the next look at it finds that out.
+  // Data before an endpoint was enabled is ignored, which is detected by the next check.
   return before !== undefined && rowText(before) === rowText(row) ? 0 : 1;
 }
 
@@ -188,7 +188,7 @@ function setMeta(of: Reference, field: string, value: string): number {
   return changes;
 }
 
-/** One change of the gate; returns how many that is. */
+/** A change of the gate. Returns the number of changes. */
 export function change(of: Reference, each: GateChange): number {
   switch (each.kind) {
     case 'begin':
@@ -224,7 +224,7 @@ export function change(of: Reference, each: GateChange): number {
   }
 }
 
-/** Whether an event that a slot was behind of goes to it. */
+/** Whether an event is routed to a slot that was behind. */
 export function isFor(of: Reference, event: StoredEvent, slot: string): boolean {
   const since = of.active.get(slot + event.groupKey);
   return since !== undefined && since < event.ref && (of.subs.get(slot)?.since ?? 'g') < event.ref;
