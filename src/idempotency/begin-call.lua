@@ -1,5 +1,5 @@
 #!lua
--- Begins a call that has an Idempotency-Key. If there already was a call with this key, this returns how it has ended.
+-- Begins a call that has an Idempotency-Key. Returns the result if there already was a call with this key.
 --@keys call calls
 --@args now name request seed turn turnMs ttlMs most
 -- name: of the call in the list of its owner's calls. request: hash of what is asked for. turn: text that is used once, by which

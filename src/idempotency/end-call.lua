@@ -4,7 +4,7 @@
 --@args name turn how answer
 -- how: done (repeated calls get this answer), forget (nothing was done; the key may be used for something else), or release (a
 -- repeated call goes on with it).
--- Returns OK, or LOST (somebody else goes on with it, or it is too old).
+-- Returns OK, or LOST (another process has taken it over, or it is too old).
 if redis.call('HGET', KEY_CALL, 'turn') ~= ARG_TURN then return 'LOST' end
 if ARG_HOW == 'done' then
   redis.call('HSET', KEY_CALL, 'answer', ARG_ANSWER)

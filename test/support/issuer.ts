@@ -1,7 +1,7 @@
 import { OAuth2Server } from 'oauth2-mock-server';
 import type { CertificateFiles } from './redis/certificates.ts';
 
-/** Claims of a person or a program, in addition to issuer, audience and times. */
+/** The claims of a person or program, in addition to the issuer, audience, and times. */
 export interface Claims {
   readonly sub: string;
   readonly groups?: readonly string[];
@@ -14,7 +14,7 @@ export interface Claims {
 export interface Issuer {
   /** The `iss` claim of its tokens. */
   readonly url: string;
-  /** Variables for a facade that accepts its tokens. */
+  /** The variables for a facade that accepts its tokens. */
   readonly env: Readonly<Record<string, string>>;
   readonly token: (claims: Claims, options?: { readonly expiresInSeconds?: number }) => Promise<string>;
   readonly close: () => Promise<void>;

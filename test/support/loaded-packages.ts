@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Returns the npm packages that a process had loaded, from the folder that `NODE_V8_COVERAGE` made it write. */
+/** Returns the npm packages loaded by a process, using the folder written because of `NODE_V8_COVERAGE`. */
 export async function packagesIn(folder: string): Promise<string[]> {
   const names = new Set<string>();
   for (const file of await readdir(folder)) {

@@ -1,12 +1,12 @@
 import type { Clock } from '../../src/time/clock.ts';
 
 export type ManualClock = Clock & {
-  /** Runs everything that is ready, then moves time to each timer in turn, by `ms` in total. */
+  /** Runs everything that is ready, and then moves the time to each timer in order, by a total of `ms`. */
   readonly advance: (ms: number) => Promise<void>;
   readonly pendingTimers: () => number;
 };
 
-/** Creates a clock that moves only by `advance`. `wallMs` starts at 2026-01-01. */
+/** Creates a clock that only moves when calling `advance`. `wallMs` starts at 2026-01-01. */
 export function createManualClock(): ManualClock {
   const epochMs = Date.UTC(2026, 0, 1);
   const timers = new Set<{ readonly atMs: number; readonly run: () => void }>();

@@ -24,7 +24,7 @@ export interface ReceivedSpan {
 export interface OtlpReceiver {
   /** Value for `OTEL_EXPORTER_OTLP_ENDPOINT`. */
   readonly url: string;
-  /** Spans of requests in JSON. */
+  /** The spans of JSON requests. */
   readonly spans: readonly ReceivedSpan[];
   readonly requests: readonly { path: string; headers: IncomingHttpHeaders; body: Buffer }[];
   readonly close: () => Promise<void>;

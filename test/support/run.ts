@@ -24,8 +24,8 @@ import {
 import { createProducer, publicIdOf } from './tour/tenant.ts';
 
 /**
- * Runs Sluice on this machine, plays a story that shows it at work, and stays until Ctrl-C. With `--once` it exits
- * after the story: code 0, or 1 if something was not as expected.
+ * Runs Sluice on this machine, plays a story that shows it at work, and stays until Ctrl-C. With `--once`, it exits
+ * after the story, with code 0, or 1 if there was an unexpected result.
  */
 
 const LOOK_EVERY_MS = 200;
@@ -38,7 +38,7 @@ let sluice: Sluice | undefined;
 /** A signal came: later failures are part of the shutdown. */
 let ending = false;
 
-/** After the story each delivery is printed; the story prints its own. */
+/** Each delivery after the story is printed, while the story prints its own deliveries. */
 let storyIsTold = false;
 
 /** Everything runs: Ctrl-C is now the normal end. */
@@ -108,7 +108,7 @@ async function run(): Promise<void> {
   if (once) return;
   storyIsTold = true;
   const tenant = await createProducer(cluster, stack.issuer.url, 'ada');
-  // Their groups own the Accounts of the samples.
+  // Their groups own the Accounts in the samples.
   const token = (sub: string, group: string) =>
     stack.issuer.token({ sub, groups: [group] }, { expiresInSeconds: 86_400 });
   const environment: Environment = {
@@ -165,5 +165,5 @@ try {
   if (!ending) await explain(error);
   process.exitCode = 1;
 }
-// After a signal the handler ends the process.
+// After a signal, the handler ends the process.
 if (!ending) await closers.closeAll();

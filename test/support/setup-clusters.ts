@@ -8,7 +8,7 @@ import { requireRedisServer } from './redis/server.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Address of the pool of clusters with the kinds of Sluice and the namespace `sluice-system`. */
+    /** The address of the pool of clusters, which contain the kinds of Sluice and the namespace `sluice-system`. */
     clusterPool: string;
   }
 }

@@ -3,9 +3,9 @@ import { type Provided, provideRedis, provideRedisCluster } from './redis/provid
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** A Redis for each worker; `redisUrl()` returns that of a test. */
+    /** One Redis for each worker. `redisUrl()` returns the Redis of a test. */
     redisUrls: readonly string[];
-    /** A Redis Cluster for each worker: its nodes, separated by commas. */
+    /** One Redis Cluster for each worker: its nodes, separated by commas. */
     redisClusterUrls: readonly string[];
   }
 }

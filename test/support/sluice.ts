@@ -14,7 +14,7 @@ export type SluiceOptions = {
   /** Path; the cluster need not be reachable. */
   kubeconfig: string;
   redisUrl: string;
-  /** Default: `all`, in one process. */
+  /** Default: `all`, in a single process. */
   role?: SluiceRole;
   /** Additional variables; `undefined` removes one. */
   env?: Readonly<Record<string, string | undefined>>;
@@ -25,7 +25,7 @@ export type SluiceOptions = {
 export type Sluice = {
   /** Id of the running process; changes with a restart. */
   readonly pid: number;
-  /** `http://127.0.0.1:<port>`, the same after a restart. */
+  /** `http://127.0.0.1:<port>`, which is the same after a restart. */
   readonly ingressUrl: string;
   /** Answers only if the facade runs, which needs SLUICE_OIDC_ISSUERS and SLUICE_OIDC_AUDIENCE. */
   readonly facadeUrl: string;
@@ -33,15 +33,15 @@ export type Sluice = {
   /** Path of the log file. */
   readonly log: string;
   readonly running: () => boolean;
-  /** Returns the lines of the log so far, parsed; skips lines that are not JSON. */
+  /** Returns the parsed lines of the log so far, skipping lines which are not JSON. */
   readonly logLines: () => Promise<Record<string, unknown>[]>;
-  /** Returns the sum of the samples of a metric with these labels. */
+  /** Returns the total of all samples of a metric with these labels. */
   readonly metric: (name: string, labels?: Readonly<Record<string, string>>) => Promise<number>;
   /** Sends a signal (default SIGKILL) and waits for the end, except for SIGSTOP and SIGCONT. */
   readonly kill: (signal?: NodeJS.Signals) => Promise<void>;
   /** Sends SIGTERM, and SIGKILL after 30 s. Resolves with the exit. Safe to call twice. */
   readonly stop: () => Promise<Exit>;
-  /** Kills it if it runs, starts it on the same ports, and waits until it is ready. */
+  /** Kills it if it is running, starts it using the same ports, and waits until it is ready. */
   readonly restart: () => Promise<void>;
 };
 
@@ -55,14 +55,14 @@ async function makeShared(): Promise<TemporaryFolder> {
   return folder;
 }
 
-/** Returns the environment without variables for Sluice: a developer's settings must not change a test. */
+/** Returns the environment without any Sluice variables, because a developer's settings must not affect a test. */
 function cleanEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SLUICE_')));
 }
 
 /**
  * Starts `bin/sluice` with one role (or all) on free loopback ports. Allows endpoints on 127.0.0.0/8 unless `env`
- * overrides it. All processes of one test run share a root key. It ends with this process, however that ends.
+ * overrides it. All processes of a test run share a root key. It ends with this process, however that ends.
  *
  * @throws with the end of the log if it is not ready within 60 s
  */
@@ -132,7 +132,7 @@ function parseLine(line: string): Record<string, unknown>[] {
   }
 }
 
-/** Returns the sum of all samples of `name` with these labels, from Prometheus's text format. */
+/** Returns the total of all samples of `name` with these labels, from Prometheus text format. */
 function sumOf(text: string, name: string, labels: Readonly<Record<string, string>>): number {
   let sum = 0;
   for (const line of text.split('\n')) {

@@ -5,11 +5,11 @@ import { runAtEnd } from './cleanup.ts';
 
 export type TemporaryFolder = { readonly path: string; readonly remove: () => Promise<void> };
 
-/** The delay of one second lets the children of the process, which end too, finish writing. */
+/** The delay of one second allows the child processes to finish writing. */
 const REMOVE = 'sleep 1; rm -rf -- "$1"';
 
 /**
- * Creates a temporary folder that is deleted by `remove()` or at the end of this process.
+ * Creates a temporary folder, which is deleted by `remove()` or at the end of this process.
  *
  * @param parent default: the folder of the system for temporary files
  */

@@ -1,7 +1,7 @@
-/** Series as promtool writes them, with their values minute by minute. */
+/** Series in promtool notation, with their values for each minute. */
 export type Input = Readonly<Record<string, string>>;
 
-/** The series with which an alert must fire, and with which it must be silent. Each runs for two hours. */
+/** The series for which an alert must fire, and for which it must not fire. Each runs for two hours. */
 export interface AlertCase {
   readonly firing: Input;
   /** As near to firing as it gets. */
@@ -16,7 +16,7 @@ const allReady: Input = {
 const leader = (instance: string) => `leader_election_master_status{name="sluice-controller",instance="${instance}"}`;
 const started = (instance: string) => `sluice_controller_term_started{instance="${instance}"}`;
 
-/** A histogram of which so many observations a minute are within `le`, and one in `slower` of ten is beyond. */
+/** A histogram with this number of observations per minute within `le`, and with one in ten above it for `slower`. */
 function histogram(name: string, le: string, labels: string, slowOfTen: number): Input {
   const more = labels === '' ? '' : `,${labels}`;
   return {
@@ -143,7 +143,7 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     firing: { 'sluice_dispatcher_parts_held_seconds{cause="wide_event"}': '61x120' },
     silent: {
       'sluice_dispatcher_parts_held_seconds{cause="catching_up"}': '59x120',
-      // Accounts that have used their tokens are told by an alert of their own.
+      // There is a separate alert for accounts that have used up their tokens.
       'sluice_dispatcher_parts_held_seconds{cause="tokens"}': '61x120',
     },
   },

@@ -29,7 +29,7 @@ function testOf(name: string, { input, firing }: Trial): object {
   };
 }
 
-/** Returns the alerts whose trials ended well: all in one run, each with its own rule alone. */
+/** Returns the alerts with successful trials, both in a single run and with each rule on its own. */
 export function passingAlerts(
   promtool: Promtool | undefined,
   rules: readonly Rule[],

@@ -1,6 +1,6 @@
 import { ALERT_RULES } from '../../tools/generate/alerts/alert-rules.ts';
 
-/** The command or the query in the first step of each runbook, by alert. */
+/** The command or query in the first step of each runbook, by alert. */
 export const FIRST_STEPS: Readonly<Record<string, string>> = Object.fromEntries(
   ALERT_RULES.map(({ name, steps: [first] }) => [name, /`([^`]+)`/.exec(first)?.[1] ?? '']),
 );

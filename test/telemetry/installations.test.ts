@@ -9,14 +9,14 @@ import { passingAlerts, type Rule } from './alert-trials.ts';
 
 const promtool = findPromtool();
 
-/** Labels of three installations. Those that are not broken differ from the other in one label each. */
+/** Labels of three installations. Installations which are not broken differ from the broken one in a single label. */
 const BROKEN = 'namespace="one",job="a"';
 const SOUND = ['namespace="one",job="b"', 'namespace="two",job="a"'];
 
 const belongingTo = (labels: string, input: Input = {}): Input =>
   Object.fromEntries(Object.entries(input).map(([series, values]) => [select(series, labels), values]));
 
-/** The series of all three, in one Prometheus. */
+/** The series of all three installations in a single Prometheus. */
 const mixed = (name: string): Input => ({
   ...belongingTo(BROKEN, ALERT_CASES[name]?.firing),
   ...Object.assign({}, ...SOUND.map(labels => belongingTo(labels, ALERT_CASES[name]?.silent))),
@@ -63,7 +63,8 @@ test.skipIf(promtool === undefined)('an installation that is gone altogether is 
   const stopped = { [info(BROKEN)]: '1x70 _x50' };
   const trial = { input: { ...sound, ...stopped }, firing: [`{${BROKEN}}`] };
   expect(passingAlerts(promtool, rulesOf(), () => [trial])).toEqual([name]);
-  // What was never there is missed by its own rules, and without them if nothing at all is there.
+  // If it has never existed, its own rules report this, while rules without an installation only report it if there are
+  // no series at all.
   expect(passingAlerts(promtool, rulesOf(BROKEN), () => [{ ...trial, input: sound }])).toEqual([name]);
   expect(passingAlerts(promtool, rulesOf(), () => [{ input: { up: '1x120' }, firing: ['{}'] }])).toEqual([name]);
 });

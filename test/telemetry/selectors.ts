@@ -4,10 +4,10 @@ const OURS =
   /\b((?:sluice|workqueue|controller_runtime|leader_election|rest_client|process|nodejs)_\w+)(?:\{([^}]*)\})?/g;
 const MATCHER = /(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"/g;
 const GROUPING = /\b(?:by|on)\s*\(([^)]*)\)/g;
-/** What Prometheus adds to every series that it scrapes from a pod. */
+/** The labels that Prometheus adds to every series scraped from a pod. */
 const ADDED = ['namespace', 'instance', 'job', 'le'];
 
-/** What a PromQL expression takes for granted and `series` does not have: metrics, their labels, values of labels. */
+/** The metrics, labels, and label values that a PromQL expression requires, but which are missing from `series`. */
 export function missingFrom(series: readonly Series[], expression: string): string[] {
   const missing: string[] = [];
   const labelsOfAll = new Set(ADDED);

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Reads a hash as a flat list. This is needed because clients convert the result of HGETALL to an object, and the field
+-- Reads a hash as a flat list. This is required because clients convert the result of HGETALL to an object, and fields
 -- can have any name.
 -- KEYS  1 hash
 -- Returns (field, value)*.

@@ -6,8 +6,8 @@
 -- Returns OK. The ring: HASH of `m|q|h<slot>` → `<index> <eventsIn> <deliveries> <failures> <notRouted> <bytes>
 -- <tokens>`, index = ms / width of the bucket: 61 minutes, 97 quarters, 169 hours, one more than is read, so that a
 -- reader whose clock is behind finds its oldest. Marks: HASH of source → `<begun> <minute> <a> <b> <c>`, the newest
--- minute of it that was added. A mark is kept for at least a week. If something is reported again after that, it is
--- older than the series. If a process is ahead at the end of a week, it has written the mark to the next week.
+-- minute of it that was added. A mark is kept for at least a week. Reports after that time are older than the series. A
+-- process whose clock was ahead at the end of a week has written the mark to the next week.
 local RINGS = { { 'm', 1, 61 }, { 'q', 15, 97 }, { 'h', 60, 169 } }
 -- a is what has arrived (events, bytes, tokens). o is what has happened to them (delivered, failed, not routed to
 -- anyone).
@@ -25,7 +25,7 @@ local function add(field, index, columns, counts)
     end
     buckets[field] = bucket
   end
-  -- Its slot is already used by a later one.
+  -- Its slot is already used by a later bucket.
   if bucket[1] > index then return end
   if bucket[1] < index then
     for k = 2, 7 do bucket[k] = 0 end
@@ -52,7 +52,7 @@ for i = 2, #ARGV, 2 do
       local counts = { tonumber(x), tonumber(y), tonumber(z) }
       newest = begun .. ' ' .. minute .. ' ' .. x .. ' ' .. y .. ' ' .. z
       if at == done then
-        -- This was reported by a process that has read it before the mark was created, so it is already included.
+        -- Reported by a process that has read it before the mark was created, so it has already been included.
         if counts[1] < tonumber(a) or counts[2] < tonumber(b) or counts[3] < tonumber(c) then newest = nil end
         counts = { math.max(0, x - a), math.max(0, y - b), math.max(0, z - c) }
       end

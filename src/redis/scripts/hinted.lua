@@ -1,9 +1,9 @@
 #!lua flags=no-writes
--- Returns how much work there is in the partitions of a hint index. They must be in the same slot, unless this Redis is
+-- Returns the amount of work in the partitions of a hint index. They must belong to the same slot, unless this Redis is
 -- not a Cluster.
 -- KEYS  due of each partition
 -- ARGV  1 nowMs
--- Returns for each: members, members that are due now, soonest due ms or ''.
+-- Returns for each: members, due members, earliest due ms or ''.
 local out = {}
 for _, due in ipairs(KEYS) do
   local first = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')

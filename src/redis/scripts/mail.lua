@@ -1,21 +1,20 @@
 #!lua
--- Reserves an invitation mail, unless its address or its account has had all mails of the period. Or gives back one that
--- was not sent.
+-- Reserves an invitation email, unless its address or its account has used up all emails of the period. It can also
+-- return an email that was not sent.
 -- KEYS  1 A:meta  2 A:mails  3 A:mailed
 -- ARGV  1 fence  2 now ms  3 period ms  4 invited address (hash)  5 uid of the Integration  6 most mails of the account, or ''
 --       7 reserve or release
 -- Returns {OK}, {ADDRESS, ms} or {ACCOUNT, ms} with the time from which it is possible, or {FENCED} (a newer controller
--- leads).
--- A mail that is tried again is the same one if the Integration is. It counts from the last attempt.
--- A:mailed has the uid of the Integration for each address, followed by '+' if an earlier attempt was not given back. Such
--- a mail may have been sent already, so no later attempt gives it back.
+-- leads). Another attempt for the same Integration counts as the same email. The period starts at the last attempt.
+-- A:mailed has the uid of the Integration for each address, followed by '+' if an earlier attempt was not given back.
+-- Since this email may have been sent, it is not returned by a later attempt.
 local fence, have = tonumber(ARGV[1]), tonumber(redis.call('HGET', KEYS[1], 'fence') or '0')
 if have > fence then return { 'FENCED' } end
 local now, period, address, uid = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local text = function(ms) return string.format('%.0f', ms) end
 if have < fence then redis.call('HSET', KEYS[1], 'fence', ARGV[1]) end
 if ARGV[7] == 'release' then
-  -- Another Integration may have the address by now, if this attempt took longer than the period.
+  -- If this attempt took longer than the period, the address may now belong to another Integration.
   if redis.call('HGET', KEYS[3], address) == uid then
     redis.call('ZREM', KEYS[2], address)
     redis.call('HDEL', KEYS[3], address)

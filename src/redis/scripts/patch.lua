@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
--- Used by the controller to write to a single slot. Either everything is written, or nothing.
+-- Used by the controller to write to a single slot. Either everything is written, or nothing is.
 -- KEYS  1 the slot's meta hash (holds `fence`)  2.. keys that the operations name by index
 -- ARGV  1 fence  2.. (command, index of its key, number of arguments, argument*)*
 -- Returns OK, or FENCED when a newer controller leads (its epoch is higher): nothing was written then. The fence is
--- preserved even if a meta hash is removed and created again by the same patch.
+-- preserved even if the same patch removes a meta hash and creates it again.
 local fence = tonumber(ARGV[1])
 local have = tonumber(redis.call('HGET', KEYS[1], 'fence') or '0')
 if have > fence then return 'FENCED' end

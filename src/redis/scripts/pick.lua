@@ -1,11 +1,10 @@
 #!lua flags=allow-oom
--- Leases hints that are due. Each of them gets a unique token, and will be due again when the lease has ended.
+-- Leases due hints. Each hint receives a unique token, and is due again at the end of the lease.
 -- KEYS  1 due  2 st
 -- ARGV  1 nowMs  2 most  3 leaseMs  4 token
--- Returns {next due ms or '', member*}. The field '' of `st` is the time at which hints were picked for the last time.
--- If this is in the future, the clock was set back. Anything that was leased, or would have been due within a minute of
--- the previous time, would have to wait for as long as it went back. For this reason, it is due now. There is no cost
--- for this.
+-- Returns {next due ms or '', member*}. The field '' of `st` contains the last time at which hints were picked. If this
+-- is in the future, the clock was set back. Otherwise, hints that were leased or due within a minute of the previous
+-- time would have to wait for as long as the clock was set back. For this reason, it is due now. This is free of cost.
 local EARLY = 1000
 local now = tonumber(ARGV[1])
 local last = tonumber(redis.call('HGET', KEYS[2], '') or '0')

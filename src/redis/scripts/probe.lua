@@ -1,9 +1,8 @@
 #!lua flags=no-writes
--- Returns which of the expected names are missing in hashes of numbers, and how many names they contain in total.
+-- Returns the expected names that are missing from hashes of numbers, and the total number of names they contain.
 -- KEYS  hashes
 -- ARGV  for each key: number of names, name*
--- Returns {how many it holds, index of each name that is missing*} for each key. If a field is not a number, it is
--- missing.
+-- Returns {number of names, index of each missing name*} for each key. A field that is not a number is missing.
 local at, out = 1, {}
 for k, key in ipairs(KEYS) do
   local n = tonumber(ARGV[at])

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Removes all minutes of a text (lib/traffic) that have been folded. They are all before its newest minute.
--- KEYS  1 the hash that holds it
+-- Removes all folded minutes of a text (lib/traffic). All of them are before its newest minute.
+-- KEYS 1 the hash containing the text
 -- ARGV  (field, text as it was folded)*
 -- Returns OK.
 for i = 1, #ARGV, 2 do

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Removes the slot of an integration that is not owned by any object. It is not removed if it is not closed, or if
--- there is still an active group key.
+-- Removes the slot of an integration without an object. It is kept if the integration is not closed, or if there is
+-- still an active group key.
 -- KEYS  1 I:meta  2 I:act  3.. all else that is to go
 -- ARGV  1 fence  2 1 to only look
 -- Returns OK, BUSY, or FENCED when a newer controller leads.

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Removes what is left of a tenant that does not have any queues, integrations, or subscriptions.
+-- Removes the remaining data of a tenant without queues, integrations, or subscriptions.
 -- KEYS  1 T:meta  2 T:index  3.. all else that is to go
 -- ARGV  1 fence  2 1 to only look
 -- Returns OK, BUSY, or FENCED when a newer controller leads.

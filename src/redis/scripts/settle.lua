@@ -1,12 +1,11 @@
 #!lua flags=allow-oom
--- Raises or removes hints that are leased, using compare-and-set on their tokens. If they were just removed, a wake-up
--- could be lost.
+-- Raises or removes hints that are leased, using compare-and-set on their tokens. Simply removing them could lose a
+-- wake-up.
 -- KEYS  1 due  2 st
 -- ARGV  (member, token, next due ms, or '' for none)*
--- Returns a word each: OK, or KEPT when it was lowered or leased again meanwhile. If a hint is kept, it will also be
--- due at `next` at the latest, and it is not leased any more. The process that has it now might not know about this
--- time (for example, because of a retry that was decided after it looked), and could otherwise raise the hint beyond
--- it.
+-- Returns one word for each: OK, or KEPT if it was lowered or leased again in the meantime. A kept hint is also due at
+-- `next` at the latest, and it is no longer leased. Its current process might not be aware of this time (for example,
+-- because of a retry that was scheduled after it was read), and could otherwise raise the hint beyond it.
 local out = {}
 for i = 1, #ARGV, 3 do
   local member, next = ARGV[i], ARGV[i + 2]

@@ -5,7 +5,7 @@ import type { RedisClient } from '../../../src/redis/client.ts';
 import { CLUSTER_KEYS, integrationKeys } from '../../../src/redis/keys.ts';
 import { createAuditedTenant } from './audited-tenant.ts';
 
-/** Fields of meta that are not the controller's. */
+/** Meta fields that are not written by the controller. */
 const PROGRESS = new Set([
   'fence',
   'version',
@@ -45,7 +45,7 @@ export async function createAuditedPart(redis: RedisClient) {
       const slot = slotOf(t.sub, inc);
       await run('hset', k.subs, slot, edit((await run('hget', k.subs, slot)) as string));
     },
-    /** What the controller wants of the part, and of the list of parts. */
+    /** The expected state of the part, and of the list of parts. */
     async dump() {
       const hash = async (key: string) => redis.readHash(key);
       const fields = Object.entries(await hash(k.meta)).filter(([field]) => !PROGRESS.has(field));
@@ -66,7 +66,7 @@ export async function createAuditedPart(redis: RedisClient) {
       const events = groupKeys.map(groupKey => ({ groupKey, meta: '{}', body: Buffer.from('body') }));
       return (await ingest(part, cfgv, events)).answer;
     },
-    /** Routes on, whatever its account has left. */
+    /** Continues routing, regardless of the remaining tokens of its account. */
     async advanceAll() {
       await redis.call('hdel', k.meta, 'granted');
       for (;;) {
@@ -74,7 +74,7 @@ export async function createAuditedPart(redis: RedisClient) {
         if (answer.answer !== 'OK' || !answer.more) return answer;
       }
     },
-    /** References that were routed to the subscription. */
+    /** References that have been routed to the subscription. */
     async routed() {
       const text = (await redis.call('hget', k.counts, slotOf(t.sub, inc))) as string | null;
       return Number((text ?? '0 0').split(' ')[1]);

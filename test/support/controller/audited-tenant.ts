@@ -25,7 +25,7 @@ import { createTestCaches } from './test-caches.ts';
 
 export const NOW_MS = 1_800_000_000_000;
 
-/** Calls to Redis, one entry for each command or script. */
+/** Redis calls, with one entry for each command or script. */
 function recording(redis: RedisClient, calls: string[]): RedisClient {
   return {
     ...redis,
@@ -51,12 +51,14 @@ function recording(redis: RedisClient, calls: string[]): RedisClient {
 export interface AuditedTenantOptions {
   /** Name of the workspace, for tests with several. */
   readonly name?: string;
-  /** Whether the client separates the cluster-wide keys from those of other tests. */
+  /** Whether the client separates the cluster-wide keys from the keys of other tests. */
   readonly clusterIsOwn?: boolean;
   readonly sealEndpoint?: CompileOptions['sealEndpoint'];
 }
 
-/** Returns the store with unfenced writes to what all tests on this Redis share: they have different epochs. */
+/**
+ * Returns the store with unfenced writes to data shared by all tests on this Redis, because they use different epochs.
+ */
 function withSharedCluster(redis: RedisClient, fenced: ControlRecord): ControlRecord {
   return {
     ...fenced,
@@ -76,7 +78,7 @@ function withSharedCluster(redis: RedisClient, fenced: ControlRecord): ControlRe
 }
 
 interface Basis {
-  /** Of this tenant alone; undefined for all. */
+  /** Only for this tenant, or undefined for all tenants. */
   readonly tenant: string | undefined;
   readonly redis: RedisClient;
   readonly caches: Caches;
@@ -85,7 +87,7 @@ interface Basis {
   readonly fence: () => number;
 }
 
-/** Creates the workers of a leading controller, and the queues that they take their work from. */
+/** Creates the workers of a leading controller, and the queues from which they take their work. */
 function createWorkers({ caches, control, nowMs, fence }: Basis, sealEndpoint: CompileOptions['sealEndpoint']) {
   const locks = createLocks();
   const explain = (error: unknown) => error;
@@ -122,7 +124,7 @@ function createWorkers({ caches, control, nowMs, fence }: Basis, sealEndpoint: C
     tenants,
     pair,
     queue,
-    /** Runs the workers on their queues. */
+    /** Runs the workers for their queues. */
     async work(): Promise<void> {
       const todo = { tenants: [...queue.tenants], pairs: [...queue.pairs], accounts: [...queue.accounts] };
       for (const each of Object.values(queue)) each.clear();
@@ -138,7 +140,7 @@ function createWorkers({ caches, control, nowMs, fence }: Basis, sealEndpoint: C
   };
 }
 
-/** Returns the audit without parts of other tests on this Redis. */
+/** Returns the audit without parts that belong to other tests on this Redis. */
 function ofTenant(parts: PartAudit, tenant: string | undefined): PartAudit {
   if (tenant === undefined) return parts;
   return {
@@ -149,7 +151,7 @@ function ofTenant(parts: PartAudit, tenant: string | undefined): PartAudit {
   };
 }
 
-/** Creates the audit and the garbage collector of a leading controller, which record what they report. */
+/** Creates the audit and the garbage collector of a leading controller, which record their reports. */
 function createAuditors(
   { tenant, redis, caches, control, nowMs, fence }: Basis,
   { tenants, queue }: ReturnType<typeof createWorkers>,
@@ -257,7 +259,7 @@ export async function createAuditedTenant(client: RedisClient, options: AuditedT
     listed,
     look,
     work,
-    /** Runs the worker of one activation's pair after `failures` failed tries. */
+    /** Runs the worker for the pair of an activation after `failures` failed attempts. */
     reconcilePair: workers.pair,
     activation,
     objects,

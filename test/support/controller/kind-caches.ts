@@ -56,20 +56,20 @@ function createThingServer() {
   return {
     reflected,
     client,
-    /** What the tests see and change. */
+    /** The state observed and changed by the tests. */
     server: {
       writes,
       lag: (behind: boolean) => {
         lagging = behind;
       },
-      /** Updates the caches at once, like a list: they see only the final state of each object. */
+      /** Updates the caches immediately, like a list, so that they only contain the final state of each object. */
       relist: () => {
         reflected.replace([...truth.values()].map(reflected.project), `${version}`);
       },
       get: (name: string) => truth.get(`ns/${name}`),
       condition: (name: string, type: string) =>
         truth.get(`ns/${name}`)?.status?.conditions?.find(condition => condition.type === type),
-      /** Adopts an object in the state of another world. */
+      /** Adopts an object with the same state as in another world. */
       adopt: store,
       put: (name: string, say: string, meta: Partial<Thing['metadata']> = {}) => {
         const before = truth.get(`ns/${name}`);

@@ -3,7 +3,7 @@ import { objectOf } from './test-context.ts';
 
 const FINALIZED = { finalizers: ['sluice.dev/finalizer'] };
 
-/** Creates one object of each kind of the workspace `name`, and the subscription of its partner. */
+/** Creates one object of each kind in the workspace `name`, and the subscription of its partner. */
 export function objectsOfTenant(name: string, partner: string) {
   const endpoint = { url: 'https://example.com/' };
   return {
@@ -28,7 +28,7 @@ export function objectsOfTenant(name: string, partner: string) {
   };
 }
 
-/** Creates the activation of one group key of the integration. */
+/** Creates the activation of a group key for the integration. */
 export function activationOf(name: string, groupKey: string, spec: object = {}): AnyObject {
   const full = { integration: 'ada', groupKey, ...spec } as never;
   return objectOf<'Activation'>(`ada-${groupKey}`, full, { namespace: name });

@@ -11,7 +11,7 @@ import type { CompiledTenant } from '../../../src/core/routing/compile-routes.ts
 import { type AnyObject, keyOf } from '../../../src/kube/object.ts';
 import { createStore, type Indexers } from '../../../src/kube/store.ts';
 
-/** Defaults of a context for tests. */
+/** The default context for tests. */
 export function objectOf<K extends KindName>(
   name: string,
   spec: Cached<K>['spec'],
@@ -44,19 +44,19 @@ interface OfKinds {
   readonly endpointHealths: Pick<EndpointHealths, 'current'>;
 }
 
-/** The objects in the caches. Each Workspace has its own namespace. */
+/** The objects in the caches. Each Workspace has a separate namespace. */
 export type Objects = { readonly [K in KindName]?: readonly Cached<K>[] };
 
 /**
- * Creates a context on caches that a test fills, without an API server and without Redis. It records what had to be in
- * force, and all calls to the API server.
+ * Creates a context on caches that a test fills, without an API server and without Redis. It records the objects that
+ * had to be in force, and all API server calls.
  */
 export function createTestContext(
   objects: Objects,
   options: {
     readonly paused?: CompiledTenant['paused'];
     readonly namespaceDeleting?: boolean;
-    /** How each Subscription was closed while its workspace is paused. */
+    /** How each Subscription was closed while its workspace was paused. */
     readonly closure?: 'Blocked' | 'Ended';
     readonly wallMs?: number;
     readonly deletingForMs?: number;

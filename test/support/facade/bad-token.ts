@@ -8,7 +8,7 @@ export interface TokenMaterial {
   readonly attacker: TestIssuer;
 }
 
-/** The parts of a request, and its permitted statuses; 0 is a closed connection. */
+/** The parts of a request, and its permitted statuses. 0 means that the connection was closed. */
 export interface BadToken {
   readonly name: string;
   readonly statuses: readonly number[];
@@ -26,7 +26,7 @@ export function placed(name: string, statuses: readonly number[], make: BadToken
   return { name, statuses, make };
 }
 
-/** Returns the bytes of a request for `target` with these parts; a form makes it a POST. */
+/** Returns the bytes of a request for `target` with these parts. With a form, it is a POST request. */
 export function renderRequest(target: string, { headers = [], query = '', form }: RequestParts): Buffer {
   const body =
     form === undefined

@@ -15,13 +15,13 @@ export function signParts(key: JWK, header: Part, claims: Part, hash = 'sha256')
   return `${input}.${sign(hash, Buffer.from(input), privateKey(key)).toString('base64url')}`;
 }
 
-/** Builds the same with a MAC by `secret`. */
+/** Creates the same token with a MAC using `secret`. */
 export function macParts(secret: string | Buffer, header: Part, claims: Part, hash = 'sha256'): string {
   const input = `${encodePart(header)}.${encodePart(claims)}`;
   return `${input}.${createHmac(hash, secret).update(input).digest('base64url')}`;
 }
 
-/** The public half of a key, which an attacker might use as a MAC secret. */
+/** The public part of a key, which an attacker could use as a MAC secret. */
 export function publicPem(key: JWK): string {
   return createPublicKey(privateKey(key)).export({ type: 'spki', format: 'pem' }).toString();
 }

@@ -25,12 +25,12 @@ export interface StartedFacade {
   readonly audited: readonly AuditFields[];
 }
 
-/** Starts facade servers without a cluster, and writes requests to them. */
+/** Starts facade servers without a cluster, and sends requests to them. */
 export interface FacadeServers {
   /**
-   * A server whose callers own everything and whose lists are empty; `hold` keeps each call until it resolves,
-   * and refuses it when it throws. With `trustedProxies`, calls are limited by address. `parts` replace those of the
-   * facade.
+   * A server whose callers own everything, and whose lists are empty. `hold` delays each call until it resolves, and
+   * rejects the call if it throws. If `trustedProxies` is set, there are address limits. `parts` replaces the
+   * corresponding parts of the facade.
    */
   readonly start: (
     limits?: Partial<FacadeLimits> & { readonly accountPointsPerMinute?: () => number | undefined },
@@ -38,9 +38,9 @@ export interface FacadeServers {
     trustedProxies?: readonly string[],
     parts?: object,
   ) => Promise<StartedFacade>;
-  /** The bytes of a request with the token of `subject`. */
+  /** The bytes of a request with a token for `subject`. */
   readonly request: (line: string, headers?: readonly string[], body?: string, subject?: string) => Promise<string>;
-  /** Waits until the first measurement of the event loop is there: until then a server sheds calls. */
+  /** Waits for the first event loop measurement, because a server rejects calls before that. */
   readonly untilAnswering: (port: number) => Promise<void>;
 }
 
@@ -98,7 +98,7 @@ export function createFacadeServers(issuer: TestIssuer): FacadeServers {
   };
 }
 
-/** The status and the code of an answer, which must be a problem document. */
+/** The status and the code of a response, which must be a problem document. */
 export function problemOf({ status, headers, body }: RawAnswer): string {
   expect(headers['content-type']).toBe('application/problem+json');
   const { code, status: said } = JSON.parse(body) as { code: string; status: number };

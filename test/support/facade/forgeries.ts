@@ -9,9 +9,9 @@ export type Forgery = (random: Random) => string | Promise<string>;
 export interface ForgeryMaterial {
   /** A configured issuer, RS256. */
   readonly issuer: TestIssuer;
-  /** Another issuer, which is not configured. */
+  /** A different issuer, which is not configured. */
   readonly attacker: TestIssuer;
-  /** Tokens of the issuer that are accepted, at least two. */
+  /** Valid tokens of the issuer (at least two). */
   readonly good: readonly string[];
 }
 
@@ -20,10 +20,10 @@ type Members = Readonly<Record<string, unknown>>;
 const partsOf = (token: string) => token.split('.') as [string, string, string];
 const ODD = [null, true, 0, -1, 1e308, '', ' ', 'x', [], {}, ['x'], { a: 1 }, '\u0000', '\u00e9', 'a'.repeat(300)];
 const NAMES = ['iss', 'aud', 'sub', 'exp', 'nbf', 'iat', 'cnf'];
-/** Header members with which a token names a key of its own. */
+/** Header members which a token could use to specify its own key. */
 const KEY_MEMBERS = ['jku', 'x5u', 'jwk', 'x5c', 'x5t', 'x5t#S256'];
 
-/** Flips a bit of a part. What is decoded always changes, since parts must be canonical. */
+/** Flips a bit of a part. Since parts must be canonical, the decoded value always changes. */
 function flipBit(random: Random, part: string): string {
   const bytes = Buffer.from(part, 'base64url');
   const at = random.below(bytes.length);
@@ -31,7 +31,10 @@ function flipBit(random: Random, part: string): string {
   return bytes.toString('base64url');
 }
 
-/** Adds the modulus to an RSA signature: the same number modulo n. Undefined if it no longer fits. */
+/**
+ * Adds the modulus to an RSA signature, which results in the same number modulo n. Undefined if the result is too
+ * large.
+ */
 function addModulus(signature: string, modulus: string): string | undefined {
   const number = (text: string) => BigInt(`0x${Buffer.from(text, 'base64url').toString('hex')}`);
   const hex = (number(signature) + number(modulus)).toString(16);
@@ -39,7 +42,7 @@ function addModulus(signature: string, modulus: string): string | undefined {
   return even.length > 512 ? undefined : Buffer.from(even.padStart(512, '0'), 'hex').toString('base64url');
 }
 
-/** Returns the ways to forge a token. */
+/** Returns different methods for forging a token. */
 export function createForgeries({ issuer, attacker, good }: ForgeryMaterial): Readonly<Record<string, Forgery>> {
   const header = (members: Members = {}) => ({ alg: 'RS256', kid: issuer.key().kid, typ: 'JWT', ...members });
   const twoOf = (random: Random): [string, string] => {

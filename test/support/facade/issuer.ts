@@ -8,20 +8,23 @@ type Members = Readonly<Record<string, unknown>>;
 /** A real identity provider on its own port. */
 export interface TestIssuer {
   readonly url: string;
-  /** Its address, `host:port`. */
+  /** The address of the issuer, `host:port`. */
   readonly port: number;
-  /** URL of its public keys. */
+  /** The URL of the public keys. */
   readonly keysUrl: string;
-  /** Counts reads of its metadata and its keys. */
+  /** Counts the reads of its metadata and its keys. */
   readonly reads: () => number;
-  /** The private key that it signs with, with `alg` and `kid`. */
+  /** The private key used for signing, including `alg` and `kid`. */
   readonly key: () => JWK;
-  /** Returns a token valid for an hour. `claims` and `header` override its members; undefined ones remove them. */
+  /**
+   * Returns a token that is valid for one hour. `claims` and `header` override its members, and undefined values remove
+   * them.
+   */
   readonly sign: (claims?: Members, header?: Members) => Promise<string>;
   /** Publishes an additional key, and signs with it from then on. */
   readonly rotate: (kid: string) => Promise<void>;
   readonly stop: () => Promise<void>;
-  /** Starts it again after `stop`, at the same address, with the same keys. */
+  /** Starts it again after `stop`, using the same address and the same keys. */
   readonly restart: () => Promise<void>;
 }
 
@@ -60,13 +63,13 @@ export async function startIssuer(alg = 'RS256', kid = 'first'): Promise<TestIss
   };
 }
 
-/** Returns the claims of a valid token of an issuer. */
+/** Returns the claims of a valid token. */
 export function goodClaims(issuer: string): Members {
   const now = Math.floor(Date.now() / 1_000);
   return { iss: issuer, aud: AUDIENCE, sub: 'ada', iat: now, nbf: now, exp: now + 3_600 };
 }
 
-/** Signs claims with a private key, with its `alg` and `kid` unless `header` overrides them. */
+/** Signs claims with a private key, using its `alg` and `kid` unless they are overridden by `header`. */
 export async function signToken(key: JWK, claims: Members, header: Members = {}): Promise<string> {
   const alg = key.alg as string;
   const protectedHeader = { alg, kid: key.kid as string, typ: 'JWT', ...header };

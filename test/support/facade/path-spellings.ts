@@ -1,7 +1,7 @@
 /** A request that servers, proxies or middleware may interpret differently. */
 export interface PathSpelling {
   readonly name: string;
-  /** Returns the bytes of the request, for a guarded path that begins with /waas/ and additional header lines. */
+  /** Returns the bytes of the request, for a guarded path starting with /waas/ and additional header lines. */
   readonly render: (path: string, headers?: readonly string[]) => Buffer;
 }
 
@@ -264,7 +264,10 @@ const OVERRIDES: readonly PathSpelling[] = [
   header('', () => 'Content-Length: 0'),
 ];
 
-/** Without a token none of these may reach a guarded route. None may be answered with 5xx, with a token or without. */
+/**
+ * Without a token, none of these requests may reach a guarded route. None may be answered with 5xx, with a token or
+ * without.
+ */
 export const PATH_SPELLINGS: readonly PathSpelling[] = [
   ...PREFIXES.map(prefix),
   ...PATHS,

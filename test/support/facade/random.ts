@@ -1,10 +1,10 @@
 export interface Random {
-  /** Returns a whole number from 0 to below `count`. */
+  /** Returns a whole number from 0 to `count` - 1. */
   readonly below: (count: number) => number;
   readonly pick: <T>(items: readonly T[]) => T;
 }
 
-/** Creates a Mulberry32 generator, whose numbers are the same for the same seed. */
+/** Creates a Mulberry32 generator, which returns the same numbers for the same seed. */
 export function createRandom(seed: number): Random {
   let state = seed;
   const next = () => {

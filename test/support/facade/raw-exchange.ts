@@ -1,18 +1,22 @@
 import { connect } from 'node:net';
 
-/** An answer from the wire. `status` 0: the connection was closed without one. Header names are in lower case. */
+/**
+ * An answer from the wire. `status` is 0 if the connection was closed without a response. Header names are in lower
+ * case.
+ */
 export interface RawAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** How long a test waits for an answer. */
+/** How long a test waits for a response. */
 const SILENCE_MS = 10_000;
 
 /**
- * Writes bytes (a text as latin1) to a new connection. Resolves with the first complete answer, or with the part that
- * came before the other side closed. Does not close its own side first: Node would drop the answer.
+ * Writes bytes (a text as latin1) to a new connection. Resolves with the first complete response, or with the part
+ * received before the connection was closed by the server. Does not close its own side first: Node would drop the
+ * answer.
  */
 export function exchange(port: number, bytes: string | Buffer): Promise<RawAnswer> {
   return new Promise(resolve => {
@@ -23,7 +27,8 @@ export function exchange(port: number, bytes: string | Buffer): Promise<RawAnswe
       got += chunk.toString('latin1');
       if (isComplete(parseAnswer(got))) socket.destroy();
     });
-    // A server that refuses during a request resets the connection; the answer until then counts.
+    // A server that rejects a request before its end resets the connection, so the response received until then is
+    // used.
     socket.on('error', () => {});
     socket.on('close', () => resolve(parseAnswer(got)));
   });

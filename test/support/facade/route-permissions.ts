@@ -1,11 +1,11 @@
 import type { Scope } from '../../../src/facade/auth/scopes.ts';
 
-/** The weakest role that may make a call. `anybody` has a token, and needs no role. */
+/** The weakest role that may make a call. For `anybody`, a token is required, but no role. */
 type Weakest = 'Owner' | 'Admin' | 'Viewer' | 'anybody';
 
 /**
- * What each call needs, by its operation. Deliberately written down instead of derived: a new route has no entry, and the
- * tests fail until somebody has decided who may call it.
+ * The requirements of each call, by operation. Deliberately written down instead of derived: a new route has no entry,
+ * and the tests fail until somebody has decided who may call it.
  */
 export const ROUTE_PERMISSIONS: Readonly<Record<string, readonly [scope: Scope, weakest: Weakest]>> = {
   applyStream: ['waas:write', 'Admin'],
@@ -15,7 +15,7 @@ export const ROUTE_PERMISSIONS: Readonly<Record<string, readonly [scope: Scope, 
   listIntegrations: ['waas:read', 'Viewer'],
   getIntegration: ['waas:read', 'Viewer'],
   revokeIntegration: ['waas:write', 'Admin'],
-  // For the account that the call names. Without one, it is that of the caller.
+  // For the account that the call names. Otherwise, this is the account of the caller.
   acceptInvitation: ['waas:write', 'Admin'],
   declineInvitation: ['waas:write', 'anybody'],
   listWorkspaces: ['waas:read', 'anybody'],

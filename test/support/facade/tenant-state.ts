@@ -16,7 +16,7 @@ const TARGETS = [
 const partner = fc.record({
   is: fc.constantFrom('active', 'active', 'active', 'pending', 'expired', 'declined', 'revoked'),
   subscription: fc.constantFrom('plain', 'plain', 'plain', 'suspended', 'unprotected', 'deleting', 'twice', 'none'),
-  /** Whether the subscription was admitted before the stream was deprecated. */
+  /** Whether the subscription was admitted before the stream became deprecated. */
   admitted: fc.boolean(),
 });
 /** All state that decides where the events of one producer's stream `orders` go. */
@@ -51,7 +51,7 @@ interface AnyObject {
   readonly spec: Record<string, unknown>;
 }
 
-/** Returns the custom resources of a state, in a separate workspace. */
+/** Returns the custom resources for a state, in a separate workspace. */
 export function objectsOf(given: TenantState, shop: string) {
   const object = (namespace: string, name: string, spec: object, metadata: object = {}, status: object = {}) => ({
     metadata: { namespace, name, uid: `${shop}-${namespace}-${name}`, finalizers: [FINALIZER], ...metadata },
@@ -102,7 +102,7 @@ export function objectsOf(given: TenantState, shop: string) {
   };
 }
 
-/** Returns the same objects as in the facade's caches. */
+/** Returns the same objects as in the caches of the facade. */
 export function worldOf(objects: ReturnType<typeof objectsOf>): Pick<Caches, 'by'> {
   const find = (kind: KindName, value: string): readonly AnyObject[] => {
     switch (kind) {

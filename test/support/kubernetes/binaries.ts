@@ -8,7 +8,9 @@ import { type BuildOrder, buildBinaries } from './build.ts';
 
 const run = promisify(execFile);
 
-/** The families of tools. Each has a separate go.mod beside this file, because they pin different k8s.io versions. */
+/**
+ * The tool families. Each family has a separate go.mod next to this file, because they use different k8s.io versions.
+ */
 const FAMILIES = {
   kube: { folder: join(import.meta.dirname, 'kube'), module: 'k8s.io/kubernetes' },
   etcd: { folder: join(import.meta.dirname, 'etcd'), module: 'go.etcd.io/etcd/server/v3' },
@@ -34,10 +36,10 @@ const BINARIES = {
   'kube-scheduler': { family: 'kube', package: 'k8s.io/kubernetes/cmd/kube-scheduler' },
   kubelet: { family: 'kube', package: 'k8s.io/kubernetes/cmd/kubelet' },
   'kube-proxy': { family: 'kube', package: 'k8s.io/kubernetes/cmd/kube-proxy' },
-  // A main package beside the go.mod: CoreDNS with few of its plugins.
+  // A main package beside the go.mod: CoreDNS with a small set of plugins.
   coredns: { family: 'coredns', package: '.' },
   helm4: { family: 'helm4', package: 'helm.sh/helm/v4/cmd/helm' },
-  // One binary for all of Argo CD, which chooses its role by the name that it is started with.
+  // A single binary for all of Argo CD, which selects its role using the name with which it is started.
   argocd: { family: 'argocd', package: 'github.com/argoproj/argo-cd/v3/cmd' },
   // Programs beside the go.mod that judge many objects in one process.
   'argocd-health': { family: 'argocd', package: './health' },
@@ -46,15 +48,15 @@ const BINARIES = {
 
 export type Binary = keyof typeof BINARIES;
 
-/** Binaries that every cluster needs; only some tests need the others. */
+/** Binaries required by every cluster. All others are only required by some tests. */
 export const CLUSTER_BINARIES = ['etcd', 'kube-apiserver', 'kubectl'] as const satisfies readonly Binary[];
 
-/** There are no binaries, and no Go to build them. The message lists all ways to get a cluster. */
+/** There are no binaries, and Go is not available to build them. The message lists all ways to get a cluster. */
 export class MissingBinaries extends Error {
   override readonly name = 'MissingBinaries';
 }
 
-/** Reads the version of a family, such as `v1.36.3`, from its go.mod, the only place that has it. */
+/** Reads the version of a family, such as `v1.36.3`, from its go.mod, which is the only file that contains it. */
 function versionOf(family: Family, module: string = FAMILIES[family].module): string {
   const { folder } = FAMILIES[family];
   const words = readFileSync(join(folder, 'go.mod'), 'utf8')
@@ -79,8 +81,8 @@ const SYMBOLS: Partial<Record<Family, (version: string) => Record<string, string
 };
 
 /**
- * Sets the version in the linker: Kubernetes is `v0.0.0` otherwise, and clients compare versions. Helm 3 would render
- * for Kubernetes 1.20 instead of the version of its client.
+ * Sets the version in the linker: Kubernetes is `v0.0.0` otherwise, and clients compare versions. Otherwise, Helm 3
+ * would render for Kubernetes 1.20 instead of its client version.
  */
 function linkerFlags(family: Family, version: string): string {
   const symbols = SYMBOLS[family]?.(version) ?? {};
@@ -132,22 +134,24 @@ function orderFor(binary: Binary): BuildOrder {
   };
 }
 
-/** Returns a folder for what is built from a main.go beside the go.mod, which may change without the version. */
+/**
+ * Returns a folder for binaries built from a main.go next to the go.mod, which may change without changing the version.
+ */
 function hashOf(goPackage: string): string[] {
   const main = join(goPackage, 'main.go');
   return existsSync(main) ? [createHash('sha256').update(readFileSync(main)).digest('hex').slice(0, 8)] : [];
 }
 
 /**
- * Returns the folder of the source of a family, in the module cache of Go, for files that its binary needs beside it.
- * Nothing may be written there.
+ * Returns the source folder of a family in the Go module cache, for files required by its binary. This folder is
+ * read-only.
  *
  * @throws if Go is absent or cannot get the module
  */
 export async function moduleFolder(family: Family): Promise<string> {
   const { folder, module } = FAMILIES[family];
   const env = { ...process.env, GOTOOLCHAIN: 'local' };
-  // `download` gets what is missing, which `list` does not.
+  // `download` gets missing modules, unlike `list`.
   const { stdout } = await run('go', ['mod', 'download', '-json', module], { cwd: folder, env });
   return (JSON.parse(stdout) as { Dir: string }).Dir;
 }

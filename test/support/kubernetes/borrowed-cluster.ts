@@ -3,7 +3,7 @@ import type { Cluster } from './cluster.ts';
 import type { Lease } from './cluster-pool.ts';
 import { kubectlFor } from './kubectl.ts';
 
-/** Borrows a cluster from the pool at `pool`; `stop` returns it. */
+/** Borrows a cluster from the pool at `pool`, which is returned by `stop`. */
 export async function borrowCluster(
   pool: string,
   options: { readonly controllerManager?: boolean } = {},

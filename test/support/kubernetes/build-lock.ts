@@ -8,10 +8,11 @@ const STALE_MS = 30_000;
 export type Lock = { readonly release: () => Promise<void> };
 
 /**
- * Takes a lock that other processes respect, waiting as long as its holder is alive. A file that exists is the lock; its
- * holder touches it every 5 s, and one untouched for 30 s is taken over. The age decides, not a pid: the cache may be
- * shared by containers, whose pids mean nothing to each other. Two that take over at the same moment may both
- * hold it; they then build the same files twice, and each rename is atomic.
+ * Takes a lock that is respected by other processes, waiting until it has been released or its holder has died. The
+ * lock is a file that its holder touches every 5 s. If the file was not touched for 30 s, the lock is taken over. This
+ * uses the age instead of a pid, because the cache may be shared by containers, whose pids are not related. If two
+ * processes take over at the same time, both of them may hold the lock. In this case, they build the same files twice,
+ * and each rename is atomic.
  */
 export async function acquireLock(path: string, options: { askEveryMs?: number } = {}): Promise<Lock> {
   await mkdir(dirname(path), { recursive: true });

@@ -23,7 +23,7 @@ export type BuildOrder = {
   readonly target: string;
 };
 
-/** Returns why Go cannot build, as the end of a sentence; undefined if it can. */
+/** Returns the reason why Go can't build as the end of a sentence, or undefined if it can. */
 async function goRefusal(): Promise<string | undefined> {
   const needed = `Go ${NEEDED_GO.major}.${NEEDED_GO.minor} or newer`;
   // In the temporary folder, and GOTOOLCHAIN=local: no go.mod selects another toolchain, and none is downloaded.
@@ -43,7 +43,7 @@ async function goRefusal(): Promise<string | undefined> {
  * Builds missing targets one after the other, with low priority and under a lock: a second run waits and finds the work
  * done. Progress goes to standard error.
  *
- * @returns why nothing was built, or undefined if all targets exist
+ * @returns the reason why nothing was built, or undefined if all targets exist
  * @throws with the last lines of the compiler if a build fails
  */
 export async function buildBinaries(

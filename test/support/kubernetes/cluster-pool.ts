@@ -4,7 +4,7 @@ import { json } from 'node:stream/consumers';
 import { type StartedCluster, startCluster } from './cluster.ts';
 import { type Baseline, readBaseline, restoreBaseline } from './etcd-baseline.ts';
 
-/** A cluster of the pool, and what it held before its first use. */
+/** A cluster of the pool, and its content before the first use. */
 interface Pooled {
   readonly cluster: StartedCluster;
   readonly baseline: Baseline;
@@ -19,19 +19,19 @@ export interface Lease {
 }
 
 export interface ClusterPool {
-  /** Address for `borrowCluster`. */
+  /** The address for `borrowCluster`. */
   readonly url: string;
   readonly stop: () => Promise<void>;
 }
 
-/** Calls that a borrower makes, by path. */
+/** The calls made by a borrower, by path. */
 type Calls = Readonly<
   Record<string, (body: { id: string; controllerManager?: boolean; signal?: NodeJS.Signals }) => Promise<unknown>>
 >;
 
 /**
- * Lends clusters to test files, one at a time each: starting an API server takes longer than most files. A cluster that comes
- * back is reset to what `prepare` left in it. There are as many as files that run at once.
+ * Lends clusters to test files, one at a time each: starting an API server takes longer than most files. A cluster that
+ * comes back is reset to what `prepare` left in it. There are as many clusters as concurrently running files.
  */
 export async function openClusterPool(prepare: (cluster: StartedCluster) => Promise<void>): Promise<ClusterPool> {
   const idle: Pooled[] = [];
@@ -89,7 +89,7 @@ export async function openClusterPool(prepare: (cluster: StartedCluster) => Prom
   const server = createServer((request, response) => {
     void serve(request).then(({ status, body }) => response.writeHead(status).end(JSON.stringify(body ?? null)));
   });
-  // A cluster that is built first takes minutes.
+  // A cluster that needs to be built first takes minutes.
   server.requestTimeout = 0;
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
   return {

@@ -18,24 +18,27 @@ import { type Kubectl, kubectlFor } from './kubectl.ts';
 import { httpsStatus } from './readiness.ts';
 
 const START_DEADLINE_MS = 60_000;
-/** Percent of its heap that a program may allocate until it collects garbage: less often than by default (100). */
+/**
+ * The percentage of its heap that a program can allocate before collecting garbage, which is less frequent than by
+ * default (100).
+ */
 const GOGC = '400';
 
 export type Cluster = {
   /** Path of the administrator's kubeconfig (group `system:masters`). */
   readonly kubeconfig: string;
-  /** `https://127.0.0.1:<port>`, the same after a restart. */
+  /** `https://127.0.0.1:<port>`, which is the same after a restart. */
   readonly url: string;
   readonly kubectl: Kubectl;
   /** Sends a signal (default SIGKILL) and waits for the end. etcd keeps the data. */
   readonly killApiServer: (signal?: NodeJS.Signals) => Promise<void>;
-  /** Starts it again on the same port and data, and waits until it is ready. */
+  /** Starts it again using the same port and data, and waits until it is ready. */
   readonly startApiServer: () => Promise<void>;
-  /** Stops a started cluster and removes its files, or returns a borrowed one. Safe to call twice. */
+  /** Stops a started cluster and removes its files, or returns a borrowed cluster. Safe to call twice. */
   readonly stop: () => Promise<void>;
 };
 
-/** A cluster whose processes are children of this process. */
+/** A cluster whose processes are child processes of this process. */
 export type StartedCluster = Cluster & {
   /** `http://127.0.0.1:<port>` of the etcd below it. */
   readonly etcdUrl: string;
@@ -44,7 +47,7 @@ export type StartedCluster = Cluster & {
   /** Runs the controllers of `controllerManager` until the returned function is called. */
   readonly startControllerManager: () => Promise<() => Promise<void>>;
   /**
-   * Returns the path of a kubeconfig for a user with only the rights that RBAC grants it or its groups. For users that
+   * Returns the path of a kubeconfig for a user who only has the permissions granted by RBAC. For users that
    * `startCluster` did not get, this restarts the API server (about 4 s; clients are disconnected).
    */
   readonly userKubeconfig: (name: string, groups?: readonly string[]) => Promise<string>;
@@ -53,7 +56,7 @@ export type StartedCluster = Cluster & {
 type Start = (component: string, command: string, args: readonly string[]) => ChildProcess;
 type Components = Awaited<ReturnType<typeof prepare>>;
 
-/** Chooses the programs, folder, ports and credentials of a cluster. */
+/** Selects the programs, folder, ports, and credentials of a cluster. */
 async function prepare(users: readonly User[]) {
   const binaries = await ensureBinaries(CLUSTER_BINARIES);
   const folder = await temporaryFolder('kube');
@@ -70,7 +73,7 @@ async function prepare(users: readonly User[]) {
   };
 }
 
-/** Starts processes that log to the cluster's folder, and kills them all at once. */
+/** Starts processes which log to the folder of the cluster, and kills all of them at the same time. */
 function createProcesses({ files, folder }: Components): { readonly start: Start; readonly stop: () => Promise<void> } {
   const children: ChildProcess[] = [];
   return {

@@ -1,11 +1,13 @@
 import { join } from 'node:path';
 
-/** Paths of one cluster, inside its temporary folder. */
+/** The paths of a cluster within its temporary folder. */
 export function clusterFiles(folder: string) {
   return {
     etcdData: join(folder, 'etcd'),
     certificates: join(folder, 'certificates'),
-    /** Certificates of the API server and its authority, PEM; the API server creates them at its first start. */
+    /**
+     * The certificates of the API server and its authority (PEM), which the API server creates during its first start.
+     */
     authority: join(folder, 'certificates', 'apiserver.crt'),
     tokens: join(folder, 'tokens.csv'),
     serviceAccountKey: join(folder, 'service-account.key'),

@@ -12,7 +12,7 @@ interface Definition {
   readonly metadata: { readonly name: string };
 }
 
-/** Returns the CustomResourceDefinitions of every `.yaml` file in a folder; none if the folder does not exist. */
+/** Returns the CustomResourceDefinitions in all `.yaml` files of a folder, or none if the folder does not exist. */
 async function readDefinitions(folder: string): Promise<Definition[]> {
   const names = await readdir(folder).catch((): string[] => []);
   const texts = await Promise.all(
@@ -27,8 +27,8 @@ async function readDefinitions(folder: string): Promise<Definition[]> {
 }
 
 /**
- * Applies the CustomResourceDefinitions of a folder server-side and waits until the API server serves them. Uses
- * kubectl, because the models of client-node drop `x-kubernetes-validations`, `enum` and `default`.
+ * Applies the CustomResourceDefinitions in a folder using server-side apply, and waits until the API server serves
+ * them. Uses kubectl, because the models in client-node drop `x-kubernetes-validations`, `enum`, and `default`.
  *
  * @returns their number
  * @throws if one is refused, or not served within 30 s

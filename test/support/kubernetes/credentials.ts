@@ -17,7 +17,7 @@ export function isSameUser(a: User, b: User): boolean {
   return a.name === b.name && a.groups.join() === b.groups.join();
 }
 
-/** The lines of `--token-auth-file`: token, name, uid, and the groups as one quoted column. */
+/** The lines of `--token-auth-file`: token, name, uid, and the groups as a single quoted column. */
 export function formatTokenFile(credentials: readonly Credential[]): string {
   return credentials.map(({ token, name, groups }) => `${token},${name},${name},"${groups.join(',')}"\n`).join('');
 }

@@ -37,10 +37,11 @@ export async function readBaseline(url: string): Promise<Baseline> {
 }
 
 /**
- * Resets the etcd at `url` to the baseline, in transactions. An API server on top of it sees ordinary changes:
- * namespaces and objects disappear at once, without finalizers and without the controllers that a test cluster lacks.
+ * Resets the etcd at `url` to the baseline, using transactions. For an API server using this etcd, these are ordinary
+ * changes: namespaces and objects disappear immediately, without finalizers and without the controllers that are
+ * missing from a test cluster.
  *
- * @returns the number of keys that were removed or restored
+ * @returns the number of removed or restored keys
  */
 export async function restoreBaseline(url: string, baseline: Baseline): Promise<number> {
   const present = new Map((await read(url, true)).map(({ key, mod_revision: version }) => [key, version]));

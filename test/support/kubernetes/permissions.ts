@@ -21,10 +21,10 @@ async function succeed({ kubectl }: Access, args: readonly string[], stdin = '')
 }
 
 /**
- * Applies the manifests of config/rbac and waits until their admission policies are applied. Creates the namespace
- * `sluice-system` if it is missing. Apply the kinds first.
+ * Applies the manifests in config/rbac, and waits until their admission policies have been applied. Creates the
+ * namespace `sluice-system` if it does not exist. Apply the kinds first.
  *
- * @throws if a manifest is refused, or the policies are not applied within 20 s
+ * @throws if a manifest is rejected, or if the policies have not been applied within 20 s
  */
 export async function applyPermissions(cluster: Access): Promise<void> {
   const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: SYSTEM_NAMESPACE } };
@@ -57,8 +57,9 @@ let shared: Promise<TemporaryFolder> | undefined;
 let count = 0;
 
 /**
- * Writes a kubeconfig for a service account in `sluice-system`, with a token for a day: it has the rights of that role
- * in a pod. Call `applyPermissions` first. @returns its path; deleted at the end of this process
+ * Writes a kubeconfig for a service account in `sluice-system`, including a token that is valid for one day. It has the
+ * same permissions as this role in a pod. Call `applyPermissions` first. @returns its path, which is deleted at the end
+ * of this process
  */
 export async function kubeconfigOf(
   cluster: Access,

@@ -6,8 +6,8 @@ import { MissingBinaries } from './binaries.ts';
 import { startCluster } from './cluster.ts';
 
 /**
- * Provides a cluster for a test run: `TEST_KUBECONFIG`, else one started from `KUBEBUILDER_ASSETS`, the cache or a
- * build, else K3s in a container.
+ * Provides a cluster for a test run: `TEST_KUBECONFIG`, a cluster started from `KUBEBUILDER_ASSETS`, the cache, or a
+ * build, or K3s in a container.
  *
  * @returns the path of an administrator's kubeconfig
  * @throws MissingBinaries, whose message says how to get one

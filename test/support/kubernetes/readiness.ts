@@ -1,8 +1,9 @@
 import { request } from 'node:https';
 
 /**
- * Status of a GET with a bearer token, within 2 s. The certificate is not checked: this asks only whether a server of
- * ours, on a loopback port, is up, before its authority's certificate exists. @throws when there is no answer
+ * Returns the status of a GET with a bearer token, within 2 s. The certificate is not verified, because this only
+ * checks whether our own server on a loopback port is running, before the certificate of its authority exists. @throws
+ * if there is no response
  */
 export function httpsStatus(url: string, token: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {

@@ -16,7 +16,7 @@ export interface ReceivedMail {
 export interface MailServer {
   readonly port: number;
   readonly received: readonly ReceivedMail[];
-  /** Answer to every recipient; undefined accepts. The text repeats the address, like that of real servers. */
+  /** Answer to every recipient; undefined accepts. The text includes the address, like the text of real servers. */
   readonly refuseWith: (code: number | undefined) => void;
   readonly close: () => Promise<void>;
 }

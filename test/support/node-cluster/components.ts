@@ -1,16 +1,18 @@
 import { join } from 'node:path';
 import type { Network } from './network.ts';
 
-/** Paths of one node, inside its folder. */
+/** The paths of a node within its folder. */
 export function nodeFiles(folder: string) {
   const settings = join(folder, 'settings');
   return {
     settings,
     etcdData: join(folder, 'etcd'),
     certificates: join(folder, 'certificates'),
-    /** Certificates of the API server and its authority, PEM; the API server creates them at its first start. */
+    /**
+     * The certificates of the API server and its authority (PEM), which the API server creates during its first start.
+     */
     authority: join(folder, 'certificates', 'apiserver.crt'),
-    /** The certificate by which the kubelet knows the API server. It is its own authority. */
+    /** The certificate that the kubelet uses to identify the API server. It is its own authority. */
     kubeletClient: join(folder, 'certificates', 'kubelet-client.crt'),
     kubeletClientKey: join(folder, 'certificates', 'kubelet-client.key'),
     tokens: join(folder, 'tokens.csv'),
@@ -36,7 +38,7 @@ export type NodeFiles = ReturnType<typeof nodeFiles>;
 export const NODE_NAME = 'node';
 export const API_PORT = 6443;
 
-/** Port at which CoreDNS says whether it has read the Services. */
+/** The port on which CoreDNS reports whether it has read the Services. */
 export const DNS_READY_PORT = 8181;
 
 const ETCD = 'http://127.0.0.1:2379';
@@ -58,7 +60,7 @@ export function apiServerArguments(files: NodeFiles, { node, services }: Network
     '--authorization-mode=Node,RBAC',
     '--enable-admission-plugins=NodeRestriction',
     `--token-auth-file=${files.tokens}`,
-    // The host's resolver does not know the node by its name.
+    // The resolver of the host does not know the name of the node.
     '--kubelet-preferred-address-types=InternalIP',
     `--kubelet-client-certificate=${files.kubeletClient}`,
     `--kubelet-client-key=${files.kubeletClientKey}`,

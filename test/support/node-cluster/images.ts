@@ -68,7 +68,7 @@ export async function importImage(socket: string, path: string, name?: string): 
   return imported.map(([, reference = '', digest = '']) => ({ reference, digest }));
 }
 
-/** Imports a folder as the archive that tar makes of it. @returns what ctr printed */
+/** Imports a folder as a tar archive. @returns the output of ctr */
 async function importLayout(args: readonly string[], folder: string): Promise<string> {
   const tar = spawn('tar', ['-C', folder, '-c', '.'], { stdio: ['ignore', 'pipe', 'inherit'] });
   const ctr = spawn('ctr', args, { stdio: [tar.stdout, 'pipe', 'pipe'] });

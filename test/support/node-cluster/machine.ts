@@ -12,9 +12,9 @@ export type Machine = {
   readonly name: string;
   readonly folder: string;
   readonly network: Network;
-  /** Starts a program inside. Its log is `<folder>/<component>.log`. */
+  /** Starts a program inside. Its log is written to `<folder>/<component>.log`. */
   readonly start: (component: string, command: string, args: readonly string[]) => ChildProcess;
-  /** Ends everything inside at once, and removes the folder. */
+  /** Stops everything inside immediately, and removes the folder. */
   readonly stop: () => Promise<void>;
 };
 

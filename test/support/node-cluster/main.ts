@@ -14,9 +14,9 @@ import { nodeRefusal } from './requirements.ts';
  *
  *     bin/node test/support/node-cluster/main.ts up | down | import <image> [<name>] | run -- <command> …
  *
- * `up` leaves a node running in the background, one for each checkout. `run` runs a command with the variables KUBECONFIG
- * and NODE_HOST (the host's address as seen from Pods) and with kubectl on PATH; if no node is up, it starts one for
- * the time of the command.
+ * `up` leaves a node running in the background, with one node for each checkout. `run` runs a command with the
+ * variables KUBECONFIG and NODE_HOST (the host's address as seen from Pods) and with kubectl on PATH; if no node is up,
+ * it starts one for the time of the command.
  */
 
 const USAGE = 'usage: main.ts up | down | import <image> [<name>] | run -- <command> …';
@@ -61,7 +61,7 @@ function print({ kubeconfig, host }: State): void {
   process.stdout.write(`export KUBECONFIG=${kubeconfig}\nexport NODE_HOST=${host}\n`);
 }
 
-/** Runs a node until SIGTERM. */
+/** Runs a node until it receives a SIGTERM. */
 async function serve(): Promise<void> {
   const node = await startNode();
   stopOnSignal(

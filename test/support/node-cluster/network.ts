@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** Addresses of one node. All are in 10.<number>.0.0/16, to which the host has a route while the node runs. */
+/** The addresses of a node. All are in 10.<number>.0.0/16, to which the host has a route while the node runs. */
 export type Network = {
   /** The host's end of the pair of interfaces: Pods reach servers of the host at this address. */
   readonly host: string;
@@ -16,7 +16,7 @@ export type Network = {
   readonly all: string;
 };
 
-/** Numbers a node can have: few networks use these parts of 10.0.0.0/8. */
+/** The numbers available for a node, because only few networks use these parts of 10.0.0.0/8. */
 export const NUMBERS: readonly number[] = Array.from({ length: 50 }, (_, index) => 200 + index);
 
 /** Routes of fewer bits, such as the 10.0.0.0/8 of a VPN, may be shadowed in part. */
@@ -51,7 +51,7 @@ export function isFree(number: number, routes: readonly string[]): boolean {
   });
 }
 
-/** Reads the destinations of the host's IPv4 routes, in all tables. */
+/** Reads the destinations of the host's IPv4 routes from all tables. */
 export async function readRoutes(): Promise<string[]> {
   const { stdout } = await run('ip', ['-4', '-json', 'route', 'show', 'table', 'all']);
   return (JSON.parse(stdout) as { dst: string }[]).map(({ dst }) => dst);

@@ -38,7 +38,7 @@ const run = promisify(execFile);
 
 const START_DEADLINE_MS = 60_000;
 
-/** Besides the administrator: each component has the rights of its bootstrap role. */
+/** In addition to the administrator, each component has the permissions of its bootstrap role. */
 const COMPONENTS = [
   { component: 'kube-controller-manager', name: 'system:kube-controller-manager', groups: [] },
   { component: 'kube-scheduler', name: 'system:kube-scheduler', groups: [] },
@@ -62,10 +62,10 @@ export type Node = {
   readonly kubeconfig: string;
   /** Folder of the logs and the data. */
   readonly folder: string;
-  /** The host has a route to Pods, Services, and NodePorts; Pods reach the host at `network.host`. */
+  /** The host has a route to Pods, Services, and NodePorts. Pods can reach the host at `network.host`. */
   readonly network: Network;
   readonly kubectl: Kubectl;
-  /** Path of containerd's socket, for `ctr --namespace k8s.io`. */
+  /** The path of the containerd socket, for `ctr --namespace k8s.io`. */
   readonly containerdSocket: string;
   /**
    * Imports a docker-archive, an OCI archive, or the folder of an OCI layout. Pods need `imagePullPolicy: Never` or
@@ -83,9 +83,9 @@ export type Node = {
   readonly trustRegistry: (host: string, ca?: string) => Promise<void>;
   /** Kills the API server. Pods keep running. */
   readonly killApiServer: () => Promise<void>;
-  /** Starts the API server again, and resolves once it is ready. */
+  /** Restarts the API server, and resolves when it is ready. */
   readonly restartApiServer: () => Promise<void>;
-  /** Ends all processes and Pods at once, and removes all files. Safe to call twice. */
+  /** Stops all processes and Pods immediately, and removes all files. Safe to call twice. */
   readonly stop: () => Promise<void>;
 };
 
@@ -159,7 +159,7 @@ async function startComponents(machine: Machine, binaries: Readonly<Record<Binar
   };
 }
 
-/** Kills a program of the node. `nsenter` is its parent, which passes no signals on. */
+/** Kills a program of the node. Its parent is `nsenter`, which does not forward signals. */
 async function killInside({ pid, exited }: ChildProcess): Promise<void> {
   const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
   for (const child of children.trim().split(/\s+/)) process.kill(Number(child), 'SIGKILL');
@@ -181,7 +181,7 @@ async function createVolumes(folder: string, kubectl: Kubectl): Promise<void> {
   if (code !== 0) throw new Error(`the volumes cannot be created: ${stderr}`);
 }
 
-/** A Pod needs the service account of its namespace. */
+/** A Pod requires the service account of its namespace. */
 async function canAdmitPods(kubectl: Kubectl): Promise<boolean> {
   return (await kubectl(['get', 'serviceaccount', 'default', '--namespace=default'])).code === 0;
 }
@@ -222,7 +222,7 @@ async function trustRegistry({ registries }: NodeFiles, host: string, ca?: strin
   const url = JSON.stringify(`${ca === undefined ? 'http' : 'https'}://${host}`);
   const authority = ca === undefined ? '' : `ca = ${JSON.stringify(ca)}\n`;
   await mkdir(join(registries, host), { recursive: true });
-  // Without the table, containerd 1.6 uses https in spite of `server`.
+  // Without this table, containerd 1.6 uses https regardless of `server`.
   const text = `server = ${url}\n\n[host.${url}]\ncapabilities = ["pull", "resolve"]\n${authority}`;
   await writeFile(join(registries, host, 'hosts.toml'), text);
 }

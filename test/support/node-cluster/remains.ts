@@ -13,13 +13,13 @@ const SWEEP = join(import.meta.dirname, 'sweep.sh');
 export type Place = {
   readonly number: number;
   readonly folder: string;
-  /** Ends the processes of the node, and removes what it has outside of its namespaces. */
+  /** Stops the processes of the node, and removes all of its resources outside of its namespaces. */
   readonly sweep: () => Promise<void>;
 };
 
 /**
- * Takes a number that no other node has, with a folder of its name. Its file `owner` has the pid of this process, so
- * that `sweepRemains` can tell whether the node is in use.
+ * Takes a number that is not used by any other node, with a folder of this name. Its file `owner` contains the pid of
+ * this process, so that `sweepRemains` can determine whether the node is in use.
  */
 export async function takePlace(): Promise<Place> {
   await sweepRemains();
@@ -54,7 +54,7 @@ function watch(folder: string): () => Promise<void> {
 }
 
 /**
- * Removes what is left of nodes whose owner died together with its watcher.
+ * Removes the remains of nodes whose owner and watcher have both died.
  *
  * @returns the folders of these nodes
  */

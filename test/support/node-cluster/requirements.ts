@@ -6,7 +6,7 @@ const PROGRAMS = ['containerd', 'ctr', 'runc', 'iptables', 'conntrack', 'ip', 'n
 /** Where Debian's package and the project's own archives put the plugins. */
 const PLUGIN_FOLDERS = ['/usr/lib/cni', '/opt/cni/bin'];
 
-/** Returns why this machine cannot run a node, and what helps; undefined if it can. */
+/** Returns the reason why this machine can't run a node including a solution, or undefined if it can. */
 export function nodeRefusal(): string | undefined {
   if (process.platform !== 'linux') return 'a node needs Linux';
   if (process.getuid?.() !== 0) return 'a node needs root, for namespaces and containers: run `sudo make test-node`';
@@ -16,7 +16,7 @@ export function nodeRefusal(): string | undefined {
   return `a node needs ${missing.join(', ')}: on Debian, test/support/node-cluster/install.sh installs them`;
 }
 
-/** Returns the folder of the CNI plugins. */
+/** Returns the folder containing the CNI plugins. */
 export function pluginFolder(): string | undefined {
   return PLUGIN_FOLDERS.find(folder => existsSync(join(folder, 'bridge')));
 }

@@ -4,7 +4,7 @@ import { stringify } from 'yaml';
 import { DNS_READY_PORT, type NodeFiles } from './components.ts';
 import type { Network } from './network.ts';
 
-/** The image of each Pod's first container, imported at the start. */
+/** The image of each Pod's first container, which is imported at startup. */
 export const PAUSE_IMAGE = 'localhost/pause:1';
 
 type Place = {
@@ -81,14 +81,14 @@ function formatKubelet({ files, network, cgroup }: Place): string {
       x509: { clientCAFile: files.kubeletClient },
     },
     authorization: { mode: 'Webhook' },
-    // Imported images cannot be pulled again, and the disk is that of the host.
+    // Imported images can't be pulled again, and the disk is shared with the host.
     imageGCHighThresholdPercent: 100,
     imageGCLowThresholdPercent: 99,
     evictionHard: { 'memory.available': '100Mi' },
   });
 }
 
-/** Other names than those of the cluster are refused at once: the node has no way to other networks. */
+/** Names outside of the cluster are refused immediately, because the node can't access other networks. */
 function formatCorefile({ files, network }: Place): string {
   return `. {
   bind ${network.node}

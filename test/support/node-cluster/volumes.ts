@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { NODE_NAME } from './components.ts';
 
-/** Where the folders of the volumes are, as seen inside. */
+/** The location of the volume folders, as seen from inside. */
 const FOLDER = '/var/lib/volumes';
 
 const NAMES = Array.from({ length: 10 }, (_, index) => `volume-${index + 1}`);
@@ -33,10 +33,10 @@ function volume(name: string) {
   };
 }
 
-/** Creates the folders of the volumes. @param root folder that has the node's `/var/lib` */
+/** Creates the folders of the volumes. @param root the folder containing the node's `/var/lib` */
 export async function createVolumeFolders(root: string): Promise<void> {
   await Promise.all(NAMES.map(name => mkdir(join(root, FOLDER, name), { recursive: true })));
 }
 
-/** Ten local volumes of the node, for as many claims. The kubelet gives them to the `fsGroup` of a Pod. */
+/** Ten local volumes of the node, for as many claims. The kubelet assigns them to the `fsGroup` of a Pod. */
 export const VOLUMES = { apiVersion: 'v1', kind: 'List', items: [STORAGE_CLASS, ...NAMES.map(volume)] };

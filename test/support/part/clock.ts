@@ -1,14 +1,14 @@
 import type { ScriptClient } from '../../../src/part/call.ts';
 import type { NamedCall, NamedScript } from '../../../src/redis/named-scripts.ts';
 
-/** Milliseconds of a test's clock, given behind the other arguments. */
+/** The milliseconds of a test clock, which are appended to the other arguments. */
 const TEST_TIME = `local testMs = tonumber(table.remove(ARGV))
 local testTime = { math.floor(testMs / 1000), testMs % 1000 * 1000 }
 `;
 
 /**
- * A client whose scripts go by a test's clock instead of TIME. The scripts themselves have no such argument: this changes
- * their text, and is not part of the program.
+ * A client whose scripts go by a test's clock instead of TIME. The scripts themselves don't have this argument: this
+ * changes their text, and is not part of the program.
  */
 export function withClock(redis: ScriptClient, nowMs: () => number): ScriptClient {
   const changed = new Map<NamedScript, NamedScript>();

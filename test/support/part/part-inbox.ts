@@ -16,10 +16,10 @@ import { createTestPart, event, READY_MS, row } from './part.ts';
 /** Time of the tests of inboxes. */
 const INBOX_START_MS = 1_800_000_000_000;
 
-/** Claims are only returned in replies. */
+/** Claims are only returned in responses. */
 export const NOT_PUSHED = { roomBytes: 0 };
 
-/** What tests of inboxes say of a subscription. */
+/** The subscription settings used by inbox tests. */
 export interface InboxShort {
   readonly sub?: {
     readonly route?: 'open' | 'paused' | 'closed';
@@ -30,7 +30,7 @@ export interface InboxShort {
   };
 }
 
-/** How an attempt ended: as `Completion`, with reason and latency in a text. */
+/** The result of an attempt: like `Completion`, with the reason and latency as a single text. */
 export interface EndOfAttempt extends Pick<Completion, 'dueMs' | 'responseBody' | 'responseTruncated'> {
   readonly outcome?: Completion['outcome'];
   /** `<outcome> <ms> <attempts> <reason> <latency ms, or - without an attempt>` */
@@ -45,7 +45,7 @@ function noteOf({ record, attempt }: EndOfAttempt): { reason: string; latencyMs:
   return { reason, latencyMs: latency === '-' ? undefined : Number(latency) };
 }
 
-/** One subscription's inbox in a part of its own. */
+/** The inbox of a subscription in a separate part. */
 export async function createPartInbox(
   redis: RedisClient,
   { sub = {} }: InboxShort = {},
@@ -83,7 +83,7 @@ export async function createPartInbox(
   const sweeps: Hint[] = [];
   const findSlot = createFindSlot(client, ({ integration }) => (integration === 'int_x' ? t.part : undefined));
 
-  /** Claims what may be claimed; answers lanes without their slot, and refs as an inbox has them. */
+  /** Claims all available events, and returns lanes without their slot, and refs as used in an inbox. */
   async function claim(room = 64) {
     const { claims } = await d.exchange(room, NOT_PUSHED);
     return claims.map(each => ({ ...each, lane: each.lane.slice(8), ref: inboxRefOf(each.ref) }));
@@ -137,7 +137,7 @@ export async function createPartInbox(
     setAccount: (plan: 'Free' | 'Metered', included: number) =>
       createControlRecord(redis).setAccount(1, payer, plan, included),
     usedTokens: async () => Number((await redis.readHash(accountKeys(payer).meta)).used ?? 0),
-    /** Stores and routes one event a group key; answers their refs. */
+    /** Stores and routes one event for each group key, and returns their refs. */
     publish: async (keys: readonly string[], body = 'body'): Promise<string[]> => {
       const answer = await t.ingest(...keys.map(groupKey => event(groupKey, { body: Buffer.from(body) })));
       if (answer.answer !== 'OK') throw new Error(answer.answer);
@@ -174,7 +174,7 @@ export async function createPartInbox(
       }
       return { ...Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0)), open };
     },
-    /** Lets all claims of the dispatcher lapse. */
+    /** Lets all claims of the dispatcher expire. */
     lapse: async () => {
       t.clock.ms += READY_MS;
       d.held.clear();

@@ -50,7 +50,7 @@ export function event(groupKey: string, fields: Partial<PartEvent> = {}): PartEv
 
 export type Exchanged = Exclude<ExchangeAnswer, { answer: 'GONE' }>;
 
-/** Of a completion what differs from an attempt that took 5 ms; without a latency nothing was sent. */
+/** The differences between a completion and an attempt that took 5 ms. Without a latency, no request was sent. */
 type EndOfClaim = Partial<Omit<Completion, 'latencyMs'>> & { readonly latencyMs?: number | undefined };
 
 /** A dispatcher as far as Redis knows it; it sends nothing. */
@@ -58,20 +58,20 @@ export interface TestDispatcher {
   readonly name: string;
   /** lane → claim. */
   readonly held: Map<string, Claim>;
-  /** What the next exchange ends. */
+  /** The completions for the next exchange. */
   readonly ended: Completion[];
-  /** Takes the claims of a push or an answer. */
+  /** Takes the claims from a push or a response. */
   readonly take: (events: readonly ClaimedEvent[]) => Claim[];
   /** The next exchange ends this claim. */
   readonly end: (claim: Pick<Claim, 'lane' | 'ref'>, outcome?: Completion['outcome'], fields?: EndOfClaim) => void;
   readonly holding: (fields?: Partial<Holding>) => Holding;
-  /** One exchange; returns the answer and what was claimed by it. */
+  /** Runs one exchange, and returns the response and the claims. */
   readonly exchange: (most?: number, fields?: Partial<Holding>) => Promise<Exchanged & { readonly claims: Claim[] }>;
-  /** Counts of pushes, as the last answer or push said. */
+  /** The number of pushes according to the last response or push. */
   readonly counts: { pushed: number; bytes: number };
 }
 
-/** A part of its own, with a clock of its own. */
+/** A separate part with its own clock. */
 export function createTestPart(redis: RedisClient) {
   const part: Part = { tenant: `ten_${randomBytes(8).toString('hex')}`, queue: 'orders', gen: 'gen1', number: 0 };
   const keys = partKeys(part);
@@ -100,7 +100,7 @@ export function createTestPart(redis: RedisClient) {
     gate,
     change,
     slot,
-    /** Once, or until there is no more to do; returns what was routed. */
+    /** Runs once, or until there is no more work, and returns the routed references. */
     advance: () => advance(part),
     async advanceAll(): Promise<number> {
       let references = 0;
@@ -114,7 +114,7 @@ export function createTestPart(redis: RedisClient) {
     },
     evict: (name: string) => evict(part, name),
     own: (name: string) => readOwnClaims(part, name),
-    /** A part that takes events, with subscriptions, each active for these group keys. */
+    /** A part that accepts events, with subscriptions for which these group keys are active. */
     async setUp(subs: Subscriptions, groupKeys: readonly string[]) {
       const meta = { cfgv: 'c1', state: 'open', maxBytes: String(2 ** 40), ready: '1' } as const;
       await change(
@@ -132,7 +132,7 @@ export function createTestPart(redis: RedisClient) {
     activate: (name: string, groupKey: string) => change({ kind: 'on', slot: slot(name), groupKey }),
     deactivate: (name: string, groupKey: string) => change({ kind: 'off', slot: slot(name), groupKey }),
     ingest: (...events: PartEvent[]): Promise<IngestAnswer> => ingest(part, 'c1', events),
-    /** Stores one event for each group key; returns the refs. */
+    /** Stores one event for each group key, and returns the refs. */
     async send(...groupKeys: string[]): Promise<string[]> {
       const answer = await ingest(
         part,
@@ -200,7 +200,7 @@ export function createTestPart(redis: RedisClient) {
       const full = fullChunks(recordsField(ref, replay), last).map(field => chunks.get(field) ?? Buffer.alloc(0));
       return [...full, last].flatMap(chunk => parseRecords(ref, chunk));
     },
-    /** Bytes of each chunk of records of an event. */
+    /** The number of bytes in each record chunk of an event. */
     async chunkSizes(ref: string): Promise<number[]> {
       const flat = (await redis.runBuffers('fields', [keys.records(recordsBucketOf(msOfRef(ref)))], [])) as Buffer[];
       return flat.filter((_, i) => i % 2 === 1).map(chunk => chunk.length);
@@ -228,7 +228,7 @@ export function createTestPart(redis: RedisClient) {
 
 export type TestPart = ReturnType<typeof createTestPart>;
 
-/** Rows of subscriptions by name, without the fields that have their defaults. */
+/** The rows of subscriptions by name, without fields that have their default value. */
 type Subscriptions = Readonly<Record<string, Partial<SubscriptionRow>>>;
 
 /** Sets up a part with subscriptions that are active for these group keys, and one dispatcher. */
@@ -239,7 +239,7 @@ export async function startPart(redis: RedisClient, subs: Subscriptions = { a: {
   return { t, d: t.dispatcher('d1'), keyOf };
 }
 
-/** Expects that nothing is open: no key is left that can hold an event or a claim. */
+/** Expects that nothing is open, i.e. there are no keys that could contain an event or a claim. */
 export async function expectEmpty(redis: RedisClient, { keys }: TestPart): Promise<void> {
   const { claims, lanes, pending, waiting, retries, tries, off } = keys;
   expect(await redis.call('exists', claims, lanes, pending, waiting, retries, tries, off)).toBe(0);

@@ -4,12 +4,12 @@ import { type Part, partKeys } from '../../../src/part/keys.ts';
 import type { RedisClient } from '../../../src/redis/client.ts';
 
 export interface Pushes {
-  /** What came since the last call, after everything that was published before this one has come. */
+  /** The messages received since the last call, after all messages published before this call have been received. */
   readonly take: () => Promise<Push[]>;
   readonly close: () => void;
 }
 
-/** Where the channel of a part is: in a Cluster at the node of its slot. */
+/** The location of a part's channel. In a Cluster, this is the node of its slot. */
 async function connectTo(redis: RedisClient, url: string, channel: string): Promise<Redis> {
   const first = new Redis(url.split(',')[0] as string);
   if (!redis.cluster) return first;
@@ -29,7 +29,7 @@ export async function listenTo(redis: RedisClient, url: string, part: Part): Pro
   await connection.ssubscribe(channel);
   return {
     async take() {
-      // Its answer comes behind the messages that were sent before.
+      // The response is received after the messages that were sent before.
       await connection.ssubscribe(channel);
       const taken = pushes;
       pushes = [];

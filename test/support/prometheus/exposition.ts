@@ -1,6 +1,6 @@
 /** One sample of Prometheus's text format. */
 export interface Series {
-  /** Name of the sample: for a histogram with `_bucket`, `_sum` or `_count`. */
+  /** The name of the sample, which ends with `_bucket`, `_sum`, or `_count` for a histogram. */
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
@@ -9,7 +9,7 @@ export interface Series {
 const SAMPLE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/;
 const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"/g;
 
-/** Parses an answer of `/metrics`. */
+/** Parses a `/metrics` response. */
 export function parseExposition(text: string): Series[] {
   return text.split('\n').flatMap(line => {
     const [, name, labels = '', value] = SAMPLE.exec(line) ?? [];

@@ -8,7 +8,7 @@ export interface Promtool {
   readonly run: (args: readonly string[], files: Readonly<Record<string, string>>) => { ok: boolean; output: string };
 }
 
-/** Finds promtool: `PROMTOOL`, else on PATH, else that of `make setup`; undefined if there is none. */
+/** Finds promtool: `PROMTOOL`, the PATH, or the version installed by `make setup`. Undefined if it is not available. */
 export function findPromtool(env: NodeJS.ProcessEnv = process.env): Promtool | undefined {
   const command = findProgram('promtool', env);
   return command === undefined ? undefined : { run: (args, files) => run(command, args, files) };

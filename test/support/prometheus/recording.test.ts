@@ -12,7 +12,7 @@ groups:
       - {alert: Rising, expr: "increase(total[1m]) > 5"}
 `;
 
-/** Returns the alerts that fire for these texts of one process, one every 15 seconds. */
+/** Returns the alerts which fire for these texts of a single process, with one text every 15 seconds. */
 function firedFor(texts: readonly (string | undefined)[]): string[] {
   if (promtool === undefined) throw new Error('there is no promtool');
   const recording = createRecording(15);

@@ -5,11 +5,11 @@ import type { Promtool } from './promtool.ts';
 /** The metrics of some processes, scraped like Prometheus does. */
 export interface Recording {
   /**
-   * Adds the texts of `/metrics` at one moment, by labels that Prometheus would add, such as `instance="a"`. Undefined
-   * for a process that did not respond.
+   * Adds the texts of `/metrics` at one point in time, by labels that Prometheus would add, such as `instance="a"`.
+   * Undefined for a process that did not respond.
    */
   readonly add: (texts: ReadonlyMap<string, string | undefined>) => void;
-  /** Returns the names of the alerts that have fired at any time since the start, in alphabetical order. */
+  /** Returns the names of all alerts that have fired since the start, in alphabetical order. */
   readonly firedAlerts: (promtool: Promtool, rules: string) => string[];
 }
 
@@ -43,7 +43,7 @@ export function createRecording(everySeconds: number): Recording {
           note(key, `${each.value}`);
         }
       }
-      // What a target no longer has is stale at once.
+      // Series that a target no longer has become stale immediately.
       for (const [key, known] of values) if (!seen.has(key) && known.at(-1) !== 'stale') note(key, 'stale');
       moments++;
     },
@@ -59,7 +59,7 @@ export function createRecording(everySeconds: number): Recording {
               {
                 expr: 'group by (alertname) (max_over_time(ALERTS{alertstate="firing"}[2h]))',
                 eval_time: `${moments * everySeconds}s`,
-                // Never true, so that promtool lists what there is.
+                // This is never true, so promtool lists all results.
                 exp_samples: [{ labels: 'nothing{}', value: 0 }],
               },
             ],

@@ -19,7 +19,7 @@ export interface EvaluatedRule {
 }
 
 export type Prometheus = {
-  /** Returns the values of an expression that is a vector now, one for each series. */
+  /** Returns the values of an expression that is currently a vector, one for each series. */
   readonly query: (expression: string) => Promise<number[]>;
   readonly rules: () => Promise<EvaluatedRule[]>;
   readonly stop: () => Promise<void>;

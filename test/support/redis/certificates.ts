@@ -5,11 +5,11 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** A certificate and its key, as paths of PEM files. */
+/** A certificate and its key, as the paths of PEM files. */
 export type CertificateFiles = { readonly cert: string; readonly key: string };
 
 export type Authority = {
-  /** Path of its certificate, PEM. */
+  /** The path of its certificate (PEM). */
   readonly ca: string;
   /** Issues a certificate for these names, such as `DNS:localhost` and `IP:127.0.0.1`. */
   readonly issue: (name: string, ...names: readonly string[]) => Promise<CertificateFiles>;

@@ -13,9 +13,9 @@ interface ClusterNode {
 export type RedisCluster = {
   /** One `redis://<host>:<port>` per master. */
   readonly urls: readonly string[];
-  /** The same, separated by commas, for `SLUICE_REDIS_URL`. */
+  /** The same URLs separated by commas, for `SLUICE_REDIS_URL`. */
   readonly url: string;
-  /** The masters at the start, followed by their replicas in the same order. */
+  /** The initial masters, followed by their replicas in the same order. */
   readonly nodes: readonly RedisServer[];
   /** Stops the nodes and removes their folders. Safe to call twice. */
   readonly stop: () => Promise<void>;
@@ -25,12 +25,12 @@ export function clusterUrls(ports: readonly number[], host = '127.0.0.1'): strin
   return ports.map(port => `redis://${host}:${port}`);
 }
 
-/** Returns the additional arguments of a cluster node. The bus gets a port that was free. */
+/** Returns the additional arguments for a cluster node. The bus uses a port that was free. */
 export function clusterArguments(busPort: number): string[] {
   return ['--cluster-enabled', 'yes', '--cluster-port', `${busPort}`, '--cluster-node-timeout', '2000'];
 }
 
-/** Returns the additional arguments of a node that announces another address than that of loopback. */
+/** Returns the additional arguments for a node that announces a different address than loopback. */
 function reachableArguments(host: string): string[] {
   if (host === '127.0.0.1') return [];
   return ['--bind', '127.0.0.1', host, '--protected-mode', 'no', '--cluster-announce-ip', host];
@@ -72,7 +72,7 @@ async function knowsAll(port: number, size: number): Promise<boolean> {
   return lines.includes('cluster_state:ok') && lines.includes(`cluster_size:${size}`);
 }
 
-/** Gives each of the masters one of the empty nodes as a replica, and waits until it has its data. */
+/** Assigns one of the empty nodes to each master as a replica, and waits until it has received the data. */
 async function addReplicas(masters: readonly RedisServer[], nodes: readonly ClusterNode[]): Promise<void> {
   const first = masters[0] as RedisServer;
   for (const { port, busPort } of nodes) await redisCommand(first.port, 'CLUSTER', 'MEET', '127.0.0.1', port, busPort);
@@ -83,12 +83,12 @@ async function addReplicas(masters: readonly RedisServer[], nodes: readonly Clus
   }
 }
 
-/** Returns whether a node is a replica that has the data of its master. */
+/** Returns whether a node is a replica that has received the data of its master. */
 export async function hasItsData(port: number): Promise<boolean> {
   return String(await redisCommand(port, 'INFO', 'replication')).includes('master_link_status:up');
 }
 
-/** Repeats until it returns true. Rejections count as false, until 30 s have passed. */
+/** Repeats the call until it returns true. Rejections are treated as false, until 30 s have passed. */
 async function repeatUntil(holds: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + FORM_DEADLINE_MS;
   for (;;) {

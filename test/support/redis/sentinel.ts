@@ -6,7 +6,7 @@ import { redisCommand } from './server.ts';
 
 export type Sentinels = {
   readonly ports: readonly number[];
-  /** Returns the port of the master as the first Sentinel sees it. */
+  /** Returns the port of the master according to the first Sentinel. */
   readonly masterPort: () => Promise<number>;
   /** Stops the process of a Sentinel, which keeps its connections open. */
   readonly pause: (index: number) => void;
@@ -19,7 +19,7 @@ const LOOPBACK = '127.0.0.1';
 
 /**
  * Starts three Sentinels on free loopback ports, which replace a master that is away for a second. Resolves when all of
- * them know each other and the replicas.
+ * them have discovered each other and the replicas.
  *
  * @param options.master port of the master
  * @param options.host address of this machine at which the master and the Sentinels can be reached. Default: 127.0.0.1
@@ -85,7 +85,7 @@ export async function startSentinels(options: {
   };
 }
 
-/** Returns how many other Sentinels and replicas a Sentinel knows. */
+/** Returns the number of other Sentinels and replicas known to a Sentinel. */
 async function knownTo(port: number, name: string): Promise<string> {
   const fields = (await redisCommand(port, 'SENTINEL', 'MASTER', name)) as string[];
   const of = (field: string) => fields[fields.indexOf(field) + 1];

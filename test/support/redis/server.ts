@@ -28,13 +28,16 @@ export class MissingRedis extends Error {
 export type RedisOptions = {
   /** Keeps an append-only file. Default: nothing is persisted, and a restart starts empty. */
   appendonly?: boolean;
-  /** When to fsync it. Default: `always`, as in production. */
+  /** When to fsync it. Default: `always`, like in production. */
   appendfsync?: 'always' | 'everysec' | 'no';
-  /** In the format of Redis, such as `64mb`. Above it Redis refuses writes (`noeviction`). */
+  /** In Redis format, such as `64mb`. Above it Redis refuses writes (`noeviction`). */
   maxmemory?: string;
-  /** An existing folder for the data, which is kept. Default: a temporary one, in memory, removed by `stop()`. */
+  /**
+   * An existing folder for the data, which is kept. By default, this is a temporary folder in memory, which is removed
+   * by `stop()`.
+   */
   dir?: string;
-  /** Keeps the temporary folder on the disk, where each fsync takes its real time. */
+  /** Uses a temporary folder on the disk, so that each fsync takes its actual time. */
   onDisk?: boolean;
   /** Additional arguments of redis-server, such as `['--cluster-enabled', 'yes']`. */
   extra?: readonly string[];
@@ -45,14 +48,14 @@ export type RedisOptions = {
 };
 
 export type RedisServer = {
-  /** `redis://127.0.0.1:<port>`, the same after a restart. */
+  /** `redis://127.0.0.1:<port>`, which is the same after a restart. */
   readonly url: string;
   readonly port: number;
   /** Id of the running process; changes with a restart. */
   readonly pid: number;
   /** Sends a signal (default SIGKILL) and waits for the end; SIGSTOP and SIGCONT return at once. */
   readonly kill: (signal?: NodeJS.Signals) => Promise<void>;
-  /** Kills it if it runs, starts it on the same port and data, and waits until it answers. */
+  /** Kills it if it is running, starts it using the same port and data, and waits until it responds. */
   readonly restart: () => Promise<void>;
   /** Stops it and removes its temporary folder. Safe to call twice. */
   readonly stop: () => Promise<void>;
@@ -96,7 +99,7 @@ export async function redisCommand(
   }
 }
 
-/** Settings that the documentation asks for, besides those that every server here has. */
+/** Settings required by the documentation, in addition to those of every server here. */
 export const DOCUMENTED = ['--lazyfree-lazy-expire', 'yes', '--lazyfree-lazy-server-del', 'yes'];
 
 function serverArguments(port: number, dir: string, options: RedisOptions): string[] {
@@ -116,7 +119,7 @@ function serverArguments(port: number, dir: string, options: RedisOptions): stri
   ];
 }
 
-/** Returns `MEMORY` if it has room. */
+/** Returns `MEMORY` if it has enough space. */
 async function memoryFolder(): Promise<string | undefined> {
   try {
     await access(MEMORY, constants.W_OK);
@@ -146,7 +149,7 @@ export async function startRedis(options: RedisOptions = {}): Promise<RedisServe
       log: `${folder.path}/redis.log`,
       env: { ...process.env, ...options.env },
     });
-    // While Redis loads its file, it answers PING with an error.
+    // While Redis is loading its file, it responds to PING with an error.
     await waitUntilReady(started, async () => (await redisCommand(port, 'PING')) === 'PONG', {
       name: 'redis-server',
       deadlineMs: START_DEADLINE_MS,

@@ -1,12 +1,12 @@
 import { inject } from 'vitest';
 
 /**
- * Returns the URL of this worker's Redis. The test files of the worker share it, one after the other: use unique keys,
- * or `startRedis()` if you must flush or kill it. No other worker uses it.
+ * Returns the Redis URL of this worker. The test files of a worker share it sequentially, so use unique keys, or
+ * `startRedis()` if you need to flush or kill it. No other worker uses it.
  */
 export const redisUrl = (): string => ofThisWorker(inject('redisUrls'));
 
-/** Returns the nodes of this worker's Redis Cluster, separated by commas; shared like `redisUrl`. */
+/** Returns the nodes of this worker's Redis Cluster, separated by commas. They are shared like `redisUrl`. */
 export const redisClusterUrl = (): string => ofThisWorker(inject('redisClusterUrls'));
 
 function ofThisWorker(urls: readonly string[]): string {

@@ -19,15 +19,15 @@ export async function writeUsers(folder: string, more: readonly string[]): Promi
   return ['--aclfile', path];
 }
 
-/** Returns the URL for a user of Sluice. */
+/** Returns the URL for a Sluice user. */
 export function urlAs(user: RedisUser, url: string): string {
   return url.replaceAll('redis://', `redis://${redisUserOf(user)}:${PASSWORD}@`);
 }
 
-/** Every role asks for the settings at its start, and does without an answer. */
+/** Each role reads the settings at startup, and does not require a response. */
 const EXPECTED = 'command config|get (toplevel)';
 
-/** Returns what users of Sluice were denied on a server since it was started. */
+/** Returns the commands that were denied for Sluice users since the server was started. */
 export async function denialsOn(server: {
   readonly command: (name: string, ...args: string[]) => Promise<unknown>;
 }): Promise<readonly string[]> {

@@ -10,7 +10,7 @@ import type { Registry } from './registry.ts';
 
 const PAGE = join(import.meta.dirname, '..', '..', '..', 'docs', 'image.md');
 
-/** Returns the commands of docs/image.md that push both images and the chart. */
+/** Returns the commands of docs/image.md for pushing both images and the chart. */
 export async function pushCommands(): Promise<string[]> {
   const [, section = ''] = (await readFile(PAGE, 'utf8')).split('\n## Push the images\n');
   const examples = readExamples(section.split('\n## ')[0] ?? '');

@@ -17,16 +17,18 @@ const READY_DEADLINE_MS = 30_000;
 export type Registry = {
   /** Address and port. */
   readonly host: string;
-  /** Path of its certificate authority, PEM. */
+  /** The path of its certificate authority (PEM). */
   readonly ca: string;
   /** Variables by which `skopeo` and `helm` trust the authority. */
   readonly env: Readonly<Record<string, string>>;
-  /** Returns how often manifests and blobs with this path were asked for, e.g. `sluice-redis`. */
+  /** Returns the number of requests for manifests and blobs with this path, e.g. `sluice-redis`. */
   readonly pulls: (repository: string) => number;
   readonly stop: () => Promise<void>;
 };
 
-/** Returns why this machine cannot run a registry and push to it, and what helps; undefined if it can. */
+/**
+ * Returns the reason why this machine can't run a registry and push to it including a solution, or undefined if it can.
+ */
 export async function registryRefusal(): Promise<string | undefined> {
   const missing: string[] = [];
   for (const program of ['docker-registry', 'skopeo']) {

@@ -1,4 +1,4 @@
-/** Result of a suite. `notes` are lines for the reader: skips, failures and their causes. */
+/** Result of a suite. `notes` are lines for the reader: skipped tests, and failures with their causes. */
 export type Tally = {
   readonly passed: number;
   readonly failed: number;
@@ -22,7 +22,7 @@ export type VitestReport = {
   }[];
 };
 
-/** Returns the result of a command that is one check, such as the types. */
+/** Returns the result of a command that is a single check, such as the types. */
 export function tallyCommand(name: string, exitCode: number): Tally {
   return exitCode === 0
     ? { passed: 1, failed: 0, skipped: 0, notes: [] }
@@ -76,7 +76,7 @@ export function tallyVitest(
   return { passed, failed, skipped, notes };
 }
 
-/** Returns the name of a test that failed, its file, and why. */
+/** Returns the name of a failed test, its file, and the reason. */
 function failureOf({ fullName, failureMessages }: TestResult, file: string): string {
   return `${fullName} (${file}): ${firstLine(failureMessages?.[0])}`;
 }
@@ -99,7 +99,7 @@ export function addTallies(tallies: readonly Tally[]): Tally {
   };
 }
 
-/** Returns `12 passed, 0 failed`, with `, 3 skipped` if any were skipped. */
+/** Returns `12 passed, 0 failed`, followed by `, 3 skipped` if any tests were skipped. */
 export function formatTally({ passed, failed, skipped }: Tally): string {
   return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`;
 }

@@ -16,10 +16,10 @@ import {
 import { UNHANDLED_FILE } from './unhandled-errors.ts';
 
 /**
- * Runs the suites of the arguments, or all, one after the other, but for those that run beside others: see `BESIDE`.
- * `all` stands for all of them but `node`, the short form of `make test-node`. It runs if nothing has failed, and the
- * machine can run a node.
- * The last line is the sum: `N passed, N failed`. The exit code is 0 only if nothing failed.
+ * Runs the specified suites (or all suites) sequentially, except for suites that run at the same time as others: see
+ * `BESIDE`. `all` means all suites except for `node`, the short version of `make test-node`. It is run if there are no
+ * failures, and the machine is able to run a node. The last line is the sum: `N passed, N failed`. The exit code is
+ * only 0 if there were no failures.
  */
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
@@ -32,12 +32,13 @@ const CHECKS: Readonly<Record<string, readonly string[]>> = {
 
 const PROJECTS = ['unit', 'redis', 'kube', 'chart', 'image', 'system', 'waiting', 'scale'];
 
-/** The file of the short form of `make test-node`. */
+/** The file of the short version of `make test-node`. */
 const SHORT_NODE = 'test/node/install.test.ts';
 
 /**
- * Suites that begin with the first of these others, and are printed in their own turn. `waiting` leaves most of the
- * machine to others; `image` uses it while `chart` waits for its API servers. `scale` needs all of it.
+ * Suites that start together with the first of these other suites, and are printed in their own order. `waiting` uses
+ * only a small part of the machine, and `image` uses it while `chart` is waiting for its API servers. `scale` requires
+ * the whole machine.
  */
 const BESIDE: Readonly<Record<string, readonly string[]>> = {
   waiting: ['redis', 'kube', 'chart', 'image', 'system'],
@@ -53,7 +54,7 @@ const running = new Set<ChildProcess>();
  * Runs a program in the project folder.
  *
  * @param options `output`: file descriptor, by default the output of this process; `env`: more environment variables
- * @returns its exit code; 128 if a signal ended it
+ * @returns its exit code, or 128 if it was ended by a signal
  */
 function run(
   command: string,
@@ -93,7 +94,7 @@ async function runProject(project: string, output?: number, files: readonly stri
   return tallyVitest(project, report, { exitCode, errors: errors.split('\n').filter(Boolean) });
 }
 
-/** Begins a suite whose output is printed when it ends. */
+/** Starts a suite whose output is printed when it ends. */
 async function runUnseen(project: string): Promise<() => Promise<Tally>> {
   const log = join(folder.path, `${project}.log`);
   const output = await open(log, 'w');
@@ -140,7 +141,7 @@ stopOnSignal(async () => {
   for (const child of running) child.kill('SIGTERM');
   await folder.remove();
 });
-/** Suites that run beside others: how to wait for them. */
+/** Suites running at the same time as others, and functions that wait for them. */
 const begun = new Map<string, () => Promise<Tally>>();
 const tallies: Tally[] = [];
 for (const [i, name] of wanted.entries()) {

@@ -4,7 +4,9 @@ import type { Reporter, SerializedError } from 'vitest/node';
 /** Environment variable with the file that `UnhandledErrors` writes. */
 export const UNHANDLED_FILE = 'SLUICE_UNHANDLED_ERRORS';
 
-/** Reports errors outside of tests, which the JSON report leaves out: a line each, with where they come from. */
+/**
+ * Reports errors outside of tests, which are missing from the JSON report, using one line per error with its source.
+ */
 // eslint-disable-next-line import/no-default-export -- vitest loads a reporter by its default export
 export default class UnhandledErrors implements Reporter {
   onTestRunEnd(_modules: unknown, errors: readonly SerializedError[]): void {

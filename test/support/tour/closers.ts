@@ -1,7 +1,7 @@
 /** Started things, closed in reverse order even if one throws. */
 export type Closers = {
   readonly add: (close: () => Promise<void>) => void;
-  /** Closes all, once; a second call waits for the first. */
+  /** Closes all of them once, and a second call waits for the first call. */
   readonly closeAll: () => Promise<void>;
 };
 

@@ -5,7 +5,7 @@ export type Environment = {
   readonly kubeconfig: string;
   /** Cache folder of kubectl for this run: the cache of an earlier run would be wrong. */
   readonly kubectlCache: string;
-  /** The kubectl of this run; used if PATH has none. */
+  /** The kubectl of this run, which is used if there is none on the PATH. */
   readonly kubectl: string;
   readonly eventsUrl: string;
   readonly key: string;
@@ -57,7 +57,7 @@ function word(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : quoted(text);
 }
 
-/** Renders what to type in another terminal. */
+/** Renders the commands to run in another terminal. */
 export function formatInvitation(options: { environment: Environment; file: string; log: string }): string {
   const { environment, file, log } = options;
   return `

@@ -1,4 +1,4 @@
-/** Prints what happens, one line each, with the seconds since the start of the program. */
+/** Prints the progress with one line per event, including the number of seconds since the start of the program. */
 export type Narrator = {
   readonly tell: (line: string) => void;
   /**
@@ -9,7 +9,7 @@ export type Narrator = {
   readonly problems: () => readonly string[];
 };
 
-/** The mark of a line about a problem. */
+/** The marker of a line about a problem. */
 export const WRONG = 'WRONG:';
 
 /**

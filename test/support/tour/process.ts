@@ -9,7 +9,7 @@ const ROOT = join(import.meta.dirname, '..', '..', '..');
 /** The program of `make run` as a child with a separate folder for temporary files. */
 export type TourProcess = {
   readonly pid: number;
-  /** Folder of all its temporary files. */
+  /** The folder containing all of its temporary files. */
   readonly folder: string;
   /** Returns its output so far, standard output and standard error. */
   readonly output: () => string;
@@ -18,7 +18,10 @@ export type TourProcess = {
   /** Exit code, or the signal's name. */
   readonly exited: Promise<number | NodeJS.Signals>;
   readonly kill: (signal: NodeJS.Signals) => void;
-  /** Returns files left below its folder, and processes it started that still run; checks again for 5 s. */
+  /**
+   * Returns remaining files in its folder, and processes started by it that are still running. It checks again for up
+   * to 5 s.
+   */
   readonly leftovers: () => Promise<string[]>;
   /** Kills it if it runs, and removes the folder. */
   readonly remove: () => Promise<void>;
@@ -99,8 +102,8 @@ export async function startTour(
 }
 
 /**
- * Returns the processes of a folder: it is in their arguments or environment, or is their working directory. Redis
- * overwrites the first two. Without /proc it finds nothing.
+ * Returns the processes of a folder, based on their arguments, environment, or working directory. Redis overwrites the
+ * first two. Without /proc, no processes are found.
  */
 export async function processesOf(folder: string): Promise<string[]> {
   const pids = (await readdir('/proc').catch(() => [])).filter(name => /^\d+$/.test(name));

@@ -10,10 +10,10 @@ export type Publication = {
 /** Answer of ingress. Times are of performance.now(). */
 export type Answer = {
   readonly status: number;
-  /** The id of the accepted event; undefined if it was refused. */
+  /** The id of the accepted event, or undefined if it was rejected. */
   readonly id: string | undefined;
   readonly duplicate: boolean | undefined;
-  /** The code of the problem document (RFC 9457); undefined if there is none. */
+  /** The code of the problem document (RFC 9457), or undefined if there is none. */
   readonly code: string | undefined;
   readonly sentAtMs: number;
   readonly answeredAtMs: number;

@@ -5,7 +5,7 @@ export type Example = {
   readonly output: readonly string[];
 };
 
-/** Returns the `sh` blocks of a Markdown page, each with the `text` block that directly follows it. */
+/** Returns the `sh` blocks of a Markdown page, each with the `text` block immediately following it. */
 export function readExamples(page: string): Example[] {
   const blocks = [...page.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)];
   return blocks.flatMap(([whole, language, commands = ''], index) => {
@@ -17,7 +17,7 @@ export function readExamples(page: string): Example[] {
   });
 }
 
-/** Returns the lines that are missing in `actual`; each must follow the previous one. */
+/** Returns the lines missing from `actual`. Each line must come after the previous one. */
 export function missingLines(expected: readonly string[], actual: string): string[] {
   let rest = actual;
   return expected.filter(line => {

@@ -3,36 +3,39 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
 
-/** One request to an endpoint, with its answer. */
+/** A request to an endpoint, with its response. */
 export type Received = {
-  /** `webhook-id`: the event's id. */
+  /** `webhook-id`: the event id. */
   readonly id: string;
   readonly type: string;
   readonly groupKey: string;
   readonly body: Buffer;
-  /** Whether the public package `standardwebhooks` accepts the signature; else why not. */
+  /** Whether the public package `standardwebhooks` accepts the signature, or the reason if it does not. */
   readonly signature: 'valid' | { readonly refusal: string };
-  /** Status of the answer. */
+  /** The response status. */
   readonly status: number;
   /** performance.now() when the last byte arrived. */
   readonly atMs: number;
 };
 
-/** How long `GET /received?id=` waits. */
+/** The maximum waiting time of `GET /received?id=`. */
 const LOOK_FOR_MS = 10_000;
 
 export type Receiver = {
   readonly port: number;
-  /** Answers the next `count` requests with 503. */
+  /** Responds to the next `count` requests with 503. */
   readonly failNext: (count: number) => void;
   /** All requests so far, in order of arrival. */
   readonly received: () => readonly Received[];
-  /** Waits for the first matching request, past or future. @returns undefined if none came within `withinMs` */
+  /**
+   * Waits for the first matching request, which may already have been received. @returns undefined if there is none
+   * within `withinMs`
+   */
   readonly waitFor: (fits: (received: Received) => boolean, withinMs: number) => Promise<Received | undefined>;
   readonly stop: () => Promise<void>;
 };
 
-/** Keeps what was received, and waits for more. */
+/** Stores received requests, and waits for more. */
 function createLog() {
   const all: Received[] = [];
   const watchers = new Set<(received: Received) => void>();
@@ -61,13 +64,13 @@ function createLog() {
   };
 }
 
-/** Verifies signatures, and reads the secrets again when none fits. */
+/** Verifies signatures, and reads the secrets again if none of them matches. */
 function createVerify(readSecrets: () => Promise<readonly string[]>) {
   let secrets: readonly string[] = [];
   return async (body: Buffer, headers: Record<string, string>): Promise<Received['signature']> => {
     const verdict = judgeSignature(secrets, body, headers);
     if (verdict === 'valid') return verdict;
-    // The secrets are not read yet, or were rotated.
+    // The secrets have not been read yet, or have been rotated.
     secrets = await readSecrets();
     return judgeSignature(secrets, body, headers);
   };
@@ -99,8 +102,9 @@ async function listen(
 
 /**
  * Starts a partner's endpoint. `POST` to any path is a delivery, verified and answered with 200 (401 if the signature
- * is invalid). `POST /fail?next=<n>` makes the next n fail. `GET /received` lists all requests, one JSON line each;
- * with `?id=<webhook-id>` only that event, and it waits (at most 10 s) until the event was answered with 200.
+ * is invalid). `POST /fail?next=<n>` makes the next n fail. `GET /received` lists all requests, with one JSON line per
+ * request. With `?id=<webhook-id>`, it only returns this event, and waits (up to 10 s) until the response to the event
+ * was 200.
  *
  * @param options.port 0 picks a free one
  * @param options.readSecrets returns the valid `whsec_` secrets; called again if none verifies

@@ -15,7 +15,7 @@ const SAMPLE_ISSUER = 'https://login.example.com';
 /**
  * Copies the samples into `folder`, for owners of `issuer` and an endpoint on `port`.
  *
- * @returns the folder of the copies
+ * @returns the folder containing the copies
  */
 export async function copySamples(folder: string, { port, issuer }: { port: number; issuer: string }): Promise<string> {
   const copies = join(folder, 'samples');
@@ -29,8 +29,8 @@ export async function copySamples(folder: string, { port, issuer }: { port: numb
 }
 
 /**
- * Creates an ingress key for a workspace: a Secret of type `sluice.dev/ingress-key` in its namespace. Several can be
- * valid at once.
+ * Creates an ingress key for a workspace, which is a Secret of type `sluice.dev/ingress-key` in its namespace. Several
+ * can be valid at once.
  *
  * @returns the key
  */
@@ -50,7 +50,7 @@ export async function createIngressKey(cluster: Cluster, workspace: string, name
   return key;
 }
 
-/** Reads the signing secret of a subscription from the Secret that the controller writes; empty if there is none. */
+/** Reads the signing secret of a subscription from the Secret written by the controller, or '' if there is none. */
 export async function readSigningSecrets(cluster: Cluster, namespace: string, subscription: string): Promise<string[]> {
   const secret = ['secret', `${subscription}-signing`, '-n', namespace, '--ignore-not-found'];
   const { stdout } = await cluster.kubectl(['get', ...secret, '-o=jsonpath={.data.secret}']);

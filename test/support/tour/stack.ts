@@ -34,14 +34,15 @@ export async function kubectl(cluster: Cluster, args: readonly string[], stdin?:
   return stdout;
 }
 
-/** Returns the number of lines of an output: kubectl writes one for each object. */
+/** Returns the number of lines in an output, because kubectl writes one line for each object. */
 export function lines(output: string): number {
   return output.trim().split('\n').length;
 }
 
 /**
- * Starts Sluice on loopback: the Kubernetes API with the kinds of Sluice, Redis that fsyncs each write, and `bin/sluice
- * all` with a new root key. Hands each started part to `closers` at once, so an interrupted start can be stopped.
+ * Starts Sluice on loopback: the Kubernetes API with the kinds of Sluice, Redis that fsyncs each write, and
+ * `bin/sluice all` with a new root key. Immediately passes each started part to `closers`, so an interrupted start can
+ * be stopped.
  */
 export async function startStack(options: { tell: (line: string) => void; closers: Closers }): Promise<Stack> {
   const { tell, closers } = options;

@@ -9,15 +9,15 @@ export type Scene = {
   readonly cluster: Cluster;
   readonly publish: Publish;
   readonly receiver: Receiver;
-  /** Returns ingress's count of events that were not routed because the group key is not active. */
+  /** Returns the number of events which ingress did not route because the group key is not active. */
   readonly countNotActivated: () => Promise<number>;
-  /** How long to wait for an event that must not come, after ingress counted it as not routed. */
+  /** How long to wait for an event that must not arrive, after ingress has counted it as not routed. */
   readonly quietMs: number;
 };
 
 const DELIVERED_WITHIN_MS = 10_000;
 
-/** The group key of the sample Activation, and one without an Activation. */
+/** The group key of the sample Activation, and a group key without an Activation. */
 const OPEN_KEY = 'customer-42';
 const CLOSED_KEY = 'customer-7';
 
@@ -33,11 +33,11 @@ const said = (answer: Answer): string =>
 const verdict = ({ signature }: Received): string =>
   signature === 'valid' ? 'its signature is valid' : `its signature is NOT valid (${signature.refusal})`;
 
-/** Shows an event of an open group key: accepted, delivered once, signed. */
+/** Shows an event with an open group key: it is accepted, signed, and delivered once. */
 export async function tellDelivery({ narrator, publish, receiver }: Scene): Promise<void> {
   const publication = order(OPEN_KEY, 1);
   let answer = await publish(publication);
-  // The Secret with the key is new; ingress refuses the key until the controller has seen it.
+  // The Secret with the key is new, and ingress rejects the key until the controller has processed the Secret.
   for (let tries = 0; answer.status === 401 && tries < 100; tries++) {
     await new Promise(resolve => setTimeout(resolve, 50));
     answer = await publish(publication);
@@ -63,7 +63,7 @@ export async function tellDelivery({ narrator, publish, receiver }: Scene): Prom
   narrator.tell(`the first delivery came ${formatMs(received.atMs)} after the start`);
 }
 
-/** Shows the same id again: accepted, not stored twice. */
+/** Shows that an event with the same id is accepted, but not stored twice. */
 export async function tellDuplicate({ narrator, publish }: Scene): Promise<void> {
   const first = await publish({ ...order(OPEN_KEY, 2), id: 'order-2' });
   const again = await publish({ ...order(OPEN_KEY, 2), id: 'order-2' });
@@ -101,7 +101,7 @@ export async function tellRefusals({ narrator, publish }: Scene): Promise<void> 
   );
 }
 
-/** Shows an endpoint that fails twice: three events of one group key wait, are retried, and come in order. */
+/** Shows an endpoint that fails twice: three events with the same group key wait, are retried, and arrive in order. */
 export async function tellRetries({ narrator, cluster, publish, receiver }: Scene): Promise<void> {
   const path = '-o=jsonpath={.spec.endpoint.retrySchedule}';
   const schedule: string[] = JSON.parse(await kubectl(cluster, ['get', 'wsub', 'acme-orders', '-n', 'globex', path]));

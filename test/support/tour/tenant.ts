@@ -8,7 +8,7 @@ export const REST_WORKSPACE = 'initech';
  * Creates an account with an owner and a workspace, as the administrator of the platform does for a new producer. The
  * owner does the rest over REST.
  *
- * @returns the public id of the workspace, `ten_…`
+ * @returns the public workspace id, `ten_…`
  */
 export async function createProducer(cluster: Cluster, issuer: string, subject: string): Promise<string> {
   const name = REST_WORKSPACE;
@@ -24,7 +24,7 @@ export async function createProducer(cluster: Cluster, issuer: string, subject: 
   return publicIdOf(cluster, [`workspace/${name}`]);
 }
 
-/** Returns the public id of an object of Sluice, by its arguments for kubectl. */
+/** Returns the public id of a Sluice object, given its kubectl arguments. */
 export function publicIdOf(cluster: Cluster, object: readonly string[]): Promise<string> {
   return kubectl(cluster, ['get', ...object, '-o=jsonpath={.status.publicId}']);
 }

@@ -20,7 +20,7 @@ beforeAll(async () => {
   await world.observer.apply(pkg(PRODUCER, PACKAGE, [QUEUE]));
 });
 
-/** Sends one event. Bob, whom nothing is kept from, has got it when this returns. */
+/** Sends one event. Bob is not affected by any block, and has received the event when this returns. */
 async function send(id: string): Promise<string> {
   expect((await world.publisher.post(makeSample(id, KEY, id))).status).toBe(202);
   await world.receiver.arrival(id, 'bob');
@@ -32,7 +32,7 @@ const enforced = (name: string, is = 'True/Enforced') =>
   world.observer.until(['Block', name, PRODUCER, 'Enforced', is]);
 const put = (name: string, spec: object) => world.observer.apply(block(PRODUCER, name, spec));
 const lift = (name: string) => world.observer.remove('Block', name, PRODUCER);
-/** Ids that begin so, in the order in which ada took them. */
+/** Ids with this prefix, in the order in which ada received them. */
 const takenByAda = (prefix: string) =>
   world.receiver.attempts
     .filter(({ subscription: at, id, status }) => at === 'ada' && id.startsWith(prefix) && status === 204)
@@ -68,7 +68,7 @@ describe('a Block', () => {
       for (const name of names) await enforced(name);
       const sent = [await send(`${prefix}.both`)];
       await lift(names[0] as string);
-      // What the routes make of it is known when another Block of the tenant, made later, is applied.
+      // The resulting routes are known after a later Block of the tenant has been applied.
       await put('later', { integration: 'bob', target: { kind: 'CatalogStream', name: 'not-there' } });
       await enforced('later', 'Unknown/WaitingForTarget');
       expect(await world.observer.conditionOf('Subscription', SUBSCRIPTION, 'ada', 'Live')).toBe('False/Blocked');

@@ -40,7 +40,7 @@ async function mutations(): Promise<Map<string, number>> {
     const sample = /^apiserver_request_total\{(.*)\} (\S+)$/.exec(line);
     const label = (name: string) => new RegExp(`(?:^|,)${name}="([^"]*)"`).exec(sample?.[1] ?? '')?.[1] ?? '';
     if (sample === null || !/^(POST|PUT|PATCH|APPLY|DELETE|DELETECOLLECTION)$/.test(label('verb'))) continue;
-    // The API server's own bookkeeping: its identity lease, and what it makes of itself at the start.
+    // Data written by the API server itself: its identity lease, and objects created during startup.
     if (label('resource') === 'leases' || label('group').endsWith('.k8s.io')) continue;
     const name = `${label('verb')} ${label('resource')}/${label('subresource')}`;
     counts.set(name, (counts.get(name) ?? 0) + Number(sample[2]));
@@ -48,7 +48,10 @@ async function mutations(): Promise<Map<string, number>> {
   return counts;
 }
 
-/** What changes with any write to Redis but the heartbeat of its dispatcher, and the commands so far. */
+/**
+ * A value that changes on any write to Redis except for the heartbeat of its dispatcher, and the number of commands so
+ * far.
+ */
 async function redisState(): Promise<{ writes: number; aofBytes: number; commands: number }> {
   const writes = await writesOf(installed.redis);
   const info = String(await installed.redis.command('INFO', 'everything'));

@@ -85,7 +85,8 @@ describe('deleting', () => {
     console.log(`Delete: gone after ${Math.round(tookMs)} ms`);
     await observer.until(['Subscription', `${PRODUCER}-${name}`, 'ada', 'Ready', 'Unknown/WaitingForStream']);
 
-    // Made again under its name: an empty queue, that takes events and knows nothing of the old ones.
+    // A stream created again with the same name is an empty queue, which accepts events and does not contain the old
+    // events.
     receiver.behave(() => 204);
     receiver.clear();
     await observer.apply(stream(PRODUCER, name, { deletionPolicy: 'Delete' }));
@@ -96,7 +97,7 @@ describe('deleting', () => {
     expect(receiver.attempts.map(({ id }) => id)).toEqual(['dropped.again']);
   });
 
-  /** A full tenant and its partner, all kinds. */
+  /** A complete tenant and its partner, including all kinds. */
   async function fullWorld(producer: string, partner: string): Promise<string[]> {
     await apply(world.cluster, [
       ...tenant(producer),
@@ -146,7 +147,7 @@ describe('deleting', () => {
     for (const object of shuffled) {
       await world.cluster.kubectl(['delete', ...object.split(' '), '--wait=false', '--ignore-not-found']);
     }
-    // A namespace that was gone before its Workspace was deleted has been created again.
+    // If a namespace was removed before its Workspace was deleted, it has been created again.
     const workspaces = async () =>
       (await leftOf(`workspace.sluice.dev/${producer}`, `workspace.sluice.dev/${partner}`)).length;
     await eventually('the Workspaces are gone', async () => (await workspaces()) === 0, {
@@ -164,7 +165,7 @@ describe('deleting', () => {
     });
     console.log(`order ${seed}: all gone after ${Math.round(performance.now() - startedMs)} ms`);
     const keys = (await world.redis.command('KEYS', `*${tenantId(producer)}*`)) as string[];
-    // Only what has an end of its own (traffic, ids) or marks that the tenant was here.
+    // Only data with its own expiry (traffic, ids), or data which shows that the tenant existed.
     console.log(`left of ${producer} in Redis: ${keys.map(key => key.replace(/.*\}:/, '')).join(', ')}`);
     expect(keys.filter(key => /:(m|b):|:behind$|:keys$|:subs:/.test(key))).toEqual([]);
   });

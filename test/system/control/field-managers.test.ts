@@ -18,26 +18,26 @@ const ARGOCD = 'argocd';
 const isRest = (manager: string) => manager.startsWith('sluice-facade');
 const isArgo = (manager: string) => manager === ARGOCD;
 
-/** One of these, or none where `undefined` is among them. */
+/** One of these, or none if `undefined` is included. */
 type Choose = <T>(...from: readonly T[]) => T;
 
-/** A call, and what of the spec it promises when it succeeds: undefined means absent. */
+/** A call, and the spec fields it guarantees on success. Undefined means that the field is absent. */
 interface Call {
   readonly what: string;
   readonly send: () => Promise<Reply>;
   readonly promises: Readonly<Record<string, unknown>>;
-  /** When it succeeds there is no object any more. */
+  /** On success, the object no longer exists. */
   readonly removes?: boolean;
 }
 
-/** One object that both write, and how. */
+/** An object written by both managers, and how it is written. */
 interface Shared {
   readonly kind: KindName;
   readonly name: string;
   readonly namespace?: string;
   /** @param spec of now; undefined while there is no object */
   readonly rest: (choose: Choose, spec: Readonly<Record<string, unknown>> | undefined) => Call;
-  /** What argocd says; fields that are undefined it does not say. */
+  /** The fields specified by argocd. Undefined fields are not specified. */
   readonly argo: (choose: Choose) => Readonly<Record<string, unknown>>;
 }
 
@@ -253,17 +253,17 @@ const SHARED: readonly Shared[] = [
 
 const without = (spec: object) => Object.fromEntries(Object.entries(spec).filter(([, value]) => value !== undefined));
 
-/** `revoked` of an activation that is not revoked is false or absent. */
+/** `revoked` of an activation that is not revoked is either false or absent. */
 function isAsPromised(field: string, is: unknown, promised: unknown): boolean {
   if (field === 'revoked' && Array.isArray(promised)) return promised.includes(is);
   return isDeepStrictEqual(is, promised);
 }
 
-/** The same spec, said by the same. */
+/** The same spec with the same managers. */
 const isSame = (a: Managed | undefined, b: Managed | undefined) =>
   isDeepStrictEqual(a?.spec, b?.spec) && trespasses(a, b, () => false).length === 0;
 
-/** What of a refusal is wrong; REST has to name argocd, and a field that is argocd's. */
+/** The problems of a refusal: REST must mention argocd, and a field owned by argocd. */
 function wrongInRefusal({ body }: Problem, before: Managed | undefined): string[] {
   if (body.code === 'managed_elsewhere')
     return ownersOf(before as Managed, 'target').includes(ARGOCD) ? [] : ['not its'];
@@ -333,7 +333,7 @@ test.each(SHARED.map(shared => [shared.kind, shared] as const))(
       expect(faults, `SEED=${SEED}, ${JSON.stringify(before?.spec)}\n${history.slice(-6).join('\n')}`).toEqual([]);
     }
     console.log(`${kind}: SEED=${SEED} ${JSON.stringify(counts)}`);
-    // Each was heard, and REST was refused: else nothing was tried.
+    // Both managers were accepted, and REST was rejected. Otherwise, nothing was tested.
     expect(Object.keys(counts)).toEqual(expect.arrayContaining(['argocd applied', 'rest 409']));
     expect((counts['rest 200'] ?? 0) + (counts['rest 201'] ?? 0) + (counts['rest 204'] ?? 0)).toBeGreaterThan(0);
   },

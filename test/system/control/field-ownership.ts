@@ -10,7 +10,7 @@ interface Fields {
   readonly [entry: string]: Fields;
 }
 
-/** An object with its managed fields. */
+/** An object including its managed fields. */
 export interface Managed {
   readonly metadata: { readonly managedFields?: readonly ManagedFields[] };
   readonly spec: Readonly<Record<string, unknown>>;
@@ -18,14 +18,14 @@ export interface Managed {
 
 const SEPARATOR = ' › ';
 
-/** Leaves of managed fields: `endpoint › url`, and an item of a list by its key: `ingressKeys › {"id":"a"} › sha256`. */
+/** Leaves of managed fields: `endpoint › url`, and list items by their key: `ingressKeys › {"id":"a"} › sha256`. */
 function leavesOf(fields: Fields, at: readonly string[] = []): string[] {
   const below = Object.keys(fields).filter(entry => entry !== '.');
   if (below.length === 0) return [at.join(SEPARATOR)];
   return below.flatMap(entry => leavesOf(fields[entry] as Fields, [...at, entry.slice(2)]));
 }
 
-/** `manager: field` of all that somebody said of the spec. */
+/** `manager: field` for all spec fields specified by a manager. */
 export function ownershipOf({ metadata }: Managed): string[] {
   return (metadata.managedFields ?? [])
     .filter(({ subresource }) => subresource === undefined)

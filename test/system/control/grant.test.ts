@@ -26,7 +26,7 @@ describe('the grant', () => {
     await send('foreign.0');
     await world.receiver.arrival('foreign.0', 'ada');
 
-    // One that does not exist says the same: nothing can be probed.
+    // A missing integration has the same response, so it is not possible to probe for names.
     await observer.remove('Subscription', name, 'eve');
     await observer.untilGone(['Subscription', name, 'eve'], 10_000);
     await observer.apply(subscription('eve', PRODUCER, QUEUE, { url, retrySchedule: RETRY_SOON }));
@@ -54,7 +54,7 @@ describe('the grant', () => {
     await world.receiver.arrival('revoked.0', 'ada');
     await delay(500);
     const atEve = receiver.attempts.filter(attempt => attempt.subscription === 'eve').map(({ id }) => id);
-    // Nothing of before the grant is made up for.
+    // Events before the grant are not delivered later.
     expect(atEve).toEqual(['granted.0']);
     console.log(
       `grant given: live after ${Math.round(healedMs)} ms; taken back: closed after ${Math.round(stoppedMs)} ms`,

@@ -10,14 +10,14 @@ import { type Observer, observe } from '../support/observer.ts';
 import { apply, integration, kubectl, type Manifest, tenant, waitForAll } from '../support/world.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
-/** How long the mail server takes for a mail. */
+/** The time that the mail server takes for an email. */
 const MAIL_MS = 100;
 
 let installed: Installation;
 let observer: Observer;
 let mail: MailServer;
 let controller: Sluice;
-/** Addresses, in the order in which the server was given them. */
+/** The addresses in the order in which the server received them. */
 const begun: string[] = [];
 
 const invite = (workspace: string, name: string, address: string): Manifest =>
@@ -83,7 +83,7 @@ it('sends one email per day to an address, even after a deletion or with another
   await kubectl(installed.cluster, ['delete', 'intg', 'first', 'second', '-n', 'shop']);
   await controller.restart();
   await apply(installed.cluster, [invite('shop', 'third', address), invite('quiet', 'other', address)]);
-  // Another workspace may invite the same person.
+  // Another workspace can invite the same person.
   await sent('quiet', 'other', 'True/Sent');
   await sent('shop', 'third', 'False/AddressLimitReached');
   expect(mailsTo(address) + mailsTo(address.toUpperCase())).toBe(2);

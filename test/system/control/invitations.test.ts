@@ -32,7 +32,7 @@ let observer: Observer;
 let mailPort: number;
 let mail: MailServer;
 let controller: Sluice;
-/** All mails, also those that a server took which has been closed since. */
+/** All emails, including emails accepted by a server that has been closed since. */
 const taken: ReceivedMail[] = [];
 const logs: string[] = [];
 
@@ -170,7 +170,7 @@ it('mails nothing while the workspace is paused, and the due mails after the pau
   const before = await turns();
   await pause('true');
   const all = (await run(`get intg -n ${PRODUCER} -o name`)).trim().split('\n').length;
-  // Each has its turn at once, and nothing is due any more.
+  // Each of them is processed immediately, and no work is due anymore.
   await eventually('the pause is heard', async () => (await turns()) >= before + all, { withinMs: 20_000 });
   mail.refuseWith(undefined);
   await delay(1_000);
@@ -185,7 +185,7 @@ it('mails nothing twice, whatever restarts', async () => {
   await controller.stop();
   controller = await startController(withMail());
   await apply(installed.cluster, [invite('fay')]);
-  // Begun and working: it had all the others before it.
+  // The endpoint has started and is working, and it received all previous emails.
   await until('fay', 'InvitationSent', 'True/Sent');
   await delay(1_000);
   expect(mailsTo('ada').length + mailsTo('cleo').length + mailsTo('dora').length).toBe(count);
@@ -226,12 +226,12 @@ it('writes the token to a Secret without a mail server, repairs it, and empties 
   expect((await read('gil')).status?.invitation).toEqual(status?.invitation);
 
   await patch('intg gil', { spec: { workspace: 'gil' } });
-  // The producer granted it itself: nobody accepted.
+  // The producer granted access directly, so there was no acceptance.
   await until('gil', 'Accepted', 'True/DirectGrant');
   await eventually('it is emptied', async () => (await secretOf('gil'))?.data === undefined, { withinMs: 20_000 });
   expect(await observer.conditionOf('Integration', 'gil', PRODUCER, 'InvitationSent')).toBe('True/SecretWritten');
 
-  // What was mailed before stays as it is.
+  // Emails that have already been sent are not changed.
   expect(await observer.conditionOf('Integration', 'ada', PRODUCER, 'InvitationSent')).toBe('True/Sent');
   expect(await secretOf('ada')).toBeUndefined();
 });

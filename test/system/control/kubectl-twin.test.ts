@@ -87,7 +87,7 @@ const close = (name: string, groupKey: string) =>
   succeed(rest.owner.remove('/waas/activations', pairOf(name, groupKey)));
 const blocks = (name: string) => `/waas/producer/${shop}/integrations/${of(name).id}/blocks`;
 
-/** Not the shortest way: much is taken back again, and leaves nothing. */
+/** This is not the shortest way, because many changes are undone again without leaving anything. */
 async function tellByRest(): Promise<void> {
   const { owner } = rest;
   const packages = `/waas/producer/${shop}/packages`;
@@ -160,7 +160,7 @@ const manifest = (kind: string, name: string, spec: object, namespace?: string):
 const CARTS = manifest('CatalogStream', 'carts', { public: true }, 'shop');
 const DEPRECATED_CARTS = manifest('CatalogStream', 'carts', {}, 'shop');
 
-/** The same world, as somebody else would write it down: names of their own, wherever no public id follows from them. */
+/** The same world with different names, except for names used to derive a public id. */
 function twinManifests(): Manifest[] {
   const owners = [{ issuer: 'https://login.example.com', subject: 'somebody', role: 'Owner' }];
   const [grace, bob] = [of('grace'), of('bob')];
@@ -206,7 +206,7 @@ function twinManifests(): Manifest[] {
   ];
 }
 
-/** Whom nobody accepts for. */
+/** The partners for which there is no acceptance. */
 const NEVER_READY = /carol|dave/;
 
 async function tellByKubectl(): Promise<string> {
@@ -245,11 +245,12 @@ test('the same story by REST, and by kubectl in another order, gives the same st
   const said = `SEED=${SEED}, in the order ${order}`;
   const first = await readControlLines(rest.facade.installation.redis.url, rest.sluice);
   const same = async () => controlDiff(first, await readControlLines(twin.redis.url, rest.sluice)) === '';
-  // Each object has its own Ready; the changes that the last one causes in others follow a moment later.
+  // Each object has its own Ready condition. Changes which the last object causes in other objects happen shortly
+  // after.
   await eventually('they are equal', same, { withinMs: 10_000 }).catch(() => undefined);
   expect(controlDiff(first, await readControlLines(twin.redis.url, rest.sluice)), said).toBe('');
 
-  // What was compared is the whole of it, and not nothing.
+  // The comparison covered the complete state, and was not empty.
   const count = (part: RegExp) => first.filter(line => part.test(line)).length;
   expect({
     activations: count(/:act: /),

@@ -48,7 +48,7 @@ describe('kubectl wait --for=condition=Ready', () => {
   });
 });
 
-/** Rows of a table as lists of cells, headers first; columns stand at least three blanks apart. */
+/** The rows of a table as lists of cells, starting with the headers. Columns are separated by at least three spaces. */
 async function table(...args: string[]): Promise<string[][]> {
   const lines = (await run('get', ...args)).trimEnd().split('\n');
   return lines.map(line => line.trimEnd().split(/\s{2,}/));

@@ -7,10 +7,10 @@ import { createLogger } from '../../../src/telemetry/log.ts';
 import { systemClock } from '../../../src/time/clock.ts';
 import { type Accounts, KIND_NAMES, of, openAccounts, SPECS } from '../support/accounts.ts';
 
-// The caches of a facade that has not received anything yet, with the token of its service account.
+// The caches of a facade that has not received any data yet, using the token of its service account.
 let at: Accounts;
 let caches: Caches;
-/** Answers of the API server to lists, in objects. */
+/** The number of objects in list responses of the API server. */
 const listed: number[] = [];
 
 beforeAll(async () => {
@@ -37,7 +37,7 @@ const settle = (kind: KindName, { metadata }: AnyObject, status: object) =>
     { fieldManager: 'sluice-controller', force: true, subresource: 'status' },
   );
 
-/** A spec that no other object has, and the public id of an object with it. */
+/** A unique spec, and the public id of an object using it. */
 function wanted(kind: KindName, { namespace = '', name }: ObjectName, n: number): { spec: object; id: string } {
   if (kind === 'Activation') {
     return { spec: { integration: 'ada', groupKey: `key-${n}` }, id: activationId(namespace, 'ada', `key-${n}`) };

@@ -13,7 +13,8 @@ import { makeSample } from '../support/publisher.ts';
 import { PRODUCER, QUEUE, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
 import { apply, kubectl, stream, tenant } from '../support/world.ts';
 
-// The controller has the rights of config/rbac with the component, and its Secrets only by RoleBindings.
+// The controller has the permissions of config/rbac with the component, and access to Secrets only through
+// RoleBindings.
 const ROLE = 'sluice-workspace-secrets';
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const RIGHTS = join(ROOT, 'config/components/namespaced-secrets/rights.yaml');
@@ -42,7 +43,7 @@ beforeAll(async () => {
   await kubectl(installed.cluster, ['apply', '--server-side', '-f', RIGHTS]);
   await kubectl(installed.cluster, ['delete', 'clusterrolebinding', ROLE]);
   client = connect({ kubeconfig: await kubeconfigOf(installed.cluster, 'sluice-controller') });
-  // What an installation has when it changes to this access: a workspace with its Secrets.
+  // The state of an installation when it switches to this access: a workspace including its Secrets.
   await apply(installed.cluster, [
     ...tenant('ada'),
     {

@@ -20,7 +20,7 @@ const pause = (value: 'true' | 'false') =>
   kubectl(world.cluster, ['annotate', '--overwrite', 'workspace', PRODUCER, `${PAUSED_ANNOTATION}=${value}`]);
 
 let probes = 0;
-/** Waits until the controller has seen the pause: a new Package is judged by it. */
+/** Waits until the controller has detected the pause, which affects a new Package. */
 async function untilPaused(): Promise<void> {
   const { observer } = world;
   const isPaused = async () => {
@@ -128,7 +128,7 @@ it('applies closing changes at once, and opening ones after the pause', async ()
   await send('blocked.0', 'kept');
   await delay(2_000);
   expect(attemptsOf('blocked.0', 'ada')).toEqual([]);
-  // A new leader finds the same. It leads once the lease of the one that was killed has ended.
+  // A new leader finds the same. It becomes the leader when the lease of the killed leader has ended.
   await world.sluice.restart();
   await eventually('a new leader', () => leads(world.sluice), { withinMs: 60_000 });
   await send('blocked.1', 'kept');

@@ -59,7 +59,7 @@ test('a partner is invited and accepts, which makes a free account and a workspa
   const token = await kubectl(cluster, ['get', 'secrets', ...secrets, '-o', 'jsonpath={.items[0].data.token}']);
   const accepting = { token: Buffer.from(token, 'base64').toString() };
   expectStatus(await bob.post('/waas/invitations/accept', accepting), 200);
-  // By the same owner again: nothing of the account that is there may be written.
+  // By the same owner again. The existing account must not be changed.
   expectStatus(await bob.post('/waas/invitations/accept', accepting), 200);
   const plans = await kubectl(cluster, ['get', 'accounts', '-o', 'jsonpath={.items[*].spec.plan}']);
   expect(plans.split(' ').toSorted()).toEqual(['Free', 'Metered']);

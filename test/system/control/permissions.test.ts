@@ -7,7 +7,7 @@ import { makeSample, type Publisher } from '../support/publisher.ts';
 import { PRODUCER, QUEUE, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
 import { activation, activationName, apply, block, integration, kubectl, pkg, tenant } from '../support/world.ts';
 
-// Everything here is done by a controller with the rights that are shipped, and by other roles without any.
+// All steps are performed by a controller with the shipped permissions, and by other roles without any permissions.
 let installed: Installation;
 let world: Running;
 let publisher: Publisher;
@@ -41,7 +41,10 @@ async function isDelivered(id: string, groupKey = 'key'): Promise<void> {
   await eventually(`${id} arrives`, async () => world.receiver.delivered('ada').has(id), { withinMs: 15_000 });
 }
 
-/** Requests of the controllers that the API server refused, by their logs; refused Events are only there. */
+/**
+ * Controller requests that were rejected by the API server, according to their logs. Rejected Events are only included
+ * there.
+ */
 async function refused(): Promise<string[]> {
   const lines = (await Promise.all(controllers.map(controller => controller.logLines()))).flat();
   expect(lines.length).toBeGreaterThan(0);

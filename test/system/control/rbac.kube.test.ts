@@ -9,7 +9,7 @@ import { eventually } from '../support/deadline.ts';
 import { type Authorizer, openAuthorizer, type Subject } from '../support/rights.ts';
 
 const RUN = `rbac-${process.pid}`;
-/** The tenant's own namespace, and somebody else's. */
+/** The tenant's own namespace, and a namespace of another tenant. */
 const OWN = `${RUN}-own`;
 const OTHER = `${RUN}-other`;
 
@@ -26,7 +26,7 @@ const OURS = ['accounts', 'workspaces', 'catalogstreams', 'packages', 'integrati
   'subscriptions',
 );
 const RBAC = 'rbac.authorization.k8s.io';
-/** All of ours, and of Kubernetes what is worth having. */
+/** All of our resources, and all Kubernetes resources that are worth protecting. */
 const RESOURCES = OURS.flatMap(plural => [`${plural}.sluice.dev`, `${plural}.sluice.dev/status`]).concat(
   ['secrets', 'configmaps', 'events', 'namespaces', 'namespaces/finalize', 'pods', 'pods/exec', 'services', 'nodes'],
   ['serviceaccounts', 'serviceaccounts/token', 'persistentvolumes'],
@@ -38,7 +38,7 @@ const RESOURCES = OURS.flatMap(plural => [`${plural}.sluice.dev`, `${plural}.slu
   ),
 );
 const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection'];
-/** Verbs that few resources know, and what they are about. */
+/** Verbs supported by only few resources, and the affected resources. */
 const ESCALATIONS = ['bind', 'escalate', 'impersonate'];
 const ESCALATED = ['users', 'groups', 'serviceaccounts', `roles.${RBAC}`, `clusterroles.${RBAC}`];
 const READ = 'get list watch';
@@ -69,7 +69,7 @@ beforeAll(async () => {
   await succeed(['create', 'rolebinding', 'viewer', ...bind('sluice-tenant-view', VIEWER)]);
   await succeed(['create', 'clusterrolebinding', RUN, '--clusterrole=sluice-admin', `--user=${PLATFORM}`]);
   authorizer = openAuthorizer(inject('kubeconfig'));
-  // The authorizer learns of bindings by a watch; the last one brings the others with it.
+  // The authorizer receives bindings using a watch, so when the last binding is effective, all others are as well.
   const known = () => authorizer.may({ user: PLATFORM }, { verb: 'list', resource: 'accounts.sluice.dev' });
   await eventually('the bindings are known', known, { withinMs: 10_000 });
 });
@@ -81,7 +81,7 @@ afterAll(async () => {
   await folder.remove();
 });
 
-/** What is allowed of everything above. */
+/** The allowed combinations of the above. */
 async function rightsOf(subject: Subject, namespace?: string): Promise<Record<string, string>> {
   const where = namespace === undefined ? {} : { namespace };
   return {

@@ -17,7 +17,7 @@ const LEASE = ['lease', 'sluice-controller', '--namespace=sluice-system'];
 const endpoint = { retrySchedule: Array.from({ length: 16 }, () => '10s') };
 const world = useSmallWorld({ partners: ['ada'], groupKeys: ['key'], endpoint, controllerManager: true });
 
-/** Runs `sluice uninstall` beside the roles. */
+/** Runs `sluice uninstall` in addition to the roles. */
 function uninstall(args: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
   const all = {
     PATH: process.env['PATH'],
@@ -33,7 +33,7 @@ function uninstall(args: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
   });
 }
 
-/** Names of the objects that have, or do not have, the finalizer. */
+/** The names of the objects with or without the finalizer. */
 async function finalizers(): Promise<{ readonly held: readonly string[]; readonly free: readonly string[] }> {
   const kinds = WITH_FINALIZER.map(kind => `${kind}.sluice.dev`).join(',');
   const { items } = JSON.parse(await kubectl(world.cluster, ['get', kinds, '--all-namespaces', '-o', 'json'])) as {
@@ -81,7 +81,7 @@ describe('sluice uninstall', () => {
     expect((await finalizers()).free).toEqual(held);
     expect((await world.sluice.logLines()).map(({ msg }) => msg)).toContain('lost the Lease');
     expect(await holder()).toMatch(/^uninstall_/);
-    // A change that a leader would reconcile.
+    // A change that would be reconciled by a leader.
     await kubectl(world.cluster, ['annotate', 'workspaces.sluice.dev', PRODUCER, 'changed=true']);
     expect((await finalizers()).held).toEqual([]);
   });

@@ -19,7 +19,10 @@ async function limit(limits?: object): Promise<void> {
   await world.observer.apply(account as Manifest);
 }
 
-/** Publishes ten events after a pause in which all points come back. Returns the number of each answer. */
+/**
+ * Publishes ten events after a pause in which all points are added back. Returns the number of responses for each
+ * status.
+ */
 async function burst(): Promise<Record<string, number>> {
   await delay(1_000);
   const answers: Record<string, number> = {};

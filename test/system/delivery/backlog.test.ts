@@ -57,7 +57,7 @@ it('is at risk when events have waited for 80 % of the retention, until they are
     async () => (await observer.events()).includes(`Subscription/${SUBSCRIPTION} NearRetention`),
     { withinMs: 5_000 },
   );
-  // A subscription that is past it, or has it, does not wait for it.
+  // A subscription that has passed or received it does not wait for it.
   expect(await observer.conditionOf('Subscription', SUBSCRIPTION, 'bob', 'BacklogAtRisk')).toBe('');
   await observer.remove('Block', 'no-ada', PRODUCER);
   await risk('False/WithinRetention');

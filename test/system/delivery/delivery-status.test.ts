@@ -35,7 +35,7 @@ afterAll(async () => {
   await redis?.close();
 });
 
-/** The row of `kubectl get` by its headers. */
+/** The row of `kubectl get`, by its headers. */
 async function row(name: string, namespace: string): Promise<Readonly<Record<string, string>>> {
   const text = await kubectl(world.cluster, ['get', 'wsub', name, '-n', namespace]);
   const [head = '', line = ''] = text.split('\n');
@@ -95,7 +95,7 @@ it('shows a dead letter with an Event until it is recovered', async () => {
   await shows({ DEAD: 'false', 'LAST ATTEMPT': 'Succeeded', BACKLOG: '0' }, 30_000);
 });
 
-/** Writes of statuses of Subscriptions that were asked for so far. */
+/** The number of requested status writes for Subscriptions so far. */
 async function statusWrites(): Promise<number> {
   const writes = await readApiWrites(world.cluster);
   return [...writes].reduce((sum, [key, count]) => (key.endsWith('subscriptions/status') ? sum + count : sum), 0);
@@ -160,7 +160,7 @@ it('writes at most five statuses a second while 200 endpoints flap, and nothing 
   const written = (counts.at(-1)?.count ?? 0) - (counts[0]?.count ?? 0);
   console.log(`${written} writes in ${Math.round((counts.at(-1)?.toMs ?? 0) - (counts[0]?.fromMs ?? 0))} ms`);
   expect(written).toBeGreaterThanOrEqual(MANY);
-  // In every window; one write may fall to each of its ends.
+  // In each window, with one additional write at each end.
   for (const [i, from] of counts.entries()) {
     for (const to of counts.slice(i + 1)) {
       expect(to.count - from.count).toBeLessThanOrEqual((5 * (to.toMs - from.fromMs)) / 1_000 + 2);

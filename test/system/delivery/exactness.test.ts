@@ -127,7 +127,8 @@ it('accounts for every event: routed, delivered, and why not', async () => {
   };
   await eventually('the series counts everything', counted, { withinMs: 15_000 });
   expect(receiver.attempts.filter(({ groupKey }) => STRANGERS.includes(groupKey))).toEqual([]);
-  // 20 without a key; of 500 events of strangers for three partners, and 1,000 that are only not for cy.
+  // 20 events without a key, 500 events of unknown keys for three partners each, and 1,000 events that only cy does not
+  // receive.
   expect(await readReasons(installed.redis, 'shop', 'orders')).toEqual({ missing_group_key: 20, not_activated: 2_500 });
   expect(await sluice.metric('sluice_ingress_not_routed_total', { reason: 'missing_group_key' })).toBe(20);
   expect(await sluice.metric('sluice_ingress_not_routed_total', { reason: 'not_activated' })).toBe(500);

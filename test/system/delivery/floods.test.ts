@@ -11,7 +11,7 @@ const KEYS = { shop: 'an-ingress-key-of-the-shop', north: 'an-ingress-key-of-the
 /** Far more than a flood of this test can send, and 100 lookups per second. */
 const PER_ADDRESS = 10_000;
 const PER_KEY = 100;
-/** Number of events of the sender that must not notice anything; below the limit of its key. */
+/** The number of events of the sender that must not be affected, which is below the limit of its key. */
 const EVENTS = 150;
 const PAUSE_MS = 15;
 
@@ -52,7 +52,7 @@ function publisherOf(producer: 'shop' | 'north'): Publisher {
   return publisher;
 }
 
-/** Sends as fast as it can, eight requests at a time, until `ended` returns true. Returns all answers. */
+/** Sends as fast as it can, eight requests at a time, until `ended` returns true. Returns all responses. */
 function flood(producer: 'shop' | 'north', address: string, keyOf: (n: number) => string, ended: () => boolean) {
   const publisher = publisherOf(producer);
   const answers: Publication[] = [];
@@ -68,7 +68,7 @@ function flood(producer: 'shop' | 'north', address: string, keyOf: (n: number) =
   return Promise.all(Array.from({ length: 8 }, work)).then(() => answers);
 }
 
-/** Returns how many answers are of a 429 with the fields of this limit. */
+/** Returns the number of 429 responses with the fields of this limit. */
 function countLimited(answers: readonly Publication[], limit: string, points: number): number {
   const refused = answers.filter(({ status }) => status === 429);
   for (const { headers, body } of refused) {
@@ -115,7 +115,7 @@ it('a sender is accepted while an address floods with wrong keys and a key passe
   };
   expect(notUnknown).toEqual({ 429: limited.address });
   expect(notAccepted).toEqual({ 429: limited.key });
-  // What may be looked up and stored: all points at first, and those that came back since then.
+  // The maximum number of lookups and stored events: initially all points, plus the points added back since then.
   expect(unknown).toBeGreaterThan(0);
   expect(unknown).toBeLessThanOrEqual((PER_ADDRESS / 100) * (seconds + 1));
   expect(accepted).toBeGreaterThan(PER_KEY);

@@ -20,7 +20,10 @@ async function send(id: string, groupKey: string): Promise<Sample> {
   return sample;
 }
 
-/** Sends an event of another key and waits until bob has it: what was accepted before it has been claimed, too. */
+/**
+ * Sends an event with a different key, and waits until bob has received it, so all events accepted before have been
+ * claimed as well.
+ */
 async function awaitMarker(id: string): Promise<void> {
   await send(id, ALWAYS);
   await world.receiver.arrival(id, 'bob');
@@ -42,7 +45,7 @@ describe('an activation', () => {
       await observer.until(['Activation', name, PRODUCER, 'Effective', 'True/Routing']);
       opening.push(performance.now() - startedMs);
       sent.push(await send(`open-${key}.${n}`, key));
-      // What waits when its gate closes is not sent any more.
+      // Events waiting when their gate closes are not sent anymore.
       await world.receiver.arrival(`open-${key}.${n}`, 'ada');
       startedMs = performance.now();
       await observer.apply(activation(PRODUCER, 'ada', key, { revoked: true }));

@@ -26,7 +26,7 @@ import {
 const FEED = 'shop-orders';
 const SECRET = 'orders-endpoint';
 const RETRY = ['200ms', '200ms', '200ms', '200ms', '200ms', '200ms'];
-/** Whatever was the value of a header: found in no other place than its Secret. */
+/** All values that were used for a header must only be found in their Secret. */
 const VALUES: string[] = [];
 
 let world: FacadeWorld;
@@ -44,7 +44,7 @@ beforeAll(async () => {
     ['sluice-controller', 'sluice-facade'].map(name => kubeconfigOf(cluster, name)),
   );
   const log = { env: { SLUICE_LOG_LEVEL: 'debug' } };
-  // Without an issuer, `all` has no facade: what it calls is called as the controller.
+  // Without an issuer, `all` does not run a facade, so its operations are called as the controller.
   processes = await Promise.all([
     world.installation.start({ kubeconfig: controller as string, ...log }),
     world.start({ role: 'facade', kubeconfig: facade as string, ...log }),
@@ -105,13 +105,13 @@ const message = () => read('{.status.conditions[?(@.type=="Live")].message}');
 const publish = (id: string) => publisher.publish(makeSample(id, 'red', id));
 const headersOf = (id: string) => receiver.attempts.findLast(attempt => attempt.id === id)?.headers;
 
-/** How long it took to arrive, ms. */
+/** The time until it arrived, in ms. */
 async function arrived(id: string): Promise<number> {
   return (await eventually(`${id} arrives`, async () => receiver.delivered('ada').has(id), { withinMs: 15_000 }))
     .tookMs;
 }
 
-/** The event is in the inbox, behind what was there before, and was not tried. */
+/** The event is in the inbox after the existing events, and there was no attempt. */
 async function held(id: string, open: number): Promise<void> {
   const inbox = () => readInbox(world.installation, { producer: 'shop', partner: 'ada', name: FEED });
   await eventually(`${id} lies in the inbox`, async () => (await inbox()).open === open, { withinMs: 10_000 });
@@ -199,7 +199,7 @@ it('shows over REST the names of the headers, and takes no Secret from there', a
   const valueFrom = { secretKeyRef: { name: SECRET, key: 'token' } };
   const wish = { endpoint: { url: 'https://elsewhere.example/', headers: [{ name: 'Authorization', valueFrom }] } };
   expect(await ada.put(path, wish)).toMatchObject({ status: 422 });
-  // What kubectl says is not taken away by REST either: the Secret would go to another address.
+  // REST can't remove a value set by kubectl either, because the Secret would be sent to a different address.
   const other = await ada.put(path, { endpoint: { url: 'https://elsewhere.example/' } });
   expect(other).toMatchObject({ status: 409, body: { code: 'field_managed' } });
   await kubectl(world.installation.cluster, ['delete', 'secret', SECRET, '-n', 'ada']);

@@ -141,7 +141,7 @@ it('a range is replayed in order, each event once, also when the facade dies aft
   world.receiver.behave(({ id }) => (id.startsWith('range') ? 500 : 204));
   const fromMs = clock.nowMs() - 1_000;
   for (const id of ids) await world.publisher.publish(makeSample(id, 'other', id));
-  // Those that are the heads die one after another; a skip of the rest is free.
+  // The heads of the lanes become dead letters one after another, and skipping the others is free.
   const last = await refOf('range.19', 'pending', 'inflight', 'retrying');
   await refOf('range.2', 'dead');
   expect(await operations.skipUpTo(inbox, last, { groupKey: 'other' })).toMatchObject({
@@ -158,8 +158,8 @@ it('a range is replayed in order, each event once, also when the facade dies aft
   world.receiver.behave(() => 204);
   const ada = (await used(ADA)) ?? 0;
 
-  // A starter that dies after the charge, on a clock 40 s behind: the dispatcher's sweep looks at it at once. It dies before
-  // it reads what it charged, because the sweep may have completed that by then.
+  // A process that crashes after the charge, with a clock that is 40 s behind, so the dispatcher's sweep checks it
+  // immediately. It crashes before reading the charged replay, because the sweep may already have completed it.
   let isCharged = false;
   const dies = inboxes.replays({
     redis: {

@@ -45,7 +45,7 @@ function start(instance: Instance, options: Partial<SluiceOptions> = {}): Promis
   return installed.start({ redisUrl: blueRedis.url, ...options, env });
 }
 
-/** Applies the workspaces of an installation that runs, and then what is in them. */
+/** Applies the workspaces of a running installation, followed by their objects. */
 async function settle(instance: Instance): Promise<void> {
   const { cluster } = installed;
   const names = [shopOf(instance), partnerOf(instance)];
@@ -69,7 +69,7 @@ interface Owned {
   readonly spec: { readonly instance?: string; readonly account?: string };
 }
 
-/** Publishes an event to an installation's shop and waits until the partner has it. */
+/** Publishes an event to the shop of an installation, and waits until the partner has received it. */
 async function deliver(sluice: Sluice, instance: Instance, id: string): Promise<void> {
   const publisher = createPublisher({
     ingressUrl: sluice.ingressUrl,
@@ -124,7 +124,7 @@ describe('two installations in one cluster', () => {
     plain = await start('');
     await ready('');
     await deliver(plain, '', 'second');
-    // Objects in a namespace without a Workspace are its own, and so it has looked at all there is.
+    // Objects in a namespace without a Workspace belong to it, so it has processed all existing objects.
     await apply(installed.cluster, [stream('default', 'astray')]);
     await observer.until(['CatalogStream', 'astray', 'default', 'Ready', 'Unknown/WaitingForWorkspace']);
     expect(await versionsOf(installed.cluster, 'blue')).toEqual(before);

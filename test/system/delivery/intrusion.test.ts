@@ -147,7 +147,10 @@ describe('a Subscription without a grant', () => {
 });
 
 describe("names in eve's own objects mean her own namespace", () => {
-  /** The same that names what only north has, and what nobody has: they look alike. */
+  /**
+   * The same request for a name that only exists in north, and for a name that does not exist. The responses look the
+   * same.
+   */
   async function expectAlike(kind: KindName, [a, b]: readonly [Manifest, Manifest], said: readonly [string, string]) {
     const named = [a, b].map(({ metadata }) => metadata.name);
     await world.expectUntouched(

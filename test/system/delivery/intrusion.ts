@@ -28,37 +28,42 @@ import { apply, block, integration, kubectl, type Manifest, pkg, stream, waitFor
 export const NORTH: Twin = { producer: 'north', partner: 'anna' };
 /** Produces for itself, and calls everything as north does. */
 export const EVE: Twin = { producer: 'eve', partner: 'eve' };
-/** What eve makes besides, and names without there being any. */
+/** Additional objects created by eve, and references to objects that don't exist. */
 const MORE = ['mallory', 'squat', 'plain', 'nowhere'];
 /** Integrations that eve makes in her own namespace. */
 const OWN = [INTEGRATION, 'reach', 'reach-nowhere'];
 export const [KEY = ''] = GROUP_KEYS;
 
-/** What an object has to say, as `observer.until` takes it. */
+/** The expected condition of an object, as used by `observer.until`. */
 export type Said = Parameters<Observer['until']>[0];
 
-/** North and its partner anna, whom eve, another tenant of the same cluster, tries to reach. */
+/** North and its partner anna, whose data another tenant of the same cluster, eve, tries to access. */
 export interface Intrusion {
   readonly installed: Installation;
   readonly receiver: Receiver;
   readonly observer: Observer;
   readonly client: KubeClient;
-  /** Senders to the queue `orders` of each. */
+  /** The senders for the queue `orders` of each tenant. */
   readonly north: Publisher;
   readonly eve: Publisher;
   readonly put: (...manifests: readonly Manifest[]) => Promise<string>;
-  /** The controller has nothing to do, and has had nothing for a moment. */
+  /** The controller has no work, and has not had any work for a short time. */
   readonly idle: () => Promise<void>;
   /** North's events go where they went, and nowhere else. */
   readonly expectDelivery: () => Promise<void>;
-  /** Calls `act`, waits until it is applied, and expects that nothing changed that is not eve's: no object, no key in Redis. */
+  /**
+   * Calls `act`, waits until it has been applied, and expects that only data of eve has changed, both in objects and in
+   * Redis.
+   */
   readonly expectUntouched: (act: () => Promise<unknown>, says?: readonly Said[]) => Promise<void>;
-  /** A status of eve's without what is the object's own: its id, its times, its salt, the `names` that it was given. */
+  /**
+   * A status of eve without values specific to the object: its id, its times, its salt, and the `names` it received.
+   */
   readonly statusOf: (kind: KindName, name: string, names: readonly string[]) => Promise<string>;
   readonly close: () => Promise<void>;
 }
 
-/** What north and eve have: the same queues, and integrations of north that give eve nothing. */
+/** The resources of north and eve: the same queues, and integrations of north that don't give eve any access. */
 function manifestsOf(receiver: Receiver): Manifest[] {
   return [
     ...twinManifests(NORTH, receiver.urlOf),
@@ -82,7 +87,7 @@ async function waitUntilApplied(cluster: Cluster, observer: Observer): Promise<v
   await waitForAll(cluster, 'subscription', 'eve', 'Live');
 }
 
-/** Waits until the controller has had nothing to do for a moment. */
+/** Waits until the controller has not had any work for a short time. */
 async function waitUntilIdle(sluice: Sluice): Promise<void> {
   const metrics = ['workqueue_depth', 'controller_runtime_active_workers'];
   for (let calm = 0; calm < 3; calm++) {
@@ -92,7 +97,7 @@ async function waitUntilIdle(sluice: Sluice): Promise<void> {
   }
 }
 
-/** Returns a check that an event of north goes to its partner and nowhere else. */
+/** Returns a check that an event of north is only delivered to its partner. */
 function deliveryCheck(north: Publisher, receiver: Receiver, redis: RedisClient): () => Promise<void> {
   const sent: Sample[] = [];
   const endpoint = endpointOf(NORTH, 'orders');
@@ -137,7 +142,7 @@ export async function openIntrusion(): Promise<Intrusion> {
   const expectDelivery = deliveryCheck(north, receiver, outside.redis);
 
   await expectDelivery();
-  // The first delivery shows in the status of its Subscription, which changes no more from then on.
+  // The first delivery is shown in the status of its Subscription, which does not change after that.
   const shown = `jsonpath={.status.delivery.lastAttempt}`;
   const isShown = async () =>
     (await kubectl(cluster, ['get', 'subscription', feedOf('orders'), '-n', 'anna', '-o', shown])) === 'Succeeded';

@@ -69,13 +69,13 @@ afterAll(async () => {
   await installed?.stop();
 });
 
-/** The same ids and group keys for everybody; another body for each. */
+/** All tenants use the same ids and group keys, but a different body. */
 const samplesOf = ({ producer }: Twin, queue: string, round: string): Sample[] =>
   Array.from({ length: PER_KEY }, (_, n) => n).flatMap(n =>
     GROUP_KEYS.map(groupKey => makeSample(`${round}.${groupKey}.${n}`, groupKey, `${n} of ${queue} of ${producer}`)),
   );
 
-/** Everything that was published so far, by endpoint. */
+/** All events published so far, by endpoint. */
 const published = new Map<string, Sample[]>();
 
 async function publish(twin: Twin, queue: string, round: string): Promise<void> {
@@ -126,7 +126,7 @@ describe('two tenants that call everything alike', () => {
     }
   });
 
-  /** All that is not north's, once nothing of it changes by itself any more. */
+  /** All data that does not belong to north, after it has stopped changing. */
   async function settled(): ReturnType<Outside['look']> {
     for (let last = await notNorth.look(); ; ) {
       await delay(500);

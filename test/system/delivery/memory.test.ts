@@ -5,10 +5,10 @@ import { type Issuer, startIssuer } from '../../support/issuer.ts';
 import type { Sluice, SluiceRole } from '../../support/sluice.ts';
 import { type Installation, install } from '../support/installation.ts';
 
-/** Memory of idle roles, in bytes. The code of Node, which they share, takes another 50 MB once. */
+/** Memory of idle roles, in bytes. The shared code of Node requires another 50 MB once. */
 const ROLES_AT_MOST = 300e6;
 const ALL_AT_MOST = 150e6;
-/** Time until a role that was started is idle. */
+/** The time until a started role is idle. */
 const SETTLED_MS = 5_000;
 
 const ROLES: readonly SluiceRole[] = ['controller', 'facade', 'ingress', 'dispatcher'];
@@ -25,7 +25,7 @@ afterAll(async () => {
   await issuer?.close();
 });
 
-/** Starts a process for each role. The first start of a version compiles the sources, so it isn't the one measured. */
+/** Starts a process for each role. The first start of a version compiles the sources, so it is not measured. */
 async function measure(roles: readonly SluiceRole[]): Promise<Record<string, number>> {
   const { env } = issuer;
   const processes: Sluice[] = await Promise.all(roles.map(role => installed.start({ role, env })));

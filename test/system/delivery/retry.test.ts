@@ -7,7 +7,7 @@ import { subscription } from '../support/world.ts';
 
 const world = useSmallWorld({ partners: ['ada'], groupKeys: ['key'] });
 
-/** One event that fails three times: the pauses between its attempts, ms. */
+/** An event that fails three times: the delays between its attempts, in ms. */
 async function pausesOf(id: string): Promise<number[]> {
   const { receiver } = world;
   receiver.behave(({ earlier }) => (earlier < 3 ? 500 : 204));
@@ -28,7 +28,8 @@ it.each<[string, () => Promise<unknown>]>([
   const pauses = await pausesOf(what.replaceAll(' ', '-'));
   console.log(`${what}: pauses of ${pauses.join(', ')} ms; the schedule says 200`);
   expect(pauses).toHaveLength(3);
-  // Never early; late by at most 20 % (the jitter), and what a busy machine adds. Unwoken, it would wait for seconds.
+  // Never early; late by at most 20 % (the jitter), and what a busy machine adds. Without a wake-up, it would wait for
+  // seconds.
   expect(Math.min(...pauses)).toBeGreaterThanOrEqual(199);
   expect(Math.max(...pauses)).toBeLessThan(3_000);
 });
@@ -42,7 +43,7 @@ it('continues with the next event of a key at once, after Redis lost its scripts
   await eventually('all three', async () => receiver.delivered('ada').has('lane.2'), { withinMs: 60_000 });
   const tookMs = performance.now() - startedMs;
   console.log(`three events of a key, 300 ms each: ${Math.round(tookMs)} ms`);
-  // None of them was left to the lease or to a retry.
+  // None of them had to wait for the lease or for a retry.
   expect(receiver.attempts.filter(({ id }) => id.startsWith('lane.')).map(({ id }) => id)).toEqual([
     'lane.0',
     'lane.1',

@@ -38,7 +38,7 @@ async function read(run: string) {
 async function ended(run: string) {
   const look = async () => {
     const report = await read(run);
-    // What was accepted last may not have been routed yet when the rest has ended.
+    // The last accepted event may not have been routed yet when the others have ended.
     const isRouted = report.data.every(({ integrations }) =>
       integrations.every(({ verdict }) => verdict !== 'waiting'),
     );
@@ -58,7 +58,7 @@ it('runs 75 hours of retries in seconds without calls, charges, or production co
     made: await world.sluice.metric('sluice_dispatcher_attempts_total'),
     keys: ((await redis.callAll('KEYS', '*')).flat() as string[]).filter(key => /^\{[qita]:/.test(key)).toSorted(),
   });
-  // The dispatcher makes these two when it first looks at the stream, whether or not events come.
+  // The dispatcher creates these two when it first checks the stream, regardless of whether there are events.
   const isServed = ({ keys }: { keys: string[] }) =>
     [/:ready:/, /:grants$/].every(made => keys.some(key => made.test(key)));
   const served = async () => {
@@ -105,7 +105,7 @@ it('runs 75 hours of retries in seconds without calls, charges, or production co
 }, 60_000);
 
 it('continues after its process was killed', async () => {
-  // Two seconds each, one after the other.
+  // Each of them takes two seconds, one after another.
   for (const id of ['1', '2', '3']) expect((await publish('?runId=killed&sb_fail_count=6', id)).status).toBe(202);
   await world.sluice.restart();
   const { totals } = await ended('killed');

@@ -10,7 +10,7 @@ import { makeSample, type Publisher } from '../support/publisher.ts';
 import { PRODUCER, QUEUE, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
 import { activation, apply, integration, kubectl, subscription, tenant } from '../support/world.ts';
 
-/** What an endpoint may look like that means this machine; `refused` is seen without asking a name server. */
+/** Different notations of an endpoint on this machine. `refused` is detected without querying a name server. */
 const DISGUISES: readonly { readonly partner: string; readonly host: string; readonly refused: boolean }[] = [
   { partner: 'plain', host: '127.0.0.1', refused: true },
   { partner: 'short', host: '127.1', refused: true },
@@ -71,7 +71,7 @@ it('never connects to an address of this machine in any spelling', async () => {
   for (const { partner, refused } of DISGUISES) {
     const { observer } = world;
     await observer.until(['Subscription', SUBSCRIPTION, `${partner}-http`, 'Live', 'False/EndpointRefused']);
-    // A name is judged when it is connected to: before that, nobody knows its address.
+    // A name is checked when connecting to it, because its address is not known before.
     const expected = refused ? 'False/EndpointRefused' : 'True/Live';
     await observer.until(['Subscription', SUBSCRIPTION, `${partner}-https`, 'Live', expected]);
     for (const scheme of ['http', 'https']) {
@@ -109,7 +109,7 @@ it('connects and delivers the kept events when the operator allows the network',
   const inbox = () => readInbox(installed, { producer: PRODUCER, partner: 'plain-http', name: SUBSCRIPTION });
   await eventually('it is delivered', async () => (await inbox()).counters['delivered'] === 1, { withinMs: 10_000 });
   console.log(`allowed: live ${Math.round(tookMs)} ms after the restart`);
-  // Only that network: the others stay refused.
+  // Only this network is allowed, and all others are still refused.
   expect([await live('six-https'), await live('zero-https'), await live('name-http')]).toEqual(
     Array.from({ length: 3 }, () => 'False/EndpointRefused'),
   );

@@ -17,7 +17,9 @@ export interface Place {
   readonly receiver: Receiver;
 }
 
-/** One more producer with a partner: everything that either of them does in a day, once, also what is refused. */
+/**
+ * One more producer with a partner. All of their operations of a day are performed once, including rejected operations.
+ */
 export async function liveOneDay({ world, sluice, receiver }: Place, name: string): Promise<void> {
   const { cluster } = world.installation;
   const partner = `${name}-partner`;

@@ -31,7 +31,7 @@ beforeAll(async () => {
   world = await openFacadeWorld();
   receiver = await startReceiver();
   collector = await startOtlpReceiver();
-  // Every role, in one process.
+  // All roles in a single process.
   sluice = await world.start({
     env: { ...TRACED, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, SLUICE_LOG_LEVEL: 'debug' },
   });
@@ -50,7 +50,7 @@ async function scrape(): Promise<{ readonly text: string; readonly series: Serie
 
 const liveADay = (name: string) => liveOneDay({ world, sluice, receiver }, name);
 
-/** Not ours, and of the process alone. */
+/** Metrics that are not ours, and only depend on the process. */
 const OF_NODE = /^(?:process|nodejs)_/;
 
 /** Names of the documented metrics. */
@@ -110,7 +110,7 @@ test('counts what has happened', async () => {
     ready: 4,
   });
   expect(valueOf('sluice_redis_memory_used_bytes{}')).toBeGreaterThan(100_000);
-  // Sampled: what was open a moment ago may still be said.
+  // This is sampled, so earlier open deliveries may still be included.
   expect(valueOf('sluice_dispatcher_open_deliveries{}')).toBeLessThan(4);
   expect({
     home: valueOf('sluice_dispatcher_parts{duty="home"}'),
@@ -138,7 +138,7 @@ test('alerts and dashboard ask for nothing that is not there', async () => {
     missing = expressions.flatMap(expression => missingFrom(series, expression));
     return missing.length === 0;
   }
-  // What is stored is sampled every 15 s, a few seconds after it was noted.
+  // Stored bytes are sampled every 15 s, a few seconds after they were recorded.
   await eventually('all series', isComplete, { withinMs: 30_000 }).catch(() => {});
   expect(missing).toEqual([]);
 });
@@ -165,7 +165,7 @@ test('more workspaces make no more series, and no label names one of them', asyn
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const CALLER = '00f067aa0ba902b7';
 
-/** All spans of a trace, when as many have come: they are sent in batches. */
+/** All spans of a trace, when this number of spans has arrived, because they are sent in batches. */
 async function spansOf(traceId: string, count: number): Promise<ReceivedSpan[]> {
   const { value } = await eventually(
     'the spans',
@@ -186,7 +186,7 @@ test("one trace leads from the producer's request to the partner's, over a retry
     headers: { traceparent: `00-${TRACE}-${CALLER}-01` },
   });
   await publisher.close();
-  // Events are routed in the step that stores them.
+  // Events are routed in the same step in which they are stored.
   const spans = await spansOf(TRACE, 3);
   expect(spans).toHaveLength(3);
   const accepted = spans.find(({ kind }) => kind === 2) as ReceivedSpan;
@@ -206,7 +206,7 @@ test("one trace leads from the producer's request to the partner's, over a retry
     'server.address': '127.0.0.1',
     'messaging.destination.name': QUEUE,
   });
-  // What the partner gets names the attempt, not what is behind it.
+  // The partner receives the attempt's span, without its parents.
   const passedOn = receiver.attempts.map(({ headers }) => headers.traceparent);
   expect(passedOn).toEqual(attempts.map(({ spanId }) => `00-${TRACE}-${spanId}-01`));
 });

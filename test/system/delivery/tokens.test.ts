@@ -17,10 +17,10 @@ const GROUP_KEYS = ['a', 'b', 'c', 'd'];
 const ACCOUNT = publicId('Account', '', PRODUCER);
 
 const world = useSmallWorld({ partners: PARTNERS, groupKeys: GROUP_KEYS, separateRoles: true });
-/** Everything that was accepted so far, over all tests. */
+/** All events accepted so far in all tests. */
 const accepted: Sample[] = [];
 
-/** Gives the producer's account so many tokens. */
+/** Sets the number of tokens of the producer's account. */
 async function include(includedTokens: number): Promise<void> {
   const account = tenant(PRODUCER, { plan: 'Free', includedTokens }).find(({ kind }) => kind === 'Account');
   await world.observer.apply(account as Manifest);
@@ -72,7 +72,8 @@ it('pauses with a condition when the tokens are spent, and continues in order af
   for (const partner of PARTNERS) {
     await observer.until(['Subscription', SUBSCRIPTION, partner, 'Live', 'False/InsufficientTokens']);
   }
-  // 48 events for two partners each, and 60 tokens: what was paid for is delivered, the rest waits.
+  // 48 events for two partners each, and 60 tokens: the events that have been paid for are delivered, and the others
+  // wait.
   const paid = async () => PARTNERS.every(partner => receiver.delivered(partner).size === 30);
   await eventually('what was paid for is delivered', paid, { withinMs: 10_000 });
   await delay(2_000);

@@ -8,7 +8,7 @@ const SAMPLES = [a0, a1, b0];
 
 type Seen = readonly [sample: ReturnType<typeof makeSample>, status: Recorded['status']];
 
-/** What the audit says of a partner that saw these attempts. */
+/** The audit result for a partner with these attempts. */
 function audit(seen: readonly Seen[], crashes = 0): string[] {
   const attempts = seen.map(([{ id, groupKey = '', sha256 }, status]) => ({
     subscription: 'ada',

@@ -27,7 +27,7 @@ const PER_SECOND = 500;
 /** A claim may be sent for 1 s; what it takes to arrive on a busy machine comes on top. */
 const ALLOWED_MS = 1_700;
 
-/** Two clients for each of bob's and cy's queues would turn one lever: one each. */
+/** With two clients for each of bob's and cy's queues, both would change the same lever, so each has one client. */
 const KEYS: Readonly<Record<Partner, readonly string[]>> = {
   ada: ['red', 'green', 'blue', 'pink'],
   bob: [],
@@ -62,7 +62,7 @@ afterAll(async () => {
 interface Lever {
   readonly name: string;
   readonly partner: Partner;
-  /** What is behind it. */
+  /** The events behind it. */
   readonly queues: readonly string[];
   readonly groupKey?: string;
   /** Resolve with when the answer was there, by `performance.now()`. */
@@ -97,7 +97,7 @@ function leverOfQueue(partner: Partner, queue: string, random: () => number): Le
       const made = await clerk.apply(block(PRODUCER, name, { integration: partner, target }));
       return clerk.until(made, 'Enforced', 'True/Enforced');
     },
-    // Or the answer of the opening could not be told from what was said before.
+    // Otherwise, the response to the opening could not be distinguished from an earlier response.
     beforeOpen: () => clerk.until(live, 'Live', 'False/Blocked'),
     open: async () => {
       await clerk.remove('Block', PRODUCER, name);
@@ -106,7 +106,7 @@ function leverOfQueue(partner: Partner, queue: string, random: () => number): Le
   };
 }
 
-/** Turns the lever to and fro for as long as there are changes left. */
+/** Moves the lever back and forth until there are no more changes. */
 async function flip(lever: Lever, random: () => number, take: () => boolean): Promise<Change[]> {
   const changes: Change[] = [];
   const { partner, queues, groupKey } = lever;
@@ -143,7 +143,7 @@ async function decisionsOf(events: readonly LoadedEvent[]): Promise<Map<string, 
   const refs = new Map(await Promise.all(QUEUES.map(async queue => [queue, await world.refs(queue)] as const)));
   const decisions = events.flatMap(({ queue, groupKey, sample: { id }, publication }) => {
     const { sentMs, tries, answeredMs } = publication;
-    // One that had to be sent again may have been accepted before.
+    // An event that had to be sent again may have been accepted before.
     if (!KEYS.ada.includes(groupKey) || tries > 1) return [];
     const ref = refs.get(queue)?.get(id) ?? '';
     return [{ lever: `ada/${groupKey}`, id, sentMs, answeredMs, routed: routed.has(`${groupKey} ${ref}`) }];
@@ -161,7 +161,7 @@ it(`keeps to its answers: ${CHANGES} changes by 16 clients, ${PER_SECOND} events
   timeout: 300_000 + CHANGES * 500,
 }, async () => {
   const { receiver } = world;
-  // A few events fail three times, and hold up what comes behind them.
+  // A few events fail three times, which blocks the following events.
   receiver.behave(({ id, earlier }) => {
     const n = Number(id.slice(id.lastIndexOf('.') + 1));
     if (n % 120 === 60 && earlier < 3) return 503;
@@ -191,7 +191,7 @@ it(`keeps to its answers: ${CHANGES} changes by 16 clients, ${PER_SECOND} events
   receiver.behave(() => 204);
   const changes = turned.flatMap(([, each]) => each);
 
-  // Everything is open again: what was held back comes, in order.
+  // Everything is open again, so the held events arrive in order.
   const steady = new Set(ALWAYS.map(({ groupKey }) => groupKey));
   const expected = Map.groupBy(
     load.events.filter(({ groupKey }) => steady.has(groupKey)),

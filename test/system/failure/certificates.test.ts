@@ -17,7 +17,7 @@ import { eventually } from '../support/deadline.ts';
 import { type Installation, install } from '../support/installation.ts';
 import { apply, integration, tenant } from '../support/world.ts';
 
-/** A private authority has signed the certificates of everything that Sluice connects to, and its own. */
+/** A private authority has signed its own certificate, and the certificates of all services used by Sluice. */
 let folder: TemporaryFolder;
 let ca: string;
 let installed: Installation;

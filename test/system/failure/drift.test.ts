@@ -27,7 +27,7 @@ const world = useSmallWorld({ partners: ['ada', 'bob'], groupKeys: ['red', 'gree
 
 const redis = (...command: [string, ...(string | number)[]]) => world.redis.command(...command);
 
-/** Fields of a hash that the controller writes, without those that say when. */
+/** The fields of a hash written by the controller, without timestamps. */
 async function controlled(key: string): Promise<string[]> {
   const flat = (await redis('HGETALL', key)) as string[];
   const kept =
@@ -37,14 +37,14 @@ async function controlled(key: string): Promise<string[]> {
 
 const NAME = `${TENANT}:${QUEUE}:0`;
 
-/** Keys of the stream's part. */
+/** The keys of the stream's part. */
 async function readPartKeys() {
   const part = { tenant: TENANT, queue: QUEUE, number: 0 };
   const gen = (await redis('HGET', CLUSTER_KEYS.parts, NAME)) as string | null;
   return partKeys({ ...part, gen: gen ?? '' });
 }
 
-/** The control state of the stream's part, without what says when, and the names of its slots. */
+/** The control state of the stream's part, without timestamps, and the names of its slots. */
 async function dumpPart(): Promise<Record<string, unknown>> {
   const { meta, keys, subs, endpoints } = await readPartKeys();
   const hash = async (key: string) => {
@@ -86,7 +86,7 @@ async function dump(): Promise<Record<string, unknown>> {
 
 const passes = () => world.sluice.metric('sluice_controller_drift_pass_duration_seconds_count');
 
-/** Until so many passes are over that began after now. */
+/** Until this number of passes starting after now has been completed. */
 async function waitForPasses(count: number): Promise<void> {
   const before = await passes();
   await eventually('passes', async () => (await passes()) > before + count, {
@@ -118,7 +118,7 @@ it('reads all of Redis and writes nothing while nothing is damaged', async () =>
 
 type Damage = readonly [what: string, ...commands: [string, ...(string | number)[]][]];
 
-/** By hand, each of another kind; none is asked for by any event meanwhile. */
+/** Manual changes of different kinds, none of which is required by an event in the meantime. */
 const DAMAGE: readonly Damage[] = [
   ['activation', ['HDEL', KEYS.ada.act, 'green'], ['HSET', KEYS.ada.act, 'black', 5]],
   ['subscription', ['HSET', KEYS.ada.sub(SUB.ada), 'route', 'closed']],
@@ -182,7 +182,7 @@ it('repairs damage of every kind in a part, and of the list of parts', async () 
       withinMs: 10_000,
     });
   }
-  // Its dispatcher may notice this before the audit does.
+  // Its dispatcher may detect this before the audit.
   await redis('HDEL', CLUSTER_KEYS.parts, NAME);
   await eventually('listed again', isWhole, repaired);
   for (const groupKey of ['red', 'green']) await isDelivered(`part.${groupKey}`, groupKey, ['ada', 'bob']);

@@ -8,11 +8,14 @@ import type { Problem, RestClient } from '../support/rest-client.ts';
 import { PRODUCER, type Running, settle } from '../support/small-world.ts';
 import { apply, kubectl } from '../support/world.ts';
 
-/** What the facade answers while something that it needs is away: as documented, and never later than its deadline. */
+/**
+ * Tests the responses of the facade while a dependency is unavailable: they must be as documented, and must not exceed
+ * the deadline.
+ */
 
 const PARTNER = 'globex';
 const TENANT = tenantId(PRODUCER);
-/** The longest wait for the controller, the calls around it, and what a busy machine adds. */
+/** The maximum waiting time for the controller, including the surrounding calls and the delays of a busy machine. */
 const ANSWERED_WITHIN_MS = 15_000;
 
 let world: FacadeWorld;
@@ -41,7 +44,7 @@ function expectUnavailable({ status, headers, body }: Problem): void {
   expect(['unavailable', 'not_in_force']).toContain(body.code);
 }
 
-/** Repeats a call as its Retry-After asks, until it is no 503. */
+/** Repeats a call according to its Retry-After, until the response is not a 503. */
 async function untilServed(call: () => Promise<Problem>, withinMs = 60_000): Promise<Problem> {
   const { value } = await eventually(
     'the call is served again',
@@ -80,7 +83,7 @@ test('after a flush of Redis an activation is answered 200 only when the gate is
   const publisher = running.publisherOf(ingress);
   expect((await ada.post('/waas/activations', pair('flushed'))).status).toBe(200);
   await world.installation.redis.command('FLUSHALL');
-  // Its status still says that it is open.
+  // Its status still indicates that it is open.
   const reply = await timed(untilServed(() => ada.post('/waas/activations', pair('flushed')) as Promise<Problem>));
   expect(reply.status, JSON.stringify(reply.body)).toBe(200);
   expect((await publisher.publish(makeSample('after', 'flushed', 'x'))).status).toBe(202);
@@ -145,7 +148,8 @@ test('without the API server changes answer 503 at once, all calls after 30 s; b
       async () => (await ada.get(`/waas/producer/${TENANT}/catalog`)).status === 503,
       { withinMs: 45_000, everyMs: 500 },
     );
-    // It has worked before, and all replicas share the API server: it stays in the Service, and says what is wrong.
+    // It has worked before, and all replicas share the API server, so it remains in the Service and reports the
+    // problem.
     const health = await fetch(`${facade.opsUrl}/readyz`);
     expect([health.status, await health.text()]).toEqual([200, expect.stringMatching(/^ok\nfacade: The caches of /)]);
   } finally {
@@ -162,7 +166,7 @@ test('without the API server changes answer 503 at once, all calls after 30 s; b
 
 test('a facade that is stopped answers the requests in progress', async () => {
   const signalAll = (signal: NodeJS.Signals) => Promise.all(controllers.map(each => each.kill(signal)));
-  // Nothing is applied while the controllers are stopped: all calls wait, 5 s at most.
+  // While the controllers are stopped, nothing is applied, and all calls wait for up to 5 s.
   await signalAll('SIGSTOP');
   const calls = Array.from({ length: 5 }, (_, n) => ada.post('/waas/activations', pair(`last ${n}`)));
   try {
@@ -178,7 +182,7 @@ test('a facade that is stopped answers the requests in progress', async () => {
   }
 });
 
-/** What a controller says last when it begins to lead, and when it does not any more. */
+/** The last message of a controller when it becomes the leader, and when it is no longer the leader. */
 const TURNS = new Set(['sluice runs', 'started leading', 'lost the Lease', 'stopping']);
 
 async function leaderOf(): Promise<Sluice> {

@@ -9,7 +9,7 @@ import { type Observer, observe } from '../support/observer.ts';
 import type { Problem, RestClient } from '../support/rest-client.ts';
 import { activation, apply, integration, kubectl, stream, waitForAll } from '../support/world.ts';
 
-/** Calls that overtake each other: on the same replica, on another, and while nobody reconciles. */
+/** Calls that overtake each other: on the same replica, on different replicas, and without a controller. */
 
 let world: FacadeWorld;
 let observer: Observer;
@@ -56,7 +56,7 @@ const open = (client: RestClient, groupKey: string) =>
 const close = (client: RestClient, groupKey: string) =>
   client.remove<Problem['body']>('/waas/activations', wantedOf(groupKey));
 
-/** Waits until the object says it, whatever the controller does. */
+/** Waits until the object has this state, regardless of the controller. */
 const says = (groupKey: string, revoked: boolean) =>
   eventually(
     `revoked is ${revoked}`,
@@ -165,7 +165,7 @@ test('an activation is not refused for the status of a deleted revocation', asyn
   const opening = await whileNobodyReconciles(async () => {
     await observer.remove('Activation', closer.metadata.name, 'shop');
     const reply = open(one, 'g');
-    // It is asked for, and waits, before anybody reconciles.
+    // The call is sent, and waits, before anything is reconciled.
     await delay(500);
     return { reply };
   });

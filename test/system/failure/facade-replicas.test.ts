@@ -27,7 +27,7 @@ const pairOf = (n: number) => ({
   groupKey: groupKeyOf(n),
 });
 
-/** `work` for each number below `count`, so many at once. */
+/** Runs `work` for each number below `count`, with this concurrency. */
 async function forEachOf(count: number, work: (n: number) => Promise<void>): Promise<void> {
   let next = 0;
   const worker = async () => {
@@ -82,7 +82,7 @@ test('an event published right after a deactivation was answered 204 is not, 0 t
     expect(reply.status, JSON.stringify(reply.body)).toBe(204);
     expect((await publisher.publish(makeSample(`closed.${n}`, groupKeyOf(n), `body ${n}`))).status).toBe(202);
   });
-  // Whatever was published before this one has been looked at when it arrives.
+  // All events published before this event have been checked when it arrives.
   expect((await (clients[0] as RestClient).post('/waas/activations', pairOf(0))).status).toBe(200);
   await publisher.publish(makeSample('the end', groupKeyOf(0), 'the end'));
   const { receiver } = running;

@@ -18,7 +18,7 @@ interface Try {
   readonly answer: Publication | undefined;
 }
 
-/** Posts one event after another, one try each, until `stop`. */
+/** Sends events one after another, with a single attempt each, until `stop`. */
 function publishSteadily(prefix: string): { readonly tries: Try[]; readonly stop: () => Promise<void> } {
   const tries: Try[] = [];
   let stopped = false;
@@ -66,7 +66,7 @@ it.each([1, 2])('rebuilds Redis from the custom resources after FLUSHALL, time %
   await delay(1_000);
   await steady.stop();
 
-  // What follows the flush: only 503 until it is rebuilt, only 202 from then on.
+  // The responses after the flush: only 503 until everything has been rebuilt, and only 202 after that.
   const after = steady.tries.filter(({ answer }) => (answer?.sentMs ?? 0) > flushedMs);
   const statuses = after.map(({ answer }) => answer?.status);
   const firstAccepted = statuses.indexOf(202);
@@ -82,7 +82,7 @@ it.each([1, 2])('rebuilds Redis from the custom resources after FLUSHALL, time %
   expect(rebuilt.tookMs).toBeLessThan(10_000);
   expect(told).toContain('False/RedisUnavailable');
 
-  // Everything that was accepted since is routed; before it, nothing.
+  // All events accepted since then are routed, but no earlier events.
   const samples = acceptedOf(after);
   for (const partner of ['ada', 'bob']) {
     await eventually('delivered', async () => samples.every(({ id }) => receiver.delivered(partner).has(id)), {
@@ -90,7 +90,7 @@ it.each([1, 2])('rebuilds Redis from the custom resources after FLUSHALL, time %
     });
     const early = receiver.attempts.filter(({ atMs }) => atMs > flushedMs + 1_000 && atMs < recovered);
     expect(early).toEqual([]);
-    // Those of before the flush that arrived: in order, then the others without a gap.
+    // Events before the flush that have arrived, in order, followed by the others without a gap.
     const arrived = acceptedOf(steady.tries).filter(
       ({ id }) => samples.some(sample => sample.id === id) || receiver.delivered(partner).has(id),
     );
@@ -109,7 +109,7 @@ describe('in the middle of traffic', () => {
     return partKeys({ tenant: tenantId(PRODUCER), queue: QUEUE, gen, number: 0 });
   }
 
-  /** Runs a script: roles and controller find all of the damage, or nothing. */
+  /** Runs a script, so that the roles and the controller find either all of the damage or none of it. */
   const damageAtOnce = (source: string, ...args: string[]) => world.redis.command('EVAL', source, 0, ...args);
   const removeAll = (pattern: string) =>
     damageAtOnce("for _, key in ipairs(redis.call('KEYS', ARGV[1])) do redis.call('DEL', key) end", pattern);
@@ -143,7 +143,7 @@ describe('in the middle of traffic', () => {
       { withinMs: 30_000 },
     );
     const wholeMs = performance.now();
-    // One after another without a refusal, some time after the damage.
+    // Events are accepted one after another without a rejection, some time after the damage.
     await eventually(
       'events are accepted',
       async () => {

@@ -14,7 +14,7 @@ const PER_KEY = 50;
 const DOWN_MS = 1_000;
 
 const world = useSmallWorld({ partners: PARTNERS, groupKeys: GROUP_KEYS, separateRoles: true });
-/** Everything that was accepted so far, over all tests. */
+/** All events accepted so far in all tests. */
 const accepted: Sample[] = [];
 
 /** A run of events with one partner failing now and then, in whose middle `disturb` is called. */
@@ -54,7 +54,7 @@ async function run(name: string, disturb: () => Promise<void>): Promise<string> 
   );
 }
 
-/** Nothing lost, nothing routed twice, nothing open: over all tests so far. */
+/** No events were lost, routed twice, or are still open in all tests so far. */
 async function compareRedis(): Promise<void> {
   expect(await queueLength(world, PRODUCER, QUEUE)).toBe(accepted.length);
   for (const partner of PARTNERS) {

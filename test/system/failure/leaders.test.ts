@@ -41,7 +41,7 @@ async function leaderAndStandby(): Promise<[Sluice, Sluice]> {
   return value;
 }
 
-/** Applies an activation for a new group key; how long until it is effective, ms. */
+/** Applies an activation for a new group key, and returns the time until it is effective, in ms. */
 async function activate(groupKey: string, withinMs = 60_000): Promise<number> {
   const startedMs = performance.now();
   await world.observer.apply(activation(PRODUCER, 'ada', groupKey));
@@ -88,7 +88,7 @@ it('a leader that slept through its term cannot write', async () => {
   await activate('fourth');
   await leader.kill('SIGSTOP');
   const stoppedMs = performance.now();
-  // The sleeper's work queue would open it again: its last word on the pair is that it is open.
+  // The work queue of the sleeping controller would open it again, because it last considered the pair open.
   await observer.apply(activation(PRODUCER, 'ada', 'fourth', { revoked: true }));
   const { name } = activation(PRODUCER, 'ada', 'fourth').metadata;
   await observer.until(['Activation', name, PRODUCER, 'Effective', 'False/Revoked'], 60_000);

@@ -55,7 +55,7 @@ it('a dispatcher with another root key is not ready, and takes nothing from thos
   for (const id of ids) await publisher.publish(makeSample(id, 'key', id));
   const waiting = async () => (await wrong.metric('sluice_dispatcher_open_deliveries')) === ids.length;
   await eventually('all are routed', waiting, WITHIN);
-  // Of the same sample: nobody takes them.
+  // All of them belong to the same sample, because no process takes them.
   expect(await wrong.metric('sluice_work_overdue_seconds', { index: 'parts' })).toBeGreaterThan(0);
   await installed.start({ role: 'dispatcher' });
   await eventually('all arrive', async () => world.receiver.delivered('ada').size === ids.length, WITHIN);
@@ -87,7 +87,7 @@ it('a standby controller with another root key is not ready', async () => {
 it('ingress stays ready without Redis, responds with 503, and continues afterwards', async () => {
   await installed.redis.kill();
   const { url } = installed.redis;
-  // What it says from the first attempt to connect again on.
+  // The message starting with the first reconnection attempt.
   const said = `ok\ningress: Redis at redis://sluice-ingress@${new URL(url).host} (SLUICE_REDIS_URL) does not answer: connect ECONNREFUSED ${new URL(url).host}\n`;
   await eventually('it reports this', async () => (await readyz(ingress))[1] === said, WITHIN);
   expect((await readyz(ingress))[0]).toBe(200);

@@ -6,10 +6,10 @@ import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
 import { useSmallWorld } from '../support/use-small-world.ts';
 import { activation, block, stream } from '../support/world.ts';
 
-/** Long enough that pauses which double without an end would be minutes by then. */
+/** This is long enough for delays that double without a limit to reach several minutes. */
 const AWAY_MS = 50_000;
 
-/** Objects that nobody edits while Redis is away, and whose effect does not change. */
+/** Objects that are not edited while Redis is unavailable, and whose effect does not change. */
 const APPLIED = [
   ['Account', PRODUCER, undefined],
   ['Integration', 'ada', PRODUCER],
@@ -55,7 +55,7 @@ it('applies within seconds the changes made while Redis was away', async () => {
   for (const [what, ms] of Object.entries(took)) console.log(`${what}: ${Math.round(await ms)} ms after Redis is back`);
   expect(performance.now() - startedMs).toBeLessThan(10_000);
 
-  // What was applied stays applied: an outage is no write on it, neither at its beginning nor at its end.
+  // Applied objects remain applied: an outage does not cause any writes, neither at its start nor at its end.
   expect(await versions()).toEqual(before);
 
   const typed = { headers: { 'ce-type': 'order.created' } };

@@ -22,7 +22,7 @@ beforeAll(async () => {
   for (const role of ['ingress', 'dispatcher'] as const) {
     replicas.set(role, [await installed.start({ role }), await installed.start({ role })]);
   }
-  // A short timeout: how long the claims of a dispatcher that died hold their lanes.
+  // A short timeout for how long the claims of a crashed dispatcher hold their lanes.
   world = await settle(installed, { partners: PARTNERS, groupKeys: GROUP_KEYS, endpoint: { timeoutSeconds: 2 } });
   for (const ingress of of('ingress')) publishers.push(world.publisherOf(ingress));
 });
@@ -34,7 +34,7 @@ afterAll(async () => {
 
 const of = (role: SluiceRole): Sluice[] => replicas.get(role) ?? [];
 
-/** A run through both ingresses, half of the keys each, in whose middle `disturb` is called. */
+/** A run using both ingresses with half of the keys each, which calls `disturb` in the middle. */
 async function run(name: string, disturb: () => Promise<void>, crashes = 1): Promise<void> {
   const { receiver } = world;
   receiver.clear();
@@ -111,7 +111,7 @@ it('fences a dispatcher that slept until others evicted it', async () => {
         await each.kill('SIGCONT');
       }
     },
-    // A dispatcher that slept in the middle of its attempts sends them once more than another that took over.
+    // A dispatcher that was suspended during its attempts repeats them once more than the dispatcher that took over.
     2,
   );
 });

@@ -21,7 +21,7 @@ const GROUP_KEYS = Array.from({ length: 10 }, (_, n) => `key-${n}`);
 const ROOT = `/waas/integrations/${publicId('Integration', 'shop', 'ada')}`;
 const SHOP = tenantId('shop');
 
-/** Folders with the root keys: of all roles, and of a dispatcher that sees new keys later. */
+/** The folders containing the root keys, for all roles, and for a dispatcher that receives new keys later. */
 let folders: readonly [TemporaryFolder, TemporaryFolder];
 let world: FacadeWorld;
 let receiver: Receiver;
@@ -93,7 +93,7 @@ async function secretOf(subscription: string): Promise<string> {
   return body.secret;
 }
 
-/** Whether a partner who knows the secret accepts the delivery. */
+/** Whether a partner with this secret accepts the delivery. */
 function isSignedWith(secret: string, { headers, id }: Recorded, body: Buffer): boolean {
   const at = new Date(Number(headers['webhook-timestamp']) * 1_000);
   return String(headers['webhook-signature'])
@@ -125,7 +125,7 @@ test('the root key is rotated twice under load without a restart, and no partner
     200,
   );
 
-  // One dispatcher does not have the new key yet, so it must not be used.
+  // One dispatcher does not have the new key yet, so the key must not be used.
   const [early, late] = folders;
   const second = randomBytes(32);
   await addKey(early, 'root.key.2', second);
@@ -133,7 +133,7 @@ test('the root key is rotated twice under load without a restart, and no partner
   await eventually('one replica is waited for', async () => (await waits()) === 1, { withinMs: 20_000 });
   expect(await isFirst('root.key')).toBe(1);
   await addKey(late, 'root.key.2', second);
-  // A leader does so 35 seconds after the start of its term at the earliest.
+  // A leader does this no earlier than 35 seconds after the start of its term.
   await eventually('the second key is the first', async () => (await isFirst('root.key.2')) === 1, {
     withinMs: 55_000,
   });
@@ -141,7 +141,7 @@ test('the root key is rotated twice under load without a restart, and no partner
     withinMs: 30_000,
   });
 
-  // What the partner knows stays valid, and what is new is derived from the new key.
+  // The partner's secret remains valid, and new secrets are derived from the new key.
   expect(await secretOf(orders)).toBe(known[0]);
   expect(await usesOf('root.key', 'signing')).toBe(1);
   const visits = await subscribe('visits');

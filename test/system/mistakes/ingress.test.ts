@@ -17,7 +17,7 @@ interface Mistake {
   readonly body?: string;
 }
 
-/** `{ten}`, `{key}` and `{jwt}` stand for those of the world. */
+/** `{ten}`, `{key}`, and `{jwt}` are replaced with the values of the world. */
 function fill(text: string): string {
   return text
     .replace('{ten}', at.specimens.ids['ten_'] as string)

@@ -13,7 +13,7 @@ export interface MistakesWorld {
   readonly token: string;
   /** Ingress key of the producer. */
   readonly key: string;
-  /** Every spec of ours, and which Secrets there are: what no mistake may change. */
+  /** The specs of all our objects, and the existing Secrets, which must not be changed by any mistake. */
   readonly state: () => Promise<string>;
 }
 

@@ -61,7 +61,7 @@ const lines = async (): Promise<Line[]> =>
     .split('\n')
     .map(line => JSON.parse(line) as Line);
 
-/** Returns the line of an answered call. */
+/** Returns the audit line of an answered call. */
 async function lineOf({ headers }: Reply): Promise<Line> {
   const id = headers.get('x-request-id');
   const { value } = await eventually(

@@ -23,8 +23,8 @@ import { CASES, type Case, type IdKind, isScope } from './support/authorization-
 import { type FacadeWorld, openFacadeWorld, ownedTenant } from './support/facade-world.ts';
 
 /**
- * Authorization of every route: three people own a tenant each, all with the same names; every route, every id that
- * is not theirs. Each produces for the next one, and receives from the one before.
+ * Authorization of every route: three people own a tenant each, all with the same names; every route, every id that is
+ * not theirs. Each of them is the producer for the next one, and receives events from the previous one.
  */
 
 const TENANTS = ['alpha', 'beta', 'gamma'] as const;
@@ -53,7 +53,7 @@ const UNKNOWN: Ids = {
 };
 const MALFORMED = ['x', `cat-${NOBODY}`, `ten_${NOBODY}x`, `TEN_${NOBODY}`, '-', 'ä', `act_${'u'.repeat(20)}`];
 
-/** What each route with a body is sent; ids as the case has them. */
+/** The body sent to each route, with the ids of the test case. */
 const BODIES: Readonly<Record<string, (ids: Ids) => object>> = {
   applyStream: ids => ({ producerTenantPublicId: ids.tenant, name: 'orders', isPublic: true }),
   inviteIntegration: ids => ({ producerTenantPublicId: ids.tenant, email: 'somebody@example.com' }),
@@ -90,7 +90,7 @@ const BODIES: Readonly<Record<string, (ids: Ids) => object>> = {
   }),
 };
 
-/** What else has to be in the query. */
+/** Additional query parameters. */
 const QUERIES: Readonly<Record<string, (ids: Ids) => string>> = {
   listEvents: ids => `?subscription=${ids.subscription}`,
   listActivations: ids => `?integration=${ids.integration}`,
@@ -102,7 +102,9 @@ const QUERIES: Readonly<Record<string, (ids: Ids) => string>> = {
 let world: FacadeWorld;
 let sluice: Sluice;
 const clients = {} as Record<Tenant, RestClient>;
-/** Owners of each workspace who take turns: each has points of their own, and there are thousands of calls. */
+/**
+ * The owners of each workspace take turns, because each of them has separate points, and there are thousands of calls.
+ */
 const TEAM = 16;
 const memberOf = (tenant: Tenant, number: number) => `${OWNER[tenant]}-${number}`;
 /** A workspace's owners, at two replicas. */
@@ -144,7 +146,7 @@ async function makeWorld(): Promise<void> {
 
 const subscriptionOf = (tenant: Tenant) => publicId('Subscription', tenant, `${previous(tenant)}-orders`);
 
-/** The event that lies in the inbox of `tenant`. */
+/** The event in the inbox of `tenant`. */
 async function eventOf(tenant: Tenant): Promise<string> {
   const publisher = createPublisher({
     ingressUrl: sluice.ingressUrl,
@@ -196,7 +198,7 @@ beforeAll(async () => {
 });
 afterAll(() => world?.stop());
 
-/** Everything that anybody wrote, but for what the controller notes. */
+/** All data written by users, without data recorded by the controller. */
 async function everything(): Promise<string> {
   const plurals = Object.values(KINDS).map(({ plural }) => `${plural}.sluice.dev`);
   const list = JSON.parse(
@@ -220,7 +222,7 @@ function send(
   return client.call(route.method, `${path}${query}`, BODIES[route.operation]?.(ids));
 }
 
-/** The request of a case; what it does not change is the caller's own. */
+/** The request of a test case. Everything that it does not change belongs to the caller. */
 function attempt({ route, position }: Case, tenant: Tenant, id: string, team = teams[tenant]): Promise<Reply> {
   const client = team[turns++ % team.length];
   const ids = { ...idsOf[tenant], [position.kind]: id };
@@ -238,7 +240,7 @@ function unknownOf(kind: IdKind, tenant: Tenant): string {
   return kind === 'event' ? idsOf[tenant].event.replace(/^evt_.{4}/, 'evt_0000') : UNKNOWN[kind];
 }
 
-/** `work` for all, so many at once. */
+/** Runs `work` for all items, with this concurrency. */
 async function all<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   const queue = [...items];
   const worker = async () => {
@@ -265,10 +267,10 @@ describe.each(TENANTS)('the owner of %s', tenant => {
       async each => {
         const ofNobody = await attempt(each, tenant, unknownOf(each.position.kind, tenant));
         for (const other of others) {
-          // What one receives is another one's integration, and one's own: it is not foreign there.
+          // A received integration belongs to another tenant, but access is not considered foreign here.
           if (idsOf[other][each.position.kind] === idsOf[tenant][each.position.kind]) continue;
           const foreign = await attempt(each, tenant, idsOf[other][each.position.kind]);
-          // The id of an event has that of its subscription in it, so that a body is refused for it alone.
+          // An event id includes the id of its subscription, which is sufficient to reject a body.
           const isEvent = each.position.kind === 'event' && each.position.where === 'body';
           const unknown = isEvent ? await attempt(each, tenant, unknownOf('event', other)) : ofNobody;
           const wanted = isScope(each.route, each.position) ? [403] : isEvent ? [404, 422] : [204, 403, 404];
@@ -293,7 +295,7 @@ describe.each(TENANTS)('the owner of %s', tenant => {
         for (const id of MALFORMED) {
           if (['key', 'replay', 'published'].includes(each.position.kind) && /^[\w-]+$/.test(id)) continue;
           const reply = (await attempt(each, tenant, id, atAnother[tenant])) as Reply<ProblemDocument>;
-          // A stream is named by its id or its key.
+          // A stream can be specified by its id or its key.
           const key = each.position.where === 'query' && each.position.kind === 'stream';
           const wanted = each.position.where === 'path' ? [400, 404] : key ? [404, 422] : [422];
           if (!wanted.includes(reply.status))
@@ -305,7 +307,7 @@ describe.each(TENANTS)('the owner of %s', tenant => {
   });
 });
 
-/** What ends something comes after everything else. */
+/** Calls that end something come last. */
 const ENDING = /^(revoke|unsubscribe|delete|deactivate|archive|block|remove|decline)/;
 const IN_ORDER = ROUTES.toSorted((a, b) => rankOf(a) - rankOf(b));
 
@@ -326,7 +328,7 @@ test('what is the caller’s own is answered as declared', async () => {
       );
       const reply = await send(route, tenant, idsOf[tenant], inPath);
       const declared = Object.keys(route.answers).map(Number);
-      // There is no such invitation and no such replay, and no endpoint that a secret would be for.
+      // There is no such invitation, no such replay, and no endpoint for a secret.
       const reading = { getReplay: [404], getSigningSecret: [409] }[route.operation] ?? [];
       const refused = route.method === 'GET' ? reading : [404, 409];
       if (!declared.includes(reply.status) && !refused.includes(reply.status)) {

@@ -101,7 +101,7 @@ describe('ingress', () => {
       expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
       expect(answer.answeredMs - answer.sentMs).toBeLessThan(5_000);
     }
-    // A key that it has never seen: nobody can tell, so it is not said to be wrong.
+    // For a new key, it can't determine whether the key is valid, so the key is not reported as invalid.
     expectProblem(await world.publisher.post(GOOD, { key: 'unseen', headers: TYPED }), 503, 'unavailable');
     await world.redis.restart();
     const { tookMs } = await eventually(
@@ -121,7 +121,7 @@ describe('ingress', () => {
     expectProblem(answer, 503, 'unavailable');
     console.log(`Redis asleep: 503 after ${Math.round(answer.answeredMs - answer.sentMs)} ms`);
     expect(answer.answeredMs - answer.sentMs).toBeLessThan(15_000);
-    // It may have come through: the same id again is stored once in any case.
+    // The event may have been stored, and sending the same id again never stores it twice.
     await eventually(
       'it is taken',
       async () => (await world.publisher.post(makeSample('asleep', 'key', 'x'), { headers: TYPED })).status === 202,

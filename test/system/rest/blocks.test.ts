@@ -58,7 +58,7 @@ const addTo = (name: string, streamName: string) =>
 const takeFrom = (name: string, streamName: string) =>
   owner.remove(`/waas/producer/${shop}/packages/${idOf(name)}/streams/${cat(streamName)}`);
 
-/** Sends one event. Bob, whom nothing is kept from, has got it when this returns. */
+/** Sends one event. Bob is not affected by any block, and has received the event when this returns. */
 async function send(id: string): Promise<string> {
   expect((await publisher.post(makeSample(id, KEY, id))).status).toBe(202);
   await small.receiver.arrival(id, 'bob');
@@ -231,7 +231,7 @@ test('an archived package accepts no new block, keeps its own, and can remove it
   await succeed(owner.remove(pathOf.package('old')));
   await live('True/Live');
   expect((await owner.post<Problem['body']>(pathOf.package('old'))).body.code).toBe('package_archived');
-  // What a Block of somebody else keeps back is blocked, as asked; no second one is made.
+  // A target held by another manager's Block is already blocked as requested, so no second Block is created.
   await small.observer.apply(
     block(PRODUCER, 'by-hand', { integration: 'ada', target: { kind: 'Package', name: 'old' } }),
   );

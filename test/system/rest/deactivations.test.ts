@@ -106,7 +106,7 @@ describe('deactivating', () => {
     const version = await field(ownName('store-10', 'gone'), '{.metadata.resourceVersion}');
     for (let n = 0; n < 3; n++) expect((await close('store-10', 'gone')).status).toBe(204);
     expect(await field(ownName('store-10', 'gone'), '{.metadata.resourceVersion}')).toBe(version);
-    // Were it back, it would find its gate closed.
+    // If it was restored, its gate would be closed.
     await apply(world.facade.installation.cluster, [integration(PRODUCER, 'gone', { workspace: 'bob' })]);
     const name = ownName('store-10', 'gone');
     await world.small.observer.until(['Activation', name, PRODUCER, 'Effective', 'False/Revoked']);

@@ -10,7 +10,7 @@ import { exampleOf, type Operation, operationsOf, type Plan } from './contract/r
 import { makeSpecimens, readInvitationTokens } from './contract/specimens.ts';
 import { type FacadeWorld, openFacadeWorld } from './support/facade-world.ts';
 
-/** Operations that tell one story, in this order, before all others. */
+/** Operations that belong to a story, in this order, before all other operations. */
 const FIRST = [
   'pullEvents',
   'acknowledgeEvents',
@@ -20,7 +20,7 @@ const FIRST = [
   'changeSubscription',
   'subscribe',
 ];
-/** Operations after which what they were about serves for less; in this order, at the end. */
+/** Operations after which their resources are less useful, in this order, at the end. */
 const LAST = ['blocks', 'DELETE', 'archive', 'revoke', 'decline'];
 
 let world: FacadeWorld;
@@ -78,7 +78,7 @@ test('every example of the reference works unchanged', async () => {
   expect(outcomes).toEqual([]);
 });
 
-/** Ids of what lies in the partner's inbox: each example that names an event gets one of its own. */
+/** The ids of events in the partner's inbox, because each example with an event uses a separate event. */
 async function eventsOf(sluice: Sluice, ids: Readonly<Record<string, string>>): Promise<string[]> {
   const client = createRestClient(sluice.facadeUrl, await world.issuer.token({ sub: 'ada', groups: ['mine'] }));
   const path = `/waas/integrations/${ids['int_']}/events?subscription=${ids['sub_']}&limit=250`;
@@ -86,7 +86,7 @@ async function eventsOf(sluice: Sluice, ids: Readonly<Record<string, string>>): 
   return body.data.map(({ id }) => id);
 }
 
-/** The token of an example stands for one that the partner got. */
+/** The token in an example represents the token received by the partner. */
 function invitationIn(json: unknown, token: string | undefined): Readonly<Record<string, string>> {
   const { token: placeholder } = json as { readonly token: string };
   return { [placeholder]: token ?? 'none is left' };

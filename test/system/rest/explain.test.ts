@@ -184,7 +184,8 @@ test('the series and reasons match the published events', async () => {
   expect(acknowledged.status).toBe(204);
   const routed = await deliveries();
   const sum = (name: 'bytes' | 'tokens') => routed.reduce((total, each) => total + each[name], 0);
-  // Without a group key, with a closed one, and to a stream that nobody subscribes to: three went to nobody.
+  // Events without a group key, with a closed group key, and for a stream without subscriptions: three of them were not
+  // routed.
   const expected = {
     eventsIn: routed.length + 3,
     deliveries: routed.filter(({ state }) => state === 'delivered').length,
@@ -246,13 +247,13 @@ test('all integrations are listed, page by page', async () => {
     seen.push(...page.body.data);
     cursor = page.body.nextCursor;
   }
-  // The partner, and two who have not answered.
+  // The partner, and two partners who have not responded.
   const told = new Map(seen.map(gate => [gate.integrationPublicId, gate]));
   expect(told.size).toBe(3);
   expect(told.get(id('int_'))).toMatchObject({ ...OPEN, subscriptionPublicId: id('sub_') });
   expect(seen.filter(({ reason }) => reason === 'integration_pending')).toHaveLength(2);
   const event = await ada.get<{ data: Disposition[] }>(`${own}/events/went?stream=parcels`);
-  // Names are those of the objects, the same in both answers, and no address.
+  // Both responses use the names of the objects, and do not include an address.
   const names = (data: readonly Pick<Gate, 'integrationName'>[]) => data.map(each => each.integrationName).toSorted();
   const { cluster } = world.installation;
   const objects = await kubectl(cluster, [

@@ -10,14 +10,14 @@ import { type Aim, FAMILIES, operationsOf, type Plan, planRequests } from './con
 import { makeSpecimens, readInvitationTokens, type Specimens } from './contract/specimens.ts';
 import { type FacadeWorld, openFacadeWorld } from './support/facade-world.ts';
 
-/** How many requests; `make test-api` sends more. */
+/** The number of requests, which is higher when running `make test-api`. */
 const REQUESTS = Number(process.env['REQUESTS'] || 2_000);
 const SEED = Number(process.env['SEED'] || 20_260_104);
 const AT_ONCE = 16;
 /** Several: none of them comes near the rate limit of one caller. */
 const CALLERS = 8;
 
-/** One exchange that was judged. */
+/** A request and response that were checked. */
 interface Record {
   readonly plan: Plan;
   readonly sent: Sent;
@@ -37,15 +37,15 @@ async function makeTokens(): Promise<Tokens> {
   return { good: await Promise.all(good), expired: await expired };
 }
 
-/** Messages about what is stored, which the document cannot know. */
+/** Messages about stored data that are not part of the document. */
 const ABOUT_THE_STORED = /or null to remove it|there is no stored value for this header/;
 
-/** A 422 that names a field: what names none is about what is there already, as a seventeenth key. */
+/** A 422 with a field. Without a field, it refers to existing data, such as a seventeenth key. */
 function isRefusedByRule({ status, text }: Received): boolean {
   return status === 422 && text.includes('"errors"') && !ABOUT_THE_STORED.test(text);
 }
 
-/** Whether the route's own schemas take it: some rules are said by JSON Schema in words only. */
+/** Whether the route's schemas accept it, because some rules can only be described as text in JSON Schema. */
 function isTaken({ operation, query }: Plan, { json }: Sent): boolean {
   const route = ROUTES.find(each => each.operation === operation.operationId);
   const body = route?.body === undefined || json === undefined || route.body.safeParse(json).success;

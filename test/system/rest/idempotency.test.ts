@@ -20,7 +20,7 @@ let world: FacadeWorld;
 let redis: RedisClient;
 let first: Sluice;
 let second: Sluice;
-/** The same person at two replicas of the facade. */
+/** The same person using two replicas of the facade. */
 let ada: RestClient;
 let elsewhere: RestClient;
 let eve: RestClient;
@@ -54,7 +54,7 @@ const makeKey = (client: RestClient, key: string, body?: object, tenant = shop) 
   client.call<MadeKey>('POST', `/waas/producer/${tenant}/ingress-keys`, body, { 'idempotency-key': key });
 const idsOf = async () => (await keysOf(ada, shop)).body.data.map(({ id }) => id);
 
-/** Repeats a call while it is in progress. */
+/** Repeats a call which is still in progress. */
 async function untilAnswered(call: () => Promise<Reply<MadeKey>>): Promise<Reply<MadeKey>> {
   const { value } = await eventually(
     'the call is answered',
@@ -82,7 +82,7 @@ test('an ingress key is created once for an Idempotency-Key, at two replicas at 
   expect(await idsOf()).toEqual([id]);
   expect((await ada.remove(`/waas/producer/${shop}/ingress-keys/${id}`)).status).toBe(204);
   expect((await makeKey(elsewhere, 'onboarding')).body).toEqual(made.body);
-  // It was repeated, and not created again.
+  // The call was repeated, and nothing was created again.
   expect(await idsOf()).toEqual([]);
   expect(await storedText()).not.toContain(key);
 });
@@ -128,7 +128,8 @@ test('a call whose replica died is completed by another one with the same key', 
   const busy = await makeKey(again, 'interrupted');
   expect([busy.status, codeOf(busy)]).toEqual([409, 'idempotency_in_progress']);
   await endTurns();
-  // Until the new controller leads, the calls answer 503, withdraw the key, and may be repeated at once.
+  // Until the new controller has become the leader, the calls return 503, release the key, and can be repeated
+  // immediately.
   const { value: made } = await eventually(
     'the call is completed',
     async () => {
@@ -150,7 +151,7 @@ async function storedKeys(): Promise<{ readonly id: string; readonly sha256: str
   return text === '' ? [] : (JSON.parse(text) as { id: string; sha256: string }[]);
 }
 
-/** Hashes with the calls of the workspace. */
+/** The hashes containing the calls of the workspace. */
 const callsOf = async () => (await redis.call('keys', `{o:${shop}}:call:*`)) as string[];
 
 async function storedText(): Promise<string> {
@@ -159,7 +160,7 @@ async function storedText(): Promise<string> {
   return JSON.stringify(await Promise.all(calls.map(key => redis.readHash(key))));
 }
 
-/** Lets the time pass after which others go on with calls that nobody has answered. */
+/** Waits for the time after which unanswered calls can be taken over. */
 async function endTurns(): Promise<void> {
   for (const key of await callsOf()) {
     if ((await redis.readHash(key)).answer === undefined) await redis.call('hset', key, 'untilMs', '0');

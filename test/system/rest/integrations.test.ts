@@ -45,7 +45,7 @@ const revoke = (id: string, by = ada) => by.post(`/waas/producer/${shop}/integra
 const inCluster = (args: readonly string[]) => kubectl(world.installation.cluster, [...args, '-n', 'shop']);
 const versionOf = (name: string) => inCluster(['get', 'intg', name, '-o', 'jsonpath={.metadata.resourceVersion}']);
 
-/** Invited, and handed over: nothing writes to it any more. */
+/** An invited and transferred Integration, which is not written anymore. */
 async function inviteAndSettle(email: string): Promise<Entry> {
   const { publicId } = (await invite(email)).body;
   const { name } = await read(publicId);
@@ -64,7 +64,7 @@ test('an invitation is created once, regardless of the case of its address', asy
   const { publicId } = first.body;
   expect(first.headers.get('location')).toBe(`/waas/producer/${shop}/integrations/${publicId}`);
   const { name } = await inviteAndSettle('grace@example.com');
-  // The hash of its token is committed when the invitation is answered.
+  // The hash of its token is stored when the invitation is answered.
   const manifest = await inCluster(['get', 'intg', name, '-o', 'jsonpath={.spec}{.status.invitation.tokenHash}']);
   expect(manifest).toMatch(/^\{"invitedEmail":"Grace@Example.com"\}[0-9a-f]{64}$/);
   expect(name).toMatch(/^int-[0-9a-z]{20}$/);

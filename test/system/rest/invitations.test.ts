@@ -103,9 +103,9 @@ test('an account may be named that the caller owns or administers, and no other'
   const accepted = await accept(token, carl, id);
   expect(accepted.status, JSON.stringify(accepted.body)).toBe(200);
   expect(accepted.body.accountPublicId).toBe(id);
-  // Another owner of the account asks again: the answer is theirs as well.
+  // Another owner of the account repeats the call, and receives the same response.
   expect((await accept(token, await as('barbara', 1))).body).toEqual(accepted.body);
-  // The right owner, another account: it is accepted, but not there.
+  // The correct owner with a different account: the invitation has been accepted, but for another account.
   const free = await accept((await invite()).token, carl);
   expect(free.status).toBe(200);
   const elsewhere = await accept(token, carl, free.body.accountPublicId);
@@ -168,7 +168,7 @@ test('one of many callers that accept a token at once, at three facades, gets it
   const people = ['p1', 'p2', 'p3', 'p4', 'p5', 'p6'];
   for (let round = 0; round < 4; round++) {
     const { name, token } = await invite();
-    // Each of them calls twice at the same time, at two facades.
+    // Each of them makes two concurrent calls, using two facades.
     const calls = people.flatMap((sub, n) => [n % 3, (n + 1) % 3].map(facade => ({ sub, facade })));
     const clients = await Promise.all(calls.map(({ sub, facade }) => as(sub, facade)));
     const replies = await Promise.all(clients.map(client => accept(token, client)));

@@ -8,7 +8,7 @@ import { activation, apply, conditionOf, ingressKey, kubectl, pkg, stream, waitF
 import { expectDeclared } from './support/declared-answer.ts';
 import { type FacadeWorld, openFacadeWorld, ownedTenant } from './support/facade-world.ts';
 
-/** Limits of accounts, with two replicas of the facade. */
+/** Account limits with two replicas of the facade. */
 
 let world: FacadeWorld;
 let sluice: Sluice;
@@ -34,7 +34,7 @@ const accountId = (name: string) => publicId('Account', '', name);
 const codeOf = ({ status, body }: Problem | Reply) =>
   status < 300 ? status : `${status} ${(body as Problem['body']).code}`;
 
-/** Makes a tenant of ada, and waits until both replicas know it. */
+/** Creates a tenant of ada, and waits until both replicas have received it. */
 async function makeTenant(name: string, account: object): Promise<string> {
   await apply(world.installation.cluster, ownedTenant(world.issuer, name, 'ada', account));
   for (const replica of replicas) {
@@ -80,7 +80,7 @@ test('two replicas create objects up to the limit, and store no refused ones', a
     ),
   );
   const made = replies.filter(([, { status }]) => status === 200).map(([name]) => name);
-  // Each of two replicas may pass the limit by one.
+  // Each of the two replicas can exceed the limit by one.
   expect(made.length).toBeGreaterThanOrEqual(6);
   expect(made.length).toBeLessThanOrEqual(8);
   const refused = replies.filter(([name]) => !made.includes(name));

@@ -17,7 +17,7 @@ type Members = { readonly members: readonly Member[] };
 
 let at: InvitationWorld;
 let issuer: string;
-/** `acc_…` of the account that grace got when she accepted an invitation, and the path of its members. */
+/** `acc_…` of the account created for grace when she accepted an invitation, and the path of its members. */
 let account: string;
 let path: string;
 let [grace, bob, vera]: readonly RestClient[] = [];
@@ -35,7 +35,7 @@ const member = (subject: string, role: string): Member => ({ issuer, subject, ro
 const put = (by: RestClient | undefined, members: readonly Member[], to = path): Promise<Reply<Members>> =>
   (by as RestClient).call('PUT', to, { members });
 
-/** Waits until a facade knows the role that somebody has. */
+/** Waits until the facade uses the current role of a person. */
 async function untilRole(by: RestClient | undefined, role: string | undefined): Promise<void> {
   await eventually(
     `the role is ${role}`,
@@ -58,7 +58,7 @@ test('an Owner adds members, who only get their role', async () => {
   const added = expectDeclared('replaceMembers', await put(grace, wanted));
   expect(added.status, JSON.stringify(added.body)).toBe(200);
   expect(added.body.members).toEqual([member('bob', 'Admin'), member('grace', 'Owner'), member('vera', 'Viewer')]);
-  // What the account was created with stays.
+  // Settings from the creation of the account are kept.
   const { body } = await (grace as RestClient).get<{ limits: { streams: { limit: number } } }>(
     `/waas/accounts/${account}/limits`,
   );

@@ -46,7 +46,7 @@ async function create(name: string, more: object = {}): Promise<Created> {
   return reply.body;
 }
 
-/** Applied by another field manager, as Argo CD does. */
+/** Applied by a different field manager, like in Argo CD. */
 const applyAs = (manager: string, manifest: Manifest) =>
   kubectl(
     world.installation.cluster,
@@ -125,7 +125,7 @@ test('a key is given to one name, one description, and for good', async () => {
   expect(await json('extras', '{.spec}')).toBe('{"displayName":"Premium","name":"Extras"}');
   const taken: Problem = await ada.post(packages, { name: 'Extras' });
   expect([taken.status, taken.body.detail]).toEqual([409, expect.stringContaining('"Premium"')]);
-  // The name that it goes by is no key.
+  // Its display name is not a key.
   expect((await create('Premium')).key).toBe('premium');
 });
 
@@ -155,7 +155,8 @@ test('streams are added and removed, each call as often as repeated', async () =
   expect(await json('mixed', '{.spec.streams}')).toBe('["carts"]');
   expect((await ada.remove(`${path}/${cat('carts')}`)).status).toBe(204);
   expect((await ada.get(pathOf('mixed'))).body).toMatchObject({ streamCount: 0, streams: [] });
-  // Renaming leaves the streams, and adding leaves the name: each has a field manager of its own.
+  // Renaming does not affect the streams, and adding a stream does not affect the name, because they use different
+  // field managers.
   await ada.post(path, { catalogEntryPublicId: cat('orders') });
   await ada.put(pathOf('mixed'), { name: 'Much mixed', description: 'all sorts' });
   await ada.post(path, { catalogEntryPublicId: cat('refunds') });

@@ -8,14 +8,14 @@ import { activation, apply, block, kubectl, waitForAll } from '../support/world.
 import { expectDeclared } from './support/declared-answer.ts';
 import { ago, openPartnerInbox, type PartnerInbox } from './support/partner-inbox.ts';
 
-/** What these tests look at of a replay, or of its price. */
+/** The fields of a replay or its price used by these tests. */
 interface Replay {
   readonly replayId: string;
   readonly events: number;
   readonly tokens: number;
 }
 
-/** Tokens of the partner's account. */
+/** The tokens of the partner's account. */
 const INCLUDED = 8;
 
 let inbox: PartnerInbox;
@@ -105,7 +105,7 @@ test('a test event is sent once for an Idempotency-Key', async () => {
 
 test('failed events are sent immediately in order when they are recovered, free of charge', async () => {
   receiver.behave(() => 503);
-  // Events carry the time of Redis, which may be a few milliseconds behind this clock.
+  // Events use the Redis time, which may be a few milliseconds behind this clock.
   const since = ago(1_000);
   const ids = ['away.0', 'away.1', 'away.2'];
   for (const id of ids) await publisher.publish(makeSample(id, 'blue', 'x'));
@@ -141,7 +141,7 @@ test('a replay is priced, charged once to the partner and marked; a Free account
   expect(price.body.tokens).toBe(price.body.events + 1);
   const before = await used();
   expect(price.body.tokens).toBeGreaterThan(INCLUDED - before);
-  // A cursor of letters that no position has.
+  // A cursor with letters that can't be part of a position.
   const cursor = Buffer.from('u'.repeat(15)).toString('base64url');
   const lost: Problem = await ada.post(`${root}/replay`, { ...range, cursor });
   expect([lost.status, lost.body.code]).toEqual([400, 'malformed_cursor']);

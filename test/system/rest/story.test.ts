@@ -13,7 +13,7 @@ interface Listed {
   readonly data: readonly { readonly publicId: string; readonly key: string; readonly status: string }[];
 }
 
-/** The invited partners, and what they have. */
+/** The invited partners, including their resources. */
 interface Partner {
   readonly client: RestClient;
   /** `int_…`, and the name of its object. */
@@ -75,7 +75,7 @@ const arrivedAt = (name: string, prefix = '') =>
     .filter(({ subscription, id }) => subscription === name && id.startsWith(prefix))
     .map(({ id }) => id);
 
-/** Publishes one event. Bob, whom nothing is kept from, has got it when this returns. */
+/** Publishes one event. Bob is not affected by any block, and has received the event when this returns. */
 async function send(id: string): Promise<string> {
   const sample = makeSample(id, KEY, `{"id":"${id}"}`);
   const answer = await publisher.post(sample, { headers: { 'x-sluice-event-type': 'order.made' } });
@@ -150,7 +150,7 @@ test.each(['grace', 'bob'])(
     const email = `${name}@example.com`;
     const invited = await call<{ publicId: string }>(owner, 'POST /waas/integrations', {}, { ...producer, email });
     expect(invited).toEqual({ publicId: invited.publicId, invitedEmail: email, status: 'Pending' });
-    // The one that is open, not another: 200, and the same.
+    // The existing open block is returned with status 200.
     const again = await owner.post('/waas/integrations', { ...producer, email });
     expect([again.status, again.body]).toEqual([200, invited]);
     const token = await world.readToken(email);
@@ -243,7 +243,7 @@ test('rule 4: events reach an integration only while an activation of their grou
   expect(await call(owner, 'POST /waas/activations', {}, pairOf('grace'))).toEqual(active);
   await delivered(await send('gate.again'));
   expect(arrivedAt('grace')).toEqual(['gate.open', 'gate.again']);
-  // Never 404, and nothing is made.
+  // Never 404, and nothing is created.
   await call(owner, 'DELETE /waas/activations', {}, pairOf('grace', 'never'));
   expect(await world.look('activation', activationObjectName('shop', partner('grace').name, 'never'), 'shop')).toBe(
     undefined,

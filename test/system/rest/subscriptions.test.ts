@@ -308,7 +308,7 @@ test('a subscription from Git stays, and the answer names its manager; while Git
   expect([refused.status, refused.body.code]).toEqual([409, 'managed_elsewhere']);
   expect(refused.body.detail).toContain(`Subscription ${name} in the namespace ada is managed by argocd-controller.`);
   expect(await versionOf(name)).toBe(version);
-  // The same request while Git deletes it.
+  // The same request while it is being deleted by Git.
   await kubectl(cluster, ['delete', 'subscription', name, '-n', 'ada', '--wait=false']);
   expect((await ada.remove(path)).status).toBe(204);
   expect(await objects()).not.toContain(name);

@@ -13,7 +13,7 @@ import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 export const OWNERS = [{ issuer: 'https://login.example.com', subject: 'ada', role: 'Owner' }];
 
-/** A spec of each kind that the API server takes, some as large as they get. */
+/** A valid spec for each kind, some of which have the maximum size. */
 export const SPECS: Readonly<Record<KindName, object>> = {
   Account: { owners: OWNERS },
   Workspace: { account: 'ada' },
@@ -35,9 +35,12 @@ export interface Accounts {
   readonly facade: KubeClient;
   readonly controller: KubeClient;
   readonly namespace: string;
-  /** A service account of the namespace that has the ClusterRole of this role, and that no admission policy names. */
+  /**
+   * A service account in the namespace with the ClusterRole of this role, which is not affected by any admission
+   * policy.
+   */
   readonly unlimited: (role: 'controller' | 'facade') => Promise<KubeClient>;
-  /** A name that no object of the kind has. */
+  /** A name that is not used by any object of this kind. */
   readonly fresh: (kind: KindName) => ObjectName;
   /** An object, made by the administrator. */
   readonly make: (kind: KindName, spec?: object, metadata?: object) => Promise<AnyObject>;
@@ -107,7 +110,7 @@ export function applying(client: KubeClient, kind: KindName, name: ObjectName, b
   return client.apply(of(kind), name, body, { fieldManager: 'test', force: true });
 }
 
-/** The status of a refusal and what it says: `403 …`. @throws when nothing was refused */
+/** The status and message of a rejection: `403 …`. @throws if the request was not rejected */
 export async function refusal(call: Promise<unknown>): Promise<string> {
   const error = await call.then(
     () => new Error('not refused'),
@@ -117,7 +120,7 @@ export async function refusal(call: Promise<unknown>): Promise<string> {
   return `${error.status} ${error.detail}`;
 }
 
-/** Whether the API server accepts the dry run that an admission policy has to deny. */
+/** Whether the API server accepts a dry run that an admission policy should deny. */
 export async function isUnlimited(client: KubeClient, probe: PolicyProbe): Promise<boolean> {
   const stop = new AbortController();
   const result = Promise.withResolvers<boolean>();

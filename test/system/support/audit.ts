@@ -14,25 +14,25 @@ import type { Sample } from './publisher.ts';
 import type { Receiver } from './receiver.ts';
 import { kubectl } from './world.ts';
 
-/** Lists that are empty when nothing is wrong. */
+/** Lists which are empty if there are no errors. */
 interface Faults {
   /** Expected and never answered with 2xx. */
   readonly missing: string[];
-  /** Attempts of events that must not come here. */
+  /** Attempts for events that must not arrive here. */
   readonly unexpected: string[];
   /** Bytes or group key are not those that were published. */
   readonly changed: string[];
-  /** Arrived before an earlier event of the same key was delivered. */
+  /** Events that arrived before an earlier event with the same key was delivered. */
   readonly reordered: string[];
   /** Answered with 2xx more often than once and the crashes that there were. */
   readonly repeated: string[];
 }
 
 /**
- * Compares what one subscription's endpoint saw with what it has to see: each of `expected` (in the order of
- * acceptance within a key), in order, with its bytes.
+ * Compares the requests to the endpoint of a subscription with the expected events: each event in `expected` (in the
+ * order of acceptance within a key) must arrive in order, with the same bytes.
  *
- * @returns a line for each sort of fault, with its first examples; empty when nothing is wrong
+ * @returns one line for each kind of error with its first examples, or an empty list if there are none
  */
 export function faultsOf(
   receiver: Receiver,
@@ -48,7 +48,7 @@ export function faultsOf(
   const faults: Faults = { missing: [], unexpected: [], changed: [], reordered: [], repeated: [] };
   /** id → how often it was answered with 2xx. */
   const delivered = new Map<string, number>();
-  /** group key → how many of its events, from the first, were delivered. */
+  /** group key → the number of delivered events, starting with the first one. */
   const progress = new Map<string, number>();
   for (const attempt of receiver.attempts) {
     if (attempt.subscription !== subscription) continue;
@@ -62,7 +62,7 @@ export function faultsOf(
     const position = positions.get(id) as number;
     const done = progress.get(groupKey) ?? 0;
     const before = delivered.get(id) ?? 0;
-    // A repetition is in order until a later event of the key was sent.
+    // A repetition is in order until a later event with the same key is sent.
     if (position !== (before > 0 ? done - 1 : done)) faults.reordered.push(id);
     if (typeof status !== 'number' || status >= 300) continue;
     delivered.set(id, before + 1);
@@ -75,9 +75,9 @@ export function faultsOf(
   );
 }
 
-/** What Redis holds of one subscription. */
+/** The data of a subscription in Redis. */
 export interface InboxState {
-  /** References that were ever routed, oldest first; group keys. */
+  /** All routed references (oldest first), and group keys. */
   readonly routed: readonly { readonly id: string; readonly groupKey: string }[];
   readonly open: number;
   readonly claimed: number;
@@ -92,7 +92,7 @@ async function uidOf(cluster: Cluster, object: string, namespace: string): Promi
 const OPEN = ['pending', 'inflight', 'retrying'] as const;
 const PAGE = 250;
 
-/** Calls `read` with a connection of its own. */
+/** Calls `read` with a separate connection. */
 async function withRedis<T>({ url }: RedisServer, read: (redis: RedisClient) => Promise<T>): Promise<T> {
   const redis = await connectRedis(url, createLogger({ level: 'silent' }));
   try {
@@ -143,7 +143,10 @@ async function readState(
   return { routed, open, claimed, counters: Object.fromEntries(counters) };
 }
 
-/** How often events of a stream went nowhere in the last hour, by reason; without reasons that there were none of. */
+/**
+ * The number of events of a stream in the last hour that were not routed, by reason. Reasons without events are not
+ * included.
+ */
 export async function readReasons(
   redis: RedisServer,
   producer: string,
@@ -158,7 +161,7 @@ export async function readReasons(
   });
 }
 
-/** What the producer's series of the last day counts, all of its buckets together. */
+/** The total of all buckets in the producer's series for the last day. */
 export async function readSeries(redis: RedisServer, producer: string): Promise<Traffic> {
   const ring = RINGS['24h'];
   const window = windowOf(ring, Date.now());

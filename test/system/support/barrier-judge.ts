@@ -1,11 +1,11 @@
 /**
- * What happened around one lever: an activation's pair, or a Block. It is turned by one hand, alternately, and begins
- * open. All times are ms of one clock.
+ * The changes of a lever, which is either the pair of an activation or a Block. It is turned by one hand, alternately,
+ * and begins open. All times are in ms of the same clock.
  */
 export interface History {
   readonly lever: string;
   readonly changes: readonly Change[];
-  /** Events that this lever alone decided about, and what became of them. */
+  /** Events that only depend on this lever, and their outcome. */
   readonly decisions: readonly Decision[];
   /** Attempts at an endpoint behind the lever. */
   readonly arrivals: readonly Arrival[];
@@ -13,17 +13,20 @@ export interface History {
 
 export interface Change {
   readonly to: 'open' | 'closed';
-  /** When it was requested: it is not applied before this. */
+  /** The time of the request, before which it can't have been applied. */
   readonly askedMs: number;
   /** When the condition showed it as applied. */
   readonly answeredMs: number;
-  /** Of a closing: what was routed behind the lever between a look after the answer and one before the next opening. */
+  /**
+   * For a closing: events routed behind the lever between a read after the response, and a read before the next
+   * opening.
+   */
   readonly routed?: readonly string[];
 }
 
 export interface Decision {
   readonly id: string;
-  /** When it was handed to ingress: not before this it was accepted. */
+  /** The time at which it was sent to ingress, before which it can't have been accepted. */
   readonly sentMs: number;
   /** When ingress answered: by then it was decided about. */
   readonly answeredMs: number;
@@ -32,7 +35,7 @@ export interface Decision {
 
 export interface Arrival {
   readonly id: string;
-  /** When the event was handed to ingress; undefined where that is not known. */
+  /** The time at which the event was sent to ingress, or undefined if it is not known. */
   readonly sentMs: number | undefined;
   /** When the attempt had arrived. */
   readonly atMs: number;
@@ -41,7 +44,7 @@ export interface Arrival {
 export interface Verdict {
   /** A line each; empty when every answer was kept to. */
   readonly violations: readonly string[];
-  /** How much the answers were held against; nothing is proven by a history in which nothing happened. */
+  /** The number of checks performed on the responses, because a history without any changes does not prove anything. */
   readonly judged: {
     readonly openings: number;
     readonly closings: number;
@@ -74,7 +77,7 @@ export function judgeBarriers(histories: readonly History[], allowedMs: number):
       if (to === 'closed' && endMs - answeredMs > allowedMs) judged.longClosings++;
       for (const id of routed) blame(`${id} was routed after the answer of a closing`);
     }
-    /** The turn that was applied all the time between two moments; undefined when none surely was. */
+    /** The change that was applied during the whole period between two times, or undefined if this is not certain. */
     const turnOf = (fromMs: number, toMs: number) =>
       turns.find(({ answeredMs, endMs }) => answeredMs < fromMs && toMs < endMs);
     for (const { id, sentMs, answeredMs, routed } of decisions) {

@@ -27,7 +27,7 @@ export const ALWAYS = Array.from({ length: 8 }, (_, n) => ({
   queue: QUEUES[n % 4] as string,
 }));
 const KEY = 'an-ingress-key-of-the-shop';
-/** A lane that fails waits up to a few seconds, so that much lies in the inboxes when a lever is turned. */
+/** A failing lane waits for up to a few seconds, so that inboxes contain many events when a lever is moved. */
 const RETRIES = ['300ms', '900ms', '1500ms', ...Array.from({ length: 13 }, () => '500ms')];
 
 export const integrationOf = (partner: string) => publicId('Integration', PRODUCER, partner);
@@ -35,19 +35,19 @@ export const integrationOf = (partner: string) => publicId('Integration', PRODUC
 export const endpointOf = (partner: string, queue: string) => `${partner}-${queue}`;
 export const packageOf = (queue: string) => `only-${queue}`;
 
-/** One producer with four streams and a package for each, three partners that are subscribed to all of them. */
+/** A producer with four streams and a package for each of them, and three partners subscribed to all streams. */
 export interface BarrierWorld {
   readonly redis: RedisClient;
   readonly receiver: Receiver;
   readonly publisherOf: (queue: string) => Publisher;
-  /** Id of what was last routed to the partner from each queue, by queue. */
+  /** The id of the last event routed to the partner from each queue, by queue. */
   readonly newest: (partner: Partner, queues: readonly string[]) => Promise<Map<string, string>>;
-  /** What was routed since then. */
+  /** The events routed since then. */
   readonly routedSince: (
     partner: Partner,
     marks: ReadonlyMap<string, string>,
   ) => Promise<{ readonly id: string; readonly groupKey: string }[]>;
-  /** Id of the event, as published → its ref. */
+  /** The published id of the event → its ref. */
   readonly refs: (queue: string) => Promise<Map<string, string>>;
   readonly close: () => Promise<void>;
 }
@@ -65,7 +65,7 @@ const READ_LIST: NamedScript = {
   takesMore: false,
 };
 
-/** What was routed, as the parts of the streams tell. */
+/** The routed events, according to the stream parts. */
 function viewRouted(
   redis: RedisClient,
   inboxOf: (partner: Partner, queue: string) => InboxRef,
@@ -76,7 +76,7 @@ function viewRouted(
   async function newestOf(inbox: InboxRef): Promise<string> {
     const at = await findSlot(inbox);
     if (at === undefined) throw new Error('no part');
-    // The list of a slot grows at its end: 6 bytes of the ms, 2 of the sequence.
+    // The list of a slot grows at its end, using 6 bytes for the ms and 2 bytes for the sequence.
     const call = { keys: partKeys(at.part), args: { slot: at.slot } };
     const list = (await redis.runNamedBuffers(READ_LIST, call)) as Buffer | null;
     if (list === null || list.length <= 8) return NONE;

@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { RedisServer } from '../../support/redis/server.ts';
 
 /**
- * Returns how many keys Redis has changed since its start, without the heartbeats of dispatchers, and the reports of
- * root keys (two a minute and role), which are the only writes that go on while nothing happens.
+ * Returns the number of keys changed since Redis was started, not including dispatcher heartbeats and root key reports
+ * (two per minute for each role), which are the only writes of an idle installation.
  */
 export async function writesOf(redis: Pick<RedisServer, 'command'>): Promise<number> {
   const info = String(await redis.command('INFO', 'persistence', 'commandstats'));
@@ -11,12 +11,13 @@ export async function writesOf(redis: Pick<RedisServer, 'command'>): Promise<num
   return read(/rdb_changes_since_last_save:(\d+)/) - read(/cmdstat_zadd:calls=(\d+)/);
 }
 
-/** What was counted of an event is folded some seconds after it, and once more looked for. */
+/** Event counts are folded a few seconds after the event, followed by one more check. */
 const CALM_MS = 7_000;
 const WITHIN_MS = 40_000;
 
 /**
- * Waits until what `count` reads has stayed as it is for some seconds: everything that events have left to be written is.
+ * Waits until the result of `count` has not changed for a few seconds, which means that all writes caused by events
+ * have been completed.
  *
  * @param count a number that every write raises, such as `writesOf`
  */

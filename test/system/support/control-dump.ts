@@ -16,8 +16,8 @@ const QUEUE = ['ready', 'state', 'retentionMs', 'maxBytes', 'source', 'eventType
 const SUBSCRIPTION = ['tenant', 'queue', 'route', 'send', 'onUnblock', 'cap', 'unordered'];
 
 /**
- * The lines of a key, by the shape of its name. Generations follow from the uid of an object, and are left out with
- * all that says when, by whom or how far.
+ * The lines for a key, based on the format of its name. Generations are derived from the object uid, and are omitted
+ * together with all times, owners, and positions.
  */
 const TOLD: readonly (readonly [key: RegExp, tell: (hash: Hash, sub: string, keys: SealKeys) => readonly string[]])[] =
   [
@@ -32,14 +32,14 @@ const TOLD: readonly (readonly [key: RegExp, tell: (hash: Hash, sub: string, key
     [/^\{a:[^}]*\}:meta$/, hash => pick(hash, ['plan', 'included'])],
   ];
 
-/** What was sealed, without the salt of the secret, and when the secret became the newest. */
+/** The sealed content without the salt of the secret, and the time at which the secret became the newest one. */
 function tellEndpoint({ endpoint = '' }: Hash, sub: string, keys: SealKeys): string[] {
   if (endpoint === '') return [];
   const { salt: _salt, rotatedAtMs: _rotatedAtMs, ...config } = openEndpoint(keys, sub, endpoint);
   return Object.entries(config).map(([field, value]) => `endpoint.${field}=${JSON.stringify(value)}`);
 }
 
-/** Closed, and owned by no object: a fresh installation does not know that it ever was. */
+/** Closed and without an object, which a new installation would not know about. */
 const isForgotten = (hash: Hash) => hash['route'] === 'closed' && hash['send'] === 'held';
 
 function forgotten({ hashes }: RedisDump): ReadonlySet<string> {
@@ -47,7 +47,7 @@ function forgotten({ hashes }: RedisDump): ReadonlySet<string> {
   return new Set(subscriptions.map(key => key.replace(/^\{i:([^}]*)\}:s:(.*)$/, 's:$1:$2')));
 }
 
-/** The control state in canonical lines: `key: what it says`, sorted, whatever it was that led there. */
+/** The control state in canonical lines: `key: content`, sorted, regardless of the steps that led to this state. */
 export function controlLines(dump: RedisDump, keys: SealKeys): string[] {
   const gone = forgotten(dump);
   const lines = [...dump.hashes].flatMap(([key, hash]) => {
@@ -70,7 +70,10 @@ export async function readControlLines(url: string, process: Sluice): Promise<st
   }
 }
 
-/** What only one of two control states says, as a diff: `-` of the first, `+` of the second; empty when they are equal. */
+/**
+ * What only one of two control states says, as a diff: `-` for lines of the first state, and `+` for lines of the
+ * second state. Empty if they are equal.
+ */
 export function controlDiff(first: readonly string[], second: readonly string[]): string {
   const only = (a: readonly string[], b: readonly string[], sign: string) =>
     a.filter(line => !b.includes(line)).map(line => `${sign} ${line}`);

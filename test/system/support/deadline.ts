@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
- * Asks until `probe` answers something other than undefined and false, and returns it with how long that took.
+ * Repeats `probe` until it returns a value other than undefined or false, and returns this value and the elapsed time.
  *
  * @param options.everyMs pause between two probes, default 50; or a function of the time so far
- * @throws after `withinMs`, naming what was waited for and what the last error was
+ * @throws after `withinMs`, including what was waited for and the last error
  */
 export async function eventually<T>(
   what: string,

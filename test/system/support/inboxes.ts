@@ -12,7 +12,7 @@ import { integrationKeys } from '../../../src/redis/keys.ts';
 import { openReplays } from '../../../src/roles/replays.ts';
 import { PRODUCER, SUBSCRIPTION } from './small-world.ts';
 
-/** Inboxes of partners as the facade sees them. */
+/** The inboxes of partners as seen by the facade. */
 export interface Inboxes {
   readonly reader: InboxReader;
   readonly operations: InboxOperations;

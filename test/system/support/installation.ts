@@ -7,7 +7,7 @@ import { denialsOn, urlAs } from '../../support/redis/users.ts';
 import { type Sluice, type SluiceOptions, type SluiceRole, startSluice } from '../../support/sluice.ts';
 import { startSluiceRoles } from '../../support/sluice-roles.ts';
 
-/** Otherwise, each role warns at its start that it does not know the settings. */
+/** Otherwise, each role would log a warning at startup because it can't read the settings. */
 const READS_SETTINGS = ['+config|get'];
 
 export interface Installation {
@@ -15,14 +15,17 @@ export interface Installation {
   readonly redis: RedisServer;
   /** Starts one more process against this cluster and this Redis, with the user of its role. */
   readonly start: (options?: Partial<SluiceOptions>) => Promise<Sluice>;
-  /** The same with a process for each role, as if they were one. */
+  /** The same with a separate process for each role, as if they were a single process. */
   readonly startRoles: (options?: Partial<Omit<SluiceOptions, 'role' | 'redisUrl'>>) => Promise<Sluice>;
-  /** Ends everything that was started, processes first, and gives the cluster back. @throws if Redis denied a command */
+  /**
+   * Stops everything that was started (beginning with the processes), and returns the cluster. @throws if Redis denied
+   * a command
+   */
   readonly stop: () => Promise<void>;
 }
 
 /**
- * A cluster with our definitions and the Lease's namespace, and a Redis that fsyncs; no process of ours yet.
+ * A cluster with our definitions and the Lease namespace, and a Redis that uses fsync, without any of our processes.
  *
  * @param options.clusterPool address of the pool of clusters; by default, that of the test project
  */
@@ -62,10 +65,10 @@ export async function install(
   };
 }
 
-/** How long a Redis that a test has stopped is asked, in milliseconds. */
+/** How long to query a Redis that a test has stopped, in milliseconds. */
 const ASK_MS = 500;
 
-/** Collects what a Redis denied to users of Sluice, also before a test ends its process. */
+/** Collects commands that a Redis denied for Sluice users, even if a test stops the Redis process. */
 function followDenials(server: RedisServer) {
   const found: string[] = [];
   const collect = async () => {

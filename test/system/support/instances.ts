@@ -4,7 +4,7 @@ import type { Cluster } from '../../support/kubernetes/cluster.ts';
 import type { Receiver } from './receiver.ts';
 import { activation, ingressKey, integration, kubectl, type Manifest, stream, subscription } from './world.ts';
 
-/** The installations of the cluster: the default one, and one with a name. */
+/** The installations of the cluster: the default installation, and an installation with a name. */
 export type Instance = '' | 'blue';
 const NAMES = { '': 'plain', blue: 'blue' } as const;
 export const shopOf = (instance: Instance) => `${NAMES[instance]}-shop`;
@@ -27,7 +27,7 @@ export function workspaceOf(
   ];
 }
 
-/** What is in the two workspaces of an installation. */
+/** The objects in the two workspaces of an installation. */
 export function goodsOf(instance: Instance, receiver: Pick<Receiver, 'urlOf'>): Manifest[] {
   const [shop, partner] = [shopOf(instance), partnerOf(instance)];
   return [
@@ -45,7 +45,10 @@ interface Listed {
   readonly involvedObject?: { readonly name: string };
 }
 
-/** Returns the version of all that an installation's tenants have, Events and Secrets included. Each write moves one. */
+/**
+ * Returns the versions of all objects of an installation's tenants, including Events and Secrets. Each write changes
+ * one of them.
+ */
 export async function versionsOf(cluster: Cluster, instance: Instance): Promise<Record<string, string>> {
   const kinds = [
     ...Object.values(KINDS).map(({ plural }) => `${plural}.sluice.dev`),

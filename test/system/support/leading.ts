@@ -1,9 +1,9 @@
 import type { Sluice } from '../../support/sluice.ts';
 
-/** What a process says last when it begins to lead, and when it does not any more. */
+/** The last message of a process when it becomes the leader, and when it is no longer the leader. */
 const TURNS = new Set(['sluice runs', 'started leading', 'lost the Lease', 'stopping']);
 
-/** Returns whether a process leads, by its own word. */
+/** Returns whether a process reports that it is the leader. */
 export async function leads(controller: Sluice): Promise<boolean> {
   const lines = await controller.logLines();
   const last = lines.findLast(({ msg }) => TURNS.has(String(msg)));

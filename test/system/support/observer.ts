@@ -22,18 +22,18 @@ interface EventObject {
   readonly involvedObject?: { readonly kind: string; readonly name: string };
 }
 
-/** Looks at the cluster and changes it as kubectl would, without a process for each call. */
+/** Reads and changes the cluster like kubectl, but without a separate process for each call. */
 export interface Observer {
-  /** A condition as `Status/Reason`, only when it was judged from the present generation; empty otherwise. */
+  /** A condition as `Status/Reason` if it applies to the current generation, or an empty string otherwise. */
   readonly conditionOf: (kind: KindName, name: string, namespace?: string, type?: string) => Promise<string>;
-  /** The resourceVersion, which each write moves; empty where there is no object. */
+  /** The resourceVersion, which changes on each write, or an empty string if there is no object. */
   readonly versionOf: (kind: KindName, name: string, namespace?: string) => Promise<string>;
-  /** Waits until the condition is that; answers how long it took, ms. */
+  /** Waits until the condition has this value, and returns the elapsed time in ms. */
   readonly until: (
     what: readonly [kind: KindName, name: string, namespace: string | undefined, type: string, is: string],
     withinMs?: number,
   ) => Promise<number>;
-  /** Waits until the object does not exist; answers how long it took, ms. */
+  /** Waits until the object no longer exists, and returns the elapsed time in ms. */
   readonly untilGone: (
     what: readonly [kind: KindName, name: string, namespace: string | undefined],
     withinMs?: number,
@@ -46,7 +46,7 @@ export interface Observer {
   }) => Promise<void>;
   readonly remove: (kind: KindName, name: string, namespace?: string) => Promise<boolean>;
   readonly exists: (kind: KindName, name: string, namespace?: string) => Promise<boolean>;
-  /** `Kind/name reason` of all Events so far. */
+  /** `Kind/name reason` for all Events so far. */
   readonly events: () => Promise<string[]>;
   readonly close: () => Promise<void>;
 }
@@ -55,7 +55,10 @@ const nameOf = (name: string, namespace: string | undefined) =>
   namespace === undefined ? { name } : { name, namespace };
 const ofKind = (kind: KindName): Resource => resourceOf(KINDS[kind]);
 
-/** Pause between two looks: off by 5 % of the time it takes, 50 ms at most, without a look every 5 ms for a minute. */
+/**
+ * The delay between two reads, which is 5 % of the elapsed time (at most 50 ms), to avoid reading every 5 ms for a
+ * minute.
+ */
 const pauseMs = (elapsedMs: number) => Math.min(50, Math.max(5, elapsedMs / 20));
 
 export function observe(kubeconfig: string): Observer {

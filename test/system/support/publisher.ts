@@ -12,7 +12,7 @@ export interface Sample {
   readonly sha256: string;
 }
 
-/** What ingress answered in the end. */
+/** The final response of ingress. */
 export interface Publication {
   readonly status: number;
   readonly body: {
@@ -22,7 +22,7 @@ export interface Publication {
     readonly detail?: string;
   };
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** When the request was last sent, and its answer was here; `performance.now()`. */
+  /** The times at which the last request was sent and its response was received, using `performance.now()`. */
   readonly sentMs: number;
   readonly answeredMs: number;
   readonly tries: number;
@@ -31,13 +31,13 @@ export interface Publication {
 export interface Publisher {
   /** One POST; a connection error rejects. */
   readonly post: (sample: Sample, options?: PostOptions) => Promise<Publication>;
-  /** Until it is answered with something below 500; the same id each time. @throws after `patienceMs` (60,000) */
+  /** Sends the event with the same id until the response status is below 500. @throws after `patienceMs` (60,000) */
   readonly publish: (sample: Sample, patienceMs?: number) => Promise<Publication>;
   /**
-   * Publishes all, the events of one group key one after another (the next when the former is acknowledged), as many
-   * keys at once as `concurrency` says.
+   * Publishes all events. The events of each group key are sent one after another (each event after the previous one
+   * has been acknowledged), with up to `concurrency` keys at the same time.
    *
-   * @returns what became of each, by id
+   * @returns the result of each event, by id
    */
   readonly publishAll: (samples: readonly Sample[], concurrency?: number) => Promise<Map<string, Publication>>;
   readonly close: () => Promise<void>;
@@ -115,7 +115,7 @@ function asHeader(text: string): string {
   return Buffer.from(text, 'utf8').toString('latin1');
 }
 
-/** How often each status was answered. */
+/** The number of responses for each status. */
 export function countStatuses(publications: Iterable<Publication>): Record<number, number> {
   const counts: Record<number, number> = {};
   for (const { status } of publications) counts[status] = (counts[status] ?? 0) + 1;

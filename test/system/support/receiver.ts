@@ -7,29 +7,29 @@ import { eventually } from './deadline.ts';
 
 /** One attempt as the partner saw it. */
 export interface Attempt {
-  /** Path of the endpoint without its slash: which subscription. */
+  /** The path of the endpoint without its slash, which identifies the subscription. */
   readonly subscription: string;
   /** `webhook-id` */
   readonly id: string;
   readonly groupKey: string;
   readonly sha256: string;
   readonly headers: IncomingMessage['headers'];
-  /** How many attempts at this subscription there were before. */
+  /** The number of previous attempts for this subscription. */
   readonly sequence: number;
-  /** When the body had arrived, by `performance.now()`. */
+  /** The time at which the body was received, using `performance.now()`. */
   readonly atMs: number;
-  /** How often the id came to this subscription before. */
+  /** The number of times that this subscription has received the id before. */
   readonly earlier: number;
 }
 
 /**
- * What the partner does with an attempt: a status, or `lost`: it takes the event and the connection breaks before the
- * answer.
+ * How the partner responds to an attempt: with a status, or `lost`, which means that it processes the event and closes
+ * the connection before the response.
  */
 export type Answer = number | 'lost' | { readonly status: number; readonly afterMs: number };
 
 export type Recorded = Attempt & {
-  /** Undefined: not answered yet, or never. */
+  /** Undefined if there is no response yet, or if there will never be one. */
   readonly status: number | 'lost' | undefined;
   /** When the answer was handed to the operating system. */
   readonly answeredMs: number | undefined;
@@ -46,13 +46,13 @@ export interface Receiver {
   readonly delivered: (subscription: string) => ReadonlySet<string>;
   /** Waits until the subscription answered the event with 2xx; 15 seconds unless `withinMs` says otherwise. */
   readonly arrival: (id: string, subscription: string, withinMs?: number) => ReturnType<typeof eventually>;
-  /** What it does from now on; 204 at first. */
+  /** The behavior from now on, which is initially 204. */
   readonly behave: (script: (attempt: Attempt) => Answer) => void;
   readonly clear: () => void;
   readonly close: () => Promise<void>;
 }
 
-/** What came to the receiver, and what it answered. */
+/** The requests received by the receiver, and its responses. */
 function createRecord() {
   const attempts: (Attempt & { status: Recorded['status']; answeredMs: number | undefined })[] = [];
   const delivered = new Map<string, Set<string>>();
@@ -99,7 +99,7 @@ function createRecord() {
   };
 }
 
-/** Starts a partner's endpoints on one loopback port. It records every attempt and answers as `behave` says. */
+/** Starts a partner's endpoints on one loopback port. It records every attempt and responds according to `behave`. */
 export async function startReceiver(): Promise<Receiver> {
   const record = createRecord();
   let connections = 0;
@@ -119,7 +119,7 @@ export async function startReceiver(): Promise<Receiver> {
 
   const server = createServer((request, response) => {
     answer(request, response).catch(() => {
-      // The sender died in the middle of its request: nothing was received.
+      // The sender crashed during its request, so no event was received.
     });
   });
   server.on('connection', () => connections++);

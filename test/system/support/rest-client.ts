@@ -7,7 +7,7 @@ export interface Reply<T = unknown> {
   readonly body: T;
 }
 
-/** Calls of `/waas` in the name of one person. */
+/** `/waas` calls on behalf of one person. */
 export interface RestClient {
   readonly call: <T = unknown>(
     method: 'GET' | 'POST' | 'PUT' | 'DELETE',

@@ -2,7 +2,7 @@ import { request } from 'undici';
 import { openCredentials } from '../../../src/kube/credentials/credentials.ts';
 import { systemClock } from '../../../src/time/clock.ts';
 
-/** The caller, as the API server knows it, without `system:authenticated`. */
+/** The caller, as identified by the API server, without `system:authenticated`. */
 export interface Subject {
   readonly user: string;
   readonly groups?: readonly string[];
@@ -20,7 +20,7 @@ export interface Question {
 /** Asks the API server's authorizer. */
 export interface Authorizer {
   readonly may: (subject: Subject, question: Question) => Promise<boolean>;
-  /** Of all these verbs and resources, those that are allowed there: resource → verbs, in the order given. */
+  /** The allowed combinations of these verbs and resources: resource → verbs, in the given order. */
   readonly rightsOf: (
     subject: Subject,
     asked: { readonly resources: readonly string[]; readonly verbs: readonly string[]; readonly namespace?: string },

@@ -18,7 +18,7 @@ import {
 export const PRODUCER = 'shop';
 export const QUEUE = 'orders';
 export const INGRESS_KEY = 'an-ingress-key-of-the-shop';
-/** Name of each partner's Subscription. */
+/** The name of each partner's Subscription. */
 export const SUBSCRIPTION = `${PRODUCER}-${QUEUE}`;
 
 /** Retries soon, and more often than any test fails. */
@@ -52,12 +52,14 @@ export function smallWorld(options: {
 export interface Running {
   readonly receiver: Receiver;
   readonly observer: Observer;
-  /** Sends to the ingress of `sluice`: to the world's queue, or to another one that takes the same key. */
+  /**
+   * Sends events to the ingress of `sluice`, using the queue of the world or another queue that accepts the same key.
+   */
   readonly publisherOf: (sluice: Sluice, to?: { readonly producer?: string; readonly queue?: string }) => Publisher;
   readonly close: () => Promise<void>;
 }
 
-/** Applies a small world and waits until all of it is applied. Processes of ours must run. */
+/** Applies a small world and waits until it has been applied completely. Our processes must be running. */
 export async function settle(
   { cluster }: Installation,
   options: { readonly partners: readonly string[]; readonly groupKeys: readonly string[]; readonly endpoint?: object },

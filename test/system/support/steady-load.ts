@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { makeSample, type Publication, type Publisher, type Sample } from './publisher.ts';
 
-/** How much a lane that was held up makes up for. */
+/** The maximum backlog that a delayed lane makes up for. */
 const MADE_UP_MS = 1_000;
 
-/** Events of one group key in one queue, one after the other. */
+/** The events of one group key in one queue, which are sent one after another. */
 export interface LoadLane {
   readonly queue: string;
   readonly groupKey: string;
@@ -20,8 +20,8 @@ export interface Load {
 }
 
 /**
- * Publishes `perSecond` events over all lanes, evenly, until it is stopped. A lane waits for its acknowledgement before
- * it sends the next; what it missed it makes up for, of the last second at most.
+ * Publishes `perSecond` events, distributed evenly over all lanes, until it is stopped. A lane waits for the
+ * acknowledgement before sending the next event, and makes up for missed events of up to one second.
  */
 export function startLoad(
   publisherOf: (queue: string) => Publisher,

@@ -11,11 +11,14 @@ import { dumpRedis } from '../../model/state/redis-dump.ts';
 import type { Installation } from './installation.ts';
 import { activation, ingressKey, integration, type Manifest, pkg, stream, subscription, tenant } from './world.ts';
 
-/** Counts by the minute, when a part was swept, and what an account was told of them: what was folded is dropped at a time of its own. */
+/**
+ * The counts by minute, the times at which parts were swept, and the reports to accounts, because the folded counts are
+ * removed at different times.
+ */
 const COUNTS = ['arrived', 'passed', 'traffic', 'in', 'out', 'used', 'tidied'];
 const COUNTED = /^\{a:[^}]*\}:(seen|grants)$/;
 
-/** A producer with its partner's workspace; a twin is called the same as another in everything but these two. */
+/** A producer with its partner's workspace. Except for these two names, a twin uses the same names. */
 export interface Twin {
   readonly producer: string;
   readonly partner: string;
@@ -27,7 +30,7 @@ export const PACKAGE = 'everything';
 export const GROUP_KEYS = ['red', 'green', 'blue'];
 export const feedOf = (queue: string) => `feed-${queue}`;
 export const keyOf = ({ producer }: Twin) => `the-ingress-key-of-${producer}`;
-/** How the receiver names the endpoint of a feed. */
+/** The name of the endpoint of a feed in the receiver. */
 export const endpointOf = ({ partner }: Twin, queue: string) => `${partner}-${queue}`;
 const RETRY_SOON = Array.from({ length: 16 }, () => '200ms');
 
@@ -68,13 +71,13 @@ export const ingressSecret = (namespace: string, name: string, key: string): Man
 /** Names under which somebody has anything, wherever. */
 export interface Names {
   readonly workspaces: readonly string[];
-  /** Integrations that they ever made. */
+  /** The integrations created by them so far. */
   readonly integrations: readonly string[];
 }
 
 /**
- * Everything that is not theirs: each key of Redis with its content, each object with the version that any write would
- * change. Left out is what belongs to nobody: hints of replays, the list of tenants, the Lease.
+ * All data of other tenants: each Redis key with its content, and each object with the version that changes on any
+ * write. Left out is what belongs to nobody: hints of replays, the list of tenants, the Lease.
  */
 export interface Outside {
   readonly look: () => Promise<{
@@ -115,9 +118,7 @@ export async function openOutside({ cluster, redis: server }: Installation, name
     return lists.flat().toSorted();
   }
 
-  /**
-   * Redis tells the fields of a large hash in an order that changes while it is moved to a larger table.
-   */
+  /** Redis returns the fields of a large hash in an order that changes while the hash is moved to a larger table. */
   const canonical = (value: object) =>
     Array.isArray(value)
       ? value

@@ -8,9 +8,9 @@ export const ROLES = ['controller', 'ingress', 'dispatcher'] as const satisfies 
 
 /** A small world and the processes that serve it. */
 export interface ServedWorld extends Installation, Running {
-  /** The process of `all`, or of the ingress where each role has its own. */
+  /** The process of `all`, or of ingress if each role has a separate process. */
   readonly sluice: Sluice;
-  /** The process of each role, by role; empty where one process has all of them. */
+  /** The process of each role, by role. Empty if a single process runs all roles. */
   readonly processes: ReadonlyMap<string, Sluice>;
   /** Sends to the ingress. */
   readonly publisher: Publisher;
@@ -22,7 +22,7 @@ export function useSmallWorld(options: {
   readonly groupKeys: readonly string[];
   readonly endpoint?: object;
   readonly controllerManager?: boolean;
-  /** True: each role runs in a process of its own, `as one`: `sluice` stands for all of them. */
+  /** True: each role runs in a separate process, `as one`: `sluice` represents all of them. */
   readonly separateRoles?: boolean | 'as one';
 }): ServedWorld {
   const processes = new Map<string, Sluice>();

@@ -65,7 +65,7 @@ export function pkg(producer: string, name: string, streams: readonly string[]):
   return ours('Package', name, { streams }, producer);
 }
 
-/** The partner's consent, named `<producer>-<stream>`; without a URL it is pull only. */
+/** The partner's consent, named `<producer>-<stream>`. Without a URL, it is pull-only. */
 export function subscription(
   partner: string,
   producer: string,
@@ -77,14 +77,14 @@ export function subscription(
   return ours('Subscription', `${producer}-${streamName}`, { ...target, ...spec }, partner);
 }
 
-/** kubectl's standard output. @throws what it refused, in its own words */
+/** The standard output of kubectl. @throws with the error message of kubectl */
 export async function kubectl(cluster: Cluster, args: readonly string[], stdin?: string): Promise<string> {
   const { code, stdout, stderr } = await cluster.kubectl(args, stdin === undefined ? {} : { stdin });
   if (code !== 0) throw new Error(`kubectl ${args.join(' ')}: ${stderr}`);
   return stdout;
 }
 
-/** Applies all of it by one server-side `kubectl apply`, in this order. */
+/** Applies everything with a single server-side `kubectl apply`, in this order. */
 export async function apply(cluster: Cluster, manifests: readonly Manifest[]): Promise<string> {
   const list = { apiVersion: 'v1', kind: 'List', items: manifests };
   return kubectl(cluster, ['apply', '--server-side', '-f', '-'], JSON.stringify(list));
@@ -102,7 +102,7 @@ export async function waitForAll(
   await kubectl(cluster, ['wait', kind, '-n', namespace, ...how]);
 }
 
-/** One condition of an object as `Status/Reason`; empty while there is none. */
+/** A condition of an object as `Status/Reason`, or an empty string if there is none. */
 export async function conditionOf(
   cluster: Cluster,
   object: string,

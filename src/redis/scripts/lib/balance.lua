@@ -1,5 +1,5 @@
--- Returns how many tokens have been reserved by queues but not spent. The tokens of `member` are not included (if this
--- is '', all of them are included).
+-- Returns the number of tokens which are reserved by queues and have not been used. The tokens of `member` are not
+-- included (if this is '', all tokens are included).
 local function heldByOthers(hold, member)
   local held = redis.call('HGETALL', hold)
   local sum = 0

@@ -1,8 +1,8 @@
-/** Namespaces and names that the attempts are about. */
+/** The namespaces and names used by the attempts. */
 export interface Targets {
   /** Labelled as a workspace. */
   readonly workspace: string;
-  /** Namespaces that belong to no workspace. */
+  /** Namespaces which don't belong to a workspace. */
   readonly foreign: readonly string[];
   /** Was a workspace, and has the RoleBinding `older` from that time. */
   readonly former: string;
@@ -32,13 +32,13 @@ export const RBAC = 'rbac.authorization.k8s.io';
 export const RBAC_V1 = `/apis/${RBAC}/v1`;
 const BY_RBAC = /is forbidden: User .* cannot|attempting to grant RBAC permissions not currently held/;
 
-/** Returns what the message of the refusal must match. */
+/** Returns the expected message of the rejection. */
 export const refusedBy = ({ refused = BY_RBAC }: Attempt): RegExp => refused;
 
-/** Returns the path of objects of the core group. */
+/** Returns the path of objects in the core group. */
 export const inNamespace = (namespace: string, plural: string): string => `/api/v1/namespaces/${namespace}/${plural}`;
 
-/** Returns the path of the RoleBindings of a namespace, or of one of them. */
+/** Returns the path of the RoleBindings in a namespace, or of one of them. */
 export const bindings = (namespace: string, name = ''): string =>
   `${RBAC_V1}/namespaces/${namespace}/rolebindings${name && `/${name}`}`;
 

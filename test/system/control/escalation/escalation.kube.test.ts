@@ -16,7 +16,7 @@ const RUN = `escalation-${process.pid}`;
 const WORKSPACE = `${RUN}-workspace`;
 const FORMER = `${RUN}-former`;
 const UNLABELLED = `${RUN}-unlabelled`;
-/** Has the label of another namespace. */
+/** Has the label of a different namespace. */
 const MISLABELLED = `${RUN}-mislabelled`;
 /** Namespace of the service account that is bound to `sluice-admin`, and the name of both. */
 const PLATFORM = `${RUN}-platform`;

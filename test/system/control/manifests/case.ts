@@ -1,10 +1,10 @@
 import { API_VERSION } from '../../../../src/api/group-version.ts';
 import { KINDS, type KindName } from '../../../../src/api/kinds/kinds.ts';
 
-/** One manifest and what the API server has to say about it. */
+/** A manifest and the expected response of the API server. */
 export interface ManifestCase {
   kind: KindName;
-  /** What is tried, for the test's title. */
+  /** A description for the test title. */
   title: string;
   /** metadata.name; absent: made up by the test. */
   name?: string;
@@ -21,7 +21,9 @@ export interface ManifestCase {
 
 type Extra = Partial<Pick<ManifestCase, 'name' | 'serverOnly'>>;
 
-/** Builders of the cases of one kind. `base` holds the fields that are required; a case adds to them or replaces them. */
+/**
+ * Builders for the test cases of a kind. `base` contains the required fields, which a test case can extend or replace.
+ */
 export function casesOf(kind: KindName, base: object) {
   const build = (title: string, spec: object, rest: Partial<ManifestCase>): ManifestCase => ({
     kind,

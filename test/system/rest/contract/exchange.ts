@@ -2,13 +2,13 @@ import { Agent, request } from 'node:http';
 import type { IdPool } from './id-pool.ts';
 import type { Plan } from './requests.ts';
 
-/** A request as it was sent. */
+/** The request as it was sent. */
 export interface Sent {
   readonly method: string;
   readonly target: string;
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   readonly body: string | Buffer | undefined;
-  /** What the body was made of; undefined where it is no JSON on purpose, or there is none. */
+  /** The value of the body, or undefined if it intentionally isn't JSON, or if there is no body. */
   readonly json: unknown;
 }
 
@@ -19,7 +19,7 @@ export interface Received {
   readonly tookMs: number;
 }
 
-/** Tokens of the callers, and some that are none. */
+/** The tokens of the callers, and some invalid tokens. */
 export interface Tokens {
   readonly good: readonly string[];
   readonly expired: string;
@@ -67,7 +67,7 @@ export function renderRequest(plan: Plan, ids: IdPool, tokens: Tokens): Sent {
 const PATIENCE_MS = 45_000;
 
 export interface Exchanger {
-  /** Resolves with status 0 when the connection was closed without an answer. */
+  /** Resolves with status 0 if the connection was closed without a response. */
   readonly send: (sent: Sent) => Promise<Received>;
   readonly close: () => void;
 }
@@ -93,7 +93,7 @@ export function createExchanger(baseUrl: string, connections: number): Exchanger
           done();
         });
       });
-      // What the server said before it closed counts.
+      // The response received before the connection was closed is used.
       outgoing.on('error', () => received.status === 0 && done());
       outgoing.end(sent.body);
     });
@@ -102,7 +102,7 @@ export function createExchanger(baseUrl: string, connections: number): Exchanger
   return {
     async send(sent) {
       const first = await attempt(sent);
-      // A kept connection may be closed by the server while a request is on its way to it: that is no answer.
+      // The server may close a kept-alive connection while a request is being sent, which is not a response.
       return first.status === 0 && first.reused ? attempt(sent) : first;
     },
     close: () => agent.destroy(),

@@ -4,7 +4,7 @@ import type { JsonSchema, Resolve } from './schema-values.ts';
 /** A path to a place in a JSON value. */
 type Place = readonly (string | number)[];
 
-/** Values that do not belong where they are put, most of them. */
+/** Values which are mostly not valid in the place where they are used. */
 const STRANGE: readonly unknown[] = [
   null,
   true,
@@ -58,7 +58,7 @@ const STRANGE_NAMES = [
   'é',
 ];
 
-/** All places in a value, the value itself first. */
+/** All places in a value, starting with the value itself. */
 function placesIn(value: unknown, at: Place = []): Place[] {
   if (typeof value !== 'object' || value === null) return [at];
   return [at, ...Object.entries(value).flatMap(([name, child]) => placesIn(child, [...at, name]))];
@@ -78,14 +78,14 @@ function edited(value: unknown, [name, ...rest]: Place, edit: (old: unknown) => 
 
 const REMOVED = Symbol('removed');
 
-/** The schema of a place; undefined where there is none. */
+/** The schema of a place, or undefined if there is none. */
 function schemaAt(schema: JsonSchema | undefined, [name, ...rest]: Place, resolve: Resolve): JsonSchema | undefined {
   const found = schema?.$ref === undefined ? schema : resolve(schema.$ref);
   if (name === undefined || found === undefined) return found;
   return schemaAt(found.properties?.[name] ?? found.items, rest, resolve);
 }
 
-/** At the limits of a text or a list, and one beyond. */
+/** Values at the limits of a text or a list, and just beyond. */
 function limitsOf(schema: JsonSchema | undefined, old: unknown): unknown[] {
   const { minLength, maxLength, minItems, maxItems, minimum, maximum } = schema ?? {};
   const texts = [(minLength ?? 1) - 1, minLength, maxLength, (maxLength ?? 0) + 1];
@@ -138,7 +138,7 @@ function withField(old: unknown, name: string, value: unknown): unknown {
   return Object.defineProperty(copy, name, { value, enumerable: true, configurable: true, writable: true });
 }
 
-/** Bodies that are not JSON, or hardly. */
+/** Bodies that are not JSON, or only almost JSON. */
 export const STRANGE_BODIES: readonly (string | Buffer)[] = [
   '',
   ' ',
@@ -177,7 +177,7 @@ export const STRANGE_BODIES: readonly (string | Buffer)[] = [
   '<?xml version="1.0"?><a/>',
 ];
 
-/** Content types, with an idea of what a server makes of them. */
+/** Content types, and how a server is expected to interpret them. */
 export const STRANGE_CONTENT_TYPES: readonly string[] = [
   '',
   'text/plain',
@@ -230,7 +230,7 @@ export const STRANGE_HEADERS: readonly (readonly [string, string | readonly stri
   ['x-too-long', 'y'.repeat(40_000)],
 ];
 
-/** Segments of a path, as they are written into it. */
+/** Path segments, exactly as they are written into the path. */
 export const STRANGE_SEGMENTS: readonly string[] = [
   'x',
   '0',

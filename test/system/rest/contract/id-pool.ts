@@ -1,14 +1,17 @@
-/** Whose an id is: of the workspaces that the callers own, or of others. */
+/** The owner of an id: one of the workspaces of the callers, or another workspace. */
 export type Possession = 'mine' | 'foreign';
 
 const ID = /^([a-z]{3,4}_)[0-9A-Za-z_-]{8,}$/;
 const REFERENCE = /^@\{([a-z]+_):(mine|foreign):(\d+)\}$/;
-/** Ids of one prefix that are remembered; beyond it the oldest go, so that most of what is named still exists. */
+/**
+ * The maximum number of remembered ids for each prefix. The oldest ids are removed, so that most of the ids still
+ * exist.
+ */
 const MOST = 100;
-/** What has the form of an id and is none. */
+/** Values in the format of an id which don't exist. */
 const UNKNOWN: Readonly<Record<string, string>> = { sinv_: `sinv_${'A'.repeat(43)}` };
 
-/** Stands for an id that is chosen when the request is sent, from what exists then. */
+/** A placeholder for an id that is selected from the existing ids when the request is sent. */
 export function idReference(prefix: string, possession: Possession, n: number): string {
   return `@{${prefix}:${possession}:${n}}`;
 }
@@ -24,11 +27,14 @@ export function inFamily<T>(value: T, n: number): T {
 
 /** Ids by prefix, filled while a run goes on: what is created by one request is named by later ones. */
 export interface IdPool {
-  /** Those that are added first are never forgotten: the n-th of each prefix belong together. */
+  /** The first ids are never removed, and the n-th ids of all prefixes belong together. */
   readonly add: (possession: Possession, ...ids: readonly string[]) => void;
-  /** Takes over every id that an answer holds. */
+  /** Adds all ids contained in a response. */
   readonly harvest: (answer: unknown) => void;
-  /** `value` with an id in the place of each reference. Without any id of the prefix: one that nothing has. */
+  /**
+   * Returns `value`, replacing each reference with an id. If there is no id with this prefix, an id that does not exist
+   * is used.
+   */
   readonly resolve: (value: unknown) => unknown;
 }
 

@@ -6,15 +6,15 @@ import type { OpenApiDocument } from '../../../../src/facade/openapi.ts';
 import type { Received, Sent } from './exchange.ts';
 import type { Plan } from './requests.ts';
 
-/** Holds answers against what the document says of them. */
+/** Compares responses with the document. */
 export interface Judge {
   /** Everything that is wrong with an answer; empty: nothing. */
   readonly faultsOf: (plan: Plan, sent: Sent, received: Received) => string[];
-  /** Whether the document takes the body of a request. */
+  /** Whether the document accepts the body of a request. */
   readonly takesBody: (plan: Plan, json: unknown) => boolean;
 }
 
-/** Problems that the server has before there is a route, and beside them. */
+/** Problems returned by the server before there is a route, or independently of a route. */
 const OUTSIDE: readonly ProblemCode[] = ['not_found', 'method_not_allowed'];
 
 const escapePointer = (text: string) => encodeURIComponent(text.replaceAll('~', '~0').replaceAll('/', '~1'));
@@ -73,7 +73,7 @@ export function createJudge(document: OpenApiDocument): Judge {
     if (response === undefined) return [`status ${status} is not declared`];
     if (response.content === undefined)
       return [text === '' ? '' : `a body where none is declared: ${text.slice(0, 100)}`];
-    // What was not created has no place.
+    // A resource that was not created does not have a location.
     const declared = status === 201 ? Object.keys(response.headers ?? {}) : [];
     const missing = declared.filter(name => headers[name.toLowerCase()] === undefined);
     const words = ['paths', plan.template, plan.method.toLowerCase(), 'responses', `${status}`, 'content'];
@@ -92,7 +92,7 @@ export function createJudge(document: OpenApiDocument): Judge {
       const { status } = received;
       if (status === 0) return ['no answer'];
       const server = status >= 500 ? [`${status}: ${received.text.slice(0, 300)}`] : [];
-      // A wrong method has no operation; an odd path may lead to another one.
+      // There is no operation for a wrong method, and an unusual path may belong to a different operation.
       const elsewhere = plan.aim === 'other method' || plan.aim === 'strange path';
       if (plan.method === 'HEAD') return [...server, ...headerFaults(received)].filter(fault => fault !== '');
       const declared = plan.operation['x-problem-codes'];

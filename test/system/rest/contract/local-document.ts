@@ -12,15 +12,15 @@ export function localise(value: unknown, ids: Readonly<Record<string, string>>):
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, localise(each, ids)]));
 }
 
-/** A pattern that only ids of one prefix match. */
+/** A pattern which only matches ids with one prefix. */
 const ONLY_ID = /^\^([a-z]{3,4}_)[^|]*\$$/;
 
-/** The schema of something that is sent, where every id is one that exists; references are written out. */
+/** The schema of sent values, in which every id exists. References are resolved. */
 function localSchema(document: OpenApiDocument, schema: JsonSchema, ids: Readonly<Record<string, string>>): JsonSchema {
   if (schema.$ref !== undefined) {
     return localSchema(document, resolveReference(document, schema.$ref) as JsonSchema, ids);
   }
-  // A field that takes more than ids is left as it is.
+  // A field that accepts other values in addition to ids is not changed.
   const [, prefix = ''] = ONLY_ID.exec(schema.pattern ?? '') ?? [];
   const id = ids[prefix];
   if (id !== undefined) return { type: 'string', enum: [id] };
@@ -34,7 +34,7 @@ function localSchema(document: OpenApiDocument, schema: JsonSchema, ids: Readonl
   };
 }
 
-/** The document for one world: what is sent names what exists there. */
+/** The document for one world, in which sent values use existing names. */
 export function localDocument(document: OpenApiDocument, ids: Readonly<Record<string, string>>): OpenApiDocument {
   const copy = structuredClone(document);
   for (const operation of Object.values(copy.paths).flatMap(item => Object.values(item))) {

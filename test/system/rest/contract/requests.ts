@@ -17,7 +17,7 @@ import { idReference, inFamily } from './id-pool.ts';
 import { localise } from './local-document.ts';
 import { idPrefixOf, type JsonSchema, modelOf, type Resolve, valuesOf } from './schema-values.ts';
 
-/** What is tried with a request: all is as documented, or one thing about it is not. */
+/** The purpose of a request: either everything is as documented, or there is exactly one deviation. */
 export type Aim =
   | 'valid'
   | 'other ids'
@@ -30,7 +30,7 @@ export type Aim =
   | 'strange token'
   | 'other method';
 
-/** A request that is still to be sent; ids in it may be references of `id-pool.ts`. */
+/** A request to be sent, whose ids may be references of `id-pool.ts`. */
 export interface Plan {
   readonly aim: Aim;
   readonly template: string;
@@ -65,9 +65,12 @@ export function operationsOf(document: OpenApiDocument): Operation[] {
   );
 }
 
-/** Producers of which there is one of everything, made before. */
+/** Producers with one of each resource, created in advance. */
 export const FAMILIES = 5;
-/** Calls after which what they were about serves for less: each is kept to one family, and to what the run made. */
+/**
+ * Calls after which their resources are less useful. Each call is limited to one family, and to resources created by
+ * the run.
+ */
 const FINAL = /\/(archive|revoke|decline)$|^DELETE .*\/(subscriptions\/|activations$)/;
 const CHANGES = /^POST .*\/blocks\/|^PUT .*\/subscriptions\//;
 
@@ -94,7 +97,9 @@ function valuesIn(
   return fc.record(model, { requiredKeys, noNullPrototype: true });
 }
 
-/** The request that the reference has as its example: required parameters, and the body. Ids are those of the document. */
+/**
+ * The example request of the reference, with the required parameters and the body. The ids are taken from the document.
+ */
 export function exampleOf({ template, method, operation }: Operation): Plan {
   const valuesIn = (place: string) =>
     Object.fromEntries(
@@ -139,7 +144,7 @@ function validPlans(of: Operation, resolve: Resolve): fc.Arbitrary<Plan> {
     });
 }
 
-/** Another id of the same sort: somebody else's, or one that nothing has. */
+/** A different id of the same kind, which either belongs to another tenant or does not exist. */
 function otherIds(plan: Plan): fc.Arbitrary<Plan> {
   const named = (plan.operation.parameters ?? []).flatMap(({ in: place, name, schema }) => {
     const prefix = idPrefixOf(schema as JsonSchema);
@@ -208,7 +213,10 @@ function faultyPlans(plan: Plan, resolve: Resolve): fc.Arbitrary<Plan> {
   return fc.oneof(...kinds);
 }
 
-/** `count` plans, the same for the same seed: examples first; every operation has its turn. */
+/**
+ * Returns `count` plans, which are the same for the same seed. It starts with the examples, and includes every
+ * operation.
+ */
 export function planRequests(document: OpenApiDocument, count: number, seed: number): Plan[] {
   const resolve: Resolve = reference => resolveReference(document, reference) as JsonSchema;
   const operations = operationsOf(document);

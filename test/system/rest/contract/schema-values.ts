@@ -41,7 +41,7 @@ const BY_NAME: Readonly<Record<string, fc.Arbitrary<unknown> | undefined>> = {
   // A long poll would only make a run longer.
   wait: fc.constant('1'),
   waitSeconds: fc.constant(1),
-  // Whether it is one depends on what is there.
+  // Whether it is valid depends on the existing data.
   cursor: undefined,
   url: fc.constantFrom('http://127.0.0.1:9/hook', 'https://partner.example/hooks/orders', 'https://10.0.0.1/'),
 };
@@ -58,13 +58,13 @@ export function modelOf(
   return Object.fromEntries(made);
 }
 
-/** The prefix of the ids that a schema takes, by its pattern or its example; undefined for what is no id. */
+/** The prefix of the ids accepted by a schema, based on its pattern or its example, or undefined if it is not an id. */
 export function idPrefixOf({ pattern, type, examples = [] }: JsonSchema): string | undefined {
   if (type !== 'string' || pattern === undefined) return undefined;
   return PREFIX.exec(pattern)?.[1] ?? EXAMPLE_ID.exec(String(examples[0]))?.[1];
 }
 
-/** Values that a schema takes. Ids among them are references to what the callers own. */
+/** Values accepted by a schema. The ids in these values are references to resources of the callers. */
 export function valuesOf(schema: JsonSchema, resolve: Resolve): fc.Arbitrary<unknown> {
   if (schema.$ref !== undefined) return valuesOf(resolve(schema.$ref), resolve);
   if ('const' in schema) return fc.constant(schema.const);
@@ -106,7 +106,7 @@ function objectOf(schema: JsonSchema, resolve: Resolve): fc.Arbitrary<unknown> {
 const FORMATS: Readonly<Record<string, fc.Arbitrary<string>>> = {
   email: fc.integer({ min: 1, max: 5_000 }).map(n => `partner-${n}@example.com`),
   'date-time': fc
-    // In the future: some of them end something.
+    // Times in the future, because some of them end something.
     .date({ min: new Date('2030-01-01T00:00:00Z'), max: new Date('2040-01-01T00:00:00Z'), noInvalidDate: true })
     .map(date => date.toISOString()),
   uri: fc.integer({ min: 1, max: 65_535 }).map(port => `http://127.0.0.1:${port}/hook`),

@@ -11,18 +11,18 @@ import type { FacadeWorld } from '../support/facade-world.ts';
 /** Group key and event id that the reference has in its examples. */
 const EXAMPLE_GROUP_KEY = 'store-17';
 const EXAMPLE_EVENT = 'order-4711';
-/** Issuer and group of a member that the reference has in its examples. */
+/** The issuer and group of a member in the examples of the reference. */
 const EXAMPLE_ISSUER = 'https://login.example.com';
 const EXAMPLE_GROUP = 'admins';
 const EVENTS = 80;
 
-/** One of everything, of one producer and its partner. */
+/** One of each resource, for a producer and its partner. */
 export interface Specimens {
   readonly producer: string;
   readonly partner: string;
   /**
-   * By prefix: `ten_` is the producer, `cat_` a published stream, and so on. Also what stands in the place of the issuer
-   * and the group of the examples.
+   * By prefix: `ten_` is the producer, `cat_` a published stream, and so on. Also replaces the issuer and the group in
+   * the examples.
    */
   readonly ids: Readonly<Record<string, string>>;
 }
@@ -36,7 +36,7 @@ function owned(name: string, issuer: string, group: string): Manifest[] {
   return tenant(name, { plan: 'Metered', owners: [{ issuer, group, role: 'Owner' }] });
 }
 
-/** A call that has to succeed. Answers its `publicId`, if there is one. */
+/** A call that has to succeed. Returns its `publicId`, if there is one. */
 async function call(
   client: RestClient,
   method: 'POST' | 'PUT',
@@ -49,10 +49,10 @@ async function call(
 }
 
 /**
- * A producer `<name>-shop` with two streams, one of them blocked, a package, two invitations that nobody has answered, and
- * a partner `<name>-buyer` with an integration, an activation and a subscription, and some events in its inbox, of which
- * one was acknowledged and replayed. Whoever has the group in the token owns both. `pushed`: the subscription has an endpoint where
- * nobody answers.
+ * A producer `<name>-shop` with two streams (one of which is blocked), a package, and two unanswered invitations, and a
+ * partner `<name>-buyer` with an integration, an activation, and a subscription, whose inbox contains some events, one
+ * of which was acknowledged and replayed. Whoever has the group in the token owns both. `pushed`: the subscription has
+ * an endpoint that does not respond.
  */
 export async function makeSpecimens(
   world: FacadeWorld,
@@ -118,7 +118,7 @@ export async function makeSpecimens(
   };
 }
 
-/** Ids of all events of a subscription, oldest first, once `count` of them are there. */
+/** The ids of all events of a subscription, oldest first, after there are `count` events. */
 async function eventsIn(client: RestClient, inbox: string, sub: string, count: number): Promise<string[]> {
   for (let tries = 0; tries < 200; tries++) {
     const path = `${inbox}/events?subscription=${sub}&limit=250`;
@@ -129,7 +129,7 @@ async function eventsIn(client: RestClient, inbox: string, sub: string, count: n
   throw new Error(`${inbox}: the events have not arrived`);
 }
 
-/** Tokens of all invitations that wait for an answer: without a mail server they are in Secrets. */
+/** The tokens of all open invitations, which are stored in Secrets because there is no mail server. */
 export async function readInvitationTokens({ installation: { cluster } }: FacadeWorld): Promise<string[]> {
   const path = `{range .items[?(@.type=="${INVITATION_SECRET_TYPE}")]}{.data.${INVITATION_SECRET_FIELD}}{" "}{end}`;
   const text = await kubectl(cluster, ['get', 'secrets', '-A', '-o', `jsonpath=${path}`]);

@@ -7,10 +7,10 @@ import { PRODUCER, type Running, settle } from '../../support/small-world.ts';
 import { activation, kubectl, type Manifest } from '../../support/world.ts';
 import { type FacadeWorld, makeTenants, openFacadeWorld } from './facade-world.ts';
 
-/** A group key that is open for all partners from the first to the last. */
+/** A group key that is always open for all partners. */
 export const ALWAYS = 'always';
 
-/** What is read of an activation. */
+/** The fields that are read from an activation. */
 export interface ReadActivation {
   readonly publicId: string;
   readonly status: string;
@@ -24,7 +24,7 @@ export const integrationId = (partner: string) => publicId('Integration', PRODUC
 /** Name of REST's own Activation of a pair. */
 export const ownName = (groupKey: string, partner = 'ada') => activationObjectName(PRODUCER, partner, groupKey);
 
-/** An Activation of ada's as somebody keeps it in Git, under a name of their own. */
+/** An Activation of ada stored in Git by another user, with a different name. */
 export function fromGit(name: string, groupKey: string, spec: object = {}): Manifest {
   const manifest = activation(PRODUCER, 'ada', groupKey, spec);
   return { ...manifest, metadata: { ...manifest.metadata, name } };
@@ -49,12 +49,15 @@ export interface ActivationWorld {
   readonly read: (groupKey: string, partner?: string) => Promise<ReadActivation>;
   /** A field of an Activation, by JSONPath. */
   readonly field: (name: string, path: string) => Promise<string>;
-  /** Applied by another field manager, as Argo CD does. */
+  /** Applied by a different field manager, like in Argo CD. */
   readonly applyAs: (manager: string, manifest: Manifest) => Promise<string>;
-  /** Publishes one event; answers its id. */
+  /** Publishes an event, and returns its id. */
   readonly send: (id: string, groupKey: string) => Promise<string>;
   readonly arrived: (id: string, partner?: string) => Promise<unknown>;
-  /** Sends an event of another key and waits until bob has it: what was accepted before it has been claimed, too. */
+  /**
+   * Sends an event with a different key, and waits until bob has received it, so all events accepted before have been
+   * claimed as well.
+   */
   readonly awaitMarker: () => Promise<void>;
   readonly attempted: (id: string, partner?: string) => boolean;
   /** Sends an event of the key, and says whether it went to ada. */
@@ -116,7 +119,8 @@ export async function openActivationWorld(): Promise<ActivationWorld> {
     attempted,
     passes: async groupKey => {
       const id = await send(`passes.${++count}`, groupKey);
-      // What was routed before this event of another key was attempted before it is: ada has room for both.
+      // Events routed before this event with a different key have been attempted before it, because ada has enough
+      // capacity for both.
       await arrived(await send(`passed.${count}`, ALWAYS));
       await awaitMarker();
       return attempted(id);

@@ -2,7 +2,10 @@ import type { z } from 'zod';
 import type { Route } from '../../../../src/facade/contract/route.ts';
 import { ROUTES } from '../../../../src/facade/routes.ts';
 
-/** Sorts of ids that a caller may name; each is of the caller's own world, of another's, of nobody's, or no id at all. */
+/**
+ * The kinds of ids that a caller can use, each of which belongs to the caller, belongs to another tenant, does not
+ * exist, or is not an id.
+ */
 export type IdKind =
   | 'tenant'
   | 'stream'
@@ -25,7 +28,7 @@ export interface IdPosition {
   readonly kind: IdKind;
 }
 
-/** Path parameters and fields that are ids. An `{integration}` is the producer's, or the one that is received. */
+/** Path parameters and fields that are ids. An `{integration}` belongs to the producer, or is received. */
 const KIND_OF: Readonly<Record<string, IdKind>> = {
   tenant: 'tenant',
   producerTenantPublicId: 'tenant',
@@ -47,13 +50,13 @@ const KIND_OF: Readonly<Record<string, IdKind>> = {
 };
 
 function kindOf(name: string, { access }: Route): IdKind | undefined {
-  // Of the producer, or what is received and offered.
+  // Belongs to the producer, or is received and offered.
   if (name === 'integration') return access === 'recipient' ? 'received' : 'integration';
   if (name === 'catalogEntryPublicId' && access === 'recipient') return 'offered';
   return KIND_OF[name];
 }
 
-/** Names of the fields of a body or a query, with those in lists as `events[].id`; none of what is no object. */
+/** The names of the fields in a body or query, with fields in lists as `events[].id`. Empty if it is not an object. */
 function fieldsOf(schema: z.ZodType | undefined): string[] {
   const shape = (schema as z.ZodObject | undefined)?.shape ?? {};
   return Object.entries(shape).flatMap(([name, field]) => {
@@ -74,7 +77,7 @@ export function positionsOf(route: Route): IdPosition[] {
   return [...names.flatMap(at('path')), ...query.flatMap(at('query')), ...fieldsOf(route.body).flatMap(at('body'))];
 }
 
-/** The id that says whose the call is: what is foreign there is 403. */
+/** The id that identifies the owner of the call, for which a foreign value results in a 403. */
 export function isScope(route: Route, { where, name, kind }: IdPosition): boolean {
   if (route.access === 'producer') return kind === 'tenant';
   if (route.access === 'recipient') return where === 'path' && name === 'integration';

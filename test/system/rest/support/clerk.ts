@@ -18,7 +18,7 @@ type Observed = AnyObject & {
   };
 };
 
-/** One object at one version of its spec. */
+/** An object with a specific version of its spec. */
 export interface Version {
   readonly kind: KindName;
   readonly namespace: string | undefined;
@@ -36,18 +36,18 @@ export interface Clerk {
   readonly apply: (manifest: Manifest) => Promise<Version>;
   readonly remove: (kind: KindName, namespace: string, name: string) => Promise<void>;
   /**
-   * Waits until the condition of that version (or a later one) is `Status/Reason`; answers when that was known, by
-   * `performance.now()`.
+   * Waits until the condition for this version (or a later one) is `Status/Reason`, and returns the time at which it
+   * was observed, by `performance.now()`.
    */
   readonly until: (version: Version, type: string, is: string, withinMs?: number) => Promise<number>;
   readonly close: () => Promise<void>;
 }
 
-/** A clerk that watches these kinds, when all of them are listed. */
+/** A clerk that watches these kinds, after all of them have been listed. */
 export async function openClerk(kubeconfig: string, kinds: readonly KindName[]): Promise<Clerk> {
   const client = connect({ kubeconfig });
   const ending = new AbortController();
-  /** `Kind namespace/name` → the waits for a change of it. */
+  /** `Kind namespace/name` → callers waiting for a change. */
   const waiting = new Map<string, Set<() => void>>();
   const log = createLogger({ level: 'silent' });
   const reflectors = new Map(

@@ -3,7 +3,10 @@ import { ROUTES } from '../../../../src/facade/routes.ts';
 import type { Reply } from '../../support/rest-client.ts';
 import { unconventional } from './conventions.ts';
 
-/** Checks that a success is one that the route declares, with the body that it declares, by the conventions. Answers it. */
+/**
+ * Checks that a successful response is declared by the route, has the declared body, and follows the conventions.
+ * Answers it.
+ */
 export function expectDeclared<T>(operation: string, reply: Reply<T>): Reply<T> {
   const shape = ROUTES.find(route => route.operation === operation)?.answers[reply.status];
   expect(shape, `${operation} does not declare ${reply.status}: ${JSON.stringify(reply.body)}`).toBeDefined();

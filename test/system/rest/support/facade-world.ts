@@ -5,15 +5,15 @@ import { type Installation, install } from '../../support/installation.ts';
 import { createRestClient, type RestClient } from '../../support/rest-client.ts';
 import { apply, type Manifest, tenant } from '../../support/world.ts';
 
-/** An installation whose facade takes the tokens of an issuer that runs beside it. */
+/** An installation whose facade accepts the tokens of an issuer that is also running. */
 export interface FacadeWorld {
   readonly installation: Installation;
   readonly issuer: Issuer;
   /** One more process with the issuer's settings. */
   readonly start: (options?: Partial<SluiceOptions>) => Promise<Sluice>;
-  /** The same with a process for each role, as if they were one. */
+  /** The same with a separate process for each role, as if they were a single process. */
   readonly startRoles: Installation['startRoles'];
-  /** Calls in the name of a person (`sub`), at the facade of a process. */
+  /** Calls on behalf of a person (`sub`), using the facade of a process. */
   readonly as: (sluice: Sluice, sub: string) => Promise<RestClient>;
   readonly stop: () => Promise<void>;
 }
@@ -34,7 +34,7 @@ export async function openFacadeWorld(options: { readonly clusterPool?: string }
   };
 }
 
-/** A tenant whose account is owned by one person. */
+/** A tenant whose account is owned by a single person. */
 export function ownedTenant(
   issuer: Issuer,
   name: string,

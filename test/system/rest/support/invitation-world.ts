@@ -9,7 +9,7 @@ import type { Reply, RestClient } from '../../support/rest-client.ts';
 import { apply, kubectl } from '../../support/world.ts';
 import { type FacadeWorld, makeTenants, openFacadeWorld } from './facade-world.ts';
 
-/** What an acceptance is answered with. */
+/** The response to an acceptance. */
 export interface Accepted {
   readonly integrationPublicId: string;
   readonly workspacePublicId: string;
@@ -26,8 +26,8 @@ export interface Invitation {
 }
 
 /**
- * A producer `shop` of ada's that invites partners by e-mail: a controller, a mail server, and three facades that share
- * nothing, each with the rights of its service account.
+ * A producer `shop` owned by ada that invites partners by email, with a controller, a mail server, and three
+ * independent facades with the permissions of their service account.
  */
 export interface InvitationWorld {
   readonly world: FacadeWorld;
@@ -36,15 +36,15 @@ export interface InvitationWorld {
   /** `ten_…` of the producer. */
   readonly shop: string;
   readonly ada: RestClient;
-  /** Somebody at one of the facades. */
+  /** A person using one of the facades. */
   readonly as: (sub: string, facade?: number) => Promise<RestClient>;
   /** One more invitation, as its partner gets it: `partner-<n>@example.com`. */
   readonly invite: () => Promise<Invitation>;
   readonly inCluster: (args: readonly string[]) => Promise<string>;
   readonly specOf: (kind: string, name: string, namespace?: string) => Promise<Record<string, unknown>>;
-  /** The workspace that receives an integration on an account, before it is accepted. */
+  /** The workspace that receives an integration for an account, before it has been accepted. */
   readonly makeReceiver: (integration: string, account: string) => Promise<void>;
-  /** One more facade, with the rights of its service account. */
+  /** An additional facade with the permissions of its service account. */
   readonly startFacade: (env: Readonly<Record<string, string>>) => Promise<Sluice>;
   readonly mail: MailServer;
   readonly stop: () => Promise<void>;

@@ -23,8 +23,9 @@ const INGRESS_KEY = 'an-ingress-key-of-the-shop';
 const OWN = publicId('Account', '', 'ada');
 
 /**
- * The producer `shop` with the streams `orders` and `visits`, its partners `ada` and `eve`, and two subscriptions of ada's:
- * to orders with an endpoint, to visits without. The group keys red, green and blue are active for ada.
+ * The producer `shop` with the streams `orders` and `visits`, its partners `ada` and `eve`, and two subscriptions of
+ * ada: to orders with an endpoint, and to visits without an endpoint. The group keys red, green and blue are active for
+ * ada.
  */
 export interface PartnerInbox {
   readonly world: FacadeWorld;
@@ -33,7 +34,7 @@ export interface PartnerInbox {
   readonly publisher: Publisher;
   readonly ada: RestClient;
   readonly eve: RestClient;
-  /** `sub_…` of the subscription with an endpoint, and of the one without. */
+  /** `sub_…` of the subscription with an endpoint, and of the subscription without an endpoint. */
   readonly pushed: string;
   readonly pulled: string;
   /** Path of ada's integration. */
@@ -43,7 +44,7 @@ export interface PartnerInbox {
   readonly read: (id: string) => Promise<Detail>;
   /** The event that the producer gave this id, once it is in that state. */
   readonly eventIn: (eventId: string, state: string) => Promise<Entry>;
-  /** Tokens that ada's account has spent. */
+  /** The tokens used by ada's account. */
   readonly used: () => Promise<number>;
   readonly stop: () => Promise<void>;
 }

@@ -10,11 +10,11 @@ type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 export interface Row {
   readonly method: Method;
   readonly path: string;
-  /** Fields of the body; those in parentheses are optional. */
+  /** The body fields. Optional fields are in parentheses. */
   readonly sends: string;
-  /** Where the table says none, as the rulings say it. */
+  /** If the table does not specify any, the rulings are used. */
   readonly status: number;
-  /** Fields of the answer and what each looks like. Absent: the specification shows no body. */
+  /** The response fields and their formats. Absent: the specification shows no body. */
   readonly answers?: Readonly<Record<string, RegExp>>;
 }
 
@@ -28,7 +28,7 @@ const PAIR = 'producerTenantPublicId groupKey integrationPublicId';
 const PRODUCER = '/waas/producer/{tenant}';
 const BLOCKS = `${PRODUCER}/integrations/{integration}/blocks`;
 
-/** Part 4, in its order, as far as it is about `/waas`. */
+/** Part 4 in order, as far as it applies to `/waas`. */
 export const ROWS: readonly Row[] = [
   { method: 'PUT', path: '/waas/streams', sends: APPLIED, status: 200, answers: STREAM },
   { method: 'POST', path: '/waas/enable-producer', sends: 'producerTenantPublicId', status: 200 },
@@ -78,7 +78,7 @@ export function deviations(row: Row, { status, headers, body }: Reply): string[]
   return [...wrong, ...unconventional(body)];
 }
 
-/** What a body that is sent has too much or too little, by its row. */
+/** The additional and missing fields of a sent body, compared to its row. */
 function missent({ sends }: Row, body: object): string[] {
   const fields = sends.split(' ').filter(field => field !== '');
   const known = fields.map(field => field.replaceAll(/[()]/g, ''));
@@ -88,7 +88,10 @@ function missent({ sends }: Row, body: object): string[] {
   ];
 }
 
-/** Calls by the specification's rows; each answer is compared with its row, and with what the route itself declares. */
+/**
+ * Calls using the rows of the specification. Each response is compared with its row, and with the declaration of the
+ * route.
+ */
 export interface SpecifiedCalls {
   /**
    * @param row as the table writes it: `PUT /waas/streams`
@@ -101,7 +104,7 @@ export interface SpecifiedCalls {
     params?: Readonly<Record<string, string>>,
     body?: object,
   ) => Promise<T>;
-  /** Rows that were called, in the table's order. */
+  /** The called rows, in the order of the table. */
   readonly called: () => string[];
 }
 

@@ -33,11 +33,11 @@ export interface StoryWorld {
   readonly as: (sub: string) => Promise<RestClient>;
   readonly receiver: Receiver;
   readonly observer: Observer;
-  /** The token that was mailed to an address. */
+  /** The token sent to an email address. */
   readonly readToken: (email: string) => Promise<string>;
-  /** With kubectl; undefined when there is none. */
+  /** Uses kubectl, and returns undefined if there is none. */
   readonly look: (kind: string, name: string, namespace?: string) => Promise<Seen | undefined>;
-  /** Looks, and expects the id that REST answered, the spec, and a condition that is judged from it. */
+  /** Reads the object, and expects the id returned by REST, the spec, and a condition based on this spec. */
   readonly expectSeen: (
     object: readonly [kind: string, name: string, namespace?: string],
     is: {
