@@ -13,20 +13,20 @@ SCHEMATHESIS := .cache/schemathesis
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-packages: ## install what Sluice needs, if missing: Node, packages, Redis
+packages: ## install missing dependencies of Sluice: Node, packages, Redis
 	@test/support/node/install.sh
 	@test/support/node/install-packages.sh
 	@test/support/redis/install.sh
 
-setup: packages ## install what the tests need as well: Prometheus, CloudEvents SDKs, a container registry
+setup: packages ## install additional test dependencies: Prometheus, CloudEvents SDKs, a container registry
 	@test/support/prometheus/install.sh
 	@test/support/cloudevents/install.sh
 	@test/support/registry/install.sh
 
-check: setup ## run types, lint, format and unit tests (under a minute)
+check: setup ## run the type checks, lint, format, and unit tests (less than a minute)
 	@$(TEST_ALL) types lint format unit
 
-test: ## run all tests: check, then tests with Redis, with Kubernetes, and of the whole system; WITH=node adds a real node
+test: ## run all tests: check, followed by the tests with Redis, with Kubernetes, and of the whole system (WITH=node adds a real node)
 	@$(MAKE) --no-print-directory setup || { echo '0 passed, 1 failed'; exit 1; }
 	@$(TEST_ALL) all $(WITH)
 
@@ -38,7 +38,7 @@ test-api: setup $(SCHEMATHESIS)/bin/schemathesis ## test /waas with forged token
 	@REQUESTS='$(or $(REQUESTS),20000)' SEED='$(SEED)' $(NODE) node_modules/vitest/vitest.mjs run --project system test/system/rest/generator.test.ts
 	@SEED='$(SEED)' $(NODE) test/api/schemathesis.ts '$(CURDIR)/$(SCHEMATHESIS)/bin/schemathesis'
 
-test-chaos: setup ## kill, stop, delay, and starve the data plane, and check that nothing is lost or reordered: SECONDS=120 FAULT=kill,stop SEED=1
+test-chaos: setup ## inject faults into the data plane, and check that events are not lost or reordered: SECONDS=120 FAULT=kill,stop SEED=1
 	@test/chaos/install.sh
 	@$(NODE) test/chaos/main.ts '$(or $(SECONDS),120)' '$(FAULT)' '$(SEED)'
 
@@ -47,25 +47,25 @@ $(SCHEMATHESIS)/bin/schemathesis: test/api/requirements.txt
 	@$(SCHEMATHESIS)/bin/pip install --quiet --requirement $<
 	@touch $@
 
-test-mutants: setup ## break critical code on purpose and list every break that no test catches (an hour)
+test-mutants: setup ## create mutants of critical code, and list the mutants that are not detected by the tests (an hour)
 	@$(NODE) test/mutants/run.ts $(MUTANT)
 
-test-repeat: setup ## one test file many times, to find tests that are not steady: FILE=part/of/its/path N=20
+test-repeat: setup ## run a test file repeatedly to find flaky tests: FILE=part/of/its/path N=20
 	@$(NODE) test/support/suites/repeat.ts '$(FILE)' '$(or $(N),20)'
 
 test-scale: setup ## test 100,000 activations, 10,000 subscriptions, 500 draining streams, and neighbours: SCALE=1 (35 minutes) or less
 	@SCALE='$(or $(SCALE),1)' $(NODE) node_modules/vitest/vitest.mjs run --project scale --project large test/scale/tenant test/scale/turns test/scale/draining
 
-test-hostile: setup ## flood every route and ingress as one tenant, and print what another one notices: FLOOD_MS=3000 FLOOD=listCatalog (8 minutes)
+test-hostile: setup ## flood every route and ingress as one tenant, and print the latencies of another tenant: FLOOD_MS=3000 FLOOD=listCatalog (8 minutes)
 	@FLOOD_MS='$(FLOOD_MS)' FLOOD='$(FLOOD)' $(NODE) node_modules/vitest/vitest.mjs run --project large test/hostile
 
-test-node: packages ## start a real node with kubelet and containerd, and install and remove Sluice on it; SHORT=1 does so once (root)
+test-node: packages ## start a real node with kubelet and containerd, and install and remove Sluice (requires root, SHORT=1 only does this once)
 	@test/support/node-cluster/install.sh
 	@test/support/registry/install.sh
 	@test/support/prometheus/install.sh
 	@$(NODE) node_modules/vitest/vitest.mjs run --project node $(if $(SHORT),test/node/install.test.ts)
 
-test-outages: setup ## take Redis, then the API server away from Pods on a real node, for two minutes each (root; 8 minutes)
+test-outages: setup ## make Redis and then the API server unavailable for Pods on a real node, for two minutes each (requires root, 8 minutes)
 	@test/support/node-cluster/install.sh
 	@$(NODE) node_modules/vitest/vitest.mjs run --project outages
 
@@ -80,14 +80,14 @@ docs: packages ## build the documentation site into dist/site
 	@tools/site/install.sh
 	@$(NODE) tools/site/node_modules/vitepress/bin/vitepress.js build tools/site
 
-image: ## build the container images of Sluice and Redis into dist, for amd64 and arm64; needs no container engine
+image: ## build the container images of Sluice and Redis in dist for amd64 and arm64, without a container engine
 	@test/support/node/install.sh
 	@$(NODE) --disable-warning=ExperimentalWarning tools/image/main.ts
 
 install-files: packages ## write dist/install.yaml, and another file with a Redis for evaluation: REGISTRY=registry.example.com
 	@$(NODE) tools/generate/install-files.ts '$(REGISTRY)'
 
-run: packages ## run Sluice on this machine, with a Kubernetes API and Redis; Ctrl-C stops it
+run: packages ## run Sluice on this machine with a Kubernetes API and Redis (Ctrl-C stops it)
 	@PATH="$(CURDIR)/bin:$$PATH" exec python3 test/support/foreground.py bin/node test/support/run.ts
 
 bench: packages ## measure throughput and latency on this machine

@@ -87,7 +87,7 @@ describe.each(Object.entries(SECTIONS))('docs/install.md: %s', (section, followi
     const told: string[] = [];
     for (const commands of all.slice(0, installing + 1)) told.push(await runShell(commands));
     // The output of Helm after an installation.
-    expect(told.join('').includes('is for evaluation only')).toBe(section === 'Evaluate');
+    expect(told.join('').includes('only be used for evaluation')).toBe(section === 'Evaluate');
     const others = all.slice(installing + 1);
     const accounts = await target.kubectl('get', 'serviceaccounts', '-n=sluice-system', '-o=name');
     expect(accounts).toContain('serviceaccount/sluice-controller');

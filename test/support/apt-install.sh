@@ -1,5 +1,5 @@
-# Source it, then call `apt_install package…`. Installs Debian packages without starting their services. Never fails:
-# the tests decide whether they can run without them. Needs root and apt-get.
+# Source this file, then call `apt_install package…` to install Debian packages without starting their services. This
+# never fails, because the tests decide whether they can run without them. It requires root and apt-get.
 
 apt_install() {
   # Debian starts an installed service unless this file forbids it (invoke-rc.d, exit status 101).

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Installs the packages of the documentation site, unless they are those of its lockfile already.
+# Installs the packages of the documentation site, unless the installed packages already match its lockfile.
 set -eu
 cd -- "$(dirname -- "$0")"
 if [ -e node_modules/.package-lock.json ] && [ ! package-lock.json -nt node_modules/.package-lock.json ]; then exit 0; fi
 echo 'Installing the packages of tools/site/package-lock.json'
-# If a registry lacks packages of another platform, `npm ci` refuses the lock. `npm install` skips optional packages and
+# `npm ci` rejects the lockfile if the registry does not contain packages of another platform. `npm install` skips optional packages and
 # checks the same hashes.
 npm ci --ignore-scripts --no-audit --no-fund --loglevel=silent ||
   npm install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the CloudEvents SDKs of other languages for the tests: packages of Python in a separate folder, and a program
-# in Go. Never fails: the tests skip what is missing, with a message.
+# Installs the CloudEvents SDKs of other languages for the tests: Python packages in a separate folder, and a Go
+# program. This never fails, because the tests skip missing SDKs with a message.
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../../.." && pwd -P)
@@ -27,7 +27,7 @@ if ! cmp -s "$peers/python/requirements.txt" "$stamp"; then
   fi
 fi
 
-# Builds only if the program is older than its sources.
+# The program is only built if it is older than its sources.
 newer=$(find "$peers/go" -type f -newer "$cache/go-peer" 2>/dev/null || echo none)
 if [ -n "$newer" ]; then
   if ! command -v go >/dev/null; then
@@ -35,7 +35,7 @@ if [ -n "$newer" ]; then
   else
     echo "The CloudEvents SDK for Go is built into $cache/go-peer"
     cd "$peers/go"
-    # GOTOOLCHAIN=local: no toolchain is downloaded. The move is atomic.
+    # GOTOOLCHAIN=local prevents downloading a toolchain. The move is atomic.
     if CGO_ENABLED=0 GOTOOLCHAIN=local go build -mod=readonly -o "$work/go-peer" . >"$work/log" 2>&1; then
       mv "$work/go-peer" "$cache/go-peer"
     else

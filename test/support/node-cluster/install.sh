@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs Debian's packages for a node (see requirements.ts) if a program is missing and the user may, without starting
-# the service of containerd. Never fails: the tests decide whether they can run without them.
+# Installs Debian's packages for a node (see requirements.ts) if a program is missing and the user has permission,
+# without starting the containerd service. This never fails, because the tests decide whether they can run without them.
 set -eu
 
 missing=

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the packages of the project if the lock file has changed. Does not run install scripts: no package needs
-# one.
+# Installs the packages of the project if the lock file has changed. Install scripts are not run, because no package
+# requires them.
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../../.." && pwd -P)

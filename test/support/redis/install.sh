@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs Debian's redis-server for the tests if there is none and the user may, without starting the service. Never
-# fails: the tests decide whether they can run without it (TEST_REDIS_URL, containers).
+# Installs Debian's redis-server for the tests if there is none and the user has permission, without starting the
+# service. This never fails, because the tests decide whether they can run without it (TEST_REDIS_URL, containers).
 set -eu
 
 if [ -n "${TEST_REDIS_URL:-}" ] || command -v redis-server >/dev/null; then

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs Debian's docker-registry and skopeo (see registry.ts) if one is missing and the user may, without starting
-# the service of the registry. Never fails: the tests decide whether they can run without them.
+# Installs Debian's docker-registry and skopeo (see registry.ts) if one is missing and the user has permission,
+# without starting the registry service. This never fails, because the tests decide whether they can run without them.
 set -eu
 
 missing=
