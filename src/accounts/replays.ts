@@ -145,7 +145,7 @@ function createCharge({ redis, nowMs, lowerAccounts, inboxes, chunkEvents }: Rep
     if (price.events.length === 0) return { answer: 'NOTHING', cursor: price.cursor };
     const chargedMs = nowMs();
     const haveLooked = () => lowerAccounts([{ member: account, dueMs: chargedMs + SWEEP_AFTER_MS }]);
-    // Before the charge: whatever happens to this process, somebody looks.
+    // This happens before the charge, so that the replay is completed by another process if this process crashes.
     await haveLooked();
     const fields = {
       inbox: inboxMember(inbox),

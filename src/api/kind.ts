@@ -47,7 +47,7 @@ interface KindSource<K extends string, Sc extends keyof typeof META, S extends z
   description: string;
   spec: S;
   status: T;
-  /** Validation rules for the object as a whole, besides the one for its name. */
+  /** Validation rules for the whole object, in addition to the rule for its name. */
   rules?: readonly CelRule[];
   columns: readonly PrinterColumn[];
   /** JSON path of the REASON column. Defaults to the reason of Ready. */

@@ -21,7 +21,7 @@ const OWN = ['SLUICE_INSTANCE', 'SLUICE_NAMESPACE', 'SLUICE_SECRETS_ROLE'];
 
 /**
  * Reads the variables used by the command. Other settings of Sluice may be invalid, which may be the reason for
- * uninstalling it. Redis may be gone already, along with the Secrets for it.
+ * uninstalling it. Redis may already have been removed, along with its Secrets.
  *
  * @throws ConfigError if a variable is unknown, since it could be a misspelled name of the installation
  */

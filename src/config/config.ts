@@ -100,12 +100,12 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
-/** Commands beside the roles. They are run by `src/commands`. */
+/** Commands, in addition to the roles. They are run by `src/commands`. */
 export const COMMAND_NAMES = ['uninstall', 'verify'] as const;
 
 /** Roles that check access tokens. */
 export const NEEDS_OIDC: readonly Role[] = ['facade'];
-/** Roles that derive or open what is encrypted with the root key. */
+/** Roles that derive keys from the root key, or decrypt values with it. */
 export const NEEDS_ROOT_KEY: readonly Role[] = ['controller', 'facade', 'dispatcher'];
 
 /**

@@ -113,7 +113,7 @@ function addressIn(text: string): { readonly family: 4 | 6; readonly value: bigi
   }
 }
 
-/** Removes the zone of a link-local address, e.g. `%eth0`, and everything else that would make it a network. */
+/** Removes the zone of a link-local address, e.g. `%eth0`, and any suffix that would turn it into a network. */
 function withoutZone(address: string): string {
   return address.includes('/') ? '' : address.replace(/%.*$/s, '');
 }

@@ -41,7 +41,7 @@ const LIST_TRIES = 3;
 const STREAM_INACTIVITY_MS = 30_000;
 
 function metadataAs(kind: string): string {
-  // Accept nothing but this type, so that a server not supporting it returns 406 instead of the full data.
+  // Only accept this type, so that a server without support for it returns 406 instead of the full data.
   return `application/json;as=${kind};g=meta.k8s.io;v=v1`;
 }
 

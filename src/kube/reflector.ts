@@ -97,7 +97,7 @@ function createLister<P>({ client, resource, selection, reflected, log }: Source
     onAnswer();
     const cursor = reflected.cursor();
     const anew = cursor !== undefined && isOlder(resourceVersion, cursor);
-    if (anew && ++olderLists <= OLDER_LISTS) throw new Error('the API server is behind what was seen before');
+    if (anew && ++olderLists <= OLDER_LISTS) throw new Error('the API server returned an older state than before');
     if (anew) log.warn({ resourceVersion }, 'accepting an older list: the API server went back in time');
     olderLists = 0;
     reflected.replace(items, resourceVersion, { anew });

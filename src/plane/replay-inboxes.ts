@@ -1,7 +1,7 @@
 import type { InboxRef } from './inbox-ref.ts';
 import type { ReplayPrice, ReplayRefusal, ReplaySelection } from './replay-prices.ts';
 
-/** Longer than anybody may repeat a chunk. */
+/** This is longer than the period within which a chunk can be repeated. */
 export const CHUNK_TTL_MS = 24 * 3_600_000;
 
 /** A chunk of a replay, containing events of a single inbox. */

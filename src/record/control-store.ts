@@ -60,7 +60,10 @@ export interface ControlRecord {
   readonly readCluster: () => Promise<ClusterState>;
   /** Marks the control state as complete, and records for the facade whether there is a mail server. */
   readonly markClusterReady: (fence: number) => Promise<void>;
-  /** Tells the other roles which root key the controller signs and encrypts with. @param rootKey its fingerprint */
+  /**
+   * Publishes the root key that the controller uses for signing and encryption to the other roles. @param rootKey its
+   * fingerprint
+   */
   readonly publishRootKey: (fence: number, rootKey: string) => Promise<void>;
   /**
    * Raises the fence for all data of this tenant before reading the data. This ensures that an older leader can't write

@@ -20,7 +20,7 @@ const LOOK_EARLY_EVERY_MS = 1_000;
 
 /** Returns the impairment of a role without the controller's root key. */
 export function rootKeyMismatch(controller: string): Impairment {
-  const message = `The root key is not that of ${controller}: give every controller, facade and dispatcher the same files (SLUICE_ROOT_KEY_FILE).`;
+  const message = `The root key is not that of ${controller}: provide the same files to every controller, facade, and dispatcher (SLUICE_ROOT_KEY_FILE).`;
   return { reason: 'RootKeyMismatch', cause: 'settings', message };
 }
 

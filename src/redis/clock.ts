@@ -26,7 +26,7 @@ export async function followRedisClock(redis: RedisClient, intervalMs = 10_000):
     const after = performance.now();
     const theirs = Number(time[0]) * 1_000 + Number(time[1]) / 1_000;
     const measured = theirs - (before + after) / 2;
-    // Half the round trip is the error of a sample: a slow one says nothing.
+    // The error of a sample is half of its round trip, so slow samples are not useful.
     if (Math.abs(measured - offset) > (after - before) / 2) offset = measured;
   }
   await sample();

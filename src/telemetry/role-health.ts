@@ -33,13 +33,13 @@ export interface Impairment {
    * before remains ready.
    */
   readonly cause: 'settings' | 'dependency';
-  /** What is wrong, including the environment variable or object to change. */
+  /** A description of the problem, including the environment variable or object to change. */
   readonly message: string;
 }
 
 /**
- * Returns whatever currently keeps a role from working. Empty while it is working. Called every second, so this must be
- * cheap.
+ * Returns the problems that currently prevent a role from working. Empty while it is working. Called every second, so
+ * this must be cheap.
  */
 export type ImpairmentCheck = () => readonly Impairment[];
 

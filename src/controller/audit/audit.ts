@@ -22,8 +22,8 @@ type Differences = ReadonlyMap<string, readonly Difference[]>;
 
 /**
  * Compares the data in Redis with the last written state. If there is a difference, a repair is enqueued. The audit
- * itself will not write anything to Redis. We only repair a difference once a second comparison has confirmed it
- * against caches that match the quorum; otherwise a stale cache could cause valid data to be removed.
+ * itself will not write anything to Redis. A difference is only repaired after it was confirmed by a second comparison
+ * with caches that match the quorum. Otherwise, a stale cache could cause valid data to be removed.
  */
 export function createAudit(deps: AuditDeps) {
   const { caches, tenants } = deps;

@@ -74,8 +74,8 @@ function whatOf(key: string): Drifted {
 }
 
 /**
- * Only returns differences which were found by both comparisons. Anything else was caused by in-flight writes and can
- * be ignored.
+ * Only returns differences which were found by both comparisons. All other differences were caused by writes in
+ * progress, and can be ignored.
  */
 export function inBoth(first: readonly Difference[], second: readonly Difference[]): Difference[] {
   const ids = new Set(first.map(({ id }) => id));

@@ -85,7 +85,7 @@ export function createGarbageCollector(deps: GarbageCollectorDeps) {
   }
 
   return {
-    /** Discards what was found in the previous pass. Called when a term starts. */
+    /** Discards the results of the previous pass. Called when a term starts. */
     forget: (): void => {
       seen = new Map();
       orphanParts.forget();

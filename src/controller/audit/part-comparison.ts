@@ -5,7 +5,7 @@ import type { Difference } from './drift.ts';
 import { type CompareGatesDeps, integrationNames, openGroupKeys } from './gate-comparison.ts';
 import { createGateDifferences } from './gate-differences.ts';
 
-/** Group keys that are collected before anything else may run. */
+/** The number of group keys to collect before yielding to other tasks. */
 const KEYS_AT_ONCE = 2_000;
 
 type OpenKeys = Parameters<PartAudit['compare']>[1];

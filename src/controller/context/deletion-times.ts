@@ -3,7 +3,7 @@ import type { Reflector } from '../../kube/reflector.ts';
 import type { Clock } from '../../time/clock.ts';
 import type { Caches } from '../caches/caches.ts';
 
-/** Kinds whose finalizer waits for a limited time only. */
+/** Kinds whose finalizer only waits for a limited time. */
 const PROTECTED = ['Workspace', 'CatalogStream', 'Package', 'Subscription'] as const;
 
 export interface DeletionTimes {

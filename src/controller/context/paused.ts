@@ -19,9 +19,8 @@ export function isPaused(caches: Pick<Caches, 'Workspace'>, name: string): boole
 }
 
 /**
- * Returns the status to use for an object while its workspace is paused. A status for the current generation is left
- * unchanged; otherwise, the Ready condition will indicate the pause, and all other conditions keep their observed
- * generation.
+ * Returns the status to use for an object while its workspace is paused. A status for the current generation is not
+ * changed. Otherwise, the Ready condition indicates the pause, and all other conditions keep their observed generation.
  */
 export function planPaused(
   { metadata, status }: AnyObject & { readonly status?: CommonStatus | undefined },

@@ -8,8 +8,9 @@ import { createTurns, firstOf, type Order } from './turns.ts';
 const RETRY: Backoff = { firstMs: 5, mostMs: 1_000_000 };
 
 /**
- * Backoff for conflicts. It only has to outlast a watch that lags a little: the newer object enqueues its key as soon as
- * it arrives. Longer pauses would delay a change, shorter ones would load an API server whose watches lag.
+ * Backoff for conflicts. It only needs to cover a slightly delayed watch, because a newer object enqueues its key as
+ * soon as it arrives. Longer delays would delay changes, and shorter delays would increase the load on an API server
+ * with delayed watches.
  */
 const CONFLICT_RETRY: Backoff = { firstMs: 5, mostMs: 200 };
 

@@ -31,7 +31,7 @@ const NEW_WITHIN_MS = 5 * 60_000;
  * Returns the context of a value. It prevents copying the value to another subscription, to a later subscription with
  * the same name, or to another header or origin. Header names are not case-sensitive.
  *
- * @param life what tells the subscription from others of the same name
+ * @param life distinguishes the subscription from other subscriptions with the same name
  */
 function contextOf({ subscription, url }: SealOwner, life: string, header: string): string {
   const origin = URL.parse(url)?.origin ?? '';

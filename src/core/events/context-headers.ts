@@ -139,7 +139,9 @@ interface CloudEventParts {
   readonly attributes?: BinaryAttributes;
 }
 
-/** Reads the CloudEvent from a request and validates it. The content type tells us whether it is in structured mode. */
+/**
+ * Reads the CloudEvent from a request and validates it. The content type determines whether it is in structured mode.
+ */
 function readCloudEvent(rules: ExtractionRules, request: RequestContext): CloudEventParts | ContextRefusal {
   const contentType = request.headers['content-type'];
   const code = 'malformed_cloudevent';

@@ -1,7 +1,7 @@
 import type { Simulation } from '../delivery/simulation.ts';
 import { refMs } from '../ids/refs.ts';
 
-/** The event metadata in its queue. Stored with every event, hence the short names. */
+/** The event metadata in its queue. The names are short because they are stored with every event. */
 export interface StoredEventMeta {
   /**
    * Event id, always the first field. In a part, this is only set if the producer has provided an id. All other ids are

@@ -16,8 +16,8 @@ export function formatIngressKey(random: Uint8Array): string {
 }
 
 /**
- * Returns the SHA-256 of a key in hex, based on the bytes that were sent. Nothing but this hash is ever stored or
- * looked up.
+ * Returns the SHA-256 of a key in hex, based on the bytes that were sent. Only this hash is stored and used for
+ * lookups.
  */
 export function hashIngressKey(key: string): string {
   return hash('sha256', Buffer.from(key, 'latin1'), 'hex');

@@ -6,7 +6,7 @@ export const INVITATION_LIFETIME_MS = 14 * 24 * 60 * 60 * 1000;
 /** The prefix for invitation tokens. Used by secret scanners to detect exposed tokens. */
 const PREFIX = 'sinv_';
 
-/** Keeps invitation tokens apart from other values derived from the root key. */
+/** Separates invitation tokens from other values derived from the root key. */
 const LABEL = 'sluice invitation v1';
 
 /** The status of an invitation, not including its token. */
@@ -30,7 +30,7 @@ export function deriveInvitationToken(rootKey: Uint8Array, uid: string, issuedAt
   return PREFIX + mac;
 }
 
-/** Returns the lowercase hex SHA-256 of the token's UTF-8 bytes. Nothing but this hash is ever stored or looked up. */
+/** Returns the lowercase hex SHA-256 of the token's UTF-8 bytes. Only this hash is stored and used for lookups. */
 export function hashInvitationToken(token: string): string {
   return createHash('sha256').update(token, 'utf8').digest('hex');
 }

@@ -118,7 +118,7 @@ export const REQUEST_PROBLEMS = {
     status: 403,
     title: 'The token does not have the required scope',
     remedy:
-      'Request an access token with the scope that is named in WWW-Authenticate. Every call has exactly one scope: waas:read, waas:write, waas:keys, or waas:replay. None of them includes another.',
+      'Request an access token with the scope that is named in WWW-Authenticate. Every call has exactly one scope: waas:read, waas:write, waas:keys, or waas:replay. Scopes do not include each other.',
   },
   insufficient_role: {
     status: 403,

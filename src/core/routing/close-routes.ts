@@ -7,7 +7,7 @@ import type { IntegrationSnapshot, SubscriptionSnapshot, TenantSnapshot } from '
 
 /** All routes that are closed by the objects of a tenant. */
 export interface ClosedTenant {
-  /** Same object as the given routes if nothing closes. */
+  /** If nothing is closed, this is the same object as the given routes. */
   readonly routes: TenantRoutes;
   /** Used to look up how a Subscription should be closed, given its UID. */
   readonly closed: ReadonlyMap<string, 'Blocked' | 'Ended'>;

@@ -9,7 +9,7 @@ import type { SubscriptionSnapshot } from './snapshot.ts';
 export interface ResolvedHeader {
   readonly name: string;
   readonly field: HeaderField;
-  /** Where the value comes from, for messages. */
+  /** The source of the value, as used in messages. */
   readonly about: string;
 }
 

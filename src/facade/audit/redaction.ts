@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 
-/** Keeps these hashes apart from other values derived from the root key. */
+/** Separates these hashes from other values derived from the root key. */
 const LABEL = 'sluice audit v1';
 const MOST_CHARACTERS = 256;
 const MOST_ITEMS = 20;

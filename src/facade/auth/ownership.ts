@@ -56,7 +56,7 @@ function strongest(roles: readonly Role[]): Role | undefined {
 
 /**
  * Returns true if this owner matches the identity. Exactly one of subject, group, and client is compared, byte by byte.
- * Entries with several or no values never match; the API server should already have refused those.
+ * Entries with several values or no values never match, but the API server should already have rejected them.
  */
 function isMeant(owner: Owner, { issuer, subject, groups, client }: Identity): boolean {
   const given = [owner.subject, owner.group, owner.client].filter(each => each !== undefined);

@@ -14,8 +14,8 @@ const GENERIC: Readonly<Partial<Record<ProblemCode, string>>> = {
 };
 
 /**
- * Problems that would blame the request for what is wrong with the object, with the one to answer instead. The request
- * does not include anything contained in the object.
+ * Problems that would incorrectly attribute an error of the object to the request, including the problem to return
+ * instead. The request does not include anything contained in the object.
  */
 const INSTEAD: Readonly<Partial<Record<ProblemCode, ProblemCode>>> = { invalid_request: 'refused_by_policy' };
 

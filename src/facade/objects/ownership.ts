@@ -43,7 +43,7 @@ export interface OwnedAccount {
   readonly role: Role;
 }
 
-/** Caller who asks for an object. */
+/** The caller requesting an object. */
 export interface Caller {
   readonly identity: Identity;
   /**

@@ -18,7 +18,7 @@ const COMMAND = 'command';
 interface SharedCall {
   /** If undefined, the time of the call is not limited. */
   readonly account: string | undefined;
-  /** Aborted once the caller is gone. */
+  /** Aborted when the caller has disconnected. */
   readonly signal?: AbortSignal;
   /** Whether the call closes something. These calls never wait, and are never rejected. */
   readonly closes?: boolean;

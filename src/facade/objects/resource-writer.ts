@@ -50,7 +50,7 @@ export interface ResourceWriter {
    * same `turn` run sequentially. Otherwise, concurrent edits of a list could use up all retries.
    */
   readonly edit: <T>(attempt: () => Promise<T>, turn?: string) => Promise<T>;
-  /** Deletes the object that was read and waits until it is gone. */
+  /** Deletes the object that was read, and waits until it no longer exists. */
   readonly remove: (kind: KindName, object: Cached<KindName>) => Promise<void>;
   readonly waitFor: WaitFor;
 }
@@ -135,7 +135,7 @@ export function createResourceWriter({ client, caches, limits, clock }: WriterPa
       try {
         await client.remove(RESOURCES[kind], name, { uid: metadata.uid }, { signal: deadline() });
       } catch (cause) {
-        // A new object now uses the name, so the old one must be gone.
+        // A new object now uses this name, so the previous object no longer exists.
         if (!isKubeError(cause, 409)) throw kubeRefusal(cause);
       }
       noteChange({ kind, before: object, after: undefined });

@@ -127,7 +127,7 @@ function withAbsolutePaths(value: unknown, folder: string): Fields {
   return Object.fromEntries(entries);
 }
 
-/** Looks for the current context. If several files define the same name, the first one counts, like for kubectl. */
+/** Looks up the current context. If several files define the same name, the first one counts, like for kubectl. */
 function parseContext(paths: string, files: readonly Fields[]): KubeContext {
   const the = `the kubeconfig ${paths}`;
   const find = (list: 'contexts' | 'clusters' | 'users', field: string, name: string): Fields => {

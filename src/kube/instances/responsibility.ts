@@ -72,7 +72,7 @@ export function createResponsibility<W extends Assigned>(deps: ResponsibilityDep
   }
 
   function namespaced<P>(reflector: Reflector<P>, namespaceOf: (value: P) => string): Reflector<P> {
-    // The metrics ask for the size. There may be 100,000 objects, but few namespaces.
+    // The metrics read the size. There may be 100,000 objects, but few namespaces.
     const size = (): number => {
       let count = 0;
       for (const [namespace, objects] of reflector.store.countsByIndex('namespace')) {

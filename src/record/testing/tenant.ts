@@ -81,7 +81,7 @@ function makeRoutes(
  */
 export function createTenant(redis: RedisClient) {
   const unique = randomUUID().replaceAll('-', '').slice(0, 12);
-  // As long as a real one: ingress looks.
+  // This has the same length as a real id, because ingress checks it.
   const tenant = `ten_${unique.padEnd(20, '0')}`;
   const clock = { ms: START_MS };
   const nowMs = () => clock.ms;

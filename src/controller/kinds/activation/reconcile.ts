@@ -62,7 +62,7 @@ async function commit(context: Context, { namespace, integration, groupKey }: Pa
   const activations = caches.Activation.store.byIndex('pair', pairKey(namespace, integration, groupKey));
   const open = isOpen(activations) && caches.Integration.store.get(`${namespace}/${integration}`) !== undefined;
   const routes = context.tenants.compiled(namespace)?.routes;
-  // The workspace has been paused in the meantime. Leave the pair alone; it will be retried.
+  // The workspace has been paused in the meantime. The pair is not changed, because it will be retried.
   if (open && isPaused(caches, namespace)) throw cacheBehind(`the pause of ${namespace}`);
   if (open && routes === undefined) throw cacheBehind(`routes of ${namespace}`);
   const id = publicId('Integration', namespace, integration);

@@ -75,7 +75,7 @@ export function planInvitation({ state, invitation, delivery, recorded }: Invita
   const whole = wholeInvitation(invitation);
   if (whole === undefined) return { invitation, conditions: [], events: [] };
   if (whole.sentAt !== undefined) {
-    // After the leader has changed, only the condition tells us the method of delivery.
+    // After a change of the leader, the delivery method is only available in the condition.
     return { invitation, conditions: recorded?.status === 'True' ? [kept(recorded)] : [sent('Sent')], events: [] };
   }
   if (delivery !== undefined && 'sentAt' in delivery) {

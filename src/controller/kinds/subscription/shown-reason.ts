@@ -4,7 +4,7 @@ import { type DesiredCondition, findCondition } from '../../engine/conditions.ts
 
 /**
  * Returns the reason to show in the REASON column of `kubectl get`. If Live is not True, this is the reason of the Live
- * condition, and otherwise that of Ready.
+ * condition. Otherwise, it is the reason of the Ready condition.
  */
 export function shownReason(conditions: readonly DesiredCondition[]): Pick<SubscriptionStatus, 'reason'> {
   const live = findCondition(conditions, 'Live');

@@ -68,7 +68,7 @@ const accept = defineRoute({
   async handle(facade, call) {
     const { identity, body } = call;
     const { token, accountPublicId } = body;
-    // Check the account first: callers who don't own it must not learn anything about the invitation.
+    // Check the account first, because callers who don't own it must not receive any information about the invitation.
     const named = accountPublicId === undefined ? undefined : await facade.ownership.account(call, accountPublicId);
     if (named !== undefined) requireRole(named.role, 'Admin');
     const { integration, workspace, account } = await acceptInvitation(facade, identity, token, named?.name);

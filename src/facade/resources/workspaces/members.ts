@@ -101,7 +101,7 @@ async function replaceMembers(
     const role = before && mayActForAccount(identity, before);
     if (before === undefined || role === undefined) throw new Refusal('forbidden');
     requireRole(role, 'Owner');
-    // Don't apply the same list again: we would share a field that somebody else manages.
+    // Don't apply the same list again, because we would become an owner of a field that is managed by another manager.
     if (isDeepStrictEqual(membersOf(before.spec.owners), wanted)) return before;
     // Keeps the limits set when an invitation was accepted.
     const { limits }: Partial<AccountSpec> = ownedPart(before, FIELD_MANAGER.facade);

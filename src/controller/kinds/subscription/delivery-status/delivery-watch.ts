@@ -39,8 +39,8 @@ function targetOf({ metadata }: Cached<'Subscription'>): Target {
 }
 
 /**
- * Watches the state of all deliveries. Dispatchers publish any changes; if a message gets lost, the change will be
- * found by the audit, which regularly reads all subscriptions.
+ * Watches the state of all deliveries. Dispatchers publish all changes. If a message gets lost, the audit will find the
+ * change, because it regularly reads all subscriptions.
  */
 export function createDeliveryWatch(deps: DeliveryWatchDeps) {
   const { writer } = deps;
