@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Files that take long: begun first, so that none is left alone at the end. */
+/** Files that take long: begun first so that none is left alone at the end. */
 const LONGEST = [
   'drift',
   'delivery-status',
@@ -140,7 +140,7 @@ export default defineConfig({
           globalSetup: ['test/support/setup-kube.ts'],
           testTimeout: 60_000,
           hookTimeout: 120_000,
-          // Some start an API server of their own, and wait for it.
+          // Some start an API server of their own and wait for it.
           maxWorkers: Math.max(3, availableParallelism() - 1),
         },
       },

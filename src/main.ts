@@ -92,12 +92,12 @@ async function main(config: Config): Promise<void> {
     // Without Redis, the controller can still remove finalizers from deleted objects.
     await start('controller');
     await redis.opened;
-    // Start ingress and the facade last, because the other roles process accepted events and changes.
+    // Start ingress and the facade last because the other roles process accepted events and changes.
     for (const role of ['dispatcher', 'ingress', 'facade'] as const) await start(role);
   }
 
   async function stop(): Promise<void> {
-    // Stop ingress and the facade first, so that there are no new requests while the other roles finish.
+    // Stop ingress and the facade first so that there are no new requests while the other roles finish.
     for (const role of ['facade', 'ingress', 'dispatcher', 'controller'] as const) await running.get(role)?.stop();
     await tracing?.stop();
     for (const [, { stop }] of health) stop();

@@ -17,7 +17,7 @@ const MIB = 1_048_576;
 /**
  * Returns the Node flags required for a role that are missing. They must be set before Node runs any code.
  *
- * - A small space for young objects saves memory. Ingress and dispatchers keep Node's default, because they create many
+ * - A small space for young objects saves memory. Ingress and dispatchers keep Node's default because they create many
  *   young objects: with 4 MiB, they would take 15 % more CPU time under load.
  * - By default, Node uses half of the container memory as its heap, which isn't enough for the objects of a cluster.
  */

@@ -10,7 +10,7 @@ const ROLE_MEANINGS: Readonly<Record<Role, string>> = {
 
 /** Command descriptions for `sluice --help`. */
 const COMMAND_MEANINGS: Readonly<Record<string, string>> = {
-  uninstall: 'removes the finalizers from all custom resources, so that they can be deleted without a controller',
+  uninstall: 'removes the finalizers from all custom resources so that they can be deleted without a controller',
   verify: 'publishes an event in the sandbox and checks that the event is delivered',
 };
 

@@ -83,7 +83,7 @@ export interface ReplaysDeps {
 
 /** How long replays are kept. This is the same time as for records. */
 const RECORD_TTL_MS = 726 * 3_600_000;
-/** At this time, the process that started the replay has either completed the replay, or is no longer running. */
+/** At this time, the process that started the replay has either completed the replay or is no longer running. */
 const SWEEP_AFTER_MS = 30_000;
 /** The time after which an unknown inbox is considered deleted. The remaining events are refunded. */
 const ABANDON_AFTER_MS = 3_600_000;
@@ -145,7 +145,7 @@ function createCharge({ redis, nowMs, lowerAccounts, inboxes, chunkEvents }: Rep
     if (price.events.length === 0) return { answer: 'NOTHING', cursor: price.cursor };
     const chargedMs = nowMs();
     const haveLooked = () => lowerAccounts([{ member: account, dueMs: chargedMs + SWEEP_AFTER_MS }]);
-    // This happens before the charge, so that the replay is completed by another process if this process crashes.
+    // This happens before the charge so that the replay is completed by another process if this process crashes.
     await haveLooked();
     const fields = {
       inbox: inboxMember(inbox),
@@ -164,8 +164,8 @@ function createCharge({ redis, nowMs, lowerAccounts, inboxes, chunkEvents }: Rep
       [chargedMs, name, price.tokens, ...Object.entries(fields).flat()],
     )) as 'OK' | 'SAME' | 'SHORT' | 'CLOSED';
     if (answer === 'SHORT' || answer === 'CLOSED') return { answer };
-    // After this position as well, because a process that was stalled in between may already have been looked up
-    // without success.
+    // After this position as well because a process that was stalled in between may already have been looked up without
+    // success.
     await haveLooked();
     return (await readIntent(redis, account, name)) as Intent;
   };

@@ -70,8 +70,7 @@ export const CONDITION_MEANING = {
         'True: The integration has been applied but the invitation has not been accepted yet. Events are not routed until the invitation has been accepted.',
       Active:
         'True: The integration has been applied and is active, i.e. events with activated group keys are being routed.',
-      Closed:
-        'True: The integration has been applied. It is closed because it has expired, or was declined or revoked.',
+      Closed: 'True: The integration has been applied. It is closed because it has expired or was declined or revoked.',
     },
     Accepted: {
       InvitationAccepted: 'True: The invitation was accepted by the partner.',
@@ -200,7 +199,7 @@ export const CONDITION_MEANING = {
     },
     BacklogAtRisk: {
       NearRetention:
-        'True: The oldest waiting event is close to the end of its retention period, and will be lost afterwards.',
+        'True: The oldest waiting event is close to the end of its retention period and will be lost afterwards.',
       WithinRetention: 'False: None of the waiting events are close to the end of their retention period.',
     },
   },

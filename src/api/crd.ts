@@ -85,8 +85,8 @@ function objectSchema(kind: KindDefinition) {
   };
 }
 
-// When server-side apply removes an object's last field, the value becomes null. We use a default to turn null into
-// {} before the rules run, so that users will see the message of the rule. Note that a default must be valid.
+// When server-side apply removes an object's last field, the value becomes null. We use a default to turn null into {}
+// before the rules run so that users will see the message of the rule. Note that a default must be valid.
 function specSchema(spec: z.ZodType): object {
   return structuralSchema(spec.safeParse({}).success ? spec.meta({ default: {} }) : spec);
 }

@@ -11,7 +11,7 @@ const GROUP_KEY = /^[^\p{Cc}\p{Z}]([^\p{Cc}]*[^\p{Cc}\p{Z}])?$/u;
 /**
  * Returns true if `value` is a valid group key. A group key is 1 to 256 bytes of UTF-8 without control characters, and
  * without leading or trailing spaces. We can't allow NUL because it is used as a separator in Redis. Keys are compared
- * byte by byte. We also need to reject lone surrogates, because they can't be encoded in UTF-8.
+ * byte by byte. We also need to reject lone surrogates because they can't be encoded in UTF-8.
  */
 export function isGroupKey(value: string): boolean {
   return value.isWellFormed() && GROUP_KEY.test(value) && new TextEncoder().encode(value).length <= GROUP_KEY_MAX_BYTES;

@@ -26,7 +26,7 @@ function addRules<S extends z.ZodType>(schema: S, rules: readonly CelRule[]): S 
 
 /**
  * Adds a validation rule to the given schema. You'll need to provide both `holds`, for zod, and the CEL expression
- * `rule`, for the API server, because zod doesn't include refinements in the JSON Schema.
+ * `rule`, for the API server because zod doesn't include refinements in the JSON Schema.
  */
 export function withRule<S extends z.ZodType>(
   schema: S,

@@ -131,7 +131,7 @@ export async function removeFinalizers(
   }
   const left = (await list()).length;
   if (left === 0) return removed;
-  throw new Error(`${left} custom resources have their finalizer again. Stop all controllers of Sluice, and try again`);
+  throw new Error(`${left} custom resources have their finalizer again. Stop all controllers of Sluice and try again`);
 }
 
 /** Returns false if the object has changed in the meantime. */

@@ -17,7 +17,7 @@ const LED_FOR_MS = 15_000;
 const TRIES = 10;
 
 /**
- * Takes over the Lease from the leading controller, and waits until that controller is no longer the leader. Unlike an
+ * Takes over the Lease from the leading controller and waits until that controller is no longer the leader. Unlike an
  * election, this does not wait for the Lease to be released.
  *
  * @param waits whether to wait. Not needed if no object has a finalizer

@@ -53,7 +53,7 @@ function workspacesOf(objects: readonly HeldObject[]): ReadonlyMap<string, strin
   return new Map(names.map(name => [tenantId(name), name]));
 }
 
-/** Returns all streams which have events that have not been routed, or have subscriptions with undelivered events. */
+/** Returns all streams which have events that have not been routed or have subscriptions with undelivered events. */
 async function readUndelivered(redis: RedisClient, workspaces: ReadonlyMap<string, string>): Promise<string[]> {
   const audit = createControlAudit(redis, () => Promise.resolve());
   const drain = createDrain(redis);

@@ -31,7 +31,7 @@ const MOST_NAMED = 10;
 
 /**
  * Returns the streams with undelivered events according to their status. The statuses are updated with a delay. They
- * only include events that have already been routed, unless the stream is being deleted.
+ * only include events that have already been routed unless the stream is being deleted.
  */
 export function undeliveredByStatus(objects: readonly HeldObject[]): string[] {
   const streams = new Set<string>();
@@ -51,7 +51,7 @@ const nameOf = (instance: string): string =>
 
 /**
  * Returns the lines to print if an installation does not have any objects with a finalizer. They include all other
- * installations with such objects, because the name of this installation may be missing.
+ * installations with such objects because the name of this installation may be missing.
  */
 export function describeNothing(instance: string, held: ReadonlyMap<string, readonly unknown[]>): string[] {
   const others = [...held].filter(([other]) => other !== instance).toSorted(([a], [b]) => (a < b ? -1 : 1));
@@ -65,7 +65,7 @@ export function describeNothing(instance: string, held: ReadonlyMap<string, read
 }
 
 /**
- * Decides whether to remove the finalizers, and returns the lines to print.
+ * Decides whether to remove the finalizers and returns the lines to print.
  *
  * @param ignoreUndelivered whether to remove them even if there are undelivered events
  */
@@ -88,7 +88,7 @@ export function planUninstall(
     proceeds: false,
     lines: [
       ...lines,
-      'No changes were made, because these events would not be delivered anymore. Stop publishing events, and wait until all events have been delivered. To uninstall Sluice without delivering these events, run sluice uninstall --ignore-undelivered in a pod of the controller, and then repeat your command, such as helm uninstall, within a minute. The events stay in Redis until you remove its data.',
+      'No changes were made, because these events would not be delivered anymore. Stop publishing events and wait until all events have been delivered. To uninstall Sluice without delivering these events, run sluice uninstall --ignore-undelivered in a pod of the controller, and then repeat your command, such as helm uninstall, within a minute. The events stay in Redis until you remove its data.',
     ],
   };
 }

@@ -60,7 +60,7 @@ export const uninstall: Command = async (argv, env) => {
 
 /** Returns the message for a namespace that has never had a leader. */
 function leaseMissing({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
-  return `SLUICE_NAMESPACE: not set, and namespace ${namespace} has no Lease ${name}. Set SLUICE_NAMESPACE to the namespace of the controller, even if the namespace was deleted`;
+  return `SLUICE_NAMESPACE: not set, and namespace ${namespace} has no Lease ${name}. Set SLUICE_NAMESPACE to the namespace of the controller even if the namespace was deleted`;
 }
 
 /** Removes all RoleBindings of the controller. Returns the lines to print. */

@@ -35,7 +35,7 @@ export interface Config {
   readonly redis: RedisSettings;
   readonly ingressPort: number;
   readonly facadePort: number;
-  /** Undefined if ingress serves plain HTTP, or is not running. */
+  /** Undefined if ingress serves plain HTTP or is not running. */
   readonly ingressCertificate: ServedCertificate | undefined;
   readonly facadeCertificate: ServedCertificate | undefined;
   readonly opsPort: number;

@@ -50,7 +50,7 @@ function areProxies(networks: readonly string[]): boolean {
   return networks.every(network => isNetwork(network) && !/\/0+$/.test(network));
 }
 
-/** Limits by resource. Numbers are accepted, because YAML parses a quantity without a unit as a number. */
+/** Limits by resource. Numbers are accepted because YAML parses a quantity without a unit as a number. */
 const QUOTA = z.record(
   z.string().min(1),
   z.union([z.string().regex(/^\d+(\.\d+)?([a-zA-Z]{1,2})?$/), z.int().min(0)]).transform(String),
@@ -97,7 +97,7 @@ export const ENVIRONMENT = {
     )
     .optional()
     .describe(
-      'The ClusterRole that allows the controller to read and write Secrets in a namespace. When this is set, the controller creates a RoleBinding for this ClusterRole in the namespace of each workspace, and uses a separate watch for each namespace. We recommend this setting for up to 200 workspaces. By default, the controller requires this ClusterRole for the whole cluster.',
+      'The ClusterRole that allows the controller to read and write Secrets in a namespace. When this is set, the controller creates a RoleBinding for this ClusterRole in the namespace of each workspace and uses a separate watch for each namespace. We recommend this setting for up to 200 workspaces. By default, the controller requires this ClusterRole for the whole cluster.',
     ),
   SLUICE_WORKSPACE_QUOTA: z
     .string()
@@ -161,7 +161,7 @@ export const ENVIRONMENT = {
       'A comma-separated list of CIDR networks of the proxies and load balancers in front of ingress and the facade. For connections from one of these networks, the client address is the rightmost address in X-Forwarded-For that is not in this list. If clients connect directly, set this to none. By default, client addresses are not used, and there are no address limits.',
     ),
   SLUICE_INGRESS_ADDRESS_LIMIT: eventRate(50_000).describe(
-    'The number of events per second that each replica of ingress accepts from an address (or from a /64 network when using IPv6). An event is counted once for every 16 KiB of its body (rounded up). When a key is not known to be valid, looking up this key is counted as 100 events, unless the key turns out to be valid. Additional events are rejected with 429. Requires SLUICE_TRUSTED_PROXIES. To disable this limit, set it to 0. Defaults to 50,000, which is higher than the maximum throughput of a replica.',
+    'The number of events per second that each replica of ingress accepts from an address (or from a /64 network when using IPv6). An event is counted once for every 16 KiB of its body (rounded up). When a key is not known to be valid, looking up this key is counted as 100 events unless the key turns out to be valid. Additional events are rejected with 429. Requires SLUICE_TRUSTED_PROXIES. To disable this limit, set it to 0. Defaults to 50,000, which is higher than the maximum throughput of a replica.',
   ),
   SLUICE_INGRESS_KEY_LIMIT: eventRate(0).describe(
     'The number of events per second that each replica of ingress accepts with the same ingress key. An event is counted once for every 16 KiB of its body (rounded up). Additional events are rejected with 429. Sandbox requests are counted separately. By default, this is 0 and there is no limit.',
@@ -184,7 +184,7 @@ export const ENVIRONMENT = {
     .enum(['true', 'false'])
     .default('false')
     .describe(
-      'Set to true to allow unencrypted connections to smtp:// servers without STARTTLS support. Note that this allows attackers on the network to read the invitations and the password in SLUICE_SMTP_URL, because they are able to disable STARTTLS.',
+      'Set to true to allow unencrypted connections to smtp:// servers without STARTTLS support. Note that this allows attackers on the network to read the invitations and the password in SLUICE_SMTP_URL because they are able to disable STARTTLS.',
     ),
   SLUICE_SMTP_FROM: z
     .string()

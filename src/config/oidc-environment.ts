@@ -16,7 +16,7 @@ export const SIGNING_ALGORITHMS = [
 ];
 
 /**
- * Checks an issuer's URL (OpenID Connect Discovery). The URL must use https, unless it is a loopback address. It must
+ * Checks an issuer's URL (OpenID Connect Discovery). The URL must use https unless it is a loopback address. It must
  * not have a query or a fragment.
  */
 function isIssuer(text: string): boolean {
@@ -87,7 +87,7 @@ export const OIDC_ENVIRONMENT = {
     .max(31_536_000)
     .optional()
     .describe(
-      'The maximum number of seconds since an access token was issued (iat claim). Older tokens and tokens without an iat claim are rejected, even if they have not expired. Must be at least 60. By default, tokens are accepted until they expire.',
+      'The maximum number of seconds since an access token was issued (iat claim). Older tokens and tokens without an iat claim are rejected even if they have not expired. Must be at least 60. By default, tokens are accepted until they expire.',
     ),
 } as const;
 

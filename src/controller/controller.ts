@@ -79,7 +79,7 @@ function createBasis(options: ControllerOptions) {
   const shortages = createShortages({
     registry,
     exists: account => caches.Account.store.get(account) !== undefined,
-    // The statuses of all Subscriptions to these workspaces are updated as well, because they depend on these routes.
+    // The statuses of all Subscriptions to these workspaces are updated as well because they depend on these routes.
     onNews: (account, turned) => {
       for (const name of workspacesOf(caches, account)) {
         controllers.enqueue('workspace', name, 'background');

@@ -56,7 +56,7 @@ describe('a Lease that cannot be had', () => {
         reason: 'LeaseUnavailable',
         cause: 'settings',
         message:
-          'Lease apps/sluice-controller cannot be created because namespace apps does not exist. Create the namespace, or set SLUICE_NAMESPACE to the namespace of the Lease.',
+          'Lease apps/sluice-controller cannot be created because namespace apps does not exist. Create the namespace or set SLUICE_NAMESPACE to the namespace of the Lease.',
       },
     ]);
     state.refusal = undefined;

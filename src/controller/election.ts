@@ -18,7 +18,7 @@ import type { Leadership } from './leadership.ts';
 const USUAL_MS = 10_000;
 /**
  * The number of requests that must be rejected before we report this. A single rejection may be caused by the Lease
- * being deleted, and is ignored.
+ * being deleted and is ignored.
  */
 const REFUSALS = 2;
 
@@ -36,7 +36,7 @@ export interface ElectionDeps {
 }
 
 /**
- * Creates the leader election. It will also report why this replica can't become the leader, or can't work if it is the
+ * Creates the leader election. It will also report why this replica can't become the leader or can't work if it is the
  * leader.
  */
 export function createElection(deps: ElectionDeps) {
@@ -79,7 +79,7 @@ function leaseImpairments({ trouble }: Pick<Elector, 'trouble'>, namespace: stri
   if (isKubeError(error, 404) && times >= REFUSALS) {
     return unavailable(
       'settings',
-      `cannot be created because namespace ${namespace} does not exist. Create the namespace, or set SLUICE_NAMESPACE to the namespace of the Lease.`,
+      `cannot be created because namespace ${namespace} does not exist. Create the namespace or set SLUICE_NAMESPACE to the namespace of the Lease.`,
     );
   }
   if (isKubeError(error, 403) && times >= REFUSALS) {

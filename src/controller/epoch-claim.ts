@@ -6,7 +6,7 @@ import { RedisFormatError, RedisInstanceError } from '../redis/format.ts';
 import { HELD, type TermState } from './term.ts';
 
 /**
- * Thrown if Redis contains the routes of another Kubernetes cluster, because becoming the leader would overwrite them.
+ * Thrown if Redis contains the routes of another Kubernetes cluster because becoming the leader would overwrite them.
  */
 export class ForeignRedisError extends Error {
   override readonly name = 'ForeignRedisError';
@@ -18,7 +18,7 @@ const READ_CLUSTER_WITHIN_MS = 5_000;
 /**
  * Claims the fencing epoch for the term.
  *
- * @throws ForeignRedisError if this Redis belongs to a different cluster. Also throws if the term has ended, because
+ * @throws ForeignRedisError if this Redis belongs to a different cluster. Also throws if the term has ended because
  * claiming would fence the current leader.
  */
 export async function claimEpoch(

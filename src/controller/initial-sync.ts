@@ -6,7 +6,7 @@ import { SecretsForbiddenError } from './context/secret-access.ts';
 import type { Tenants } from './routes/tenants.ts';
 import { markApplied, type TermState, type Terms } from './term.ts';
 
-/** The number of tenants to apply concurrently, so that a single hanging tenant doesn't block the rest. */
+/** The number of tenants to apply concurrently so that a single hanging tenant doesn't block the rest. */
 const TENANTS_AT_ONCE = 16;
 
 /**

@@ -60,7 +60,7 @@ export function createLeadership(deps: LeadershipDeps) {
   }
 
   return {
-    /** Starts a new term. Fails if Redis can't be updated, and should then be called again. */
+    /** Starts a new term. Fails if Redis can't be updated and should then be called again. */
     begin: async (term: Term, over: AbortSignal = term.signal): Promise<void> => {
       const state = terms.begin(term, over);
       await attempt(state, async () => {

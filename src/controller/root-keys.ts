@@ -77,7 +77,7 @@ export function createRootKeyChoice(deps: {
     waiting = lacking;
     const next = chooseRootKey(keys, reports, replica);
     if (next === undefined || clock.nowMs() < sinceMs + ALL_REPORT_WITHIN_MS) return;
-    // Publish the key first, so that other roles can decrypt values as soon as they are encrypted with it.
+    // Publish the key first so that other roles can decrypt values as soon as they are encrypted with it.
     await control.publishRootKey(deps.fence(), next.fingerprint);
     keys.follow(next.fingerprint);
     log.info({ key: next.name }, 'a new root key signs and encrypts from now on');

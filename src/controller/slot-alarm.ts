@@ -7,7 +7,7 @@ import type { Caches } from './caches/caches.ts';
 const SAME_ALARM_MS = 1_000;
 
 /**
- * Returns a listener for control state that another role reports as missing. The listener applies the tenant again,
+ * Returns a listener for control state that another role reports as missing. The listener applies the tenant again
  * unless all of the data has been lost. In that case, the loss watch rebuilds the data.
  */
 export function createSlotAlarm(deps: {
@@ -15,7 +15,7 @@ export function createSlotAlarm(deps: {
   readonly control: Pick<ControlStore, 'readCluster'>;
   /** Whether this replica has claimed an epoch in a term that has not ended yet. */
   readonly hasEpoch: () => boolean;
-  /** Reads the tenant from Redis, and then applies it again. */
+  /** Reads the tenant from Redis and then applies it again. */
   readonly reapply: (tenant: string) => void;
   readonly clock: Pick<Clock, 'nowMs'>;
   readonly log: Pick<Logger, 'debug'>;

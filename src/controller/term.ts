@@ -44,7 +44,7 @@ export function markApplied(state: TermState): void {
 export function createTerms() {
   let current: TermState | undefined;
 
-  /** Returns the state of the current term, unless it has ended. */
+  /** Returns the state of the current term unless it has ended. */
   function lasting(): TermState | undefined {
     return current === undefined || current.term.signal.aborted ? undefined : current;
   }

@@ -37,7 +37,7 @@ afterAll(async () => {
 const send = async (line: string, headers: readonly string[] = [], body = '', subject = 'ada') =>
   exchange(port, await facades.request(line, [close, ...headers], body, subject));
 
-/** Writes bytes to a connection, and returns the status of each response until the connection is closed. */
+/** Writes bytes to a connection and returns the status of each response until the connection is closed. */
 function statusesOf(bytes: string): Promise<number[]> {
   return new Promise(resolve => {
     let text = '';

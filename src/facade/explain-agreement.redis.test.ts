@@ -190,14 +190,14 @@ async function check(given: TenantState): Promise<void> {
     see(verdict.reason ?? 'routed');
 
     expect([name, isThere]).toEqual([name, verdict.wouldRoute]);
-    // Events behind an event without enough tokens have to wait as well, regardless of their own outcome.
+    // Events behind an event without enough tokens have to wait as well regardless of their own outcome.
     if (given.plan === 'spent' && disposition.disposition === 'waiting') continue;
     expect([name, disposition.disposition]).toEqual([
       name,
       verdict.wouldRoute ? 'routed' : verdict.held ? 'waiting' : 'not_routed',
     ]);
     if (!verdict.wouldRoute && !verdict.held) expect([name, disposition.reason]).toEqual([name, verdict.reason]);
-    // The disposition for subscribed integrations is the same, regardless of whether the event has been routed yet.
+    // The disposition for subscribed integrations is the same regardless of whether the event has been routed yet.
     const refused = inbox !== undefined && groupKey !== '' && !verdict.wouldRoute && !verdict.held;
     expect([name, read.noted]).toEqual([name, refused ? verdict.reason : undefined]);
   }
@@ -207,7 +207,7 @@ async function check(given: TenantState): Promise<void> {
   await keepUp(client, part, clock.ms);
   const hours = await createPartTrafficReader(redis).readReasons(tenant, QUEUE, '24h', clock.ms);
   const count = (word: string) => [...subscriptions.values()].filter(each => each === word).length;
-  // A paused subscription remains behind for all three events, regardless of which of them it would receive.
+  // A paused subscription remains behind for all three events regardless of which of them it would receive.
   const paused = count('paused');
   const unpaid = sent.findIndex(key => PARTNERS.some(name => isUnpaid(explained.get(`${name} ${key}`))));
   const expired = 3 * paused + (unpaid === -1 ? 0 : (3 - unpaid) * count('open'));

@@ -75,7 +75,7 @@ export function parametersOf(path: string): PathParameter[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as PathParameter);
 }
 
-/** Adds the number of points to the description of a call, unless the call costs 1 point. */
+/** Adds the number of points to the description of a call unless the call costs 1 point. */
 function describe({ description, cost = 1 }: Route): { description?: string } {
   const price = cost === 1 ? undefined : `Costs ${cost} points of the rate limit.`;
   const words = [description, price].filter(text => text !== undefined).join(' ');

@@ -101,7 +101,7 @@ const IDS: Readonly<Record<string, string>> = {
   event: 'evt_01mxhs0q00000000123456789abcdefghjk',
 };
 
-/** Sends the example from the reference, and returns the status and the code of the response. */
+/** Sends the example from the reference and returns the status and the code of the response. */
 async function call(to: number, route: Route, token: string): Promise<{ outcome: string; challenge?: string }> {
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_all, name: string) => IDS[name] ?? 'any');
   const example = DOCUMENT.paths[route.path]?.[route.method.toLowerCase()]?.requestBody?.content['application/json'];

@@ -125,7 +125,7 @@ interface CallChecks {
   readonly chargeLookup: () => void;
   /** Charges the points of the call to an account, if there is one. */
   readonly charge: (account: string | undefined) => void;
-  /** Charges additional points to the caller and an account, or returns false. */
+  /** Charges additional points to the caller and an account or returns false. */
   readonly spend: (account: string | undefined, points: number) => boolean;
 }
 
@@ -212,7 +212,7 @@ function accessOf({ caches }: Facade, { access }: Route, identity: Identity, ins
   return accessGiven(identity, workspace, caches.get('Account', { name: workspace.spec.account }));
 }
 
-/** Whether to write an audit line. Other reads are too frequent, and don't change anything. */
+/** Whether to write an audit line. Other reads are too frequent and don't change anything. */
 const isAudited = ({ method, showsSecret = false }: Route) => method !== 'GET' || showsSecret;
 
 /**

@@ -62,7 +62,7 @@ const PLAIN_PATH = /^\/[A-Za-z0-9/_.~:@-]*$/;
 /** Answer for browsers visiting the root path. Links follow RFC 8631. */
 const ROOT = {
   detail:
-    'This path does not have any content. Open /docs in a browser, or read /openapi.json. All calls are under /waas.',
+    'This path does not have any content. Open /docs in a browser or read /openapi.json. All calls are under /waas.',
   headers: { link: '</docs>; rel="service-doc", </openapi.json>; rel="service-desc"' },
 };
 

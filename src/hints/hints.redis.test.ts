@@ -10,7 +10,7 @@ import { createHintIndex } from './hints.ts';
 
 onEachRedis(redis => {
   /**
-   * Resets the time of the last pick, because an earlier test may have used a later time, which looks like a clock that
+   * Resets the time of the last pick because an earlier test may have used a later time, which looks like a clock that
    * was set back.
    */
   async function start() {

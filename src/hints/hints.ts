@@ -27,7 +27,7 @@ export interface HintIndex {
   readonly lower: (hints: readonly Hint[]) => Promise<void>;
   readonly pick: (partition: number, nowMs: number, most: number, leaseMs: number, token: string) => Promise<Picked>;
   /**
-   * Sets the next due time of a hint, or removes it (`null`). Returns false if the hint was lowered or picked again in
+   * Sets the next due time of a hint or removes it (`null`). Returns false if the hint was lowered or picked again in
    * the meantime. In this case, it is due at the next time at the latest.
    */
   readonly settle: (partition: number, member: string, token: string, nextMs: number | null) => Promise<boolean>;

@@ -17,7 +17,7 @@ async function connect(url: string): Promise<RedisClient> {
   return redis;
 }
 
-/** This test uses a separate Redis, because the index is shared by all tests. */
+/** This test uses a separate Redis because the index is shared by all tests. */
 async function startOwn(): Promise<RedisClient> {
   const server = await startRedis();
   onTestFinished(() => server.stop());

@@ -24,7 +24,7 @@ const LONGEST = 80;
 const NOWHERE: Hop = { key: '', isTrusted: false };
 
 /**
- * Returns the client of a connection, in the same format as `ClientAddress`. Undefined for a trusted proxy, because its
+ * Returns the client of a connection, in the same format as `ClientAddress`. Undefined for a trusted proxy because its
  * connections are shared by many clients.
  */
 export type ConnectionAddress = (socket: Pick<IncomingMessage['socket'], 'remoteAddress'>) => string | undefined;
@@ -64,7 +64,7 @@ export function createConnectionAddress(trusted: readonly string[]): ConnectionA
 }
 
 /**
- * Creates the function that returns the client of a request. This is the address of the connection, unless it is in one
+ * Creates the function that returns the client of a request. This is the address of the connection unless it is in one
  * of the `trusted` networks (CIDR). Then, the rightmost address in X-Forwarded-For that isn't trusted either counts.
  * Addresses to the left of it can't be trusted, because any client could have added them.
  * @throws RangeError if a network is not in CIDR notation

@@ -47,7 +47,7 @@ export function sendProblem(reply: FastifyReply, code: ProblemCode, facts?: Refu
 }
 
 /**
- * Sends a problem if there is no Fastify reply yet, and returns the status. We don't read the request, and by default,
+ * Sends a problem if there is no Fastify reply yet and returns the status. We don't read the request, and by default,
  * we close the connection.
  */
 export function answerPlainly(

@@ -57,7 +57,7 @@ onEachRedis(redis => {
       clock.ms += 1;
       const second = running(await two.begin(call));
       expect(second.seed).toBe(first.seed);
-      // It stood still, and is not dead.
+      // It stood still and is not dead.
       await first.end('forget');
       await first.end('done', 'of the first');
       expect((await one.begin(call)).answer).toBe('BUSY');

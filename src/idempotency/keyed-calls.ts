@@ -26,9 +26,9 @@ export interface KeyedCall {
 }
 
 /**
- * RUN: perform the call, and then end it. `seed` is the same for all attempts to perform it, and begins with the id of
- * a root key, followed by a dot. DONE: it was answered like this. BUSY: it is being performed. CONFLICT: the key
- * belongs to another request. MANY: there are too many calls of this owner.
+ * RUN: perform the call and then end it. `seed` is the same for all attempts to perform it, and begins with the id of a
+ * root key, followed by a dot. DONE: it was answered like this. BUSY: it is being performed. CONFLICT: the key belongs
+ * to another request. MANY: there are too many calls of this owner.
  */
 export type Begun =
   | { readonly answer: 'RUN'; readonly seed: string; readonly end: EndCall }
@@ -47,7 +47,7 @@ export interface KeyedCalls {
   readonly begin: (call: KeyedCall) => Promise<Begun>;
 }
 
-/** Keeps calls in Redis. Answers may contain secrets, and are encrypted. */
+/** Keeps calls in Redis. Answers may contain secrets and are encrypted. */
 export function createKeyedCalls(redis: RedisClient, keys: KeyRing, nowMs: () => number): KeyedCalls {
   return {
     async begin({ owner, operation, key, request }) {

@@ -98,7 +98,7 @@ export type KubeClient = {
     patch: object,
     options?: Waiting & { readonly subresource?: 'status' },
   ) => Promise<T>;
-  /** Deletes the object, or returns false if it didn't exist. @throws KubeError 409 if a precondition does not match */
+  /** Deletes the object or returns false if it didn't exist. @throws KubeError 409 if a precondition does not match */
   readonly remove: (
     resource: Resource,
     name: ObjectName,

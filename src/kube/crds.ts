@@ -70,7 +70,7 @@ function missingIn(live: SchemaNode | undefined, ours: SchemaNode, path: string)
 
 /**
  * Describes which fields are missing from a CustomResourceDefinition in the cluster. Returns undefined if there are
- * none. A newer version is always complete, because it includes all fields of this version.
+ * none. A newer version is always complete because it includes all fields of this version.
  */
 export function lackOf(live: LiveCrd | undefined, kind: KindDefinition): string | undefined {
   if (live === undefined) return 'is missing';
@@ -91,7 +91,7 @@ const TRY_AGAIN_MS = 1_000;
 /** CrdGate compares the CustomResourceDefinitions in the cluster with those we require. */
 interface CrdGate {
   /**
-   * Waits until all CustomResourceDefinitions exist and are up to date, and then returns true. Returns false if `stop`
+   * Waits until all CustomResourceDefinitions exist and are up to date and then returns true. Returns false if `stop`
    * is aborted before.
    */
   readonly pass: (stop: AbortSignal) => Promise<boolean>;

@@ -8,7 +8,7 @@ export type ErrorCause = { readonly reason: string; readonly field: string; read
 export const NO_ANSWER = 0;
 
 /**
- * KubeError is thrown when a request to the API server fails. The `message` can be safely logged, because it never
+ * KubeError is thrown when a request to the API server fails. The `message` can be safely logged because it never
  * contains headers or object values. If an object is rejected, the server response may contain values. These are only
  * included in `detail` and `causes`, which must not be logged.
  */
@@ -48,8 +48,7 @@ export class KubeError extends Error {
     this.reason = reason;
     this.retryAfterSeconds = facts.retryAfterSeconds;
     this.conflictManagers = conflictManagers(causes);
-    // This is non-enumerable, because loggers that print all properties of an error would otherwise print object
-    // values.
+    // This is non-enumerable because loggers that print all properties of an error would otherwise print object values.
     Object.defineProperty(this, 'causes', { value: causes });
     Object.defineProperty(this, 'detail', { value: detail });
   }
@@ -103,7 +102,7 @@ export function isKubeError(error: unknown, status?: number): error is KubeError
   return error instanceof KubeError && (status === undefined || error.status === status);
 }
 
-/** Returns true if the list or watch needs to be restarted, because its resourceVersion is no longer available. */
+/** Returns true if the list or watch needs to be restarted because its resourceVersion is no longer available. */
 export function isExpired(error: unknown): boolean {
   return isKubeError(error, 410) || (isKubeError(error) && (error.reason === 'Expired' || error.reason === 'Gone'));
 }

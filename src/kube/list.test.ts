@@ -14,7 +14,7 @@ const END: Event = {
   object: { metadata: { resourceVersion: '9', annotations: { [INITIAL_EVENTS_END]: 'true' } } },
 };
 
-/** A list using a watch that yields `events`, and then fails with `error` (if there is one). */
+/** A list using a watch that yields `events` and then fails with `error` (if there is one). */
 function listOver(events: readonly Event[], error?: Error) {
   let watches = 0;
   let chunks = 0;

@@ -13,7 +13,7 @@ export type List = <T, P>(
       readonly limit?: number;
       /**
        * Whether to receive the objects as a stream from the server's watch cache, if the server supports it. This uses
-       * much less memory than chunks, because the server has to read those from etcd. An object that changes in the
+       * much less memory than chunks because the server has to read those from etcd. An object that changes in the
        * meantime may be newer than the other objects. Defaults to false.
        */
       readonly streamed?: boolean;
@@ -41,7 +41,7 @@ const LIST_TRIES = 3;
 const STREAM_INACTIVITY_MS = 30_000;
 
 function metadataAs(kind: string): string {
-  // Only accept this type, so that a server without support for it returns 406 instead of the full data.
+  // Only accept this type so that a server without support for it returns 406 instead of the full data.
   return `application/json;as=${kind};g=meta.k8s.io;v=v1`;
 }
 

@@ -20,7 +20,7 @@ export interface NamespacedViews<T extends AnyObject> {
   readonly view: <P>(project: (object: T) => P | undefined, indexers?: Indexers<P>) => Reflector<P>;
   /** Starts to watch a namespace. This is a no-op if it is open. */
   readonly open: (namespace: string) => void;
-  /** Ends the watch for a namespace, and removes its objects from all views. */
+  /** Ends the watch for a namespace and removes its objects from all views. */
   readonly close: (namespace: string) => void;
   readonly access: (namespace: string) => NamespaceAccess;
   /** Whether the objects in this namespace have been listed since it was opened. */

@@ -24,12 +24,12 @@ export type Reflected<P> = {
   readonly store: Omit<Store<P>, 'set' | 'remove'>;
   readonly subscribe: (handler: ChangeHandler<P>) => () => void;
   /**
-   * Returns the projection of an object. Undefined if the object is not required, or can't be read. The latter is
-   * logged as an error.
+   * Returns the projection of an object. Undefined if the object is not required or can't be read. The latter is logged
+   * as an error.
    */
   readonly project: (object: AnyObject) => Entry<P> | undefined;
   /**
-   * This is like `project`, but it will never reuse an existing object. This is required if etcd was restored, because
+   * This is like `project`, but it will never reuse an existing object. This is required if etcd was restored because
    * the same version may have a different content.
    */
   readonly projectAnew: (object: AnyObject) => Entry<P> | undefined;

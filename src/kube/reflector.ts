@@ -52,7 +52,7 @@ type ReflectorOptions<T extends AnyObject, P> = Selection & {
    */
   readonly watchTimeoutSeconds?: number;
   /**
-   * If no data is received for this time, the watch is considered dead. The default is 90,000, because the server will
+   * If no data is received for this time, the watch is considered dead. The default is 90,000 because the server will
    * send a bookmark about once per minute.
    */
   readonly inactivityMs?: number;
@@ -68,7 +68,7 @@ const FRUITLESS_WATCHES = 4;
 
 /**
  * The number of lists to reject because they are older than the known data. They may have been returned by an outdated
- * server. After that, the next list is accepted, because etcd may have been restored from a backup.
+ * server. After that, the next list is accepted because etcd may have been restored from a backup.
  */
 const OLDER_LISTS = 3;
 
@@ -104,7 +104,7 @@ function createLister<P>({ client, resource, selection, reflected, log }: Source
   };
 }
 
-/** Applies watch events until the server closes the watch, and rejects if this happens too early. */
+/** Applies watch events until the server closes the watch and rejects if this happens too early. */
 async function watchOnce<P>(
   { client, resource, selection, reflected, clock }: Source<P>,
   onProgress: () => void,

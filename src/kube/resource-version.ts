@@ -6,7 +6,7 @@
 export function compareResourceVersions(a: string, b: string): number | undefined {
   if (a === b) return 0;
   if (!/^[0-9]+$/.test(a) || !/^[0-9]+$/.test(b)) return undefined;
-  // Compare as strings, because JavaScript numbers can't represent a 64-bit integer.
+  // Compare as strings because JavaScript numbers can't represent a 64-bit integer.
   if (a.length !== b.length) return a.length - b.length;
   return a < b ? -1 : 1;
 }

@@ -23,8 +23,8 @@ export type Store<P> = {
 type Keys = string | Set<string>;
 
 /**
- * Creates a store for values, which can be looked up by key or by index entry. The index functions must be pure,
- * because they are called again when removing a value.
+ * Creates a store for values, which can be looked up by key or by index entry. The index functions must be pure because
+ * they are called again when removing a value.
  */
 export function createStore<P>(indexers: Indexers<P> = {}): Store<P> {
   const values = new Map<string, P>();

@@ -207,7 +207,7 @@ function refusal(what: Call, status: number, text: string, retryAfter: string | 
 }
 
 /**
- * Encodes a value as JSON that means the same in YAML, because the API server parses apply requests as YAML. Some
+ * Encodes a value as JSON that means the same in YAML because the API server parses apply requests as YAML. Some
  * characters would otherwise be rejected or replaced by spaces, namely DEL, C1 control characters, line separators,
  * byte order marks, and noncharacters.
  */

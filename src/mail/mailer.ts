@@ -5,7 +5,7 @@ import { isLoopback, type SmtpServer } from './smtp-url.ts';
 
 /**
  * Thrown for an email that the server didn't accept. Doesn't contain any address or token. The server response is
- * omitted as well, because it often contains the address.
+ * omitted as well because it often contains the address.
  */
 export class MailError extends Error {
   override readonly name = 'MailError';
@@ -15,7 +15,7 @@ export class MailError extends Error {
   readonly refused: boolean;
   /**
    * Whether it is certain that the attempt failed before the recipient was submitted to the server. Otherwise, the
-   * server may have tried the address, or may have accepted the email.
+   * server may have tried the address or may have accepted the email.
    */
   readonly unsent: boolean;
 
@@ -28,7 +28,7 @@ export class MailError extends Error {
 }
 
 /**
- * Sends an invitation by email, and waits until the server has accepted it.
+ * Sends an invitation by email and waits until the server has accepted it.
  * @param signal aborts the attempt
  * @throws MailError
  */
@@ -68,7 +68,7 @@ export function createInvitationMailer(options: MailerOptions): SendInvitation {
         envelope: { from: from.address, to: [mail.to] },
         subject,
         text,
-        // Use a stable id, so that most email clients will only show one email if we send it again after a crash.
+        // Use a stable id so that most email clients will only show one email if we send it again after a crash.
         messageId: `<invitation.${hashInvitationToken(mail.token).slice(0, 32)}@${domain}>`,
         headers: { 'Auto-Submitted': 'auto-generated' },
         signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
@@ -81,7 +81,7 @@ export function createInvitationMailer(options: MailerOptions): SendInvitation {
 
 async function openTransport({ server, plainText = false, stepTimeoutMs = 10_000 }: MailerOptions) {
   const { host, port, secure, credentials } = server;
-  // This is loaded for the first email, because many installations don't send any emails.
+  // This is loaded for the first email because many installations don't send any emails.
   const { default: nodemailer } = await import('nodemailer');
   return nodemailer.createTransport({
     host,

@@ -44,8 +44,8 @@ export interface InspectedEvent {
   /** Undefined if the event has expired, or if the body is withheld. */
   readonly body: Buffer | undefined;
   /**
-   * The reason why the body is hidden. This means that the partner has not received the event, and is currently not
-   * able to.
+   * The reason why the body is hidden. This means that the partner has not received the event and is currently not able
+   * to.
    */
   readonly withheld: Exclude<Permission, 'OPEN'> | undefined;
   readonly progress: EventProgress;
@@ -71,7 +71,7 @@ export type Permission = 'OPEN' | 'CLOSED' | 'PENDING' | 'REVOKED' | 'GONE' | 'P
 export interface InboxReader {
   /**
    * Returns a page of up to `limit` (≤ 250) events, in the order in which they were accepted. The page may contain
-   * fewer events, even if there is a cursor.
+   * fewer events even if there is a cursor.
    */
   readonly list: (
     inbox: InboxRef,

@@ -37,7 +37,7 @@ export interface ReplayPrice {
   readonly events: readonly PricedEvent[];
   readonly tokens: number;
   /**
-   * Set if there are (or may be) more events in the range, because each operation can only process a limited number of
+   * Set if there are (or may be) more events in the range because each operation can only process a limited number of
    * events.
    */
   readonly cursor: string | undefined;

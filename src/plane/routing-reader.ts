@@ -5,7 +5,7 @@ import type { InboxRef } from './inbox-ref.ts';
 
 /** The state of the queue for routing. */
 export interface QueueReading {
-  /** closing: no longer accepts events. missing: Redis does not contain any state, or has lost it. */
+  /** closing: no longer accepts events. missing: Redis does not contain any state or has lost it. */
   readonly state: 'open' | 'closing' | 'missing';
   readonly gen: string;
   /** The position up to which events have been routed: `ms-seq`. */

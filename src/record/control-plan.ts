@@ -53,7 +53,7 @@ export function queueFields(route: QueueRoute): Fields {
   return { ...fields, cfgv: versionOf(fields) };
 }
 
-/** Kept from one plan to the next, because hashing 10,000 routes takes longer than the limit for a barrier. */
+/** Kept from one plan to the next because hashing 10,000 routes takes longer than the limit for a barrier. */
 const fieldsMade = new WeakMap<SubscriptionRoute, Fields>();
 
 export function subscriptionFields(tenant: string, route: SubscriptionRoute): Fields {
@@ -137,7 +137,7 @@ const GONE: IntegrationRoute = { state: 'closed', sinceMs: 0, subscriptions: {} 
 interface Standing {
   /** Redis contains the given routes, so identical objects don't need to be compared. */
   readonly isWritten: boolean;
-  /** The fields of a hash. They have either been read, or are derived from the routes. */
+  /** The fields of a hash. They have either been read or are derived from the routes. */
   readonly held: (key: string, said: Fields) => Fields;
   /**
    * A different generation only belongs to a successor if the hash is complete. If it is damaged, we repair it and keep

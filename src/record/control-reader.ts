@@ -53,7 +53,7 @@ interface Names {
   readonly integrations: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
-/** This uses the tenant's index and previously known names, because the index may be lost. */
+/** This uses the tenant's index and previously known names because the index may be lost. */
 function namesOf(index: Fields, known: readonly TenantRoutes[]): Names {
   const queues = new Set<string>();
   const integrations = new Map<string, Set<string>>();
@@ -167,7 +167,7 @@ function pick(fields: Fields, names: readonly string[]): Fields {
 }
 
 /**
- * The maximum retention in ms. Used if the retention of the queue has been lost, so that nothing is removed too early.
+ * The maximum retention in ms. Used if the retention of the queue has been lost so that nothing is removed too early.
  */
 const LONGEST_RETENTION_MS = 720 * 3_600_000;
 const NO_HEADERS: QueueRoute['contextHeaders'] = { eventType: [], groupKey: [], eventId: [], forward: [] };

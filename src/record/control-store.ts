@@ -58,7 +58,7 @@ export interface ControlRecord {
    */
   readonly lead: (uid: string, transitions: number, nowMs: number) => Promise<{ epoch: number } | { other: string }>;
   readonly readCluster: () => Promise<ClusterState>;
-  /** Marks the control state as complete, and records for the facade whether there is a mail server. */
+  /** Marks the control state as complete and records for the facade whether there is a mail server. */
   readonly markClusterReady: (fence: number) => Promise<void>;
   /**
    * Publishes the root key that the controller uses for signing and encryption to the other roles. @param rootKey its

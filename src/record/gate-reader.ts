@@ -3,7 +3,7 @@ import { integrationKeys, tenantKeys } from '../redis/keys.ts';
 
 /** The state that the controller's record contains for an integration and a group key. */
 interface PairReading {
-  /** missing: Redis does not have any state for this tenant, or has lost it. In this case, its data can't be used. */
+  /** missing: Redis does not have any state for this tenant or has lost it. In this case, its data can't be used. */
   readonly tenant: 'ready' | 'missing';
   readonly integration: 'pending' | 'active' | 'closed' | 'missing';
   /** Whether it is in the list of activations for the integration, which belongs to this tenant. */

@@ -8,14 +8,14 @@ import { type InvitationMailRef, MAIL_PERIOD_MS, type MailHold } from './mail-re
  */
 export interface MailRecord {
   /**
-   * Counts an email before it is sent, or returns the reason why it must wait. Counting an email again for the same
+   * Counts an email before it is sent or returns the reason why it must wait. Counting an email again for the same
    * Integration, for example for another attempt, only updates the time.
    *
    * @param uid uid of the Integration
    * @throws FencedError
    */
   readonly reserve: (fence: number, mail: InvitationMailRef, uid: string) => Promise<MailHold | undefined>;
-  /** Returns an email that was not sent, unless it may have been sent by an earlier attempt. @throws FencedError */
+  /** Returns an email that was not sent unless it may have been sent by an earlier attempt. @throws FencedError */
   readonly release: (fence: number, mail: InvitationMailRef, uid: string) => Promise<void>;
 }
 

@@ -2,7 +2,7 @@ import type { KeyRing } from '../core/delivery/key-ring.ts';
 import type { RedisClient } from '../redis/client.ts';
 import { CLUSTER_KEYS } from '../redis/keys.ts';
 
-/** Reports the root keys of a replica, so that the controller does not use a key that is missing on other replicas. */
+/** Reports the root keys of a replica so that the controller does not use a key that is missing on other replicas. */
 export interface RootKeyReport {
   /** Writes the report if it has changed, or if 30 seconds have passed. Never rejects. */
   readonly write: () => Promise<void>;
@@ -17,7 +17,7 @@ const WRITE_EVERY_MS = 30_000;
 const VALID_MS = 90_000;
 
 /**
- * @param name of the replica, without spaces. The name does not change after a restart, so that it replaces its last
+ * @param name of the replica, without spaces. The name does not change after a restart so that it replaces its last
  * report
  */
 export function createRootKeyReport(
@@ -48,7 +48,7 @@ export function createRootKeyReport(
   };
 }
 
-/** Returns the root key ids of each replica with a report from the last 90 seconds, and removes older reports. */
+/** Returns the root key ids of each replica with a report from the last 90 seconds and removes older reports. */
 export async function readRootKeyReports(
   redis: Pick<RedisClient, 'call'>,
   nowMs: number,

@@ -16,7 +16,7 @@ const SET_THEM = LAZY_FREEING.map(name => `${name} yes`).join(', ');
 /**
  * Checks every master at startup: Redis 7 and `noeviction` (other policies remove gates and events when memory is low).
  * Warns if acknowledged events would not survive a power failure. It also enables lazy freeing. This is repeated after
- * a reconnect, because Redis may have been restarted with its configuration file.
+ * a reconnect because Redis may have been restarted with its configuration file.
  *
  * @throws RedisSetupError with the settings to change
  */
@@ -30,7 +30,7 @@ export async function checkRedis(redis: RedisClient, log: Logger): Promise<void>
     const policy = field('maxmemory_policy');
     if (policy !== 'noeviction') {
       throw new RedisSetupError(
-        `maxmemory-policy is ${policy}: set it to noeviction, because Redis would otherwise remove gates and events when it is out of memory`,
+        `maxmemory-policy is ${policy}: set it to noeviction because Redis would otherwise remove gates and events when it is out of memory`,
       );
     }
     if (field('aof_enabled') !== '1')

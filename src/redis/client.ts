@@ -67,7 +67,7 @@ export interface RedisClient {
 }
 
 /**
- * Connects to all masters of a Cluster. Otherwise, ioredis connects to a node when it sends the first command, and
+ * Connects to all masters of a Cluster. Otherwise, ioredis connects to a node when it sends the first command and
  * rejects further commands until the connection is ready. A master that does not respond is not an error, because the
  * other masters are working.
  */
@@ -82,7 +82,7 @@ function followConnectionErrors(redis: Redis | Cluster): () => Error | undefined
   const failed = (error: Error) => (last = error);
   const succeeded = () => (last = undefined);
   if (redis instanceof Cluster) {
-    // The error returned by the Cluster is less helpful, because it only states that all nodes have failed.
+    // The error returned by the Cluster is less helpful because it only states that all nodes have failed.
     redis.on('node error', failed);
     redis.on('+node', (node: Redis) => node.on('ready', succeeded));
   } else {
@@ -178,7 +178,7 @@ export async function connectRedis(
   revive(redis, () => closing);
 
   let gathering = false;
-  /** Sends all commands of a turn in a single write, so that Redis reads them together and only syncs its file once. */
+  /** Sends all commands of a turn in a single write so that Redis reads them together and only syncs its file once. */
   function gather(): void {
     if (gathering || !(redis instanceof Redis) || redis.status !== 'ready') return;
     const { stream } = redis;

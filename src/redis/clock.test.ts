@@ -8,7 +8,7 @@ const HOUR_MS = 3_600_000;
 beforeEach(() => vi.useFakeTimers({ now: START_MS, toFake: ['Date', 'performance', 'setInterval', 'clearInterval'] }));
 afterEach(() => vi.useRealTimers());
 
-/** A Redis whose clock starts with an offset of `aheadMs`, and continues with the monotonic clock. */
+/** A Redis whose clock starts with an offset of `aheadMs` and continues with the monotonic clock. */
 async function follow() {
   const begunMs = performance.now();
   const redis = { aheadMs: 0 };

@@ -1,8 +1,8 @@
 import type { RedisClient } from './client.ts';
 
 /**
- * The number of milliseconds of the Redis clock. All scripts use it as `nowMs`, because the clocks of different
- * machines may not be synchronized.
+ * The number of milliseconds of the Redis clock. All scripts use it as `nowMs` because the clocks of different machines
+ * may not be synchronized.
  */
 export interface RedisClock {
   readonly nowMs: () => number;

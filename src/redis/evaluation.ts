@@ -69,7 +69,7 @@ export function createEvaluation(options: {
     return node;
   }
 
-  /** Sends the call to a master directly, because the write must be confirmed by the replicas of this master. */
+  /** Sends the call to a master directly because the write must be confirmed by the replicas of this master. */
   async function runReplicated(call: Evaluation, confirming: Replicas): Promise<Reply> {
     const key = call.keys[0] ?? '';
     let master = masterOf(key);

@@ -35,7 +35,7 @@ const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 3_000;
 
 /**
- * Connects to `SLUICE_REDIS_URL`, and checks the settings of Redis and the owner of its data. This is repeated until
+ * Connects to `SLUICE_REDIS_URL` and checks the settings of Redis and the owner of its data. This is repeated until
  * both have succeeded.
  */
 export function openRedis(

@@ -8,7 +8,7 @@ import { type LateRedis, openRedis } from './late-client.ts';
 
 const SOON = { timeout: 20_000 };
 
-/** Changes the password of the user sluice, and closes its connections. */
+/** Changes the password of the user sluice and closes its connections. */
 async function rotate(servers: readonly RedisServer[], password: string): Promise<void> {
   for (const { command } of servers) {
     await command('ACL', 'SETUSER', 'sluice', 'on', 'resetpass', `>${password}`, '~*', '&*', '+@all');
@@ -47,7 +47,7 @@ function listen(redis: LateRedis, channel: string): { heard: string[]; listening
 }
 
 /**
- * Waits until there have been this many additional connections to these servers, and returns the elapsed milliseconds.
+ * Waits until there have been this many additional connections to these servers and returns the elapsed milliseconds.
  */
 async function durationOf(connections: number, servers: readonly RedisServer[]): Promise<number> {
   let own = 0;

@@ -58,7 +58,7 @@ describe('a client that waits for a replica', () => {
   test('rejects a write that no replica confirms, which is executed nevertheless, and reads on', async () => {
     const length = Number(await run(WRITE));
     await replica.kill('SIGSTOP');
-    // It was written by a different connection, and has only been found by this connection.
+    // It was written by a different connection and has only been found by this connection.
     await run(WRITE, plain);
     await expect(run(FIND)).rejects.toThrow('only 0 of 1');
     const error = await run(WRITE).catch((cause: Error) => cause);

@@ -15,9 +15,7 @@ const log = createLogger({ level: 'silent' });
 const folder = await temporaryFolder('sentinel-test');
 afterAll(folder.remove);
 
-/**
- * These tests run concurrently, because most of them wait for a failover. Each test cleans up using its own context.
- */
+/** These tests run concurrently because most of them wait for a failover. Each test cleans up using its own context. */
 type Finished = TestContext['onTestFinished'];
 
 /** Starts a master and a replica that have the user sluice with the password `secret`. */

@@ -8,7 +8,7 @@ import { packagesIn } from '../../test/support/loaded-packages.ts';
 import { startSluice } from '../../test/support/sluice.ts';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 
-/** Starts a controller with this user's kubeconfig, and returns its first authorization and the loaded packages. */
+/** Starts a controller with this user's kubeconfig and returns its first authorization and the loaded packages. */
 async function startController(user: object) {
   const folder = await temporaryFolder('start');
   const coverage = await temporaryFolder('coverage');

@@ -53,7 +53,7 @@ export function createStartPart(parts: Parts, shared: SharedWork): (part: Part) 
   return function startPart(part) {
     let home: Upkeep | undefined;
     const { tally, setHome, observe, leave } = shared.partMetrics.join();
-    // This name identifies the claims of a part, even if the same process has released and acquired the part again.
+    // This name identifies the claims of a part even if the same process has released and acquired the part again.
     const own = { ...deps, tally, name: `${shared.name}.${(starts++).toString(36)}` };
     const worker = createPartWorker({ ...own, onActivity: hold => home?.wake(hold) }, part);
     observe(worker.sending);

@@ -15,7 +15,7 @@ const LOAD: Readonly<Record<Role, () => Promise<Start>>> = {
   dispatcher: async () => (await import('./dispatcher.ts')).startDispatcher,
 };
 
-/** Only loads the modules of these roles, and returns the functions to start them. */
+/** Only loads the modules of these roles and returns the functions to start them. */
 export async function loadRoles(roles: readonly Role[]): Promise<ReadonlyMap<Role, Start>> {
   return new Map(await Promise.all(roles.map(async role => [role, await LOAD[role]()] as const)));
 }

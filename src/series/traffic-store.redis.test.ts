@@ -37,7 +37,7 @@ onEachRedis(redis => {
     const startMs = Math.floor(ms / granularitySeconds / 1_000) * granularitySeconds * 1_000;
     return (await read(history)).find(bucket => bucket.startMs === startMs);
   };
-  /** Stores and claims events, and ends their deliveries. */
+  /** Stores and claims events and ends their deliveries. */
   async function deliver(count: number): Promise<void> {
     await t.send(...Array.from({ length: count }, (_, i) => `k${i}`));
     for (const claim of (await d.exchange(64, { roomBytes: 0 })).claims) d.end(claim);

@@ -101,7 +101,7 @@ function createHandle(target: AuditTarget, nowMs: () => number) {
 
 type Handle = ReturnType<typeof createHandle>;
 
-/** Writes bytes to the target, and keeps track of how long this has been taking. */
+/** Writes bytes to the target and keeps track of how long this has been taking. */
 function createWriter(handle: Handle, nowMs: () => number) {
   let sinceMs: number | undefined;
   let lastError: string | undefined;
@@ -115,7 +115,7 @@ function createWriter(handle: Handle, nowMs: () => number) {
       closing = true;
     },
     /**
-     * Writes all bytes, and tries again after an error. Returns false if it was closed before all bytes were written.
+     * Writes all bytes and tries again after an error. Returns false if it was closed before all bytes were written.
      */
     async writeAll(bytes: Buffer): Promise<boolean> {
       sinceMs = nowMs();
@@ -140,7 +140,7 @@ function createWriter(handle: Handle, nowMs: () => number) {
   };
 }
 
-/** Counts lost lines, and logs the number once a minute. */
+/** Counts lost lines and logs the number once a minute. */
 function createLosses({ log, count }: DestinationOptions, nowMs: () => number) {
   let lost = 0;
   let lostAtMs: number | undefined;

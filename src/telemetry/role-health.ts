@@ -6,7 +6,7 @@ export const IMPAIRMENTS = {
   RedisAccessDenied:
     'Redis or Sentinel denies access to the configured user and password, or the user does not have a required permission.',
   RedisNotReplicated: 'Writes to a Redis master are not confirmed by enough replicas (`SLUICE_REDIS_WAIT_REPLICAS`).',
-  RedisUnsuitable: 'Redis settings can cause data loss, or can cause Redis to block.',
+  RedisUnsuitable: 'Redis settings can cause data loss or can cause Redis to block.',
   UnsupportedRedisFormat:
     'Redis contains data in a format that was written by another version of Sluice and is not supported by this version.',
   ForeignRedis:
@@ -18,7 +18,7 @@ export const IMPAIRMENTS = {
   TermNotStarted: 'This replica holds the Lease but cannot start its work.',
   OutdatedCRDs: 'The CustomResourceDefinitions are older than this version of Sluice.',
   AuditUnavailable:
-    'The destination of the audit lines does not accept them, or has not accepted them in the last 5 minutes.',
+    'The destination of the audit lines does not accept them or has not accepted them in the last 5 minutes.',
   RootKeyMismatch: 'This replica does not have the root key used by the leading controller for signing and encryption.',
 } as const;
 
@@ -63,7 +63,7 @@ const LOG_EVERY_MS = 60_000;
 
 /**
  * Watches a role, logging each impairment that lasts for 5 s, again once a minute, and when it is over. A role which
- * has worked once remains ready, unless its own settings prevent it from working.
+ * has worked once remains ready unless its own settings prevent it from working.
  */
 export function watchRoleHealth(options: {
   readonly role: string;

@@ -1,5 +1,5 @@
 /**
- * Stores counts in a plain map, and moves them into a metric for each scrape. This is required because the `inc`
+ * Stores counts in a plain map and moves them into a metric for each scrape. This is required because the `inc`
  * function of a metric hashes its labels on every call.
  */
 export interface Tally<K> {

@@ -12,7 +12,7 @@ export function jittered(ms: number, random: () => number): number {
  * @param random source of the jitter. No jitter will be added if this isn't set.
  */
 export function backoffMs({ firstMs, mostMs }: Backoff, failures: number, random?: () => number): number {
-  // Limit the exponent, so that the product stays within the range of safe integers.
+  // Limit the exponent so that the product stays within the range of safe integers.
   const step = Math.min(mostMs, firstMs * 2 ** Math.min(30, Math.max(0, failures - 1)));
   return random === undefined ? step : jittered(step, random);
 }

@@ -13,7 +13,7 @@ export function createExpiringMap<V>(options: { ttlMs: number; entries: number; 
       return undefined;
     },
     set(key: string, value: V): void {
-      // Delete the key first, so that entries stay in the order they were set.
+      // Delete the key first so that entries stay in the order they were set.
       held.delete(key);
       held.set(key, { value, untilMs: nowMs() + ttlMs });
       if (held.size > entries) {

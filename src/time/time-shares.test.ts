@@ -5,7 +5,7 @@ import { createTimeShares } from './time-shares.ts';
 function start() {
   const clock = createManualClock();
   const shares = createTimeShares({ share: 0.1, burstMs: 1_000, clock });
-  /** Makes sequential calls that take `ms` each, and returns the total time so far. */
+  /** Makes sequential calls that take `ms` each and returns the total time so far. */
   function work(owner: string, ms: number, kind = 'list') {
     const used = { ms: 0, calls: 0 };
     const run = async () => {

@@ -13,7 +13,7 @@ export interface BucketState {
 /** TokenBuckets contains a bucket of points for each key. Points come back evenly over time. */
 export interface TokenBuckets {
   /**
-   * Charges `cost` points, or returns false without charging any points. Does not allocate memory for keys that are
+   * Charges `cost` points or returns false without charging any points. Does not allocate memory for keys that are
    * already in memory.
    */
   readonly take: (key: string, cost: number) => boolean;

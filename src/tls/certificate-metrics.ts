@@ -40,7 +40,7 @@ export function createCertificateMetrics(registry: Registry): CertificateMetrics
   });
   new Gauge({
     name: 'sluice_certificate_rejected',
-    help: 'Whether the files of an own certificate currently cannot be used, so that the previous certificate is still in use (1) or not (0), by use.',
+    help: 'Whether the files of an own certificate currently cannot be used so that the previous certificate is still in use (1) or not (0), by use.',
     labelNames,
     registers,
     collect() {

@@ -74,7 +74,7 @@ async function serve(limits: Partial<typeof LIMITS> = {}) {
   return { port, lines, following };
 }
 
-/** Sends a request, and returns the response and the name in the certificate of the connection. */
+/** Sends a request and returns the response and the name in the certificate of the connection. */
 async function call(port: number, agent?: Agent) {
   const { ca } = authority;
   const { readFile } = await import('node:fs/promises');
@@ -142,7 +142,7 @@ test('while the files cannot be used, the last certificate is served, and the lo
   await vi.waitFor(async () => expect((await call(port)).name).toBe('third'), SOON);
   expect(following.problem()).toBeUndefined();
   expect((await metrics())[1]).toBe('sluice_certificate_rejected{use="ingress"} 0');
-  // Once for each problem, regardless of how often the files were read. There may be one more while the files are being
+  // Once for each problem regardless of how often the files were read. There may be one more while the files are being
   // replaced.
   expect(warnings().length).toBeLessThanOrEqual(told + 1);
 });

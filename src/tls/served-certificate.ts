@@ -14,7 +14,7 @@ export interface ServedCertificate {
   readonly first: Certificate;
 }
 
-/** Reads both files. Returns undefined if they can't be used, and adds the required change to `problems`. */
+/** Reads both files. Returns undefined if they can't be used and adds the required change to `problems`. */
 export function readCertificate(files: ServedCertificate['files'], problems: string[]): Certificate | undefined {
   const found: string[] = [];
   const cert = readCertificates(files.certificates, found);

@@ -19,8 +19,8 @@ const EXAMPLES = process.env['EXAMPLES'] || '100';
 const SEED = process.env['SEED'] || '1';
 
 /**
- * Left out: what was deleted may be deleted again, and lists lag; whose something is decides, not the token alone; and some
- * rules are not ones that JSON Schema can say (a group key's bytes), so that what it takes may be refused.
+ * Left out: what was deleted may be deleted again, and lists lag; whose something is decides, not the token alone; and
+ * some rules are not ones that JSON Schema can say (a group key's bytes) so that what it takes may be refused.
  */
 const LEFT_OUT = [
   'use_after_free',

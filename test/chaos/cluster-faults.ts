@@ -5,7 +5,7 @@ const PAUSE_MS = 2_000;
 const MIGRATE_MS = 5_000;
 
 /**
- * Kills the master of the part, or stops it until its slots are served by another node. Then brings it back as a
+ * Kills the master of the part or stops it until its slots are served by another node. Then brings it back as a
  * replica. Disconnects its replica first. Since the replica reconnects within a second, the last writes of the master
  * are often lost.
  */

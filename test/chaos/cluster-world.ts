@@ -41,7 +41,7 @@ export function startClusterWorld(
     const flow = await startFlow({ url, rolesUrl: url, connectReader, env }, random, ends);
     const slot = keySlot(partKeys(flow.state.part).meta);
 
-    /** The most recent response is used, because a node that was unavailable may return an outdated one. */
+    /** The most recent response is used because a node that was unavailable may return an outdated one. */
     async function findMaster(asked = nodes): Promise<ClusterMember> {
       for (const each of asked) {
         const ranges = (await each.command('CLUSTER', 'SLOTS').catch(() => [])) as SlotRange[];

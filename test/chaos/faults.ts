@@ -85,7 +85,7 @@ async function flushScripts({ hit, redis, random }: World): Promise<void> {
   await delay(250 * random());
 }
 
-/** Pushed claims which have not been read are lost, and are returned later because they have not been sent. */
+/** Pushed claims which have not been read are lost and are returned later because they have not been sent. */
 async function cutPushes({ hit, redis, random, generator }: World): Promise<void> {
   generator.burst(Math.floor(20 * random()));
   await delay(5 * random());
@@ -125,7 +125,7 @@ async function limitBuffers(world: World): Promise<void> {
   await delay(2_000);
 }
 
-/** Events are rejected, and stored events are still processed. */
+/** Events are rejected and stored events are still processed. */
 async function fillMemory({ hit, redis, random, generator }: World): Promise<void> {
   const before = generator.answers.get('503') ?? 0;
   await hit({ name: 'maxmemory', losesResults: false }, async () => {

@@ -19,7 +19,7 @@ export interface Generator {
   readonly answers: ReadonlyMap<string, number>;
   /** Adds a burst with one long event for each group key. */
   readonly burst: (keys: number) => void;
-  /** Stops planning events, and waits until all events have been acknowledged. */
+  /** Stops planning events and waits until all events have been acknowledged. */
   readonly finish: (withinMs: number) => Promise<void>;
   readonly stop: () => void;
 }

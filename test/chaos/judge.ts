@@ -65,7 +65,7 @@ export function boundOf({ hits, samples }: Pick<Records, 'hits' | 'samples'>): n
 
 /**
  * Returns all repetitions that are not explained by a fault. A repetition is explained by a fault between the two
- * arrivals of the event. A lane (subscription and group key) has one attempt under way at a time, so that each fault
+ * arrivals of the event. A lane (subscription and group key) has one attempt under way at a time so that each fault
  * explains one repetition in each lane.
  */
 function unexplained(repeats: Repeats, hits: readonly Hit[]): string[] {

@@ -21,7 +21,7 @@ export async function startProxy(redisPort: number): Promise<Proxy> {
     const upstream = connect({ port, host: '127.0.0.1', noDelay: true });
     const late: { readonly data: Buffer; readonly dueMs: number }[] = [];
     let timer: NodeJS.Timeout | undefined;
-    /** Forwards data in order, because timers with different durations are not ordered. */
+    /** Forwards data in order because timers with different durations are not ordered. */
     const pass = () => {
       timer = undefined;
       const nowMs = performance.now();

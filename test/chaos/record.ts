@@ -35,7 +35,7 @@ export interface Arrival {
 /** A disturbance, from its beginning until everything that it hit is back. */
 export interface Hit {
   readonly name: string;
-  /** Whether it can prevent the result of an attempt from reaching Redis, so that the attempt is repeated. */
+  /** Whether it can prevent the result of an attempt from reaching Redis so that the attempt is repeated. */
   readonly losesResults: boolean;
   readonly fromMs: number;
   readonly toMs: number;

@@ -46,7 +46,7 @@ const GRACE_MS = 1_500;
  */
 const MAY_ANSWER = ['202', '503', '429'];
 
-/** Continuously reads the part while events are being sent, because its counts must be consistent at any time. */
+/** Continuously reads the part while events are being sent because its counts must be consistent at any time. */
 function watchConservation({ reader }: Flow) {
   const problems = new Set<string>();
   let reads = 0;
@@ -148,7 +148,7 @@ async function play(world: Flow, steps: readonly (() => Promise<void>)[], option
 const isOfCluster = (faults: RunOptions['faults']): faults is readonly ClusterFault[] =>
   faults.every(fault => Object.hasOwn(CLUSTER_FAULTS, fault));
 
-/** Starts a world for the faults, and returns it together with its faults. */
+/** Starts a world for the faults and returns it together with its faults. */
 async function startFor({ faults, random, onDisk }: RunOptions) {
   if (isOfCluster(faults)) {
     const world = await startClusterWorld(random, { onDisk });

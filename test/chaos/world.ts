@@ -61,7 +61,7 @@ export async function endAll(ends: Ends): Promise<void> {
   for (const end of ends.splice(0).toReversed()) await end();
 }
 
-/** Calls `start`, and releases all started resources if it fails. */
+/** Calls `start` and releases all started resources if it fails. */
 export async function startOrEnd<T>(start: (ends: Ends) => Promise<T>): Promise<T> {
   const ends: Ends = [];
   try {

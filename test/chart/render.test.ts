@@ -66,7 +66,7 @@ test('redis.usersSecret and config/components/redis-users connect with the same 
     buildOverlays({ resources: ['default'], ...REQUIRED_OVERLAY }, { components: ['components/redis-users'] }),
     buildOverlays({ resources: ['uninstall'], images }, { components: ['components/redis-users'] }),
   ]);
-  // The lists of a pod in any order, because a patch adds items to the start.
+  // The lists of a pod in any order because a patch adds items to the start.
   const pods = (objects: readonly Manifest[]) => {
     const found = objects.filter(({ kind }) => kind === 'Deployment' || kind === 'Job') as Pods[];
     const entries = found.map(({ metadata, spec: { template } }) => {

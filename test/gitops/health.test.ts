@@ -98,7 +98,7 @@ describe.each(KIND_NAMES)('Argo CD judges a %s', kind => {
   });
 });
 
-/** Returns the results by case name, so that a difference includes the name of its case. */
+/** Returns the results by case name so that a difference includes the name of its case. */
 function named(cases: readonly TestCase[], verdicts: readonly object[]) {
   expect(verdicts).toHaveLength(cases.length);
   return Object.fromEntries(cases.map(({ name }, i) => [name, verdicts[i]]));

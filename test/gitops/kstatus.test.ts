@@ -38,7 +38,7 @@ beforeAll(async () => {
 });
 
 test.each(KIND_NAMES)('kstatus says the same about a %s as Argo CD', async kind => {
-  // The API server adds a status to every object, so that there is none without; see the default in the CRD.
+  // The API server adds a status to every object so that there is none without; see the default in the CRD.
   const cases = testCases(kind).filter(({ name }) => name !== 'without-status' && name !== 'deleting');
   const inForce = IN_FORCE[kind] ?? [];
   const verdicts = await statusesOf(cases);
@@ -65,7 +65,7 @@ async function statusesOf(cases: readonly { readonly object: object }[]): Promis
   return verdicts.map(({ status }) => status);
 }
 
-/** Returns the results by case name, so that a difference includes the name of its case. */
+/** Returns the results by case name so that a difference includes the name of its case. */
 function named(cases: readonly { readonly name: string }[], verdicts: readonly string[]) {
   expect(verdicts).toHaveLength(cases.length);
   return Object.fromEntries(cases.map(({ name }, i) => [name, verdicts[i]]));

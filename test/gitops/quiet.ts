@@ -54,7 +54,7 @@ async function readWrites(cluster: Cluster) {
 }
 
 /**
- * Waits, and compares with the state before.
+ * Waits and compares with the state before.
  *
  * @returns the state before and after, the write requests in between, and how often Argo CD compared each Application
  */

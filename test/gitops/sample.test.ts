@@ -61,7 +61,7 @@ function opened(groupKey: string): Manifest {
 const exists = async (what: string, name: string, namespace = 'acme') =>
   (await kubectl(world.cluster, ['get', what, name, '-n', namespace, '--ignore-not-found', '-o', 'name'])) !== '';
 
-/** Commits objects, and waits until the sync of this revision is waiting for an object that is not healthy. */
+/** Commits objects and waits until the sync of this revision is waiting for an object that is not healthy. */
 async function commitAndWait(objects: readonly Manifest[], forWhat: string): Promise<string> {
   const revision = await world.repository.commit({ [FILE]: yamlOf(objects) });
   await refresh(world.cluster, APPLICATION);

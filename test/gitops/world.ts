@@ -38,7 +38,7 @@ export interface GitOpsWorld {
   readonly as: (sluice: Sluice, sub: string) => Promise<RestClient>;
   /** Applies the sample Application, but with another name, path, or namespace. */
   readonly follow: (name: string, change?: { readonly path: string; readonly namespace: string }) => Promise<void>;
-  /** Commits objects as a single file, and waits until the Application has applied them and is healthy. */
+  /** Commits objects as a single file and waits until the Application has applied them and is healthy. */
   readonly sync: (name: string, file: string, objects: readonly Manifest[], withinMs?: number) => Promise<Application>;
   readonly stop: () => Promise<void>;
 }

@@ -2,7 +2,7 @@ import { parentPort } from 'node:worker_threads';
 import { createClient, createTally } from './client.ts';
 import type { Answers, Attack } from './messages.ts';
 
-/** Worker thread of the hostile tenant: floods a server as each message says, and returns the answers. */
+/** Worker thread of the hostile tenant: floods a server as each message says and returns the answers. */
 
 async function flood({ url, requests, connections, forMs }: Attack): Promise<Answers> {
   const client = createClient(url, connections);

@@ -56,7 +56,7 @@ const pairs: Pair[] = [];
 
 const spawn = (name: string) => new Worker(new URL(`./${name}.ts`, import.meta.url));
 
-/** Sends a message to a worker, and returns its response. */
+/** Sends a message to a worker and returns its response. */
 function ask<T>(worker: Worker, message: unknown): Promise<T> {
   return new Promise((resolve, reject) => {
     worker.once('message', resolve);

@@ -15,7 +15,7 @@ const STAGES = 2;
 const servers: RedisServer[] = [];
 const stages: Stage[] = [];
 
-/** This test uses a separate Redis, because each history starts with an empty Redis. */
+/** This test uses a separate Redis because each history starts with an empty Redis. */
 async function startEmpty() {
   const server = await startRedis();
   servers.push(server);

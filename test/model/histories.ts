@@ -100,7 +100,7 @@ export async function playHistories(
 
   await Promise.all(
     stages.map(async (stage, first) => {
-      // It uses separate seeds, so that the played histories do not depend on the speed of other workers.
+      // It uses separate seeds so that the played histories do not depend on the speed of other workers.
       let made = 0;
       for (let round = first; made < stepsEach && failure === undefined; round += stages.length) {
         made += await playSome(stage, options.seed + round * SEEDS_APART, stepsEach - made);

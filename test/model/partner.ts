@@ -38,7 +38,7 @@ export interface Wish {
   readonly states: readonly ReplayableState[];
 }
 
-/** Small, so that a process may die between two chunks. */
+/** Small so that a process may die between two chunks. */
 const CHUNK_EVENTS = 2;
 const SWEEP_LEASE_MS = 30_000;
 
@@ -68,7 +68,7 @@ function choose({ book, nowMs }: PartnerDeps, tenant: ModelTenant, { kind, which
   const before = known[which % known.length];
   if (kind === 'again') return before;
   const all = inboxesOf(tenant).flatMap(receiver => [...receiver.routed.keys()].map(ref => ({ receiver, ref })));
-  // Now and then one that is open, or may not come.
+  // Now and then one that is open or may not come.
   const good = all.filter(({ receiver, ref }) => {
     return (
       which % 7 === 0 || expectReplay(tenant, receiver, { ref: inboxRefOf(ref) }, Infinity, nowMs()).answers.has('OK')

@@ -146,7 +146,7 @@ export async function createSystem({ redis: real, pushes }: Stage) {
       const done = await leadership.settle(paying, controller => controller.settleAccount(name), death);
       balances.noteChange(name, done);
     },
-    /** Specifies in the object that its endpoint works again, regardless of earlier responses. */
+    /** Specifies in the object that its endpoint works again regardless of earlier responses. */
     enable(namespace: string, name: string): void {
       const stored = objects.get('Subscription', `${namespace}/${name}`);
       if (stored?.spec.endpoint === undefined || stored.metadata.deletionTimestamp !== undefined) return;
@@ -194,7 +194,7 @@ export async function createSystem({ redis: real, pushes }: Stage) {
     balances,
 
     work,
-    /** All that is due is routed, and delivered. */
+    /** All that is due is routed and delivered. */
     async flow(): Promise<void> {
       await check();
       for (const job of ['tokens', 'sweep', 'advance'] as const) await fleet.work(0, job, partsOf(before), 0);

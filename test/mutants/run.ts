@@ -6,7 +6,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 import { MUTANTS, type Mutant } from './mutants.ts';
 
 /**
- * Applies one mutant at a time to a copy of the project, and runs the quick tests that should detect it. Prints the
+ * Applies one mutant at a time to a copy of the project and runs the quick tests that should detect it. Prints the
  * survivors; exit code 0 only without one. Arguments: words that a mutant's name or file must contain. FROM=20 in the
  * environment begins with the twentieth.
  */

@@ -12,7 +12,7 @@ const WITHIN = { timeout: 300_000 };
 const BLUE = { producer: 'initech', partner: 'umbrella' };
 
 /**
- * Two releases in the same cluster: each of them delivers the events of its own workspaces, and does not write anything
+ * Two releases in the same cluster: each of them delivers the events of its own workspaces and does not write anything
  * that belongs to the other.
  */
 describe.skipIf(refusal !== undefined)('Two installations on a node', () => {

@@ -20,7 +20,7 @@ export function quickstartSteps(provider?: Provider): Example[] {
   return readExamples(PAGE).filter(({ commands }) => !others.some(other => commands.startsWith(`${other} `)));
 }
 
-/** Runs the steps sequentially in the same shell, so that variables are available to later steps. */
+/** Runs the steps sequentially in the same shell so that variables are available to later steps. */
 export class QuickstartShell {
   readonly #options: { readonly cwd: string; readonly env: NodeJS.ProcessEnv };
   readonly #state: string;
@@ -34,7 +34,7 @@ export class QuickstartShell {
   /** @throws with its output if a step fails, or if a line shown on the page is missing from the output */
   async run({ commands, output }: Example): Promise<void> {
     const forwarded = commands.replaceAll(LOCAL_PORT, `${await freePort()}`);
-    // Background processes are stopped at the end of the step, even if a command fails.
+    // Background processes are stopped at the end of the step even if a command fails.
     const script = [
       "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT",
       `touch '${this.#state}'; . '${this.#state}'`,

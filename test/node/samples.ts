@@ -91,7 +91,7 @@ export async function deliverBetween(
 }
 
 /**
- * Returns a function that publishes an event to the stream of the samples, and resolves to the status of the response.
+ * Returns a function that publishes an event to the stream of the samples and resolves to the status of the response.
  *
  * @param service name and namespace of the Service of the ingress role
  */
@@ -117,9 +117,7 @@ export async function publisherTo(
   };
 }
 
-/**
- * Deletes the samples while their controllers are still running, and waits until their namespaces have been deleted.
- */
+/** Deletes the samples while their controllers are still running and waits until their namespaces have been deleted. */
 export async function deleteSamples({ kubectl }: Platform, copies: readonly Workspaces[] = []): Promise<void> {
   const namespaces = [SAMPLED, ...copies].flatMap(({ producer, partner }) => [producer, partner]);
   await kubectl(['delete', 'waas', '--all', '--all-namespaces', '--timeout=60s']);

@@ -33,8 +33,9 @@ interface Process {
 }
 
 /**
- * Plays one history of a part: two dispatchers, lost pushes and answers, deaths, gates; and knows at each step what has to
- * be so. Everything is in one step after the other, so that what Redis answered is known here also where it is lost there.
+ * Plays one history of a part: two dispatchers, lost pushes and answers, deaths, gates; and knows at each step what has
+ * to be so. Everything is in one step after the other so that what Redis answered is known here also where it is lost
+ * there.
  */
 export async function startHistory(redis: RedisClient, url: string) {
   const t = createTestPart(redis);
@@ -159,7 +160,7 @@ export async function startHistory(redis: RedisClient, url: string) {
     for (const name of answer.lapsed) dead.add(name);
   }
 
-  /** Compares its list with its claims in Redis, and returns unknown claims. */
+  /** Compares its list with its claims in Redis and returns unknown claims. */
   async function reclaim(process: Process): Promise<void> {
     const { d } = process;
     const own = await t.own(d.name);

@@ -10,7 +10,7 @@ export type ChildProcess = {
   readonly pid: number;
   /** Path of the log; standard output and standard error are appended to it. */
   readonly log: string;
-  /** Resolves when the process has ended, and never rejects. */
+  /** Resolves when the process has ended and never rejects. */
   readonly exited: Promise<Exit>;
   readonly running: () => boolean;
   readonly kill: (signal: NodeJS.Signals) => void;
@@ -28,8 +28,8 @@ export type ChildProcess = {
 const GUARDED = '( ( read -r _ <&3 || kill -KILL $$ ) >/dev/null 2>&1 & ); exec 3<&-; exec "$@"';
 
 /**
- * Starts a program that is stopped together with this process, even if this process is killed with SIGKILL. It runs in
- * a separate session: Ctrl-C in a terminal reaches the parent only, which then stops its children in order.
+ * Starts a program that is stopped together with this process even if this process is killed with SIGKILL. It runs in a
+ * separate session: Ctrl-C in a terminal reaches the parent only, which then stops its children in order.
  *
  * @param options.log file for the output; a restarted program appends to it
  * @throws if the program cannot be started (an unknown command exits with 127 and a line in the log)

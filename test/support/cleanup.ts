@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { Socket } from 'node:net';
 
 /**
- * Runs a command when this process has ended, regardless of the reason. In this case, the pipe ends without a line.
+ * Runs a command when this process has ended regardless of the reason. In this case, the pipe ends without a line.
  *
  * @param command for `sh`; `$1` and so on are the arguments
  * @returns a function that cancels the command

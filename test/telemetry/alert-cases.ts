@@ -178,7 +178,7 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
   },
   SluiceLeaderIdle: {
     firing: {
-      // The Lease changes hands every few minutes, and is free now and then.
+      // The Lease changes hands every few minutes and is free now and then.
       [leader('a')]: '1x3 0x3 1x3 0x3 1x107',
       [leader('b')]: '0x4 1x2 0x4 1x2 0x107',
       [started('a')]: '0x120',

@@ -97,7 +97,7 @@ const DEFINITIONS: Readonly<Record<Role, Definition>> = {
     resources: { requests: { cpu: '100m', memory: '256Mi' }, limits: { memory: '512Mi' } },
   },
   ingress: {
-    description: 'Accepts events at /events, and routes them to subscriptions.',
+    description: 'Accepts events at /events and routes them to subscriptions.',
     serves: { name: 'events', number: 8080, path: '/events' },
     replicas: 2,
     resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '256Mi' } },

@@ -65,7 +65,7 @@ export function isNeeded(path: string): boolean {
  *
  * @param installed folder from `ensureDependencies`
  * @returns the copied packages, sorted by path
- * @throws {Error} if one contains a native addon, because all platforms share these files
+ * @throws {Error} if one contains a native addon because all platforms share these files
  */
 export async function copyDependencies(installed: string, sources: string, target: string): Promise<NpmPackage[]> {
   const lock = readLock(installed);

@@ -38,7 +38,7 @@ export const AccountLimits = z
     blocks: count(
       0,
       10_000_000,
-      'The maximum number of Blocks. Blocks on a package are counted, but they are accepted even if the limit has been reached, because a producer must always be able to close a route.',
+      'The maximum number of Blocks. Blocks on a package are counted, but they are accepted even if the limit has been reached because a producer must always be able to close a route.',
     ),
     requestsPerMinute: count(
       10,

@@ -14,7 +14,7 @@ const ActivationSpec = withTransitions(
     revoked: z
       .boolean()
       .describe(
-        'Set to true to close the group key for this integration, regardless of any other Activations that open it. Defaults to false.',
+        'Set to true to close the group key for this integration regardless of any other Activations that open it. Defaults to false.',
       )
       .optional(),
   }),

@@ -21,7 +21,7 @@ export const BlockSpec = withTransitions(
       .enum(['Continue', 'SkipToNow'])
       .default('Continue')
       .describe(
-        'Specifies how to handle events that were accepted while the block was in force. When set to `Continue`, these events are routed in order until the end of their retention period. When set to `SkipToNow`, these events are skipped, unless another Block of the subscription specifies otherwise. In both cases, events that have already reached the inbox are delivered. Defaults to Continue.',
+        'Specifies how to handle events that were accepted while the block was in force. When set to `Continue`, these events are routed in order until the end of their retention period. When set to `SkipToNow`, these events are skipped unless another Block of the subscription specifies otherwise. In both cases, events that have already reached the inbox are delivered. Defaults to Continue.',
       ),
   }),
   immutable('integration'),

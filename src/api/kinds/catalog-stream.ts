@@ -46,7 +46,7 @@ export const CatalogStreamSpec = withTransitions(
     retention: durationBetween('1h', '720h')
       .default('168h')
       .describe(
-        'How long events are kept for retries, pauses, and replays, regardless of whether they have been delivered. After this time, no more retries are attempted, even if they have already been scheduled. Must be between 1h and 720h. Defaults to 168h.',
+        'How long events are kept for retries, pauses, and replays regardless of whether they have been delivered. After this time, no more retries are attempted even if they have already been scheduled. Must be between 1h and 720h. Defaults to 168h.',
       ),
     deletionPolicy: z
       .enum(['Retain', 'Delete'])

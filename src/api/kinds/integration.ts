@@ -14,7 +14,7 @@ export const IntegrationSpec = withTransitions(
         .optional(),
       workspace: objectName()
         .describe(
-          'The name of the receiving Workspace; only Subscriptions from this workspace will receive events. Populated when the partner accepts their invitation, or set by the producer to grant access directly. This field cannot be changed after it has been set.',
+          'The name of the receiving Workspace; only Subscriptions from this workspace will receive events. Populated when the partner accepts their invitation or set by the producer to grant access directly. This field cannot be changed after it has been set.',
         )
         .optional(),
       declined: z
@@ -77,7 +77,7 @@ export const Integration = defineKind({
   shortNames: ['intg'],
   scope: 'Namespaced',
   description:
-    'Integration represents the connection between a single partner and the producer that owns the namespace. Partners can either be invited by email, or have access granted to their workspace directly. All published streams are visible to the partner, but events will only flow once they have subscribed to a stream and group keys have been activated.',
+    'Integration represents the connection between a single partner and the producer that owns the namespace. Partners can either be invited by email or have access granted to their workspace directly. All published streams are visible to the partner, but events will only flow once they have subscribed to a stream and group keys have been activated.',
   spec: IntegrationSpec,
   status: IntegrationStatus,
   // The facade uses this to look up invitations.

@@ -13,7 +13,7 @@ const rootKeyId = () =>
     .regex(/^[A-Za-z0-9_-]{10}$/);
 
 /**
- * Allows adding an id to a secret without an id. This uses `has` instead of `orValue`, because comparing strings of
+ * Allows adding an id to a secret without an id. This uses `has` instead of `orValue` because comparing strings of
  * unknown length would exceed the cost limit of the API server.
  */
 const isKept = (field: string) =>
@@ -74,7 +74,7 @@ export const SubscriptionStatus = z
           .max(64)
           .regex(/^[A-Za-z0-9_-]{22,}$/)
           .describe(
-            'Random part of all signing secrets. The controller writes this value once before the first delivery, and never changes it. If you create the Subscription again, it will have a different salt, and therefore different secrets.',
+            'Random part of all signing secrets. The controller writes this value once before the first delivery and never changes it. If you create the Subscription again, it will have a different salt, and therefore different secrets.',
           )
           .optional(),
         version: z

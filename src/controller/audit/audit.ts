@@ -39,7 +39,7 @@ export function createAudit(deps: AuditDeps) {
     if (inBoth(first, second).length === 0) return;
     const stored = tenants.stored(name);
     await refresh();
-    // Check every removal here, because writing the routes would also remove activations which are missing from the
+    // Check every removal here because writing the routes would also remove activations which are missing from the
     // caches.
     const certain = inBoth(first, await withoutStale(deps, name, second));
     if (certain.length === 0 || tenants.stored(name) !== stored || !tenants.isCurrent(name)) return;

@@ -1,7 +1,7 @@
 import type { PatchOp, RoutesPlan } from '../../record/control-plan.ts';
 
 /**
- * The parts of the control state being compared. These are used as metric labels, and are also included in the Event.
+ * The parts of the control state being compared. These are used as metric labels and are also included in the Event.
  */
 export const DRIFTED = [
   'tenant',
@@ -75,7 +75,7 @@ function whatOf(key: string): Drifted {
 
 /**
  * Only returns differences which were found by both comparisons. All other differences were caused by writes in
- * progress, and can be ignored.
+ * progress and can be ignored.
  */
 export function inBoth(first: readonly Difference[], second: readonly Difference[]): Difference[] {
   const ids = new Set(first.map(({ id }) => id));

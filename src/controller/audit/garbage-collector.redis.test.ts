@@ -22,7 +22,7 @@ onEachRedis(redis => {
     await t.begin(['red']);
   });
 
-  /** Runs two passes, because leftover data is only removed if it is found again. */
+  /** Runs two passes because leftover data is only removed if it is found again. */
   async function sweep(passes = 2): Promise<void> {
     for (let n = 0; n < passes; n++) {
       await t.garbage.pass(new Set([t.tenant]));

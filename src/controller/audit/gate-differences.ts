@@ -66,7 +66,7 @@ export function createGateDifferences(
     all(): Difference[] {
       if (differences.length <= MOST_PAIRS) return differences;
       // There are too many differences to return all of them. Only return a single difference for each place, always
-      // using the same id. Some of them must be treated as removals, because we did not keep all differences.
+      // using the same id. Some of them must be treated as removals because we did not keep all differences.
       return (['activation', 'part-activation'] as const).flatMap(what =>
         differences.some(each => each.what === what) ? [{ id: `many ${what}`, what, removes: true }] : [],
       );

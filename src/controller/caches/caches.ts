@@ -28,7 +28,7 @@ export function resourceOf(kind: KindName): Resource {
 const byNamespace = { namespace: (object: AnyObject) => [object.metadata.namespace ?? ''] };
 
 /**
- * Returns the key of the pair for an Activation. This key can be parsed, because integration names don't contain a
+ * Returns the key of the pair for an Activation. This key can be parsed because integration names don't contain a
  * slash.
  */
 export function pairKey(namespace: string, integration: string, groupKey: string): string {

@@ -28,7 +28,7 @@ export interface Context {
     readonly isShort: (account: string) => boolean | undefined;
     readonly note: (account: string, short: boolean) => void;
   };
-  /** Returns the fencing epoch of this leader, and throws an error if there is none. */
+  /** Returns the fencing epoch of this leader and throws an error if there is none. */
   readonly fence: () => number;
   /** Current time in milliseconds, according to the Redis clock. */
   readonly nowMs: () => number;
@@ -73,9 +73,7 @@ export function ownsNamespace(caches: Pick<Caches, 'Workspace' | 'namespaces'>, 
   return stays && home?.workspace === name && !home.deleting;
 }
 
-/**
- * After this time, a finalizer is removed even if Redis doesn't respond, so that namespace deletion can't get stuck.
- */
+/** After this time, a finalizer is removed even if Redis doesn't respond so that namespace deletion can't get stuck. */
 export const FINALIZER_TIMEOUT_MS = 60_000;
 
 /** Formats a time as RFC 3339 with second precision, like Kubernetes does. */

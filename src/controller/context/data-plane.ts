@@ -16,7 +16,7 @@ export interface DataPlane {
   /** Returns how long Redis has not been responding for this workspace in milliseconds, or 0 if it is responding. */
   readonly awayForMs: (workspace: string) => number;
   /**
-   * Records whether Redis has responded for this workspace. This is tracked for each workspace, because a Redis Cluster
+   * Records whether Redis has responded for this workspace. This is tracked for each workspace because a Redis Cluster
    * can be partially unavailable.
    */
   readonly note: (workspace: string, answered: boolean) => void;

@@ -88,7 +88,7 @@ async function unbind(client: Pick<KubeClient, 'remove'>, name: ObjectName): Pro
 
 /**
  * Creates Secret access that requires a RoleBinding in each namespace. The leader creates the RoleBinding in the
- * namespace of each workspace, unless an administrator has already created it.
+ * namespace of each workspace unless an administrator has already created it.
  *
  * @param role name of the ClusterRole and of the RoleBinding
  */

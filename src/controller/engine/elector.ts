@@ -56,7 +56,7 @@ type LeaseTrouble = {
 export type ElectorOptions = {
   readonly leases: LeaseStore;
   /**
-   * The identity of this process, e.g. a host name and a UUID. This must be unique, because two processes with the same
+   * The identity of this process, e.g. a host name and a UUID. This must be unique because two processes with the same
    * identity could both become the leader.
    */
   readonly identity: string;
@@ -94,8 +94,8 @@ function createTries(hold: LeaseHold, clock: Clock, log: Logger) {
   let failing: { readonly error: unknown; readonly times: number; readonly fromMs: number } | undefined;
   return {
     /**
-     * Makes a single attempt to acquire or renew the lease, and returns true if this process is the holder. The attempt
-     * ends after `timeoutMs`, even if the API client ignores the signal.
+     * Makes a single attempt to acquire or renew the lease and returns true if this process is the holder. The attempt
+     * ends after `timeoutMs` even if the API client ignores the signal.
      */
     attempt: async (timeoutMs: number, leads: boolean): Promise<boolean> => {
       try {
@@ -134,7 +134,7 @@ export function createElector(options: ElectorOptions): Elector {
   async function renew(over: AbortSignal): Promise<void> {
     while (!over.aborted) {
       await sleep(clock, Math.min(retryPeriodMs, hold.leftMs()), over);
-      // Return here, because a timer can't wait for a fraction of a millisecond.
+      // Return here because a timer can't wait for a fraction of a millisecond.
       if (over.aborted || hold.leftMs() < 1) return;
       const renewed = await attempt(Math.min(renewDeadlineMs / 2, hold.leftMs()), true);
       if (!renewed && hold.holder() !== undefined && hold.holder() !== identity) return;
@@ -144,7 +144,7 @@ export function createElector(options: ElectorOptions): Elector {
   const release = () =>
     hold.release().catch((err: unknown) => log.debug({ err }, 'cannot release the Lease, which will expire instead'));
 
-  /** Runs the work of the leader, and then releases the lease. Returns true if the work has failed. */
+  /** Runs the work of the leader and then releases the lease. Returns true if the work has failed. */
   async function lead(work: (term: Term) => Promise<void>): Promise<boolean> {
     const lost = new AbortController();
     const over = new AbortController();

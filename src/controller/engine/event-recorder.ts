@@ -28,7 +28,7 @@ export type EventRecorder = {
 /** Identical Events within 10 minutes are combined into one with a count, as in client-go. */
 const SAME_EVENT_MS = 600_000;
 /**
- * The spam filter allows a burst of 25 Events for each object, and then one Event every 5 minutes. This is the same as
+ * The spam filter allows a burst of 25 Events for each object and then one Event every 5 minutes. This is the same as
  * in client-go.
  */
 const BURST = 25;
@@ -170,8 +170,7 @@ export function createEventRecorder(options: {
         return;
       }
       pending.add(workspace, 1);
-      // Events are sent in sequence, because the count of an Event can only be patched after the Event has been
-      // created.
+      // Events are sent in sequence because the count of an Event can only be patched after the Event has been created.
       chain = chain
         .then(() => send(object, note))
         .catch((err: unknown) => {

@@ -2,7 +2,7 @@ import type { Clock } from '../../time/clock.ts';
 
 /** How often tokens are returned, in milliseconds. */
 const REFILL_EVERY_MS = 100;
-/** A workspace with fewer tokens is treated as having none, so that the bucket only contains active workspaces. */
+/** A workspace with fewer tokens is treated as having none so that the bucket only contains active workspaces. */
 const FEWEST = 0.5;
 
 /**

@@ -68,7 +68,7 @@ function isApplied({ generation, conditions }: Parameters<typeof reportFailure>[
 }
 
 /**
- * Returns the error message, if it can be shown to users. All other messages are hidden, because they could contain
+ * Returns the error message, if it can be shown to users. All other messages are hidden because they could contain
  * addresses or values.
  */
 function shownMessage(error: unknown): string {

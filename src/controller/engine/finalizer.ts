@@ -15,7 +15,7 @@ export function hasFinalizer({ metadata }: AnyObject): boolean {
 }
 
 /**
- * Adds the finalizer to the object, and returns the updated object.
+ * Adds the finalizer to the object and returns the updated object.
  * @throws KubeError 409 if object has changed since it was read
  */
 export async function addFinalizer<P extends AnyObject>(object: P, patching: Patching): Promise<P> {

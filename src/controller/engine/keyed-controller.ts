@@ -25,7 +25,7 @@ export type KeySource = {
 };
 
 /**
- * Creates a source that maps reflector changes to keys. `toKeys` receives both the old and the new object, so that both
+ * Creates a source that maps reflector changes to keys. `toKeys` receives both the old and the new object so that both
  * are enqueued when a reference changes. It should be fast and free of side effects.
  */
 export function keysFrom<P>(
@@ -50,7 +50,7 @@ export type KeyedControllerOptions = {
   /** The controller name, which is used in logs and metrics. */
   readonly name: string;
   /**
-   * Reconciles the given key. Never called concurrently for the same key, and should not depend on why the key was
+   * Reconciles the given key. Never called concurrently for the same key and should not depend on why the key was
    * enqueued.
    */
   readonly reconcile: (

@@ -99,7 +99,7 @@ describe('kind controller', () => {
     for (const name of ['a', 'b', 'c']) caches.put(name, 'x', { finalizers: [FINALIZER] });
     caches.put('z', 'x', { finalizers: [FINALIZER], deletionTimestamp: '2026-01-01T00:00:00Z' });
     await caches.clock.advance(10);
-    // The only worker waited for a key, and has begun with the first.
+    // The only worker waited for a key and has begun with the first.
     expect(turns).toEqual(['reconcile a', 'finalize z', 'reconcile b', 'reconcile c']);
   });
 

@@ -64,7 +64,7 @@ export function createLeaseHold(options: {
   async function take(signal: AbortSignal, leads: boolean): Promise<boolean> {
     if (holder() !== identity || !leads) await read(signal);
     if (observed !== undefined && isHeldByOther(observed, identity, clock.nowMs())) return false;
-    // Take the time after the read, because the lease duration starts when the write below is sent.
+    // Take the time after the read because the lease duration starts when the write below is sent.
     const sentMs = clock.nowMs();
     await write(nextSpec(observed?.lease.spec, { identity, leaseDurationMs, wallMs: clock.wallMs() }), signal);
     renewedMs = sentMs;
@@ -72,8 +72,8 @@ export function createLeaseHold(options: {
   }
 
   /**
-   * If this process still holds the lease, this releases it (like ReleaseOnCancel in client-go), so that another
-   * process can lead without delay. On failure, the promise rejects and the lease will expire.
+   * If this process still holds the lease, this releases it (like ReleaseOnCancel in client-go) so that another process
+   * can lead without delay. On failure, the promise rejects and the lease will expire.
    */
   async function release(): Promise<void> {
     const mine = observed;

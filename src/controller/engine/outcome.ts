@@ -25,7 +25,7 @@ export type Outcome<Status = object> = {
   readonly requeueAfterMs?: number | undefined;
   /**
    * Whether the object is waiting for an object referenced in its spec. It will be reconciled when that object is
-   * created, and counts as failed after five minutes.
+   * created and counts as failed after five minutes.
    */
   readonly missingReference?: boolean | undefined;
   /** Events to record, provided that this outcome changed the status. */
@@ -85,7 +85,7 @@ export class ReconcileError extends Error {
 }
 
 /**
- * Thrown if Redis is not responding. Objects which have already been applied keep their status, because the data in
+ * Thrown if Redis is not responding. Objects which have already been applied keep their status because the data in
  * Redis has not changed. We only report the outage on Workspaces because there may be 10,000 other objects.
  */
 export class OutageError extends ReconcileError {

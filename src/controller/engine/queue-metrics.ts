@@ -15,9 +15,8 @@ export type QueueMetrics = {
 const BUCKETS = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10, 100, 1_000];
 
 /**
- * Registers the `workqueue_*` metrics under the names and labels used by controller-runtime, so that existing
- * dashboards will work. This must only be called once for each registry. The returned function creates the metrics for
- * one queue.
+ * Registers the `workqueue_*` metrics under the names and labels used by controller-runtime so that existing dashboards
+ * will work. This must only be called once for each registry. The returned function creates the metrics for one queue.
  */
 export function createQueueMetrics(registry: Registry): (name: string) => QueueMetrics {
   const labelNames = ['name', 'controller'] as const;
@@ -74,7 +73,7 @@ export function createQueueMetrics(registry: Registry): (name: string) => QueueM
 
   return name => {
     const labels = { name, controller: name };
-    // Create both counters up front, so that a rate over them won't have a gap.
+    // Create both counters up front so that a rate over them won't have a gap.
     adds.inc(labels, 0);
     retries.inc(labels, 0);
     return {

@@ -34,7 +34,7 @@ export type StatusWriter<Spec, Status extends CommonStatus> = {
 };
 
 /**
- * Creates a writer that updates the status subresource using server-side apply. Conflicts are forced, because no other
+ * Creates a writer that updates the status subresource using server-side apply. Conflicts are forced because no other
  * manager should own the status.
  *
  * @param wallMs returns milliseconds since the epoch, used for `lastTransitionTime`
@@ -132,7 +132,7 @@ function onlyStatusMoved(old: AnyObject | undefined, { metadata }: AnyObject): b
   return old !== undefined && isDeepStrictEqual({ ...old.metadata, resourceVersion }, metadata);
 }
 
-/** Returns true if both statuses are equal. The order of the conditions is ignored, because they are a map by type. */
+/** Returns true if both statuses are equal. The order of the conditions is ignored because they are a map by type. */
 function sameStatus(current: CommonStatus | undefined, next: CommonStatus): boolean {
   if (current === undefined) return false;
   const sorted = (status: CommonStatus) => ({

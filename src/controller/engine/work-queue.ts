@@ -24,7 +24,7 @@ export type WorkQueue = {
    * again afterwards.
    */
   readonly add: (key: string) => void;
-  /** Adds a key with the lowest priority. Used at startup and by the audit, so that current changes won't be delayed. */
+  /** Adds a key with the lowest priority. Used at startup and by the audit so that current changes won't be delayed. */
   readonly addInBackground: (key: string) => void;
   readonly addAfter: (key: string, delayMs: number) => void;
   /** Adds a key after the backoff for its previous failures, and increments its failure count. */
@@ -83,7 +83,7 @@ function createLine(onTaken: (key: string) => void) {
         hand();
       });
     },
-    /** Drops all keys, and stops all workers that are waiting. */
+    /** Drops all keys and stops all workers that are waiting. */
     close(): void {
       closed = true;
       turns.clear();
@@ -98,7 +98,7 @@ function createCounts(backoff: Backoff) {
   const of = (key: string): number => counts.get(key) ?? 0;
   return {
     of,
-    /** Increments the count, and returns the delay in milliseconds. */
+    /** Increments the count and returns the delay in milliseconds. */
     add(key: string): number {
       const times = of(key) + 1;
       counts.set(key, times);

@@ -47,7 +47,7 @@ export async function applyRoutes(deps: ApplyDeps, application: Application): Pr
   const routes = keepUnowned(stored.routes, wanted);
   const concerned = withActivationsLost(application);
   let gates: OpenGates | undefined;
-  // This is done for both the parts and the record, because activations that are missing from one of them would
+  // This is done for both the parts and the record because activations that are missing from one of them would
   // otherwise never be added.
   const openGates = () => (gates ??= deps.openGates(name));
   const write = async () => {
@@ -66,8 +66,8 @@ export async function applyRoutes(deps: ApplyDeps, application: Application): Pr
 }
 
 /**
- * Returns all integrations with open group keys that may be missing from Redis, because they were not ready there.
- * After the first read, this returns all integrations.
+ * Returns all integrations with open group keys that may be missing from Redis because they were not ready there. After
+ * the first read, this returns all integrations.
  */
 function withActivationsLost({ plan, wanted, stored, first }: Application): ReadonlySet<string> {
   if (!first && plan.ready.length === 0) return new Set();

@@ -3,7 +3,7 @@ export interface ExclusiveRuns {
   readonly isRunning: () => boolean;
   /** Runs `work` immediately, or after the current run. All calls made during a run share the next run. */
   readonly join: (work: () => Promise<void>) => Promise<void>;
-  /** Runs `work` exclusively, as soon as no other run is in progress. */
+  /** Runs `work` exclusively as soon as no other run is in progress. */
   readonly alone: (work: () => Promise<void>) => Promise<void>;
 }
 

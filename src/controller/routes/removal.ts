@@ -37,6 +37,6 @@ export async function removeData(
       tenant.remembered = left?.routes;
     }
   }
-  // Read the fence first, so that nothing is changed if it is missing.
+  // Read the fence first so that nothing is changed if it is missing.
   await tenant.runs.alone(() => run(fence()));
 }

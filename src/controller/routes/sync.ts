@@ -30,7 +30,7 @@ export interface SyncDeps extends ApplyDeps {
   readonly onChanged: (name: string, uids: ReadonlySet<string> | 'all') => void;
 }
 
-/** Compiles the routes from all objects of a tenant, and writes the changes to Redis. */
+/** Compiles the routes from all objects of a tenant and writes the changes to Redis. */
 export async function syncTenant(deps: SyncDeps, tenant: Tenant): Promise<void> {
   const { name } = tenant;
   if (deps.isPaused(name)) return syncPaused(deps, tenant);
@@ -103,7 +103,7 @@ async function syncPaused(deps: SyncDeps, tenant: Tenant): Promise<void> {
   }
 }
 
-/** Marks the tenant's routes as possibly not applied, and returns the error to show in statuses. */
+/** Marks the tenant's routes as possibly not applied and returns the error to show in statuses. */
 function markFailed(deps: SyncDeps, tenant: Tenant, error: unknown): unknown {
   const { failed } = tenant;
   tenant.failed = true;

@@ -11,7 +11,7 @@ export interface Tenant {
   readonly runs: ExclusiveRuns;
   /** Routes written to Redis by this leader. If undefined, the routes need to be read again. */
   stored: StoredRoutes | undefined;
-  /** The last routes known to be in Redis. All names in these routes will be read, even if Redis has lost the index. */
+  /** The last routes known to be in Redis. All names in these routes will be read even if Redis has lost the index. */
   remembered: TenantRoutes | undefined;
   compiled: CompiledTenant | undefined;
   /** The versions of all objects used to compile the routes. */

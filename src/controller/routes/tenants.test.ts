@@ -153,7 +153,7 @@ describe('tenants', () => {
     state.blocks = ['b1'];
     await tenants.sync('acme');
     await tenants.sync('acme');
-    // Only writes its name, which already exists. Reads everything once, and closes open group keys without a record.
+    // Only writes its name, which already exists. Reads everything once and closes open group keys without a record.
     expect(state.calls).toEqual(['enlist', 'readTenant', 'closeParts', 'enlist']);
     expect(tenants.isSynced('acme')).toBe(false);
     expect(state.changed).toEqual([[], []]);

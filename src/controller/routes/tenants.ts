@@ -87,7 +87,7 @@ export function createTenants(deps: TenantsDeps) {
     forget(names: Iterable<string> | 'all'): void {
       for (const name of names === 'all' ? [...tenants.keys()] : names) forgetStored(of(name));
     },
-    /** Marks all routes as possibly not applied, and then updates the statuses. */
+    /** Marks all routes as possibly not applied and then updates the statuses. */
     doubt(): void {
       for (const [name, tenant] of tenants) {
         forgetStored(tenant);

@@ -2,7 +2,7 @@ import { open, type SealKeys, type SealRing, seal } from './seal.ts';
 
 /**
  * Configuration needed by the dispatcher to call an endpoint. This configuration is encrypted before storing it in
- * Redis, because the URL and the headers may contain secrets.
+ * Redis because the URL and the headers may contain secrets.
  */
 export interface EndpointConfig {
   readonly url: string;

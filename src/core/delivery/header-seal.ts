@@ -9,7 +9,7 @@ export interface SealOwner {
   readonly salt: string | undefined;
   /** The time at which the subscription was created, in milliseconds. Undefined if it has not been created yet. */
   readonly createdMs: number | undefined;
-  /** URL of the endpoint. Only the origin is used, so that a value is never sent to another host. */
+  /** URL of the endpoint. Only the origin is used so that a value is never sent to another host. */
   readonly url: string;
 }
 
@@ -45,7 +45,7 @@ const createdAt = (ms: number) => `created ${ms}`;
 /**
  * Creates seals for endpoint header values, which use a single byte for each character. Values are bound to the salt of
  * the subscription, or to its creation time if it does not have a salt yet. The value for a new subscription contains
- * the current time instead, and can only be used in a subscription that is created within five minutes.
+ * the current time instead and can only be used in a subscription that is created within five minutes.
  */
 export function createHeaderSeals(keys: KeyRing, wallMs: () => number): HeaderSeals {
   function openIn(context: string, sealed: string): string | undefined {

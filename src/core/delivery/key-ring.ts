@@ -17,8 +17,8 @@ export interface RootKey extends RootKeyFile {
 }
 
 /**
- * The root keys of an installation. The first key is selected by the leading controller, and is used to sign and
- * encrypt new values. All keys decrypt and verify.
+ * The root keys of an installation. The first key is selected by the leading controller and is used to sign and encrypt
+ * new values. All keys decrypt and verify.
  */
 export interface KeyRing extends SealRing {
   /** The key for signing and encrypting new values. */
@@ -36,7 +36,7 @@ export interface KeyRing extends SealRing {
   readonly follow: (fingerprint: string) => boolean;
   readonly has: (fingerprint: string) => boolean;
   /**
-   * Replaces the keys. If the first key is missing, it is replaced with the newest key that was in use before, because
+   * Replaces the keys. If the first key is missing, it is replaced with the newest key that was in use before because
    * other replicas may not have a key that was never in use.
    */
   readonly replace: (files: readonly RootKeyFile[]) => void;

@@ -22,7 +22,7 @@ export interface NetworkPolicy {
 export interface EndpointNetworks {
   /** Networks that endpoints can use in addition to public addresses. */
   readonly allowedNetworks: readonly string[];
-  /** Networks that endpoints can never use, even if they are public or included in an allowed network. */
+  /** Networks that endpoints can never use even if they are public or included in an allowed network. */
   readonly refusedNetworks?: readonly string[];
   readonly allowedPorts?: readonly number[];
 }

@@ -23,7 +23,7 @@ function utcMs(year: number, month: string, ...[day, hour, minute, second]: [str
 /**
  * Parses an HTTP-date. Returns the number of milliseconds since the epoch, or undefined if the date is invalid. A
  * recipient must support three formats (RFC 9110, 5.6.7), all of which are accepted. We don't want to use `Date.parse`
- * here because it treats the asctime format as local time, and accepts plenty of other formats.
+ * here because it treats the asctime format as local time and accepts plenty of other formats.
  */
 export function parseHttpDate(value: string, nowMs: number): number | undefined {
   const imf = IMF_FIXDATE.exec(value);

@@ -8,7 +8,7 @@ export interface SigningRoot {
   readonly rootKey: Uint8Array;
   /** `sub_…` */
   readonly subscriptionId: string;
-  /** The value of `status.signing.salt`, which is different for each subscription, even if they have the same name. */
+  /** The value of `status.signing.salt`, which is different for each subscription even if they have the same name. */
   readonly salt: string;
 }
 
@@ -47,7 +47,7 @@ export interface SignedBy {
 
 /**
  * Returns the ids of the root keys from which a version of the secret and the previous version are derived. If a
- * version is newer than the status, it is derived from the first root key, and does not change if a different key
+ * version is newer than the status, it is derived from the first root key and does not change if a different key
  * becomes the first.
  */
 export function signedBy(

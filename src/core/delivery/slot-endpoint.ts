@@ -8,7 +8,7 @@ export interface EndpointOwner {
 }
 
 /**
- * Encrypts the endpoint for the given slot. The text starts with `<subscription>.<inc> `, because the slot alone does
+ * Encrypts the endpoint for the given slot. The text starts with `<subscription>.<inc> ` because the slot alone does
  * not identify the subscription from which signing keys are derived.
  */
 export function sealSlotEndpoint(keys: SealKeys, { subscription, inc }: EndpointOwner, config: EndpointConfig): string {

@@ -58,13 +58,13 @@ export function readBinaryCloudEvent(
 
 function faultOfMissing(name: string): string {
   if (name !== 'specversion') return 'is missing. CloudEvents requires this attribute';
-  return 'is missing. Send 1.0 with a CloudEvent, or remove all ce- headers';
+  return 'is missing. Send 1.0 with a CloudEvent or remove all ce- headers';
 }
 
 function faultOfHeader(name: string, value: string): string | undefined {
   if (name === 'datacontenttype') return 'cannot be sent in binary mode. Use content-type instead';
   if (!isAttributeName(name))
-    return 'is not a valid attribute name. Use lowercase letters and digits, and do not use data';
+    return 'is not a valid attribute name. Use lowercase letters and digits and do not use data';
   // "%" is left unencoded by several public packages. Values that can't be decoded are not changed, because receivers
   // will read them in the same way.
   const text = decodeCloudEventHeader(value) ?? decodeUtf8Header(value);

@@ -23,14 +23,14 @@ export function isStructuredCloudEvent(contentType: string | undefined): boolean
 
 /**
  * Returns the reason why this content type can't be used for events, or undefined if it can be used. We need to reject
- * batches of CloudEvents and any format other than JSON, because Sluice is not able to read their attributes.
+ * batches of CloudEvents and any format other than JSON because Sluice is not able to read their attributes.
  */
 export function faultOfContentType(contentType: string | undefined): string | undefined {
   if (contentType === undefined || !ANY_FORMAT.test(contentType) || STRUCTURED.test(contentType)) return undefined;
   if (BATCH.test(contentType)) {
     return 'Batches of CloudEvents are not supported. Send each event in a separate request, as application/cloudevents+json or in binary mode.';
   }
-  return 'JSON is the only supported format for structured CloudEvents. Send application/cloudevents+json, or send the event in binary mode.';
+  return 'JSON is the only supported format for structured CloudEvents. Send application/cloudevents+json or send the event in binary mode.';
 }
 
 /**

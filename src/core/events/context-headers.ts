@@ -28,7 +28,7 @@ export interface ContextHeaders {
 }
 
 /**
- * Headers which are never read or forwarded, even if a stream lists them. They contain credentials, or they belong to a
+ * Headers which are never read or forwarded even if a stream lists them. They contain credentials, or they belong to a
  * single connection.
  */
 const NEVER_LIFTED = new Set([
@@ -102,7 +102,7 @@ interface ContextRefusal {
   readonly detail?: string;
 }
 
-/** `ce-` headers that can be used for any stream, even if the request is not a CloudEvent. */
+/** `ce-` headers that can be used for any stream even if the request is not a CloudEvent. */
 const PLAIN = ['ce-id', 'ce-type', 'ce-partitionkey'];
 
 /**
@@ -163,7 +163,7 @@ const NOT_JSON = 'With the content type application/cloudevents+json, the body m
 
 /**
  * Reads the id, type, group key, and the headers to forward from a request. The first source that is present will be
- * used, even if it's empty, and the request is rejected with 422 if its value is invalid. For a structured CloudEvent,
+ * used even if it's empty, and the request is rejected with 422 if its value is invalid. For a structured CloudEvent,
  * `ce-` sources refer to the event's attributes, and the body is left unchanged. In binary mode, we keep all of the
  * attributes.
  */

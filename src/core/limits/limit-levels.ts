@@ -3,13 +3,13 @@ import type { Limits } from './limits.ts';
 /** How close the use of a limit is to the limit. */
 export type LimitLevel = 'within' | 'near' | 'reached';
 
-/** A limit is near if its usage is above the first share, and no longer near if its usage is below the second share. */
+/** A limit is near if its usage is above the first share and no longer near if its usage is below the second share. */
 const NEAR = { from: 0.9, until: 0.8 };
 
 /**
- * Returns the level of a limit. If a limit was near or reached before, it stays near for a while, so that the level
- * does not change for each object. A limit of 0 is always within, because it is used to disable a feature instead of
- * limiting its usage.
+ * Returns the level of a limit. If a limit was near or reached before, it stays near for a while so that the level does
+ * not change for each object. A limit of 0 is always within because it is used to disable a feature instead of limiting
+ * its usage.
  *
  * @param before level until now. The default is `within`
  */

@@ -8,7 +8,7 @@ export type Limits = Readonly<AccountLimits>;
 
 /** The limits of an installation. */
 export interface LimitPolicy {
-  /** The limits for accounts with this plan, unless the account has its own limits. */
+  /** The limits for accounts with this plan unless the account has its own limits. */
   readonly byPlan: Readonly<Record<Plan, Limits>>;
   /** The ceilings. No account can exceed these limits. */
   readonly ceilings: Limits;

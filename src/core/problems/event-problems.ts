@@ -23,12 +23,12 @@ export const EVENT_PROBLEMS = {
     status: 409,
     title: 'The stream is being deleted',
     remedy:
-      'The stream delivers its remaining events and does not accept new events. Stop sending events, or create the stream again after it is deleted.',
+      'The stream delivers its remaining events and does not accept new events. Stop sending events or create the stream again after it is deleted.',
   },
   unknown_event_type: {
     status: 422,
     title: 'The stream does not accept this event type',
-    remedy: 'Send one of the event types of the stream, or add this type to eventTypes of the stream.',
+    remedy: 'Send one of the event types of the stream or add this type to eventTypes of the stream.',
   },
   malformed_cloudevent: {
     status: 422,

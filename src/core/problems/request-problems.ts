@@ -74,18 +74,18 @@ export const REQUEST_PROBLEMS = {
     status: 503,
     title: 'The service is temporarily unavailable',
     remedy:
-      'Wait for the number of seconds in Retry-After, and then retry. Calls are safe to repeat unless their description says otherwise, and events are stored only once per id.',
+      'Wait for the number of seconds in Retry-After and then retry. Calls are safe to repeat unless their description says otherwise, and events are stored only once per id.',
   },
   overloaded: {
     status: 503,
     title: 'Too many requests are waiting',
     remedy:
-      'Wait for the number of seconds in Retry-After, and then retry. Calls are safe to repeat unless their description says otherwise, and events are stored only once per id.',
+      'Wait for the number of seconds in Retry-After and then retry. Calls are safe to repeat unless their description says otherwise, and events are stored only once per id.',
   },
   issuer_unavailable: {
     status: 503,
     title: 'The keys of the token issuer are not available',
-    remedy: 'Wait for the number of seconds in Retry-After, and then retry with the same token.',
+    remedy: 'Wait for the number of seconds in Retry-After and then retry with the same token.',
   },
   malformed_body: {
     status: 400,
@@ -141,6 +141,6 @@ export const REQUEST_PROBLEMS = {
     status: 429,
     title: 'Too many requests',
     remedy:
-      'Wait for the number of seconds in Retry-After, and then retry. The headers RateLimit and RateLimit-Policy contain your remaining points and the limits. You can safely send an event again with the same id.',
+      'Wait for the number of seconds in Retry-After and then retry. The headers RateLimit and RateLimit-Policy contain your remaining points and the limits. You can safely send an event again with the same id.',
   },
 } as const satisfies Readonly<Record<string, ProblemKind>>;

@@ -54,7 +54,7 @@ export const RESOURCE_PROBLEMS = {
     status: 409,
     title: 'The object is being deleted',
     remedy:
-      'Wait until the object is deleted, and then create it again. A package is deleted after its last Block is deleted. A stream with deletionPolicy Retain is deleted after all of its events are delivered or expired.',
+      'Wait until the object is deleted and then create it again. A package is deleted after its last Block is deleted. A stream with deletionPolicy Retain is deleted after all of its events are delivered or expired.',
   },
   not_reconcilable: {
     status: 409,
@@ -90,7 +90,7 @@ export const RESOURCE_PROBLEMS = {
   revoked_elsewhere: {
     status: 409,
     title: 'Another Activation keeps the group key closed',
-    remedy: 'Set revoked to false in the object in detail, or delete the object.',
+    remedy: 'Set revoked to false in the object in detail or delete the object.',
   },
   superseded: {
     status: 409,
@@ -120,17 +120,17 @@ export const RESOURCE_PROBLEMS = {
   subscription_exists: {
     status: 409,
     title: 'The stream already has a different subscription',
-    remedy: 'Use PUT to change the subscription in detail, or delete it first.',
+    remedy: 'Use PUT to change the subscription in detail or delete it first.',
   },
   subscription_not_live: {
     status: 409,
     title: 'The subscription cannot receive events',
-    remedy: 'Check the status of the subscription, and then resume it or change its endpoint.',
+    remedy: 'Check the status of the subscription and then resume it or change its endpoint.',
   },
   no_endpoint: {
     status: 409,
     title: 'The subscription does not have an endpoint',
-    remedy: 'Pull and acknowledge the events, or use PUT to set an endpoint.',
+    remedy: 'Pull and acknowledge the events or use PUT to set an endpoint.',
   },
   has_endpoint: {
     status: 409,
@@ -161,13 +161,13 @@ export const RESOURCE_PROBLEMS = {
   idempotency_in_progress: {
     status: 409,
     title: 'The request with this Idempotency-Key is still in progress',
-    remedy: 'Wait for the number of seconds in Retry-After, and then retry with the same key and the same body.',
+    remedy: 'Wait for the number of seconds in Retry-After and then retry with the same key and the same body.',
   },
   mail_limit_reached: {
     status: 409,
     title: 'The invitation cannot be sent by email yet',
     remedy:
-      'Wait until the time in detail, and then repeat the call. In 24 hours, a workspace can send one invitation to an address, and an account invitationMailsPerDay.',
+      'Wait until the time in detail and then repeat the call. In 24 hours, a workspace can send one invitation to an address, and an account invitationMailsPerDay.',
   },
   invitation_used: {
     status: 409,
@@ -182,7 +182,7 @@ export const RESOURCE_PROBLEMS = {
   ingress_key_exists: {
     status: 409,
     title: 'The workspace already has an ingress key with this id',
-    remedy: 'Choose another id, or delete the existing key first. A key is only shown when you create it.',
+    remedy: 'Choose another id or delete the existing key first. A key is only shown when you create it.',
   },
   event_expired: {
     status: 410,
@@ -197,6 +197,6 @@ export const RESOURCE_PROBLEMS = {
   not_in_force: {
     status: 503,
     title: 'The change is stored but is not in force yet',
-    remedy: 'Wait for the number of seconds in Retry-After, and then repeat the call. You can safely repeat this call.',
+    remedy: 'Wait for the number of seconds in Retry-After and then repeat the call. You can safely repeat this call.',
   },
 } as const satisfies Readonly<Record<string, ProblemKind>>;

@@ -19,7 +19,7 @@ export interface ClosedTenant {
  * Closes all routes in `stored` that are closed by the objects. Everything else remains unchanged. This applies to
  * subscriptions that are blocked, deleted, or no longer granted, and to integrations that are declined, revoked, or
  * deleted. This function is pure. Since it is used for paused workspaces, routes that are closed in `stored` stay
- * closed, even if the objects open them.
+ * closed even if the objects open them.
  */
 export function closeRoutes(stored: TenantRoutes, snapshot: TenantSnapshot, nowMs: number): ClosedTenant {
   const covering = coverage(snapshot);

@@ -1,5 +1,5 @@
 /**
- * The tenant routes in the format used in Redis. They are created by `compileRoutes`, and are used to rebuild the data
+ * The tenant routes in the format used in Redis. They are created by `compileRoutes` and are used to rebuild the data
  * and to find differences. Like in Redis, all values are strings.
  */
 export interface TenantRoutes {

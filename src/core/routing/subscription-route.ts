@@ -139,8 +139,8 @@ export function enabledMsOf(endpoint: Pick<Endpoint, 'enabledAt'> | undefined): 
 }
 
 /**
- * A version that has not been used for signing is treated as if it was rotated now, so that the previous version
- * remains in use.
+ * A version that has not been used for signing is treated as if it was rotated now so that the previous version remains
+ * in use.
  */
 export function signing(
   { spec, signed, rotatedMs }: SubscriptionSnapshot,

@@ -8,7 +8,7 @@ interface Changed {
   readonly spec: object;
 }
 
-/** A custom resource before and after a write. Undefined if the resource did not exist before, or no longer exists. */
+/** A custom resource before and after a write. Undefined if the resource did not exist before or no longer exists. */
 export interface Change {
   readonly kind: string;
   readonly before: Changed | undefined;
@@ -17,7 +17,7 @@ export interface Change {
 
 const collected = new AsyncLocalStorage<Change[]>();
 
-/** Runs a call, and adds all of its changes to `changes`. This is done even if the call fails later. */
+/** Runs a call and adds all of its changes to `changes`. This is done even if the call fails later. */
 export function collectChanges<T>(changes: Change[], run: () => Promise<T>): Promise<T> {
   return collected.run(changes, run);
 }
@@ -30,7 +30,7 @@ export function noteChange(change: Change): void {
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * The items of a list that are not included in the other list. A list can have a thousand items, even if only one of
+ * The items of a list that are not included in the other list. A list can have a thousand items even if only one of
  * them has changed.
  */
 function difference(list: unknown, other: unknown): unknown {

@@ -16,7 +16,7 @@ export type Redact = (text: string, isName?: boolean) => string;
  * Creates a function that hides personal data and credentials. Text with an `@` may be an email address, which many
  * identity providers use as subject: it becomes `hmac:` and 32 hexadecimal characters of an HMAC-SHA-256 under the root
  * key. The hash of an address does not depend on upper and lower case. Only the origin of a URL is kept, because
- * everything else could contain credentials. If a URL is the caller name, such as a SPIFFE id, it is hashed instead, so
+ * everything else could contain credentials. If a URL is the caller name, such as a SPIFFE id, it is hashed instead so
  * that different callers stay different. Text is cut after 256 characters.
  */
 export function createRedact(rootKey: Uint8Array): Redact {
@@ -47,7 +47,7 @@ const HIDDEN = new Set(['value', 'valueSealed', 'sha256']);
 const NAMES = new Set(['subject', 'client', 'group']);
 
 /**
- * Returns a JSON value in a format that is safe for audit lines. The issuer can be kept, because it can't contain any
+ * Returns a JSON value in a format that is safe for audit lines. The issuer can be kept because it can't contain any
  * credentials.
  */
 export function redactValue(value: unknown, redact: Redact, key = ''): unknown {

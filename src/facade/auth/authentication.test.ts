@@ -228,7 +228,7 @@ describe('rotation', () => {
   test('invented keys cost the issuer one look in a cool-down', async () => {
     const issuer = await issue();
     const [good, invented] = [await issuer.sign(), await issuer.sign({}, { kid: 'nobody' })];
-    // The clock is stopped from here on, because a token from a later second would not be valid yet.
+    // The clock is stopped from here on because a token from a later second would not be valid yet.
     const clock = { nowMs: Date.now() };
     const ask = await guard({ issuers: [issuer.url], nowMs: () => clock.nowMs });
     expect(await ask(good)).toMatchObject({ status: 200 });

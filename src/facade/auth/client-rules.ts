@@ -14,7 +14,7 @@ const SIGN_IN_CLAIMS = ['auth_time', 'amr', 'sid', 'uid', 'nonce'];
 
 /**
  * Returns the client for which a token was issued. Undefined if the token represents a person using a client. This is
- * the default, unless one of the following rules or a `configured` claim applies.
+ * the default unless one of the following rules or a `configured` claim applies.
  */
 export function clientOf(claims: Claims, configured: readonly ClientClaim[]): string | undefined {
   const client = CLIENT_CLAIMS.map(name => claimOf(claims, name)).find(isText);
@@ -25,7 +25,7 @@ export function clientOf(claims: Claims, configured: readonly ClientClaim[]): st
 }
 
 /**
- * Rules that apply to every issuer. It must not be possible for a person to fulfill them, even if people can choose
+ * Rules that apply to every issuer. It must not be possible for a person to fulfill them even if people can choose
  * their own user name. Because of this, each rule depends on claims that the provider sets itself.
  */
 const RULES: readonly ((claims: Claims, client: string) => boolean)[] = [

@@ -11,7 +11,7 @@ export interface Identity {
   /** The `groups` claim. Empty if the claim is not an array of strings. */
   readonly groups: readonly string[];
   /**
-   * The client that the token represents. Undefined if the token represents a person, regardless of the client they are
+   * The client that the token represents. Undefined if the token represents a person regardless of the client they are
    * using.
    */
   readonly client: string | undefined;

@@ -78,7 +78,7 @@ function isForAudience(aud: unknown, audience: string): boolean {
 
 /**
  * Returns true if the value is a valid time, in seconds since 1970. Very large JSON numbers are parsed as infinite in
- * JavaScript, and must be refused here or we'd accept tokens that never expire.
+ * JavaScript and must be refused here or we'd accept tokens that never expire.
  */
 function isTime(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value);

@@ -12,8 +12,8 @@ type FindVerifier = (issuer: string, algorithm: string, keys: KeySet) => Verifie
 
 /**
  * Creates a function that returns the middleware, cached by key set and algorithm (the library needs a fixed
- * algorithm). The keys are passed in, because otherwise the library would wait for an unresponsive issuer without a
- * timeout, and then report `invalid token`.
+ * algorithm). The keys are passed in because otherwise the library would wait for an unresponsive issuer without a
+ * timeout and then report `invalid token`.
  */
 export function createVerifiers({ audience, clockToleranceSeconds }: TokenRules): FindVerifier {
   const made = new WeakMap<KeySet, Map<string, Verifier>>();

@@ -9,7 +9,7 @@ import { createTokenBuckets } from '../../time/token-buckets.ts';
 import { type CallLimit, ENTRIES, type PointLimits, quotaOf } from './rate-limit.ts';
 
 /**
- * Creates the function that limits the calls of each address, regardless of their path. It limits both the number of
+ * Creates the function that limits the calls of each address regardless of their path. It limits both the number of
  * calls and the number of concurrent calls. Returns false if it has responded with 429 `rate_limited`.
  *
  * Calls are processed in the order of arrival, so calls of other addresses have to wait for all earlier calls of an

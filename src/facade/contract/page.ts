@@ -80,7 +80,7 @@ function firstAfter<T>(
  * Returns a page of items in the order of `keyOf`. The cursor is a key rather than an index, so adding or removing
  * items doesn't shift the next page.
  *
- * @param entryOf returns the entry for an item. Limits a page to `PAGE_BYTES`, and should be set whenever items may
+ * @param entryOf returns the entry for an item. Limits a page to `PAGE_BYTES` and should be set whenever items may
  *   be large
  * @throws Refusal 400 `malformed_cursor`
  */

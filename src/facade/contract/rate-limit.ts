@@ -10,7 +10,7 @@ import type { CallCost } from './route.ts';
  * affect other callers at the same time.
  */
 const BURST_SECONDS = 10;
-/** The minimum burst size, unless a minute has fewer points. Tools send their calls in bursts. */
+/** The minimum burst size unless a minute has fewer points. Tools send their calls in bursts. */
 const BURST_POINTS = 1_000;
 /** The number of callers, accounts, and addresses whose buckets are kept in memory. */
 export const ENTRIES = 10_000;
@@ -39,11 +39,11 @@ export function quotaOf(name: CallLimit, perMinute: number): Quota {
 
 /** Points per minute on this replica. */
 export interface PointLimits {
-  /** Each call costs 1 of these points, because they only cover the steps before the caller is known. */
+  /** Each call costs 1 of these points because they only cover the steps before the caller is known. */
   readonly perAddress: number;
   readonly perCaller: number;
   /**
-   * Shared by all callers of an account, regardless of the workspace. Undefined for accounts without a limit. A change
+   * Shared by all callers of an account regardless of the workspace. Undefined for accounts without a limit. A change
    * applies from the next call.
    */
   readonly ofAccount: (account: string) => number | undefined;
@@ -52,7 +52,7 @@ export interface PointLimits {
 }
 
 /**
- * The number of points charged for looking up an id on the API server, because the id is unknown or belongs to another
+ * The number of points charged for looking up an id on the API server because the id is unknown or belongs to another
  * user. Looking up a guessed id is much more expensive for the API server than answering a call from the caches.
  */
 const LOOKUP_COST = 20;
@@ -65,7 +65,7 @@ export interface RateLimit {
    */
   readonly chargeLookup: (request: FastifyRequest, reply: FastifyReply) => void;
   /**
-   * Charges the points of the call to the account as well. Must only be called after checking the caller's access, so
+   * Charges the points of the call to the account as well. Must only be called after checking the caller's access so
    * that it is not possible to use up the points of other accounts.
    *
    * @throws Refusal 429 `rate_limited` if the account doesn't have enough points
@@ -145,7 +145,7 @@ function createCharge(
   };
   const show = (reply: FastifyReply, key: string, limit: Quota): void =>
     putItem(reply, 'ratelimit', name, limitItem(limit, buckets.stateOf(key, 1)));
-  /** Takes the points, or returns false. */
+  /** Takes the points or returns false. */
   const take = (reply: FastifyReply, key: string, cost: number): boolean => {
     const limit = quota(key);
     if (limit === undefined) return true;

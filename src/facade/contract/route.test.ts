@@ -14,7 +14,7 @@ interface Schema {
   readonly anyOf?: readonly Schema[];
 }
 
-/** The maximum number of JSON bytes for a value of the schema, because each character may be written as `\\uffff`. */
+/** The maximum number of JSON bytes for a value of the schema because each character may be written as `\\uffff`. */
 function mostBytes(schema: Schema): number {
   if (schema.anyOf !== undefined) return Math.max(...schema.anyOf.map(mostBytes));
   if (schema.properties !== undefined) {

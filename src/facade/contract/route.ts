@@ -57,7 +57,7 @@ export type Call<A extends Access, Path extends string, Q, B> = Reached[A] & {
   readonly signal: AbortSignal;
   /**
    * Calls `ask` until its answer is sufficient, for up to `waitSeconds`. Returns the last answer. All calls that are
-   * held open on request must use this function, because the number of waiting calls is limited for each caller.
+   * held open on request must use this function because the number of waiting calls is limited for each caller.
    */
   readonly waitFor: <T>(waitSeconds: number, ask: () => Promise<T>, isEnough: (answer: T) => boolean) => Promise<T>;
 };

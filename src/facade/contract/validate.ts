@@ -59,7 +59,7 @@ export function isPathParameter(name: string, value: string): boolean {
 export function validatePath(params: Readonly<Record<string, string>>): void {
   const empty = Object.keys(params).find(name => params[name] === '');
   if (empty !== undefined) {
-    throw new Refusal('not_found', `The path has no ${empty}. Add it, or remove the last slash.`);
+    throw new Refusal('not_found', `The path has no ${empty}. Add it or remove the last slash.`);
   }
   const errors = Object.entries(params).flatMap(([name, value]): ProblemError[] => {
     const parsed = PATH_PARAMETERS[name as PathParameter].safeParse(value);

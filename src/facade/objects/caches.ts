@@ -67,7 +67,7 @@ export interface Caches {
 const WATCH_TIMEOUT_SECONDS = 14;
 /** A connection without data for this long is considered dead. This must be longer than the duration of each watch. */
 const DEAD_AFTER_MS = 25_000;
-/** A cache that has not received any data for this time might be stale, and is no longer used for responses. */
+/** A cache that has not received any data for this time might be stale and is no longer used for responses. */
 const MUST_HEAR_WITHIN_MS = 30_000;
 
 type Indexes<K extends KindName> = Readonly<Record<string, (object: Cached<K>) => readonly string[]>>;
@@ -145,7 +145,7 @@ function reflect<K extends KindName>(kind: K, connection: Connection): Reflector
   });
 }
 
-/** Reads an object from the API server, even if it belongs to another installation. @throws Refusal 503 */
+/** Reads an object from the API server even if it belongs to another installation. @throws Refusal 503 */
 type Read = <K extends KindName>(kind: K, name: ObjectName) => Promise<Cached<K> | undefined>;
 
 function createRead(client: Pick<KubeClient, 'get'>): Read {
@@ -180,7 +180,7 @@ function createReflectors(connection: Connection, read: Read, instance: string) 
     Activation: within('Activation'),
   };
 
-  /** Returns an object read from the API server, unless it belongs to another installation. */
+  /** Returns an object read from the API server unless it belongs to another installation. */
   async function ours<K extends KindName>(kind: K, object: Cached<K> | undefined): Promise<Cached<K> | undefined> {
     if (object === undefined) return undefined;
     if (kind !== 'Account' && kind !== 'Workspace') {

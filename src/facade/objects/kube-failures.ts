@@ -35,7 +35,7 @@ function conflictErrors(error: KubeError): ProblemError[] {
  */
 export function fieldManaged(errors: readonly ProblemError[], cause?: unknown): Refusal {
   const said = errors.map(({ detail }) => detail).join('; ');
-  const detail = `${said}. Change the field with this manager, or apply the object without the field as this manager.`;
+  const detail = `${said}. Change the field with this manager or apply the object without the field as this manager.`;
   return new Refusal('field_managed', { detail, errors, cause });
 }
 

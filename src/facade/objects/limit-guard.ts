@@ -31,7 +31,7 @@ export interface LimitGuard {
    */
   readonly countOf: (account: string, limit: CountedLimit) => number;
   /**
-   * Creates an object, or changes an object so that it uses its limit, unless the account has reached this limit.
+   * Creates an object, or changes an object so that it uses its limit unless the account has reached this limit.
    * Objects being created by this replica are counted as well, but not objects being created by other replicas. With 32
    * or fewer objects left, each replica creates one object at a time. With more objects left, each of the other
    * replicas may add up to this number of objects at the same time.
@@ -46,7 +46,7 @@ const FEW_LEFT = 32;
 /** The maximum time in milliseconds for a created object to appear in the cache. */
 const SEEN_WITHIN_MS = 2_000;
 
-/** An object which is being created, and is not in the cache yet. */
+/** An object which is being created and is not in the cache yet. */
 interface Pending {
   readonly account: string;
   readonly limit: CountedLimit;
@@ -60,7 +60,7 @@ interface Named {
 
 /** An object that is counted before it has been added to the cache. */
 interface Expected {
-  /** Resolves when the object is in the cache, or is no longer counted. */
+  /** Resolves when the object is in the cache or is no longer counted. */
   readonly seen: Promise<void>;
   readonly settle: () => void;
 }
@@ -172,11 +172,11 @@ export function createLimitGuard(deps: {
   }
 
   /**
-   * Starts counting the object, or returns undefined if only few objects are left and it isn't `alone`. Since the limit
+   * Starts counting the object or returns undefined if only few objects are left and it isn't `alone`. Since the limit
    * may just have been raised, the account is read from the API server before rejecting a call.
    */
   async function reserve(account: string, limit: CountedLimit, object: Named, alone: boolean) {
-    // Checks and counts in a single step, so that no other call can intervene.
+    // Checks and counts in a single step so that no other call can intervene.
     const attempt = (found: Cached<'Account'> | undefined) => {
       const most = found === undefined ? undefined : of(found)[limit];
       const { used, stored } = counter.countWithout(account, limit, object);

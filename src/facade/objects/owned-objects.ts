@@ -18,7 +18,7 @@ export function unknownObject(kind: OwnedKind): Refusal {
 }
 
 /**
- * Looks up an object in a workspace by its public id, even if it was just created by another replica. @throws Refusal
+ * Looks up an object in a workspace by its public id even if it was just created by another replica. @throws Refusal
  * 404
  */
 export async function findOwned<K extends OwnedKind>(

@@ -69,7 +69,7 @@ export interface Ownership {
 
 type Reads = Pick<Caches, 'get' | 'by' | 'findLive' | 'live'>;
 
-/** Creates lookups that are charged to the caller, unless the object is in the cache and belongs to the caller. */
+/** Creates lookups that are charged to the caller unless the object is in the cache and belongs to the caller. */
 function createPaidLookups(caches: Reads) {
   const cached = <K extends KindName>(kind: K, id: string) => caches.by(kind, 'publicId', id)[0];
 
@@ -83,7 +83,7 @@ function createPaidLookups(caches: Reads) {
   /**
    * The response is the same whether an object does not exist or belongs to another user. To prevent callers from
    * probing for objects, we also make a lookup for cached objects, with the same cost and with an id that does not
-   * exist, so that both answers take equally long.
+   * exist so that both answers take equally long.
    */
   async function forbidden(caller: Caller, kind: KindName, id: string, isCached: boolean): Promise<Refusal> {
     if (isCached) {

@@ -50,7 +50,7 @@ export interface ResourceWriter {
    * same `turn` run sequentially. Otherwise, concurrent edits of a list could use up all retries.
    */
   readonly edit: <T>(attempt: () => Promise<T>, turn?: string) => Promise<T>;
-  /** Deletes the object that was read, and waits until it no longer exists. */
+  /** Deletes the object that was read and waits until it no longer exists. */
   readonly remove: (kind: KindName, object: Cached<KindName>) => Promise<void>;
   readonly waitFor: WaitFor;
 }
@@ -165,7 +165,7 @@ function assertNotHeld<K extends KindName>(present: Cached<K>, { manager, spec, 
   if (held.length > 0) throw fieldManaged(held);
 }
 
-/** @throws Refusal 409 if an object of another installation uses the same name, because it would be changed */
+/** @throws Refusal 409 if an object of another installation uses the same name because it would be changed */
 async function assertFree(caches: Pick<Caches, 'isTaken'>, kind: KindName, { name }: ObjectName): Promise<void> {
   if ((kind === 'Account' || kind === 'Workspace') && (await caches.isTaken(kind, name))) {
     throw new Refusal('refused_by_policy', `The name ${name} is already in use. Contact the operator.`);

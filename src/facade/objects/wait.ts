@@ -12,8 +12,8 @@ const WAIT_MS = 5_000;
 const LOOK_AT_MS = [1_000, 3_000];
 
 /**
- * Waits until the controller has set `condition` on the applied object, and then returns the object. The uid must be
- * the same, and the condition must be for the applied generation or later.
+ * Waits until the controller has set `condition` on the applied object and then returns the object. The uid must be the
+ * same, and the condition must be for the applied generation or later.
  *
  * @throws Refusal 409 `not_reconcilable` if the object must be edited, or 503 `not_in_force` after 5 s. In the latter
  *   case, the change was stored and the call can safely be repeated

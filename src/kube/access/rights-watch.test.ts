@@ -55,7 +55,7 @@ test('asks for each verb of each resource, with the names that a rule gives', ()
 test('names the rights that are missing and the role to bind, until they are granted', async () => {
   const watched = start(({ verb, resource }) => verb === 'patch' || resource === 'secrets');
   await watched.clock.advance(0);
-  // Requested once more first, because a binding may just have been created.
+  // Requested once more first because a binding may just have been created.
   expect(watched.impairments()).toEqual([]);
   await watched.clock.advance(2_000);
   expect(watched.impairments()).toEqual([

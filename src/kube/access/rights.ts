@@ -61,8 +61,8 @@ const RBAC = ['rbac.authorization.k8s.io'];
 
 /**
  * Returns the cluster-wide permissions of a controller that binds `role` in the workspace namespaces. The verb `create`
- * is limited to this name as well, because the controller writes the RoleBinding by server-side apply, and so are
- * `list` and `watch`, because it selects them by their name.
+ * is limited to this name as well because the controller writes the RoleBinding by server-side apply, and so are `list`
+ * and `watch` because it selects them by their name.
  */
 export function bindingRules(role: string): readonly PolicyRule[] {
   const verbs = ['list', 'watch', 'create', 'patch', 'delete'];

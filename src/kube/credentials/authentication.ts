@@ -20,7 +20,7 @@ export function createAuthentication(context: KubeContext): () => Promise<Authen
 }
 
 /**
- * The files are read synchronously, because otherwise an earlier call could end after a later call. Since the files are
+ * The files are read synchronously because otherwise an earlier call could end after a later call. Since the files are
  * small, this is not a problem.
  */
 function readPlain(context: KubeContext, user: PlainUser): Authentication {

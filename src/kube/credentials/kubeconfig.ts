@@ -79,7 +79,7 @@ export function readKubeContext(source: KubeSource): KubeContext {
   if (source.home && existsSync(standard)) return parseContext(standard, [readKubeconfig(standard)]);
   const inPod = findServiceAccount(source);
   if (inPod !== undefined) return inPod;
-  throw new Error('no kubeconfig and no service account found. Set KUBECONFIG, or run in a pod with a service account');
+  throw new Error('no kubeconfig and no service account found. Set KUBECONFIG or run in a pod with a service account');
 }
 
 /** Reads one or more files. With several files, missing files are skipped. */

@@ -12,8 +12,8 @@ export type View<P> = Reflector<P> & {
  * Returns a view of a cache with all values for which the filter returns true. The filter is used when values are read,
  * so we don't need to store anything twice.
  *
- * @param createFilter this is called whenever more than one value is read, so that a filter is able to remember its
- * last answer
+ * @param createFilter this is called whenever more than one value is read so that a filter is able to remember its last
+ * answer
  * @param options.size counts the visible values. Set this if it is possible without looking at each of them.
  */
 export function createView<P>(

@@ -9,7 +9,7 @@ import type { IngressEvent } from '../ingress-store.ts';
 export const START_MS = 1_800_000_000_000;
 export const QUEUE = 'orders';
 
-/** Short form of a subscription: `open` and sending, unless specified otherwise. */
+/** Short form of a subscription: `open` and sending unless specified otherwise. */
 export type SubscriptionShort = Partial<SubscriptionRoute>;
 export interface IntegrationShort {
   readonly state?: IntegrationRoute['state'];
@@ -81,7 +81,7 @@ function makeRoutes(
  */
 export function createTenant(redis: RedisClient) {
   const unique = randomUUID().replaceAll('-', '').slice(0, 12);
-  // This has the same length as a real id, because ingress checks it.
+  // This has the same length as a real id because ingress checks it.
   const tenant = `ten_${unique.padEnd(20, '0')}`;
   const clock = { ms: START_MS };
   const nowMs = () => clock.ms;

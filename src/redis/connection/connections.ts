@@ -122,7 +122,7 @@ function createCluster(url: RedisUrl, access: RedisAccess): Cluster {
 }
 
 /**
- * Creates a subscriber connection to any node of a Cluster, because all nodes receive all messages. If access is denied
+ * Creates a subscriber connection to any node of a Cluster because all nodes receive all messages. If access is denied
  * or the nodes are not available, the ioredis subscriber would reconnect without a delay.
  */
 function createClusterSubscriber(url: RedisUrl, access: RedisAccess, commands: Cluster): Redis {
@@ -166,8 +166,8 @@ async function isCluster(url: RedisUrl, access: RedisAccess): Promise<boolean> {
 }
 
 /**
- * Asks the master for the database. If this fails, queries the Sentinels, because ioredis does not report why a
- * Sentinel is unreachable.
+ * Asks the master for the database. If this fails, queries the Sentinels because ioredis does not report why a Sentinel
+ * is unreachable.
  */
 async function askMaster(url: RedisUrl, db: number, access: RedisAccess): Promise<void> {
   try {
@@ -189,7 +189,7 @@ async function askMaster(url: RedisUrl, db: number, access: RedisAccess): Promis
 async function ask<T>(at: Options, question: (probe: Redis) => Promise<T>): Promise<T> {
   const once = { retryStrategy: () => null, sentinelRetryStrategy: () => null, failoverDetector: false };
   const probe = new Redis({ ...at, ...FAIL_FAST, ...once });
-  // The reason must be returned here, because the other error only states that the connection was closed.
+  // The reason must be returned here because the other error only states that the connection was closed.
   let cause: Error | undefined;
   let ofSentinel: Error | undefined;
   probe.on('error', error => {

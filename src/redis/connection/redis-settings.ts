@@ -52,14 +52,14 @@ export function checkRedisSettings(settings: RedisSettings, problems: string[]):
   const userVariable = settings.username === undefined ? 'SLUICE_REDIS_URL' : 'SLUICE_REDIS_USERNAME';
   if (userOf(settings) !== undefined && password === undefined && settings.passwordFile === undefined) {
     problems.push(
-      `${userVariable}: specifies a user without a password. Set SLUICE_REDIS_PASSWORD_FILE, or remove the user`,
+      `${userVariable}: specifies a user without a password. Set SLUICE_REDIS_PASSWORD_FILE or remove the user`,
     );
   }
   if (settings.certFile !== undefined && settings.keyFile === undefined) {
-    problems.push('SLUICE_REDIS_KEY_FILE: required, because SLUICE_REDIS_CERT_FILE is set');
+    problems.push('SLUICE_REDIS_KEY_FILE: required because SLUICE_REDIS_CERT_FILE is set');
   }
   if (settings.keyFile !== undefined && settings.certFile === undefined) {
-    problems.push('SLUICE_REDIS_CERT_FILE: required, because SLUICE_REDIS_KEY_FILE is set');
+    problems.push('SLUICE_REDIS_CERT_FILE: required because SLUICE_REDIS_KEY_FILE is set');
   }
   const onlyTls = {
     SLUICE_REDIS_CA_FILE: settings.caFile,
@@ -70,7 +70,7 @@ export function checkRedisSettings(settings: RedisSettings, problems: string[]):
   for (const [name, value] of Object.entries(onlyTls)) {
     if (tls || value === undefined) continue;
     const scheme = sentinel === undefined ? 'rediss://' : 'rediss+sentinel://';
-    problems.push(`${name}: requires TLS. Change SLUICE_REDIS_URL to ${scheme}, or remove this variable`);
+    problems.push(`${name}: requires TLS. Change SLUICE_REDIS_URL to ${scheme} or remove this variable`);
   }
   const onlySentinel = {
     SLUICE_REDIS_SENTINEL_USERNAME: settings.sentinelUsername,
@@ -78,12 +78,12 @@ export function checkRedisSettings(settings: RedisSettings, problems: string[]):
   };
   for (const [name, value] of Object.entries(onlySentinel)) {
     if (sentinel !== undefined || value === undefined) continue;
-    problems.push(`${name}: requires Sentinel. Change SLUICE_REDIS_URL to redis+sentinel://, or remove this variable`);
+    problems.push(`${name}: requires Sentinel. Change SLUICE_REDIS_URL to redis+sentinel:// or remove this variable`);
   }
 }
 
 /**
- * Reads the content of the files. Returns undefined if one of the files is not valid, and adds the required changes to
+ * Reads the content of the files. Returns undefined if one of the files is not valid and adds the required changes to
  * `problems`. Only the trailing line break of a password is removed.
  */
 export function readRedisSecrets(settings: RedisSettings, problems: string[]): RedisSecrets | undefined {

@@ -11,7 +11,7 @@ const DENIED = new RegExp(String.raw`\b(?:WRONGPASS|NOAUTH)\b|${LACKS_RIGHT.sour
 const ADVICE: readonly (readonly [RegExp, string])[] = [
   [
     /ERR_TLS_CERT_ALTNAME_INVALID/,
-    'Use a host name that is included in its certificate, or set SLUICE_REDIS_SERVER_NAME to one of the included names',
+    'Use a host name that is included in its certificate or set SLUICE_REDIS_SERVER_NAME to one of the included names',
   ],
   [/CERT_HAS_EXPIRED|CERT_NOT_YET_VALID/, 'Renew its certificate'],
   [

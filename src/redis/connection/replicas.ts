@@ -49,7 +49,7 @@ async function readServerId(redis: Redis): Promise<string> {
 }
 
 /**
- * Uses a separate connection to each master, because WAIT blocks its connection. Calls at the same time share a WAIT.
+ * Uses a separate connection to each master because WAIT blocks its connection. Calls at the same time share a WAIT.
  *
  * @param options.replicas how many replicas have to confirm a write
  * @param options.cluster whether masters are addressed by their host and port
@@ -103,7 +103,7 @@ export function createReplicas(options: {
 
   async function ask({ redis, serverId }: Master): Promise<void> {
     await serverId;
-    // WAIT includes all writes before the last command of its own connection, regardless of the connection used for
+    // WAIT includes all writes before the last command of its own connection regardless of the connection used for
     // writing.
     const [, confirmed] = await Promise.all([redis.call('ping'), redis.call('wait', replicas, CONFIRM_MS)]);
     if (Number(confirmed) >= replicas) return;

@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
--- Adds the counts of parts (lib/traffic) to the tenant series. Each count is only added once, even if it is
--- reported several times.
+-- Adds the counts of parts (lib/traffic) to the tenant series. Each count is only added once even if it is reported
+-- several times.
 -- KEYS  1 T:traf:ring  2 T:traf:<week>  3 T:traf:<week before>  4 T:traf:<week after>
 -- ARGV  1 nowMs  2.. (source, text)*; the first letter of a source says what its three counts are
 -- Returns OK. The ring: HASH of `m|q|h<slot>` → `<index> <eventsIn> <deliveries> <failures> <notRouted> <bytes>
--- <tokens>`, index = ms / width of the bucket: 61 minutes, 97 quarters, 169 hours, one more than is read, so that a
+-- <tokens>`, index = ms / width of the bucket: 61 minutes, 97 quarters, 169 hours, one more than is read so that a
 -- reader whose clock is behind finds its oldest. Marks: HASH of source → `<begun> <minute> <a> <b> <c>`, the newest
 -- minute of it that was added. A mark is kept for at least a week. Reports after that time are older than the series. A
 -- process whose clock was ahead at the end of a week has written the mark to the next week.

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Returns the amount of work in the partitions of a hint index. They must belong to the same slot, unless this Redis is
+-- Returns the amount of work in the partitions of a hint index. They must belong to the same slot unless this Redis is
 -- not a Cluster.
 -- KEYS  due of each partition
 -- ARGV  1 nowMs

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Claims the fencing epoch for a controller that has acquired the lease. It is higher than all previous epochs, even if
+-- Claims the fencing epoch for a controller that has acquired the lease. It is higher than all previous epochs even if
 -- this slot was lost.
 -- KEYS  1 {c}:meta
 -- ARGV  1 nowMs  2 uid of the Kubernetes cluster  3 lease transitions  4 fingerprint of the root key, may be empty

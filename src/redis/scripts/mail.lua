@@ -1,5 +1,5 @@
 #!lua
--- Reserves an invitation email, unless its address or its account has used up all emails of the period. It can also
+-- Reserves an invitation email unless its address or its account has used up all emails of the period. It can also
 -- return an email that was not sent.
 -- KEYS  1 A:meta  2 A:mails  3 A:mailed
 -- ARGV  1 fence  2 now ms  3 period ms  4 invited address (hash)  5 uid of the Integration  6 most mails of the account, or ''

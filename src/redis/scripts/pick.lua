@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
--- Leases due hints. Each hint receives a unique token, and is due again at the end of the lease.
+-- Leases due hints. Each hint receives a unique token and is due again at the end of the lease.
 -- KEYS  1 due  2 st
 -- ARGV  1 nowMs  2 most  3 leaseMs  4 token
 -- Returns {next due ms or '', member*}. The field '' of `st` contains the last time at which hints were picked. If this
 -- is in the future, the clock was set back. In this case, hints that were leased or due within a minute of the previous
--- time are due now, because they would otherwise have to wait until the clock has caught up.
+-- time are due now because they would otherwise have to wait until the clock has caught up.
 local EARLY = 1000
 local now = tonumber(ARGV[1])
 local last = tonumber(redis.call('HGET', KEYS[2], '') or '0')

@@ -4,7 +4,7 @@ import { createLogger } from '../../telemetry/log.ts';
 import { connectRedis, type RedisClient } from '../client.ts';
 
 /**
- * Runs the same tests using a single Redis, and then a Cluster with three nodes. In a Cluster, a test fails if a script
+ * Runs the same tests using a single Redis and then a Cluster with three nodes. In a Cluster, a test fails if a script
  * uses an undeclared key.
  */
 export function onEachRedis(body: (redis: () => RedisClient) => void): void {

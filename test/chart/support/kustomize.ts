@@ -25,7 +25,7 @@ export const REQUIRED_OVERLAY = {
 };
 
 /**
- * Builds overlays on top of each other, and returns the objects of the last overlay. `resources` and `components` are
+ * Builds overlays on top of each other and returns the objects of the last overlay. `resources` and `components` are
  * folders in config.
  */
 export async function buildOverlays(

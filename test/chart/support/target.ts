@@ -12,12 +12,12 @@ export interface Target {
   readonly kubectl: (...args: string[]) => Promise<string>;
   /** Creates an account that the policies deny to the facade, as a dry run. @returns the error message */
   readonly refusalOf: (account: string) => Promise<string>;
-  /** Waits until the policies deny the request, because the API server reads them once a second. */
+  /** Waits until the policies deny the request because the API server reads them once a second. */
   readonly isRefused: (account: string) => Promise<void>;
   readonly stop: () => Promise<void>;
 }
 
-/** Starts a separate cluster, because the kinds and the roles have the same names in every installation. */
+/** Starts a separate cluster because the kinds and the roles have the same names in every installation. */
 export async function openTarget(options: Parameters<typeof startCluster>[0] = {}): Promise<Target> {
   const [cluster, helm, folder] = await Promise.all([startCluster(options), openHelm(), temporaryFolder('install')]);
 

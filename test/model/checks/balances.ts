@@ -14,7 +14,7 @@ export interface Balance {
   readonly included: number;
   /** As the account counts it. */
   readonly used: number;
-  /** Granted tokens which parts have received, or can still fetch. */
+  /** Granted tokens which parts have received or can still fetch. */
   readonly granted: number;
   /** Tokens charged by parts, and by replays. */
   readonly spent: number;

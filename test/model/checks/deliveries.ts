@@ -31,7 +31,7 @@ function checkClaim({ tenant, receiver }: Owner, { lane, ref }: HeldClaim, nowMs
   const active = tenant.mayBe(({ gates }) => gates.has(`${receiver.integration}/${event.groupKey}`));
   hold(5, active, () => `${event.name} was claimed for ${who}, whose key ${event.groupKey} is not active`);
   if (!receiver.unordered) {
-    // Each replay has a separate order: it does not block other events with the same key, and is not blocked by them.
+    // Each replay has a separate order: it does not block other events with the same key and is not blocked by them.
     for (const { event: before, replayId: of } of receiver.open.values()) {
       const first = before.ref >= ref || before.groupKey !== event.groupKey || of !== replayId;
       hold(15, first, () => `${event.name} was claimed for ${who} before ${before.name}`);

@@ -190,7 +190,7 @@ export function createReplayBook(nowMs: () => number, leftForReplays: (account: 
       for (const name of ACCOUNTS) checkAccount(accountId(name), dump);
       checkTold();
     },
-    /** When nothing is left to do: what was paid for came, or is given back. */
+    /** When nothing is left to do: what was paid for came or is given back. */
     checkSettled(): void {
       for (const { id, charged, refunded } of replays.values()) {
         hold(25, charged === undefined || refunded !== undefined, () => `${id} was paid for, and never ends`);

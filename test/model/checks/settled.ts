@@ -9,8 +9,8 @@ function* waitingFor(tenant: ModelTenant, receiver: Receiver): Generator<ModelEv
 }
 
 /**
- * Whether an event of the stream costs more than the remaining tokens for all integrations still waiting for it, so
- * that later events have to wait as well.
+ * Whether an event of the stream costs more than the remaining tokens for all integrations still waiting for it so that
+ * later events have to wait as well.
  */
 function isShort(tenant: ModelTenant, stream: string, left: number): boolean {
   const costs = new Map<string, number>();

@@ -16,7 +16,7 @@ import { type Dispatcher, newWorld, type Setup } from './world/world.ts';
  *   with a reply, the next part and what is published. They don't depend on processes, so the same calls can be applied
  *   to a part in Redis.
  * - `world/`: senders, dispatchers, endpoints, the controller's gates, and faults. A move is one thing that happens.
- *   `settle` disables further faults, and counts the ticks until all remaining events are delivered.
+ *   `settle` disables further faults and counts the ticks until all remaining events are delivered.
  * - `checks/`: what must hold, with the number of the invariant. Checks keep their own account of gates and of what came
  *   to the endpoints, and judge every step by it.
  * - `small-worlds.ts`: gone through exhaustively, with a bounded number of faults and of moves out of their usual order.

@@ -127,7 +127,7 @@ export function defineTenant(objects: Objects, tenant: string): Definition {
 }
 
 /**
- * The state of a paused tenant: unchanged, except for changes of its objects that close something. Nothing is opened,
+ * The state of a paused tenant: unchanged, except for changes of its objects that close something. Nothing is opened
  * regardless of the objects.
  *
  * @param had what stood before

@@ -65,7 +65,7 @@ export interface Receiver {
   readonly final: Map<string, Final>;
   /** It is being deleted together with its inbox, so the inbox may already be empty. */
   leaving: boolean;
-  /** The endpoint responded with 410, and has not been enabled in an effective way since then. */
+  /** The endpoint responded with 410 and has not been enabled in an effective way since then. */
   disabled?: boolean;
   /** The object has been deleted, so its inbox must not change anymore. */
   ended: boolean;
@@ -100,7 +100,7 @@ export function emptyReceiver({ undecided, routed, replayed, open, final }: Rece
 
 /**
  * The disposition of an event that is accepted, or waiting, while a definition is in force. A pause delays the decision
- * until its end. A refused event stays refused, because a key that is opened again is only open for later events.
+ * until its end. A refused event stays refused because a key that is opened again is only open for later events.
  */
 export function decide(
   { streamUid, groupKey }: ModelEvent,

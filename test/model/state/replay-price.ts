@@ -7,7 +7,7 @@ import type { ModelTenant } from './tenant.ts';
 /** What a replay has to answer, by the rules: several answers where it cannot be known. */
 export interface ExpectedPrice {
   readonly answers: ReadonlySet<string>;
-  /** The events that must arrive, and the events that may arrive, because older events may have expired. */
+  /** The events that must arrive, and the events that may arrive because older events may have expired. */
   readonly must: ReadonlyMap<string, ModelEvent>;
   readonly may: ReadonlyMap<string, ModelEvent>;
 }

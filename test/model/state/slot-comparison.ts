@@ -45,7 +45,9 @@ export function passedOf({ subs, positions, meta }: PartDump, slot: string): str
   return positions.get(slot) ?? (meta.has('hold') ? meta.get('pos') : meta.get('tail')) ?? NO_REF;
 }
 
-/** What came is for it, and was allowed (invariant 1); what did not was refused (invariant 8). Nothing is decided ahead. */
+/**
+ * What came is for it and was allowed (invariant 1); what did not was refused (invariant 8). Nothing is decided ahead.
+ */
 function noteDecided(receiver: Receiver, part: ReadPart, { who, nameOf, nowMs, onRouted }: Comparison): void {
   const { slot, undecided, routed, open } = receiver;
   const got = part.routed.get(slot) ?? NONE;

@@ -71,7 +71,7 @@ describe.skipIf(refusal !== undefined || promtool === undefined)('an outage of m
 
   const apiWrites = async () => parseApiWrites(await kubectl(['get', '--raw', '/metrics']));
 
-  /** Publishes an event of a shop, and returns the status of the response. */
+  /** Publishes an event of a shop and returns the status of the response. */
   async function publish(shop: string, id: string, address: string): Promise<number> {
     const response = await fetch(`http://${address}/events/${tenantId(shop)}/orders`, {
       method: 'POST',
@@ -98,7 +98,7 @@ describe.skipIf(refusal !== undefined || promtool === undefined)('an outage of m
     await eventually(`${id} is delivered`, () => Promise.resolve(delivered.has(id)), { withinMs: 30_000 });
   }
 
-  /** Scrapes all pods until the signal is aborted, and returns the alerts that fired in the meantime. */
+  /** Scrapes all pods until the signal is aborted and returns the alerts that fired in the meantime. */
   async function firedAlerts(during: () => Promise<void>): Promise<string[]> {
     const targets = (await pods()).map(({ metadata, status }) => ({
       labels: `instance="${status.podIP}:9090",job="sluice",namespace="${NAMESPACE}",pod="${metadata.name}"`,

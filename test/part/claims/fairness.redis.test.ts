@@ -22,7 +22,7 @@ onEachRedis(redis => {
       for (const each of claims) d.end(each, outcome, { reason: '500', dueMs: atMs });
       await d.exchange(0, NOT_PUSHED);
     };
-    /** Lets all waiting events fail once, with one successful event after each turn, so that no breaker opens. */
+    /** Lets all waiting events fail once, with one successful event after each turn so that no breaker opens. */
     async function failAll(): Promise<void> {
       for (let claims = await claim(); claims.length > 0; claims = await claim()) {
         await end(claims.slice(1), 'failed');

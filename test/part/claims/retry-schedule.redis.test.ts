@@ -61,7 +61,7 @@ onEachRedis(redis => {
         }
       }
     }
-    /** The owner enables the endpoint, so that no breaker delays the attempts. */
+    /** The owner enables the endpoint so that no breaker delays the attempts. */
     const vouch = () => it.part.setRow(it.inbox.sub, { cap: 64, enabledMs: t.clock.ms });
     const keyOf = (ref: string) => KEYS[refs.indexOf(ref) % KEYS.length] as string;
     return { ...it, refs, begun, delivered, endpoint, attempt, vouch, keyOf };

@@ -34,7 +34,7 @@ export const WEIGHTS = {
 export type Kind = keyof typeof WEIGHTS;
 
 /**
- * An operation, and a number that determines all of its choices. It can be performed in any state, and can be omitted.
+ * An operation, and a number that determines all of its choices. It can be performed in any state and can be omitted.
  */
 export interface Operation {
   readonly kind: Kind;

@@ -144,7 +144,7 @@ async function test(world: World, choices: Choices): Promise<void> {
   await checked(world);
 }
 
-/** Lists the events visible to an owner, and compares their states. */
+/** Lists the events visible to an owner and compares their states. */
 async function look(world: World, choices: Choices): Promise<void> {
   const [name, slot] = nameOf(world, choices);
   const walk = createWalkSlot(world.client);

@@ -103,7 +103,7 @@ function endOne(world: World, process: Process, { below, pick, chance }: Choices
   });
 }
 
-/** Compares the list of a process with its claims in Redis, and returns unknown claims. */
+/** Compares the list of a process with its claims in Redis and returns unknown claims. */
 export async function reclaim(world: World, process: Process): Promise<void> {
   const own = await world.t.own(process.name);
   const expected = [...world.of.claims].filter(([, { by }]) => by === process.name);
@@ -182,7 +182,7 @@ const ATTEMPTS: Partial<Readonly<Record<Kind, Play>>> = {
 
 const PLAYS: Partial<Readonly<Record<Kind, Play>>> = { ...ATTEMPTS, ...GATES, ...OWNER };
 
-/** Performs one operation, and compares the states. */
+/** Performs one operation and compares the states. */
 export async function playOperation(world: World, operation: Operation): Promise<void> {
   world.notes.length = 0;
   const play = PLAYS[operation.kind];

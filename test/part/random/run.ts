@@ -13,7 +13,7 @@ export interface Failure {
 
 const firstLine = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
-/** Plays a history in a separate part, and returns the violation. */
+/** Plays a history in a separate part and returns the violation. */
 export async function runHistory(
   redis: RedisClient,
   url: string,

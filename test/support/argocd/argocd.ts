@@ -17,7 +17,7 @@ const VERIFIER = 'git-verify-wrapper.sh';
 export interface ArgoCd {
   /** The paths of the logs, by program. */
   readonly logs: Readonly<Record<'repo-server' | 'application-controller', string>>;
-  /** Stops both programs and their Redis, and removes their files. Safe to call twice. */
+  /** Stops both programs and their Redis and removes their files. Safe to call twice. */
   readonly stop: () => Promise<void>;
 }
 

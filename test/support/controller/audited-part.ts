@@ -66,7 +66,7 @@ export async function createAuditedPart(redis: RedisClient) {
       const events = groupKeys.map(groupKey => ({ groupKey, meta: '{}', body: Buffer.from('body') }));
       return (await ingest(part, cfgv, events)).answer;
     },
-    /** Continues routing, regardless of the remaining tokens of its account. */
+    /** Continues routing regardless of the remaining tokens of its account. */
     async advanceAll() {
       await redis.call('hdel', k.meta, 'granted');
       for (;;) {

@@ -57,7 +57,7 @@ export interface AuditedTenantOptions {
 }
 
 /**
- * Returns the store with unfenced writes to data shared by all tests on this Redis, because they use different epochs.
+ * Returns the store with unfenced writes to data shared by all tests on this Redis because they use different epochs.
  */
 function withSharedCluster(redis: RedisClient, fenced: ControlRecord): ControlRecord {
   return {
@@ -263,7 +263,7 @@ export async function createAuditedTenant(client: RedisClient, options: AuditedT
     reconcilePair: workers.pair,
     activation,
     objects,
-    /** Fills the caches, and applies everything. */
+    /** Fills the caches and applies everything. */
     async begin(groupKeys: readonly string[]): Promise<void> {
       put('Account', objects.account);
       put('Workspace', objects.workspace);

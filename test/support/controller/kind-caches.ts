@@ -62,7 +62,7 @@ function createThingServer() {
       lag: (behind: boolean) => {
         lagging = behind;
       },
-      /** Updates the caches immediately, like a list, so that they only contain the final state of each object. */
+      /** Updates the caches immediately, like a list so that they only contain the final state of each object. */
       relist: () => {
         reflected.replace([...truth.values()].map(reflected.project), `${version}`);
       },

@@ -25,10 +25,10 @@ export interface StartedFacade {
   readonly audited: readonly AuditFields[];
 }
 
-/** Starts facade servers without a cluster, and sends requests to them. */
+/** Starts facade servers without a cluster and sends requests to them. */
 export interface FacadeServers {
   /**
-   * A server whose callers own everything, and whose lists are empty. `hold` delays each call until it resolves, and
+   * A server whose callers own everything, and whose lists are empty. `hold` delays each call until it resolves and
    * rejects the call if it throws. If `trustedProxies` is set, there are address limits. `parts` replaces the
    * corresponding parts of the facade.
    */
@@ -40,7 +40,7 @@ export interface FacadeServers {
   ) => Promise<StartedFacade>;
   /** The bytes of a request with a token for `subject`. */
   readonly request: (line: string, headers?: readonly string[], body?: string, subject?: string) => Promise<string>;
-  /** Waits for the first event loop measurement, because a server rejects calls before that. */
+  /** Waits for the first event loop measurement because a server rejects calls before that. */
   readonly untilAnswering: (port: number) => Promise<void>;
 }
 

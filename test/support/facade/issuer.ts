@@ -21,7 +21,7 @@ export interface TestIssuer {
    * them.
    */
   readonly sign: (claims?: Members, header?: Members) => Promise<string>;
-  /** Publishes an additional key, and signs with it from then on. */
+  /** Publishes an additional key and signs with it from then on. */
   readonly rotate: (kid: string) => Promise<void>;
   readonly stop: () => Promise<void>;
   /** Starts it again after `stop`, using the same address and the same keys. */

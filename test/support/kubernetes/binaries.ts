@@ -9,7 +9,7 @@ import { type BuildOrder, buildBinaries } from './build.ts';
 const run = promisify(execFile);
 
 /**
- * The tool families. Each family has a separate go.mod next to this file, because they use different k8s.io versions.
+ * The tool families. Each family has a separate go.mod next to this file because they use different k8s.io versions.
  */
 const FAMILIES = {
   kube: { folder: join(import.meta.dirname, 'kube'), module: 'k8s.io/kubernetes' },

@@ -40,7 +40,7 @@ test('a returned cluster contains the same objects as at first', async () => {
   expect(second.url).toBe(first.url);
   expect(await everything(second)).toBe(before);
   expect(await kubectl(second, 'get', 'namespace', 'default', '-o', 'jsonpath={.metadata.labels.changed}')).toBe('');
-  // Its kinds work, because the API server serves them again.
+  // Its kinds work because the API server serves them again.
   await expect.poll(() => second.kubectl(['get', 'blocks.sluice.dev', '-A']).then(({ code }) => code)).toBe(0);
   await kubectl(second, 'create', 'namespace', 'shop');
   await second.stop();

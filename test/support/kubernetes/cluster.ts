@@ -32,9 +32,9 @@ export type Cluster = {
   readonly kubectl: Kubectl;
   /** Sends a signal (default SIGKILL) and waits for the end. etcd keeps the data. */
   readonly killApiServer: (signal?: NodeJS.Signals) => Promise<void>;
-  /** Starts it again using the same port and data, and waits until it is ready. */
+  /** Starts it again using the same port and data and waits until it is ready. */
   readonly startApiServer: () => Promise<void>;
-  /** Stops a started cluster and removes its files, or returns a borrowed cluster. Safe to call twice. */
+  /** Stops a started cluster and removes its files or returns a borrowed cluster. Safe to call twice. */
   readonly stop: () => Promise<void>;
 };
 

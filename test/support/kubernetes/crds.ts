@@ -27,8 +27,8 @@ async function readDefinitions(folder: string): Promise<Definition[]> {
 }
 
 /**
- * Applies the CustomResourceDefinitions in a folder using server-side apply, and waits until the API server serves
- * them. Uses kubectl, because the models in client-node drop `x-kubernetes-validations`, `enum`, and `default`.
+ * Applies the CustomResourceDefinitions in a folder using server-side apply and waits until the API server serves them.
+ * Uses kubectl because the models in client-node drop `x-kubernetes-validations`, `enum`, and `default`.
  *
  * @returns their number
  * @throws if one is refused, or not served within 30 s

@@ -21,7 +21,7 @@ async function succeed({ kubectl }: Access, args: readonly string[], stdin = '')
 }
 
 /**
- * Applies the manifests in config/rbac, and waits until their admission policies have been applied. Creates the
+ * Applies the manifests in config/rbac and waits until their admission policies have been applied. Creates the
  * namespace `sluice-system` if it does not exist. Apply the kinds first.
  *
  * @throws if a manifest is rejected, or if the policies have not been applied within 20 s

@@ -2,7 +2,7 @@ const EVERY_MS = 5_000;
 
 /**
  * Reports long work on standard error: one updating line on a terminal, elsewhere a line every 5 s. Does not write
- * anything for work that is completed earlier, unless `atOnce` is set.
+ * anything for work that is completed earlier unless `atOnce` is set.
  */
 export function startProgress(what: string, options: { atOnce?: boolean } = {}): { end: () => void } {
   const output = process.stderr;

@@ -14,7 +14,7 @@ export type Machine = {
   readonly network: Network;
   /** Starts a program inside. Its log is written to `<folder>/<component>.log`. */
   readonly start: (component: string, command: string, args: readonly string[]) => ChildProcess;
-  /** Stops everything inside immediately, and removes the folder. */
+  /** Stops everything inside immediately and removes the folder. */
   readonly stop: () => Promise<void>;
 };
 

@@ -16,7 +16,7 @@ export type Network = {
   readonly all: string;
 };
 
-/** The numbers available for a node, because only few networks use these parts of 10.0.0.0/8. */
+/** The numbers available for a node because only few networks use these parts of 10.0.0.0/8. */
 export const NUMBERS: readonly number[] = Array.from({ length: 50 }, (_, index) => 200 + index);
 
 /** Routes of fewer bits, such as the 10.0.0.0/8 of a VPN, may be shadowed in part. */

@@ -83,9 +83,9 @@ export type Node = {
   readonly trustRegistry: (host: string, ca?: string) => Promise<void>;
   /** Kills the API server. Pods keep running. */
   readonly killApiServer: () => Promise<void>;
-  /** Restarts the API server, and resolves when it is ready. */
+  /** Restarts the API server and resolves when it is ready. */
   readonly restartApiServer: () => Promise<void>;
-  /** Stops all processes and Pods immediately, and removes all files. Safe to call twice. */
+  /** Stops all processes and Pods immediately and removes all files. Safe to call twice. */
   readonly stop: () => Promise<void>;
 };
 

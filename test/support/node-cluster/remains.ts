@@ -13,13 +13,13 @@ const SWEEP = join(import.meta.dirname, 'sweep.sh');
 export type Place = {
   readonly number: number;
   readonly folder: string;
-  /** Stops the processes of the node, and removes all of its resources outside of its namespaces. */
+  /** Stops the processes of the node and removes all of its resources outside of its namespaces. */
   readonly sweep: () => Promise<void>;
 };
 
 /**
  * Takes a number that is not used by any other node, with a folder of this name. Its file `owner` contains the pid of
- * this process, so that `sweepRemains` can determine whether the node is in use.
+ * this process so that `sweepRemains` can determine whether the node is in use.
  */
 export async function takePlace(): Promise<Place> {
   await sweepRemains();

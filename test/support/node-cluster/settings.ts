@@ -88,7 +88,7 @@ function formatKubelet({ files, network, cgroup }: Place): string {
   });
 }
 
-/** Names outside of the cluster are refused immediately, because the node can't access other networks. */
+/** Names outside of the cluster are refused immediately because the node can't access other networks. */
 function formatCorefile({ files, network }: Place): string {
   return `. {
   bind ${network.node}

@@ -137,7 +137,7 @@ export async function createPartInbox(
     setAccount: (plan: 'Free' | 'Metered', included: number) =>
       createControlRecord(redis).setAccount(1, payer, plan, included),
     usedTokens: async () => Number((await redis.readHash(accountKeys(payer).meta)).used ?? 0),
-    /** Stores and routes one event for each group key, and returns their refs. */
+    /** Stores and routes one event for each group key and returns their refs. */
     publish: async (keys: readonly string[], body = 'body'): Promise<string[]> => {
       const answer = await t.ingest(...keys.map(groupKey => event(groupKey, { body: Buffer.from(body) })));
       if (answer.answer !== 'OK') throw new Error(answer.answer);

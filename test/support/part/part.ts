@@ -65,7 +65,7 @@ export interface TestDispatcher {
   /** The next exchange ends this claim. */
   readonly end: (claim: Pick<Claim, 'lane' | 'ref'>, outcome?: Completion['outcome'], fields?: EndOfClaim) => void;
   readonly holding: (fields?: Partial<Holding>) => Holding;
-  /** Runs one exchange, and returns the response and the claims. */
+  /** Runs one exchange and returns the response and the claims. */
   readonly exchange: (most?: number, fields?: Partial<Holding>) => Promise<Exchanged & { readonly claims: Claim[] }>;
   /** The number of pushes according to the last response or push. */
   readonly counts: { pushed: number; bytes: number };
@@ -132,7 +132,7 @@ export function createTestPart(redis: RedisClient) {
     activate: (name: string, groupKey: string) => change({ kind: 'on', slot: slot(name), groupKey }),
     deactivate: (name: string, groupKey: string) => change({ kind: 'off', slot: slot(name), groupKey }),
     ingest: (...events: PartEvent[]): Promise<IngestAnswer> => ingest(part, 'c1', events),
-    /** Stores one event for each group key, and returns the refs. */
+    /** Stores one event for each group key and returns the refs. */
     async send(...groupKeys: string[]): Promise<string[]> {
       const answer = await ingest(
         part,

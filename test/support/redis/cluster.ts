@@ -72,7 +72,7 @@ async function knowsAll(port: number, size: number): Promise<boolean> {
   return lines.includes('cluster_state:ok') && lines.includes(`cluster_size:${size}`);
 }
 
-/** Assigns one of the empty nodes to each master as a replica, and waits until it has received the data. */
+/** Assigns one of the empty nodes to each master as a replica and waits until it has received the data. */
 async function addReplicas(masters: readonly RedisServer[], nodes: readonly ClusterNode[]): Promise<void> {
   const first = masters[0] as RedisServer;
   for (const { port, busPort } of nodes) await redisCommand(first.port, 'CLUSTER', 'MEET', '127.0.0.1', port, busPort);

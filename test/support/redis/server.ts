@@ -37,7 +37,7 @@ export type RedisOptions = {
    * by `stop()`.
    */
   dir?: string;
-  /** Uses a temporary folder on the disk, so that each fsync takes its actual time. */
+  /** Uses a temporary folder on the disk so that each fsync takes its actual time. */
   onDisk?: boolean;
   /** Additional arguments of redis-server, such as `['--cluster-enabled', 'yes']`. */
   extra?: readonly string[];
@@ -82,7 +82,7 @@ export async function requireRedisServer(): Promise<void> {
   );
 }
 
-/** Sends one command over a new connection, and closes it. */
+/** Sends one command over a new connection and closes it. */
 export async function redisCommand(
   port: number,
   name: string,

@@ -24,7 +24,7 @@ export function urlAs(user: RedisUser, url: string): string {
   return url.replaceAll('redis://', `redis://${redisUserOf(user)}:${PASSWORD}@`);
 }
 
-/** Each role reads the settings at startup, and does not require a response. */
+/** Each role reads the settings at startup and does not require a response. */
 const EXPECTED = 'command config|get (toplevel)';
 
 /** Returns the commands that were denied for Sluice users since the server was started. */

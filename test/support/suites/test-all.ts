@@ -36,7 +36,7 @@ const PROJECTS = ['unit', 'redis', 'kube', 'chart', 'image', 'system', 'waiting'
 const SHORT_NODE = 'test/node/install.test.ts';
 
 /**
- * Suites that start together with the first of these other suites, and are printed in their own order. `waiting` uses
+ * Suites that start together with the first of these other suites and are printed in their own order. `waiting` uses
  * only a small part of the machine, and `image` uses it while `chart` is waiting for its API servers. `scale` requires
  * the whole machine.
  */

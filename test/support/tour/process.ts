@@ -23,7 +23,7 @@ export type TourProcess = {
    * to 5 s.
    */
   readonly leftovers: () => Promise<string[]>;
-  /** Kills it if it runs, and removes the folder. */
+  /** Kills it if it runs and removes the folder. */
   readonly remove: () => Promise<void>;
 };
 

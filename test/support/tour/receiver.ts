@@ -35,7 +35,7 @@ export type Receiver = {
   readonly stop: () => Promise<void>;
 };
 
-/** Stores received requests, and waits for more. */
+/** Stores received requests and waits for more. */
 function createLog() {
   const all: Received[] = [];
   const watchers = new Set<(received: Received) => void>();
@@ -64,13 +64,13 @@ function createLog() {
   };
 }
 
-/** Verifies signatures, and reads the secrets again if none of them matches. */
+/** Verifies signatures and reads the secrets again if none of them matches. */
 function createVerify(readSecrets: () => Promise<readonly string[]>) {
   let secrets: readonly string[] = [];
   return async (body: Buffer, headers: Record<string, string>): Promise<Received['signature']> => {
     const verdict = judgeSignature(secrets, body, headers);
     if (verdict === 'valid') return verdict;
-    // The secrets have not been read yet, or have been rotated.
+    // The secrets have not been read yet or have been rotated.
     secrets = await readSecrets();
     return judgeSignature(secrets, body, headers);
   };
@@ -103,7 +103,7 @@ async function listen(
 /**
  * Starts a partner's endpoint. `POST` to any path is a delivery, verified and answered with 200 (401 if the signature
  * is invalid). `POST /fail?next=<n>` makes the next n fail. `GET /received` lists all requests, with one JSON line per
- * request. With `?id=<webhook-id>`, it only returns this event, and waits (up to 10 s) until the response to the event
+ * request. With `?id=<webhook-id>`, it only returns this event and waits (up to 10 s) until the response to the event
  * was 200.
  *
  * @param options.port 0 picks a free one

@@ -34,7 +34,7 @@ export async function kubectl(cluster: Cluster, args: readonly string[], stdin?:
   return stdout;
 }
 
-/** Returns the number of lines in an output, because kubectl writes one line for each object. */
+/** Returns the number of lines in an output because kubectl writes one line for each object. */
 export function lines(output: string): number {
   return output.trim().split('\n').length;
 }

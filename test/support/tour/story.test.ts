@@ -54,7 +54,7 @@ async function scene(
   };
 }
 
-/** Returns the values one after another, and then repeats the last value. */
+/** Returns the values one after another and then repeats the last value. */
 function counting(...values: number[]): () => Promise<number> {
   return async () => (values.length > 1 ? values.shift() : values[0]) ?? 0;
 }

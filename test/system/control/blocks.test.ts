@@ -20,7 +20,7 @@ beforeAll(async () => {
   await world.observer.apply(pkg(PRODUCER, PACKAGE, [QUEUE]));
 });
 
-/** Sends one event. Bob is not affected by any block, and has received the event when this returns. */
+/** Sends one event. Bob is not affected by any block and has received the event when this returns. */
 async function send(id: string): Promise<string> {
   expect((await world.publisher.post(makeSample(id, KEY, id))).status).toBe(202);
   await world.receiver.arrival(id, 'bob');

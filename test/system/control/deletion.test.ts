@@ -28,7 +28,7 @@ async function send(id: string, groupKey = 'key', through = world.publisher): Pr
   expect((await through.post(makeSample(id, groupKey, id))).status).toBe(202);
 }
 
-/** Creates a stream with five events that its only subscription fails to deliver, and returns its publisher. */
+/** Creates a stream with five events that its only subscription fails to deliver and returns its publisher. */
 async function fillFailing(name: string, deletionPolicy: 'Retain' | 'Delete'): Promise<Publisher> {
   const { observer, receiver } = world;
   const retrySchedule = Array.from({ length: 16 }, () => '1s');

@@ -250,7 +250,7 @@ test('the same story by REST, and by kubectl in another order, gives the same st
   await eventually('they are equal', same, { withinMs: 10_000 }).catch(() => undefined);
   expect(controlDiff(first, await readControlLines(twin.redis.url, rest.sluice)), said).toBe('');
 
-  // The comparison covered the complete state, and was not empty.
+  // The comparison covered the complete state and was not empty.
   const count = (part: RegExp) => first.filter(line => part.test(line)).length;
   expect({
     activations: count(/:act: /),

@@ -7,7 +7,7 @@ import { type Cluster, startCluster } from '../../support/kubernetes/cluster.ts'
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const SAMPLES = join(ROOT, 'config', 'samples');
 
-// A separate cluster, because the samples use names that other tests use as well.
+// A separate cluster because the samples use names that other tests use as well.
 let cluster: Cluster;
 
 async function kubectl(...args: string[]): Promise<string> {

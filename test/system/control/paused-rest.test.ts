@@ -61,7 +61,7 @@ async function subscribeThroughRest(): Promise<void> {
   expect(made.status, JSON.stringify(made.body)).toBe(201);
 }
 
-/** Sends an event, and waits until a partner that can receive it has received it. */
+/** Sends an event and waits until a partner that can receive it has received it. */
 async function send(id: string, groupKey: string, to: string): Promise<void> {
   expect((await publisher.post(makeSample(id, groupKey, id))).status).toBe(202);
   await eventually(`${id} arrives`, async () => attemptsOf(id).includes(to), { withinMs: 15_000 });

@@ -11,7 +11,7 @@ import { type Manifest, tenant } from '../support/world.ts';
 const world = useSmallWorld({ partners: ['ada'], groupKeys: ['a'] });
 let sent = 0;
 
-/** Sets the limits of the producer's account, or removes them. */
+/** Sets the limits of the producer's account or removes them. */
 async function limit(limits?: object): Promise<void> {
   const account = tenant(PRODUCER, { plan: 'Metered', ...(limits && { limits }) }).find(
     ({ kind }) => kind === 'Account',

@@ -61,7 +61,7 @@ async function refOf(id: string, ...states: Parameters<InboxReader['list']>[1]['
   return value.ref;
 }
 
-/** What was put into the inbox came out of it, or is in it (invariant 13). */
+/** What was put into the inbox came out of it or is in it (invariant 13). */
 async function expectConserved(): Promise<void> {
   const of = { producer: PRODUCER, partner: 'ada', name: SUBSCRIPTION };
   const { open, counters } = await readInbox(world, of);
@@ -159,7 +159,7 @@ it('a range is replayed in order, each event once, also when the facade dies aft
   const ada = (await used(ADA)) ?? 0;
 
   // A process that crashes after the charge, with a clock that is 40 s behind, so the dispatcher's sweep checks it
-  // immediately. It crashes before reading the charged replay, because the sweep may already have completed it.
+  // immediately. It crashes before reading the charged replay because the sweep may already have completed it.
   let isCharged = false;
   const dies = inboxes.replays({
     redis: {

@@ -69,7 +69,7 @@ interface Owned {
   readonly spec: { readonly instance?: string; readonly account?: string };
 }
 
-/** Publishes an event to the shop of an installation, and waits until the partner has received it. */
+/** Publishes an event to the shop of an installation and waits until the partner has received it. */
 async function deliver(sluice: Sluice, instance: Instance, id: string): Promise<void> {
   const publisher = createPublisher({
     ingressUrl: sluice.ingressUrl,

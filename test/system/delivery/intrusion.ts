@@ -26,7 +26,7 @@ import {
 import { apply, block, integration, kubectl, type Manifest, pkg, stream, waitForAll } from '../support/world.ts';
 
 export const NORTH: Twin = { producer: 'north', partner: 'anna' };
-/** Produces for itself, and calls everything as north does. */
+/** Produces for itself and calls everything as north does. */
 export const EVE: Twin = { producer: 'eve', partner: 'eve' };
 /** Additional objects created by eve, and references to objects that don't exist. */
 const MORE = ['mallory', 'squat', 'plain', 'nowhere'];
@@ -47,7 +47,7 @@ export interface Intrusion {
   readonly north: Publisher;
   readonly eve: Publisher;
   readonly put: (...manifests: readonly Manifest[]) => Promise<string>;
-  /** The controller has no work, and has not had any work for a short time. */
+  /** The controller has no work and has not had any work for a short time. */
   readonly idle: () => Promise<void>;
   /** North's events go where they went, and nowhere else. */
   readonly expectDelivery: () => Promise<void>;
@@ -124,7 +124,7 @@ async function readStatus(client: KubeClient, kind: KindName, name: string, name
   return names.reduce((all, each) => all.replaceAll(new RegExp(`\\b${each}\\b`, 'g'), '<name>'), text);
 }
 
-/** Starts Sluice with the tenants north and eve, and waits until north's first delivery shows in its status. */
+/** Starts Sluice with the tenants north and eve and waits until north's first delivery shows in its status. */
 export async function openIntrusion(): Promise<Intrusion> {
   const installed = await install();
   const { cluster } = installed;

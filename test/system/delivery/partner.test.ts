@@ -12,7 +12,7 @@ const GROUP_KEYS = ['red', 'green'];
 
 const world = useSmallWorld({ partners: ['ada'], groupKeys: GROUP_KEYS });
 
-/** Applies the partner's Subscription with different fields, and waits until they are in force. */
+/** Applies the partner's Subscription with different fields and waits until they are in force. */
 async function subscribe(endpoint: object, spec: object = {}, live = 'True/Live'): Promise<void> {
   const full = { url: world.receiver.urlOf('ada'), retrySchedule: RETRY_SOON, ...endpoint };
   await apply(world.cluster, [subscription('ada', PRODUCER, QUEUE, full, spec)]);

@@ -58,7 +58,7 @@ it('runs 75 hours of retries in seconds without calls, charges, or production co
     made: await world.sluice.metric('sluice_dispatcher_attempts_total'),
     keys: ((await redis.callAll('KEYS', '*')).flat() as string[]).filter(key => /^\{[qita]:/.test(key)).toSorted(),
   });
-  // The dispatcher creates these two when it first checks the stream, regardless of whether there are events.
+  // The dispatcher creates these two when it first checks the stream regardless of whether there are events.
   const isServed = ({ keys }: { keys: string[] }) =>
     [/:ready:/, /:grants$/].every(made => keys.some(key => made.test(key)));
   const served = async () => {

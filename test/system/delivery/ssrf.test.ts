@@ -71,7 +71,7 @@ it('never connects to an address of this machine in any spelling', async () => {
   for (const { partner, refused } of DISGUISES) {
     const { observer } = world;
     await observer.until(['Subscription', SUBSCRIPTION, `${partner}-http`, 'Live', 'False/EndpointRefused']);
-    // A name is checked when connecting to it, because its address is not known before.
+    // A name is checked when connecting to it because its address is not known before.
     const expected = refused ? 'False/EndpointRefused' : 'True/Live';
     await observer.until(['Subscription', SUBSCRIPTION, `${partner}-https`, 'Live', expected]);
     for (const scheme of ['http', 'https']) {

@@ -165,7 +165,7 @@ test('more workspaces make no more series, and no label names one of them', asyn
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const CALLER = '00f067aa0ba902b7';
 
-/** All spans of a trace, when this number of spans has arrived, because they are sent in batches. */
+/** All spans of a trace, when this number of spans has arrived because they are sent in batches. */
 async function spansOf(traceId: string, count: number): Promise<ReceivedSpan[]> {
   const { value } = await eventually(
     'the spans',

@@ -79,7 +79,7 @@ const invite = (producer: string, partner: string) =>
   integration(producer, partner, { workspace: undefined, invitedEmail: `${partner}@partner.example` });
 const mailsTo = (partner: string) => mail.received.filter(({ to }) => to.includes(`${partner}@partner.example`)).length;
 
-/** Sends a request over TLS, and returns the status and the name in the certificate. */
+/** Sends a request over TLS and returns the status and the name in the certificate. */
 async function call(url: string, path: string, token = '') {
   const options = { ca: await readFile(ca), headers: { authorization: `Bearer ${token}` }, agent: false };
   return new Promise<{ readonly status: number | undefined; readonly name: unknown }>((resolve, reject) => {

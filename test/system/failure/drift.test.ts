@@ -214,7 +214,7 @@ it('sweeps the remains of objects that were deleted while no process led, and no
   await eventually('the queue is closed', async () => (await redis('HGET', KEYS.q.meta, 'state')) === 'closing', {
     withinMs: 60_000,
   });
-  // Ada's inbox lies with the stream, and can be read until the retention is over.
+  // Ada's inbox lies with the stream and can be read until the retention is over.
   await waitForPasses(2);
   const { meta, log } = await readPartKeys();
   expect([await redis('HGET', meta, 'state'), await redis('EXISTS', log)]).toEqual(['closing', 1]);

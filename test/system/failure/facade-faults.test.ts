@@ -9,7 +9,7 @@ import { PRODUCER, type Running, settle } from '../support/small-world.ts';
 import { apply, kubectl } from '../support/world.ts';
 
 /**
- * Tests the responses of the facade while a dependency is unavailable: they must be as documented, and must not exceed
+ * Tests the responses of the facade while a dependency is unavailable: they must be as documented and must not exceed
  * the deadline.
  */
 

@@ -56,7 +56,7 @@ const open = (client: RestClient, groupKey: string) =>
 const close = (client: RestClient, groupKey: string) =>
   client.remove<Problem['body']>('/waas/activations', wantedOf(groupKey));
 
-/** Waits until the object has this state, regardless of the controller. */
+/** Waits until the object has this state regardless of the controller. */
 const says = (groupKey: string, revoked: boolean) =>
   eventually(
     `revoked is ${revoked}`,

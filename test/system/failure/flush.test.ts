@@ -109,7 +109,7 @@ describe('in the middle of traffic', () => {
     return partKeys({ tenant: tenantId(PRODUCER), queue: QUEUE, gen, number: 0 });
   }
 
-  /** Runs a script, so that the roles and the controller find either all of the damage or none of it. */
+  /** Runs a script so that the roles and the controller find either all of the damage or none of it. */
   const damageAtOnce = (source: string, ...args: string[]) => world.redis.command('EVAL', source, 0, ...args);
   const removeAll = (pattern: string) =>
     damageAtOnce("for _, key in ipairs(redis.call('KEYS', ARGV[1])) do redis.call('DEL', key) end", pattern);

@@ -88,7 +88,7 @@ it('a leader that slept through its term cannot write', async () => {
   await activate('fourth');
   await leader.kill('SIGSTOP');
   const stoppedMs = performance.now();
-  // The work queue of the sleeping controller would open it again, because it last considered the pair open.
+  // The work queue of the sleeping controller would open it again because it last considered the pair open.
   await observer.apply(activation(PRODUCER, 'ada', 'fourth', { revoked: true }));
   const { name } = activation(PRODUCER, 'ada', 'fourth').metadata;
   await observer.until(['Activation', name, PRODUCER, 'Effective', 'False/Revoked'], 60_000);

@@ -55,7 +55,7 @@ it('a dispatcher with another root key is not ready, and takes nothing from thos
   for (const id of ids) await publisher.publish(makeSample(id, 'key', id));
   const waiting = async () => (await wrong.metric('sluice_dispatcher_open_deliveries')) === ids.length;
   await eventually('all are routed', waiting, WITHIN);
-  // All of them belong to the same sample, because no process takes them.
+  // All of them belong to the same sample because no process takes them.
   expect(await wrong.metric('sluice_work_overdue_seconds', { index: 'parts' })).toBeGreaterThan(0);
   await installed.start({ role: 'dispatcher' });
   await eventually('all arrive', async () => world.receiver.delivered('ada').size === ids.length, WITHIN);

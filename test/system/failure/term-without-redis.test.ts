@@ -25,7 +25,7 @@ afterAll(async () => {
 
 const impairments = async ({ opsUrl }: Sluice) => (await (await fetch(`${opsUrl}/readyz`)).text()).trim();
 
-/** Deletes workspaces including their namespaces, and waits until they have been deleted. */
+/** Deletes workspaces including their namespaces and waits until they have been deleted. */
 async function deleteTenants(...names: string[]): Promise<void> {
   const { cluster } = installed;
   await kubectl(cluster, ['delete', 'namespace', ...names, '--wait=false']);

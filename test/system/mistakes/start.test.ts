@@ -13,7 +13,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const KEY = { SLUICE_ROOT_KEY_FILE: join(folder, 'root.key') };
 
-/** Starts `bin/sluice` with these variables only, and returns its output. */
+/** Starts `bin/sluice` with these variables only and returns its output. */
 async function start(role: string | undefined, env: Readonly<Record<string, string>>) {
   const plain = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SLUICE_')));
   const child = spawn(COMMAND, role === undefined ? [] : role.split(' '), { env: { ...plain, ...env } });
@@ -22,7 +22,7 @@ async function start(role: string | undefined, env: Readonly<Record<string, stri
   return { code: await ended, said: stdout + stderr };
 }
 
-/** Mistakes by start, because a start reports all of its errors at once. */
+/** Mistakes by start because a start reports all of its errors at once. */
 const STARTS: readonly [string | undefined, Record<string, string>, readonly RegExp[]][] = [
   [undefined, KEY, [/usage: .*controller.*dispatcher/]],
   ['ingres', KEY, [/usage: .*ingress/]],

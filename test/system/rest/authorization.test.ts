@@ -24,7 +24,7 @@ import { type FacadeWorld, openFacadeWorld, ownedTenant } from './support/facade
 
 /**
  * Authorization of every route: three people own a tenant each, all with the same names; every route, every id that is
- * not theirs. Each of them is the producer for the next one, and receives events from the previous one.
+ * not theirs. Each of them is the producer for the next one and receives events from the previous one.
  */
 
 const TENANTS = ['alpha', 'beta', 'gamma'] as const;
@@ -103,7 +103,7 @@ let world: FacadeWorld;
 let sluice: Sluice;
 const clients = {} as Record<Tenant, RestClient>;
 /**
- * The owners of each workspace take turns, because each of them has separate points, and there are thousands of calls.
+ * The owners of each workspace take turns because each of them has separate points, and there are thousands of calls.
  */
 const TEAM = 16;
 const memberOf = (tenant: Tenant, number: number) => `${OWNER[tenant]}-${number}`;

@@ -58,7 +58,7 @@ const addTo = (name: string, streamName: string) =>
 const takeFrom = (name: string, streamName: string) =>
   owner.remove(`/waas/producer/${shop}/packages/${idOf(name)}/streams/${cat(streamName)}`);
 
-/** Sends one event. Bob is not affected by any block, and has received the event when this returns. */
+/** Sends one event. Bob is not affected by any block and has received the event when this returns. */
 async function send(id: string): Promise<string> {
   expect((await publisher.post(makeSample(id, KEY, id))).status).toBe(202);
   await small.receiver.arrival(id, 'bob');

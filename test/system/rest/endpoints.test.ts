@@ -118,7 +118,7 @@ test('a subscription of kubectl can be rotated and read, but is kept for its man
   expect(rotated.body, JSON.stringify(rotated.body)).toMatchObject({ secretVersion: 2 });
   expect((await ada.post(`${path}/enable`)).status).toBe(200);
   expect((await ada.get<Secrets>(`${path}/secret`)).body.secretVersion).toBe(2);
-  // Its manager continues to change its own fields without a conflict, and does not undo the rotation.
+  // Its manager continues to change its own fields without a conflict and does not undo the rotation.
   await kubectl(cluster, line, JSON.stringify(subscription('ada', 'shop', 'stock', { url: `${URL}/moved` })));
   expect(await read('subscription/shop-stock', '{.spec.endpoint.url} {.spec.endpoint.secretVersion}')).toBe(
     `${URL}/moved 2`,

@@ -78,7 +78,7 @@ test('every example of the reference works unchanged', async () => {
   expect(outcomes).toEqual([]);
 });
 
-/** The ids of events in the partner's inbox, because each example with an event uses a separate event. */
+/** The ids of events in the partner's inbox because each example with an event uses a separate event. */
 async function eventsOf(sluice: Sluice, ids: Readonly<Record<string, string>>): Promise<string[]> {
   const client = createRestClient(sluice.facadeUrl, await world.issuer.token({ sub: 'ada', groups: ['mine'] }));
   const path = `/waas/integrations/${ids['int_']}/events?subscription=${ids['sub_']}&limit=250`;

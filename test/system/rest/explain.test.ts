@@ -253,7 +253,7 @@ test('all integrations are listed, page by page', async () => {
   expect(told.get(id('int_'))).toMatchObject({ ...OPEN, subscriptionPublicId: id('sub_') });
   expect(seen.filter(({ reason }) => reason === 'integration_pending')).toHaveLength(2);
   const event = await ada.get<{ data: Disposition[] }>(`${own}/events/went?stream=parcels`);
-  // Both responses use the names of the objects, and do not include an address.
+  // Both responses use the names of the objects and do not include an address.
   const names = (data: readonly Pick<Gate, 'integrationName'>[]) => data.map(each => each.integrationName).toSorted();
   const { cluster } = world.installation;
   const objects = await kubectl(cluster, [

@@ -45,7 +45,7 @@ function isRefusedByRule({ status, text }: Received): boolean {
   return status === 422 && text.includes('"errors"') && !ABOUT_THE_STORED.test(text);
 }
 
-/** Whether the route's schemas accept it, because some rules can only be described as text in JSON Schema. */
+/** Whether the route's schemas accept it because some rules can only be described as text in JSON Schema. */
 function isTaken({ operation, query }: Plan, { json }: Sent): boolean {
   const route = ROUTES.find(each => each.operation === operation.operationId);
   const body = route?.body === undefined || json === undefined || route.body.safeParse(json).success;

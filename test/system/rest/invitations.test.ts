@@ -103,7 +103,7 @@ test('an account may be named that the caller owns or administers, and no other'
   const accepted = await accept(token, carl, id);
   expect(accepted.status, JSON.stringify(accepted.body)).toBe(200);
   expect(accepted.body.accountPublicId).toBe(id);
-  // Another owner of the account repeats the call, and receives the same response.
+  // Another owner of the account repeats the call and receives the same response.
   expect((await accept(token, await as('barbara', 1))).body).toEqual(accepted.body);
   // The correct owner with a different account: the invitation has been accepted, but for another account.
   const free = await accept((await invite()).token, carl);

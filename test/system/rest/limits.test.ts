@@ -34,7 +34,7 @@ const accountId = (name: string) => publicId('Account', '', name);
 const codeOf = ({ status, body }: Problem | Reply) =>
   status < 300 ? status : `${status} ${(body as Problem['body']).code}`;
 
-/** Creates a tenant of ada, and waits until both replicas have received it. */
+/** Creates a tenant of ada and waits until both replicas have received it. */
 async function makeTenant(name: string, account: object): Promise<string> {
   await apply(world.installation.cluster, ownedTenant(world.issuer, name, 'ada', account));
   for (const replica of replicas) {

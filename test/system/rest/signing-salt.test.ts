@@ -26,7 +26,7 @@ async function secretOverRest(id = inbox.pushed): Promise<string> {
   return body.secret;
 }
 
-/** Publishes an event, and returns a function that checks whether its delivery was signed with a secret. */
+/** Publishes an event and returns a function that checks whether its delivery was signed with a secret. */
 async function deliver(id: string): Promise<(secret: string) => boolean> {
   await inbox.publisher.publish(makeSample(id, 'red', '{}'));
   await eventually(`${id} arrives`, async () => inbox.receiver.delivered('ada').has(id), { withinMs: 15_000 });

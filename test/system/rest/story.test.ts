@@ -75,7 +75,7 @@ const arrivedAt = (name: string, prefix = '') =>
     .filter(({ subscription, id }) => subscription === name && id.startsWith(prefix))
     .map(({ id }) => id);
 
-/** Publishes one event. Bob is not affected by any block, and has received the event when this returns. */
+/** Publishes one event. Bob is not affected by any block and has received the event when this returns. */
 async function send(id: string): Promise<string> {
   const sample = makeSample(id, KEY, `{"id":"${id}"}`);
   const answer = await publisher.post(sample, { headers: { 'x-sluice-event-type': 'order.made' } });
@@ -347,7 +347,7 @@ describe('a subscription is live exactly while neither its stream nor a package 
     const blocked = { stream: false, package: false };
     const sent: string[] = [];
     const kept = await world.look('wsub', subscriptionOf('grace'), partner('grace').workspace);
-    // At last everything is lifted, so that the next order begins as this one.
+    // At last everything is lifted so that the next order begins as this one.
     for (const [n, each] of [...order, 'unblock stream' as const, 'unblock package' as const].entries()) {
       await step(each);
       blocked[each.endsWith('stream') ? 'stream' : 'package'] = !each.startsWith('un');

@@ -44,7 +44,7 @@ export interface Arrival {
 export interface Verdict {
   /** A line each; empty when every answer was kept to. */
   readonly violations: readonly string[];
-  /** The number of checks performed on the responses, because a history without any changes does not prove anything. */
+  /** The number of checks performed on the responses because a history without any changes does not prove anything. */
   readonly judged: {
     readonly openings: number;
     readonly closings: number;

@@ -27,7 +27,7 @@ export const ALWAYS = Array.from({ length: 8 }, (_, n) => ({
   queue: QUEUES[n % 4] as string,
 }));
 const KEY = 'an-ingress-key-of-the-shop';
-/** A failing lane waits for up to a few seconds, so that inboxes contain many events when a lever is moved. */
+/** A failing lane waits for up to a few seconds so that inboxes contain many events when a lever is moved. */
 const RETRIES = ['300ms', '900ms', '1500ms', ...Array.from({ length: 13 }, () => '500ms')];
 
 export const integrationOf = (partner: string) => publicId('Integration', PRODUCER, partner);

@@ -47,7 +47,7 @@ function forgotten({ hashes }: RedisDump): ReadonlySet<string> {
   return new Set(subscriptions.map(key => key.replace(/^\{i:([^}]*)\}:s:(.*)$/, 's:$1:$2')));
 }
 
-/** The control state in canonical lines: `key: content`, sorted, regardless of the steps that led to this state. */
+/** The control state in canonical lines: `key: content`, sorted regardless of the steps that led to this state. */
 export function controlLines(dump: RedisDump, keys: SealKeys): string[] {
   const gone = forgotten(dump);
   const lines = [...dump.hashes].flatMap(([key, hash]) => {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
- * Repeats `probe` until it returns a value other than undefined or false, and returns this value and the elapsed time.
+ * Repeats `probe` until it returns a value other than undefined or false and returns this value and the elapsed time.
  *
  * @param options.everyMs pause between two probes, default 50; or a function of the time so far
  * @throws after `withinMs`, including what was waited for and the last error

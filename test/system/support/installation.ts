@@ -18,8 +18,8 @@ export interface Installation {
   /** The same with a separate process for each role, as if they were a single process. */
   readonly startRoles: (options?: Partial<Omit<SluiceOptions, 'role' | 'redisUrl'>>) => Promise<Sluice>;
   /**
-   * Stops everything that was started (beginning with the processes), and returns the cluster. @throws if Redis denied
-   * a command
+   * Stops everything that was started (beginning with the processes) and returns the cluster. @throws if Redis denied a
+   * command
    */
   readonly stop: () => Promise<void>;
 }
@@ -68,7 +68,7 @@ export async function install(
 /** How long to query a Redis that a test has stopped, in milliseconds. */
 const ASK_MS = 500;
 
-/** Collects commands that a Redis denied for Sluice users, even if a test stops the Redis process. */
+/** Collects commands that a Redis denied for Sluice users even if a test stops the Redis process. */
 function followDenials(server: RedisServer) {
   const found: string[] = [];
   const collect = async () => {

@@ -28,12 +28,12 @@ export interface Observer {
   readonly conditionOf: (kind: KindName, name: string, namespace?: string, type?: string) => Promise<string>;
   /** The resourceVersion, which changes on each write, or an empty string if there is no object. */
   readonly versionOf: (kind: KindName, name: string, namespace?: string) => Promise<string>;
-  /** Waits until the condition has this value, and returns the elapsed time in ms. */
+  /** Waits until the condition has this value and returns the elapsed time in ms. */
   readonly until: (
     what: readonly [kind: KindName, name: string, namespace: string | undefined, type: string, is: string],
     withinMs?: number,
   ) => Promise<number>;
-  /** Waits until the object no longer exists, and returns the elapsed time in ms. */
+  /** Waits until the object no longer exists and returns the elapsed time in ms. */
   readonly untilGone: (
     what: readonly [kind: KindName, name: string, namespace: string | undefined],
     withinMs?: number,

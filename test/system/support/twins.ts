@@ -12,7 +12,7 @@ import type { Installation } from './installation.ts';
 import { activation, ingressKey, integration, type Manifest, pkg, stream, subscription, tenant } from './world.ts';
 
 /**
- * The counts by minute, the times at which parts were swept, and the reports to accounts, because the folded counts are
+ * The counts by minute, the times at which parts were swept, and the reports to accounts because the folded counts are
  * removed at different times.
  */
 const COUNTS = ['arrived', 'passed', 'traffic', 'in', 'out', 'used', 'tidied'];

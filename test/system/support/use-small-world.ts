@@ -16,7 +16,7 @@ export interface ServedWorld extends Installation, Running {
   readonly publisher: Publisher;
 }
 
-/** Installs Sluice with a small world before the tests of a file, and removes both after them. */
+/** Installs Sluice with a small world before the tests of a file and removes both after them. */
 export function useSmallWorld(options: {
   readonly partners: readonly string[];
   readonly groupKeys: readonly string[];

@@ -10,7 +10,7 @@ export const control: AlertGroup = {
       severity: 'critical',
       summary: 'No controller is the leader.',
       impact:
-        'Changes to custom resources are not applied. REST calls that wait for a change respond with 503. Events continue to flow, unless control data in Redis is lost (SluiceControlDataMissing).',
+        'Changes to custom resources are not applied. REST calls that wait for a change respond with 503. Events continue to flow unless control data in Redis is lost (SluiceControlDataMissing).',
       steps: [
         'Run `kubectl -n sluice-system get lease sluice-controller -o yaml` to find the holder of the Lease.',
         'Check the log of the controllers for the message `role cannot work`. The reason `LeaseUnavailable` indicates a problem with the API server, missing permissions for the Lease, or a missing namespace.',
@@ -25,9 +25,9 @@ export const control: AlertGroup = {
       impact:
         'Changes to custom resources are not applied. REST calls that wait for a change respond with 503. Events continue to flow. Deletions are still completed within about two minutes.',
       steps: [
-        `Run \`${logsOf('controller')}\` to find the message \`role cannot work\`, or call \`GET /readyz\` on their ops port. The reason is \`TermNotStarted\`, \`ForeignRedis\`, or \`UnsupportedRedisFormat\`.`,
+        `Run \`${logsOf('controller')}\` to find the message \`role cannot work\` or call \`GET /readyz\` on their ops port. The reason is \`TermNotStarted\`, \`ForeignRedis\`, or \`UnsupportedRedisFormat\`.`,
         'Run `kubectl -n sluice-system describe lease sluice-controller`. The output shows an Event for each replica that released the Lease after one minute of failures.',
-        'Check the Redis alerts, and check that the API server is responding. Before the controller starts reconciling, it lists all kinds and reads the namespace `kube-system`.',
+        'Check the Redis alerts and check that the API server is responding. Before the controller starts reconciling, it lists all kinds and reads the namespace `kube-system`.',
       ],
     },
     {
@@ -39,7 +39,7 @@ export const control: AlertGroup = {
       impact:
         'Sluice continues to work, but an attacker with access to the service account of this role can write more than the role requires, such as Secrets of any type.',
       steps: [
-        'Run `kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings`, and apply `config/rbac` if the policies are missing.',
+        'Run `kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings` and apply `config/rbac` if the policies are missing.',
         'Compare the user in the log message `the admission policies do not apply to this service account` with the user name in the `matchConditions` of the policies. Both names must be the same.',
       ],
     },
@@ -78,7 +78,7 @@ export const control: AlertGroup = {
         'If there is no controller with the previous version, changes to custom resources are not applied. Events continue to flow.',
       steps: [
         `Run \`${logsOf('controller')}\` to find the message \`role cannot work\`. This message lists the missing fields.`,
-        'Run `kubectl apply --server-side -f crds` with the files of the release, or set `crds.enabled` in the chart values. After that, the controller automatically becomes the leader.',
+        'Run `kubectl apply --server-side -f crds` with the files of the release or set `crds.enabled` in the chart values. After that, the controller automatically becomes the leader.',
       ],
     },
     {
@@ -138,7 +138,7 @@ export const control: AlertGroup = {
       impact: 'Invited partners do not receive any emails. The controller retries each email.',
       steps: [
         'Run `kubectl get integrations.sluice.dev -A -o yaml` to find the condition `InvitationSent`, which contains the response of the mail server.',
-        'Check the value of `SLUICE_SMTP_URL`, and check the log of the mail server.',
+        'Check the value of `SLUICE_SMTP_URL` and check the log of the mail server.',
         'The error `ETLS` means that the server in an `smtp://` URL does not support STARTTLS. Use `smtps://` or set `SLUICE_SMTP_ALLOW_PLAIN_TEXT`.',
       ],
     },
@@ -169,7 +169,7 @@ export const facade: AlertGroup = {
       summary: 'More than 1 % of all REST calls take longer than five seconds.',
       impact: 'Callers have to wait longer, or their requests time out.',
       steps: [
-        'Run the query `max by (name) (workqueue_depth)`, and check SluiceReconcileErrors. Calls that make changes wait until the change is in force.',
+        'Run the query `max by (name) (workqueue_depth)` and check SluiceReconcileErrors. Calls that make changes wait until the change is in force.',
         'Check the latency of the API server with `rest_client_request_duration_seconds`.',
       ],
     },
@@ -182,7 +182,7 @@ export const facade: AlertGroup = {
       impact: 'Users of this identity provider receive a 503 response from the REST API. Events continue to flow.',
       steps: [
         `Run \`${logsOf('facade')}\` to find the message \`issuer cannot be read\`, which contains the identity provider and the error.`,
-        'If the identity provider uses a private CA, set `trust.configMap` in the chart values, or set `NODE_EXTRA_CA_CERTS`.',
+        'If the identity provider uses a private CA, set `trust.configMap` in the chart values or set `NODE_EXTRA_CA_CERTS`.',
       ],
     },
   ],

@@ -11,7 +11,7 @@ export const ingress: AlertGroup = {
       summary: 'Ingress responds to more than 1 % of all events with a 5xx status.',
       impact: 'Producers need to retry these events. Events are lost if the producer does not retry them.',
       steps: [
-        'Run the query `sum by (code) (rate(sluice_ingress_requests_total[5m]))`, and check the Redis alerts. Ingress responds with 503 if an event cannot be stored.',
+        'Run the query `sum by (code) (rate(sluice_ingress_requests_total[5m]))` and check the Redis alerts. Ingress responds with 503 if an event cannot be stored.',
         'If `sluice_ingress_held_bytes` is close to its limit, requests arrive faster than they can be stored. In this case, add more replicas.',
         'Check the log of ingress for the messages `store operation failed` and `request failed`.',
       ],
@@ -24,8 +24,8 @@ export const ingress: AlertGroup = {
       summary: 'Accepting an event takes more than one second for 1 % of all events.',
       impact: 'Producers have to wait longer, or their requests time out and are retried.',
       steps: [
-        'Run `redis-cli SLOWLOG GET`, and see SluiceRedisSlow. For each event, Redis runs one command and one disk write.',
-        'Check the CPU usage of ingress, and add more replicas if necessary.',
+        'Run `redis-cli SLOWLOG GET` and see SluiceRedisSlow. For each event, Redis runs one command and one disk write.',
+        'Check the CPU usage of ingress and add more replicas if necessary.',
       ],
     },
     {
@@ -81,7 +81,7 @@ export const routing: AlertGroup = {
       severity: 'critical',
       summary: 'Control data of streams is missing in Redis and has not been restored.',
       impact:
-        'Ingress responds with 503 for these streams, or stores their events without routing them. Stored events are kept, but they are not delivered.',
+        'Ingress responds with 503 for these streams or stores their events without routing them. Stored events are kept, but they are not delivered.',
       steps: [
         `Run \`${podsOf('controller')}\` to check that the controllers are running. Control data is only written by the leader, so you should also check SluiceNoLeader and SluiceLeaderIdle.`,
         `Run \`${logsOf('controller')}\` to find the message \`cannot reconcile; retrying\`. This message contains the affected object and the error.`,
@@ -110,7 +110,7 @@ export const routing: AlertGroup = {
       impact: 'The events of these streams are kept. They are routed after tokens have been added to the accounts.',
       steps: [
         'Run `kubectl get accounts` to find the accounts. Their conditions have the reason `InsufficientTokens`. The number of streams with waiting events is `sum(sluice_dispatcher_parts_held{cause="tokens"})`.',
-        'Increase the value of `spec.includedTokens` for the Account, or change its plan to `Metered`. Routing resumes automatically.',
+        'Increase the value of `spec.includedTokens` for the Account or change its plan to `Metered`. Routing resumes automatically.',
       ],
     },
   ],
@@ -138,10 +138,10 @@ export const delivery: AlertGroup = {
       severity: 'warning',
       summary: 'A dispatcher has claimed almost 4,096 events, which is the limit.',
       impact:
-        'Events of its streams have to wait until other attempts have ended, unless they are sent by another dispatcher.',
+        'Events of its streams have to wait until other attempts have ended unless they are sent by another dispatcher.',
       steps: [
         'Run the query `sum by (instance) (sluice_dispatcher_attempts_in_flight)`. If the value is high, the claims are being used by slow endpoints. In this case, add more dispatchers.',
-        'If the value is low, the results are not written fast enough. Check SluiceRedisSlow, and check the CPU usage of the dispatcher.',
+        'If the value is low, the results are not written fast enough. Check SluiceRedisSlow and check the CPU usage of the dispatcher.',
       ],
     },
     {
@@ -178,7 +178,7 @@ export const delivery: AlertGroup = {
         'The affected events are delivered with a delay of a few seconds, and some of them are delivered twice. No events are lost.',
       steps: [
         'Run the query `sum by (cause) (rate(sluice_dispatcher_returned_claims_total[15m]))`. The cause `evicted` indicates that dispatchers did not respond to Redis for more than three seconds. In this case, check for restarts, a blocked event loop (SluiceEventLoopBlocked), and the CPU limit.',
-        'The cause `lost` indicates that messages from Redis do not arrive. In this case, check the network, and check the Redis log for clients that were closed because of `client-output-buffer-limit`.',
+        'The cause `lost` indicates that messages from Redis do not arrive. In this case, check the network and check the Redis log for clients that were closed because of `client-output-buffer-limit`.',
       ],
     },
     {

@@ -27,7 +27,7 @@ export const processes: AlertGroup = {
       impact:
         'If ingress is missing, events are rejected. If the dispatcher is missing, events are accepted and kept, but they are not delivered. If the controller is missing, changes to custom resources are not applied, but events continue to flow. If the facade is missing, the REST API is not available.',
       steps: [
-        'Run `kubectl -n sluice-system get pods` to check the pods, and check their logs.',
+        'Run `kubectl -n sluice-system get pods` to check the pods and check their logs.',
         'If a pod is running but not ready, call `GET /readyz` on its ops port to find out the reason.',
         'Check the log for the message `sluice cannot start`. This message shows whether the cause is a variable, the root key, or the [Redis settings](configuration.md#redis).',
       ],
@@ -40,7 +40,7 @@ export const processes: AlertGroup = {
       summary: 'A replica of {{ $labels.role }} has not been ready for 15 minutes.',
       impact: 'If other replicas of the role are ready, there is no impact.',
       steps: [
-        'Run `kubectl -n sluice-system get pods` to find the replica, and call `GET /readyz` on its ops port. The response lists all unavailable dependencies, such as Redis or the API server.',
+        'Run `kubectl -n sluice-system get pods` to find the replica and call `GET /readyz` on its ops port. The response lists all unavailable dependencies, such as Redis or the API server.',
       ],
     },
     {
@@ -79,7 +79,7 @@ export const processes: AlertGroup = {
       steps: [
         'Run `kubectl get subscriptions.sluice.dev -A` to find the subscriptions. Their reason is `SigningKeyMissing` or `HeaderNotReadable`, and the message of the first one contains the id of the root key.',
         'Restore the removed root key from your backup, using the same file name. After that, the subscriptions automatically resume.',
-        "If you don't have a backup, partners need to rotate their signing secrets, and set their header values again.",
+        "If you don't have a backup, partners need to rotate their signing secrets and set their header values again.",
       ],
     },
     {
@@ -104,7 +104,7 @@ export const processes: AlertGroup = {
       impact:
         'After that, connections will fail. Without Redis, events are rejected and are not delivered. Without the mail server, invitations are not sent. Clients can no longer connect to ingress and the facade.',
       steps: [
-        'Run `kubectl -n sluice-system get secrets --field-selector type=kubernetes.io/tls` to find the certificate, unless it belongs to Redis or to the mail server.',
+        'Run `kubectl -n sluice-system get secrets --field-selector type=kubernetes.io/tls` to find the certificate unless it belongs to Redis or to the mail server.',
         'If the certificate is issued by cert-manager, run `kubectl -n sluice-system describe certificates` to find out why it has not been renewed.',
         'Otherwise, replace the certificate. Sluice automatically reads its own certificates again within a few minutes. After Redis or the mail server has started using a new certificate, it can take up to ten minutes until the alert is resolved.',
       ],
@@ -119,7 +119,7 @@ export const processes: AlertGroup = {
       impact:
         'There is no impact until the previous certificate expires. If the process is restarted, it will fail to start.',
       steps: [
-        'Run `kubectl -n sluice-system get secrets --field-selector type=kubernetes.io/tls` to find the Secret, and check its `tls.crt` and `tls.key` fields. The key must belong to the first certificate.',
+        'Run `kubectl -n sluice-system get secrets --field-selector type=kubernetes.io/tls` to find the Secret and check its `tls.crt` and `tls.key` fields. The key must belong to the first certificate.',
         'Check the log for the messages `the new certificate cannot be used; using the previous one` and `redis files cannot be used; using the previous ones`. These messages contain the reason.',
       ],
     },

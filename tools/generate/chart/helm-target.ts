@@ -8,7 +8,7 @@ const valueAt = (path: string) => `$.Values.${path}`;
 const helper = (name: string) => expression(`include "${name}" $`);
 const checksumOf = (file: string) => expression(`include (print $.Template.BasePath "/${file}") $ | sha256sum`);
 
-/** The rendering for the chart. `$` is used everywhere, because `.` has a different meaning inside `range`. */
+/** The rendering for the chart. `$` is used everywhere because `.` has a different meaning inside `range`. */
 export const HELM_TARGET: Target = {
   namespace: expression('$.Release.Namespace'),
   prefix: helper('sluice.prefix'),

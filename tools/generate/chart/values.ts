@@ -20,7 +20,7 @@ const INSTANCE_OR_DEFAULT = new RegExp(`^(${INSTANCE.source.slice(1, -1)})?$`);
 
 const image = section('The Sluice image.', {
   registry: text(
-    'The registry host, including the port if required, e.g. registry.example.com. This value is required, because there is no default.',
+    'The registry host, including the port if required, e.g. registry.example.com. This value is required because there is no default.',
   ),
   repository: text('The repository in the registry.', 'sluice'),
   tag: text('Tag. Defaults to the chart version.'),
@@ -236,7 +236,7 @@ export const Values = z.strictObject({
       .enum(['cluster', 'namespaced'])
       .default('cluster')
       .describe(
-        'When set to cluster, the controller can read Secrets in all namespaces. When set to namespaced, it can only read Secrets in workspace namespaces, and creates a RoleBinding in each of these namespaces. We recommend this setting for up to 200 workspaces.',
+        'When set to cluster, the controller can read Secrets in all namespaces. When set to namespaced, it can only read Secrets in workspace namespaces and creates a RoleBinding in each of these namespaces. We recommend this setting for up to 200 workspaces.',
       ),
   }),
   redis,
@@ -345,7 +345,7 @@ export const Values = z.strictObject({
       .boolean()
       .default(true)
       .describe(
-        'Whether to run the Job. If this is disabled, you need to delete all custom resources before uninstalling Sluice, because it will not be possible to delete them or their namespaces afterwards.',
+        'Whether to run the Job. If this is disabled, you need to delete all custom resources before uninstalling Sluice because it will not be possible to delete them or their namespaces afterwards.',
       ),
     ignoreUndelivered: z
       .boolean()

@@ -132,7 +132,7 @@ export const EVENT_ROWS: readonly PanelRow[] = [
       },
       {
         title: 'Routed later',
-        description: 'Deliveries created after storing the event, because the part or the subscription was behind.',
+        description: 'Deliveries created after storing the event because the part or the subscription was behind.',
         unit: 'ops',
         queries: { [rate('sluice_dispatcher_routed_total')]: 'routed later' },
       },

@@ -34,7 +34,7 @@ const OfQueue = OfTenant.extend({
 const OfRun = OfTenant.extend({
   runId: RunId.meta({
     description:
-      'The id of the run. You can either choose this id yourself, or use the id returned in the response to the first event.',
+      'The id of the run. You can either choose this id yourself or use the id returned in the response to the first event.',
     example: 'nightly-1',
   }),
 });

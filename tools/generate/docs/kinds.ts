@@ -67,7 +67,7 @@ function renderKind(name: KindName, kind: KindDefinition): string[] {
   ];
 }
 
-/** Removes the conditions, because they have a separate table, and use the same fields in every kind. */
+/** Removes the conditions because they have a separate table and use the same fields in every kind. */
 function withoutConditions(status: Schema): Schema {
   const { conditions: _, ...properties } = status.properties ?? {};
   return { ...status, properties };

@@ -10,7 +10,7 @@ import type { Target } from './target.ts';
 import { CONTAINER_SECURITY, POD_SECURITY } from './workloads.ts';
 
 const DESCRIPTION =
-  'Removes the Sluice finalizers from all custom resources, and removes the RoleBindings of the controller.';
+  'Removes the Sluice finalizers from all custom resources and removes the RoleBindings of the controller.';
 
 /** Less than the 5 minutes that Helm waits by default. */
 const DEADLINE_SECONDS = 270;
@@ -88,7 +88,7 @@ function job(name: string, target: Target): object {
 }
 
 /**
- * Everything related to Redis is optional, because it may have been removed first. The ConfigMap is optional as well,
+ * Everything related to Redis is optional because it may have been removed first. The ConfigMap is optional as well,
  * except for the installation name. Otherwise, the finalizers of another installation would be removed.
  */
 function container(target: Target): object {

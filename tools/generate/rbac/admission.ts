@@ -28,7 +28,7 @@ export interface ShippedPolicy {
   /** Returns a CEL expression for the affected requests, for a policy that applies to all users. */
   readonly concerns?: (installation: Pick<Installation, 'prefix'>) => string;
   /**
-   * Whether a shared service account uses the policy `all-objects` instead, because the other role requires more
+   * Whether a shared service account uses the policy `all-objects` instead because the other role requires more
    * permissions.
    */
   readonly apart?: true;
@@ -214,7 +214,7 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
     apiGroup: GROUP,
     name: 'all-objects',
     description:
-      'A service account shared by the controller and the facade can only set and remove the Sluice finalizer, and cannot change owners.',
+      'A service account shared by the controller and the facade can only set and remove the Sluice finalizer and cannot change owners.',
     resources: everyKind,
     operations: ['CREATE', 'UPDATE'],
     validations: [
@@ -233,7 +233,7 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
         expression: `oldObject != null || object.metadata.name.startsWith('${RECEIVING_PREFIX}')`,
         message: `the facade can only create workspaces named ${RECEIVING_PREFIX}*`,
       },
-      // Otherwise, it could add arbitrary owners, and store keys that it knows.
+      // Otherwise, it could add arbitrary owners and store keys that it knows.
       ...fieldsExcept(NEW_FIELDS).map(field => ({
         expression: `oldObject != null || !has(object.spec.${field})`,
         message: `the facade cannot create workspaces with spec.${field}`,

@@ -5,7 +5,7 @@ import { REDIS_RIGHTS, type RedisRights, type RedisUser } from './rights.ts';
 export const ACL_FILE = 'config/redis/users.acl';
 
 /**
- * Scripts may be called with any key, because the permission to call a script does not extend to the commands in it.
+ * Scripts may be called with any key because the permission to call a script does not extend to the commands in it.
  * Otherwise, Redis would require permission to read and write all keys of the script.
  */
 const SCRIPTS = '(~* +evalsha +eval)';

@@ -25,7 +25,7 @@ export default defineConfig({
     languageAlias: { promql: 'sql' },
     config(md) {
       const outside: boolean[] = [];
-      // The VitePress rule converts `page.md` to the page URL, and checks that the page exists.
+      // The VitePress rule converts `page.md` to the page URL and checks that the page exists.
       const vitepress = md.renderer.rules.link_open;
       md.renderer.rules.link_open = (tokens, index, options, env, self) => {
         const target = tokens[index]?.attrGet('href') ?? '';

@@ -44,7 +44,7 @@ onEachRedis(redis => {
         metadata: { name },
         spec: { owners: [], plan: 'Free', includedTokens },
       });
-    /** Sends one event with this price to a separate part, and returns the token request of the part and its result. */
+    /** Sends one event with this price to a separate part and returns the token request of the part and its result. */
     async function send(tokens: number): Promise<() => Promise<string>> {
       const t = createTestPart(redis());
       await t.setUp({ a: { send: 'held' } }, ['k']);

@@ -2,7 +2,7 @@ import type { Caches } from '../../caches/caches.ts';
 import { type KeySource, keysFrom } from '../../engine/keyed-controller.ts';
 
 /**
- * Returns the sources for account keys. When a workspace changes, its account is enqueued if it is being deleted,
+ * Returns the sources for account keys. When a workspace changes, its account is enqueued if it is being deleted
  * because it can be removed along with its last workspace.
  */
 export function accountSources(caches: Pick<Caches, 'Account' | 'Workspace'>): readonly KeySource[] {

@@ -24,9 +24,9 @@ function openSinceMs(activations: readonly Cached<'Activation'>[], nowMs: number
 }
 
 /**
- * Returns the open group keys of a workspace, by integration (`int_…`), according to the caches. Each integration is read
- * when it is needed for the first time, so that a new subscription doesn't cost a look at all Activations of its
- * tenant. The result is kept, because the parts and the record must be given the same group keys.
+ * Returns the open group keys of a workspace, by integration (`int_…`), according to the caches. Each integration is
+ * read when it is needed for the first time so that a new subscription doesn't cost a look at all Activations of its
+ * tenant. The result is kept because the parts and the record must be given the same group keys.
  */
 export function openGatesOf({ caches, nowMs }: Pick<Context, 'caches' | 'nowMs'>, namespace: string): OpenGates {
   const read = new Map<string, readonly OpenGate[]>();

@@ -18,8 +18,7 @@ export function createPairStatuses(writer: ActivationStatusWriter, wallMs: () =>
   const references = createMissingReferences(wallMs);
   return {
     /**
-     * Writes the statuses of an applied pair, and returns when to requeue it. Objects which no longer exist are
-     * skipped.
+     * Writes the statuses of an applied pair and returns when to requeue it. Objects which no longer exist are skipped.
      */
     async writeApplied(
       pair: Pair,

@@ -48,7 +48,7 @@ export function planActivation(facts: ActivationFacts): Outcome<ActivationStatus
   if (facts.state === undefined) {
     return waitingForReference(
       reason.Ready.WaitingForIntegration,
-      `integration ${facts.integration} does not exist yet. Create it, or check the name in spec.integration`,
+      `integration ${facts.integration} does not exist yet. Create it or check the name in spec.integration`,
       {
         status,
       },

@@ -20,7 +20,7 @@ export function reconcilePair(context: Context, writer: ActivationStatusWriter) 
     const { signal } = attempt;
     const pair = parsePair(key);
     const { namespace } = pair;
-    // Keep the objects used for this decision, so that the statuses describe the same state.
+    // Keep the objects used for this decision so that the statuses describe the same state.
     const activations = caches.Activation.store.byIndex('pair', key);
     const integration = caches.Integration.store.get(`${namespace}/${pair.integration}`);
     // A pair is closed even if the workspace is paused. This includes pairs without any objects.
@@ -56,7 +56,7 @@ async function prepareTenant({ caches, tenants }: Context, namespace: string): P
   if (isPaused(caches, namespace) && !tenants.isClosing(namespace)) throw cacheBehind(`what closes of ${namespace}`);
 }
 
-/** Writes the pair to Redis, and returns whether it is open. */
+/** Writes the pair to Redis and returns whether it is open. */
 async function commit(context: Context, { namespace, integration, groupKey }: Pair): Promise<boolean> {
   const { caches, control } = context;
   const activations = caches.Activation.store.byIndex('pair', pairKey(namespace, integration, groupKey));

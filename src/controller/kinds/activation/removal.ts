@@ -11,7 +11,7 @@ import type { Attempt } from '../../engine/keyed-controller.ts';
 import type { Pair } from './pair.ts';
 
 /**
- * How long to keep a revoked Activation that was created through the REST API, so that clients can see that it was
+ * How long to keep a revoked Activation that was created through the REST API so that clients can see that it was
  * revoked and when.
  */
 export const KEEP_REVOKED_MS = 30 * 24 * 60 * 60 * 1_000;
@@ -33,7 +33,7 @@ type Removal = 'never' | 'now' | { readonly notBeforeMs: number };
 
 /**
  * Determines whether an Activation should be removed. The name and the field managers must show that it has only been
- * written by the REST API, and it must have been revoked for 30 days. It is kept if the pair has other Activations,
+ * written by the REST API, and it must have been revoked for 30 days. It is kept if the pair has other Activations
  * because it keeps the pair closed.
  *
  * @param objects all Activations of the pair
@@ -64,7 +64,7 @@ interface RemovalDeps {
 
 /**
  * Creates a function to remove Activations revoked through the REST API more than 30 days ago. Their gates are already
- * closed, and will remain so.
+ * closed and will remain so.
  */
 export function removeRevoked({ caches, readPair, remove, wallMs }: RemovalDeps) {
   /** When an object should next be read from the API server, by UID. */

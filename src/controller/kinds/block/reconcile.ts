@@ -7,8 +7,8 @@ import { planBlock } from './plan.ts';
 
 /**
  * Updates the status of a Block after it has been included in the routes of its tenant. The routes must also include
- * its integration and its target, because they may contain the Block without a new package. Paused workspaces don't
- * make a difference here: a Block can only close routes.
+ * its integration and its target because they may contain the Block without a new package. Paused workspaces don't make
+ * a difference here: a Block can only close routes.
  */
 export function reconcileBlock(context: Pick<Context, 'caches' | 'tenants'>) {
   const { caches } = context;

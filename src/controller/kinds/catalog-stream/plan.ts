@@ -76,7 +76,7 @@ const DRAIN_CHECK_MS = { least: 2_000, most: 60_000 };
  * Returns the status for a stream which is being deleted, but still has undelivered events.
  *
  * The counts are rounded, so the status is only written if they change by an order of magnitude. The next check happens
- * after the time spent draining so far, within these bounds, because a partner can delay this until the end of the
+ * after the time spent draining so far, within these bounds because a partner can delay this until the end of the
  * retention period.
  */
 export function planDraining(
@@ -84,7 +84,7 @@ export function planDraining(
   drain: { readonly unrouted: number; readonly open: number },
   drainingForMs: number,
 ): Exclude<Finalization<CatalogStreamStatus>, 'done'> {
-  const message = `the stream does not accept new events, and is still delivering the remaining events: ${roundCount(drain.open)} in inboxes and ${roundCount(drain.unrouted)} to route. To drop these events, set spec.deletionPolicy to Delete`;
+  const message = `the stream does not accept new events and is still delivering the remaining events: ${roundCount(drain.open)} in inboxes and ${roundCount(drain.unrouted)} to route. To drop these events, set spec.deletionPolicy to Delete`;
   return {
     status: statusOf(facts),
     waitingMs: Math.min(DRAIN_CHECK_MS.most, Math.max(DRAIN_CHECK_MS.least, drainingForMs)),

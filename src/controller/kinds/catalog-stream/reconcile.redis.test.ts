@@ -72,7 +72,7 @@ onEachRedis(redis => {
   }
 
   const left = (inInboxes: string, toRoute: string) =>
-    `the stream does not accept new events, and is still delivering the remaining events: ${inInboxes} in inboxes and ${toRoute} to route`;
+    `the stream does not accept new events and is still delivering the remaining events: ${inInboxes} in inboxes and ${toRoute} to route`;
 
   describe('a stream with deletionPolicy Retain whose subscription is suspended', () => {
     test('is removed after retention has removed its last events', async () => {

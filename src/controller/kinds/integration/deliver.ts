@@ -78,7 +78,7 @@ export function deliverInvitation(context: Context, deps: DeliverDeps) {
   }
 
   /**
-   * Records the result of a delivery, unless the delivery only repaired a Secret. In that case the status already
+   * Records the result of a delivery unless the delivery only repaired a Secret. In that case the status already
    * contains the result.
    */
   function conclude(key: string, id: InvitationId, task: HandOver, delivery: Delivery): void {
@@ -127,7 +127,7 @@ export function deliverInvitation(context: Context, deps: DeliverDeps) {
       if (signal.aborted) throw error;
       if (task.do === 'mail') deps.metrics.mailed('failed');
       conclude(key, id, task, failureOf(error));
-      // Addresses submitted to the server are counted, because otherwise it would be possible to try any number of
+      // Addresses submitted to the server are counted because otherwise it would be possible to try any number of
       // addresses.
       if (error instanceof MailError && error.unsent && !error.refused) await deps.mailLimit.release(integration);
       if (error instanceof MailError && error.refused) return { requeueAfterMs: REFUSED_RETRY_MS };

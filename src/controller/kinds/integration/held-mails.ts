@@ -20,7 +20,7 @@ interface Requeue {
 interface HeldMailsDeps {
   readonly deliveries: Deliveries;
   readonly mailLimit: Pick<MailLimit, 'known'>;
-  /** Enqueues the integration, so that its status shows why the email has to wait. */
+  /** Enqueues the integration so that its status shows why the email has to wait. */
   readonly onResult: (key: string) => void;
 }
 

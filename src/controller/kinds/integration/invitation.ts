@@ -86,7 +86,7 @@ export function planInvitation({ state, invitation, delivery, recorded }: Invita
       events: [{ type: 'Normal', reason: `Invitation${delivery.as}`, message }],
     };
   }
-  // Don't retry an invitation that has been answered or revoked, or has expired.
+  // Don't retry an invitation that has been answered or revoked or has expired.
   if (state !== 'Pending') return { invitation, conditions: [], events: [] };
   if (delivery === undefined)
     return { invitation, conditions: recorded?.status === 'False' ? [kept(recorded)] : [], events: [] };

@@ -14,9 +14,9 @@ export interface MailLimit {
    * This does not read any data, so 10,000 emails can wait.
    */
   readonly known: (integration: Integration) => MailHold | undefined;
-  /** Counts an email before it is sent, or returns the reason why it has to wait. @throws FencedError */
+  /** Counts an email before it is sent or returns the reason why it has to wait. @throws FencedError */
   readonly reserve: (integration: Integration) => Promise<MailHold | undefined>;
-  /** Returns the slot of an email that was not submitted to the server, so that another email can be sent instead. */
+  /** Returns the slot of an email that was not submitted to the server so that another email can be sent instead. */
   readonly release: (integration: Integration) => Promise<void>;
 }
 

@@ -35,7 +35,7 @@ function isSubscribed({ caches }: Context, { metadata, spec }: Cached<'Integrati
 }
 
 /**
- * Reconciles an Integration, and issues its invitation. Sending is left to `deliver.ts`, so that the Ready condition
+ * Reconciles an Integration, and issues its invitation. Sending is left to `deliver.ts` so that the Ready condition
  * does not depend on the mail server.
  */
 export function reconcileIntegration(context: Context & { readonly deliveries: Pick<Deliveries, 'of'> }) {

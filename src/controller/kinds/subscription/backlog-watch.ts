@@ -95,7 +95,7 @@ export function createBacklogWatch(deps: BacklogWatchDeps) {
 
   return {
     /**
-     * Starts running checks again. Checks continue to run until the signal is aborted. Previous results are dropped,
+     * Starts running checks again. Checks continue to run until the signal is aborted. Previous results are dropped
      * because there may have been a different leader in the meantime.
      */
     begin(signal: AbortSignal): void {

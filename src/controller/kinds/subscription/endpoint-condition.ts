@@ -30,7 +30,7 @@ const condition = CONDITION.Subscription;
 const reason = REASON.Subscription.EndpointFailing;
 
 const HOW_TO_ENABLE =
-  'events are kept until you enable the endpoint. Set spec.endpoint.enabledAt to a later time, or call POST .../subscriptions/{subscription}/enable';
+  'events are kept until you enable the endpoint. Set spec.endpoint.enabledAt to a later time or call POST .../subscriptions/{subscription}/enable';
 
 const DISABLED_MESSAGE: Readonly<Record<string, string>> = {
   Gone: 'the endpoint returned 410 Gone',

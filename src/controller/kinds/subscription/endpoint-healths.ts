@@ -72,7 +72,7 @@ export function createEndpointHealths({ read, onNews, log }: EndpointHealthsDeps
     prune(exists: (sub: string) => boolean): void {
       for (const sub of known.keys()) if (!exists(sub)) known.delete(sub);
     },
-    /** Drops all entries at the start of a new term, because there may have been a different leader in the meantime. */
+    /** Drops all entries at the start of a new term because there may have been a different leader in the meantime. */
     forget: () => known.clear(),
   };
 }

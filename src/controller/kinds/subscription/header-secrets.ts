@@ -28,7 +28,7 @@ export const READ_AGAIN_MS = 5_000;
 export interface HeaderSecrets {
   /**
    * Reads all Secrets used by subscriptions to a workspace, if they have changed since the last time. The returned
-   * promise never rejects, even if a read fails.
+   * promise never rejects even if a read fails.
    */
   readonly read: (tenant: string) => Promise<void>;
   /** Returns the values in the same order as the headers. Returns undefined if none of the headers uses a Secret. */
@@ -100,7 +100,7 @@ export function createHeaderSecrets(deps: {
         const namespace = metadata.namespace as string;
         if (!deps.wasRead(namespace)) return { fault: 'secret_unread' };
         const key = `${namespace}/${secret.name}`;
-        // Check the cache here, because values from a deleted Secret must not be used.
+        // Check the cache here because values from a deleted Secret must not be used.
         const present = caches.headerSecrets.store.get(key) === undefined ? undefined : known.get(key);
         if (present === undefined) return { fault: 'secret_missing' };
         return present.fields.get(secret.key) ?? { fault: 'secret_unread' };

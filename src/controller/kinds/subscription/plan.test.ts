@@ -96,13 +96,13 @@ describe('subscription', () => {
     const about = 'header Authorization';
     const verdict = { ready: 'Admitted', live: 'HeaderNotReadable', detail: 'seal_not_opened', about } as const;
     expect(planSubscription({ ...facts, verdict }).conditions.at(-1)?.message).toBe(
-      'a header of the endpoint cannot be decrypted, and events are kept in the inbox: its valueSealed was encrypted for another Subscription, header, or host, or with a root key that is missing on the controller. Set the value again using the REST API, or replace valueSealed with value or valueFrom (header Authorization)',
+      'a header of the endpoint cannot be decrypted, and events are kept in the inbox: its valueSealed was encrypted for another Subscription, header, or host, or with a root key that is missing on the controller. Set the value again using the REST API or replace valueSealed with value or valueFrom (header Authorization)',
     );
   });
 
   test.each([
     ['globex', 'Ask the producer to set spec.workspace of its Integration to globex'],
-    ['acme', 'Check the namespace, because a Subscription must be in the namespace of the receiving workspace'],
+    ['acme', 'Check the namespace because a Subscription must be in the namespace of the receiving workspace'],
   ])('without a grant in the namespace %s, it says which one is asked for', (namespace, words) => {
     const verdict = { ready: 'WaitingForGrant', live: 'NotAdmitted' } as const;
     const [ready] = planSubscription({ ...facts, namespace, verdict }).conditions;

@@ -44,7 +44,7 @@ export interface SubscriptionFacts {
 }
 
 const WRONG_NAMESPACE =
-  '. Check the namespace, because a Subscription must be in the namespace of the receiving workspace';
+  '. Check the namespace because a Subscription must be in the namespace of the receiving workspace';
 
 const WAITING_MESSAGE = {
   WaitingForWorkspace: (facts: SubscriptionFacts) =>
@@ -59,7 +59,7 @@ const REFUSED_MESSAGE = {
   Duplicate: ({ about }: SubscriptionVerdict) =>
     `an older Subscription ${about} exists for the same integration and stream. Change the older Subscription and delete this one`,
   StreamDeprecated: () =>
-    'the stream is deprecated and does not accept new subscriptions. Ask the producer to publish the stream, or delete this Subscription',
+    'the stream is deprecated and does not accept new subscriptions. Ask the producer to publish the stream or delete this Subscription',
 } as const;
 
 const LIVE_MESSAGE: Record<SubscriptionVerdict['live'], string> = {
@@ -89,7 +89,7 @@ const DETAIL_MESSAGE: Readonly<Record<string, string>> = {
   key_missing: 'the Secret does not contain this key',
   secret_unread: 'the controller cannot read the Secret and will retry',
   seal_not_opened:
-    'its valueSealed was encrypted for another Subscription, header, or host, or with a root key that is missing on the controller. Set the value again using the REST API, or replace valueSealed with value or valueFrom',
+    'its valueSealed was encrypted for another Subscription, header, or host, or with a root key that is missing on the controller. Set the value again using the REST API or replace valueSealed with value or valueFrom',
   root_key_missing:
     'the root key for the current or the previous secret is missing. Ask the operator to restore the file (SLUICE_ROOT_KEY_FILE), or rotate the signing secret until both secrets are derived from an existing root key',
   header_value_refused: 'the value must be visible ASCII characters and spaces, with at most 4,096 characters',

@@ -32,7 +32,7 @@ const UNGRANTED = { ready: 'WaitingForGrant', live: 'NotAdmitted' } as const;
 const BLOCKED = { ready: 'Admitted', live: 'Blocked' } as const;
 
 /**
- * Returns the status while the producer's workspace is paused. The status does not change, unless the subscription was
+ * Returns the status while the producer's workspace is paused. The status does not change unless the subscription was
  * closed during the pause.
  */
 function pausedSubscription(context: Context, subscription: Cached<'Subscription'>): Outcome<SubscriptionStatus> {

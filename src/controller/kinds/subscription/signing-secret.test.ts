@@ -17,7 +17,7 @@ const subscription = objectOf<'Subscription'>(
   { namespace: 'globex', status: { signing: { salt: 'a-salt' } } },
 );
 
-/** Reconciles where the API server answers the Secret with `status`, and holds `existing`. */
+/** Reconciles where the API server answers the Secret with `status` and holds `existing`. */
 async function reconcile(status: number, reason: string, message: string, existing?: object) {
   const { context } = createTestContext({});
   const body = { kind: 'Status', reason, message };

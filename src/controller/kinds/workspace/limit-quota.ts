@@ -5,8 +5,8 @@ import { type Limits, lowest } from '../../../core/limits/limits.ts';
 import type { Quota } from './quota.ts';
 
 /**
- * Kinds without a quota. Both of them can be used to close a route. A quota would prevent this as well, because it
- * can't distinguish between a revoked Activation and an open Activation.
+ * Kinds without a quota. Both of them can be used to close a route. A quota would prevent this as well because it can't
+ * distinguish between a revoked Activation and an open Activation.
  */
 const CLOSING: readonly string[] = ['Activation', 'Block'];
 

@@ -35,7 +35,7 @@ export interface WorkspaceFacts {
 }
 
 /**
- * Returns the DataPlaneReachable condition. The condition is added during an outage, and is kept after that. It is not
+ * Returns the DataPlaneReachable condition. The condition is added during an outage and is kept after that. It is not
  * set if the workspace was not affected by an outage.
  */
 export function reachability(facts: Pick<WorkspaceFacts, 'dataPlaneAway' | 'dataPlaneReachable'>): DesiredCondition[] {
@@ -51,7 +51,7 @@ export function reachability(facts: Pick<WorkspaceFacts, 'dataPlaneAway' | 'data
 }
 
 /**
- * Returns the InsufficientTokens condition. The condition is added during a shortage, and is kept after that. It is not
+ * Returns the InsufficientTokens condition. The condition is added during a shortage and is kept after that. It is not
  * set if the workspace was not affected by a shortage.
  */
 function tokens({ short, insufficientTokens: before }: WorkspaceFacts): DesiredCondition[] {

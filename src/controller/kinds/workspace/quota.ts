@@ -13,7 +13,7 @@ export type Quota = Readonly<Record<string, string>>;
 /** WorkspaceQuotas writes quotas into the namespaces of workspaces. */
 export interface WorkspaceQuotas {
   /**
-   * Writes the quota, unless this process has already written the same quota. This never rejects, because the workspace
+   * Writes the quota unless this process has already written the same quota. This never rejects, because the workspace
    * can also work without a quota.
    *
    * @param limits limits of this workspace, which the default quota overrides
@@ -159,7 +159,7 @@ export function createWorkspaceQuotas(deps: {
 const REPAIR_EVERY_MS = 120_000;
 
 /**
- * Creates a controller which repairs the quotas every two minutes. Quotas are listed instead of watched, because they
+ * Creates a controller which repairs the quotas every two minutes. Quotas are listed instead of watched because they
  * change whenever a counted object is created or deleted.
  */
 export function createQuotaRepair(

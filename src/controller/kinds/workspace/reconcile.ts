@@ -16,7 +16,7 @@ import { quotaOfLimits } from './limit-quota.ts';
 import { planWorkspace, reachability, type WorkspaceFacts } from './plan.ts';
 import type { WorkspaceQuotas } from './quota.ts';
 
-/** Creates the namespace if it does not exist, and returns its state. Foreign namespaces are left alone. */
+/** Creates the namespace if it does not exist and returns its state. Foreign namespaces are left alone. */
 async function claimNamespace(
   { client, caches, instance }: Context,
   name: string,
@@ -106,7 +106,7 @@ export function reconcileWorkspace(context: WorkspaceContext) {
   };
 }
 
-/** Closes the workspace routes, and removes access to its Secrets. The namespace and the data in Redis are kept. */
+/** Closes the workspace routes and removes access to its Secrets. The namespace and the data in Redis are kept. */
 export function finalizeWorkspace(context: WorkspaceContext) {
   return async (workspace: Cached<'Workspace'>): Promise<'done'> => {
     try {

@@ -12,7 +12,7 @@ import { unknownObject } from '../../objects/owned-objects.ts';
 import type { OwnedTenant } from '../../objects/ownership.ts';
 import { judgeActivation } from './activation-views.ts';
 
-/** The maximum time a call waits for the gate, even if the controller hasn't set a condition. */
+/** The maximum time a call waits for the gate even if the controller hasn't set a condition. */
 export const GATE_WITHIN_MS = 5_000;
 /** The interval for reading the gate from Redis. */
 export const GATE_EVERY_MS = 100;

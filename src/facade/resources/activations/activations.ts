@@ -73,7 +73,7 @@ const revokeRoute = defineRoute({
   tag: 'Activations',
   summary: 'Close a group key without query parameters',
   description:
-    "This is the same as DELETE /waas/activations, but the fields must be specified in the body. As a result, group keys are not included in access logs, and you can use clients and proxies that drop the body of a DELETE request. After this request returns, events with this group key are no longer routed, and no further attempts are started. You can safely repeat this request, because closing an activation that doesn't exist returns the same response.",
+    "This is the same as DELETE /waas/activations, but the fields must be specified in the body. As a result, group keys are not included in access logs, and you can use clients and proxies that drop the body of a DELETE request. After this request returns, events with this group key are no longer routed, and no further attempts are started. You can safely repeat this request because closing an activation that doesn't exist returns the same response.",
   body: PairBody,
   closes: true,
   answers: { 204: { description: 'The gate is now closed.' } },

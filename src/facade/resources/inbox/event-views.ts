@@ -96,7 +96,7 @@ export const EventDetail = EventEntry.extend({
   ...body,
   bodyWithheld: z.string().nullable().meta({
     description:
-      "A reason code indicating why the body is withheld. This is only set if the event has not been delivered, and can't be delivered at the moment. Otherwise null.",
+      "A reason code indicating why the body is withheld. This is only set if the event has not been delivered and can't be delivered at the moment. Otherwise null.",
   }),
   history: z.array(Attempt).meta({ description: 'A list of the most recent attempts, oldest first.' }),
   replays: z.array(Delivery).meta({

@@ -21,7 +21,7 @@ const PAGE_POINTS = 10;
 
 const Instant = z.iso
   .datetime({ offset: true, error: 'must be an RFC 3339 date and time such as 2026-01-31T12:00:00Z' })
-  // The minimum is 1, because there are no events before the epoch, and a queue position can't be negative.
+  // The minimum is 1 because there are no events before the epoch, and a queue position can't be negative.
   .transform(text => Math.max(1, Date.parse(text)));
 
 const instantMeta = (description: string) => ({
@@ -134,7 +134,7 @@ const listEvents = defineRoute({
   problems: ['unknown_resource', 'malformed_cursor'],
   async handle(facade, { integration, query, spend, waitFor }) {
     const opened = await openInbox(facade, integration, query.subscription);
-    // Continue at the last position, so that a page is never scanned twice.
+    // Continue at the last position so that a page is never scanned twice.
     let from = query.cursor;
     const page = await waitFor(
       query.wait ?? 0,

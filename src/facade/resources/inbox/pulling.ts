@@ -22,7 +22,7 @@ const Pull = z
       .meta({ description: `The maximum number of events to return, between 1 and ${MOST}. Defaults to ${DEFAULT}.` }),
     all: z.boolean().optional().meta({
       description:
-        'Whether to include more than one event for each group key. When set to true, later events are returned in order, and must be acknowledged in the same order. Defaults to false.',
+        'Whether to include more than one event for each group key. When set to true, later events are returned in order and must be acknowledged in the same order. Defaults to false.',
     }),
     waitSeconds: z.int().min(0).max(30).optional().meta({
       description:
@@ -103,7 +103,7 @@ const acknowledge = defineRoute({
   tag: 'Inbox',
   summary: 'Acknowledge pulled events',
   description:
-    'Marks events as delivered. Events that could not be acknowledged are listed in `errors`, and do not affect any other events. You can safely repeat this request.',
+    'Marks events as delivered. Events that could not be acknowledged are listed in `errors` and do not affect any other events. You can safely repeat this request.',
   body: Acknowledge,
   largeBody: true,
   dataPlane: true,

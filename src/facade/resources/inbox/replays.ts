@@ -23,7 +23,7 @@ const nextCursor = z
   .string()
   .nullable()
   .meta({
-    description: `The cursor to use for the next replay, because up to ${REPLAYED_AT_ONCE} events can be replayed at once. If there are no more events in the range, this is null.`,
+    description: `The cursor to use for the next replay because up to ${REPLAYED_AT_ONCE} events can be replayed at once. If there are no more events in the range, this is null.`,
   });
 
 const ReplayEntry = z
@@ -126,7 +126,7 @@ async function startReplay(
 }
 
 const CHARGED =
-  'Each event is charged again. The total number of tokens is charged in advance, before any events are sent. The replay is identified by the Idempotency-Key header, or by an id derived from the request, so repeating a request does not start a second replay. To replay the same events again, use a new key. Each delivery uses the same `webhook-id`, and includes an additional `webhook-replay` header.';
+  'Each event is charged again. The total number of tokens is charged in advance, before any events are sent. The replay is identified by the Idempotency-Key header, or by an id derived from the request, so repeating a request does not start a second replay. To replay the same events again, use a new key. Each delivery uses the same `webhook-id` and includes an additional `webhook-replay` header.';
 const REFUSED = [
   'insufficient_tokens',
   'stream_blocked',
@@ -197,7 +197,7 @@ const replayEvents = defineRoute({
     const opened = await openInbox(facade, integration, body.subscription);
     if (!spend(RANGE_POINTS)) {
       throw new Refusal('rate_limited', {
-        detail: `Searching a range costs ${RANGE_POINTS} more points, and you don't have enough points left. Wait for the number of seconds in Retry-After, and then retry.`,
+        detail: `Searching a range costs ${RANGE_POINTS} more points, and you don't have enough points left. Wait for the number of seconds in Retry-After and then retry.`,
         headers: { 'retry-after': RANGE_RETRY_SECONDS },
       });
     }

@@ -22,7 +22,7 @@ const skipEvent = defineRoute({
   tag: 'Inbox',
   summary: 'Skip an event',
   description:
-    'Ends the delivery of an event, so that events waiting for it can be delivered. This is free of charge. If the event is skipped during an attempt, it will be skipped regardless of the result of this attempt. Skipped events can be replayed.',
+    'Ends the delivery of an event so that events waiting for it can be delivered. This is free of charge. If the event is skipped during an attempt, it will be skipped regardless of the result of this attempt. Skipped events can be replayed.',
   body: ReplayOf.meta({ id: 'SkipEvent' }),
   bodyOptional: true,
   dataPlane: true,

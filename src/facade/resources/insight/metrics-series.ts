@@ -37,7 +37,7 @@ const SeriesBucket = z
       3,
     ),
     notRouted: count(
-      'The number of events that were not routed to any integration, and are not waiting to be routed.',
+      'The number of events that were not routed to any integration and are not waiting to be routed.',
       1,
     ),
     bytes: count('The total body size of all accepted events, in bytes.', 98_304),

@@ -40,7 +40,7 @@ const DispositionEntry = z
     }),
     reason: Reason.nullable().meta({
       description:
-        'The reason why this event is not routed or is still waiting. This is null if the event has been routed, or is about to be routed.',
+        'The reason why this event is not routed or is still waiting. This is null if the event has been routed or is about to be routed.',
     }),
     state: z
       .enum(EVENT_STATES)

@@ -48,7 +48,7 @@ export const IntegrationEntry = InvitedIntegration.extend({
   expiresAt: time('Time at which the invitation expires'),
 }).meta({ id: 'Integration' });
 
-/** Returns true if the partner has accepted the invitation, or can still accept it. */
+/** Returns true if the partner has accepted the invitation or can still accept it. */
 export function isOpen(integration: Stated, nowMs: number): boolean {
   const state = integrationStatus(integration, nowMs);
   return state === 'Pending' || state === 'Active';

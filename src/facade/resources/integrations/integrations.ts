@@ -20,7 +20,7 @@ const Invite = z
     producerTenantPublicId: publicIdField('Workspace'),
     email: emailAddress().meta({
       description:
-        "The partner's email address, up to 254 characters long. Note that anyone who receives this email can accept the invitation, unless the operator has set SLUICE_INVITATION_REQUIRE_EMAIL.",
+        "The partner's email address, up to 254 characters long. Note that anyone who receives this email can accept the invitation unless the operator has set SLUICE_INVITATION_REQUIRE_EMAIL.",
       format: 'email',
       example: 'ada@example.com',
     }),
@@ -38,7 +38,7 @@ const invite = defineRoute({
   tag: 'Integrations',
   summary: 'Invite a partner',
   description:
-    'Invites a partner by email address (not case-sensitive). If there is already an open or accepted invitation for this address, it is returned with status 200. A new invitation is only created if the previous invitation has expired, or was declined or revoked. Note that the request returns when the invitation has been issued, so the email may be sent some time later. A workspace can send one invitation per day to an address, even if an invitation was revoked or deleted in the meantime. An account can send `invitationMailsPerDay` invitations. When these limits have been reached, the response is `mail_limit_reached`, and includes the time of the next possible invitation. Identical requests made at the same time can each result in a 201 response with the same body.',
+    'Invites a partner by email address (not case-sensitive). If there is already an open or accepted invitation for this address, it is returned with status 200. A new invitation is only created if the previous invitation has expired or was declined or revoked. Note that the request returns when the invitation has been issued, so the email may be sent some time later. A workspace can send one invitation per day to an address even if an invitation was revoked or deleted in the meantime. An account can send `invitationMailsPerDay` invitations. When these limits have been reached, the response is `mail_limit_reached` and includes the time of the next possible invitation. Identical requests made at the same time can each result in a 201 response with the same body.',
   body: Invite,
   answers: {
     201: { description: 'Invited.', schema: InvitedIntegration, headers: LOCATION },
@@ -71,7 +71,7 @@ const listIntegrations = defineRoute({
   tag: 'Integrations',
   summary: "List the producer's integrations",
   description:
-    "Returns a list of integrations, oldest first. For direct grants, `invitedEmail` is null, because they don't have an invitation.",
+    "Returns a list of integrations, oldest first. For direct grants, `invitedEmail` is null because they don't have an invitation.",
   query: PageQuery.extend({
     status: IntegrationStatus.optional().meta({
       description: 'Only return integrations with the given status. Defaults to all integrations.',
@@ -120,7 +120,7 @@ const revoke = defineRoute({
   tag: 'Integrations',
   summary: 'Revoke an integration',
   description:
-    'Permanently ends an integration, regardless of whether it has been accepted or is still pending. After this request returns, events are no longer routed to the partner, and no further attempts are started. You can invite the same email address again later.',
+    'Permanently ends an integration regardless of whether it has been accepted or is still pending. After this request returns, events are no longer routed to the partner, and no further attempts are started. You can invite the same email address again later.',
   closes: true,
   answers: { 204: { description: 'The integration has been revoked.' } },
   problems: ['unknown_resource'],

@@ -68,7 +68,7 @@ async function makeReceiver(
 }
 
 /**
- * Grants `workspace` access to the integration, unless the invitation has been answered in the meantime.
+ * Grants `workspace` access to the integration unless the invitation has been answered in the meantime.
  *
  * @throws Refusal 409, 410
  */

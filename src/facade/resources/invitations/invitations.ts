@@ -53,7 +53,7 @@ const accept = defineRoute({
   tag: 'Invitations',
   summary: 'Accept an invitation',
   description:
-    "Accepts an invitation on behalf of your account. The token can be used once by anyone who has it, unless the operator has set SLUICE_INVITATION_REQUIRE_EMAIL. In this case, your access token must contain the invited email address (claims `email` and `email_verified`). Otherwise, the response is `invitation_email_mismatch`. This request creates a receiving workspace within the account, and changes the status of the integration to Active. `accountPublicId` is optional. By default, your own Free account is used. If you don't have a Free account, it is created. If you already own a different Free account, you must specify its id (`free_account_exists`). If the same owner repeats this request, the response is the same. If anyone else uses the token, the response is `invitation_used`, but an empty workspace and Free account that were created for them are kept.",
+    "Accepts an invitation on behalf of your account. The token can be used once by anyone who has it unless the operator has set SLUICE_INVITATION_REQUIRE_EMAIL. In this case, your access token must contain the invited email address (claims `email` and `email_verified`). Otherwise, the response is `invitation_email_mismatch`. This request creates a receiving workspace within the account, and changes the status of the integration to Active. `accountPublicId` is optional. By default, your own Free account is used. If you don't have a Free account, it is created. If you already own a different Free account, you must specify its id (`free_account_exists`). If the same owner repeats this request, the response is the same. If anyone else uses the token, the response is `invitation_used`, but an empty workspace and Free account that were created for them are kept.",
   body: Acceptance,
   answers: { 200: { description: 'The invitation has been accepted and is in force.', schema: AcceptedInvitation } },
   problems: [
@@ -68,7 +68,7 @@ const accept = defineRoute({
   async handle(facade, call) {
     const { identity, body } = call;
     const { token, accountPublicId } = body;
-    // Check the account first, because callers who don't own it must not receive any information about the invitation.
+    // Check the account first because callers who don't own it must not receive any information about the invitation.
     const named = accountPublicId === undefined ? undefined : await facade.ownership.account(call, accountPublicId);
     if (named !== undefined) requireRole(named.role, 'Admin');
     const { integration, workspace, account } = await acceptInvitation(facade, identity, token, named?.name);

@@ -26,7 +26,7 @@ const addStream = defineRoute({
   tag: 'Packages',
   summary: 'Add a stream to a package',
   description:
-    'After this request returns, all blocks on the package also apply to the stream. If the stream already belongs to the package, the response is the same, even if the package has been archived.',
+    'After this request returns, all blocks on the package also apply to the stream. If the stream already belongs to the package, the response is the same even if the package has been archived.',
   body: PackageMember,
   answers: {
     204: { description: 'The stream now belongs to the package, and all blocks on the package apply to this stream.' },

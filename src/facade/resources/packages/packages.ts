@@ -92,7 +92,7 @@ const createPackage = defineRoute({
   tag: 'Packages',
   summary: 'Create a package',
   description:
-    "Repeating this request returns the same response, unless the package has been renamed, archived, or given a different description in the meantime. You can't use a package key again, even after the package has been archived.",
+    "Repeating this request returns the same response unless the package has been renamed, archived, or given a different description in the meantime. You can't use a package key again, even after the package has been archived.",
   body: PackageCreation,
   answers: {
     201: {
@@ -148,8 +148,8 @@ const updatePackage = defineRoute({
         exactly: true,
         concern: ['name', 'displayName', 'description'],
         spec: {
-          // Without the name, applying the object would try to remove it. A CRD rule would reject this, because the
-          // name is immutable.
+          // Without the name, applying the object would try to remove it. A CRD rule would reject this because the name
+          // is immutable.
           ...(before.spec.name === undefined ? {} : { name: before.spec.name }),
           displayName: body.name,
           ...(body.description === undefined ? {} : { description: body.description }),

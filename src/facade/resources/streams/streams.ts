@@ -139,7 +139,7 @@ const applyStream = defineRoute({
   tag: 'Streams',
   summary: 'Apply a stream',
   description:
-    'Creates a stream, or updates it to match the request body. This request is declarative, so you can safely repeat it. When creating the first stream, your workspace becomes a producer. The request returns when ingress is ready to accept events for the stream.',
+    'Creates a stream or updates it to match the request body. This request is declarative, so you can safely repeat it. When creating the first stream, your workspace becomes a producer. The request returns when ingress is ready to accept events for the stream.',
   body: StreamApply,
   largeBody: true,
   answers: { 200: { description: 'The stream matches the request body and is in force.', schema: AppliedStream } },

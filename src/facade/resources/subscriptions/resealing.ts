@@ -25,13 +25,13 @@ const SETTLED_AFTER_MS = 300_000;
 type Deps = Pick<Facade, 'caches' | 'writer' | 'headerSeals' | 'keys' | 'clock' | 'wallMs' | 'log'>;
 
 /**
- * Re-encrypts the header values of all subscriptions that were encrypted with a root key older than the first key, so
+ * Re-encrypts the header values of all subscriptions that were encrypted with a root key older than the first key so
  * that no value depends on older keys. Values of new subscriptions are bound to their salt in the same way. Replicas do
- * this independently of each other, and write the same values. If a replica detects a new first key later than other
+ * this independently of each other and write the same values. If a replica detects a new first key later than other
  * replicas, it does not change their values.
  */
 export function createResealing({ caches, writer, headerSeals, keys, clock, wallMs, log }: Deps) {
-  /** Endpoints that don't need to be checked before the given time, unless the keys change. */
+  /** Endpoints that don't need to be checked before the given time unless the keys change. */
   const checked = new WeakMap<object, { readonly state: object; readonly untilMs: number }>();
 
   /** Returns the headers to store. Values that can't be decrypted are not changed. */

@@ -52,7 +52,7 @@ function endpointOf({ spec }: Cached<'Subscription'>): Endpoint {
 
 const versionOf = ({ secretVersion }: Endpoint): number => secretVersion ?? ENDPOINT_DEFAULTS.secretVersion;
 
-/** Returns whether the secret has been rotated within the last 24 hours, or is about to be rotated. */
+/** Returns whether the secret has been rotated within the last 24 hours or is about to be rotated. */
 function isRotating({ wallMs }: Pick<Facade, 'wallMs'>, subscription: Cached<'Subscription'>): boolean {
   const current = versionOf(endpointOf(subscription));
   const { version = current, rotatedAt } = subscription.status?.signing ?? {};
@@ -64,7 +64,7 @@ function msOf(timestamp: string | undefined): number | undefined {
 }
 
 /**
- * Returns the secrets recorded by the controller, because only the controller selects the root key for a new version.
+ * Returns the secrets recorded by the controller because only the controller selects the root key for a new version.
  * Until the controller has recorded the next version, deliveries may be signed with both versions, so the recorded
  * version is still valid.
  *
@@ -109,7 +109,7 @@ export function secretsOf(
 }
 
 /**
- * Changes the given endpoint fields, even if other managers own the rest. Fields this manager applied earlier are
+ * Changes the given endpoint fields even if other managers own the rest. Fields this manager applied earlier are
  * included too, since server-side apply would otherwise remove them. Nothing is written if the edit returns undefined.
  */
 async function editEndpoint(
@@ -198,7 +198,7 @@ const enableEndpoint = defineRoute({
   tag: 'Receiving',
   summary: 'Enable a disabled endpoint',
   description:
-    'Enables the endpoint at the time of the request, so that earlier failures and 410 responses can no longer disable it.',
+    'Enables the endpoint at the time of the request so that earlier failures and 410 responses can no longer disable it.',
   answers: { 200: { description: 'The endpoint has been enabled.', schema: SubscriptionEntry } },
   problems: ['unknown_resource', 'no_endpoint', 'integration_not_active'],
   async handle(facade, { integration, params }) {

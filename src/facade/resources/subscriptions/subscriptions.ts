@@ -158,7 +158,7 @@ const changeSubscription = defineRoute({
   tag: 'Receiving',
   summary: 'Change the endpoint of a subscription, or pause it',
   description:
-    'Declarative update. Retrieve the subscription first, and then send `endpoint` and `suspended` back with your changes. If the value of a header is omitted, the stored value is kept. However, if the origin (scheme, host, or port) of the URL changes, you need to send all values again. To remove an endpoint, you need to specify null explicitly. If you omit an existing endpoint, the request is rejected with 422. If omitted, `suspended` is treated as false. This has no effect on the signing secret.',
+    'Declarative update. Retrieve the subscription first and then send `endpoint` and `suspended` back with your changes. If the value of a header is omitted, the stored value is kept. However, if the origin (scheme, host, or port) of the URL changes, you need to send all values again. To remove an endpoint, you need to specify null explicitly. If you omit an existing endpoint, the request is rejected with 422. If omitted, `suspended` is treated as false. This has no effect on the signing secret.',
   body: SubscriptionChange,
   largeBody: true,
   answers: { 200: { description: 'The change is now in force.', schema: SubscriptionEntry } },

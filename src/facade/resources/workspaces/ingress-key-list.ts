@@ -63,7 +63,7 @@ export async function addIngressKey(facade: Facade, name: string, key: IngressKe
 }
 
 /**
- * Removes a key, and returns the workspace. The removal may not have taken effect yet.
+ * Removes a key and returns the workspace. The removal may not have taken effect yet.
  *
  * @throws Refusal 409 `field_managed`
  */

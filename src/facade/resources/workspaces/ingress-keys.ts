@@ -42,7 +42,7 @@ const CreatedIngressKey = IngressKeyEntry.extend({
 
 /**
  * Returns a function that generates the random bytes of a new key. If there is a seed, they are derived from the seed
- * using the root key specified in it, so that a repeated call returns the same key. The seed alone doesn't reveal
+ * using the root key specified in it so that a repeated call returns the same key. The seed alone doesn't reveal
  * anything.
  */
 function randomnessOf({ keys }: Facade, tenant: string, seed: string | undefined) {
@@ -76,7 +76,7 @@ const createKey = defineRoute({
   tag: 'Ingress keys',
   summary: 'Create an ingress key',
   description:
-    "Creates an ingress key, which can be used immediately. Existing keys will stay valid. A workspace can have up to 16 keys. Make sure to save the key, because only its SHA-256 hash is stored, and it can't be displayed again. For this reason, a request with an existing id will be rejected. Delete the existing key or choose a different id. When using an Idempotency-Key, a repeated request returns the same key for 24 hours, even if the key has been deleted in the meantime.",
+    "Creates an ingress key, which can be used immediately. Existing keys will stay valid. A workspace can have up to 16 keys. Make sure to save the key because only its SHA-256 hash is stored, and it can't be displayed again. For this reason, a request with an existing id will be rejected. Delete the existing key or choose a different id. When using an Idempotency-Key, a repeated request returns the same key for 24 hours even if the key has been deleted in the meantime.",
   body: NewIngressKey,
   bodyOptional: true,
   idempotency: 'answer',

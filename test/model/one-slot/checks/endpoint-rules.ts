@@ -31,7 +31,7 @@ export function checkHit(world: World, { lane, ref, id }: Held): void {
   history.hits[entry] = hits;
   const most = 1 + (history.lapses[entry] ?? 0) + history.failovers;
   hold(16, hits <= most, () => `${entry} has ${hits} answers 2xx, ${most - 1} crashes or lapses aside`);
-  // Events lost in a failover may still be in progress, and are not ordered with later events.
+  // Events lost in a failover may still be in progress and are not ordered with later events.
   if (hits > 1 || idOf(world, ref) !== id) return;
   const newest = history.newest[lane] ?? 0;
   hold(15, ref > newest, () => `${groupKeyOf(lane)}: ${ref} comes to ${slotOf(lane)} after ${newest}`);

@@ -52,7 +52,7 @@ function checkLane(part: Part, lane: string): void {
   hold(13, listed, () => `${lane} waits, and nobody would find it`);
 }
 
-/** Waiting events are always found: their slot has its turn, or returns when one of its claims is completed. */
+/** Waiting events are always found: their slot has its turn or returns when one of its claims is completed. */
 function checkTurn(part: Part, slot: string): void {
   const waits = part.wait
     .map(readWaitMember)

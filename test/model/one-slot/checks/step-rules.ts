@@ -24,7 +24,7 @@ export interface Judged {
   readonly now: number;
 }
 
-/** Accepted events are kept, and are only stored once. */
+/** Accepted events are kept and are only stored once. */
 function checkLog({ before, after, call, reply }: Judged): void {
   const kept = before.log.every((entry, i) => after.log[i] === entry);
   hold(12, kept, () => 'an accepted event is gone');

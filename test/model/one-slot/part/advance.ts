@@ -5,7 +5,7 @@ import { type Context, type Draft, isRoutedTo, MOST_ENTRIES, MOST_REFERENCES, ta
 export interface AdvanceCall {
   readonly step: 'advance';
   /**
-   * The cohort that is furthest behind, instead of the one closest to the tail. Callers take turns, so that each cohort
+   * The cohort that is furthest behind, instead of the one closest to the tail. Callers take turns so that each cohort
    * is completed eventually.
    */
   readonly furthest: boolean;
@@ -46,7 +46,7 @@ function cohorts(part: Draft, from: AdvanceCall['from']): Cohort[] {
 }
 
 /**
- * Routes an event to the allowed slots of the cohort, and returns false if it had to stop before all of them have
+ * Routes an event to the allowed slots of the cohort and returns false if it had to stop before all of them have
  * received it.
  */
 function routeTo(

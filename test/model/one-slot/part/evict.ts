@@ -40,7 +40,7 @@ export function hasLapsed(part: Part, { by, at }: Claim, { now, defect }: Contex
   return now - Math.max(part.ready[by]?.renewed ?? 0, at) >= DEAD;
 }
 
-/** Takes the expired claims of a dispatcher, and stops pushing to it. Newer claims are left for the next check. */
+/** Takes the expired claims of a dispatcher and stops pushing to it. Newer claims are left for the next check. */
 export function evict(part: Draft, { dispatcher }: EvictCall, context: Context): [EvictReply, (Message | undefined)?] {
   const out: { lane: string; ref: number }[] = [];
   const known = part.ready[dispatcher];

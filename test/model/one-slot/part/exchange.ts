@@ -78,7 +78,7 @@ interface Room {
   readonly limit: number;
   held: number;
   /**
-   * A dispatcher holds at most one event that has expired twice, so that an event which crashes the dispatcher does not
+   * A dispatcher holds at most one event that has expired twice so that an event which crashes the dispatcher does not
    * affect others. This does not apply after the first time, because all claims of a crashed dispatcher would otherwise
    * be processed one by one.
    */
@@ -191,7 +191,7 @@ export function releaseDue(part: Draft, { now }: Context): boolean {
   return due.length > 0;
 }
 
-/** Claims up to the share of one slot, and returns false if there is currently nothing more to claim. */
+/** Claims up to the share of one slot and returns false if there is currently nothing more to claim. */
 function serve(part: Draft, slot: string, share: number, room: Room, context: Context): boolean {
   let left = share;
   for (const member of waitingOf(part, slot)) {
@@ -264,7 +264,7 @@ export function exchange(part: Draft, call: ExchangeCall, context: Context): [Ex
   // It holds the claims that it has reported, and the claims that were pushed since then.
   const said = call.held - done.length + pushed - call.seen;
   const room: Room = { by, limit, held: Math.max(0, said), suspect: call.suspect, given: [] };
-  // Returned claims come first, because they have been waiting longer than the next events in other lanes.
+  // Returned claims come first because they have been waiting longer than the next events in other lanes.
   const back = done.filter(({ outcome }) => outcome === 'returned');
   const ended = done.filter(({ outcome }) => outcome !== 'returned');
   const taken = new Set([...back, ...ended].filter(completion => complete(part, completion, room, context)));

@@ -19,7 +19,7 @@ export interface Given {
   readonly mark: number;
   /** The time of the claim, as returned by TIME. */
   readonly at: number;
-  /** Since when the lane had waited. Goes back with a claim that is given back, so that the lane keeps its place. */
+  /** Since when the lane had waited. Goes back with a claim that is given back so that the lane keeps its place. */
   readonly due: number;
   readonly attempts: number;
   /** It may crash its dispatchers: see `Room`. */
@@ -65,7 +65,7 @@ export function mayClaim(part: Draft, slot: string, by: string, again: boolean, 
   if (sub === undefined || !sub.open) return false;
   const { claims, again: retries, slow, sole } = countsOf(part, slot);
   // A claim exists until its completion is written, so there may be more claims than attempts: up to twice as many if
-  // one dispatcher has all of them, because each dispatcher only counts its own attempts.
+  // one dispatcher has all of them because each dispatcher only counts its own attempts.
   const alone = sole === by || defect === 'cap in each dispatcher';
   const most = alone && !slow ? 2 * sub.cap : sub.cap;
   if (claims >= most) return false;

@@ -2,8 +2,8 @@ import type { Defect } from './defects.ts';
 
 /**
  * The content of one part of a stream. Everything between accepting and ending an event is stored in one Redis slot,
- * and each step here is a single script. The steps are pure functions of a part and the call arguments, and do not
- * depend on processes. A test can apply the same calls to this part and to a part in Redis, and compare the results.
+ * and each step here is a single script. The steps are pure functions of a part and the call arguments and do not
+ * depend on processes. A test can apply the same calls to this part and to a part in Redis and compare the results.
  *
  * A slot is one character here, and a lane is its slot followed by its group key. Times are whole ticks. What lies inside
  * the records and lists below is never changed, but replaced: a copy of a part copies only those.
@@ -28,7 +28,7 @@ export interface Part {
   /** P:pend: lane → open refs, ascending, without the claimed head. */
   readonly pend: Record<string, readonly number[]>;
   /**
-   * P:wait: see `waitMember`. Ascending. May contain members of lanes that are no longer waiting, or have a later
+   * P:wait: see `waitMember`. Ascending. May contain members of lanes that are no longer waiting or have a later
    * member.
    */
   readonly wait: string[];
@@ -215,7 +215,7 @@ export function emptyPart(): Part {
 /** The state that a step may change while it runs. */
 export type Draft = { -readonly [K in keyof Part]: Part[K] };
 
-/** The same record with sorted keys, so that equal parts are always written in the same way. */
+/** The same record with sorted keys so that equal parts are always written in the same way. */
 export function inOrder<T>(record: Readonly<Record<string, T>>): Record<string, T> {
   const keys = Object.keys(record);
   if (keys.every((key, i) => i === 0 || (keys[i - 1] as string) < key)) return record;

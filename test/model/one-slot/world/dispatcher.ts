@@ -28,8 +28,8 @@ const completionOf = ({ lane, ref, mark, due }: Held, outcome: Outcome, next = d
 });
 
 /**
- * Starts attempts up to the cap, and returns claims that are too old, because other dispatchers may have claimed them
- * by now.
+ * Starts attempts up to the cap and returns claims that are too old because other dispatchers may have claimed them by
+ * now.
  */
 export function launch(world: World, setup: Setup, me: Dispatcher): void {
   const held: Held[] = [];
@@ -82,7 +82,7 @@ export function wake(world: World, setup: Setup, me: Dispatcher): void {
 }
 
 /**
- * Claims that arrived. Their age is based on the Redis time instead of the time of reading, because they may have been
+ * Claims that arrived. Their age is based on the Redis time instead of the time of reading because they may have been
  * unread for a while.
  */
 function queue(world: World, setup: Setup, { skew }: Dispatcher, claims: readonly Given[]): Held[] {
@@ -155,7 +155,7 @@ export function readAnswer(world: World, setup: Setup, me: Dispatcher): void {
   launch(world, setup, me);
 }
 
-/** The response of an exchange is lost, regardless of whether Redis ran it. */
+/** The response of an exchange is lost regardless of whether Redis ran it. */
 export function loseAnswer(world: World, setup: Setup, me: Dispatcher): void {
   const { call } = me;
   if (call === null) return;
@@ -172,7 +172,7 @@ function list(world: World, setup: Setup, me: Dispatcher): void {
   me.mine = { claims, pushed };
 }
 
-/** Claims that are neither held nor ended here were missed, and are returned. */
+/** Claims that are neither held nor ended here were missed and are returned. */
 function compare(me: Dispatcher): void {
   if (me.mine === null) return;
   const known = new Set([...me.held, ...me.ended].map(({ mark }) => mark));

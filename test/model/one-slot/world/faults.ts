@@ -58,7 +58,7 @@ function* dispatcherFaults(world: World, setup: Setup, index: number): Generator
   }
 }
 
-/** Refs continue after the refs of the lost tail, because their last digits start at a random number. */
+/** Refs continue after the refs of the lost tail because their last digits start at a random number. */
 function failOver(world: World, setup: Setup): void {
   if (world.replica === null) return;
   const { ms, seq, mark } = world.part.meta;

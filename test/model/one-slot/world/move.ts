@@ -5,7 +5,7 @@ import { cameTo, type Dispatcher, idOf, type Setup, type World } from './world.t
 
 export interface Move {
   readonly label: string;
-  /** `urgent`: performed by a running process within a tick, regardless of the kind of process. */
+  /** `urgent`: performed by a running process within a tick regardless of the kind of process. */
   readonly kind: 'urgent' | 'sender' | 'endpoint' | 'fault' | 'gate' | 'free' | 'tick';
   readonly run: (next: World) => void;
 }

@@ -16,7 +16,7 @@ export function makeMove(world: World, { run }: Move): World {
   return next;
 }
 
-/** Events that still have to be delivered, because their gates are open and their endpoints respond. */
+/** Events that still have to be delivered because their gates are open and their endpoints respond. */
 function owed({ part, gates, hangs, senders }: World): string | undefined {
   const due = (slot: string) => gates.open[slot] === true && slot !== hangs;
   for (const [groupKey, { left, repeats }] of Object.entries(senders)) {

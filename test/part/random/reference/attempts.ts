@@ -66,7 +66,7 @@ function complete(of: Reference, completion: Completion, by: string, of_: Outcom
   return DONE;
 }
 
-/** Ends attempts, and returns the responses and the disabled slots. */
+/** Ends attempts and returns the responses and the disabled slots. */
 function completeAll(of: Reference, completions: readonly Completion[], by: string) {
   const outcomes = new Map<string, Outcomes>();
   const completed = completions.map(completion => {
@@ -110,7 +110,7 @@ function noteEndings(
 }
 
 /**
- * Whether a claimable lane may have to wait for others, because the number of failed or expired events in progress is
+ * Whether a claimable lane may have to wait for others because the number of failed or expired events in progress is
  * limited.
  */
 function mayHaveToWait(of: Reference, delivery: Delivery, after: Dump): boolean {

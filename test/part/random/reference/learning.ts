@@ -77,7 +77,7 @@ function forget(of: Reference, delivery: Delivery): void {
 }
 
 /**
- * A sweep removes data in slices. This reads the removed data, and checks that all of it was old enough and had ended.
+ * A sweep removes data in slices. This reads the removed data and checks that all of it was old enough and had ended.
  */
 export function sweep(of: Reference, expired: number, after: Dump): void {
   const cutMs = of.nowMs - of.retentionMs;

@@ -29,7 +29,7 @@ function finishOne(of: Reference, delivery: Delivery, outcome: 'skipped' | 'deli
   endDelivery(of, delivery, outcome, outcome === 'skipped' ? 'skipped' : 'acknowledged');
 }
 
-/** Ends all open deliveries in the list, and returns the same response as REST. */
+/** Ends all open deliveries in the list and returns the same response as REST. */
 export function finish(
   of: Reference,
   deliveries: readonly Delivery[],

@@ -4,7 +4,7 @@ export interface Targets {
   readonly workspace: string;
   /** Namespaces which don't belong to a workspace. */
   readonly foreign: readonly string[];
-  /** Was a workspace, and has the RoleBinding `older` from that time. */
+  /** Was a workspace and has the RoleBinding `older` from that time. */
   readonly former: string;
   /** Has no label. */
   readonly unlabelled: string;

@@ -2,7 +2,7 @@ import { type Attempt, inNamespace, RBAC, RBAC_V1, type Targets } from './attemp
 
 const POLICIES = '/apis/admissionregistration.k8s.io/v1';
 
-/** Adds permissions to roles, or removes their limits. */
+/** Adds permissions to roles or removes their limits. */
 export function rolesAndPolicies({ workspace, subject }: Targets): Attempt[] {
   const readSecrets = { apiGroups: [''], resources: ['secrets'], verbs: ['*'] };
   const rules = [{ op: 'add', path: '/rules/-', value: readSecrets }];

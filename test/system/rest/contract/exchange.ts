@@ -34,7 +34,7 @@ function authorizationOf({ token, caller }: Plan, tokens: Tokens): string | read
   return token === 'twice' ? [good, good] : 'Bearer e30.e30.x';
 }
 
-/** Fills in the ids that exist now, and writes it as HTTP has it. */
+/** Fills in the ids that exist now and writes it as HTTP has it. */
 export function renderRequest(plan: Plan, ids: IdPool, tokens: Tokens): Sent {
   const path = ids.resolve(plan.path) as Record<string, unknown>;
   const query = ids.resolve(plan.query) as Record<string, unknown>;

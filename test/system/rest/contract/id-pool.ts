@@ -4,8 +4,7 @@ export type Possession = 'mine' | 'foreign';
 const ID = /^([a-z]{3,4}_)[0-9A-Za-z_-]{8,}$/;
 const REFERENCE = /^@\{([a-z]+_):(mine|foreign):(\d+)\}$/;
 /**
- * The maximum number of remembered ids for each prefix. The oldest ids are removed, so that most of the ids still
- * exist.
+ * The maximum number of remembered ids for each prefix. The oldest ids are removed so that most of the ids still exist.
  */
 const MOST = 100;
 /** Values in the format of an id which don't exist. */

@@ -214,7 +214,7 @@ function faultyPlans(plan: Plan, resolve: Resolve): fc.Arbitrary<Plan> {
 }
 
 /**
- * Returns `count` plans, which are the same for the same seed. It starts with the examples, and includes every
+ * Returns `count` plans, which are the same for the same seed. It starts with the examples and includes every
  * operation.
  */
 export function planRequests(document: OpenApiDocument, count: number, seed: number): Plan[] {

@@ -106,7 +106,7 @@ function objectOf(schema: JsonSchema, resolve: Resolve): fc.Arbitrary<unknown> {
 const FORMATS: Readonly<Record<string, fc.Arbitrary<string>>> = {
   email: fc.integer({ min: 1, max: 5_000 }).map(n => `partner-${n}@example.com`),
   'date-time': fc
-    // Times in the future, because some of them end something.
+    // Times in the future because some of them end something.
     .date({ min: new Date('2030-01-01T00:00:00Z'), max: new Date('2040-01-01T00:00:00Z'), noInvalidDate: true })
     .map(date => date.toISOString()),
   uri: fc.integer({ min: 1, max: 65_535 }).map(port => `http://127.0.0.1:${port}/hook`),

@@ -51,7 +51,7 @@ export interface ActivationWorld {
   readonly field: (name: string, path: string) => Promise<string>;
   /** Applied by a different field manager, like in Argo CD. */
   readonly applyAs: (manager: string, manifest: Manifest) => Promise<string>;
-  /** Publishes an event, and returns its id. */
+  /** Publishes an event and returns its id. */
   readonly send: (id: string, groupKey: string) => Promise<string>;
   readonly arrived: (id: string, partner?: string) => Promise<unknown>;
   /**
@@ -119,7 +119,7 @@ export async function openActivationWorld(): Promise<ActivationWorld> {
     attempted,
     passes: async groupKey => {
       const id = await send(`passes.${++count}`, groupKey);
-      // Events routed before this event with a different key have been attempted before it, because ada has enough
+      // Events routed before this event with a different key have been attempted before it because ada has enough
       // capacity for both.
       await arrived(await send(`passed.${count}`, ALWAYS));
       await awaitMarker();

@@ -28,7 +28,7 @@ export interface IdPosition {
   readonly kind: IdKind;
 }
 
-/** Path parameters and fields that are ids. An `{integration}` belongs to the producer, or is received. */
+/** Path parameters and fields that are ids. An `{integration}` belongs to the producer or is received. */
 const KIND_OF: Readonly<Record<string, IdKind>> = {
   tenant: 'tenant',
   producerTenantPublicId: 'tenant',
@@ -50,7 +50,7 @@ const KIND_OF: Readonly<Record<string, IdKind>> = {
 };
 
 function kindOf(name: string, { access }: Route): IdKind | undefined {
-  // Belongs to the producer, or is received and offered.
+  // Belongs to the producer or is received and offered.
   if (name === 'integration') return access === 'recipient' ? 'received' : 'integration';
   if (name === 'catalogEntryPublicId' && access === 'recipient') return 'offered';
   return KIND_OF[name];

@@ -28,7 +28,7 @@ export interface Version {
 }
 
 /**
- * Changes objects and learns by watching when they are applied, so that many clients at once cost the API server no
+ * Changes objects and learns by watching when they are applied so that many clients at once cost the API server no
  * polling and an answer is known as soon as it is given.
  */
 export interface Clerk {

@@ -35,7 +35,7 @@ export interface StoryWorld {
   readonly observer: Observer;
   /** The token sent to an email address. */
   readonly readToken: (email: string) => Promise<string>;
-  /** Uses kubectl, and returns undefined if there is none. */
+  /** Uses kubectl and returns undefined if there is none. */
   readonly look: (kind: string, name: string, namespace?: string) => Promise<Seen | undefined>;
   /** Reads the object, and expects the id returned by REST, the spec, and a condition based on this spec. */
   readonly expectSeen: (

@@ -7,7 +7,7 @@ import type { Clock } from '../../../../time/clock.ts';
 /** Alarms within this number of milliseconds are processed together. */
 const GATHER_MS = 100;
 
-/** Collects all inboxes with an alarm, and reads their delivery state in a single batch. */
+/** Collects all inboxes with an alarm and reads their delivery state in a single batch. */
 export function createAlarmBatch(deps: {
   readonly read: ReadDeliveries;
   readonly onFound: (inbox: InboxRef, fields: DeliveryFields) => void;

@@ -20,7 +20,7 @@ type Reconcile = (subscription: Cached<'Subscription'>, attempt: Attempt) => Pro
 export function createDeliveryShowing(deps: {
   readonly caches: Pick<Caches, 'Subscription' | 'CatalogStream'>;
   readonly readDeliveries: ReadDeliveries;
-  /** Enqueues a Subscription, so that its status is written again. */
+  /** Enqueues a Subscription so that its status is written again. */
   readonly write: (key: string) => void;
   readonly events: Pick<EventRecorder, 'record'>;
   /** Current time in milliseconds, according to the Redis clock. */
@@ -61,7 +61,7 @@ export function createDeliveryShowing(deps: {
         key: key => Subscription.store.get(key) !== undefined,
         sub: sub => Subscription.store.byIndex('publicId', sub).length > 0,
       }),
-    /** Wraps `reconcile` to also set status.delivery, even if the producer's workspace is paused. */
+    /** Wraps `reconcile` to also set status.delivery even if the producer's workspace is paused. */
     show(reconcile: Reconcile): Reconcile {
       return async (subscription, attempt) => {
         const outcome = await reconcile(subscription, attempt);

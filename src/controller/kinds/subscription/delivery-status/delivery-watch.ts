@@ -40,7 +40,7 @@ function targetOf({ metadata }: Cached<'Subscription'>): Target {
 
 /**
  * Watches the state of all deliveries. Dispatchers publish all changes. If a message gets lost, the audit will find the
- * change, because it regularly reads all subscriptions.
+ * change because it regularly reads all subscriptions.
  */
 export function createDeliveryWatch(deps: DeliveryWatchDeps) {
   const { writer } = deps;
