@@ -40,7 +40,7 @@ export function readServedCertificate(
     [key, certificates],
   ] as const) {
     if (missing.path !== undefined) continue;
-    problems.push(`${missing.variable}: required because ${other.variable} is set`);
+    problems.push(`${missing.variable}: required, because ${other.variable} is set`);
     return undefined;
   }
   const files = Object.freeze({ certificates, key });
