@@ -19,13 +19,15 @@ const SILENCE_MS = 10_000;
  * answer.
  */
 export function exchange(port: number, bytes: string | Buffer): Promise<RawAnswer> {
+  const sent = typeof bytes === 'string' ? latin1(bytes) : bytes;
+  const isHead = sent.subarray(0, 5).equals(latin1('HEAD '));
   return new Promise(resolve => {
     let got = '';
-    const socket = connect(port, '127.0.0.1', () => socket.write(typeof bytes === 'string' ? latin1(bytes) : bytes));
+    const socket = connect(port, '127.0.0.1', () => socket.write(sent));
     socket.setTimeout(SILENCE_MS, () => socket.destroy());
     socket.on('data', chunk => {
       got += chunk.toString('latin1');
-      if (isComplete(parseAnswer(got))) socket.destroy();
+      if (isComplete(parseAnswer(got), isHead)) socket.destroy();
     });
     // A server that rejects a request before its end resets the connection, so the response received until then is
     // used.
@@ -36,7 +38,9 @@ export function exchange(port: number, bytes: string | Buffer): Promise<RawAnswe
 
 const latin1 = (text: string) => Buffer.from(text, 'latin1');
 
-function isComplete({ status, headers, body }: RawAnswer): boolean {
+function isComplete({ status, headers, body }: RawAnswer, isHead: boolean): boolean {
+  // The length is that of the body that GET would return. If the server closes the connection, wait for a body, too.
+  if (isHead && status !== 0 && headers['connection'] !== 'close') return true;
   const length = headers['content-length'];
   return status !== 0 && (length === undefined ? body.endsWith('0\r\n\r\n') : body.length >= Number(length));
 }
