@@ -1,5 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { activationId, blockId, publicId } from '../../../src/core/ids/ids.ts';
 import { activationObjectName, blockObjectName, subscriptionObjectName } from '../../../src/core/ids/object-names.ts';
 import { eventually } from '../support/deadline.ts';
@@ -328,55 +329,108 @@ async function expectBlock(stands: boolean, kind: 'CatalogStream' | 'Package', t
   });
 }
 
-function permutationsOf<T>(items: readonly T[]): T[][] {
-  if (items.length === 0) return [[]];
-  return items.flatMap((item, at) => permutationsOf(items.toSpliced(at, 1)).map(rest => [item, ...rest]));
+/**
+ * A walk through the four states of the two blocks. It makes each call in each state, calls that change nothing
+ * included, and continues each change of a state with each change that is possible afterwards.
+ */
+const WALK: readonly Step[] = [
+  'unblock stream',
+  'unblock package',
+  'block stream',
+  'block stream',
+  'unblock package',
+  'block package',
+  'block stream',
+  'block package',
+  'unblock stream',
+  'block package',
+  'unblock stream',
+  'block stream',
+  'unblock stream',
+  'unblock package',
+  'block stream',
+  'unblock stream',
+  'block stream',
+  'block package',
+  'unblock package',
+  'block package',
+  'unblock package',
+  'unblock stream',
+  'block package',
+  'block stream',
+  'unblock package',
+  'unblock stream',
+  'block package',
+  'unblock package',
+  'block package',
+  'unblock package',
+];
+
+interface Blocked {
+  readonly stream: boolean;
+  readonly package: boolean;
 }
 
-/** All orders: where an unblock comes first there is nothing to lift, which is answered alike. */
-const INTERLEAVINGS = permutationsOf(STEPS).map(order => [order.join(', '), order] as const);
+function afterStep(blocked: Blocked, name: Step): Blocked {
+  return { ...blocked, [name.endsWith('stream') ? 'stream' : 'package']: !name.startsWith('un') };
+}
 
-describe('a subscription is live exactly while neither its stream nor a package of it is blocked', () => {
-  afterEach(async () => {
-    for (const each of ['unblock stream', 'unblock package'] as const) await step(each);
-    await until('grace', 'True/Live');
-  });
-
-  test.each(INTERLEAVINGS)('%s', async (said, order) => {
-    const prefix = `${INTERLEAVINGS.findIndex(([each]) => each === said)}.`;
-    const blocked = { stream: false, package: false };
-    const sent: string[] = [];
-    const kept = await world.look('wsub', subscriptionOf('grace'), partner('grace').workspace);
-    // At last everything is lifted so that the next order begins as this one.
-    for (const [n, each] of [...order, 'unblock stream' as const, 'unblock package' as const].entries()) {
-      await step(each);
-      blocked[each.endsWith('stream') ? 'stream' : 'package'] = !each.startsWith('un');
-      const isCovered = blocked.stream || blocked.package;
-      if (isCovered && each.startsWith('un')) await compileAll();
-      if (!isCovered) await until('grace', 'True/Live');
-      sent.push(await send(`${prefix}${n}`));
-      if (isCovered) expect(await dispositionOf(sent.at(-1) as string), each).toBe('waiting');
-      else await delivered(sent.at(-1) as string);
-      const arrived = isCovered ? arrivedAt('grace', prefix).length : sent.length;
-      expect(arrivedAt('grace', prefix), each).toEqual(sent.slice(0, arrived));
-      if (isCovered) expect(arrived, each).toBeLessThan(sent.length);
-      // A block is applied with its answer; the status of the subscription follows a moment later.
-      if (isCovered && !each.startsWith('un')) await until('grace', 'False/Blocked');
-      expect(await live('grace'), each).toBe(isCovered ? 'False/Blocked' : 'True/Live');
-      expect(await live('bob')).toBe('True/Live');
-      if (n < order.length) {
-        await expectBlock(blocked.stream, 'CatalogStream', 'orders');
-        await expectBlock(blocked.package, 'Package', 'grundlagen');
-      }
-      const { status, body } = await subscribe('grace');
-      expect([each, status, body.code ?? body.status]).toEqual([
-        each,
-        ...(isCovered ? [409, 'stream_blocked'] : [200, 'Live']),
-      ]);
+/** The calls of the walk, each with the state before it; and each pair of changes that follow one another. */
+function coverageOf(walk: readonly Step[]): { readonly calls: Set<string>; readonly pairs: Set<string> } {
+  const calls = new Set<string>();
+  const pairs = new Set<string>();
+  let blocked: Blocked = { stream: false, package: false };
+  let change = '';
+  for (const name of walk) {
+    const call = `${JSON.stringify(blocked)} ${name}`;
+    calls.add(call);
+    const after = afterStep(blocked, name);
+    if (!isDeepStrictEqual(after, blocked)) {
+      if (change !== '') pairs.add(`${change}, ${name}`);
+      change = call;
     }
-    const is = await world.look('wsub', subscriptionOf('grace'), partner('grace').workspace);
-    expect([is?.spec, is?.metadata.generation]).toEqual([kept?.spec, kept?.metadata.generation]);
-  });
+    blocked = after;
+  }
+  return { calls, pairs };
+}
+
+test('the walk makes each call in each state, and continues each change with each other one', () => {
+  const { calls, pairs } = coverageOf(WALK);
+  // Two changes lead out of each state, and two into it.
+  expect([calls.size, pairs.size]).toEqual([4 * STEPS.length, 4 * 2 * 2]);
+});
+
+test('a subscription is live exactly while neither its stream nor a package of it is blocked', async () => {
+  let blocked: Blocked = { stream: false, package: false };
+  const sent: string[] = [];
+  const kept = await world.look('wsub', subscriptionOf('grace'), partner('grace').workspace);
+  for (const [n, name] of WALK.entries()) {
+    const each = `${n}. ${name}`;
+    await step(name);
+    blocked = afterStep(blocked, name);
+    const isCovered = blocked.stream || blocked.package;
+    if (isCovered && name.startsWith('un')) await compileAll();
+    if (!isCovered) await until('grace', 'True/Live');
+    sent.push(await send(`walk.${n}`));
+    if (isCovered) expect(await dispositionOf(sent.at(-1) as string), each).toBe('waiting');
+    else await delivered(sent.at(-1) as string);
+    const arrived = isCovered ? arrivedAt('grace', 'walk.').length : sent.length;
+    expect(arrivedAt('grace', 'walk.'), each).toEqual(sent.slice(0, arrived));
+    if (isCovered) expect(arrived, each).toBeLessThan(sent.length);
+    // A block is applied with its answer; the status of the subscription follows a moment later.
+    if (isCovered && !name.startsWith('un')) await until('grace', 'False/Blocked');
+    expect(await live('grace'), each).toBe(isCovered ? 'False/Blocked' : 'True/Live');
+    expect(await live('bob')).toBe('True/Live');
+    await expectBlock(blocked.stream, 'CatalogStream', 'orders');
+    await expectBlock(blocked.package, 'Package', 'grundlagen');
+    const { status, body } = await subscribe('grace');
+    expect([each, status, body.code ?? body.status]).toEqual([
+      each,
+      ...(isCovered ? [409, 'stream_blocked'] : [200, 'Live']),
+    ]);
+  }
+  const is = await world.look('wsub', subscriptionOf('grace'), partner('grace').workspace);
+  expect([is?.spec, is?.metadata.generation]).toEqual([kept?.spec, kept?.metadata.generation]);
 });
 
 test('an archived package keeps its blocks, and accepts nothing new', async () => {
