@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { API_VERSION } from '../../../src/api/group-version.ts';
 import { KINDS, type KindName } from '../../../src/api/kinds/kinds.ts';
 import { publicId } from '../../../src/core/ids/ids.ts';
 import { activationObjectName, blockObjectName, subscriptionObjectName } from '../../../src/core/ids/object-names.ts';
 import { connect, type KubeClient } from '../../../src/kube/client.ts';
+import type { KubeError } from '../../../src/kube/kube-error.ts';
 import { resourceOf } from '../../../src/kube/resource.ts';
 import { type FacadeWorld, makeTenants, openFacadeWorld } from '../rest/support/facade-world.ts';
 import { createRandom } from '../support/publisher.ts';
@@ -55,7 +55,7 @@ beforeAll(async () => {
   client = connect({ kubeconfig: cluster.kubeconfig });
   await apply(cluster, [...['carts', 'stock', 'fed'].map(name => stream('shop', name)), integration('shop', 'ada')]);
   await waitForAll(cluster, 'catalogstream', 'shop');
-  await waitForAll(cluster, 'intg', 'shop');
+  await waitForAll(cluster, 'integration', 'shop');
   [owner, ada] = await Promise.all([world.as(sluice, 'owner'), world.as(sluice, 'ada')]);
 });
 
@@ -281,8 +281,8 @@ test.each(SHARED.map(shared => [shared.kind, shared] as const))(
   async (kind, { name, namespace, rest, argo }) => {
     const random = createRandom(SEED);
     const choose: Choose = (...from) => from[Math.floor(random() * from.length)] as never;
-    const look = () =>
-      client.get<Managed>(resourceOf(KINDS[kind]), namespace === undefined ? { name } : { name, namespace });
+    const at = namespace === undefined ? { name } : { name, namespace };
+    const look = () => client.get<Managed>(resourceOf(KINDS[kind]), at);
     const counts: Record<string, number> = {};
     const count = (what: string) => (counts[what] = (counts[what] ?? 0) + 1);
     const history: string[] = [];
@@ -309,15 +309,15 @@ test.each(SHARED.map(shared => [shared.kind, shared] as const))(
         } else faults.push(`answered ${JSON.stringify(reply.body)}`);
       } else {
         const spec = without(argo(choose));
-        const metadata = namespace === undefined ? { name } : { name, namespace };
-        const stdin = JSON.stringify({ apiVersion: API_VERSION, kind, metadata, spec });
-        const how = ['apply', '--server-side', `--field-manager=${ARGOCD}`, '-f', '-'];
-        const { code, stderr } = await world.installation.cluster.kubectl(how, { stdin });
+        const refusal = await client.apply(resourceOf(KINDS[kind]), at, { spec }, { fieldManager: ARGOCD }).then(
+          () => undefined,
+          (error: unknown) => error as KubeError,
+        );
         const after = await look();
-        count(`argocd ${code === 0 ? 'applied' : 'refused'}`);
-        history.push(`${n}. argocd ${JSON.stringify(spec)}: ${code === 0 ? 'applied' : stderr.slice(0, 200)}`);
+        count(`argocd ${refusal === undefined ? 'applied' : 'refused'}`);
+        history.push(`${n}. argocd ${JSON.stringify(spec)}: ${refusal?.message.slice(0, 200) ?? 'applied'}`);
         faults.push(...trespasses(before, after, isArgo));
-        if (code === 0) {
+        if (refusal === undefined) {
           for (const [field, value] of Object.entries(spec)) {
             if (!isDeepStrictEqual(ownersOf(after as Managed, field).includes(ARGOCD), true))
               faults.push(`${field} is not its`);
@@ -326,7 +326,7 @@ test.each(SHARED.map(shared => [shared.kind, shared] as const))(
             }
           }
         } else {
-          if (!/sluice-facade/.test(stderr)) faults.push(`refused for another reason: ${stderr}`);
+          if (!refusal.conflictManagers?.some(isRest)) faults.push(`refused for another reason: ${String(refusal)}`);
           if (!isSame(before, after)) faults.push('refused, and written all the same');
         }
       }

@@ -46,7 +46,7 @@ export interface Intrusion {
   /** The senders for the queue `orders` of each tenant. */
   readonly north: Publisher;
   readonly eve: Publisher;
-  readonly put: (...manifests: readonly Manifest[]) => Promise<string>;
+  readonly put: (...manifests: readonly Manifest[]) => Promise<void>;
   /** The controller has no work and has not had any work for a short time. */
   readonly idle: () => Promise<void>;
   /** North's events go where they went, and nowhere else. */

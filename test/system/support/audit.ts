@@ -1,5 +1,8 @@
+import { KINDS, type KindName } from '../../../src/api/kinds/kinds.ts';
 import { RINGS, seriesOf, slotsOf, type Traffic, windowOf } from '../../../src/core/events/series.ts';
 import { generationOf, publicId, tenantId } from '../../../src/core/ids/ids.ts';
+import { connect } from '../../../src/kube/client.ts';
+import { resourceOf } from '../../../src/kube/resource.ts';
 import { readPart } from '../../../src/part/inbox/find-part.ts';
 import { createPartInboxReader } from '../../../src/part/inbox/inbox-reader.ts';
 import { partKeys, slotOf } from '../../../src/part/keys.ts';
@@ -12,7 +15,6 @@ import type { Cluster } from '../../support/kubernetes/cluster.ts';
 import type { RedisServer } from '../../support/redis/server.ts';
 import type { Sample } from './publisher.ts';
 import type { Receiver } from './receiver.ts';
-import { kubectl } from './world.ts';
 
 /** Lists which are empty if there are no errors. */
 interface Faults {
@@ -85,8 +87,20 @@ export interface InboxState {
   readonly counters: Readonly<Record<string, number>>;
 }
 
-async function uidOf(cluster: Cluster, object: string, namespace: string): Promise<string> {
-  return kubectl(cluster, ['get', object, '-n', namespace, '-o', 'jsonpath={.metadata.uid}']);
+interface Found {
+  readonly metadata: { readonly uid: string };
+  readonly spec: Readonly<Record<string, unknown>>;
+}
+
+async function find(cluster: Cluster, kind: KindName, namespace: string, name: string): Promise<Found> {
+  const client = connect({ kubeconfig: cluster.kubeconfig });
+  try {
+    const found = await client.get<Found>(resourceOf(KINDS[kind]), { namespace, name });
+    if (found === undefined) throw new Error(`there is no ${kind} ${namespace}/${name}`);
+    return found;
+  } finally {
+    await client.close();
+  }
 }
 
 const OPEN = ['pending', 'inflight', 'retrying'] as const;
@@ -107,10 +121,9 @@ export async function readInbox(
   { cluster, redis }: { readonly cluster: Cluster; readonly redis: RedisServer },
   { producer, partner, name }: { readonly producer: string; readonly partner: string; readonly name: string },
 ): Promise<InboxState> {
-  const object = `subscription/${name}`;
-  const stream = ['get', object, '-n', partner, '-o', 'jsonpath={.spec.stream}'];
-  const [uid, queue] = await Promise.all([uidOf(cluster, object, partner), kubectl(cluster, stream)]);
-  const inbox = { sub: publicId('Subscription', partner, name), inc: generationOf(uid) };
+  const { metadata, spec } = await find(cluster, 'Subscription', partner, name);
+  const inbox = { sub: publicId('Subscription', partner, name), inc: generationOf(metadata.uid) };
+  const queue = String(spec['stream']);
   return withRedis(redis, client => readState(client, { tenant: tenantId(producer), queue }, inbox));
 }
 
@@ -183,7 +196,8 @@ export async function queueLength(
   producer: string,
   name: string,
 ): Promise<number> {
-  const gen = generationOf(await uidOf(cluster, `catalogstream/${name}`, producer));
+  const { metadata } = await find(cluster, 'CatalogStream', producer, name);
+  const gen = generationOf(metadata.uid);
   const { log } = partKeys({ tenant: tenantId(producer), queue: name, gen, number: 0 });
   return Number(await redis.command('XLEN', log));
 }

@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto';
 import { API_VERSION } from '../../../src/api/group-version.ts';
-import type { KindName } from '../../../src/api/kinds/kinds.ts';
+import { KINDS, type KindName } from '../../../src/api/kinds/kinds.ts';
 import { INGRESS_KEY_SECRET_TYPE, WORKSPACE_LABEL } from '../../../src/api/well-known.ts';
+import { connect } from '../../../src/kube/client.ts';
+import { type Resource, resourceOf } from '../../../src/kube/resource.ts';
 import type { Cluster } from '../../support/kubernetes/cluster.ts';
+import { eventually } from './deadline.ts';
 
 /** Any object as a manifest. */
 export interface Manifest {
@@ -84,13 +87,47 @@ export async function kubectl(cluster: Cluster, args: readonly string[], stdin?:
   return stdout;
 }
 
-/** Applies everything with a single server-side `kubectl apply`, in this order. */
-export async function apply(cluster: Cluster, manifests: readonly Manifest[]): Promise<string> {
-  const list = { apiVersion: 'v1', kind: 'List', items: manifests };
-  return kubectl(cluster, ['apply', '--server-side', '-f', '-'], JSON.stringify(list));
+/** Returns the resource of any kind. Its plural is regular. */
+function resourceFor({ apiVersion, kind, metadata }: Manifest): Resource {
+  const [version = '', group = ''] = apiVersion.split('/').toReversed();
+  const plural = `${kind.toLowerCase()}s`.replace(/ys$/, 'ies');
+  return { group, version, kind, plural, namespaced: metadata.namespace !== undefined };
 }
 
-/** Waits until every object of the kind in the namespace has the condition. @throws when some had it not in time */
+/**
+ * Applies all of it in this order, as `kubectl apply --server-side` does. kubectl needs more time for starting and for
+ * reading the schemas than the API server needs for a small world.
+ *
+ * @throws the refusal of the first object that is refused
+ */
+export async function apply(cluster: Cluster, manifests: readonly Manifest[]): Promise<void> {
+  const client = connect({ kubeconfig: cluster.kubeconfig });
+  try {
+    for (const manifest of manifests) {
+      await client.apply(resourceFor(manifest), manifest.metadata, manifest, { fieldManager: 'kubectl' });
+    }
+  } finally {
+    await client.close();
+  }
+}
+
+interface Conditioned {
+  readonly metadata: { readonly name: string; readonly generation?: number };
+  readonly status?: {
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly observedGeneration?: number;
+    }[];
+  };
+}
+
+/**
+ * Waits until each object of the kind in the namespace has the condition, such as `Ready` or `Ready=Unknown`, of its
+ * present generation. Asks for all of them at once: `kubectl wait` asks for one after the other.
+ *
+ * @throws if there is no object, or some did not have the condition in time
+ */
 export async function waitForAll(
   cluster: Cluster,
   kind: string,
@@ -98,8 +135,33 @@ export async function waitForAll(
   condition = 'Ready',
   timeoutSeconds = 60,
 ): Promise<void> {
-  const how = [`--for=condition=${condition}`, `--timeout=${timeoutSeconds}s`, '--all'];
-  await kubectl(cluster, ['wait', kind, '-n', namespace, ...how]);
+  const definition = Object.values(KINDS).find(each => each.kind.toLowerCase() === kind);
+  if (definition === undefined) throw new Error(`${kind} is not a kind of Sluice`);
+  const [type, wanted = 'True'] = condition.split('=');
+  const has = ({ metadata, status }: Conditioned) =>
+    status?.conditions?.some(
+      each =>
+        each.type === type &&
+        each.status === wanted &&
+        (each.observedGeneration ?? Number.POSITIVE_INFINITY) >= (metadata.generation ?? 0),
+    ) === true;
+  const client = connect({ kubeconfig: cluster.kubeconfig });
+  let missing: string[] = [];
+  const probe = async () => {
+    const found = (object: Conditioned) => ({ name: object.metadata.name, has: has(object) });
+    const { items } = await client.list(resourceOf(definition), found, { namespace });
+    if (items.length === 0) throw new Error('there is no object');
+    missing = items.filter(each => !each.has).map(({ name }) => name);
+    return missing.length === 0;
+  };
+  try {
+    await eventually(`${kind} in ${namespace}`, probe, { withinMs: timeoutSeconds * 1_000 });
+  } catch (cause) {
+    const first = missing.slice(0, 10).join(', ');
+    throw new Error(`${missing.length} objects are not ${condition}, such as ${first}`, { cause });
+  } finally {
+    await client.close();
+  }
 }
 
 /** A condition of an object as `Status/Reason`, or an empty string if there is none. */
