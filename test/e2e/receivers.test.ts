@@ -11,6 +11,8 @@ import { type TemporaryFolder, temporaryFolder } from '../support/temporary-fold
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const EXAMPLES = join(ROOT, 'examples', 'receivers');
+/** Stays there: compiling the packages takes longer than all tests of the file. */
+const RUST_TARGET = join(ROOT, '.cache', 'rust');
 const run = promisify(execFile);
 
 interface Language {
@@ -18,7 +20,7 @@ interface Language {
   /** Program that must be on PATH. */
   readonly needs: string;
   readonly file: string;
-  /** Compiles into `folder`, where the language does. */
+  /** Compiles into `folder`, if the language needs to be compiled. */
   readonly build?: (folder: string) => Promise<unknown>;
   readonly start: (folder: string) => readonly [command: string, ...args: string[]];
 }
@@ -37,9 +39,8 @@ const LANGUAGES: readonly Language[] = [
     name: 'Rust',
     needs: 'cargo',
     file: 'rust/src/main.rs',
-    build: folder =>
-      run('cargo', ['build', '--quiet', '--target-dir', join(folder, 'rust')], { cwd: join(EXAMPLES, 'rust') }),
-    start: folder => [join(folder, 'rust', 'debug', 'receiver')],
+    build: () => run('cargo', ['build', '--quiet', '--target-dir', RUST_TARGET], { cwd: join(EXAMPLES, 'rust') }),
+    start: () => [join(RUST_TARGET, 'debug', 'receiver')],
   },
   { name: 'Java', needs: 'java', file: 'java/Receiver.java', start: () => ['java', 'java/Receiver.java'] },
 ];
