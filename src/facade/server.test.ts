@@ -131,7 +131,7 @@ describe('what takes too long', () => {
     const { port } = await start({ headersTimeoutMs: 300, requestTimeoutMs: 600 });
     const { text, tookMs } = await untilClosed(port, `GET ${CATALOG} HTTP/1.1\r\nHost: x\r\nX-Slow: `);
     expect(text).toMatch(/^HTTP\/1\.1 408 /);
-    expect(tookMs).toBeLessThan(3_000);
+    expect(tookMs).toBeLessThan(6_000);
   });
 
   test('a body that does not come is cut', async () => {
@@ -140,7 +140,7 @@ describe('what takes too long', () => {
     const { text, tookMs } = await untilClosed(port, bytes);
     expect(text).toMatch(/^HTTP\/1\.1 408 /);
     expect(text).toContain('request_timeout');
-    expect(tookMs).toBeLessThan(3_000);
+    expect(tookMs).toBeLessThan(6_000);
   });
 });
 
@@ -348,7 +348,7 @@ describe('closing', () => {
     await begun;
     const startedMs = performance.now();
     await server.close();
-    expect(performance.now() - startedMs).toBeLessThan(3_000);
+    expect(performance.now() - startedMs).toBeLessThan(6_000);
     expect((await answer).status).toBe(0);
     servers.splice(0);
   });

@@ -56,7 +56,7 @@ it('recovers each time the API server is killed', async () => {
       'the activation is taken',
       async () => observer.apply(activation(PRODUCER, 'ada', groupKey)).then(() => true),
       {
-        withinMs: 20_000,
+        withinMs: 60_000,
       },
     );
     const { name } = activation(PRODUCER, 'ada', groupKey).metadata;
@@ -70,6 +70,6 @@ it('recovers each time the API server is killed', async () => {
     });
   }
   console.log(`effective after the API server is ready again: ${recovered.map(ms => Math.round(ms)).join(', ')} ms`);
-  expect(Math.max(...recovered)).toBeLessThan(30_000);
+  expect(Math.max(...recovered)).toBeLessThan(60_000);
   expect([world.sluice.running(), world.sluice.pid]).toEqual([true, pid]);
 });

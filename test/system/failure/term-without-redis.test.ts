@@ -34,7 +34,7 @@ async function deleteTenants(...names: string[]): Promise<void> {
   const { tookMs } = await eventually(
     'the namespaces are gone',
     async () => (await kubectl(cluster, ['get', ...all, '--ignore-not-found', '-o', 'name'])) === '',
-    { withinMs: 130_000, everyMs: 1_000 },
+    { withinMs: 260_000, everyMs: 1_000 },
   );
   console.log(`${names.join(', ')}: gone after ${Math.round(tookMs)} ms`);
 }
