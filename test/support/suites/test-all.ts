@@ -17,7 +17,7 @@ import { UNHANDLED_FILE } from './unhandled-errors.ts';
 
 /**
  * Runs the specified suites (or all suites) sequentially, except for suites that run at the same time as others: see
- * `BESIDE`. `all` means all suites except for `node`, the short version of `make test-node`. It is run if there are no
+ * `LANES`. `all` means all suites except for `node`, the short version of `make test-node`. It is run if there are no
  * failures, and the machine is able to run a node. The last line is the sum: `N passed, N failed`. The exit code is
  * only 0 if there were no failures.
  */
@@ -36,19 +36,26 @@ const PROJECTS = ['unit', 'redis', 'kube', 'chart', 'image', 'system', 'waiting'
 const SHORT_NODE = 'test/node/install.test.ts';
 
 /**
- * Suites that start together with the first of these other suites and are printed in their own order. `waiting` uses
- * only a small part of the machine, and `image` uses it while `chart` is waiting for its API servers. `scale` requires
- * the whole machine.
+ * Suites that run sequentially at the same time as other suites. A lane starts together with the first of `beside`, and
+ * its suites are printed in their own order. `waiting` uses only a small part of the machine, and `redis` does not use
+ * all of it. `scale` requires the whole machine.
  */
-const BESIDE: Readonly<Record<string, readonly string[]>> = {
-  waiting: ['redis', 'kube', 'chart', 'image', 'system'],
-  image: ['chart'],
-};
+const LANES: readonly { readonly suites: readonly string[]; readonly beside: readonly string[] }[] = [
+  { suites: ['waiting'], beside: ['redis', 'kube', 'chart', 'image', 'system'] },
+  { suites: ['kube', 'chart', 'image'], beside: ['redis'] },
+];
 
 const LONGER =
   'Longer, on demand: make bench, make test-api, make test-chaos, make test-gitops, make test-hostile, make test-model, make test-mutants, make test-node, make test-outages, make test-scale';
 
+interface Result {
+  readonly tally: Tally;
+  readonly tookMs: number;
+}
+
 const running = new Set<ChildProcess>();
+/** After a signal, no lane continues with its next suite. */
+let isStopped = false;
 
 /**
  * Runs a program in the project folder.
@@ -62,6 +69,7 @@ function run(
   { output = 'inherit', env = {} }: { output?: 'inherit' | number | undefined; env?: Record<string, string> } = {},
 ): Promise<number> {
   return new Promise(resolve => {
+    if (isStopped) return resolve(128);
     const child = spawn(command, args, {
       cwd: ROOT,
       stdio: ['ignore', output, output],
@@ -94,17 +102,28 @@ async function runProject(project: string, output?: number, files: readonly stri
   return tallyVitest(project, report, { exitCode, errors: errors.split('\n').filter(Boolean) });
 }
 
-/** Starts a suite whose output is printed when it ends. */
-async function runUnseen(project: string): Promise<() => Promise<Tally>> {
+/** Runs a suite and keeps its output. Returns a function that prints it. */
+async function runUnseen(project: string): Promise<() => Promise<Result>> {
   const log = join(folder.path, `${project}.log`);
   const output = await open(log, 'w');
-  const tally = runProject(project, output.fd);
+  const started = performance.now();
+  const tally = await runProject(project, output.fd);
+  const tookMs = performance.now() - started;
+  await output.close();
   return async () => {
-    const ended = await tally;
-    await output.close();
     console.log(await readFile(log, 'utf8'));
-    return ended;
+    return { tally, tookMs };
   };
+}
+
+/** Starts a lane and adds its suites to `begun`. */
+function beginLane(suites: readonly string[]): void {
+  let previous: Promise<unknown> = Promise.resolve();
+  for (const suite of suites) {
+    const ended = previous.then(() => runUnseen(suite));
+    begun.set(suite, async () => (await ended)());
+    previous = ended;
+  }
 }
 
 async function runNode(): Promise<Tally> {
@@ -114,15 +133,19 @@ async function runNode(): Promise<Tally> {
   return tallySkipped('node', `${reason}. Sluice was not installed on a real node`);
 }
 
-async function runSuite(name: string): Promise<Tally> {
-  console.log(`\n== ${name}`);
+async function runSeen(name: string): Promise<Result> {
   const started = performance.now();
   const [program, ...args] = CHECKS[name] ?? [];
   let tally: Tally;
   if (program !== undefined) tally = tallyCommand(name, await run(join(ROOT, 'node_modules', '.bin', program), args));
-  else if (begun.has(name)) tally = await (begun.get(name) as () => Promise<Tally>)();
   else tally = name === 'node' ? await runNode() : await runProject(name);
-  console.log(`== ${name}: ${formatTally(tally)} (${((performance.now() - started) / 1_000).toFixed(1)} s)`);
+  return { tally, tookMs: performance.now() - started };
+}
+
+async function runSuite(name: string): Promise<Tally> {
+  console.log(`\n== ${name}`);
+  const { tally, tookMs } = await (begun.get(name) ?? (() => runSeen(name)))();
+  console.log(`== ${name}: ${formatTally(tally)} (${(tookMs / 1_000).toFixed(1)} s)`);
   return tally;
 }
 
@@ -138,16 +161,16 @@ if (unknown.length > 0) {
 
 const folder = await temporaryFolder('results');
 stopOnSignal(async () => {
+  isStopped = true;
   for (const child of running) child.kill('SIGTERM');
   await folder.remove();
 });
 /** Suites running at the same time as others, and functions that wait for them. */
-const begun = new Map<string, () => Promise<Tally>>();
+const begun = new Map<string, () => Promise<Result>>();
 const tallies: Tally[] = [];
 for (const [i, name] of wanted.entries()) {
-  for (const [suite, others] of Object.entries(BESIDE)) {
-    if (!others.includes(name) || begun.has(suite) || wanted.indexOf(suite) < i) continue;
-    begun.set(suite, await runUnseen(suite));
+  for (const { suites, beside } of LANES) {
+    if (beside.includes(name)) beginLane(suites.filter(suite => wanted.indexOf(suite) > i && !begun.has(suite)));
   }
   tallies.push(await runSuite(name));
 }
