@@ -48,7 +48,7 @@ it('a leader without Redis allows namespaces to be deleted, and reports that it 
   await eventually(
     'the replica is impaired',
     async () => (await impairments(standby)).includes('holds the Lease but cannot start its work'),
-    { withinMs: 30_000, everyMs: 500 },
+    { withinMs: 90_000, everyMs: 500 },
   );
   await eventually(
     'it has released the Lease once',
@@ -72,7 +72,7 @@ it('a leader with the Redis of another cluster allows namespaces to be deleted, 
   const before = await redis.command('HGETALL', CLUSTER_KEYS.meta);
   const foreign = await installed.start({ role: 'controller', unready: true });
   await eventually('it reports this', async () => (await impairments(foreign)).includes('cluster theirs'), {
-    withinMs: 30_000,
+    withinMs: 90_000,
     everyMs: 200,
   });
   await eventually(
@@ -81,7 +81,7 @@ it('a leader with the Redis of another cluster allows namespaces to be deleted, 
       await apply(cluster, [stream('late', 'more')]);
       return (await conditionOf(cluster, 'catalogstream/more', 'late')) === 'False/RedisUnavailable';
     },
-    { withinMs: 40_000, everyMs: 1_000 },
+    { withinMs: 90_000, everyMs: 1_000 },
   );
   await deleteTenants('late');
   expect(await redis.command('HGETALL', CLUSTER_KEYS.meta)).toEqual(before);
@@ -99,14 +99,14 @@ it('a controller reports a missing Lease namespace, and leads when it exists', a
     'it reports this',
     async () => (await impairments(lost)).includes('namespace elsewhere does not exist'),
     {
-      withinMs: 30_000,
+      withinMs: 90_000,
       everyMs: 200,
     },
   );
   expect((await fetch(`${lost.opsUrl}/readyz`)).status).toBe(503);
   await kubectl(installed.cluster, ['create', 'namespace', 'elsewhere']);
   await eventually('it leads', async () => (await lost.metric('sluice_controller_term_started')) === 1, {
-    withinMs: 30_000,
+    withinMs: 90_000,
     everyMs: 200,
   });
   expect((await fetch(`${lost.opsUrl}/readyz`)).status).toBe(200);

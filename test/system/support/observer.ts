@@ -79,7 +79,7 @@ export function observe(kubeconfig: string): Observer {
     conditionOf,
     versionOf: async (kind, name, namespace) =>
       (await client.get<Observed>(ofKind(kind), nameOf(name, namespace)))?.metadata.resourceVersion ?? '',
-    until: async ([kind, name, namespace, type, is], withinMs = 30_000) => {
+    until: async ([kind, name, namespace, type, is], withinMs = 60_000) => {
       let last = '';
       const probe = async () => (last = await conditionOf(kind, name, namespace, type)) === is;
       try {
@@ -88,7 +88,7 @@ export function observe(kubeconfig: string): Observer {
         throw new Error(`${kind} ${name}: ${type} is '${last}' and not '${is}' after ${withinMs} ms`, { cause });
       }
     },
-    untilGone: async (what, withinMs = 30_000) =>
+    untilGone: async (what, withinMs = 60_000) =>
       (
         await eventually(`${what[0]} ${what[1]} is gone`, async () => !(await exists(...what)), {
           withinMs,

@@ -44,7 +44,7 @@ export interface Receiver {
   readonly connections: () => number;
   /** Distinct ids that were answered with 2xx, of one subscription. */
   readonly delivered: (subscription: string) => ReadonlySet<string>;
-  /** Waits until the subscription answered the event with 2xx; 15 seconds unless `withinMs` says otherwise. */
+  /** Waits until the subscription answered the event with 2xx; 60 seconds unless `withinMs` says otherwise. */
   readonly arrival: (id: string, subscription: string, withinMs?: number) => ReturnType<typeof eventually>;
   /** The behavior from now on, which is initially 204. */
   readonly behave: (script: (attempt: Attempt) => Answer) => void;
@@ -130,7 +130,7 @@ export async function startReceiver(): Promise<Receiver> {
     attempts: record.attempts,
     connections: () => connections,
     delivered: record.deliveredTo,
-    arrival: (id, subscription, withinMs = 15_000) =>
+    arrival: (id, subscription, withinMs = 60_000) =>
       eventually(`${id} arrives at ${subscription}`, async () => record.deliveredTo(subscription).has(id), {
         withinMs,
         everyMs: 2,
