@@ -37,10 +37,11 @@ const SHORT_NODE = 'test/node/install.test.ts';
 
 /**
  * Suites that run sequentially at the same time as other suites. A lane starts together with the first of `beside`, and
- * its suites are printed in their own order. `waiting` uses only a small part of the machine, and `redis` does not use
- * all of it. `scale` requires the whole machine.
+ * its suites are printed in their own order. `waiting` uses only a small part of the machine, and neither the checks nor
+ * `redis` use all of it. `scale` requires the whole machine.
  */
 const LANES: readonly { readonly suites: readonly string[]; readonly beside: readonly string[] }[] = [
+  { suites: ['unit'], beside: ['types', 'lint', 'format'] },
   { suites: ['waiting'], beside: ['redis', 'kube', 'chart', 'image', 'system'] },
   { suites: ['kube', 'chart', 'image'], beside: ['redis'] },
 ];
