@@ -1,8 +1,8 @@
 import type { Role } from './config/config.ts';
 
 /**
- * Size of half of the space for young objects, in MiB. By default, Node uses up to 16 MiB, and fills this space during
- * startup.
+ * The size of half of the space for young objects, in MiB. By default, Node uses up to 16 MiB, and fills this space
+ * during startup.
  */
 const SEMI_SPACE_MIB = 4;
 

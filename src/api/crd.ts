@@ -28,7 +28,7 @@ function columnsOf({ columns, reasonPath, columnsBehind = [] }: KindDefinition):
   return [...columns, READY_COLUMN, reason, ...columnsBehind, ...LAST_COLUMNS];
 }
 
-// Object names end up in Redis keys and in paths. It is not possible to refer to metadata in a fieldPath.
+// Object names end up in Redis keys and in paths. You can't refer to metadata in a fieldPath.
 const NAME_RULE: CelRule = {
   rule: "self.metadata.name.size() <= 63 && !self.metadata.name.contains('.')",
   message: 'metadata.name must be a DNS label with at most 63 lowercase letters, digits and hyphens, and without dots',

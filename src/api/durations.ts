@@ -32,8 +32,8 @@ export function parseDurationMs(value: string): number {
 }
 
 /**
- * Returns the schema to use for a duration string such as `5s`, `30m` or `168h`. The pattern is limited to OpenAPI. In
- * the API server we use a CEL rule instead, since its error contains a helpful message.
+ * Returns the schema for a duration string such as `5s`, `30m` or `168h`. The pattern is limited to OpenAPI. In the API
+ * server we use a CEL rule instead, since its error contains a helpful message.
  */
 export function duration(): z.ZodString {
   return withRule(z.string().max(32).meta({ pattern: DURATION_PATTERN.source }), {
@@ -43,7 +43,7 @@ export function duration(): z.ZodString {
   });
 }
 
-/** Returns the schema to use for a duration string that must be between `min` and `max` (inclusive). */
+/** Returns the schema for a duration string that must be between `min` and `max` (inclusive). */
 export function durationBetween(min: string, max: string): z.ZodString {
   const [minMs, maxMs] = [parseDurationMs(min), parseDurationMs(max)];
   return withRule(duration(), {

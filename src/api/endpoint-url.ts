@@ -7,8 +7,8 @@ const PORT = '6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{
 const ENDPOINT_URL = new RegExp(`^https?://([A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\])(:(${PORT}))?([/?#][!-~]*)?$`);
 
 /**
- * Returns the schema to use for the endpoint URL, which can have at most 2,048 characters. The address itself is
- * checked when the dispatcher connects.
+ * Returns the schema for the endpoint URL, which can have at most 2,048 characters. The address itself is checked when
+ * the dispatcher connects.
  */
 export function endpointUrl(): z.ZodString {
   return withRule(z.string().min(1).max(2048), {

@@ -17,7 +17,7 @@ export function isGroupKey(value: string): boolean {
   return value.isWellFormed() && GROUP_KEY.test(value) && new TextEncoder().encode(value).length <= GROUP_KEY_MAX_BYTES;
 }
 
-/** Returns the schema to use for a group key. */
+/** Returns the schema for a group key. */
 export function groupKey(): z.ZodString {
   return withRule(z.string().min(1).max(GROUP_KEY_MAX_BYTES), {
     rule: `bytes(self).size() <= ${GROUP_KEY_MAX_BYTES} && self.matches(r'${GROUP_KEY.source}')`,

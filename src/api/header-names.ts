@@ -64,16 +64,15 @@ export function mayForward(name: string): boolean {
 }
 
 /**
- * Returns the schema to use for the name of a header (a token as defined in RFC 9110), which can have at most 128
- * characters.
+ * Returns the schema for the name of a header (a token as defined in RFC 9110), which can have at most 128 characters.
  */
 export function headerName(): z.ZodString {
   return z.string().min(1).max(128).regex(TOKEN);
 }
 
 /**
- * Returns the schema to use for the name of a header that is not in `refused` and does not start with a reserved
- * prefix. This must match the rule in `holds`.
+ * Returns the schema for the name of a header that is not in `refused` and does not start with a reserved prefix. This
+ * must match the rule in `holds`.
  */
 function nameOutside(refused: readonly string[], holds: (name: string) => boolean, message: string): z.ZodString {
   const list = refused.map(name => `'${name}'`).join(', ');
@@ -82,7 +81,7 @@ function nameOutside(refused: readonly string[], holds: (name: string) => boolea
   return withRule(headerName(), { rule, message, holds });
 }
 
-/** Returns the schema to use for a request header that can be forwarded from the producer to its partners. */
+/** Returns the schema for a request header that can be forwarded from the producer to its partners. */
 export function forwardedHeaderName(): z.ZodString {
   return nameOutside(
     [...RESERVED_HEADERS, ...CREDENTIAL_HEADERS],
@@ -92,8 +91,8 @@ export function forwardedHeaderName(): z.ZodString {
 }
 
 /**
- * Returns the schema to use for a header that is added by a subscription. Unlike above, `authorization` is allowed,
- * since it belongs to the partner.
+ * Returns the schema for a header that is added by a subscription. Unlike above, `authorization` is allowed, since it
+ * belongs to the partner.
  */
 export function endpointHeaderName(): z.ZodString {
   return nameOutside(

@@ -11,9 +11,7 @@ export const INSTANCE = new RegExp(`^[a-z0-9]([-a-z0-9]{0,${MOST_CHARACTERS - 2}
 /** The name of the default installation. The objects of this installation don't have a `spec.instance`. */
 export const DEFAULT_INSTANCE = '';
 
-/**
- * Returns the schema to use for `spec.instance`, which specifies the installation that is responsible for the object.
- */
+/** Returns the schema for `spec.instance`, which specifies the installation that is responsible for the object. */
 export function instanceField() {
   return z
     .string()

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { withRule } from './rules.ts';
 
 /**
- * Returns the schema to use for a text with `min` to `max` characters. Kubernetes counts code points whereas zod counts
- * UTF-16 units, so we use a check for code points and put the limits into the JSON Schema.
+ * Returns the schema for a text with `min` to `max` characters. Kubernetes counts code points whereas zod counts UTF-16
+ * units, so we use a check for code points and put the limits into the JSON Schema.
  */
 export function text(limits: { min?: number; max: number }): z.ZodString {
   const min = limits.min ?? 0;
@@ -22,9 +22,7 @@ function codePoints(value: string): number {
   return count;
 }
 
-/**
- * Returns the schema to use for 1 to `max` visible ASCII characters. Spaces and control characters are not included.
- */
+/** Returns the schema for 1 to `max` visible ASCII characters. Spaces and control characters are not included. */
 export function visibleAscii(max: number): z.ZodString {
   return z
     .string()
@@ -33,7 +31,7 @@ export function visibleAscii(max: number): z.ZodString {
     .regex(/^[!-~]+$/);
 }
 
-/** Returns the schema to use for the object name, which is a DNS label (RFC 1123) with at most 63 characters. */
+/** Returns the schema for the object name, which is a DNS label (RFC 1123) with at most 63 characters. */
 export function objectName(): z.ZodString {
   return z
     .string()
@@ -51,8 +49,8 @@ export function sha256Hex(): z.ZodString {
 }
 
 /**
- * Returns the schema to use for a date and time in RFC 3339 format. We don't need a pattern here, because the API
- * server will check the format.
+ * Returns the schema for a date and time in RFC 3339 format. We don't need a pattern here, because the API server will
+ * check the format.
  */
 export function timestamp(): z.ZodString {
   return z

@@ -8,7 +8,7 @@ import { type Clock, sleep } from '../time/clock.ts';
  * Otherwise, one of these pods could become the leader and add the finalizers again.
  */
 export const HOLD_SECONDS = 60;
-/** The prefix for the identity that is used when the command is run. */
+/** The prefix for the identity used when the command is run. */
 const IDENTITY = 'uninstall_';
 const RENEW_EVERY_MS = 15_000;
 /** The maximum time for which a controller may still be the leader after another run has taken over its Lease. */

@@ -47,7 +47,7 @@ const listed = (of: Limits) =>
     .map(([name, limit]) => `${name}=${limit}`)
     .join(', ');
 
-/** The variables that are used to set the limits of accounts. */
+/** The variables used to set the limits of accounts. */
 export const LIMITS_ENVIRONMENT = {
   SLUICE_FREE_LIMITS: limits({ unlimited: true }).describe(
     `The limits of each Account on the Free plan, as comma-separated pairs such as ${EXAMPLE}. The names and ranges are the same as for spec.limits in an Account, which takes precedence. To disable a limit, use ${UNLIMITED}. If a limit is omitted, its default is used: ${listed(DEFAULT_LIMITS.Free)}.`,

@@ -32,7 +32,7 @@ function parseClaim(text: string): { readonly name: string; readonly value: stri
   return { name: text.slice(0, at), value: text.slice(at + 1) };
 }
 
-/** The variables that are used to configure the identity providers. */
+/** The variables used to configure the identity providers. */
 export const OIDC_ENVIRONMENT = {
   SLUICE_OIDC_ISSUERS: list
     .refine(issuers => issuers.every(isIssuer), {
@@ -99,7 +99,7 @@ export interface OidcConfig {
   readonly audience: string;
   readonly algorithms: readonly string[];
   readonly clockToleranceSeconds: number;
-  /** The claims that are used to recognize the tokens of clients. */
+  /** The claims used to recognize the tokens of clients. */
   readonly clientClaims: readonly { readonly name: string; readonly value: string }[];
   readonly requireScopes: boolean;
   readonly maxAgeSeconds?: number;

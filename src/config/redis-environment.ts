@@ -4,7 +4,7 @@ import { parseRedisUrl } from '../redis/connection/redis-url.ts';
 
 const file = () => z.string().min(1).optional();
 
-/** The variables that are used to configure the connection to Redis. */
+/** The variables used to configure the connection to Redis. */
 export const REDIS_ENVIRONMENT = {
   SLUICE_REDIS_URL: z
     .string()

@@ -121,7 +121,7 @@ interface Seen {
 interface CallChecks {
   readonly requireScopes: boolean;
   readonly waiting: WaitingCalls;
-  /** Takes the points for asking the API server for an id from the caller. */
+  /** Charges the caller for looking up an id on the API server. */
   readonly chargeLookup: () => void;
   /** Charges the points of the call to an account, if there is one. */
   readonly charge: (account: string | undefined) => void;

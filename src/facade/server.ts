@@ -30,7 +30,7 @@ export interface FacadeLimits extends HttpLimits {
    * calls cost 1 point.
    */
   readonly pointsPerMinute: number;
-  /** The points per minute for each address on this replica. Each call costs 1 point. */
+  /** The points per minute for each address on this replica. Each call costs a single point. */
   readonly addressPointsPerMinute: number;
   /** The maximum number of concurrent calls for each address on this replica. */
   readonly addressCalls: number;

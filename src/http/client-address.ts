@@ -8,7 +8,7 @@ import { createRecentMap } from '../time/recent-map.ts';
  */
 export type ClientAddress = (request: Pick<IncomingMessage, 'socket' | 'headers'>) => string;
 
-/** An address on the way of a request. */
+/** An address that a request came through. */
 interface Hop {
   readonly key: string;
   readonly isTrusted: boolean;

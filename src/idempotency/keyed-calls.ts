@@ -7,7 +7,7 @@ import { readNamedScript } from '../redis/named-scripts.ts';
 
 const BEGIN = readNamedScript(new URL('begin-call.lua', import.meta.url));
 const END = readNamedScript(new URL('end-call.lua', import.meta.url));
-/** Time that a call is kept, from its first request on. */
+/** The time for which a call is kept, starting with its first request. */
 const KEPT_MS = 24 * 3_600_000;
 /** Longer than a call can take. Whoever began the call is dead by then. */
 const TURN_MS = 60_000;

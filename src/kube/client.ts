@@ -72,7 +72,7 @@ export type KubeClient = {
       /** If no data is received for this time, the connection is considered dead. The default is 90,000. */
       readonly inactivityMs?: number;
       /**
-       * Whether to start with all of the objects (at least as new as the call) instead of a `resourceVersion`. They are
+       * Whether to start with all objects (at least as new as the call) instead of a `resourceVersion`. They are
        * followed by a bookmark with the annotation `k8s.io/initial-events-end`.
        */
       readonly sendInitialEvents?: boolean;

@@ -25,7 +25,7 @@ export interface NamespacedViews<T extends AnyObject> {
   readonly access: (namespace: string) => NamespaceAccess;
   /** Whether the objects in this namespace have been listed since it was opened. */
   readonly wasRead: (namespace: string) => boolean;
-  /** Calls `handler` when the access to a namespace changes. Returns a function that can be used to unsubscribe. */
+  /** Calls `handler` when the access to a namespace changes. Returns a function to unsubscribe. */
   readonly onAccess: (handler: (namespace: string) => void) => () => void;
   /**
    * Lists the objects in the namespace immediately, without waiting for the current backoff. Resolves as well if this

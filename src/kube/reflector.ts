@@ -23,8 +23,8 @@ export type Reflector<P> = Pick<Reflected<P>, 'store' | 'subscribe'> & {
    */
   readonly lastHeardMs: () => number | undefined;
   /**
-   * Lists all of the objects again. Resolves when a list that was started after this call has been applied. Rejects if
-   * `run` has ended.
+   * Lists all objects again. Resolves when a list that was started after this call has been applied. Rejects if `run`
+   * has ended.
    */
   readonly relist: () => Promise<void>;
 };

@@ -18,7 +18,7 @@ export type Call = {
   /** Content type accepted for the response. Defaults to `application/json`. */
   readonly accept?: string | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** The timeout for each attempt. This includes the time that is needed to connect. Defaults to 30 seconds. */
+  /** The timeout for each attempt. This includes the time needed to connect. Defaults to 30 seconds. */
   readonly timeoutMs?: number | undefined;
   /**
    * Whether the server may compress the response. It will only do this if the size is more than 128 KiB. Defaults to
@@ -50,8 +50,8 @@ const RETRIES = 3;
 const RETRY_AFTER_MS = 100;
 
 /**
- * Longest `Retry-After` for which we retry a request. Above this, the request fails and it is up to the work queue to
- * retry it.
+ * The longest `Retry-After` for which we retry a request. Above this, the request fails and it is up to the work queue
+ * to retry it.
  */
 const LONGEST_RETRY_AFTER_SECONDS = 5;
 

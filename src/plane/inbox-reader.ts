@@ -44,7 +44,7 @@ export interface InspectedEvent {
   /** Undefined if the event has expired, or if the body is withheld. */
   readonly body: Buffer | undefined;
   /**
-   * The reason why the body is hidden. This means that the partner has not received the event and is currently not able
+   * The reason for hiding the body. This means that the partner has not received the event and is currently not able
    * to.
    */
   readonly withheld: Exclude<Permission, 'OPEN'> | undefined;

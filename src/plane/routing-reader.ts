@@ -53,7 +53,7 @@ export interface RoutingReader {
   ) => Promise<GateReading>;
   /**
    * Looks up an event of a queue using the producer's id. If there are several events within 36 h, returns the most
-   * recent event. Ids are remembered for 24 h at least, refs as long as the event is kept.
+   * recent event. Ids are remembered for at least 24 hours, and refs as long as the event is kept.
    */
   readonly findEvent: (
     tenant: string,

@@ -98,7 +98,7 @@ export interface ControlStore extends Omit<ControlRecord, 'forgetQueue' | 'forge
    */
   readonly applyParts: (change: RoutesChange) => Promise<void>;
   /**
-   * Closes everything which is open in a part but is not included in these routes or in `openKeys`. It does not write
+   * Closes everything that is open in a part but isn't included in these routes or in `openKeys`. It does not write
    * anything else. This is required because a previous controller may have opened something without recording it. That
    * controller is no longer able to write to the parts. This must not run concurrently with writes to the tenant's
    * activations.

@@ -4,7 +4,7 @@ import { CLUSTER_KEYS } from '../redis/keys.ts';
 
 /** Reports the root keys of a replica so that the controller does not use a key that is missing on other replicas. */
 export interface RootKeyReport {
-  /** Writes the report if it has changed, or if 30 seconds have passed. Never rejects. */
+  /** Writes the report if it has changed or if 30 seconds have passed. Never rejects. */
   readonly write: () => Promise<void>;
   /** Removes the report of a replica that is shutting down. Never rejects. */
   readonly withdraw: () => Promise<void>;

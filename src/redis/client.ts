@@ -14,13 +14,17 @@ import { type ScriptName, scriptSource } from './scripts.ts';
 export type Reply = string | number | null | Buffer | Reply[];
 export type Argument = string | number | Buffer;
 
-/** Reply of one master. In a Cluster, `name` is the host and port of this master. Without a Cluster, it is ''. */
+/**
+ * The reply of a single master. In a Cluster, `name` is the host and port of this master. Without a Cluster, it is ''.
+ */
 export interface MasterReply {
   readonly name: string;
   readonly reply: Reply;
 }
 
-/** A connection to a single Redis, or to all masters of a Cluster. It can be used again after a reconnect. */
+/**
+ * A connection to a single Redis, or to all masters of a Cluster. The connection can be used again after a reconnect.
+ */
 export interface RedisClient {
   readonly cluster: boolean;
   /**

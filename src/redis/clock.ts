@@ -9,7 +9,7 @@ export interface RedisClock {
   readonly stop: () => void;
 }
 
-/** A correction of more than this is followed backward, too: Redis's own clock was set back. */
+/** If a correction is larger than this, the time can also move backward: Redis's own clock was set back. */
 const LARGEST_PAUSE_MS = 2_000;
 
 /**

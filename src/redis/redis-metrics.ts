@@ -16,8 +16,8 @@ export interface RedisMetrics {
 }
 
 /**
- * It is not possible for Redis to process this command at the moment. For example, this happens during a failover,
- * during startup, or on a replica.
+ * Redis can't process this command at the moment. For example, this happens during a failover, during startup, or on a
+ * replica.
  */
 const UNAVAILABLE = /^(?:READONLY|LOADING|MASTERDOWN|CLUSTERDOWN|MOVED|ASK|TRYAGAIN|BUSY|MISCONF|NOREPLICAS)\b/;
 
@@ -30,7 +30,7 @@ export function classifyRedisFailure(error: unknown): RedisFailure {
   return UNAVAILABLE.test(error.message) ? 'unavailable' : 'refused';
 }
 
-/** Registers the metrics that are used for commands. Returns the functions for the client. */
+/** Registers the metrics used for commands. Returns the functions for the client. */
 export function createRedisMetrics(registry: Registry): RedisMetrics {
   const registers = [registry];
   const errors = new Counter({

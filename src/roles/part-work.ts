@@ -25,7 +25,7 @@ import type { Parts } from './parts.ts';
 /** State shared by all parts of a dispatcher. */
 export interface SharedWork {
   readonly keys: KeyRing;
-  /** Name of the process. */
+  /** The name of the process. */
   readonly name: string;
   readonly pushes: PushConnection;
   readonly room: Room;

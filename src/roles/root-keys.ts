@@ -10,7 +10,7 @@ import type { Parts } from './parts.ts';
 /** The root keys of a role, which are updated from their files. */
 export interface FollowedKeys {
   readonly keys: KeyRing;
-  /** Name that this replica reports its keys with. */
+  /** The name under which this replica reports its keys. */
   readonly replica: string;
   /** Reads the files again and reports their keys. If the files are not valid, the current keys remain in use. */
   readonly refresh: () => Promise<void>;

@@ -41,7 +41,7 @@ export function createTrafficStore(redis: RedisClient): TrafficStore {
   return {
     async fold(source, nowMs, known) {
       const { tenant, queue, number, meta } = source;
-      // The names that are used in the series.
+      // The names used in the series.
       const names = [`a:${queue}:${number}`, `o:${queue}:${number}`];
       const texts = ((await redis.call('hmget', meta, ...FIELDS)) as (string | null)[]).map(text => text ?? '');
       const said = texts.join('\n');

@@ -16,7 +16,7 @@ export interface TracingConfig {
   readonly headers: Readonly<Record<string, string>>;
   /** The timeout for each export. */
   readonly timeoutMs: number;
-  /** How long to wait between two exports. */
+  /** The time to wait between two exports. */
   readonly delayMs: number;
   readonly sampler: SamplerConfig;
   /** Resource attributes, including `service.name`. */

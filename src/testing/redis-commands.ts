@@ -144,7 +144,7 @@ function commandsWith(key: string, text: string): string[] {
   return commands;
 }
 
-/** Returns the commands that are used in a script for each key, e.g. `meta`. */
+/** Returns the commands used in a script for each key, e.g. `meta`. */
 export function keysOfScript(script: string): ReadonlyMap<string, ReadonlySet<string>> {
   const text = scriptText(script);
   const onlyReads = text.startsWith('#!lua flags=no-writes');

@@ -25,9 +25,9 @@ export interface TimeShares {
 }
 
 interface Use {
-  /** Time up to which the share is used. After a burst, this is in the future. */
+  /** The time up to which the share is used. After a burst, this is in the future. */
   untilMs: number;
-  /** Expected duration of a call, by kind. */
+  /** The expected duration of a call for each kind. */
   readonly expected: Map<string, number>;
 }
 

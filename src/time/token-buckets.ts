@@ -1,8 +1,8 @@
 import { createRecentMap } from './recent-map.ts';
 
-/** Remaining points of a key. Times are in whole seconds, rounded up. */
+/** The remaining points of a key. Times are in whole seconds, rounded up. */
 export interface BucketState {
-  /** Points left, rounded down. */
+  /** The number of points that are left, rounded down. */
   readonly left: number;
   /** The time until all points are available again. At least 1. */
   readonly fullInSeconds: number;

@@ -8,7 +8,7 @@ import { Package } from './package.ts';
 import { Subscription } from './subscription.ts';
 import { Workspace } from './workspace.ts';
 
-/** All of the kinds in this API. New kinds should be added here. */
+/** All kinds in this API. New kinds should be added here. */
 export const KINDS = {
   Account,
   Workspace,

@@ -7,8 +7,7 @@ import type { Difference } from './drift.ts';
 const MOST_PAIRS = 1_000;
 
 /**
- * A place in Redis that is used to store open group keys. This is either the record of an integration or a part of a
- * stream.
+ * A place in Redis used to store open group keys. This is either the record of an integration or a part of a stream.
  */
 export type Place = 'activation' | 'part-activation';
 

@@ -45,7 +45,7 @@ export type Elector = {
 };
 
 type LeaseTrouble = {
-  /** The error that was returned by the last attempt. */
+  /** The error returned by the last attempt. */
   readonly error: unknown;
   /** The number of consecutive failures. */
   readonly times: number;

@@ -35,8 +35,8 @@ const BURST = 25;
 const REFILL_MS = 300_000;
 /**
  * For all objects together, a burst of 1,000 Events is allowed. After that, there can be 50 Events per second, which is
- * the rate that is used by a kubelet (eventRecordQPS). A single workspace is allowed to use half of the burst, which is
- * enough to apply a few hundred objects. client-go does not have this limit, but a change that affects all objects (for
+ * the rate used by a kubelet (eventRecordQPS). A single workspace is allowed to use half of the burst, which is enough
+ * to apply a few hundred objects. client-go does not have this limit, but a change that affects all objects (for
  * example, an outage) would otherwise result in one Event per object.
  */
 const PROCESS_BURST = 1_000;

@@ -30,8 +30,8 @@ export type KindControllerOptions<P extends Reconcilable> = {
   /** Reconciles the given object. Not called for objects that are being deleted. */
   readonly reconcile: (object: P, attempt: Attempt) => Promise<Outcome<StatusOf<P>>>;
   /**
-   * Removes everything that was created outside of Kubernetes by `reconcile`. If set, each object will be given a
-   * finalizer before it is first reconciled. The finalizer is removed once this function returns `done`.
+   * Removes everything created outside of Kubernetes by `reconcile`. If set, each object will be given a finalizer
+   * before it is first reconciled. The finalizer is removed once this function returns `done`.
    */
   readonly finalize?: (object: P, attempt: Attempt) => Promise<Finalization<StatusOf<P>>>;
   /** Returns the fields of the status that depend on the conditions. */

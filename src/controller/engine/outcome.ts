@@ -71,8 +71,7 @@ export function waitingForReference<Status = object>(
 }
 
 /**
- * An error that is used as the reason of the Ready condition. Its message is shown to users, and the object will be
- * retried.
+ * An error used as the reason of the Ready condition. Its message is shown to users, and the object will be retried.
  */
 export class ReconcileError extends Error {
   override readonly name: string = 'ReconcileError';

@@ -87,7 +87,7 @@ export interface EventContext {
   readonly type: string | undefined;
   readonly groupKey: string | undefined;
   readonly forward: Record<string, string>;
-  /** The attributes of a CloudEvent that was sent in binary mode. */
+  /** The attributes of a CloudEvent sent in binary mode. */
   readonly attributes?: BinaryAttributes;
 }
 
@@ -131,9 +131,7 @@ export function compileExtraction(
   };
 }
 
-/**
- * The CloudEvent that was sent in a request. In structured mode, `event` is set. In binary mode, `attributes` is set.
- */
+/** The CloudEvent sent in a request. In structured mode, `event` is set. In binary mode, `attributes` is set. */
 interface CloudEventParts {
   readonly event?: StructuredCloudEvent;
   readonly attributes?: BinaryAttributes;

@@ -18,8 +18,8 @@ export function isTestRef(ref: string): boolean {
 }
 
 /**
- * Creates a test event for the given ref. The format is the same as the one that is used for signing and sending. Test
- * events are never stored.
+ * Creates a test event for the given ref. The format is the same as the one used for signing and sending. Test events
+ * are never stored.
  */
 export function testEvent(ref: string, subscription: string): { readonly meta: EventMeta; readonly body: Buffer } {
   const time = refMs(ref);

@@ -3,7 +3,7 @@ import { crockford } from './ids.ts';
 
 const LENGTH = 20;
 
-/** The prefix for the name of a Workspace that is created when an invitation is accepted. */
+/** The prefix for the name of a Workspace created when an invitation is accepted. */
 export const RECEIVING_PREFIX = 'partner-';
 
 function keyed(rootKey: Uint8Array, label: string, parts: readonly (string | number)[]): string {

@@ -12,8 +12,8 @@ export interface ProblemError {
 }
 
 /**
- * The body that is used for error responses. The content type is `application/problem+json` (RFC 9457). `type` is the
- * path of the problem's page on this server.
+ * The body used for error responses. The content type is `application/problem+json` (RFC 9457). `type` is the path of
+ * the problem's page on this server.
  */
 export interface ProblemDocument {
   readonly type: string;

@@ -36,9 +36,7 @@ export interface SubscriptionSnapshot extends SnapshotMeta {
   readonly spec: SubscriptionSpec;
   /** This is taken from the status (in milliseconds). */
   readonly admittedMs?: number;
-  /**
-   * The salt that is used for the signing secrets. Absent until it has been written. Before that, no events are sent.
-   */
+  /** The salt used for the signing secrets. Absent until it has been written. Before that, no events are sent. */
   readonly salt?: string;
   /**
    * The newest version of the secret that was used for signing, including its root key, the root key of the previous

@@ -1,7 +1,7 @@
 /**
- * The credentials that were sent in the Authorization header. `none` means that there is no such header, or that it
- * uses a different scheme. `ambiguous` means that there are several such headers, or several words after the scheme.
- * With exactly one word (which may be empty, or not a token), the kind is `bearer`.
+ * The credentials sent in the Authorization header. `none` means that there is no such header, or that it uses a
+ * different scheme. `ambiguous` means that there are several such headers, or several words after the scheme. With
+ * exactly one word (which may be empty, or not a token), the kind is `bearer`.
  */
 type Credentials =
   | { readonly kind: 'none' }

@@ -45,7 +45,7 @@ export function createLookups({ client, indexes, keep }: LookupOptions) {
       const { items } = await client.list<Cached<KindName>, Cached<KindName>>(RESOURCES[kind], keep, options);
       return items;
     } catch (cause) {
-      // It is not possible to use this field yet, because the CustomResourceDefinition is from an older version.
+      // This field can't be used yet because the CustomResourceDefinition is from an older version.
       throw isKubeError(cause, 400) ? new Refusal('unavailable', { cause }) : kubeRefusal(cause);
     }
   }

@@ -1,7 +1,10 @@
 import { checkKey, readCertificates, readText } from '../../tls/pem-files.ts';
 import { parseRedisUrl } from './redis-url.ts';
 
-/** How to reach Redis, each by the variable that sets it. The files are read again whenever a connection is opened. */
+/**
+ * The settings for connecting to Redis, with the variable for each of them. The files are read again whenever a
+ * connection is opened.
+ */
 export interface RedisSettings {
   /** `SLUICE_REDIS_URL`. */
   readonly url: string;

@@ -26,7 +26,7 @@ export interface Replicas {
 
 interface Master {
   readonly redis: Redis;
-  /** Id of the server, once connected. */
+  /** The id of the server, as soon as it is connected. */
   readonly serverId: Promise<string>;
   /** The WAIT in progress, and the next WAIT, which includes all writes until it is sent. */
   running: Promise<void>;
@@ -35,7 +35,7 @@ interface Master {
 
 const MASTER_CHANGED = 'the master changed before the write was confirmed by its replicas';
 
-/** How long a problem is remembered. A master without any further writes does not have a problem. */
+/** The time for which we remember a problem. A master without any further writes does not have a problem. */
 const PROBLEM_MS = 60_000;
 
 const ignore = (): undefined => undefined;
@@ -49,7 +49,8 @@ async function readServerId(redis: Redis): Promise<string> {
 }
 
 /**
- * Uses a separate connection to each master because WAIT blocks its connection. Calls at the same time share a WAIT.
+ * Uses a separate connection to each master because WAIT blocks its connection. Calls that are made at the same time
+ * share a single WAIT.
  *
  * @param options.replicas how many replicas have to confirm a write
  * @param options.cluster whether masters are addressed by their host and port

@@ -5,7 +5,7 @@ export interface Pair {
   readonly groupKey: string;
 }
 
-/** Parses a key that was returned by `pairKey`. Only group keys can contain a slash, but names can't. */
+/** Parses a key returned by `pairKey`. Only group keys can contain a slash, but names can't. */
 export function parsePair(key: string): Pair {
   const first = key.indexOf('/');
   const second = key.indexOf('/', first + 1);

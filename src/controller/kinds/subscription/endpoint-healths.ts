@@ -6,7 +6,7 @@ import type { Cached, Caches } from '../../caches/caches.ts';
 import { findCondition } from '../../engine/conditions.ts';
 
 export interface EndpointHealthsDeps {
-  /** Reads the health that is stored in Redis. Returns undefined if the field does not exist. */
+  /** Reads the health stored in Redis. Returns undefined if the field does not exist. */
   readonly read: (inbox: InboxRef) => Promise<string | undefined>;
   /**
    * Called when a subscription's (`sub_…`) health changes. Also called with `first` set to true when an endpoint is

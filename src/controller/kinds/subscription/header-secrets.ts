@@ -119,7 +119,7 @@ function secretsNamed({ Subscription }: Pick<Caches, 'Subscription'>, tenant: st
   return named;
 }
 
-/** Returns the keys of a Secret that are used for headers. */
+/** Returns the keys of a Secret used for headers. */
 function keysNamed({ Subscription }: Pick<Caches, 'Subscription'>, secret: string): Set<string> {
   const keys = new Set<string>();
   for (const { metadata, spec } of Subscription.store.byIndex('secret', secret)) {

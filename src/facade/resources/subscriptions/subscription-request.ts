@@ -35,7 +35,7 @@ export interface ValueSeals {
 }
 
 /**
- * Returns the seals of the Subscription with this name, for values that are sent to the URL.
+ * Returns the seals of the Subscription with this name, for values sent to the URL.
  *
  * @param before as stored, if it exists
  */

@@ -107,8 +107,8 @@ const getTokens = defineRoute({
     const balance = await readBalance(account.publicId).catch((cause: unknown) => {
       throw new Refusal('unavailable', { cause });
     });
-    // There is no balance, because the account is new or Redis has lost its data. The controller will write it in both
-    // cases.
+    // There is no balance, because the account is new or Redis has lost its data. The controller will write it in
+    // either case.
     if (balance === undefined)
       throw new Refusal('unavailable', 'The balance of the account is not available in Redis yet. Try again.');
     return { status: 200, body: tokenBalance(account.publicId, balance) };
