@@ -260,8 +260,8 @@ describe('client', () => {
       calls++;
       answer(response, 200, {});
     });
-    await expect(client.remove(NAMESPACES, { name: '' })).rejects.toThrow('empty name');
-    await expect(client.remove(LEASES, { name: 'x' })).rejects.toThrow('without a namespace');
+    await expect(client.remove(NAMESPACES, { name: '' })).rejects.toThrow('must not be empty');
+    await expect(client.remove(LEASES, { name: 'x' })).rejects.toThrow('requires a namespace');
     expect(calls).toBe(0);
   });
 });

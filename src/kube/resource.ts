@@ -58,9 +58,9 @@ export function collectionPath(resource: Resource, namespace?: string): string {
 
 /** Returns the object path. @throws if the kind is namespaced and no namespace was given */
 export function objectPath(resource: Resource, { namespace, name }: ObjectName, subresource?: string): string {
-  if (resource.namespaced && !namespace) throw new Error(`${resource.kind} ${name} is named without a namespace`);
+  if (resource.namespaced && !namespace) throw new Error(`${resource.kind} ${name} requires a namespace`);
   // Reject empty names, since the path would otherwise refer to the whole collection.
-  if (name === '') throw new Error(`a ${resource.kind} is named by an empty name`);
+  if (name === '') throw new Error(`the name of a ${resource.kind} must not be empty`);
   const path = `${collectionPath(resource, namespace)}/${encodeURIComponent(name)}`;
   return subresource === undefined ? path : `${path}/${subresource}`;
 }

@@ -17,7 +17,7 @@ export const REFUSED_IPV4: readonly NetworkRange[] = [
   { cidr: '10.0.0.0/8', source: 'RFC 1918: private' },
   { cidr: '100.64.0.0/10', source: 'RFC 6598: carrier-grade NAT; holds a cloud metadata service (100.100.100.200)' },
   { cidr: '127.0.0.0/8', source: 'RFC 1122, 3.2.1.3: loopback' },
-  { cidr: '168.63.129.16/32', source: 'virtual machine host of a cloud, reachable from its guests only' },
+  { cidr: '168.63.129.16/32', source: 'virtual machine host of a cloud, only reachable from its guests' },
   { cidr: '169.254.0.0/16', source: 'RFC 3927: link-local; holds the cloud metadata services (169.254.169.254)' },
   { cidr: '172.16.0.0/12', source: 'RFC 1918: private' },
   { cidr: '192.0.0.0/24', source: 'RFC 6890: IETF protocol assignments' },

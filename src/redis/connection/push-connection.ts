@@ -149,7 +149,7 @@ export function createPushConnection(connections: RedisConnections, log: Logger)
     async fence(name) {
       const channel = channels.get(name);
       const node = channel?.node;
-      if (channel === undefined || node === undefined) throw new Error(`${name} is not listened to`);
+      if (channel === undefined || node === undefined) throw new Error(`${name} has no subscription`);
       try {
         // The reply is only sent after all earlier messages.
         await node.redis.ssubscribe(name);
@@ -161,7 +161,7 @@ export function createPushConnection(connections: RedisConnections, log: Logger)
         }
         throw error;
       }
-      if (channel.node !== node) throw new Error(`${name} was subscribed to anew`);
+      if (channel.node !== node) throw new Error(`${name} has been resubscribed`);
     },
     leave(name) {
       const channel = channels.get(name);
