@@ -161,7 +161,7 @@ export default defineConfig({
           globalSetup: ['test/support/setup-kube.ts'],
           testTimeout: 60_000,
           hookTimeout: 120_000,
-          // It runs beside the project `redis`.
+          // It runs at the same time as the `redis` project.
           maxWorkers: Math.max(2, availableParallelism() - 1),
         },
       },

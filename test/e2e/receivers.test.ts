@@ -11,7 +11,7 @@ import { type TemporaryFolder, temporaryFolder } from '../support/temporary-fold
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const EXAMPLES = join(ROOT, 'examples', 'receivers');
-/** Stays there: compiling the packages takes longer than all tests of the file. */
+/** This folder is kept because compiling the packages takes longer than all tests in this file. */
 const RUST_TARGET = join(ROOT, '.cache', 'rust');
 const run = promisify(execFile);
 

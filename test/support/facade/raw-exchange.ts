@@ -39,7 +39,8 @@ export function exchange(port: number, bytes: string | Buffer): Promise<RawAnswe
 const latin1 = (text: string) => Buffer.from(text, 'latin1');
 
 function isComplete({ status, headers, body }: RawAnswer, isHead: boolean): boolean {
-  // The length is that of the body that GET would return. If the server closes the connection, wait for a body, too.
+  // The length is the length of the body that a GET request would return. If the server closes the connection, also
+  // wait for a body.
   if (isHead && status !== 0 && headers['connection'] !== 'close') return true;
   const length = headers['content-length'];
   return status !== 0 && (length === undefined ? body.endsWith('0\r\n\r\n') : body.length >= Number(length));

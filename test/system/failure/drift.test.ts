@@ -150,7 +150,7 @@ it.each([
     { withinMs: REPAIRED_WITHIN_MS, everyMs: 200 },
   );
   console.log(`${damages.length} kinds of damage: whole again after ${Math.round(tookMs)} ms`);
-  // The pass that was running may have been past the damage.
+  // The pass in progress may already have checked this data before it was damaged.
   expect((await passes()) - passesBefore).toBeLessThanOrEqual(2);
   for (const [at, [what]] of damages.entries()) {
     await eventually(`${what} is counted`, async () => (await counted(what)) > (counts[at] as number), {

@@ -27,7 +27,10 @@ const pairOf = (n: number) => ({
   groupKey: groupKeyOf(n),
 });
 
-/** Repeats a call that is answered with 503: on a busy machine, a change can take longer than its call waits. */
+/**
+ * Repeats a call while the response is 503. On a busy machine, a change can take longer than the maximum time that a
+ * call waits.
+ */
 async function untilAnswered<T>(call: () => Promise<Reply<T>>): Promise<Reply<T>> {
   const { value } = await eventually(
     'an answer other than 503',

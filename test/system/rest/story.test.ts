@@ -330,8 +330,8 @@ async function expectBlock(stands: boolean, kind: 'CatalogStream' | 'Package', t
 }
 
 /**
- * A walk through the four states of the two blocks. It makes each call in each state, calls that change nothing
- * included, and continues each change of a state with each change that is possible afterwards.
+ * A walk through the four states of the two blocks. It makes each call in each state, including calls without any
+ * effect. It also contains each possible pair of consecutive changes.
  */
 const WALK: readonly Step[] = [
   'unblock stream',
@@ -375,7 +375,7 @@ function afterStep(blocked: Blocked, name: Step): Blocked {
   return { ...blocked, [name.endsWith('stream') ? 'stream' : 'package']: !name.startsWith('un') };
 }
 
-/** The calls of the walk, each with the state before it; and each pair of changes that follow one another. */
+/** Returns each call of the walk with the state before it, and each pair of consecutive changes. */
 function coverageOf(walk: readonly Step[]): { readonly calls: Set<string>; readonly pairs: Set<string> } {
   const calls = new Set<string>();
   const pairs = new Set<string>();
@@ -396,7 +396,7 @@ function coverageOf(walk: readonly Step[]): { readonly calls: Set<string>; reado
 
 test('the walk makes each call in each state, and continues each change with each other one', () => {
   const { calls, pairs } = coverageOf(WALK);
-  // Two changes lead out of each state, and two into it.
+  // Each state has two changes that lead to it, and two changes that leave it.
   expect([calls.size, pairs.size]).toEqual([4 * STEPS.length, 4 * 2 * 2]);
 });
 
@@ -417,7 +417,8 @@ test('a subscription is live exactly while neither its stream nor a package of i
     const arrived = isCovered ? arrivedAt('grace', 'walk.').length : sent.length;
     expect(arrivedAt('grace', 'walk.'), each).toEqual(sent.slice(0, arrived));
     if (isCovered) expect(arrived, each).toBeLessThan(sent.length);
-    // A block is applied with its answer; the status of the subscription follows a moment later.
+    // A block is already in force when the response is sent, but the status of the subscription is updated a moment
+    // later.
     if (isCovered && !name.startsWith('un')) await until('grace', 'False/Blocked');
     expect(await live('grace'), each).toBe(isCovered ? 'False/Blocked' : 'True/Live');
     expect(await live('bob')).toBe('True/Live');

@@ -87,7 +87,7 @@ export async function kubectl(cluster: Cluster, args: readonly string[], stdin?:
   return stdout;
 }
 
-/** Returns the resource of any kind. Its plural is regular. */
+/** Returns the resource for a kind that has a regular plural. */
 function resourceFor({ apiVersion, kind, metadata }: Manifest): Resource {
   const [version = '', group = ''] = apiVersion.split('/').toReversed();
   const plural = `${kind.toLowerCase()}s`.replace(/ys$/, 'ies');
@@ -95,8 +95,8 @@ function resourceFor({ apiVersion, kind, metadata }: Manifest): Resource {
 }
 
 /**
- * Applies all of it in this order, as `kubectl apply --server-side` does. kubectl needs more time for starting and for
- * reading the schemas than the API server needs for a small world.
+ * Applies the objects in this order, like `kubectl apply --server-side`. We don't use kubectl because it takes longer
+ * to start and to read the schemas than the API server takes to apply a few objects.
  *
  * @throws the refusal of the first object that is refused
  */
@@ -123,8 +123,9 @@ interface Conditioned {
 }
 
 /**
- * Waits until each object of the kind in the namespace has the condition, such as `Ready` or `Ready=Unknown`, of its
- * present generation. Asks for all of them at once: `kubectl wait` asks for one after the other.
+ * Waits until each object of this kind in the namespace has the condition, such as `Ready` or `Ready=Unknown`, for its
+ * current generation. This uses a single request for all objects, while `kubectl wait` waits for one object after the
+ * other.
  *
  * @throws if there is no object, or some did not have the condition in time
  */
