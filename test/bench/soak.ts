@@ -20,6 +20,8 @@ const ENDPOINTS = 5;
 /** Events per second, with the group keys of the bench, and each with a group key of its own. */
 const RATE = 50;
 const UNIQUE_KEYS_RATE = 10;
+/** Events of the first kind in a minute. The commands of the bench take less than five minutes each. */
+const A_MINUTE = 60 * RATE;
 /** Time until everything has expired: retention, the time an id is remembered, and what is cleaned up in the background. */
 const EXPIRED_MS = 4 * RETENTION_MS;
 /** Bytes of Redis that may remain, e.g. of connections and scripts that were loaded. */
@@ -64,28 +66,28 @@ export async function measureSoak(
   await emptyRedis(fleet.redis.sluice);
   const ports = fleet.endpointPorts.slice(0, ENDPOINTS);
   const target = await state.write(fleet.ingress.port, ports, { retentionMs: RETENTION_MS });
-  const [run, count] = [nextRun(), RATE * 60 * minutes];
+  const [run, count] = [nextRun(), A_MINUTE * minutes];
   const expectation: Expectation = { run, events: count, endpoints: ENDPOINTS, observed: ENDPOINTS, sick: SICK };
   await sendCommand(fleet.receiver.controlPort, 'begin', expectation);
   await delay(5_000);
   const memory = () => usedMemory(fleet.redis.sluice);
   const beforeBytes = await memory();
 
-  const order: OpenLoop = { target, run, connections: 10, rate: RATE, count, patienceMs: PATIENCE_MS };
-  const sending = Promise.all([
-    sendCommand<Sent>(fleet.producer.controlPort, 'open', order),
-    sendUniqueKeys(target, performance.now() + minutes * 60_000),
-  ]);
+  const uniqueKeys = sendUniqueKeys(target, performance.now() + minutes * 60_000);
   const duringBytes: number[] = [];
+  let endUs = 0;
+  let refused = 0;
   for (let minute = 1; minute <= minutes; minute++) {
-    await delay(60_000);
+    const first = (minute - 1) * A_MINUTE;
+    const order = { target, run, connections: 10, rate: RATE, count: A_MINUTE, first, patienceMs: PATIENCE_MS };
+    const sent = await sendCommand<Sent>(fleet.producer.controlPort, 'open', order satisfies OpenLoop);
+    [endUs, refused] = [sent.endUs, refused + sent.refused];
     duringBytes.push(await memory());
     report(`soak, ${minute} of ${minutes} minutes: ${duringBytes.at(-1)} bytes`);
   }
-  const [sent, unique] = await sending;
-  const refused = sent.refused + unique.refused;
+  refused += (await uniqueKeys).refused;
   if (refused > 0) throw new Error(`${refused} events were refused`);
-  const untilUs = sent.endUs + PATIENCE_MS * 1_000;
+  const untilUs = endUs + PATIENCE_MS * 1_000;
   const got = await sendCommand<Received>(fleet.receiver.controlPort, 'finish', { untilUs, graceMs: 30 });
   await delay(EXPIRED_MS);
   return { beforeBytes, duringBytes, afterBytes: await memory(), got };
