@@ -229,11 +229,24 @@ const OF_PARTS: readonly Mutant[] = [
       "cursor = '-'",
     ],
     ['a claimed event does not expire', 'if waits[i] or claimed then', 'if waits[i] then'],
+    ['results of delivered events are kept', 'forgetDelivered(recordsOf(last), removed)', ''],
+    ['results of delivered replays are kept', 'forgetDelivered(recordsOf(refs[replayedFrom[k]]), names)', ''],
     [
       'what expires goes on taking its quota',
       "put('bytes', string.format('%.0f', math.max(0, tonumber(meta.bytes or '0') - bytes)))",
       '',
     ],
+  ]),
+  ...mutantsOf(`${PART}records/delivered.lua`, [
+    [
+      'failed results are removed with their event',
+      'if string.byte(chunk, at + 5) ~= DELIVERED then return false end',
+      '',
+    ],
+    ['only the newest results of an event are looked at', 'isGone and string.byte(chunk) or 0', '0'],
+  ]),
+  ...mutantsOf(`${PART}sweep/ending.lua`, [
+    ['the list of failed deliveries has no end', 'return listedOf[slot] >= MOST_LISTED', 'return false'],
   ]),
   ...mutantsOf(`${PART}sweep/forget-slot.lua`, [
     ['a subscription that came back is emptied', "if redis.call('HEXISTS', KEY_SUBS, slot) == 1 then", 'if false then'],

@@ -7,11 +7,9 @@ const DUE = readNamedScript(new URL('due.lua', import.meta.url));
 
 /** Maximum retention. This is used until the actual retention has been written by the controller. */
 const LONGEST_RETENTION_MS = 720 * HOUR_MS;
-/**
- * For how long ids and records are kept after the end of their bucket. The numbers must be the same as in
- * `forget-*.lua`.
- */
+/** For how long ids are kept after the end of their bucket. The same as in `forget-ids.lua`. */
 const IDS_KEPT_MS = 25 * HOUR_MS;
+/** For how long records are kept after the end of their bucket, at most. */
 export const RECORDS_KEPT_MS = LONGEST_RETENTION_MS + RECORDS_MS;
 const TIDY_EVERY_MS = 6 * HOUR_MS;
 /** The minimum time between removals in a part with constantly expiring events. */
@@ -59,6 +57,11 @@ export async function readDue(redis: ScriptClient, part: Part): Promise<Due | un
   };
 }
 
+/** Returns for how long records are kept after the end of their bucket. The same as in `forget-records.lua`. */
+function recordsKeptMs(retentionMs: number): number {
+  return Math.min(2 * retentionMs, LONGEST_RETENTION_MS) + RECORDS_MS;
+}
+
 /** Returns the time at which each kind of work is due. */
 export function dueTimes(due: Due, state: SweepState) {
   const { oldestMs, retentionMs, firstHourOfIds, firstRecords, tidiedMs } = due;
@@ -67,7 +70,7 @@ export function dueTimes(due: Due, state: SweepState) {
     expire: oldestMs === undefined ? NEVER : Math.max(oldestMs + retentionMs + 1, mayExpireMs),
     slot: due.droppedMs ?? NEVER,
     ids: firstHourOfIds === undefined ? NEVER : (firstHourOfIds + 1) * HOUR_MS + IDS_KEPT_MS,
-    records: firstRecords === undefined ? 0 : (firstRecords + 1) * RECORDS_MS + RECORDS_KEPT_MS,
+    records: firstRecords === undefined ? 0 : (firstRecords + 1) * RECORDS_MS + recordsKeptMs(retentionMs),
     tidy: due.hasSlots || state.tidying !== undefined ? (tidiedMs ?? 0) + TIDY_EVERY_MS : NEVER,
   };
 }

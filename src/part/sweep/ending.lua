@@ -1,6 +1,14 @@
 -- Ends all open events which are removed by retention, and continues their lanes. Before you call `expireEvent` for an
 -- event, you must have read its slots, claims, states, and records. At the end, you must call `continueLanes`.
 local NO_NOTE = 'retention -'
+-- How many failed deliveries of a slot are listed. All others are only counted.
+local MOST_LISTED = 100000
+local listedOf = {}
+local function isListFull(slot)
+  listedOf[slot] = listedOf[slot] or redis.call('ZLEXCOUNT', KEY_FINAL, '[' .. slot, '(' .. slot .. '\255')
+  return listedOf[slot] >= MOST_LISTED
+end
+
 local expired, freed, tried, finals = 0, {}, {}, {}
 -- Lane → the last of its entries that was ended, and whether the claim of this entry was ended.
 local lastEnded, freedClaims, endedLanes, isListed = {}, {}, {}, {}
@@ -26,11 +34,13 @@ local function expireEvent(slot, lane, entry, ref, replay, at, claimed)
   if text then tried[#tried + 1] = entry end
   -- If a subscription was deleted, its records will never be read again.
   if not routeOf[slot] then return end
-  local attempts, _, _, failed = readTries(text)
-  local name = recordName(ref, replay)
-  if at then addRecord(at, name, ref, slot, 'e', attempts, NO_NOTE, failed) end
-  finals[#finals + 1] = '0'
-  finals[#finals + 1] = slot .. name
+  if not isListFull(slot) then
+    local attempts, _, _, failed = readTries(text)
+    local name = recordName(ref, replay)
+    if at then addRecord(at, name, ref, slot, 'e', attempts, NO_NOTE, failed) end
+    finals[#finals + 1] = '0'
+    finals[#finals + 1] = slot .. name
+  end
   if not isTest(lane) then addCount(slot, 'e', 1) end
   expired = expired + 1
 end

@@ -18,6 +18,7 @@
 --@include ../lanes/tries.lua
 --@include ../lanes/message.lua
 --@include ../records/records.lua
+--@include ../records/delivered.lua
 --@include ../log/cost.lua
 --@include ../../redis/scripts/lib/traffic.lua
 --@include ../lists/packing.lua
@@ -160,11 +161,17 @@ local function collectReferences(last, ref, number)
   end)
 end
 
+-- Returns the index in KEYS which is used for the records of an event.
+local function recordsOf(ref) return FIRST_RECORDS + math.floor(msOf(ref) / BUCKET_MS) - ARG_BUCKET end
+
 -- Removes all replays that are among the first `ended` references and replays.
 local function forgetReplays(ended)
   local forgotten = {}
   for k, field in ipairs(replayed) do
     if replayedTill[k] > ended then break end
+    local names = {}
+    for i = replayedFrom[k] + 1, replayedTill[k] do names[#names + 1] = recordName(refs[i], replays[i]) end
+    forgetDelivered(recordsOf(refs[replayedFrom[k]]), names)
     if replaysLeft[field] then
       redis.call('HSET', KEY_REPLAYS, field, replaysLeft[field])
       nextRef, nextNumber = refs[replayedFrom[k]], numbers[replayedFrom[k]]
@@ -189,9 +196,6 @@ local function isClaimOf(lane, ref)
   local claim = claimOf[lane]
   return claim and string.sub(claim, 2, 16) == ref and string.byte(claim) ~= ENDED_CLAIM
 end
-
--- Returns the index in KEYS which is used for the records of an event.
-local function recordsOf(ref) return FIRST_RECORDS + math.floor(msOf(ref) / BUCKET_MS) - ARG_BUCKET end
 
 -- Ends all open references. If there are too many of them, only the first ones are ended. It returns how many
 -- references it has processed.
@@ -245,6 +249,7 @@ local function removeEvents(last)
   end
   redis.call('HDEL', KEY_LATE, unpack(removed))
   redis.call('HDEL', KEY_BODY, unpack(removed))
+  forgetDelivered(recordsOf(last), removed)
   local sequence = tonumber(string.sub(last, 12), 16)
   redis.call('XTRIM', KEY_LOG, 'MINID', '=', string.format('%.0f-%d', msOf(last), sequence + 1))
   put('bytes', string.format('%.0f', math.max(0, tonumber(meta.bytes or '0') - bytes)))

@@ -1,18 +1,20 @@
 #!lua flags=allow-oom
--- Frees the records of events which are older than the time for which records should be kept. The field `recs` of
--- P:meta contains the first bucket which has not been freed yet.
+-- Frees the records of events which are older than the time for which records should be kept. This is as long again as
+-- the retention, but not longer than the longest retention. The field `recs` of P:meta contains the first bucket which
+-- has not been freed yet.
 --@keys meta records*
 --@args gen first
 -- first: bucket of the first key in KEYS. If `recs` does not exist, there are no older buckets.
 -- Returns {OK, number of buckets freed}, or GONE.
 --@include ../lanes/clock.lua
-local BUCKET_MS, KEPT_MS = 21600000, 2613600000
-local meta = redis.call('HMGET', KEY_META, 'gen', 'recs')
+local BUCKET_MS, LONGEST_MS = 21600000, 2592000000
+local meta = redis.call('HMGET', KEY_META, 'gen', 'recs', 'retentionMs')
 if meta[1] ~= ARG_GEN then return { 'GONE' } end
+local keptMs = math.min(2 * tonumber(meta[3] or LONGEST_MS), LONGEST_MS) + BUCKET_MS
 local first, freed = tonumber(ARG_FIRST), 0
 if meta[2] and tonumber(meta[2]) ~= first then return { 'OK', 0 } end
 for at = FIRST_RECORDS, #KEYS do
-  if now < (first + freed + 1) * BUCKET_MS + KEPT_MS then break end
+  if now < (first + freed + 1) * BUCKET_MS + keptMs then break end
   redis.call('UNLINK', KEYS[at])
   freed = freed + 1
 end

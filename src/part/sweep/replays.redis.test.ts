@@ -35,6 +35,7 @@ onEachRedis(redis => {
       expect(await sweepAll(inbox.part)).toMatchObject({ events: 1, expired: 1 });
       expect(await inbox.count()).toEqual({ routed: 2, replayed: 3, delivered: 3, expired: 1, open: 1 });
       expect(await replayed(inbox)).toEqual({ [inbox.slot + partRefOf(young)]: 'later' });
+      expect(await inbox.part.records(partRefOf(old) as string, 'done')).toEqual([]);
       const records = await inbox.part.records(partRefOf(old) as string, 'open');
       expect(records.map(({ outcome }) => outcome)).toEqual(['expired']);
       await inbox.say({});

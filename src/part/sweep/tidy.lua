@@ -14,13 +14,16 @@
 --@include ../lanes/message.lua
 --@include ../records/records.lua
 local PAGE, MOST_FINAL, MOST_TESTS = 100, 500, 8
-local LONGEST_MS, BUCKET_MS, KEPT_MS = 2592000000, 21600000, 2613600000
+local LONGEST_MS, BUCKET_MS = 2592000000, 21600000
 local waiting = false
 --@include ending.lua
 local meta = redis.call('HMGET', KEY_META, 'gen', 'retentionMs', 'version')
 if meta[1] ~= ARG_GEN then return { 'GONE' } end
 local refOfMs = function(ms) return string.format('%011x0000', math.max(0, ms)) end
-local cut, forgotten = refOfMs(now - tonumber(meta[2] or LONGEST_MS)), refOfMs(now - KEPT_MS)
+local retentionMs = tonumber(meta[2] or LONGEST_MS)
+-- The same as in forget-records.lua.
+local keptMs = math.min(2 * retentionMs, LONGEST_MS) + BUCKET_MS
+local cut, forgotten = refOfMs(now - retentionMs), refOfMs(now - keptMs)
 
 local function tidyMarks(cursor)
   local page = redis.call('HSCAN', KEY_OFF, cursor, 'COUNT', PAGE)

@@ -77,6 +77,30 @@ function forget(of: Reference, delivery: Delivery): void {
 }
 
 /**
+ * The records of an event are removed with it, and those of a replay earlier, but only if it was delivered to everyone.
+ *
+ * @param removed the events that were removed just now
+ */
+function forgetRecords(of: Reference, removed: ReadonlySet<string>, kept: ReadonlySet<string>, after: Dump): void {
+  const failed = new Set<string>();
+  const left = new Set<string>();
+  for (const [name, records] of after.records) {
+    if (records.length > 0) left.add(name.slice(8));
+    if (records.some(({ outcome }) => outcome !== 'delivered')) failed.add(name.slice(8));
+  }
+  for (const ref of removed) hold(!left.has(ref) || failed.has(ref), () => `${ref} is removed, but not its records`);
+  for (const delivery of of.deliveries.values()) {
+    const { name, slot, ref, replay, record } = delivery;
+    if (!of.subs.has(slot) || delivery.forgotten || record?.outcome !== 'delivered' || after.records.has(name))
+      continue;
+    const isOld = msOfRef(ref) < of.nowMs - of.retentionMs && (replay !== undefined || !kept.has(ref));
+    hold(isOld && !isTest(delivery), () => `the record of ${name} is removed early`);
+    hold(!failed.has(name.slice(8)), () => `the record of ${name} is removed beside that of a failure`);
+    delivery.forgotten = true;
+  }
+}
+
+/**
  * A sweep removes data in slices. This reads the removed data and checks that all of it was old enough and had ended.
  */
 export function sweep(of: Reference, expired: number, after: Dump): void {
@@ -108,8 +132,10 @@ export function sweep(of: Reference, expired: number, after: Dump): void {
     of.position = position;
   }
   const kept = new Set(after.log.map(({ ref }) => ref));
+  const removed = new Set<string>();
   for (const [ref, { groupKey }] of of.events) {
     if (kept.has(ref)) continue;
+    removed.add(ref);
     hold(msOfRef(ref) < cutMs, () => `${ref} is removed ${msOfRef(ref) - cutMs} ms early`);
     of.events.delete(ref);
     for (const delivery of of.open.values()) {
@@ -124,4 +150,5 @@ export function sweep(of: Reference, expired: number, after: Dump): void {
       hold(!isBehind, () => `${ref} is removed, and ${slot} is before it`);
     }
   }
+  forgetRecords(of, removed, kept, after);
 }

@@ -28,6 +28,8 @@ export interface Delivery {
   readonly name: string;
   /** Absent while it is open. */
   record: Pick<DeliveryRecord, 'outcome' | 'attempts' | 'endedMs' | 'reason'> | undefined;
+  /** It was delivered, and its record was removed with its event. */
+  forgotten: boolean;
   /** It was a dead letter, and its owner has recovered it. */
   recovered: boolean;
   /** There was an attempt, or its claim has expired. */
@@ -193,7 +195,16 @@ export function openDelivery(
   const key = slot + groupKey + (replay === undefined ? '' : `\x01${replay}`);
   const entry = `${key}\0${ref}`;
   const lane = of.subs.get(slot)?.unordered === true ? entry : key;
-  const fresh = { recovered: false, tried: false, attempts: 0, lapses: 0, dueMs: 0, failed: 0, record: undefined };
+  const fresh = {
+    forgotten: false,
+    recovered: false,
+    tried: false,
+    attempts: 0,
+    lapses: 0,
+    dueMs: 0,
+    failed: 0,
+    record: undefined,
+  };
   const name = slot + nameOf(ref, replay);
   const delivery = { slot, ref, groupKey, replay, lane, entry, name, ...fresh };
   of.deliveries.set(entry, delivery);
