@@ -14,7 +14,9 @@ const write = (name: string, byte: number, bytes = 32) => writeFileSync(join(fol
 
 function read(name = 'root.key') {
   const problems: string[] = [];
-  const keys = readRootKeys(join(folder, name), problems)?.map(each => `${each.name} ${each.secret[0]}`);
+  const keys = readRootKeys(join(folder, name), problems)?.map(
+    each => `${each.name} ${each.secret[0]}${each.isRetired ? ' retired' : ''}`,
+  );
   return { keys, problems };
 }
 
@@ -28,7 +30,19 @@ describe('root keys', () => {
     expect(read()).toEqual({ keys: ['root.key 1', 'root.key.2 21', 'root.key.9 22', 'root.key.10 20'], problems: [] });
   });
 
+  test('a file retires the oldest one, whatever it contains', () => {
+    write('root.key', 1);
+    write('root.key.3', 3);
+    for (const bytes of [0, 5, 32]) {
+      write('root.key.retired', 1, bytes);
+      expect(read()).toEqual({ keys: ['root.key 1 retired', 'root.key.3 3'], problems: [] });
+    }
+    rmSync(join(folder, 'root.key.retired'));
+    expect(read().keys).toEqual(['root.key 1', 'root.key.3 3']);
+  });
+
   test.each<[string, () => void, string]>([
+    ['is retired without a newer one', () => (write('root.key', 1), write('root.key.retired', 0)), 'newer root key'],
     ['is missing', () => write('root.key.2', 2), 'ENOENT'],
     ['is too short', () => write('root.key', 1, 31), 'has 31 bytes, but at least 32 bytes are required'],
     [

@@ -9,6 +9,8 @@ export interface RootKeySource {
 }
 
 const LEAST_BYTES = 32;
+/** Ends the name of a file beside the root key that retires it. Its content does not matter. */
+const RETIRED = '.retired';
 const CREATE = 'To create a file with 32 random bytes, run head -c 32 /dev/urandom >';
 
 /** Reads the root keys at startup, adding any errors to `problems`. */
@@ -22,14 +24,22 @@ export function readRootKey(file: string | undefined, problems: string[]): RootK
 }
 
 /**
- * Reads the root key and the newer keys in the same folder, e.g. `root.key`, `root.key.2`, and `root.key.3`. Returns
- * undefined if at least one key is not valid and adds the error to `problems`.
+ * Reads the root key and the newer keys in the same folder, e.g. `root.key`, `root.key.2`, and `root.key.3`. If there is a
+ * file `root.key.retired`, the oldest key is retired. Returns undefined if at least one key is not valid and adds the
+ * error to `problems`.
  */
 export function readRootKeys(file: string, problems: string[]): readonly RootKeyFile[] | undefined {
   const count = problems.length;
-  const keys = [basename(file), ...newerThan(file, problems)].flatMap(name => {
+  const own = basename(file);
+  const beside = listFolder(dirname(file), problems);
+  const isRetired = beside.includes(`${own}${RETIRED}`);
+  const newer = newerThan(own, beside);
+  if (isRetired && newer.length === 0) {
+    problems.push(`SLUICE_ROOT_KEY_FILE: ${own}${RETIRED} needs a newer root key. ${CREATE} ${own}.2`);
+  }
+  const keys = [own, ...newer].flatMap(name => {
     const secret = readKey(join(dirname(file), name), problems);
-    return secret === undefined ? [] : [{ name, secret }];
+    return secret === undefined ? [] : [{ name, secret, ...(isRetired && name === own ? { isRetired } : {}) }];
   });
   for (const [i, { name, secret }] of keys.entries()) {
     const same = keys.slice(0, i).find(older => Buffer.compare(older.secret, secret) === 0);
@@ -43,10 +53,10 @@ export function readRootKeys(file: string, problems: string[]): readonly RootKey
  * Returns the names of the files containing newer keys, i.e. with a number starting at 2 after the name, sorted by
  * number.
  */
-function newerThan(file: string, problems: string[]): string[] {
-  const start = `${basename(file)}.`;
+function newerThan(own: string, beside: readonly string[]): string[] {
+  const start = `${own}.`;
   const numberOf = (name: string) => Number(name.slice(start.length));
-  return listFolder(dirname(file), problems)
+  return beside
     .filter(name => name.startsWith(start) && /^([2-9]|[1-9]\d{1,5})$/.test(name.slice(start.length)))
     .sort((a, b) => numberOf(a) - numberOf(b));
 }

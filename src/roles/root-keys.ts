@@ -43,9 +43,18 @@ export function followRootKeys(parts: Pick<Parts, 'config' | 'log' | 'redis' | '
       const before = keys.state();
       if (next !== undefined) keys.replace(next);
       if (keys.state() !== before)
-        log.info({ keys: keys.all().map(({ name, id }) => `${name} ${id}`) }, 'root keys have changed');
+        log.info(
+          { keys: keys.all().map(({ name, id }) => `${name} ${id}`), ...retiredIn(keys) },
+          'root keys have changed',
+        );
       await report.write();
     },
     stop: report.withdraw,
   };
+}
+
+/** Returns the name of the oldest key if it only names objects. */
+function retiredIn(keys: KeyRing): { readonly retired?: string } {
+  const { id, name } = keys.oldest();
+  return keys.key(id) === undefined ? { retired: name } : {};
 }

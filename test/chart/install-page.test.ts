@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
-import { cp, readFile, symlink } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, symlink, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readRootKeys } from '../../src/config/root-key-file.ts';
 import { ensureBinaries } from '../support/kubernetes/binaries.ts';
 import { outputOf, ROOT } from './support/helm.ts';
 import { openTarget, type Target } from './support/target.ts';
@@ -11,10 +12,10 @@ let target: Target;
 
 const PAGE = await readFile(join(ROOT, 'docs', 'install.md'), 'utf8');
 
-/** Returns the shell commands of a section, except for commands that require a node. */
-function commandsOf(section: string): string[] {
-  const [, body = ''] = PAGE.split(`\n## ${section}\n`);
-  const own = body.split('\n## ')[0] ?? '';
+/** Returns the shell commands of a section and its subsections, except for commands that require a node. */
+function commandsOf(section: string, level: '##' | '###' = '##'): string[] {
+  const [, body = ''] = PAGE.split(`\n${level} ${section}\n`);
+  const own = body.split(level === '##' ? /\n## / : /\n###? /)[0] ?? '';
   return [...own.matchAll(/(<!-- Needs a node\. -->\n\n)?```sh\n([\s\S]*?)```/g)].flatMap(
     ([, skipped, commands = '']) => (skipped === undefined ? [commands] : []),
   );
@@ -46,7 +47,7 @@ async function runShell(commands: string): Promise<string> {
 /** The sections of the page, and the number of command blocks following the first one. */
 const SECTIONS = {
   Evaluate: 1,
-  'Install with Helm': 10,
+  'Install with Helm': 11,
   'Install with one file': 2,
   'Install with kubectl': 2,
 } as const;
@@ -97,6 +98,52 @@ describe.each(Object.entries(SECTIONS))('docs/install.md: %s', (section, followi
     if (section !== 'Evaluate') await target.isRefused('sluice-system:sluice-facade');
     for (const commands of others) await runShell(commands);
     expect(all).toHaveLength(following + 1);
+  }, 300_000);
+});
+
+describe('docs/install.md: Rotate the root key', () => {
+  beforeAll(() => beginReading());
+  afterAll(() => target?.stop());
+
+  interface Keys {
+    readonly data: Readonly<Record<string, string>>;
+  }
+  const secret = async () =>
+    JSON.parse(await target.kubectl('get', 'secret', 'sluice-root-key', '-n=sluice-system', '-o=json')) as Keys;
+
+  /** Returns the keys that a pod reads from its mounted Secret. */
+  async function keysInPod(): Promise<readonly string[]> {
+    const { data } = await secret();
+    const folder = await mkdtemp(join(target.folder.path, 'mounted-'));
+    for (const [name, value] of Object.entries(data)) await writeFile(join(folder, name), Buffer.from(value, 'base64'));
+    const problems: string[] = [];
+    const keys = readRootKeys(join(folder, 'root.key'), problems);
+    expect(problems).toEqual([]);
+    return (keys ?? []).map(({ name, isRetired }) => (isRetired ? `${name} retired` : name));
+  }
+
+  test('its commands add a key, back it up, retire the oldest key, and remove another one', async () => {
+    const [install = ''] = commandsOf('Install with Helm');
+    const [add = '', backUp = '', retire = '', remove = '', ...others] = commandsOf('Rotate the root key', '###');
+    expect(others).toEqual([]);
+    await runShell(install);
+    const { data: before } = await secret();
+    await runShell(add);
+    expect(await keysInPod()).toEqual(['root.key', 'root.key.2']);
+    await runShell(backUp);
+    const { data } = await secret();
+    const backup = await readFile(join(target.folder.path, 'project', 'root.key.2'));
+    expect(backup.toString('base64')).toBe(data['root.key.2']);
+    await runShell(retire);
+    expect(await keysInPod()).toEqual(['root.key retired', 'root.key.2']);
+    // The next rotation.
+    await runShell(add.replace('root.key.2', 'root.key.3'));
+    await runShell(remove);
+    expect(await keysInPod()).toEqual(['root.key retired', 'root.key.3']);
+    const [upgrade = ''] = commandsOf('Upgrade', '###');
+    await runShell(upgrade);
+    expect(await keysInPod()).toEqual(['root.key retired', 'root.key.3']);
+    expect((await secret()).data['root.key']).toBe(before['root.key']);
   }, 300_000);
 });
 

@@ -397,11 +397,13 @@ export const MUTANTS: readonly Mutant[] = [
   ...mutantsOf('src/core/delivery/key-ring.ts', [
     [
       'a new file signs before it was chosen',
-      'stateOf(keys, state.keys.slice(0, state.keys.indexOf(state.first) + 1))',
-      'stateOf(keys, [])',
+      'stateOf(found, state.keys.slice(0, state.keys.indexOf(state.first) + 1))',
+      'stateOf(found, [])',
     ],
-    ['the newest root key names objects', 'oldest: () => state.keys[0]', 'oldest: () => state.keys.at(-1)'],
-    ['a secret without an id is derived from the first root key', '? state.keys[0] :', '? state.first :'],
+    ['the newest root key names objects', 'oldest = () => state.all[0]', 'oldest = () => state.all.at(-1)'],
+    ['a secret without an id is derived from the first root key', '(id = oldest().id)', '(id = state.first.id)'],
+    ['a retired root key still decrypts', 'files.isRetired ? files.all.slice(1) : files.all', 'files.all'],
+    ['retiring a root key is not noticed', ' && isRetired === before.isRetired', ''],
   ]),
   ...mutantsOf('src/controller/root-keys.ts', [
     ['a root key is used that a replica does not have', 'reports.values()].every(', 'reports.values()].some('],
@@ -423,6 +425,7 @@ export const MUTANTS: readonly Mutant[] = [
       '? [first, key] : [key, previousKey]',
       '? [first, key] : [first, key]',
     ],
+    ['a secret is derived from a root key that is not there', "missing && (missing.id ?? 'oldest')", 'missing?.id'],
     ['the previous secret changes with the next one', 'each === version ? key : previousKey', 'key'],
   ]),
   ...mutantsOf('src/controller/kinds/subscription/salt.ts', [

@@ -74,3 +74,34 @@ test('the state changes with the keys and with the first one, and not otherwise'
   again(() => ring.replace(files.slice(0, 2)));
   expect(new Set(states).size).toBe(3);
 });
+
+test('a retired key only names objects: it neither decrypts, verifies, nor becomes the first', () => {
+  const [oldest, ...newer] = files as [(typeof files)[number], ...typeof files];
+  const ring = createKeyRing([{ ...oldest, isRetired: true }, ...newer]);
+  expect(ring.oldest().fingerprint).toBe(a.fingerprint);
+  expect(ring.all().map(({ name }) => name)).toEqual(['root.key.2', 'root.key.3']);
+  expect([ring.key(a.id), ring.key(undefined), ring.find(a.id)]).toEqual([undefined, undefined, undefined]);
+  expect([ring.has(a.fingerprint), ring.follow(a.fingerprint)]).toEqual([false, false]);
+  expect(ring.first().name).toBe('root.key.3');
+  expect(() => open(ring, 'x', seal(a.sealKeys, 'x', 'text'))).toThrow('SLUICE_ROOT_KEY_FILE');
+  expect(() => createKeyRing([{ ...oldest, isRetired: true }])).toThrow(RangeError);
+});
+
+test('retiring the oldest key changes neither the first one nor the names, and can be undone', () => {
+  const [oldest, ...newer] = files as [(typeof files)[number], ...typeof files];
+  const ring = createKeyRing(files);
+  ring.follow(b.fingerprint);
+  const before = ring.state();
+  ring.replace([{ ...oldest, isRetired: true }, ...newer]);
+  expect(ring.state()).not.toBe(before);
+  expect([ring.first().name, ring.oldest().name, ring.newest().name]).toEqual(['root.key.2', 'root.key', 'root.key.3']);
+  const retired = ring.state();
+  ring.replace([{ ...oldest, isRetired: true }, ...newer]);
+  expect(ring.state()).toBe(retired);
+  ring.replace(files);
+  expect(ring.key(undefined)?.name).toBe('root.key');
+  // As with a first key that is removed, an older one would be next, but there is none.
+  ring.follow(a.fingerprint);
+  ring.replace([{ ...oldest, isRetired: true }, ...newer]);
+  expect(ring.first().name).toBe('root.key.2');
+});

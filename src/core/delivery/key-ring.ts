@@ -6,10 +6,12 @@ export interface RootKeyFile {
   /** Name of the file, e.g. `root.key.2`. */
   readonly name: string;
   readonly secret: Uint8Array;
+  /** Whether the key only names objects. Only the oldest key can be retired. */
+  readonly isRetired?: boolean;
 }
 
 /** A root key and the values derived from it. */
-export interface RootKey extends RootKeyFile {
+export interface RootKey extends Omit<RootKeyFile, 'isRetired'> {
   /** Shown in statuses and encrypted values. */
   readonly id: string;
   readonly fingerprint: string;
@@ -18,17 +20,20 @@ export interface RootKey extends RootKeyFile {
 
 /**
  * The root keys of an installation. The first key is selected by the leading controller and is used to sign and encrypt
- * new values. All keys decrypt and verify.
+ * new values. All keys decrypt and verify, except for the oldest one after it has been retired.
  */
 export interface KeyRing extends SealRing {
   /** The key for signing and encrypting new values. */
   readonly first: () => RootKey;
-  /** The oldest key. Object names are derived from this key, so they never change. */
+  /** The oldest key, even if it is retired. Object names are derived from this key, so they never change. */
   readonly oldest: () => RootKey;
   readonly newest: () => RootKey;
-  /** Oldest first. */
+  /** All keys that decrypt and verify, oldest first. */
   readonly all: () => readonly RootKey[];
-  /** Finds a key by its id. Without an id, this returns the oldest key, which was the only key in earlier versions. */
+  /**
+   * Finds a key of {@link all} by its id. Without an id, this returns the oldest key, which was the only key in earlier
+   * versions, unless it is retired.
+   */
   readonly key: (id: string | undefined) => RootKey | undefined;
   /** An object that is replaced whenever the keys change, including a change of the first key. */
   readonly state: () => object;
@@ -42,7 +47,15 @@ export interface KeyRing extends SealRing {
   readonly replace: (files: readonly RootKeyFile[]) => void;
 }
 
-interface State {
+/** The keys of all files, oldest first. */
+interface Files {
+  readonly all: readonly RootKey[];
+  /** Whether the oldest one is retired. */
+  readonly isRetired: boolean;
+}
+
+interface State extends Files {
+  /** Without a retired key. */
   readonly keys: readonly RootKey[];
   readonly first: RootKey;
 }
@@ -55,12 +68,13 @@ function rootKeyOf({ name, secret }: RootKeyFile): RootKey {
 
 /** Creates a ring whose newest key is the first one. @param files oldest first, at least one */
 export function createKeyRing(files: readonly RootKeyFile[]): KeyRing {
-  let state = stateOf(files.map(rootKeyOf), []);
+  let state = stateOf(keysOf(files), []);
   const find = (fingerprint: string) => state.keys.find(key => key.fingerprint === fingerprint);
-  const key: KeyRing['key'] = id => (id === undefined ? state.keys[0] : state.keys.find(each => each.id === id));
+  const oldest = () => state.all[0] as RootKey;
+  const key: KeyRing['key'] = (id = oldest().id) => state.keys.find(each => each.id === id);
   return {
     first: () => state.first,
-    oldest: () => state.keys[0] as RootKey,
+    oldest,
     newest: () => state.keys.at(-1) as RootKey,
     all: () => state.keys,
     key,
@@ -69,13 +83,12 @@ export function createKeyRing(files: readonly RootKeyFile[]): KeyRing {
     has: fingerprint => find(fingerprint) !== undefined,
     follow(fingerprint) {
       const first = find(fingerprint);
-      if (first !== undefined && first !== state.first) state = { keys: state.keys, first };
+      if (first !== undefined && first !== state.first) state = { ...state, first };
       return first !== undefined;
     },
     replace(next) {
-      const keys = next.map(rootKeyOf);
-      const same = keys.length === state.keys.length && keys.every((each, i) => isSame(each, state.keys[i]));
-      if (!same) state = stateOf(keys, state.keys.slice(0, state.keys.indexOf(state.first) + 1));
+      const found = keysOf(next);
+      if (!isSame(found, state)) state = stateOf(found, state.keys.slice(0, state.keys.indexOf(state.first) + 1));
     },
   };
 }
@@ -85,14 +98,23 @@ export function keyRingOf(secret: Uint8Array): KeyRing {
   return createKeyRing([{ name: 'root.key', secret }]);
 }
 
-/** @param used the keys that are in use, oldest first. Empty for a new ring */
-function stateOf(keys: readonly RootKey[], used: readonly RootKey[]): State {
-  const last = used.findLast(({ fingerprint }) => keys.some(key => key.fingerprint === fingerprint))?.fingerprint;
-  const first = keys.find(({ fingerprint }) => fingerprint === last) ?? keys.at(used.length === 0 ? -1 : 0);
-  if (first === undefined) throw new RangeError('a key ring must have at least one root key');
-  return { keys, first };
+function keysOf(files: readonly RootKeyFile[]): Files {
+  return { all: files.map(rootKeyOf), isRetired: files[0]?.isRetired === true };
 }
 
-function isSame(a: RootKey, b: RootKey | undefined): boolean {
-  return a.name === b?.name && a.fingerprint === b.fingerprint;
+/** @param used the keys that are in use, oldest first. Empty for a new ring */
+function stateOf(files: Files, used: readonly RootKey[]): State {
+  const keys = files.isRetired ? files.all.slice(1) : files.all;
+  const last = used.findLast(({ fingerprint }) => keys.some(key => key.fingerprint === fingerprint))?.fingerprint;
+  const first = keys.find(({ fingerprint }) => fingerprint === last) ?? keys.at(used.length === 0 ? -1 : 0);
+  if (first === undefined) throw new RangeError('a key ring must have at least one root key that is not retired');
+  return { ...files, keys, first };
+}
+
+function isSame({ all, isRetired }: Files, before: Files): boolean {
+  const same = all.every(({ name, fingerprint }, i) => {
+    const other = before.all[i];
+    return name === other?.name && fingerprint === other.fingerprint;
+  });
+  return same && all.length === before.all.length && isRetired === before.isRetired;
 }

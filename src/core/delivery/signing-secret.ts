@@ -59,7 +59,7 @@ export function signedBy(
   return { ...(now === undefined ? {} : { key: now }), ...(before === undefined ? {} : { previousKey: before }) };
 }
 
-/** Returns the root key with the given id. Without an id, returns the oldest root key. */
+/** Returns the root key with the given id. Without an id, returns the oldest root key, unless it is retired. */
 export interface SecretRing {
   readonly key: (id: string | undefined) => { readonly secret: Uint8Array } | undefined;
 }
@@ -83,7 +83,10 @@ function versionsWithKeys(
   }));
 }
 
-/** Returns the id of a root key that is missing from the ring, but is required by a version in use at `nowMs`. */
+/**
+ * Returns the id of a root key that is missing from the ring, but is required by a version in use at `nowMs`. This is
+ * `oldest` for a version without an id.
+ */
 export function missingSigningKey(
   ring: SecretRing,
   owner: Pick<SigningOwner, 'key' | 'previousKey'>,
@@ -91,7 +94,8 @@ export function missingSigningKey(
   rotatedAtMs: number | undefined,
   nowMs: number,
 ): string | undefined {
-  return versionsWithKeys(owner, version, rotatedAtMs, nowMs).find(({ id }) => ring.key(id) === undefined)?.id;
+  const missing = versionsWithKeys(owner, version, rotatedAtMs, nowMs).find(({ id }) => ring.key(id) === undefined);
+  return missing && (missing.id ?? 'oldest');
 }
 
 /**
@@ -108,7 +112,8 @@ export function signingKeys(
 ): Buffer[] {
   return versionsWithKeys(owner, version, rotatedAtMs, nowMs).map(({ version: each, id }) => {
     const rootKey = ring.key(id)?.secret;
-    if (rootKey === undefined) throw new Error(`the signing secret is derived from root key ${id}, which is missing`);
+    if (rootKey === undefined)
+      throw new Error(`the signing secret is derived from root key ${id ?? 'oldest'}, which is missing`);
     return signingKey({ rootKey, subscriptionId, salt }, each);
   });
 }

@@ -491,6 +491,14 @@ describe('root keys', () => {
     const [route] = Object.values(routes.integrations).flatMap(({ subscriptions }) => Object.values(subscriptions));
     expect(route).toMatchObject({ route: 'open', send: 'held', endpoint: '' });
   });
+
+  test('a secret without the id of its root key is not derived from another one once the oldest is retired', () => {
+    const [oldest, ...newer] = files as [(typeof files)[number], ...typeof files];
+    const keys = createKeyRing([{ ...oldest, isRetired: true }, ...newer]);
+    expect([...compileRoutes(signedBy({ version: 1 }), { ...options, keys }).verdicts.values()]).toEqual([
+      { ready: 'Admitted', live: 'SigningKeyMissing', detail: 'root_key_missing', about: 'root key oldest' },
+    ]);
+  });
 });
 
 describe('the health of the endpoint', () => {

@@ -1,15 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createHeaderSeals } from '../../../src/core/delivery/header-seal.ts';
+import { keyRingOf } from '../../../src/core/delivery/key-ring.ts';
 import { publicId, tenantId } from '../../../src/core/ids/ids.ts';
 import { subscriptionObjectName } from '../../../src/core/ids/object-names.ts';
 import type { Sluice } from '../../support/sluice.ts';
 import { type TemporaryFolder, temporaryFolder } from '../../support/temporary-folder.ts';
 import { type FacadeWorld, openFacadeWorld, ownedTenant } from '../rest/support/facade-world.ts';
 import { eventually } from '../support/deadline.ts';
-import { createPublisher, type Publisher } from '../support/publisher.ts';
+import { createPublisher, makeSample, type Publisher } from '../support/publisher.ts';
 import { type Receiver, type Recorded, startReceiver } from '../support/receiver.ts';
 import type { RestClient } from '../support/rest-client.ts';
 import { startLoad } from '../support/steady-load.ts';
@@ -101,8 +103,9 @@ function isSignedWith(secret: string, { headers, id }: Recorded, body: Buffer): 
     .includes(new Webhook(secret).sign(id, at, body.toString()));
 }
 
-async function invite(): Promise<{ readonly status: number; readonly body: { readonly publicId: string } }> {
-  const email = 'eve@partner.example';
+async function invite(
+  email = 'eve@partner.example',
+): Promise<{ readonly status: number; readonly body: { readonly publicId: string } }> {
   return shop.post<{ publicId: string }>('/waas/integrations', { producerTenantPublicId: SHOP, email });
 }
 
@@ -190,3 +193,59 @@ test('the root key is rotated twice under load without a restart, and no partner
   expect(await secretOf(visits)).toMatch(/^whsec_/);
   expect(processes.map(({ pid, running }) => (running() ? pid : 0))).toEqual(pids);
 }, 180_000);
+
+/** Returns the value as encrypted by someone who knows the oldest root key, and can read the Subscription. */
+async function forge(subscription: string, name: string, value: string): Promise<string> {
+  const secret = await readFile(join(folders[0].path, 'root.key'));
+  const object = `subscription/${subscriptionObjectName('shop', 'ada', name)}`;
+  const salt = await read(object, 'ada', '{.status.signing.salt}');
+  const url = await read(object, 'ada', '{.spec.endpoint.url}');
+  const seals = createHeaderSeals(keyRingOf(secret), Date.now);
+  return seals.seal({ subscription, salt, createdMs: undefined, url }, 'Authorization', value);
+}
+
+test('the oldest root key is retired without a restart, and then only names objects', async () => {
+  const pids = processes.map(({ pid }) => pid);
+  const orders = publicId('Subscription', 'ada', subscriptionObjectName('shop', 'ada', 'orders'));
+  const visits = publicId('Subscription', 'ada', subscriptionObjectName('shop', 'ada', 'visits'));
+  const path = `${ROOT}/subscriptions/${orders}`;
+  const rotated = await ada.post<{ secret: string }>(`${path}/rotate`, { secretVersion: 3 });
+  expect(rotated.status).toBe(200);
+  await eventually('nothing depends on the key', async () => (await usesOf('root.key', 'signing')) === 0, {
+    withinMs: 15_000,
+  });
+  const invited = await invite('mallory@partner.example');
+  expect(invited.status).toBe(201);
+
+  for (const { path: folder } of folders) await writeFile(join(folder, 'root.key.retired'), '');
+  const [, , ingress, ...dispatchers] = processes;
+  for (const each of processes.filter(one => one !== ingress)) {
+    const hasRetired = async () => (await each.logLines()).some(({ retired }) => retired === 'root.key');
+    await eventually('it is retired', hasRetired, { withinMs: 15_000 });
+  }
+  expect(dispatchers).toHaveLength(2);
+  expect(await usesOf('missing', 'signing')).toBe(0);
+  expect(await usesOf('missing', 'header')).toBe(0);
+
+  // Names and secrets stay as they are, and events arrive.
+  const again = { status: 200, body: { publicId: invited.body.publicId } };
+  expect(await invite('MALLORY@partner.example')).toMatchObject(again);
+  expect(await secretOf(orders)).toBe(rotated.body.secret);
+  const sample = makeSample('retired', GROUP_KEYS[0] as string, 'retired');
+  await publisher.publish(sample);
+  await eventually('it arrives', async () => receiver.delivered('orders').has(sample.id), { withinMs: 15_000 });
+  const arrived = receiver.attempts.findLast(({ id }) => id === sample.id) as Recorded;
+  expect(isSignedWith(rotated.body.secret, arrived, Buffer.from(sample.body))).toBe(true);
+  expect(arrived.headers['authorization']).toBe(VALUE);
+
+  // What the key encrypts is refused.
+  const headers = [{ name: 'Authorization', valueSealed: await forge(visits, 'visits', 'Bearer forged') }];
+  const { cluster } = world.installation;
+  const object = `subscription/${subscriptionObjectName('shop', 'ada', 'visits')}`;
+  const patch = JSON.stringify({ spec: { endpoint: { headers } } });
+  await kubectl(cluster, ['patch', object, '-n', 'ada', '--type=merge', `--patch=${patch}`]);
+  const reason = () => read(object, 'ada', '{.status.conditions[?(@.type=="Live")].reason}');
+  await eventually('it cannot be read', async () => (await reason()) === 'HeaderNotReadable', { withinMs: 15_000 });
+  await eventually('it is counted', async () => (await usesOf('missing', 'header')) === 1, { withinMs: 15_000 });
+  expect(processes.map(({ pid, running }) => (running() ? pid : 0))).toEqual(pids);
+}, 120_000);

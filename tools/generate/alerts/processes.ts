@@ -78,7 +78,7 @@ export const processes: AlertGroup = {
         'Subscriptions that require one of these keys are not delivered. Their events are kept until the retention period ends.',
       steps: [
         'Run `kubectl get subscriptions.sluice.dev -A` to find the subscriptions. Their reason is `SigningKeyMissing` or `HeaderNotReadable`, and the message of the first one contains the id of the root key.',
-        'Restore the removed root key from your backup, using the same file name. After that, the subscriptions automatically resume.',
+        'If the oldest root key was retired too early, remove `root.key.retired` from the Secret. Otherwise, restore the removed root key from your backup, using the same file name. After that, the subscriptions automatically resume.',
         "If you don't have a backup, partners need to rotate their signing secrets and set their header values again.",
       ],
     },
