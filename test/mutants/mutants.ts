@@ -283,6 +283,13 @@ const OF_PARTS: readonly Mutant[] = [
     ['a fifth dispatcher claims', 'not own and others >= MOST_DISPATCHERS', 'false'],
     ['missing control data are not noticed', "meta[1] ~= '1' and 'CLOSED' or", ''],
   ]),
+  {
+    name: 'who stops tells nobody what it leaves',
+    file: `${PART}claims/exchange.lua`,
+    from: 'if limit == 0 and count > 0 and',
+    to: 'if false and',
+    test: 'src/dataplane/parts/leaving.redis.test.ts',
+  },
   ...mutantsOf(`${PART}claims/evict.lua`, [
     ['who is at work is evicted', "if r.untilMs > now then return { 'HELD' } end", ''],
     ['an evicted claim counts no lapse', 'writeTries(entry, attempts, lapses + 1, due, failed)', ''],

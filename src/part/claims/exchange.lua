@@ -2,12 +2,13 @@
 -- Ends the attempts for any of the slots in a part, continues their lanes, and claims lanes that are waiting. All of
 -- this is done for a single dispatcher.
 --@unconfirmed
---@keys meta log body subs claims lanes pending waiting turns retries tries off counts health final answers deadLetters ready records*
+--@keys meta log body subs claims lanes pending waiting turns retries tries off counts health final answers deadLetters ready channel records*
 --@args gen dispatcher number readyMs limit held lapsed seen seenBytes roomBytes most count ...
 -- number: increases with each call of a dispatcher. limit: maximum number of its claims in this part. held: its claims,
 -- including the ones that end in this call. lapsed: 1 if one of them lapsed twice or more. seen, seenBytes: claims and bytes of
 -- the pushes that it has read. roomBytes: maximum bytes of unread pushes. most: maximum number of new claims. count: number of
--- attempts that end (format: lib completing), followed by response bodies.
+-- attempts that end (format: lib completing), followed by response bodies. If limit is 0, the dispatcher stops, and the others
+-- are notified of the lanes that it leaves waiting.
 -- Returns {word, now, claims and bytes ever pushed to it, letters (completing), due (ms of the next retry or '', what
 --         waits aside), 1 where more may be claimed at once, version of the rows, slots whose endpoint this disabled,
 --         dispatchers that stopped responding (evict them), hold or '', news of slots (format: lib news), pieces of events
@@ -79,6 +80,9 @@ if word == 'OK' then
     untilMs = untilMs, limit = limit, held = held + taken, pushed = pushed, room = room, bytes = bytes,
     number = tonumber(ARG_NUMBER),
   })
+end
+if limit == 0 and count > 0 and redis.call('EXISTS', KEY_TURNS) == 1 then
+  redis.call('SPUBLISH', KEY_CHANNEL, pushHead('-', 0, 0, 1, 0, meta[3] or '0'))
 end
 local due = redis.call('ZRANGE', KEY_RETRIES, '0', '0', 'WITHSCORES')[2] or ''
 if isMoving or budget > taken and due ~= '' and tonumber(due) <= now then more = 1 end
