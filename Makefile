@@ -1,11 +1,11 @@
-# bin/node runs everything, whichever Node the machine has. Its folder comes first on PATH for tools that start `node`,
-# except in `packages`: npm needs the Node of the machine.
+# All targets use bin/node, which finds a suitable version of Node. Its folder is added to PATH for tools that start
+# `node`. The exception is `packages` because npm requires the Node that is installed on the machine.
 NODE := PATH="$(CURDIR)/bin:$$PATH" bin/node
 
 TEST_ALL := $(NODE) test/support/suites/test-all.ts
 
 .DEFAULT_GOAL := help
-# Virtual environment of Python, for packages that are not in npm; .gitignore lists it.
+# The Python virtual environment for packages that are not available on npm.
 SCHEMATHESIS := .cache/schemathesis
 
 .PHONY: help packages setup check test test-api test-chaos test-model test-hostile test-mutants test-repeat test-scale test-node test-outages test-gitops generate docs image run bench install-files

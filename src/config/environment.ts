@@ -204,13 +204,13 @@ export const ENVIRONMENT = {
     })
     .optional()
     .describe(
-      'Page to link to from invitations. The token is appended to this URL as #token=<token>. Browsers never send this part of the URL to a server. When omitted, the email will instead include instructions for accepting the invitation through the REST API.',
+      'The page that invitations link to. The token is appended to this URL as #token=<token>. Browsers never send this part of the URL to a server. When omitted, the email will instead include instructions for accepting the invitation through the REST API.',
     ),
   ...FACADE_ENVIRONMENT,
   SLUICE_LOG_LEVEL: z
     .enum(LOG_LEVELS)
     .default('info')
-    .describe(`Minimum log level. Can be one of ${LOG_LEVELS.join(', ')}.`),
+    .describe(`The minimum log level. Can be one of ${LOG_LEVELS.join(', ')}.`),
   SLUICE_QUEUE_MAX_BYTES: z.coerce
     .number()
     .int()

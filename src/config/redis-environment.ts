@@ -59,7 +59,7 @@ export const REDIS_ENVIRONMENT = {
     .min(1)
     .optional()
     .describe(
-      'User for connecting to Sentinels. Defaults to the Redis user, or to the default user if SLUICE_REDIS_SENTINEL_PASSWORD_FILE is set.',
+      'The user for connecting to the Sentinels. Defaults to the Redis user, or to the default user if SLUICE_REDIS_SENTINEL_PASSWORD_FILE is set.',
     ),
   SLUICE_REDIS_SENTINEL_PASSWORD_FILE: file().describe(
     'The path to a file containing the password for connecting to Sentinels. Defaults to the Redis password.',

@@ -1,4 +1,4 @@
-{{/* Start of all names: the release, or the release and the chart. */}}
+{{/* The prefix for all names, which is the release name, or the release name and the chart name. */}}
 {{- define "sluice.prefix" -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride -}}
@@ -9,12 +9,12 @@
 {{- end -}}
 {{- end -}}
 
-{{/* Component whose pods run a role. Takes the root and the role. */}}
+{{/* The component that runs a role. Takes the root context and the role. */}}
 {{- define "sluice.component" -}}
 {{- if eq (index . 0).Values.mode "all" -}}all{{- else -}}{{- index . 1 -}}{{- end -}}
 {{- end -}}
 
-{{/* Service account of a role. Takes the root and the role. */}}
+{{/* The service account of a role. Takes the root context and the role. */}}
 {{- define "sluice.account" -}}
 {{- printf "%s-%s" (include "sluice.prefix" (index . 0)) (include "sluice.component" .) -}}
 {{- end -}}
@@ -35,12 +35,12 @@
 {{- end -}}
 {{- end -}}
 
-{{/* A value as a string. Numbers are written in full. */}}
+{{/* Converts a value to a string. Numbers never use scientific notation. */}}
 {{- define "sluice.text" -}}
 {{- if kindIs "string" . -}}{{- quote . -}}{{- else -}}{{- toJson . | quote -}}{{- end -}}
 {{- end -}}
 
-{{/* An object as name=value pairs, joined by commas. */}}
+{{/* Converts an object to name=value pairs separated by commas. */}}
 {{- define "sluice.pairs" -}}
 {{- $pairs := list -}}
 {{- range $name, $value := . -}}
@@ -61,13 +61,13 @@
 {{- .Values.smtp.existingSecret | default (printf "%s-smtp" (include "sluice.prefix" .)) -}}
 {{- end -}}
 
-{{/* Hash of the certificates that are trusted. Empty without a cluster, in which case pods do not restart. */}}
+{{/* The hash of the trusted certificates. It is empty if Helm can't access the cluster. In this case, pods do not restart. */}}
 {{- define "sluice.trustChecksum" -}}
 {{- $found := lookup "v1" "ConfigMap" .Release.Namespace .Values.trust.configMap -}}
 {{- dig "data" "ca.crt" "" $found | sha256sum -}}
 {{- end -}}
 
-{{/* Rules of a NetworkPolicy for public addresses and allowed networks, but not for refused networks. */}}
+{{/* The NetworkPolicy rules for public addresses and allowed networks, except for refused networks. */}}
 {{- define "sluice.endpointRules" -}}
 {{- $v4 := dict "cidr" "0.0.0.0/0" "except" .Values.networkPolicy.clusterNetworks -}}
 {{- $v6 := dict "cidr" "::/0" "except" .Values.networkPolicy.clusterNetworksV6 -}}
@@ -82,7 +82,7 @@
 {{- if hasPrefix $of $bits }}
 {{- $isRefused = true }}
 {{- else if hasPrefix $bits $of }}
-{{- /* Kubernetes only takes exceptions inside of the network. */}}
+{{- /* Kubernetes only accepts exceptions that are part of the network. */}}
 {{- $_ := set $block "except" (append ($block.except | default list) $network) }}
 {{- end }}
 {{- end }}
@@ -92,7 +92,7 @@
 {{- end }}
 {{- end -}}
 
-{{/* The fixed bits of a network in CIDR notation, e.g. "v4:00001010" for 10.0.0.0/8. */}}
+{{/* The prefix bits of a network in CIDR notation, e.g. "v4:00001010" for 10.0.0.0/8. */}}
 {{- define "sluice.bits" -}}
 {{- $address := first (splitList "/" .) | lower -}}
 {{- $bits := "" -}}
@@ -111,7 +111,7 @@
 {{- trunc (last (splitList "/" .) | int) $bits -}}
 {{- end -}}
 
-{{/* Groups of an IPv6 address as digits, four for each group. The last one can be an IPv4 address. */}}
+{{/* Expands an IPv6 address to four digits for each group. The last group can be an IPv4 address. */}}
 {{- define "sluice.hex" -}}
 {{- range without (splitList ":" .) "" -}}
 {{- if contains "." . -}}
@@ -122,7 +122,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* Labels of the templates that are written by hand. */}}
+{{/* The labels for templates that are not generated. */}}
 {{- define "sluice.labels" -}}
 app.kubernetes.io/name: sluice
 app.kubernetes.io/instance: {{ .Release.Name | quote }}

@@ -172,7 +172,7 @@ export const REFUSALS: readonly (readonly [name: string, values: ValueSet, sente
     { ...REQUIRED, redis: { url: 'redis+sentinel://sentinel:26379' } },
     /redis\+sentinel:\/\/host:port,host:port\/<master name>/,
   ],
-  ['no root key', { ...REQUIRED, rootKey: {} }, /rootKey\.existingSecret is required, because Helm cannot look into/],
+  ['no root key', { ...REQUIRED, rootKey: {} }, /rootKey\.existingSecret is required because Helm cannot access/],
   ['no identity provider', { ...REQUIRED, oidc: {} }, /oidc\.issuers and oidc\.audience are required for the REST API/],
   [
     'an issuer by http',

@@ -23,8 +23,8 @@ const image = section('The Sluice image.', {
     'The registry host, including the port if required, e.g. registry.example.com. This value is required because there is no default.',
   ),
   repository: text('The repository in the registry.', 'sluice'),
-  tag: text('Tag. Defaults to the chart version.'),
-  digest: text('Digest, e.g. sha256:4bf0…. This value takes precedence over the tag.', '', {
+  tag: text('The image tag. Defaults to the chart version.'),
+  digest: text('The image digest, e.g. sha256:4bf0…. This value takes precedence over the tag.', '', {
     regex: /^(sha256:[0-9a-f]{64})?$/,
     rule: 'must be sha256: and 64 hexadecimal digits',
   }),
@@ -51,7 +51,7 @@ const service = section('The Service of the role.', {
 
 const issuerRef = (certificate: string) =>
   openObject(
-    `Issuer of cert-manager, e.g. {name: internal, kind: ClusterIssuer}. If set, a Certificate is created for ${certificate}.`,
+    `The cert-manager issuer, e.g. {name: internal, kind: ClusterIssuer}. If set, a Certificate is created for ${certificate}.`,
   );
 
 const tls = section('The certificate used by the role itself. If this is not set, the role serves plain HTTP.', {
@@ -112,7 +112,7 @@ const redis = section('Redis. You need to set one of url, existingSecret, and em
       caSecret: text('The name of the Secret containing the certificates of the authorities in the key ca.crt.'),
       clientSecret: text('The name of the Secret containing a client certificate in the keys tls.crt and tls.key.'),
       serverName: text(meaningOf('SLUICE_REDIS_SERVER_NAME')),
-      clientIssuerRef: issuerRef('clientSecret, with the start of all names as common name'),
+      clientIssuerRef: issuerRef('clientSecret, using the prefix of all names as its common name'),
     },
   ),
   waitReplicas: z.int().min(0).max(5).default(0).describe(meaningOf('SLUICE_REDIS_WAIT_REPLICAS')),
@@ -121,7 +121,7 @@ const redis = section('Redis. You need to set one of url, existingSecret, and em
     passwordSecret: text('The name of the Secret containing the password for the Sentinels in the key password.'),
   }),
   embedded: section('A single Redis without replicas, which should only be used for evaluation.', {
-    enabled: z.boolean().default(false).describe('Whether to install Redis beside Sluice.'),
+    enabled: z.boolean().default(false).describe('Whether to install Redis together with Sluice.'),
     image: text(
       'An image with redis-server 7.0 or later, e.g. registry.example.com/redis:8.2. Defaults to the image built by make image, which uses the registry and the repository of Sluice, followed by -redis and the tag.',
     ),
@@ -161,7 +161,7 @@ const monitoring = section(
       interval: text('The time between two scrapes.', '30s'),
       labels: openObject('Labels for the PodMonitor. Prometheus uses these labels to select the object.'),
     }),
-    prometheusRule: section('Alerts.', {
+    prometheusRule: section('The alerts for the Prometheus Operator.', {
       enabled: z.boolean().default(false).describe('Whether to create a PrometheusRule.'),
       job: text('The value of the job label, if the metrics are not scraped using the PodMonitor of this chart.', '', {
         regex: /^[^"\\\s]*$/,
@@ -201,7 +201,7 @@ const monitoring = section(
 
 /** All chart values, which are the source for values.yaml, values.schema.json, and the README. */
 export const Values = z.strictObject({
-  global: openObject('The values of a parent chart. Not used.'),
+  global: openObject('The values of a parent chart. Sluice does not use them.'),
   fullnameOverride: text('Replaces the prefix in the names of all objects.', '', {
     regex: /^([a-z]([-a-z0-9]{0,30}[a-z0-9])?)?$/,
     rule: 'must be at most 32 lowercase letters, digits and hyphens, and start with a letter',
@@ -214,7 +214,7 @@ export const Values = z.strictObject({
     .describe(
       'When set to roles, each role has its own Deployment. When set to all, a single Deployment runs all roles, and its service account has the permissions of both the controller and the facade.',
     ),
-  crds: section('CustomResourceDefinitions.', {
+  crds: section('Settings for the CustomResourceDefinitions.', {
     enabled: z.boolean().default(true).describe('Whether to install and upgrade the CustomResourceDefinitions.'),
     keep: z
       .boolean()
@@ -273,7 +273,7 @@ export const Values = z.strictObject({
       'The name of the ConfigMap containing their certificates in the key ca.crt. It is used for Redis (unless redis.tls.caSecret is set), identity providers, the mail server, the collector, and the endpoints of partners. It is only read when a pod starts. If it has changed, helm upgrade restarts the pods.',
     ),
   }),
-  smtp: section('Mail server for invitations.', {
+  smtp: section('The mail server for invitations.', {
     url: text(meaningOf('SLUICE_SMTP_URL'), '', {
       regex: /^(smtps?:\/\/[^/\s]+\/?)?$/,
       rule: 'must be smtp:// or smtps://',
@@ -295,7 +295,7 @@ export const Values = z.strictObject({
     regex: INSTANCE_OR_DEFAULT,
     rule: 'must be empty, or up to 32 lowercase letters, digits and hyphens',
   }),
-  limits: section('Limits.', {
+  limits: section('Settings for limits.', {
     queueMaxBytes: z.int().min(1_048_576).default(1_073_741_824).describe(meaningOf('SLUICE_QUEUE_MAX_BYTES')),
     ingressPerAddress: eventRate(50_000, 'SLUICE_INGRESS_ADDRESS_LIMIT'),
     ingressPerKey: eventRate(0, 'SLUICE_INGRESS_KEY_LIMIT'),
@@ -315,7 +315,7 @@ export const Values = z.strictObject({
       ),
     }),
   }),
-  workspaces: section('Workspaces.', {
+  workspaces: section('Settings for workspaces.', {
     defaultQuota: openObject(
       'The limits for each workspace, e.g. {count/activations.sluice.dev: "10000"}. The controller adds these limits to the ResourceQuota sluice in the namespace of the workspace. If you have changed a limit in the ResourceQuota, your change is kept. If you remove a limit, it is restored.',
     ),
