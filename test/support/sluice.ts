@@ -6,7 +6,7 @@ import { freePorts } from './free-port.ts';
 import { type TemporaryFolder, temporaryFolder } from './temporary-folder.ts';
 
 const COMMAND = join(import.meta.dirname, '..', '..', 'bin', 'sluice');
-const START_DEADLINE_MS = 60_000;
+const START_DEADLINE_MS = 120_000;
 
 export type SluiceRole = 'all' | 'controller' | 'facade' | 'ingress' | 'dispatcher';
 
@@ -64,7 +64,7 @@ function cleanEnvironment(): NodeJS.ProcessEnv {
  * Starts `bin/sluice` with one role (or all) on free loopback ports. Allows endpoints on 127.0.0.0/8 unless `env`
  * overrides it. All processes of a test run share a root key. It ends with this process, however that ends.
  *
- * @throws with the end of the log if it is not ready within 60 s
+ * @throws with the end of the log if it is not ready within 120 s
  */
 export async function startSluice(options: SluiceOptions): Promise<Sluice> {
   shared ??= makeShared();

@@ -17,7 +17,7 @@ import {
 import { type Kubectl, kubectlFor } from './kubectl.ts';
 import { httpsStatus } from './readiness.ts';
 
-const START_DEADLINE_MS = 60_000;
+const START_DEADLINE_MS = 120_000;
 /**
  * The percentage of its heap that a program can allocate before collecting garbage, which is less frequent than by
  * default (100).
@@ -117,7 +117,7 @@ function createApiServer({ binaries, files, ports, url, admin, credentials }: Co
  *
  * @param options.controllerManager also run the controllers for namespaces, garbage collection, service accounts and
  * aggregated roles; without them nothing is collected and deleted namespaces stay `Terminating`
- * @throws MissingBinaries; an Error with the end of the log if a component is not ready within 60 s
+ * @throws MissingBinaries; an Error with the end of the log if a component is not ready within 120 s
  */
 export async function startCluster(
   options: { controllerManager?: boolean; users?: readonly User[] } = {},
