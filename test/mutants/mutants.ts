@@ -110,24 +110,24 @@ const OF_PARTS: readonly Mutant[] = [
   ...mutantsOf(`${PART}claims/completing.lua`, [
     ['anybody ends an attempt', 'if isClaimed and string.sub(claim, 17) == ARG_DISPATCHER then', 'if isClaimed then'],
     ['an attempt that ended holds its claim in the count', '      leaveFlight(slot)\n', ''],
-    ['what is behind is left', 'if string.byte(claim) ~= CLAIMED then follow[#follow + 1] = n end', ''],
+    ['what is behind is left', "return 'o', string.byte(claim) ~= CLAIMED", "return 'o', false"],
     [
       'a late delivery frees the lane of who sends it again',
       'setClaim(lane, markEnded(claim))',
       'setClaim(lane, false)',
     ],
-    ['a delivery that is said twice counts twice', "outcome == 'd' and not isEnded(claim) then", "outcome == 'd' then"],
+    ['a delivery that is said twice counts twice', 'if isClaimed and not isEnded(claim) then', 'if isClaimed then'],
     [
       'a lane with more behind it is never left',
       'if waitingOf[slot] == NONE and sendOf[slot] == 111',
       'if sendOf[slot] == 111',
     ],
     ['a lane that goes on asks no gate', ' and sendOf[slot] == 111 and paceOf', ' and paceOf'],
-    ['a call does not see what it changed', 'if touched[lane] then writeLanes() end', ''],
+    ['a call does not see what it changed', 'if touched[lane] or changedClaims[lane] then writeLanes() end', ''],
     [
       'delivered of who was evicted is lost',
-      "elseif outcome == 'd' and redis.call('ZREM', KEY_PENDING, entry) == 1 then",
-      'elseif false then',
+      "if redis.call('ZREM', KEY_PENDING, entry) == 0 then return 'g', false end",
+      "do return 'g', false end",
     ],
     [
       'what a delivery leaves behind waits for its retry',
@@ -136,10 +136,20 @@ const OF_PARTS: readonly Mutant[] = [
     ],
     [
       'the result of an earlier claim is that of the last attempt',
-      "letters[n] = outcome == 'd' and 'g' or 's'",
-      "noteAttempt(slot, outcome, attempt)\n        letters[n] = outcome == 'd' and 'g' or 's'",
+      "if outcome ~= 'd' then return 's', false end",
+      "if outcome ~= 'd' then noteAttempt(slot, outcome, attempt) return 's', false end",
     ],
     ['who ends an attempt gives no turn', 'if waitingOf[slot] == SOME then giveTurn(slot) end', ''],
+  ]),
+  ...mutantsOf(`${PART}claims/plain-deliveries.lua`, [
+    ['what is behind a plain delivery is left', 'if hasMore then follow[#follow + 1] = lane end', ''],
+    ['a plain delivery loses its failed attempts', ' and not tries[n]', ''],
+    ['a plain delivery that is in a call twice counts twice', ' and claimOf[lane] == nil then', ' then'],
+    [
+      'a plain delivery of an earlier holder frees the lane',
+      "(hasMore or claim == 'c' .. ref .. ARG_DISPATCHER)",
+      '(hasMore or claim)',
+    ],
   ]),
   ...mutantsOf(`${PART}claims/exchange.lua`, [
     ['a late call is made', "if own and tonumber(ARG_NUMBER) <= own.number then return { 'LATE' } end", ''],
@@ -277,8 +287,8 @@ const OF_PARTS: readonly Mutant[] = [
   ...mutantsOf(`${PART}claims/exchange.lua`, [
     [
       'pushed claims are not held',
-      'tonumber(ARG_HELD) - count + pushed - tonumber(ARG_SEEN)',
-      'tonumber(ARG_HELD) - count',
+      'tonumber(ARG_HELD) - plain - count + pushed - tonumber(ARG_SEEN)',
+      'tonumber(ARG_HELD) - plain - count',
     ],
     ['a fifth dispatcher claims', 'not own and others >= MOST_DISPATCHERS', 'false'],
     ['missing control data are not noticed', "meta[1] ~= '1' and 'CLOSED' or", ''],
@@ -286,7 +296,7 @@ const OF_PARTS: readonly Mutant[] = [
   {
     name: 'who stops tells nobody what it leaves',
     file: `${PART}claims/exchange.lua`,
-    from: 'if limit == 0 and count > 0 and',
+    from: 'if limit == 0 and plain + count > 0 and',
     to: 'if false and',
     test: 'src/dataplane/parts/leaving.redis.test.ts',
   },
@@ -332,7 +342,7 @@ const OF_PARTS: readonly Mutant[] = [
     ],
   ]),
   ...mutantsOf(`${PART}records/records.lua`, [
-    ['a full chunk of records is lost', "    redis.call('HSET', KEYS[at], name .. '\\0' .. full, had)\n", ''],
+    ['a full chunk of records is lost', "  redis.call('HSET', KEYS[at], name .. '\\0' .. full, had)\n", ''],
   ]),
 ];
 

@@ -1,4 +1,5 @@
--- Ends `count` attempts. Each of them has six arguments, starting at `at`:
+-- Ends `plainCount` attempts that have delivered the event of a plain lane (plain-deliveries.lua), with three arguments
+-- each, starting at `at`. After them, ends `count` other attempts. Each of them has six arguments:
 --   lane, ref, outcome, due (ms, of f), index in KEYS of the records of its ref, note (reason, ' ', latency in hex or -)
 --   outcome: d(elivered), x (dead), e(xpired): final; f(ailed): again when due; g(one): answered with 410, which disables the
 --   endpoint, and goes first when it is enabled again; r(eleased): again at once, no attempt counted. Behind all but d a letter
@@ -143,75 +144,109 @@ do
     end
   end
 
-  function complete(at, count)
-    local letters, disabled = {}, {}
-    if count == 0 then return '', disabled end
-    local lanes, slots, plain, names, outcomes, fieldsOf, answers = {}, {}, {}, {}, {}, {}, {}
-    for n = 1, count do
-      local i = at + 6 * (n - 1)
-      local lane, ref, outcome = ARGV[i], ARGV[i + 1], string.sub(ARGV[i + 2], 1, 1)
-      lanes[n], slots[n], plain[n], outcomes[n] = lane, slotOf(lane), isPlain(lane), outcome
-      names[n] = plain[n] and ref or recordName(ref, replayOf(lane))
-      if FINAL[outcome] then
+  local function noteDelivered(slot, count)
+    flightOf[slot] = math.max(0, flightOf[slot] - count)
+    addCount(slot, 'd', count)
+    noteAttempt(slot, 'd')
+    noteOutcome(slot, nil, 'delivered')
+    delivered = delivered + count
+  end
+
+  local touched = {}
+
+  -- Ends an attempt whose claim has been read. Returns its letter, and whether to continue the lane.
+  local function endAttempt(lane, ref, outcome, attempt, due, recordsKey, note, answer)
+    local slot, isTesting = slotOf(lane), isTest(lane)
+    local entry, name = entryOf(lane, ref), isPlain(lane) and ref or recordName(ref, replayOf(lane))
+    -- At this point, P:pend must already contain the earlier changes of this call.
+    if touched[lane] or changedClaims[lane] then writeLanes() end
+    touched[lane] = true
+    local claim = claimOf[lane]
+    local isClaimed = claim and string.sub(claim, 2, 16) == ref
+    if isClaimed and string.sub(claim, 17) == ARG_DISPATCHER then
+      noteAttempt(slot, outcome, attempt)
+      leaveFlight(slot)
+      setClaim(lane, false)
+      if isEnded(claim) then
+        noteOutcome(slot, entry, 'released')
+        return 'g', true
+      end
+      if not FINAL[outcome] then
+        giveBack(lane, ref, outcome, due, note, answer)
+        return 'o', false
+      end
+      finishEvent(slot, isTesting, ref, entry, outcome, recordsKey, name, note, answer)
+      return 'o', string.byte(claim) ~= CLAIMED
+    end
+    if outcome ~= 'd' then return 's', false end
+    if isClaimed and not isEnded(claim) then
+      -- The event was delivered by an earlier holder of the claim. The lane is kept by the current holder until its
+      -- attempt has ended.
+      setClaim(lane, markEnded(claim))
+      noteAttempt(slot, outcome, attempt)
+      finishEvent(slot, isTesting, ref, entry, outcome, recordsKey, name, note, answer)
+      return 'o', false
+    end
+    if redis.call('ZREM', KEY_PENDING, entry) == 0 then return 'g', false end
+    noteAttempt(slot, outcome, attempt)
+    finishEvent(slot, isTesting, ref, entry, outcome, recordsKey, name, note, answer)
+    dropWaiting(lane)
+    return 'o', false
+  end
+
+  -- Reads the claims and records of all attempts. Returns the slots of those from `from` on, and their responses.
+  local function readAttempts(at, plainCount, from, count)
+    local lanes, slots, fieldsOf, answers, asked = {}, {}, {}, {}, {}
+    for i = at + 1, from - 1, 3 do
+      local ref = ARGV[i]
+      if not asked[ref] then
+        local fields = fieldsOf[FIRST_RECORDS] or {}
+        fieldsOf[FIRST_RECORDS], asked[ref], fields[#fields + 1] = fields, true, ref
+      end
+    end
+    for i = from, from + 6 * count - 1, 6 do
+      local lane = ARGV[i]
+      lanes[#lanes + 1], slots[#slots + 1] = lane, slotOf(lane)
+      if FINAL[string.sub(ARGV[i + 2], 1, 1)] then
         local key = FIRST_RECORDS + ARGV[i + 4]
         local fields = fieldsOf[key] or {}
         fieldsOf[key] = fields
-        fields[#fields + 1] = names[n]
+        fields[#fields + 1] = isPlain(lane) and ARGV[i + 1] or recordName(ARGV[i + 1], replayOf(lane))
       end
     end
-    for i = at + 6 * count, #ARGV, 3 do answers[at + 6 * tonumber(ARGV[i])] = i end
-    readSlots(slots)
+    for i = from + 6 * count, #ARGV, 3 do answers[from + 6 * tonumber(ARGV[i])] = i end
     readFields(KEY_CLAIMS, lanes, claimOf)
     readRecords(fieldsOf)
-    local touched, follow = {}, {}
-    for n, lane in ipairs(lanes) do
-      local i = at + 6 * (n - 1)
-      local ref, due, note, answer = ARGV[i + 1], ARGV[i + 3], ARGV[i + 5], answers[i]
-      local slot, outcome, name, isTesting = slots[n], outcomes[n], names[n], not plain[n] and isTest(lane)
-      local attempt = outcome == 'd' and '' or string.sub(ARGV[i + 2], 2)
-      local recordsKey = FIRST_RECORDS + ARGV[i + 4]
-      -- At this point, P:pend must already contain the earlier changes of this call.
-      if touched[lane] then writeLanes() end
-      touched[lane] = true
-      local entry, claim = plain[n] and lane .. '\0' .. ref or entryOf(lane, ref), claimOf[lane]
-      local isClaimed = claim and string.sub(claim, 2, 16) == ref
-      if isClaimed and string.sub(claim, 17) == ARG_DISPATCHER then
-        noteAttempt(slot, outcome, attempt)
-        leaveFlight(slot)
-        setClaim(lane, false)
-        if isEnded(claim) then
-          noteOutcome(slot, entry, 'released')
-          letters[n] = 'g'
-          follow[#follow + 1] = n
-        else
-          letters[n] = 'o'
-          if not FINAL[outcome] then
-            giveBack(lane, ref, outcome, due, note, answer)
-          else
-            finishEvent(slot, isTesting, ref, entry, outcome, recordsKey, name, note, answer)
-            if string.byte(claim) ~= CLAIMED then follow[#follow + 1] = n end
-          end
-        end
-      elseif isClaimed and outcome == 'd' and not isEnded(claim) then
-        -- The event was delivered by an earlier holder of the claim. The lane is kept by the current holder until its
-        -- attempt has ended.
-        setClaim(lane, markEnded(claim))
-        noteAttempt(slot, outcome, attempt)
-        letters[n] = 'o'
-        finishEvent(slot, isTesting, ref, entry, outcome, recordsKey, name, note, answer)
-      elseif outcome == 'd' and redis.call('ZREM', KEY_PENDING, entry) == 1 then
-        noteAttempt(slot, outcome, attempt)
-        letters[n] = 'o'
-        finishEvent(slot, isTesting, ref, entry, outcome, recordsKey, name, note, answer)
-        dropWaiting(lane)
-      else
-        letters[n] = outcome == 'd' and 'g' or 's'
-      end
+    return slots, answers
+  end
+
+  function complete(at, plainCount, count)
+    local letters, disabled, others, followPlain, follow = {}, {}, {}, {}, {}
+    local from = at + 3 * plainCount
+    local slots, answers = readAttempts(at, plainCount, from, count)
+    local endedBySlot = plainCount > 0 and endPlain(at, plainCount, letters, others, followPlain) or {}
+    for slot in pairs(endedBySlot) do slots[#slots + 1] = slot end
+    for _, n in ipairs(others) do slots[#slots + 1] = slotOf(ARGV[at + 3 * n - 3]) end
+    readSlots(slots)
+    for slot, ended in pairs(endedBySlot) do noteDelivered(slot, ended) end
+    for _, n in ipairs(others) do
+      local i, follows = at + 3 * n - 3, nil
+      letters[n], follows = endAttempt(ARGV[i], ARGV[i + 1], 'd', '', '0', FIRST_RECORDS, ARGV[i + 2], nil)
+      if follows then followPlain[#followPlain + 1] = ARGV[i] end
+    end
+    for n = plainCount + 1, plainCount + count do
+      local i, follows = from + 6 * (n - plainCount - 1), nil
+      local lane, ref, outcome, due, index, note = unpack(ARGV, i, i + 5)
+      local attempt, key = string.sub(outcome, 2), FIRST_RECORDS + index
+      outcome = string.sub(outcome, 1, 1)
+      letters[n], follows = endAttempt(lane, ref, outcome, attempt, due, key, note, answers[i])
+      if follows then follow[#follow + 1] = lane end
     end
     noteHealth(disabled)
     -- We need to update the health first. Otherwise, an event could be claimed for an endpoint which is disabled by
     -- this call.
-    for _, n in ipairs(follow) do followLane(slots[n], lanes[n], plain[n]) end
+    for _, lane in ipairs(followPlain) do followLane(slotOf(lane), lane, true) end
+    for _, lane in ipairs(follow) do followLane(slotOf(lane), lane, isPlain(lane)) end
     writeRecords()
     return table.concat(letters), disabled
   end

@@ -3,11 +3,11 @@
 -- this is done for a single dispatcher.
 --@unconfirmed
 --@keys meta log body subs claims lanes pending waiting turns retries tries off counts health final answers deadLetters ready channel records*
---@args gen dispatcher number readyMs limit held lapsed seen seenBytes roomBytes most count ...
+--@args gen dispatcher number readyMs limit held lapsed seen seenBytes roomBytes most plain count ...
 -- number: increases with each call of a dispatcher. limit: maximum number of its claims in this part. held: its claims,
 -- including the ones that end in this call. lapsed: 1 if one of them lapsed twice or more. seen, seenBytes: claims and bytes of
--- the pushes that it has read. roomBytes: maximum bytes of unread pushes. most: maximum number of new claims. count: number of
--- attempts that end (format: lib completing), followed by response bodies. If limit is 0, the dispatcher stops, and the others
+-- the pushes that it has read. roomBytes: maximum bytes of unread pushes. most: maximum number of new claims. plain, count: number
+-- of attempts that end (format: lib completing), followed by response bodies. If limit is 0, the dispatcher stops, and the others
 -- are notified of the lanes that it leaves waiting.
 -- Returns {word, now, claims and bytes ever pushed to it, letters (completing), due (ms of the next retry or '', what
 --         waits aside), 1 where more may be claimed at once, version of the rows, slots whose endpoint this disabled,
@@ -29,7 +29,7 @@
 local MOST_DISPATCHERS = 4
 local meta = redis.call('HMGET', KEY_META, 'ready', 'gen', 'version', 'out', 'hold', 'back')
 if meta[2] and meta[2] ~= ARG_GEN then return { 'GONE' } end
-local count, limit = tonumber(ARG_COUNT), tonumber(ARG_LIMIT)
+local plain, count, limit = tonumber(ARG_PLAIN), tonumber(ARG_COUNT), tonumber(ARG_LIMIT)
 
 local own, lapsed, others, isSetBack = nil, {}, 0, false
 local all = redis.call('HGETALL', KEY_READY)
@@ -50,7 +50,7 @@ if own and tonumber(ARG_NUMBER) <= own.number then return { 'LATE' } end
 -- after lost messages.
 local pushed = own and own.pushed or tonumber(ARG_SEEN)
 local bytes = own and own.bytes or tonumber(ARG_SEEN_BYTES)
-local held = math.max(0, tonumber(ARG_HELD) - count + pushed - tonumber(ARG_SEEN))
+local held = math.max(0, tonumber(ARG_HELD) - plain - count + pushed - tonumber(ARG_SEEN))
 local word = meta[1] ~= '1' and 'CLOSED' or not own and others >= MOST_DISPATCHERS and 'HELD' or 'OK'
 local budget = word == 'OK' and math.max(0, math.min(limit - held, tonumber(ARG_MOST))) or 0
 --@include taking.lua
@@ -59,9 +59,10 @@ local budget = word == 'OK' and math.max(0, math.min(limit - held, tonumber(ARG_
 --@include health.lua
 --@include answers.lua
 --@include news.lua
+--@include plain-deliveries.lua
 --@include completing.lua
 --@include claiming.lua
-local letters, disabled = complete(FIRST, count)
+local letters, disabled = complete(FIRST, plain, count)
 writeLanes()
 if isSetBack then restartSlots() end
 local isMoving = (isSetBack or meta[6]) and moveRetries(isSetBack and '-inf' or meta[6])
@@ -81,7 +82,7 @@ if word == 'OK' then
     number = tonumber(ARG_NUMBER),
   })
 end
-if limit == 0 and count > 0 and redis.call('EXISTS', KEY_TURNS) == 1 then
+if limit == 0 and plain + count > 0 and redis.call('EXISTS', KEY_TURNS) == 1 then
   redis.call('SPUBLISH', KEY_CHANNEL, pushHead('-', 0, 0, 1, 0, meta[3] or '0'))
 end
 local due = redis.call('ZRANGE', KEY_RETRIES, '0', '0', 'WITHSCORES')[2] or ''

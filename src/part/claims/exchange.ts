@@ -8,6 +8,7 @@ import { type AttemptNote, noteText } from '../records/record.ts';
 import { ATTEMPT_LETTERS, parseSlotNews, type SlotNews } from './delivery-note.ts';
 import { type ClaimedEvent, parseEvents } from './message.ts';
 
+const SLOT_CHARS = 8;
 const EXCHANGE = readNamedScript(new URL('exchange.lua', import.meta.url));
 
 /** An attempt that ended, or was given back. */
@@ -132,20 +133,76 @@ function outcomeText({ outcome, attempted }: Completion): string {
 
 const words = (text: Reply | undefined) => (text as Buffer).toString('latin1').split(' ').filter(Boolean);
 
+/** Whether a lane is neither unordered nor a lane of a replay or of test events. */
+const isPlainLane = (lane: string) =>
+  lane.length > SLOT_CHARS && !lane.includes('\0', SLOT_CHARS) && !lane.includes('\x01', SLOT_CHARS);
+
+interface Sorted {
+  /** Indexes of the completions, in the order of the call. */
+  readonly order: number[];
+  readonly plain: number;
+  /** The buckets of all records. All plain completions use the first one. */
+  readonly buckets: number[];
+}
+
+/**
+ * Moves the completions that take fewer steps in Redis (`plain-deliveries.lua`) to the beginning. If a slot has other
+ * completions as well, none of its completions are moved, because its last attempt determines its status.
+ */
+function sortCompletions(completions: readonly Completion[]): Sorted {
+  const buckets = new Set<number>();
+  const plain: number[] = [];
+  const others: number[] = [];
+  const otherSlots = new Set<string>();
+  for (const [i, { lane, ref, outcome, latencyMs, responseBody }] of completions.entries()) {
+    const isDelivered = outcome === 'delivered' && latencyMs !== undefined && responseBody === undefined;
+    const bucket = recordsBucketOf(msOfRef(ref));
+    if (isDelivered && isPlainLane(lane) && (buckets.size === 0 || buckets.has(bucket))) {
+      buckets.add(bucket);
+      plain.push(i);
+    } else {
+      otherSlots.add(lane.slice(0, SLOT_CHARS));
+      others.push(i);
+    }
+  }
+  const slotAt = (i: number) => (completions[i] as Completion).lane.slice(0, SLOT_CHARS);
+  const isMoved = (i: number) => otherSlots.size === 0 || !otherSlots.has(slotAt(i));
+  const moved = plain.filter(isMoved);
+  if (moved.length < plain.length) others.push(...plain.filter(i => !isMoved(i)));
+  others.sort((a, b) => a - b);
+  for (const i of others) buckets.add(recordsBucketOf(msOfRef((completions[i] as Completion).ref)));
+  return { order: [...moved, ...others], plain: moved.length, buckets: [...buckets] };
+}
+
+/** Returns the arguments for all completions. */
+function argumentsOf(completions: readonly Completion[], { order, plain, buckets }: Sorted): Argument[] {
+  const all: Argument[] = [];
+  for (let at = 0; at < order.length; at++) {
+    const completion = completions[order[at] as number] as Completion;
+    const { lane, ref, dueMs = 0 } = completion;
+    if (at < plain) {
+      all.push(lane, ref, noteText(completion));
+    } else {
+      const index = buckets.indexOf(recordsBucketOf(msOfRef(ref)));
+      all.push(lane, ref, outcomeText(completion), dueMs, index, noteText(completion));
+    }
+  }
+  return all.concat(bodiesOf(order.slice(plain).map(i => completions[i] as Completion)));
+}
+
+/** Returns the answers in the order of the completions. */
+function answersOf(letters: string, order: readonly number[]): CompletionAnswer[] {
+  const answers: CompletionAnswer[] = [];
+  for (const [at, i] of order.entries()) answers[i] = ANSWERS[letters[at] as string] as CompletionAnswer;
+  return answers;
+}
+
 export function createExchange(redis: ScriptClient): Exchange {
   return async function exchange(part, holding, completions, most) {
     const keys = partKeys(part);
-    const listed: string[] = [];
-    const indexes = new Map<number, number>();
-    const more: Argument[] = [];
-    for (const completion of completions) {
-      const bucket = recordsBucketOf(msOfRef(completion.ref));
-      const index = indexes.get(bucket) ?? listed.push(keys.records(bucket)) - 1;
-      indexes.set(bucket, index);
-      const { lane, ref, dueMs = 0 } = completion;
-      more.push(lane, ref, outcomeText(completion), dueMs, index, noteText(completion));
-    }
-    more.push(...bodiesOf(completions));
+    const sorted = sortCompletions(completions);
+    const listed = sorted.buckets.map(bucket => keys.records(bucket));
+    const more = argumentsOf(completions, sorted);
     const { dispatcher, number, readyMs, limit, held, holdsLapsed, pushed, bytes, roomBytes } = holding;
     const self = {
       dispatcher,
@@ -157,7 +214,14 @@ export function createExchange(redis: ScriptClient): Exchange {
       seen: pushed,
       seenBytes: bytes,
     };
-    const args = { gen: part.gen, ...self, roomBytes, most, count: completions.length };
+    const args = {
+      gen: part.gen,
+      ...self,
+      roomBytes,
+      most,
+      plain: sorted.plain,
+      count: completions.length - sorted.plain,
+    };
     const [answer, ...rest] = await callForBuffers(redis, EXCHANGE, { keys, listed, args, more });
     if (answer === 'GONE') return { answer };
     if (answer === 'LATE') throw new Error('a later exchange was made before');
@@ -167,7 +231,7 @@ export function createExchange(redis: ScriptClient): Exchange {
       nowMs: nowMs as number,
       pushed: claims as number,
       bytes: total as number,
-      answers: Array.from((letters as Buffer).toString('latin1'), letter => ANSWERS[letter] as CompletionAnswer),
+      answers: answersOf((letters as Buffer).toString('latin1'), sorted.order),
       dueMs: (due as Buffer).length === 0 ? undefined : Number(due),
       more: hasMore === 1,
       version: (version as Buffer).toString('latin1'),

@@ -1,5 +1,6 @@
--- Claims the first event of each lane for ARG_DISPATCHER.
-local claimsOf, refs = {}, {}
+-- Claims the first event of each lane for ARG_DISPATCHER. For each event: its claims, separated by commas, and the lane of
+-- the first one.
+local claimsOf, laneOf, refs = {}, {}, {}
 local taken, lapsedHeld = 0, ARG_LAPSED == '1'
 local isAnyOff
 
@@ -24,6 +25,22 @@ local function queueLane(lane, entry, head)
   changedCounts[slot] = true
 end
 
+-- Claims the first event of a lane. `claim`: its text (lanes/message.lua).
+local function claimEntry(slot, lane, entry, ref, more, claim)
+  removed[#removed + 1] = entry
+  setClaim(lane, (more and '+' or 'c') .. ref .. ARG_DISPATCHER)
+  if stateOf[lane] then setState(lane, false) end
+  flightOf[slot] = flightOf[slot] + 1
+  changedCounts[slot] = true
+  taken = taken + 1
+  local claims = claimsOf[ref]
+  if claims then
+    claimsOf[ref] = claims .. ',' .. claim
+  else
+    claimsOf[ref], laneOf[ref], refs[#refs + 1] = claim, lane, ref
+  end
+end
+
 -- Claims the first event of a lane which has not been claimed, if its slot is allowed to send. `tried`: its entry in
 -- P:try. `plain`: whether the lane is plain (`isPlain`). It returns the entry of the event. If there is no event, or if
 -- the group key has been deactivated, it returns nil.
@@ -42,19 +59,9 @@ local function takeLane(slot, lane, plain, entry, ref, more, tried)
     lapsedHeld = lapsedHeld or lapses >= ALONE
     tries = string.format(':%d:%d', attempts, lapses)
   end
-  removed[#removed + 1] = entry
-  setClaim(lane, (more and '+' or 'c') .. ref .. ARG_DISPATCHER)
-  if stateOf[lane] then setState(lane, false) end
-  flightOf[slot] = flightOf[slot] + 1
-  changedCounts[slot] = true
-  taken = taken + 1
-  local claims = claimsOf[ref]
-  if not claims then
-    claims = { lane = lane }
-    claimsOf[ref] = claims
-    refs[#refs + 1] = ref
-  end
-  claims[#claims + 1] = claimText(slot, more, not plain and isUnordered(lane), tries, not plain and replayOf(lane))
+  local claim = plain and (more and slot .. '+' or slot) .. tries
+    or claimText(slot, more, isUnordered(lane), tries, replayOf(lane))
+  claimEntry(slot, lane, entry, ref, more, claim)
   return entry
 end
 
@@ -100,7 +107,7 @@ local function claimedEvents()
       local size = tonumber(fields[6])
       addEvent(pieces, ref, fields[2], fields[4], size > PUSHED_BODY or bodyOf[ref], fields[12], size, claims)
     else
-      addEvent(pieces, ref, string.sub(groupOf(claims.lane), 9), '', false, '', 0, claims)
+      addEvent(pieces, ref, string.sub(groupOf(laneOf[ref]), 9), '', false, '', 0, claims)
     end
   end
   return pieces

@@ -7,11 +7,11 @@
 local PUSHED_BODY = 16384
 
 -- Adds the event text to `pieces`, which are joined only once: Lua hashes all bytes of each string that it creates.
--- `body` is false if the event is not in the log. `rest`: the end of the body that is stored in the log.
+-- `claims`: separated by commas. `body` is false if the event is not in the log. `rest`: the end of the body that is stored in the log.
 local function addEvent(pieces, ref, groupKey, meta, body, rest, size, claims)
   local bytes = not body and 'x' or string.format('%d', size > PUSHED_BODY and -size or size)
   local head = string.format('%s %d %d %s ', ref, #groupKey, #meta, bytes)
-  pieces[#pieces + 1] = head .. table.concat(claims, ',') .. '\n' .. groupKey .. meta
+  pieces[#pieces + 1] = head .. claims .. '\n' .. groupKey .. meta
   if body and size <= PUSHED_BODY then
     pieces[#pieces + 1] = body
     if rest ~= '' then pieces[#pieces + 1] = rest end

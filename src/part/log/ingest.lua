@@ -230,7 +230,7 @@ for i = FIRST, FIRST + 5 * count - 1, 5 do
     local claims = {}
     for k = 1, #targets, 2 do claims[#claims + 1] = append(targets[k], targets[k + 1], ref) end
     if #claims > 0 then
-      addEvent(events, ref, groupKey, eventMeta, body, rest, size, claims)
+      addEvent(events, ref, groupKey, eventMeta, body, rest, size, table.concat(claims, ','))
       pushedBytes = pushedBytes + #groupKey + #eventMeta + (size > PUSHED_BODY and 0 or size) + 40
     end
     meta.references = meta.references + #targets / 2

@@ -12,13 +12,22 @@ local function readRecords(fieldsOf)
   for at, fields in pairs(fieldsOf) do
     local values = redis.call('HMGET', KEYS[at], unpack(fields))
     recordsAt[at] = recordsAt[at] or {}
-    for i, field in ipairs(fields) do recordsAt[at][field] = values[i] or '\0' end
+    local records = recordsAt[at]
+    for i, field in ipairs(fields) do records[field] = values[i] or '\0' end
   end
 end
 
 local function recordName(ref, replay) return replay and (ref .. ':' .. replay) or ref end
 
 local function ageOf(ref) return string.format('%x', math.max(0, now - msOf(ref))) end
+
+-- If the records of an event fill a chunk, this writes the chunk. Returns the records that are not in a full chunk.
+local function partlyFull(at, name, had)
+  if #had <= CHUNK_BYTES or string.byte(had) >= MOST_CHUNKS then return had end
+  local full = string.byte(had) + 1
+  redis.call('HSET', KEYS[at], name .. '\0' .. full, had)
+  return string.char(full)
+end
 
 -- `note`: reason, ' ', latency. `failed` has the same format as in lanes/tries.lua.
 local function addRecord(at, name, ref, slot, outcome, attempts, note, failed)
@@ -27,12 +36,7 @@ local function addRecord(at, name, ref, slot, outcome, attempts, note, failed)
     if outcome == 'x' then outcome = 'X' end
   end
   local records = recordsAt[at]
-  local had = records[name]
-  if #had > CHUNK_BYTES and string.byte(had) < MOST_CHUNKS then
-    local full = string.byte(had) + 1
-    redis.call('HSET', KEYS[at], name .. '\0' .. full, had)
-    had = string.char(full)
-  end
+  local had = partlyFull(at, name, records[name])
   local head = string.format('%x %x ', math.max(0, now - msOf(ref)), attempts)
   records[name] = had .. packSlot(slot) .. outcome .. head .. note .. failed .. ';'
   local changed = changedRecords[at]
