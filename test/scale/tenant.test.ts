@@ -61,7 +61,7 @@ afterAll(async () => {
   await installed?.stop();
 }, MOST_MS);
 
-/** Until nothing waits for a worker and none works, three times in a row, while it leads: between two terms nothing does. */
+/** Until nothing waits for a worker and none works, three times in a row, in a term: before it has begun, nothing does. */
 async function settled(): Promise<void> {
   let quiet = 0;
   const isQuiet = async () => {
@@ -69,7 +69,7 @@ async function settled(): Promise<void> {
       (await sluice.metric('workqueue_depth')) +
       (await sluice.metric('controller_runtime_active_workers')) +
       (await sluice.metric('workqueue_unfinished_work_seconds'));
-    const leads = (await sluice.metric('leader_election_master_status')) === 1;
+    const leads = (await sluice.metric('sluice_controller_term_started')) === 1;
     quiet = busy === 0 && leads ? quiet + 1 : 0;
     return quiet === 3;
   };
