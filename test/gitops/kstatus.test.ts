@@ -23,6 +23,7 @@ const KSTATUS: Record<Health, string> = {
 const IN_FORCE: Partial<Record<KindName, readonly string[]>> = {
   Subscription: [
     'endpoint-refused',
+    'waiting-for-consent',
     'waiting-for-secret',
     'header-not-readable',
     'signing-key-missing',
