@@ -50,7 +50,7 @@ export async function startFacade(parts: Parts): Promise<Running> {
     readBalance: account => readBalance(redis, account),
     keyedCalls: createKeyedCalls(redis, keys, nowMs),
     keys,
-    mails: createMailReader(redis),
+    mails: createMailReader(redis, config.invitationsPerAddress),
     mailsPerDay: ({ spec }) => limitsOf(spec, config.limits).invitationMailsPerDay,
     requireInvitedEmail: config.requireInvitedEmail,
     headerSeals: createHeaderSeals(keys, systemClock.wallMs),
