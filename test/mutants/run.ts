@@ -12,7 +12,7 @@ import { MUTANTS, type Mutant } from './mutants.ts';
  */
 
 const ROOT = join(import.meta.dirname, '..', '..');
-const COPIED = ['src', 'test', 'config', 'crds', 'docs', 'package.json', 'tsconfig.json', 'vitest.config.ts'];
+const COPIED = ['src', 'test', 'tools', 'config', 'crds', 'docs', 'package.json', 'tsconfig.json', 'vitest.config.ts'];
 /** One that takes so many times as long as without a change waits for what never comes: noticed, too. */
 const PATIENCE = 5;
 /** On a shared machine, everything may stall for a minute, which does not mean that the mutant was detected. */
