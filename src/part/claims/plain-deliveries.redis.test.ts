@@ -15,7 +15,7 @@ onEachRedis(redis => {
       claims.find(({ lane }) => lane === t.slot(sub) + groupKey) as NonNullable<(typeof claims)[0]>;
     d.end(of('a', 'k'), 'failed', { reason: '500', dueMs: t.clock.ms + 9_000, attempted: 'HttpError' });
     d.end(of('b', 'k'));
-    d.end({ lane: `${t.slot('b')}x`, ref: of('b', 'l').ref }, 'dead', { reason: '500' });
+    d.end({ lane: `${t.slot('a')}x`, ref: of('b', 'l').ref }, 'dead', { reason: '500' });
     d.end(of('a', 'l'));
     d.end(of('b', 'l'));
     d.end(of('b', 'l'));
