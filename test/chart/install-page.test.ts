@@ -96,7 +96,10 @@ describe.each(Object.entries(SECTIONS))('docs/install.md: %s', (section, followi
       'deployment.apps/sluice-ingress',
     );
     if (section !== 'Evaluate') await target.isRefused('sluice-system:sluice-facade');
-    for (const commands of others) await runShell(commands);
+    const later: string[] = [];
+    for (const commands of others) later.push(await runShell(commands));
+    expect(later.join('').includes('has been upgraded')).toBe(section === 'Install with Helm');
+    expect(later.join('')).not.toContain('Create the first');
     expect(all).toHaveLength(following + 1);
   }, 300_000);
 });
