@@ -37,8 +37,9 @@ export async function applyDefinitions(kubeconfig: string, folder: string): Prom
   const definitions = await readDefinitions(folder);
   if (definitions.length === 0) return 0;
   const { kubectl } = await ensureBinaries(['kubectl']);
-  // kubectl caches discovery by port; a port that another cluster had before would give wrong answers.
-  const access = ['--kubeconfig', kubeconfig, '--cache-dir', join(dirname(kubeconfig), 'kubectl-cache')];
+  // kubectl caches discovery by port; a port that another cluster had before would give wrong answers. What it discovers
+  // here is of no use to later commands, because the definitions are not served yet.
+  const access = ['--kubeconfig', kubeconfig, '--cache-dir', join(dirname(kubeconfig), 'kubectl-cache-before-crds')];
   const applying = run(kubectl, [...access, 'apply', '--server-side', '--force-conflicts', '-f', '-']);
   applying.child.stdin?.end(JSON.stringify({ apiVersion: 'v1', kind: 'List', items: definitions }));
   await applying;
