@@ -28,6 +28,8 @@ import { openSandboxRunner } from './sandbox.ts';
 
 /** The maximum number of claims for this process. */
 const ROOM = 4_096;
+/** The maximum number of bytes of large bodies, i.e. those which are not sent together with their claims. */
+const BODY_ROOM = 64 * 2 ** 20;
 
 export async function startDispatcher(parts: Parts): Promise<Running> {
   const { config, log, registry, redis, nowMs, alarm } = parts;
@@ -44,6 +46,7 @@ export async function startDispatcher(parts: Parts): Promise<Running> {
   });
   const client = createEndpointClient(config.endpoints);
   const room = createRoom(ROOM);
+  const bodyRoom = createRoom(BODY_ROOM);
   const metrics = createDispatcherMetrics(registry, () => partMetrics.sending(), nowMs);
   const partMetrics = createPartMetrics(registry, () => ROOM - room.free(), metrics.failed);
   const name = randomUUID();
@@ -58,7 +61,7 @@ export async function startDispatcher(parts: Parts): Promise<Running> {
     origin === undefined
       ? undefined
       : createAskConsent({ attempt, origin, version: VERSION, monotonicMs: systemClock.nowMs });
-  const shared = { keys, name, pushes, room, attempt, askConsent, metrics, partMetrics, deliveryAlarm };
+  const shared = { keys, name, pushes, room, bodyRoom, attempt, askConsent, metrics, partMetrics, deliveryAlarm };
   const startPart = createStartPart(parts, shared);
   const members = createMembers(redis, name);
   const dispatcher = createPartDispatcher({

@@ -29,6 +29,7 @@ export interface SharedWork {
   readonly name: string;
   readonly pushes: PushConnection;
   readonly room: Room;
+  readonly bodyRoom: Room;
   readonly attempt: EndpointClient['attempt'];
   readonly askConsent: AskConsent | undefined;
   readonly metrics: DispatcherMetrics;
@@ -77,7 +78,7 @@ export function createStartPart(parts: Parts, shared: SharedWork): (part: Part) 
 }
 
 function workerDeps({ log, tracing, redis, alarm }: Parts, shared: SharedWork) {
-  const { keys, pushes, room, attempt, askConsent, metrics, deliveryAlarm } = shared;
+  const { keys, pushes, room, bodyRoom, attempt, askConsent, metrics, deliveryAlarm } = shared;
   /** All other roles use subscriptions instead of slots. */
   const tell = (part: Part, slot: string, say: (owner: InboxRef) => void) => {
     readSlotOwner(redis, part, slot).then(
@@ -92,6 +93,7 @@ function workerDeps({ log, tracing, redis, alarm }: Parts, shared: SharedWork) {
     keys,
     version: VERSION,
     room,
+    bodyRoom,
     wallMs: Date.now,
     monotonicMs: () => performance.now(),
     random: Math.random,

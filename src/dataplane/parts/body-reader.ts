@@ -1,8 +1,49 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Part } from '../../part/keys.ts';
 import type { ReadBodies } from '../../part/log/read-bodies.ts';
+import type { Room } from './room.ts';
 
 /** The number of bodies that can be read by a call. Each of them can have up to 1 MiB. */
 const BODIES_AT_ONCE = 16;
+
+/** The maximum number of bytes that a part can hold in bodies which are too large to be sent with their claims. */
+export const PART_BODY_BYTES = 32 * 2 ** 20;
+/** How long an attempt waits until there is room for its body. */
+const PATIENCE_MS = 500;
+
+/** Limits the memory that large bodies use during attempts. */
+export interface BodyShare {
+  /** Waits until there is room for a body of this size. Returns false if there is no room in time. */
+  readonly hold: (bytes: number) => Promise<boolean>;
+  readonly release: (bytes: number) => void;
+}
+
+/** @param room the bytes that are left for all parts of the process */
+export function createBodyShare(room: Room): BodyShare {
+  let held = 0;
+  const fits = (bytes: number) => held + bytes <= PART_BODY_BYTES && bytes <= room.free();
+  return {
+    async hold(bytes) {
+      if (!fits(bytes)) {
+        let isLate = false;
+        const late = delay(PATIENCE_MS).then(() => {
+          isLate = true;
+        });
+        while (!fits(bytes) && !isLate) {
+          await Promise.race([late, new Promise<void>(resolve => room.wait(resolve))]);
+        }
+        if (!fits(bytes)) return false;
+      }
+      held += bytes;
+      room.take(bytes);
+      return true;
+    },
+    release(bytes) {
+      held -= bytes;
+      room.give(bytes);
+    },
+  };
+}
 
 /**
  * Reads the event body if it was too large to be sent together with its claim. If the event has expired, this is

@@ -11,7 +11,7 @@ const EXCHANGE_RESULTS: readonly ExchangeResult[] = ['ok', 'closed', 'held', 'go
 
 /**
  * evicted: its dispatcher stopped responding; lost: never reached this process; late: too old to be sent; unavailable:
- * the subscription was paused or could not be opened; stopped: this process leaves the part.
+ * the subscription was paused or could not be opened, or there was no memory for the body; stopped: this process leaves the part.
  */
 export type ReturnCause = 'evicted' | 'lost' | 'late' | 'unavailable' | 'stopped';
 
@@ -108,7 +108,7 @@ function createCounters(registry: Registry): Pick<PartTally, 'exchanged' | 'retu
   for (const result of EXCHANGE_RESULTS) exchanges.inc({ result }, 0);
   const returned = new Counter({
     name: 'sluice_dispatcher_returned_claims_total',
-    help: 'The number of claims that were returned without an attempt, by cause: evicted (taken from a dispatcher that stopped responding), lost (never reached this process), late (too old, because others were sent first or the process was too slow), unavailable (subscription paused or not readable), or stopped (this process stops working on the part).',
+    help: 'The number of claims that were returned without an attempt, by cause: evicted (taken from a dispatcher that stopped responding), lost (never reached this process), late (too old, because others were sent first or the process was too slow), unavailable (subscription paused or not readable, or too many large bodies in memory), or stopped (this process stops working on the part).',
     labelNames: ['cause'] as const,
     registers,
   });

@@ -3,7 +3,7 @@ import { type ClaimedEvent, parsePush } from '../../part/claims/message.ts';
 import { type Part, partKeys } from '../../part/keys.ts';
 import { createAdvancing } from './advancing.ts';
 import { createAttempt } from './attempt.ts';
-import { createReadBody } from './body-reader.ts';
+import { createBodyShare, createReadBody } from './body-reader.ts';
 import { createClaimBook } from './claim-book.ts';
 import { createExchangeLoop } from './exchange-loop.ts';
 import type { HeldClaim } from './held-claim.ts';
@@ -53,6 +53,7 @@ export function createPartWorker(deps: PartWorkerDeps, part: Part): PartWorker {
   const book = createClaimBook();
   const count = createPushCount();
   const readBody = createReadBody(deps.readBodies, part);
+  const bodies = createBodyShare(deps.bodyRoom);
   const attempt = createAttempt({ ...deps, nowMs: clock.nowMs }, part);
   const { tally } = deps;
   function fail(error: unknown, what: string): void {
@@ -132,14 +133,17 @@ export function createPartWorker(deps: PartWorkerDeps, part: Part): PartWorker {
 
   async function send(slot: OpenedSlot, held: HeldClaim) {
     const { event } = held;
-    let { body } = event;
+    const large = event.body === undefined ? (event.size ?? 0) : 0;
+    if (large > 0 && !(await bodies.hold(large))) return released(held);
     try {
-      if (body === undefined && event.size !== undefined) body = await readBody(event.ref);
-      return await attempt(slot, held, body);
+      if (large > 0 && (isStopping || !isFresh(held))) return released(held);
+      return await attempt(slot, held, large > 0 ? await readBody(event.ref) : event.body);
     } catch (error) {
       log.error({ err: error as Error, queue: part.queue, slot: held.claim.slot }, 'attempt could not be made');
       await new Promise(resolve => setTimeout(resolve, RETRY_MS));
       return released(held);
+    } finally {
+      if (large > 0) bodies.release(large);
     }
   }
 

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { AttemptResult } from '../dispatcher/endpoint-client.ts';
+import { PART_BODY_BYTES } from './body-reader.ts';
 import { createRoom } from './room.ts';
 import { useOwnRedis } from './testing/own-redis.ts';
 import { createPartWorld } from './testing/part-world.ts';
@@ -10,6 +11,9 @@ import { READY_MS } from './watch.ts';
 const soon = { timeout: 20_000, interval: 10 };
 /** The claims of a dispatcher, and the most of one part. */
 const [ROOM, MOST_OF_A_PART] = [4_096, 2_048];
+
+/** The size of the largest event. */
+const LARGE = 256 * 1_024;
 
 const own = useOwnRedis();
 
@@ -34,6 +38,39 @@ test('slow endpoints of one part leave room for the events of other parts', asyn
   const [body] = await calm.send('k');
   await vi.waitFor(() => expect(sink.bodies()).toEqual([body]), soon);
   expect(await claims()).toBe(MOST_OF_A_PART);
+});
+
+test('large bodies of slow endpoints only use a part of the memory, and small bodies are still sent', async () => {
+  const world = await createPartWorld(own.redis, own.server.url);
+  const sink = await startSink();
+  await world.subscribe('slow', sink, ['s'], { cap: 10_000, unordered: true });
+  await world.subscribe('a', sink, ['k']);
+  const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+  const delivered = { outcome: 'delivered', reason: 'http_2xx', status: 200, latencyMs: 1 } as const;
+  const bodyRoom = createRoom(2 * PART_BODY_BYTES);
+  let [inMemory, most] = [0, 0];
+  await world.startWorker('d1', ({ attempt }) => ({
+    bodyRoom,
+    async attempt(request) {
+      if (request.body.length < LARGE) return attempt(request);
+      inMemory += request.body.length;
+      most = Math.max(most, inMemory);
+      await answered;
+      inMemory -= request.body.length;
+      return { ...delivered, responseBody: Buffer.alloc(0), truncated: false };
+    },
+  }));
+  const events = (2 * PART_BODY_BYTES) / LARGE;
+  for (let i = 0; i < events; i++) {
+    await world.ingest({ groupKey: 's', meta: '{"s":"/orders"}', body: Buffer.alloc(LARGE) });
+  }
+  await vi.waitFor(() => expect(inMemory).toBe(PART_BODY_BYTES), soon);
+  const [body] = await world.send('k');
+  await vi.waitFor(() => expect(sink.bodies()).toEqual([body]), soon);
+  answer();
+  await vi.waitFor(async () => expect((await world.counts('slow'))[3]).toBe(events), soon);
+  expect(most).toBe(PART_BODY_BYTES);
+  expect(bodyRoom.free()).toBe(2 * PART_BODY_BYTES);
 });
 
 test('an event that cannot be read stops its own lane only, and is not claimed again all the time', async () => {

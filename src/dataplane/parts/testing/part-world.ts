@@ -41,6 +41,7 @@ export async function connectWorker(name: string, url: string) {
     keys: keyRing,
     version: '0',
     room: createRoom(1_000),
+    bodyRoom: createRoom(64 * 2 ** 20),
     wallMs: Date.now,
     monotonicMs: () => performance.now(),
     random: () => 0,
