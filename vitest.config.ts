@@ -161,8 +161,8 @@ export default defineConfig({
           globalSetup: ['test/support/setup-kube.ts'],
           testTimeout: 60_000,
           hookTimeout: 120_000,
-          // It runs at the same time as the `redis` project.
-          maxWorkers: Math.max(2, availableParallelism() - 1),
+          // Some start an API server of their own and wait for it.
+          maxWorkers: Math.max(3, availableParallelism() - 1),
         },
       },
       {

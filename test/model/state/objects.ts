@@ -1,6 +1,7 @@
 import { FINALIZER, PAUSED_ANNOTATION } from '../../../src/api/well-known.ts';
 import { type Cached, type Caches, pairKey } from '../../../src/controller/caches/caches.ts';
 import { isPaused } from '../../../src/controller/context/paused.ts';
+import { publicId } from '../../../src/core/ids/ids.ts';
 import { type AnyObject, keyOf } from '../../../src/kube/object.ts';
 import { createStore, type Indexers, type Store } from '../../../src/kube/store.ts';
 
@@ -22,9 +23,13 @@ export function createObjects(nowMs: () => number) {
   };
   stored('Account', {});
   stored<ModelObject<'Workspace'>>('Workspace', { account: ({ spec }) => [spec.account] });
-  for (const kind of ['CatalogStream', 'Package', 'Integration', 'Block'] as const) {
+  for (const kind of ['CatalogStream', 'Package', 'Block'] as const) {
     stored<AnyObject>(kind, { namespace: byNamespace });
   }
+  stored<ModelObject<'Integration'>>('Integration', {
+    namespace: byNamespace,
+    publicId: ({ metadata }) => [publicId('Integration', metadata.namespace ?? '', metadata.name)],
+  });
   stored<ModelObject<'Subscription'>>('Subscription', {
     namespace: byNamespace,
     producer: ({ spec }) => [spec.producer],

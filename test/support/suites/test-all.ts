@@ -37,13 +37,13 @@ const SHORT_NODE = 'test/node/install.test.ts';
 
 /**
  * Suites that run sequentially at the same time as other suites. A lane starts together with the first of `beside`, and
- * its suites are printed in their own order. `waiting` uses only a small part of the machine, and neither the checks nor
- * `redis` use all of it. `scale` requires the whole machine.
+ * its suites are printed in their own order. `waiting` uses only a small part of the machine, and `image` uses it while
+ * `chart` is waiting for its API servers. `redis` contains tests that need most of the machine, such as the failover of
+ * a Cluster, and `scale` requires all of it.
  */
 const LANES: readonly { readonly suites: readonly string[]; readonly beside: readonly string[] }[] = [
-  { suites: ['unit'], beside: ['types', 'lint', 'format'] },
   { suites: ['waiting'], beside: ['redis', 'kube', 'chart', 'image', 'system'] },
-  { suites: ['kube', 'chart', 'image'], beside: ['redis'] },
+  { suites: ['image'], beside: ['chart'] },
 ];
 
 const LONGER =
