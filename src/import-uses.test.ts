@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { files, importsOf, textOf } from './testing/source-files.ts';
 
-test('the facade reads the data plane, and changes only inboxes and what it notes for other replicas', () => {
+test('the facade reads the data plane, and changes only inboxes', () => {
   const used = files
     .filter(file => file.startsWith('facade/'))
     .flatMap(importsOf)
@@ -15,7 +15,7 @@ test('the facade reads the data plane, and changes only inboxes and what it note
     'record/gate-reader',
     'record/mail-reader',
   ];
-  const writes = ['accounts/creations', 'accounts/replays', 'plane/inbox-operations', 'plane/inbox-recovery'];
+  const writes = ['accounts/replays', 'plane/inbox-operations', 'plane/inbox-recovery'];
   expect([...new Set(used)].toSorted()).toEqual([...reads, ...writes].toSorted());
 });
 

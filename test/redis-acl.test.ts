@@ -55,15 +55,10 @@ const OTHER_SLOTS: Readonly<Record<string, object>> = {
 };
 /** The keys of a call with an Idempotency-Key, by their names in its scripts. */
 const CALL_KEYS = { call: callKeys('ten_a').call('a'), calls: callKeys('ten_a').calls };
-/** Keys by the names in the scripts of a folder. */
-const OWN_KEYS: Readonly<Record<string, object>> = {
-  accounts: { creations: accountKeys('acc_a').creations('streams') },
-  idempotency: CALL_KEYS,
-};
 
 function sampleKey(script: string, name: string): string {
   const slot = Object.keys(OTHER_SLOTS).find(each => script.includes(`/${each}-`));
-  const own = OWN_KEYS[script.split('/')[0] as string] ?? PART_KEYS;
+  const own = script.startsWith('idempotency/') ? CALL_KEYS : PART_KEYS;
   const keys = (slot === undefined ? own : OTHER_SLOTS[slot]) as Record<string, string | ((n: number) => string)>;
   const key = keys[name];
   return typeof key === 'function' ? key(1) : (key as string);

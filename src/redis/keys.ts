@@ -58,8 +58,6 @@ export function accountKeys(account: string) {
     mails: `${tag}:mails`,
     /** HASH: invited address (hash) → uid of the Integration whose invitation was mailed. */
     mailed: `${tag}:mailed`,
-    /** ZSET: keys of objects that are being created → ms until which they are noted. */
-    creations: (limit: string) => `${tag}:making:${limit}`,
     /** ZSET: names (`integration/id`) of charged but incomplete replays, by time of the charge. */
     replays: `${tag}:rp`,
     /** HASH: details of a replay. */

@@ -1,5 +1,4 @@
 import { readBalance } from '../accounts/balance.ts';
-import { createCreations } from '../accounts/creations.ts';
 import { ConfigError } from '../config/config.ts';
 import type { OidcConfig } from '../config/oidc-environment.ts';
 import { VERSION } from '../config/version.ts';
@@ -49,7 +48,6 @@ export async function startFacade(parts: Parts): Promise<Running> {
     traffic: plane.traffic,
     ...countOperations(plane, metrics.did),
     readBalance: account => readBalance(redis, account),
-    creations: createCreations(redis, nowMs),
     keyedCalls: createKeyedCalls(redis, keys, nowMs),
     keys,
     mails: createMailReader(redis, config.invitationsPerAddress),

@@ -12,68 +12,6 @@ function limitsMutantsOf(file: string, changes: readonly Change[]): Mutant[] {
 
 /** Wrong changes of what keeps one tenant from hurting others: limits, prices, and shares. */
 export const LIMITS_MUTANTS: readonly Mutant[] = [
-  ...limitsMutantsOf(`${FACADE}objects/limit-guard.ts`, [
-    [
-      'replicas do not know what others create',
-      'creations.begin(creation, room)',
-      'creations.begin(creation, 1e9)',
-      `${FACADE}objects/limit-guard.redis.test.ts`,
-    ],
-    [
-      'what other replicas create counts twice once it is in the cache',
-      'other === key || !isInCache(other)',
-      "other !== ''",
-      `${FACADE}objects/limit-guard.redis.test.ts`,
-    ],
-    [
-      'an object that could not be created keeps its place',
-      'if (error instanceof Refusal && !MAY_EXIST.includes(error.code)) cancelShared();',
-      '',
-      `${FACADE}objects/limit-guard.redis.test.ts`,
-    ],
-    [
-      'an object that may exist loses its place',
-      ' && !MAY_EXIST.includes(error.code)',
-      '',
-      `${FACADE}objects/limit-guard.redis.test.ts`,
-    ],
-  ]),
-  ...limitsMutantsOf('src/accounts/begin-creation.lua', [
-    [
-      'the closer look misses what others are creating',
-      "redis.call('ZCARD', KEY_CREATIONS) <= tonumber(ARG_FITS)",
-      "redis.call('ZCARD', KEY_CREATIONS) <= tonumber(ARG_FITS) + 2",
-      `${FACADE}objects/limit-guard.redis.test.ts`,
-    ],
-  ]),
-  ...limitsMutantsOf('src/record/mail-record.ts', [
-    [
-      'an address gets mails from any number of workspaces',
-      'if (ofAccount !== undefined) return ofAccount;',
-      'return ofAccount;',
-      'src/record/mail-record.redis.test.ts',
-    ],
-    [
-      'an email that has to wait uses up the limit of the account',
-      "if (ofRecipient !== undefined) await run('release', 'account', fence, mail, uid);",
-      '',
-      'src/record/mail-record.redis.test.ts',
-    ],
-    [
-      'an email that was not sent counts for the address',
-      "    await run('release', 'recipient', fence, mail, uid);\n",
-      '',
-      'src/record/mail-record.redis.test.ts',
-    ],
-  ]),
-  ...limitsMutantsOf('src/core/ids/invitation-names.ts', [
-    [
-      'a tag makes another person of an address',
-      "const [local = ''] = address.slice(0, at).split('+');",
-      'const local = address.slice(0, at);',
-      'src/core/ids/invitation-names.test.ts',
-    ],
-  ]),
   ...limitsMutantsOf(`${INGRESS}sender-limits.ts`, [
     [
       'the size of an event costs nothing',
@@ -194,7 +132,7 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
       `${FACADE}objects/limit-guard.test.ts`,
     ],
   ]),
-  ...limitsMutantsOf(`${FACADE}objects/object-counter.ts`, [
+  ...limitsMutantsOf(`${FACADE}objects/limit-guard.ts`, [
     [
       'revoked activations are stored without end',
       'Math.min(most - used, mostStored(limit, most) - stored)',

@@ -59,8 +59,6 @@ function runStage(folder: string, [project, ...paths]: readonly string[], patien
   });
 }
 
-const projectOf = (file: string) => (file.endsWith('.redis.test.ts') ? 'redis' : 'unit');
-
 /** The maximum test duration for each stage. */
 const patienceMs: number[] = [];
 
@@ -73,7 +71,7 @@ async function judge(folder: string, mutant: Mutant): Promise<string> {
     original.replace(mutant.from, () => mutant.to),
   );
   try {
-    const stages = mutant.test === undefined ? STAGES : [[projectOf(mutant.test), mutant.test]];
+    const stages = mutant.test === undefined ? STAGES : [['unit', mutant.test]];
     for (const [i, stage] of stages.entries()) {
       const outcome = await runStage(folder, stage, patienceMs[i] ?? LEAST_PATIENCE_MS);
       if (outcome !== 'pass') return outcome === 'fail' ? 'noticed' : 'noticed (the tests take too long)';
@@ -97,11 +95,7 @@ await symlink(join(ROOT, 'node_modules'), join(folder.path, 'node_modules'));
 
 const named = [...new Set(wanted.flatMap(({ test }) => test ?? []))];
 const first = wanted.every(({ test }) => test !== undefined) ? [] : STAGES;
-const namedStages = ['unit', 'redis'].flatMap(project => {
-  const files = named.filter(file => projectOf(file) === project);
-  return files.length === 0 ? [] : [[project, ...files]];
-});
-for (const stage of [...first, ...namedStages]) {
+for (const stage of named.length === 0 ? first : [...first, ['unit', ...named]]) {
   const started = performance.now();
   const outcome = await runStage(folder.path, stage, 1_200_000);
   if (first.includes(stage)) patienceMs.push(Math.max(LEAST_PATIENCE_MS, PATIENCE * (performance.now() - started)));

@@ -1,4 +1,3 @@
-import type { Creations } from '../../accounts/creations.ts';
 import type { Replays } from '../../accounts/replays.ts';
 import type { HeaderSeals } from '../../core/delivery/header-seal.ts';
 import type { KeyRing } from '../../core/delivery/key-ring.ts';
@@ -74,13 +73,12 @@ export interface Facade {
 type FacadeParts = Omit<Facade, 'caches' | 'writer' | 'ownership' | 'limits' | 'wallMs'> & {
   readonly client: KubeClient;
   readonly limitPolicy: LimitPolicy;
-  readonly creations: Creations;
 };
 
-export function createFacade({ client, limitPolicy, creations, ...parts }: FacadeParts): Facade {
+export function createFacade({ client, limitPolicy, ...parts }: FacadeParts): Facade {
   const { clock } = parts;
   const caches = createCaches(client, clock, parts.log, parts.instance);
-  const limits = createLimitGuard({ caches, policy: limitPolicy, creations, clock });
+  const limits = createLimitGuard({ caches, policy: limitPolicy, clock });
   return {
     ...parts,
     caches,

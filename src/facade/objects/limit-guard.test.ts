@@ -1,19 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { createManualClock } from '../../../test/support/manual-clock.ts';
-import type { Creations } from '../../accounts/creations.ts';
 import type { KindName } from '../../api/kinds/kinds.ts';
 import { Refusal } from '../../http/refusal.ts';
 import type { ChangeHandler } from '../../kube/reflected.ts';
 import type { Caches } from './caches.ts';
 import { createLimitGuard } from './limit-guard.ts';
 
-/** What is counted across replicas is tested with Redis. */
-const WITHOUT_REDIS = { begin: () => Promise.reject(new Error('Redis is away')), cancel: async () => {} };
-
 const WORKSPACES = ['shop', 'shop-2'];
 
 /** An account `acme` with two workspaces, whose caches are updated when `see` is called. */
-function setUp(limit: number, ceiling?: number, creations: Creations = WITHOUT_REDIS) {
+function setUp(limit: number, ceiling?: number) {
   const clock = createManualClock();
   const handlers = new Map<KindName, ChangeHandler<unknown>[]>();
   const cached = new Map<string, object>();
@@ -48,7 +44,7 @@ function setUp(limit: number, ceiling?: number, creations: Creations = WITHOUT_R
     byPlan: { Free: {}, Metered: {} },
     ceilings: ceiling === undefined ? {} : { streams: ceiling },
   };
-  const guard = createLimitGuard({ caches, policy, creations, clock });
+  const guard = createLimitGuard({ caches, policy, clock });
   for (const name of WORKSPACES) {
     for (const handler of handlers.get('Workspace') ?? [])
       handler('added', name, undefined, { spec: { account: 'acme' } });
@@ -213,7 +209,7 @@ test('uses the points of the Free plan until the account is known', () => {
     get: (_kind: string, { name }: { name: string }) => (name === 'acme' ? { spec: { plan: 'Metered' } } : undefined),
     reflector: () => ({ subscribe: () => undefined }),
   } as unknown as Caches;
-  const other = createLimitGuard({ caches, policy, creations: WITHOUT_REDIS, clock: createManualClock() });
+  const other = createLimitGuard({ caches, policy, clock: createManualClock() });
   expect(['acme', 'new'].map(other.pointsPerMinuteOf)).toEqual([9, 7]);
   expect(guard.pointsPerMinuteOf('acme')).toBeUndefined();
 });
@@ -269,15 +265,4 @@ describe('revoked activations', () => {
     see('shop/e', 'Activation', OPEN);
     expect(await made).toBe('made');
   });
-});
-
-test('while Redis does not respond, an object is created after a second', async () => {
-  const { create, stored, clock } = setUp(5, undefined, { begin: () => new Promise(() => {}), cancel: async () => {} });
-  const created = create('shop/a');
-  await clock.advance(999);
-  expect(stored).toEqual([]);
-  await clock.advance(1);
-  expect(stored).toEqual(['shop/a']);
-  await clock.advance(2_000);
-  expect(await created).toBe('made');
 });

@@ -1,7 +1,8 @@
-import type { Creation, Creations } from '../../accounts/creations.ts';
 import type { KindName } from '../../api/kinds/kinds.ts';
 import { publicId } from '../../core/ids/ids.ts';
 import {
+  COUNTED,
+  COUNTED_KINDS,
   type CountedLimit,
   isInUse,
   limitForNew,
@@ -10,20 +11,13 @@ import {
 } from '../../core/limits/counted-limits.ts';
 import { type LimitPolicy, type Limits, limitsOf } from '../../core/limits/limits.ts';
 import { Refusal } from '../../http/refusal.ts';
+import { countByAccount } from '../../kube/account-counts.ts';
 import { keyOf, type ObjectName } from '../../kube/object.ts';
+import type { Reflector } from '../../kube/reflector.ts';
 import type { Clock } from '../../time/clock.ts';
-import { withDeadline } from '../../time/deadline.ts';
 import { createLocks } from '../../time/locks.ts';
 import type { Cached } from './cached.ts';
-import {
-  type Counts,
-  createCounter,
-  type Expected,
-  type GuardCaches,
-  type Named,
-  type ObjectCounter,
-  roomWithin,
-} from './object-counter.ts';
+import type { Caches } from './caches.ts';
 
 /** LimitGuard compares the usage of an account to its limits. */
 export interface LimitGuard {
@@ -38,8 +32,9 @@ export interface LimitGuard {
   readonly countOf: (account: string, limit: CountedLimit) => number;
   /**
    * Creates an object, or changes an object so that it uses its limit unless the account has reached this limit.
-   * Objects being created by this replica and by other replicas are counted as well, but while Redis is unavailable, only
-   * those of this replica. With 32 or fewer objects left, each replica creates one object at a time.
+   * Objects being created by this replica are counted as well, but not objects being created by other replicas. With 32
+   * or fewer objects left, each replica creates one object at a time. With more objects left, each of the other
+   * replicas may add up to this number of objects at the same time.
    *
    * @throws Refusal 409 `limit_reached`
    */
@@ -51,11 +46,82 @@ const FEW_LEFT = 32;
 /** The maximum time in milliseconds for a created object to appear in the cache. */
 const SEEN_WITHIN_MS = 2_000;
 
-/** Codes of refusals after which the object may exist. */
-const MAY_EXIST: readonly unknown[] = ['unavailable', 'changed_meanwhile'];
+/** An object which is being created and is not in the cache yet. */
+interface Pending {
+  readonly account: string;
+  readonly limit: CountedLimit;
+  readonly seen: PromiseWithResolvers<void>;
+}
+
+interface Named {
+  readonly kind: KindName;
+  readonly name: ObjectName;
+}
+
+/** An object that is counted before it has been added to the cache. */
+interface Expected {
+  /** Resolves when the object is in the cache or is no longer counted. */
+  readonly seen: Promise<void>;
+  readonly settle: () => void;
+}
 
 /** An account with the default plan. */
 const NEW_ACCOUNT: Pick<Cached<'Account'>, 'spec'> = { spec: { plan: 'Free', includedTokens: 0, owners: [] } };
+
+type GuardCaches = Pick<Caches, 'get' | 'live' | 'reflector'>;
+
+/** Counts the objects of accounts, including pending objects. */
+function createCounter(caches: GuardCaches) {
+  const pending = new Map<string, Pending>();
+  const pendingKey = (kind: KindName, key: string) => `${kind}/${key}`;
+  const reflectors = Object.fromEntries(COUNTED_KINDS.map(kind => [COUNTED[kind], caches.reflector(kind)]));
+  const all = reflectors as Record<CountedLimit, Reflector<unknown>>;
+  const counts = countByAccount(all, caches.reflector('Workspace'), { isCounted: isInUse });
+  const stored = countByAccount({ activations: all.activations }, caches.reflector('Workspace'));
+  for (const kind of COUNTED_KINDS) {
+    caches.reflector(kind).subscribe((change, key, _old, current) => {
+      if (change !== 'deleted' && isInUse(COUNTED[kind], current)) settle(pendingKey(kind, key));
+    });
+  }
+
+  function settle(key: string): void {
+    pending.get(key)?.seen.resolve();
+    pending.delete(key);
+  }
+
+  return {
+    countOf: counts.of,
+    /**
+     * Returns the counts of objects using the limit and of all objects, without the object itself, because the cache
+     * may not be aware of its deletion yet.
+     */
+    countWithout(account: string, limit: CountedLimit, { kind, name }: Named): { used: number; stored: number } {
+      const own = pendingKey(kind, keyOf(name));
+      const cached = caches.get(kind, name);
+      let creating = 0;
+      for (const [key, each] of pending) {
+        if (key !== own && each.account === account && each.limit === limit) creating++;
+      }
+      const used = counts.of(account, limit) - (cached !== undefined && isInUse(limit, cached) ? 1 : 0);
+      const all = limit === 'activations' ? stored.of(account, limit) - (cached === undefined ? 0 : 1) : used;
+      return { used: used + creating, stored: all + creating };
+    },
+    /** Counts an object until it has been added to the cache, or until `settle` is called. */
+    expect(account: string, limit: CountedLimit, { kind, name }: Named): Expected {
+      const key = pendingKey(kind, keyOf(name));
+      const own: Pending = { account, limit, seen: Promise.withResolvers<void>() };
+      pending.set(key, own);
+      return {
+        seen: own.seen.promise,
+        settle() {
+          own.seen.resolve();
+          // Another call may be creating the same object.
+          if (pending.get(key) === own) pending.delete(key);
+        },
+      };
+    },
+  };
+}
 
 /** Returns true if a call was rejected because of a limit. */
 export function isLimit(error: unknown): boolean {
@@ -83,103 +149,13 @@ function limitReached(facts: {
   return new Refusal('limit_reached', `${use} ${remedy}`);
 }
 
-/** The maximum time in milliseconds that a call waits for Redis before it creates an object without it. */
-const NOTE_WITHIN_MS = 1_000;
-
-interface CountedDeps {
-  readonly clock: Clock;
-  readonly caches: GuardCaches;
-  readonly creations: Creations;
-  readonly counter: ObjectCounter;
-  readonly limitsIn: LimitGuard['of'];
-  readonly ceilings: LimitPolicy['ceilings'];
-}
-
-/** Counts objects that are about to be created: those of this replica, and those of all replicas. */
-function createReservations({ clock, caches, creations, counter, limitsIn, ceilings }: CountedDeps) {
-  const mostOf = (found: Cached<'Account'> | undefined, limit: CountedLimit) =>
-    found === undefined ? undefined : limitsIn(found)[limit];
-
-  /** @param creating number of objects that are counted, but not in the cache yet */
-  function refusal(account: string, limit: CountedLimit, most: number | undefined, counts: Counts, creating: number) {
-    const [used, stored] = [counts.used + creating, counts.stored + creating];
-    return limitReached({ account, limit, most: most ?? 0, used, stored, ceiling: ceilings[limit] });
-  }
-
-  /** Returns an empty list while Redis does not respond, because this replica still counts its own objects. */
-  const note = (creation: Creation, room: number) =>
-    withDeadline(NOTE_WITHIN_MS, () => creations.begin(creation, room), clock).catch(() => []);
-
-  /**
-   * Counts the object for all replicas. Returns a function that undoes this.
-   *
-   * @throws Refusal 409 `limit_reached` if no objects are left because of the objects that other replicas are creating
-   */
-  async function share(account: string, limit: CountedLimit, object: Named): Promise<() => void> {
-    const key = keyOf(object.name);
-    const creation = { account: publicId('Account', '', account), limit, key };
-    const roomOf = (found: Cached<'Account'> | undefined) =>
-      roomWithin(limit, mostOf(found, limit), counter.countWithout(account, limit, object));
-    const live = () => caches.live('Account', { name: account });
-    const found = caches.get('Account', { name: account }) ?? (await live());
-    const room = roomOf(found);
-    const noted = room === Number.POSITIVE_INFINITY ? undefined : await note(creation, room);
-    const cancel = () => void creations.cancel(creation);
-    if (noted === undefined || noted.length === 0) return cancel;
-    const isInCache = (other: string) => {
-      const [namespace, name = ''] = other.split('/');
-      const cached = caches.get(object.kind, { namespace, name });
-      return cached !== undefined && isInUse(limit, cached);
-    };
-    const unseen = () => noted.filter(other => other === key || !isInCache(other)).length;
-    if (unseen() <= roomOf(found)) return cancel;
-    // The limit may just have been raised.
-    const now = await live();
-    if (unseen() <= roomOf(now)) return cancel;
-    cancel();
-    throw refusal(account, limit, mostOf(now, limit), counter.countWithout(account, limit, object), unseen() - 1);
-  }
-
-  /**
-   * Starts counting the object or returns undefined if only few objects are left and it isn't `alone`. Since the limit
-   * may just have been raised, the account is read from the API server before rejecting a call.
-   */
-  async function reserve(account: string, limit: CountedLimit, object: Named, alone: boolean) {
-    // Checks and counts in a single step so that no other call can intervene.
-    const attempt = (found: Cached<'Account'> | undefined) => {
-      const most = mostOf(found, limit);
-      const counts = counter.countWithout(account, limit, object);
-      const left = roomWithin(limit, most, counts) - counts.creating;
-      if (left <= 0) return refusal(account, limit, most, counts, counts.creating);
-      return left > FEW_LEFT || alone ? counter.expect(account, limit, object) : undefined;
-    };
-    const cached = caches.get('Account', { name: account });
-    const first = cached === undefined ? undefined : attempt(cached);
-    if (cached !== undefined && !isLimit(first)) return first as Expected | undefined;
-    const second = attempt(await caches.live('Account', { name: account }));
-    if (isLimit(second)) throw second;
-    return second as Expected | undefined;
-  }
-
-  return { share, reserve };
-}
-
 export function createLimitGuard(deps: {
   readonly caches: GuardCaches;
   readonly policy: LimitPolicy;
-  readonly creations: Creations;
   readonly clock: Clock;
 }): LimitGuard {
-  const { caches, policy, creations, clock } = deps;
+  const { caches, policy, clock } = deps;
   const counter = createCounter(caches);
-  const { share, reserve } = createReservations({
-    clock,
-    caches,
-    creations,
-    counter,
-    limitsIn: of,
-    ceilings: policy.ceilings,
-  });
   const locks = createLocks();
   const resolved = new WeakMap<object, Limits>();
 
@@ -195,6 +171,30 @@ export function createLimitGuard(deps: {
     return workspace?.spec.account;
   }
 
+  /**
+   * Starts counting the object or returns undefined if only few objects are left and it isn't `alone`. Since the limit
+   * may just have been raised, the account is read from the API server before rejecting a call.
+   */
+  async function reserve(account: string, limit: CountedLimit, object: Named, alone: boolean) {
+    // Checks and counts in a single step so that no other call can intervene.
+    const attempt = (found: Cached<'Account'> | undefined) => {
+      const most = found === undefined ? undefined : of(found)[limit];
+      const { used, stored } = counter.countWithout(account, limit, object);
+      const left = most === undefined ? Infinity : Math.min(most - used, mostStored(limit, most) - stored);
+      if (left <= 0) {
+        const ceiling = policy.ceilings[limit];
+        return limitReached({ account, limit, most: most ?? 0, used, stored, ceiling });
+      }
+      return left > FEW_LEFT || alone ? counter.expect(account, limit, object) : undefined;
+    };
+    const cached = caches.get('Account', { name: account });
+    const first = cached === undefined ? undefined : attempt(cached);
+    if (cached !== undefined && !isLimit(first)) return first as Expected | undefined;
+    const second = attempt(await caches.live('Account', { name: account }));
+    if (isLimit(second)) throw second;
+    return second as Expected | undefined;
+  }
+
   return {
     of,
     countOf: counter.countOf,
@@ -207,9 +207,7 @@ export function createLimitGuard(deps: {
 
       const object = { kind, name };
       const finish = async (expected: Expected, untilSeen: boolean) => {
-        let cancelShared = () => {};
         try {
-          cancelShared = await share(account, limit, object);
           const made = await create();
           // An object that is never delivered by the watch must not be counted forever.
           const cancel = clock.setTimer(expected.settle, SEEN_WITHIN_MS);
@@ -218,7 +216,6 @@ export function createLimitGuard(deps: {
           return made;
         } catch (error) {
           expected.settle();
-          if (error instanceof Refusal && !MAY_EXIST.includes(error.code)) cancelShared();
           throw error;
         }
       };

@@ -47,7 +47,7 @@ const LANES: readonly { readonly suites: readonly string[]; readonly beside: rea
 ];
 
 const LONGER =
-  'Longer, on demand: make bench, make test-api, make test-chaos, make test-gitops, make test-hostile, make test-limits, make test-model, make test-mutants, make test-node, make test-outages, make test-scale';
+  'Longer, on demand: make bench, make test-api, make test-chaos, make test-gitops, make test-hostile, make test-model, make test-mutants, make test-node, make test-outages, make test-scale';
 
 interface Result {
   readonly tally: Tally;
