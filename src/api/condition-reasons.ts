@@ -94,7 +94,7 @@ export const CONDITION_MEANING = {
         'False: The invitation was rejected by the mail server, or the server failed to respond. The controller retries this automatically.',
       SecretFailed: 'False: Failed to write the Secret. The controller retries this automatically.',
       AddressLimitReached:
-        'False: The workspace has already sent an invitation to this address in the last 24 hours. This invitation may have been revoked or deleted in the meantime. Alternatively, the address has already received as many invitations from all workspaces as it can (SLUICE_INVITATIONS_PER_ADDRESS). The email will be sent automatically at the time specified in the message.',
+        'False: The workspace has already sent an invitation to this address in the last 24 hours. This invitation may have been revoked or deleted in the meantime. The email will be sent automatically at the time specified in the message.',
       AccountLimitReached:
         'False: The workspaces of the account have reached the maximum number of invitations for 24 hours (invitationMailsPerDay). The email will be sent automatically when the limit allows it.',
     },

@@ -177,7 +177,6 @@ describe('configuration', () => {
     ),
     [['ingress'], { SLUICE_INGRESS_ADDRESS_LIMIT: '-1' }, 'SLUICE_INGRESS_ADDRESS_LIMIT: must be at least 0'],
     [['ingress'], { SLUICE_INGRESS_KEY_LIMIT: 'many' }, 'SLUICE_INGRESS_KEY_LIMIT: must be a number'],
-    [['ingress'], { SLUICE_INVITATIONS_PER_ADDRESS: '0' }, 'SLUICE_INVITATIONS_PER_ADDRESS: must be'],
     [['ingress'], { SLUICE_INGRESS_WORKSPACE_LIMIT: '0.5' }, 'SLUICE_INGRESS_WORKSPACE_LIMIT: must be a whole number'],
     [
       ['dispatcher'],

@@ -58,8 +58,6 @@ export interface Config {
   };
   /** Where the facade writes audit lines. */
   readonly audit: AuditTarget;
-  /** Emails to an address in 24 hours, from all workspaces. */
-  readonly invitationsPerAddress: number;
   /** Whether invitations can only be answered by callers with the invited email address. */
   readonly requireInvitedEmail: boolean;
   /** Undefined if there is no mail server. */
@@ -155,7 +153,6 @@ export function readConfig(argv: readonly string[], env: Env): Config {
       perWorkspace: data.SLUICE_INGRESS_WORKSPACE_LIMIT,
     },
     audit: readAuditTarget(data.SLUICE_AUDIT_FILE),
-    invitationsPerAddress: data.SLUICE_INVITATIONS_PER_ADDRESS,
     requireInvitedEmail: data.SLUICE_INVITATION_REQUIRE_EMAIL === 'true',
     mail: readMail(data),
     logLevel: data.SLUICE_LOG_LEVEL,

@@ -87,7 +87,7 @@ export const ENVIRONMENT = {
     .min(1)
     .optional()
     .describe(
-      'The path to a file containing the root key, which must be at least 32 bytes long. Newer root keys are stored in additional files, which have the same name followed by a number starting at 2, such as `root.key.2`. If there is a file `root.key.retired`, the oldest root key is retired, and will only be used to derive object names. The controller, facade, and dispatcher require the same keys, and will not start without these keys. The files are read again every 5 seconds.',
+      'The path to a file containing the root key, which must be at least 32 bytes long. Newer root keys are stored in additional files, which have the same name followed by a number starting at 2, such as `root.key.2`. The controller, facade, and dispatcher require the same keys, and will not start without these keys. The files are read again every 5 seconds.',
     ),
   SLUICE_SECRETS_ROLE: z
     .string()
@@ -205,15 +205,6 @@ export const ENVIRONMENT = {
     .optional()
     .describe(
       'The page that invitations link to. The token is appended to this URL as #token=<token>. Browsers never send this part of the URL to a server. When omitted, the email will instead include instructions for accepting the invitation through the REST API.',
-    ),
-  SLUICE_INVITATIONS_PER_ADDRESS: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(1_000)
-    .default(5)
-    .describe(
-      'The maximum number of invitations that all workspaces of the installation together can send to an email address in 24 hours. This prevents people from being flooded with emails. Additional invitations are sent later. Any text between a + and the @ is ignored, so that these addresses count as a single address. Must be the same for the controller and the facade. Defaults to 5.',
     ),
   ...FACADE_ENVIRONMENT,
   SLUICE_LOG_LEVEL: z

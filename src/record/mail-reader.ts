@@ -1,5 +1,5 @@
 import type { RedisClient } from '../redis/client.ts';
-import { accountKeys, CLUSTER_KEYS, recipientKeys } from '../redis/keys.ts';
+import { accountKeys, CLUSTER_KEYS } from '../redis/keys.ts';
 
 /**
  * The period within which a workspace can send one email to an address. This period is also used for counting the
@@ -19,18 +19,13 @@ export interface InvitationMailRef {
   readonly account: string;
   /** The hash of the workspace and the address. It is returned by `invitedAddressHash`. */
   readonly address: string;
-  /** The hash of the address without a workspace, as returned by `recipientHash`. */
-  readonly recipient: string;
   /** The maximum number of emails that the account can send in this period. Undefined if there is no limit. */
   readonly most: number | undefined;
   /** Current time in milliseconds, according to the Redis clock. */
   readonly nowMs: number;
 }
 
-/**
- * Which limit holds a mail back, and from when on it can be sent (ms, Redis clock). Does not tell whether other workspaces
- * have sent emails to the address.
- */
+/** Which limit holds a mail back, and from when on it can be sent (ms, Redis clock). */
 export interface MailHold {
   readonly by: 'address' | 'account';
   readonly untilMs: number;
@@ -42,12 +37,17 @@ export interface MailReader {
   readonly holdOf: (mail: InvitationMailRef) => Promise<MailHold | undefined>;
 }
 
-/** @param mostToRecipient emails to an address in this period, from all workspaces */
-export function createMailReader(redis: Pick<RedisClient, 'call'>, mostToRecipient: number): MailReader {
-  /** Returns when the next of `most` emails can be sent. Undefined if that is now. */
-  async function freeMs(mails: string, count: number, most: number, nowMs: number): Promise<number | undefined> {
-    if (count < most) return undefined;
+export function createMailReader(redis: Pick<RedisClient, 'call'>): MailReader {
+  async function recorded({ account, address, most, nowMs }: InvitationMailRef): Promise<MailHold | undefined> {
+    const { mails } = accountKeys(account);
     const since = `(${nowMs - MAIL_PERIOD_MS}`;
+    const [sent, count] = await Promise.all([
+      redis.call('zscore', mails, address),
+      redis.call('zcount', mails, since, '+inf'),
+    ]);
+    const freeMs = Number(sent ?? 0) + MAIL_PERIOD_MS;
+    if (sent !== null && freeMs > nowMs) return { by: 'address', untilMs: freeMs };
+    if (most === undefined || Number(count) < most) return undefined;
     const [, frees] = (await redis.call(
       'zrangebyscore',
       mails,
@@ -55,27 +55,10 @@ export function createMailReader(redis: Pick<RedisClient, 'call'>, mostToRecipie
       '+inf',
       'withscores',
       'limit',
-      count - most,
+      Number(count) - most,
       1,
     )) as (string | undefined)[];
-    return Number(frees ?? nowMs) + MAIL_PERIOD_MS;
-  }
-
-  async function recorded(mail: InvitationMailRef): Promise<MailHold | undefined> {
-    const { account, address, recipient, most = Number.POSITIVE_INFINITY, nowMs } = mail;
-    const [{ mails }, { mails: received }] = [accountKeys(account), recipientKeys(recipient)];
-    const since = `(${nowMs - MAIL_PERIOD_MS}`;
-    const [sent, count, toRecipient] = await Promise.all([
-      redis.call('zscore', mails, address),
-      redis.call('zcount', mails, since, '+inf'),
-      redis.call('zcount', received, since, '+inf'),
-    ]);
-    const againMs = Number(sent ?? 0) + MAIL_PERIOD_MS;
-    if (sent !== null && againMs > nowMs) return { by: 'address', untilMs: againMs };
-    const accountMs = await freeMs(mails, Number(count), most, nowMs);
-    if (accountMs !== undefined) return { by: 'account', untilMs: accountMs };
-    const recipientMs = await freeMs(received, Number(toRecipient), mostToRecipient, nowMs);
-    return recipientMs === undefined ? undefined : { by: 'address', untilMs: recipientMs };
+    return { by: 'account', untilMs: Number(frees ?? nowMs) + MAIL_PERIOD_MS };
   }
 
   return {

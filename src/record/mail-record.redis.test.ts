@@ -1,27 +1,20 @@
 import { randomUUID } from 'node:crypto';
-import { describe, expect, test } from 'vitest';
-import { accountKeys, CLUSTER_KEYS, recipientKeys } from '../redis/keys.ts';
+import { expect, test } from 'vitest';
+import { accountKeys, CLUSTER_KEYS } from '../redis/keys.ts';
 import { onEachRedis } from '../redis/testing/each-redis.ts';
 import { FencedError } from './control-store.ts';
 import { createMailReader, MAIL_PERIOD_MS, MAIL_SERVER_FIELD } from './mail-reader.ts';
 import { createMailRecord } from './mail-record.ts';
 
-const MOST_TO_RECIPIENT = 3;
 const START_MS = Date.parse('2026-05-01T00:00:00Z');
 
 onEachRedis(redis => {
   function start(most: number | null = 3) {
     const account = `acc_${randomUUID()}`;
     const clock = { nowMs: START_MS };
-    const record = createMailRecord(redis(), MOST_TO_RECIPIENT);
-    const reader = createMailReader(redis(), MOST_TO_RECIPIENT);
-    const mail = (address: string) => ({
-      account,
-      address,
-      recipient: `${account}/${address}`,
-      most: most ?? undefined,
-      nowMs: clock.nowMs,
-    });
+    const record = createMailRecord(redis());
+    const reader = createMailReader(redis());
+    const mail = (address: string) => ({ account, address, most: most ?? undefined, nowMs: clock.nowMs });
     return {
       clock,
       keys: accountKeys(account),
@@ -76,16 +69,16 @@ onEachRedis(redis => {
       expect(await reserve(address, address)).toBeUndefined();
       clock.nowMs += 60_000;
     }
-    const record = createMailRecord(redis(), MOST_TO_RECIPIENT);
+    const record = createMailRecord(redis());
     const account = /\{a:(.*)\}/.exec(keys.mails)?.[1] as string;
-    const mail = { account, address: 'e', recipient: 'e', nowMs: clock.nowMs };
+    const mail = { account, address: 'e', nowMs: clock.nowMs };
     expect(await record.reserve(1, { ...mail, most: 2 }, 'e')).toEqual({
       by: 'account',
       untilMs: START_MS + 2 * 60_000 + MAIL_PERIOD_MS,
     });
     const none = { by: 'account', untilMs: clock.nowMs + MAIL_PERIOD_MS };
     expect(await record.reserve(1, { ...mail, most: 0 }, 'e')).toEqual(none);
-    expect(await createMailReader(redis(), MOST_TO_RECIPIENT).holdOf({ ...mail, most: 0 })).toEqual(none);
+    expect(await createMailReader(redis()).holdOf({ ...mail, most: 0 })).toEqual(none);
   });
 
   test('a mail that was not sent is given back, and those of others are not', async () => {
@@ -140,81 +133,5 @@ onEachRedis(redis => {
       expect(ttlMs).toBeGreaterThan(MAIL_PERIOD_MS - 60_000);
       expect(ttlMs).toBeLessThanOrEqual(MAIL_PERIOD_MS);
     }
-  });
-
-  describe('an address that several workspaces invite', () => {
-    /** Mails of many accounts to one address. */
-    function startMany() {
-      const recipient = randomUUID();
-      const clock = { nowMs: START_MS };
-      const record = createMailRecord(redis(), MOST_TO_RECIPIENT);
-      const mail = (n: number) => ({
-        account: `acc_${recipient}-${n}`,
-        address: `${recipient}/${n}`,
-        recipient,
-        most: 1,
-        nowMs: clock.nowMs,
-      });
-      return {
-        clock,
-        keys: recipientKeys(recipient),
-        mail,
-        reserve: (n: number, uid = `uid-${n}`, fence = 1) => record.reserve(fence, mail(n), uid),
-        release: (n: number) => record.release(1, mail(n), `uid-${n}`),
-        look: (n: number) => createMailReader(redis(), MOST_TO_RECIPIENT).holdOf(mail(n)),
-      };
-    }
-
-    test('gets so many mails in 24 hours, and the next one as soon as the oldest is older', async () => {
-      const { clock, reserve, look } = startMany();
-      for (let n = 0; n < MOST_TO_RECIPIENT; n++) {
-        expect(await look(n)).toBeUndefined();
-        expect(await reserve(n)).toBeUndefined();
-        clock.nowMs += 60_000;
-      }
-      const hold = { by: 'address', untilMs: START_MS + MAIL_PERIOD_MS };
-      expect([await look(9), await reserve(9)]).toEqual([hold, hold]);
-      // Another attempt of a mail that was counted.
-      expect(await reserve(0)).toBeUndefined();
-      clock.nowMs = START_MS + MAIL_PERIOD_MS + 60_000;
-      expect(await look(9)).toBeUndefined();
-      expect(await reserve(9)).toBeUndefined();
-    });
-
-    test('a mail that has to wait uses up nothing of its account, and one that is given back nothing of the address', async () => {
-      const { mail, reserve, release, look } = startMany();
-      for (let n = 0; n < MOST_TO_RECIPIENT; n++) await reserve(n);
-      expect(await reserve(9)).toMatchObject({ by: 'address' });
-      const other = { ...mail(9), address: 'another', recipient: randomUUID() };
-      expect(await createMailRecord(redis(), MOST_TO_RECIPIENT).reserve(1, other, 'uid')).toBeUndefined();
-      await release(0);
-      expect(await look(8)).toBeUndefined();
-      expect(await reserve(8)).toBeUndefined();
-      expect(await reserve(7)).toMatchObject({ by: 'address' });
-    });
-
-    test('gets no more if two controllers count at the same moment', async () => {
-      const { mail, keys } = startMany();
-      const records = [1, 2].map(() => createMailRecord(redis(), MOST_TO_RECIPIENT));
-      const holds = await Promise.all(
-        Array.from({ length: 40 }, async (_, n) => records[n % 2]?.reserve(1, mail(n), `uid-${n}`)),
-      );
-      expect(holds.filter(hold => hold === undefined)).toHaveLength(MOST_TO_RECIPIENT);
-      expect(await redis().call('zcard', keys.mails)).toBe(MOST_TO_RECIPIENT);
-    });
-
-    test('is forgotten 24 hours after the last mail', async () => {
-      const { keys, reserve, release, clock } = startMany();
-      await reserve(0);
-      for (const key of [keys.mails, keys.mailed]) {
-        expect(Number(await redis().call('pttl', key))).toBeGreaterThan(MAIL_PERIOD_MS - 60_000);
-      }
-      await release(0);
-      clock.nowMs += 1;
-      // Only a newer leader writes something that is not a mail.
-      await reserve(1, 'uid-1', 2);
-      expect(Number(await redis().call('pttl', keys.mailed))).toBeGreaterThan(0);
-      await expect(reserve(2, 'uid-2', 1)).rejects.toThrow(FencedError);
-    });
   });
 });

@@ -1,5 +1,5 @@
 import type { RedisClient } from '../redis/client.ts';
-import { accountKeys, recipientKeys } from '../redis/keys.ts';
+import { accountKeys } from '../redis/keys.ts';
 import { FencedError } from './control-store.ts';
 import { type InvitationMailRef, MAIL_PERIOD_MS, type MailHold } from './mail-reader.ts';
 
@@ -19,43 +19,22 @@ export interface MailRecord {
   readonly release: (fence: number, mail: InvitationMailRef, uid: string) => Promise<void>;
 }
 
-/** @param mostToRecipient emails to an address in 24 hours, from all workspaces */
-export function createMailRecord(redis: Pick<RedisClient, 'run'>, mostToRecipient: number): MailRecord {
-  async function run(
-    what: 'reserve' | 'release',
-    of: 'account' | 'recipient',
-    fence: number,
-    mail: InvitationMailRef,
-    uid: string,
-  ): Promise<MailHold | undefined> {
-    const a = accountKeys(mail.account);
-    const r = recipientKeys(mail.recipient);
-    const [keys, name, most] =
-      of === 'account'
-        ? [[a.meta, a.mails, a.mailed], mail.address, mail.most ?? '']
-        : // The record of a recipient expires, so its fence has to be a part of it.
-          [[r.mailed, r.mails, r.mailed], uid, mostToRecipient];
-    const args = [fence, mail.nowMs, MAIL_PERIOD_MS, name, uid, most, what];
-    const [answer, until] = (await redis.run('mail', keys, args)) as string[];
-    if (answer === 'FENCED') throw new FencedError(`a newer controller leads ${keys[0]}`);
-    if (answer === 'OK') return undefined;
-    return { by: answer === 'ACCOUNT' && of === 'account' ? 'account' : 'address', untilMs: Number(until) };
-  }
-
-  async function release(fence: number, mail: InvitationMailRef, uid: string): Promise<void> {
-    await run('release', 'recipient', fence, mail, uid);
-    await run('release', 'account', fence, mail, uid);
+export function createMailRecord(redis: Pick<RedisClient, 'run'>): MailRecord {
+  async function run(what: 'reserve' | 'release', fence: number, mail: InvitationMailRef, uid: string) {
+    const { account, address, most, nowMs } = mail;
+    const a = accountKeys(account);
+    const args = [fence, nowMs, MAIL_PERIOD_MS, address, uid, most ?? '', what];
+    const [answer, until] = (await redis.run('mail', [a.meta, a.mails, a.mailed], args)) as string[];
+    if (answer === 'FENCED') throw new FencedError(`a newer controller leads ${a.meta}`);
+    return [answer, until] as const;
   }
 
   return {
     async reserve(fence, mail, uid) {
-      const ofAccount = await run('reserve', 'account', fence, mail, uid);
-      if (ofAccount !== undefined) return ofAccount;
-      const ofRecipient = await run('reserve', 'recipient', fence, mail, uid);
-      // An email that is not sent must not use up the limit of the account.
-      if (ofRecipient !== undefined) await run('release', 'account', fence, mail, uid);
-      return ofRecipient;
+      const [answer, until] = await run('reserve', fence, mail, uid);
+      if (answer === 'OK') return undefined;
+      return { by: answer === 'ADDRESS' ? 'address' : 'account', untilMs: Number(until) };
     },
-    release,
+    release: async (fence, mail, uid) => void (await run('release', fence, mail, uid)),
   };
 }

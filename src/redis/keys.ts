@@ -65,17 +65,6 @@ export function accountKeys(account: string) {
   };
 }
 
-/** The keys of an address that receives invitations, by its hash. All of them expire. */
-export function recipientKeys(recipient: string) {
-  const tag = `{a:adr_${recipient}}`;
-  return {
-    /** ZSET: uid of an Integration → ms of its last invitation mail, of the last 24 hours. */
-    mails: `${tag}:mails`,
-    /** HASH: uid of an Integration → the same uid, as in `mailed` of an account; `fence`. */
-    mailed: `${tag}:mailed`,
-  };
-}
-
 /** The keys of the calls with an Idempotency-Key that belong to a workspace or an integration. */
 export function callKeys(owner: string) {
   const tag = `{o:${owner}}`;

@@ -64,7 +64,7 @@ export function startController(parts: Parts): Running {
     keys,
     replica,
     readRootKeyReports: () => readRootKeyReports(redis, nowMs()),
-    mails: createMailRecord(redis, config.invitationsPerAddress),
+    mails: createMailRecord(redis),
     limits: config.limits,
     sendInvitation: config.mail && createInvitationMailer(config.mail),
     compile: {

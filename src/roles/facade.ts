@@ -50,7 +50,7 @@ export async function startFacade(parts: Parts): Promise<Running> {
     readBalance: account => readBalance(redis, account),
     keyedCalls: createKeyedCalls(redis, keys, nowMs),
     keys,
-    mails: createMailReader(redis, config.invitationsPerAddress),
+    mails: createMailReader(redis),
     mailsPerDay: ({ spec }) => limitsOf(spec, config.limits).invitationMailsPerDay,
     requireInvitedEmail: config.requireInvitedEmail,
     headerSeals: createHeaderSeals(keys, systemClock.wallMs),

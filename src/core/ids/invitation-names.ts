@@ -47,17 +47,6 @@ export function receivingWorkspaceName(producer: string, integration: string, ac
   return `${RECEIVING_PREFIX}${crockford(createHash('sha256').update(text, 'utf8').digest(), LENGTH)}`;
 }
 
-/**
- * Returns the hash used to count the emails from all workspaces to an address. The text after a `+` in the local part is
- * ignored, because many mail servers deliver these addresses to the same person.
- */
-export function recipientHash(rootKey: Uint8Array, email: string): string {
-  const address = addressKey(email);
-  const at = address.lastIndexOf('@');
-  const [local = ''] = address.slice(0, at).split('+');
-  return keyed(rootKey, 'sluice invitation recipient v1', [local + address.slice(at)]);
-}
-
 /** Returns the hash used to count the emails from a workspace to an address. An HMAC, so it cannot be guessed. */
 export function invitedAddressHash(rootKey: Uint8Array, tenant: string, email: string): string {
   return keyed(rootKey, 'sluice invitation mail v1', [tenant, addressKey(email)]);

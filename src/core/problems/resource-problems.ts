@@ -167,7 +167,7 @@ export const RESOURCE_PROBLEMS = {
     status: 409,
     title: 'The invitation cannot be sent by email yet',
     remedy:
-      'Wait until the time in detail and then repeat the call. In 24 hours, a workspace can send one invitation to an address, all workspaces together SLUICE_INVITATIONS_PER_ADDRESS, and an account invitationMailsPerDay.',
+      'Wait until the time in detail and then repeat the call. In 24 hours, a workspace can send one invitation to an address, and an account invitationMailsPerDay.',
   },
   invitation_used: {
     status: 409,

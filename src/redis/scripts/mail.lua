@@ -1,9 +1,8 @@
 #!lua
 -- Reserves an invitation email unless its address or its account has used up all emails of the period. It can also
--- return an email that was not sent. The emails that an address receives from all workspaces have a record of their own.
--- KEYS  1 A:meta  2 A:mails  3 A:mailed. For the record of an address: 1 mailed  2 mails  3 mailed
--- ARGV  1 fence  2 now ms  3 period ms  4 invited address (hash). For the record of an address: the uid
---       5 uid of the Integration  6 most mails of the record, or ''
+-- return an email that was not sent.
+-- KEYS  1 A:meta  2 A:mails  3 A:mailed
+-- ARGV  1 fence  2 now ms  3 period ms  4 invited address (hash)  5 uid of the Integration  6 most mails of the account, or ''
 --       7 reserve or release
 -- Returns {OK}, {ADDRESS, ms} or {ACCOUNT, ms} with the time from which it is possible, or {FENCED} (a newer controller
 -- leads). Another attempt for the same Integration counts as the same email. The period starts at the last attempt.
@@ -13,10 +12,7 @@ local fence, have = tonumber(ARGV[1]), tonumber(redis.call('HGET', KEYS[1], 'fen
 if have > fence then return { 'FENCED' } end
 local now, period, address, uid = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local text = function(ms) return string.format('%.0f', ms) end
-if have < fence then
-  redis.call('HSET', KEYS[1], 'fence', ARGV[1])
-  redis.call('PEXPIRE', KEYS[3], period)
-end
+if have < fence then redis.call('HSET', KEYS[1], 'fence', ARGV[1]) end
 if ARGV[7] == 'release' then
   -- If this attempt took longer than the period, the address may now belong to another Integration.
   if redis.call('HGET', KEYS[3], address) == uid then

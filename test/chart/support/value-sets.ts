@@ -39,7 +39,6 @@ export const VALUE_SETS: Readonly<Record<string, ValueSet>> = {
     trustedProxies: ['10.9.0.0/16', 'fd00::/8'],
     limits: {
       queueMaxBytes: 1_073_741_824_000,
-      invitationsPerAddress: 7,
       ingressPerAddress: 900,
       ingressPerKey: 500,
       ingressPerWorkspace: 800,

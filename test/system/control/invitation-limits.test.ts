@@ -48,11 +48,7 @@ beforeAll(async () => {
   observer = observe(installed.cluster.kubeconfig);
   controller = await installed.start({
     role: 'controller',
-    env: {
-      SLUICE_SMTP_URL: `smtp://127.0.0.1:${mail.port}`,
-      SLUICE_SMTP_FROM: 'sluice@example.org',
-      SLUICE_INVITATIONS_PER_ADDRESS: '2',
-    },
+    env: { SLUICE_SMTP_URL: `smtp://127.0.0.1:${mail.port}`, SLUICE_SMTP_FROM: 'sluice@example.org' },
   });
   const few = { plan: 'Metered', limits: { invitationMailsPerDay: 3 } };
   await apply(installed.cluster, [...tenant('shop'), ...tenant('loud'), ...tenant('quiet'), ...tenant('few', few)]);
@@ -92,21 +88,6 @@ it('sends one email per day to an address, even after a deletion or with another
   await sent('shop', 'third', 'False/AddressLimitReached');
   expect(mailsTo(address) + mailsTo(address.toUpperCase())).toBe(2);
   expect(await observer.conditionOf('Integration', 'third', 'shop')).toBe('True/Pending');
-});
-
-it('sends a person no more mails than all workspaces together may, also with another leader', async () => {
-  const address = 'flooded@partner.example';
-  await apply(installed.cluster, [
-    invite('shop', 'flood-1', address),
-    invite('quiet', 'flood-2', 'Flooded+1@partner.example'),
-  ]);
-  await Promise.all([sent('shop', 'flood-1', 'True/Sent'), sent('quiet', 'flood-2', 'True/Sent')]);
-  await controller.restart();
-  await apply(installed.cluster, [invite('loud', 'flood-3', 'flooded+2@partner.example')]);
-  await sent('loud', 'flood-3', 'False/AddressLimitReached');
-  expect(mail.received.filter(({ to }) => to[0]?.toLowerCase().startsWith('flooded'))).toHaveLength(2);
-  // The address is kept nowhere in Redis.
-  expect(JSON.stringify(await installed.redis.command('KEYS', '*flooded*'))).toBe('[]');
 });
 
 it('sends an invitation that was held back by itself, as soon as it may', async () => {

@@ -297,7 +297,6 @@ export const Values = z.strictObject({
   }),
   limits: section('Settings for limits.', {
     queueMaxBytes: z.int().min(1_048_576).default(1_073_741_824).describe(meaningOf('SLUICE_QUEUE_MAX_BYTES')),
-    invitationsPerAddress: z.int().min(1).max(1_000).default(5).describe(meaningOf('SLUICE_INVITATIONS_PER_ADDRESS')),
     ingressPerAddress: eventRate(50_000, 'SLUICE_INGRESS_ADDRESS_LIMIT'),
     ingressPerKey: eventRate(0, 'SLUICE_INGRESS_KEY_LIMIT'),
     ingressPerWorkspace: eventRate(0, 'SLUICE_INGRESS_WORKSPACE_LIMIT'),

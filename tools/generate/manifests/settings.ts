@@ -10,7 +10,6 @@ type Variable = keyof typeof ENVIRONMENT;
 /** Variables that all pods read from the ConfigMap, including the value used for each variable. */
 const SETTINGS: Readonly<Partial<Record<Variable, readonly [path: string, as: Format['as']]>>> = {
   SLUICE_LOG_LEVEL: ['logLevel', undefined],
-  SLUICE_INVITATIONS_PER_ADDRESS: ['limits.invitationsPerAddress', 'text'],
   SLUICE_SHUTDOWN_DELAY_SECONDS: ['shutdownDelaySeconds', 'text'],
   SLUICE_QUEUE_MAX_BYTES: ['limits.queueMaxBytes', 'text'],
   SLUICE_INGRESS_ADDRESS_LIMIT: ['limits.ingressPerAddress', 'text'],

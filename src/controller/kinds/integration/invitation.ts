@@ -31,7 +31,7 @@ const MESSAGE = {
   SmtpFailed: 'the mail server did not accept the invitation',
   SecretFailed: 'the controller could not write the Secret with the token',
   AddressLimitReached:
-    'this workspace has sent an invitation to the address in the last 24 hours, or the address has received as many from all workspaces as it may. The controller will send this invitation at',
+    'this workspace has sent an invitation to the address in the last 24 hours. The controller will send this invitation at',
   AccountLimitReached:
     'the account has sent the maximum number of invitations for 24 hours (invitationMailsPerDay). The controller will send this invitation when the limit allows it, at the earliest at',
 } as const;

@@ -1,5 +1,5 @@
 import { publicId } from '../../../core/ids/ids.ts';
-import { invitedAddressHash, recipientHash } from '../../../core/ids/invitation-names.ts';
+import { invitedAddressHash } from '../../../core/ids/invitation-names.ts';
 import { limitsOf } from '../../../core/limits/limits.ts';
 import type { InvitationMailRef, MailHold } from '../../../record/mail-reader.ts';
 import type { Cached } from '../../caches/caches.ts';
@@ -41,7 +41,6 @@ export function createMailLimit(
     return {
       account: publicId('Account', '', name),
       address: invitedAddressHash(keys.oldest().secret, tenant, spec.invitedEmail ?? ''),
-      recipient: recipientHash(keys.oldest().secret, spec.invitedEmail ?? ''),
       most: limitsOf(account, limits).invitationMailsPerDay,
       nowMs: nowMs(),
     };

@@ -1,5 +1,5 @@
 import { publicId } from '../../../core/ids/ids.ts';
-import { invitedAddressHash, recipientHash } from '../../../core/ids/invitation-names.ts';
+import { invitedAddressHash } from '../../../core/ids/invitation-names.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import type { Facade } from '../../objects/facade.ts';
 import type { OwnedTenant } from '../../objects/ownership.ts';
@@ -17,7 +17,6 @@ async function holdOf(facade: Facade, { name, workspace }: OwnedTenant, email: s
     return await mails.holdOf({
       account: publicId('Account', '', account.metadata.name),
       address: invitedAddressHash(keys.oldest().secret, name, email),
-      recipient: recipientHash(keys.oldest().secret, email),
       most: mailsPerDay(account),
       nowMs: nowMs(),
     });
@@ -37,7 +36,7 @@ export async function assertMailable(facade: Facade, tenant: OwnedTenant, email:
   const again = `No invitation was created. Try again after ${new Date(Math.ceil(hold.untilMs / 1_000) * 1_000).toISOString().replace('.000Z', 'Z')}.`;
   const why =
     hold.by === 'address'
-      ? 'Your workspace has already sent an invitation to this address in the last 24 hours, or the address has already received as many invitations from all workspaces as it can.'
+      ? 'Your workspace has already sent an invitation to this address in the last 24 hours.'
       : `The account ${publicId('Account', '', tenant.workspace.spec.account)} has sent all invitations that it may send in 24 hours (invitationMailsPerDay).`;
   throw new Refusal('mail_limit_reached', `${why} ${again}`);
 }
