@@ -182,7 +182,7 @@ export function createPartWorker(deps: PartWorkerDeps, part: Part): PartWorker {
     } else {
       watch.start();
     }
-    if (push.waiting) loop.want();
+    if (push.waiting && !isStopping) loop.want();
   }
 
   function noteVersion(now: string): void {

@@ -228,9 +228,9 @@ onEachRedis(redis => {
       // The first to die lies in a full chunk.
       const claims: Claim[] = [];
       while (claims.length <= others.length) claims.push(...(await inbox.d.exchange(64, NOT_PUSHED)).claims);
-      for (const claim of claims.toSorted(each => (each.slot === inbox.slot ? -1 : 1))) {
-        inbox.d.end(claim, claim.slot === inbox.slot ? 'dead' : 'delivered');
-      }
+      for (const claim of claims.filter(({ slot }) => slot === inbox.slot)) inbox.d.end(claim, 'dead');
+      await inbox.d.exchange(0, NOT_PUSHED);
+      for (const claim of claims.filter(({ slot }) => slot !== inbox.slot)) inbox.d.end(claim);
       await inbox.d.exchange(0, NOT_PUSHED);
       const before = await inbox.part.records(partRefOf(ref) as string);
       expect(before[0]?.slot).toBe(inbox.slot);

@@ -66,11 +66,15 @@ function recordsKeptMs(retentionMs: number): number {
 export function dueTimes(due: Due, state: SweepState) {
   const { oldestMs, retentionMs, firstHourOfIds, firstRecords, tidiedMs } = due;
   const mayExpireMs = state.expiring ? 0 : (state.expiredMs ?? 0) + EXPIRE_EVERY_MS;
+  const expire = oldestMs === undefined ? NEVER : Math.max(oldestMs + retentionMs + 1, mayExpireMs);
+  // Events that have expired need their records until they are removed.
+  const isOld = oldestMs !== undefined && oldestMs + retentionMs < due.nowMs;
+  const records = firstRecords === undefined ? 0 : (firstRecords + 1) * RECORDS_MS + recordsKeptMs(retentionMs);
   return {
-    expire: oldestMs === undefined ? NEVER : Math.max(oldestMs + retentionMs + 1, mayExpireMs),
+    expire,
     slot: due.droppedMs ?? NEVER,
     ids: firstHourOfIds === undefined ? NEVER : (firstHourOfIds + 1) * HOUR_MS + IDS_KEPT_MS,
-    records: firstRecords === undefined ? 0 : (firstRecords + 1) * RECORDS_MS + recordsKeptMs(retentionMs),
+    records: isOld ? Math.max(records, expire) : records,
     tidy: due.hasSlots || state.tidying !== undefined ? (tidiedMs ?? 0) + TIDY_EVERY_MS : NEVER,
   };
 }

@@ -25,7 +25,7 @@
 --@include ../lists/pruning.lua
 --@include ../reasons/reasons.lua
 local ENTRIES, PAGE, POSITIONS = 128, 16, 256
-local SLICE_REFERENCES, SLICE_BYTES = 10000, 4194304
+local SLICE_REFERENCES, SLICE_BYTES = 5000, 4194304
 local LOOKED, MOST_ENDED = 500, 100
 -- The number of bytes that are used by the replay ids of a reference.
 local MOST_IDS = 8192
@@ -63,7 +63,8 @@ local function chooseSlice(beforeMs)
   local last, events, references, bytes = nil, 0, 0, 0
   eachEvent('-', '+', function(ref, fields)
     if msOf(ref) >= beforeMs or events == ENTRIES then return false end
-    events, references, bytes = events + 1, references + #fields[10] / 5, bytes + fields[6]
+    local late = redis.call('HSTRLEN', KEY_LATE, ref)
+    events, references, bytes = events + 1, references + (#fields[10] + late) / 5, bytes + fields[6]
     if last and (references > SLICE_REFERENCES or bytes > SLICE_BYTES) then return false end
     last = ref
     return true

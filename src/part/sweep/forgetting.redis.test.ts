@@ -66,6 +66,33 @@ onEachRedis(redis => {
     );
   });
 
+  test('a shorter retention removes the events before their records, and leaves no records', async () => {
+    const { t, d } = await start();
+    const retain = (ms: number) => t.change({ kind: 'meta', field: 'retentionMs', value: String(ms) });
+    await retain(72 * HOUR_MS);
+    const state = {};
+    const refs: string[] = [];
+    for (let hour = 0; hour < 80; hour++) {
+      refs.push(...(await t.send('k')));
+      for (const claim of (await d.exchange()).claims) d.end(claim, 'dead', { reason: '500' });
+      await d.exchange(0);
+      t.clock.ms += HOUR_MS;
+      await sweepAll(t, state);
+    }
+    await retain(HOUR_MS);
+    await sweepAll(t, state);
+    // The events are still there, because a part looks for expired events once a minute.
+    const stored = refs.slice(-(await t.log()).length);
+    expect(stored.length).toBeGreaterThan(70);
+    for (const ref of stored) expect(await t.records(ref)).toHaveLength(1);
+    for (let days = 0; days < 40; days++) {
+      t.clock.ms += 24 * HOUR_MS;
+      await sweepAll(t, state);
+    }
+    const buckets = [...new Set(refs.map(ref => recordsBucketOf(msOfRef(ref))))];
+    expect(await exists(...buckets.map(t.keys.records))).toEqual(buckets.map(() => 0));
+  });
+
   describe('a deleted subscription', () => {
     test('with deletionPolicy Delete removes its waiting events, and no others', async () => {
       const { t, d } = await start({ a: {}, b: {} }, ['k', 'l', 'm', 'n']);

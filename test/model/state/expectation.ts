@@ -63,6 +63,8 @@ export interface Receiver {
   readonly open: Map<string, OpenDelivery>;
   /** The final result, by delivery name. */
   readonly final: Map<string, Final>;
+  /** Those whose records have gone with their events. */
+  readonly forgotten: Set<string>;
   /** It is being deleted together with its inbox, so the inbox may already be empty. */
   leaving: boolean;
   /** The endpoint responded with 410 and has not been enabled in an effective way since then. */
@@ -88,6 +90,7 @@ export function createReceiver(
     replayed: new Set(),
     open: new Map(),
     final: new Map(),
+    forgotten: new Set(),
     leaving: false,
     ended: false,
   };

@@ -52,8 +52,10 @@ export function expectReplay(
     const event = receiver.routed.get(partRefOf(selection.ref) ?? '') as ModelEvent;
     if (receiver.open.has(event.ref)) return refused('OPEN_EVENT');
     if (isOld(event)) answers.add('EXPIRED');
+    // The record of a delivered event is removed with it.
+    if (isOld(event) && receiver.final.get(event.ref) === 'delivered') answers.add('UNKNOWN');
     if (!isActive(event)) return refused('INACTIVE', ...answers);
-    if (!isStored(event)) return refused('EXPIRED');
+    if (!isStored(event)) return refused('EXPIRED', ...answers);
     may.set(event.ref, event);
   } else {
     for (const event of receiver.routed.values()) {
