@@ -55,7 +55,7 @@ onEachRedis(redis => {
     }
     const left = channels[0] as string;
     pushes.leave(left);
-    await expect(pushes.fence(left)).rejects.toThrow('not listened to');
+    await expect(pushes.fence(left)).rejects.toThrow('has no subscription');
   });
 });
 
