@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createEndpointClient, RESPONSE_BODY_MAX } from './endpoint-client.ts';
 import { answer, startScriptedEndpoint } from './testing/scripted-endpoint.ts';
@@ -192,6 +193,16 @@ describe('slow endpoints', () => {
     const request = { url: 'https://never.test/', headers: [], body: Buffer.alloc(1) };
     expect(await client.attempt(request)).toMatchObject({ outcome: 'failed', reason: 'connect_timeout' });
     expect(await client.attempt({ ...request, timeoutMs: SHORT_MS / 4 })).toMatchObject({ reason: 'connect_timeout' });
+  });
+
+  test('sends nothing if the process was suspended while it connected, even if the connection is open', async () => {
+    const { endpoint, attempt } = await serve(socket => socket.write(answer(200)), { connectTimeoutMs: SHORT_MS });
+    // After timers, Node looks for open connections, and only then for timers that are due.
+    await delay(1);
+    const result = attempt();
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3 * SHORT_MS);
+    expect(await result).toMatchObject({ outcome: 'failed', reason: 'connect_timeout' });
+    expect(endpoint.requests).toHaveLength(0);
   });
 
   test('an abort ends the attempt and the connection', async () => {

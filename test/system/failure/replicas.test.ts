@@ -34,10 +34,8 @@ afterAll(async () => {
 
 const of = (role: SluiceRole): Sluice[] => replicas.get(role) ?? [];
 
-type Repeats = Parameters<typeof faultsOf>[3];
-
 /** A run using both ingresses with half of the keys each, which calls `disturb` in the middle. */
-async function run(name: string, disturb: () => Promise<void>, options: Repeats = { crashes: 1 }): Promise<void> {
+async function run(name: string, disturb: () => Promise<void>, crashes = 1): Promise<void> {
   const { receiver } = world;
   receiver.clear();
   const samples = makeSamples({ groupKeys: GROUP_KEYS, perKey: 30, prefix: `${name}.` });
@@ -68,7 +66,7 @@ async function run(name: string, disturb: () => Promise<void>, options: Repeats 
       `${Math.round(Math.max(...gaps))} ms, sent twice ${receiver.attempts.length - PARTNERS.length * samples.length}, ` +
       `published again ${published.filter(({ tries }) => tries > 1).length}`,
   );
-  for (const partner of PARTNERS) expect(faultsOf(receiver, partner, samples, options)).toEqual([]);
+  for (const partner of PARTNERS) expect(faultsOf(receiver, partner, samples, { crashes })).toEqual([]);
   accepted += samples.length;
   for (const partner of PARTNERS) {
     const { routed, counters } = await readInbox(installed, { producer: PRODUCER, partner, name: SUBSCRIPTION });
@@ -92,7 +90,7 @@ it('rolls: each process stopped in order and started again, nothing sent twice',
         }
       }
     },
-    { crashes: 0 },
+    0,
   );
 });
 
@@ -113,8 +111,7 @@ it('fences a dispatcher that slept until others evicted it', async () => {
         await each.kill('SIGCONT');
       }
     },
-    // A dispatcher that was suspended during its attempts repeats them once more than the dispatcher that took over. If
-    // it was suspended between its last check and the write to the socket, this is after later events.
-    { crashes: 2, lateRepeats: true },
+    // A dispatcher that was suspended during its attempts repeats them once more than the dispatcher that took over.
+    2,
   );
 });

@@ -34,14 +34,13 @@ interface Faults {
  * Compares the requests to the endpoint of a subscription with the expected events: each event in `expected` (in the
  * order of acceptance within a key) must arrive in order, with the same bytes.
  *
- * @param options.crashes how often an event may be repeated. `lateRepeats`: also after later events of its key
  * @returns one line for each kind of error with its first examples, or an empty list if there are none
  */
 export function faultsOf(
   receiver: Receiver,
   subscription: string,
   expected: readonly Sample[],
-  options: { readonly crashes?: number; readonly lateRepeats?: boolean } = {},
+  options: { readonly crashes?: number } = {},
 ): string[] {
   const samples = new Map(expected.map(sample => [sample.id, sample]));
   const positions = new Map<string, number>();
@@ -66,8 +65,7 @@ export function faultsOf(
     const done = progress.get(groupKey) ?? 0;
     const before = delivered.get(id) ?? 0;
     // A repetition is in order until a later event with the same key is sent.
-    const isLateRepeat = before > 0 && options.lateRepeats === true;
-    if (!isLateRepeat && position !== (before > 0 ? done - 1 : done)) faults.reordered.push(id);
+    if (position !== (before > 0 ? done - 1 : done)) faults.reordered.push(id);
     if (typeof status !== 'number' || status >= 300) continue;
     delivered.set(id, before + 1);
     if (before > (options.crashes ?? 0)) faults.repeated.push(id);

@@ -98,6 +98,7 @@ export function createConnector(options: {
 
   return (target, session, done) => {
     let settled = false;
+    const latestMs = performance.now() + connectTimeoutMs;
     const finish = (error: unknown, socket: Socket | null, reason = error === null ? undefined : reasonOf(error)) => {
       if (settled) return;
       settled = true;
@@ -125,10 +126,16 @@ export function createConnector(options: {
     }
     const timer = setTimeout(() => finish(new ConnectError('connect_timeout'), null), connectTimeoutMs);
 
+    /** If the process was suspended, the connection may be reported as open before the timer fires. */
+    const finishOpen = (socket: Socket) => {
+      if (performance.now() > latestMs) finish(new ConnectError('connect_timeout'), null);
+      else finish(null, socket);
+    };
+
     // Don't remove this listener: without it, a TCP socket error after the TLS handshake would end the process.
     tcp.on('error', error => finish(error, null));
     tcp.once('connect', () => {
-      if (!target.tls) return finish(null, tcp);
+      if (!target.tls) return finishOpen(tcp);
       const tls = tlsConnect({
         socket: tcp,
         secureContext,
@@ -142,7 +149,7 @@ export function createConnector(options: {
         session.ticket = ticket;
       });
       tls.on('error', error => finish(error, null, 'tls_error'));
-      tls.once('secureConnect', () => finish(null, tls));
+      tls.once('secureConnect', () => finishOpen(tls));
     });
     return () => finish(new ConnectError('connect_failed'), null);
   };
