@@ -14,17 +14,13 @@ import { type ScriptName, scriptSource } from './scripts.ts';
 export type Reply = string | number | null | Buffer | Reply[];
 export type Argument = string | number | Buffer;
 
-/**
- * The reply of a single master. In a Cluster, `name` is the host and port of this master. Without a Cluster, it is ''.
- */
+/** The reply of a master. In a Cluster, `name` is its host and port. Without a Cluster, it is ''. */
 export interface MasterReply {
   readonly name: string;
   readonly reply: Reply;
 }
 
-/**
- * A connection to a single Redis, or to all masters of a Cluster. The connection can be used again after a reconnect.
- */
+/** A connection to a single Redis, or to all masters of a Cluster. It can be used again after a reconnect. */
 export interface RedisClient {
   readonly cluster: boolean;
   /**

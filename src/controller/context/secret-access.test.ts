@@ -90,7 +90,7 @@ test('a controller that is not allowed to bind reports at once which RoleBinding
   await expect(secretAccess.ensure('acme')).rejects.toThrow(
     /cannot read the Secrets of namespace acme: .*may not bind\. Add a RoleBinding to this namespace/,
   );
-  // The binding is removed by the administrator who has created it.
+  // The administrator has created the binding, and removes it.
   await secretAccess.revoke('acme');
   expect(asked).toEqual(['close acme', `unbind ${ROLE}`]);
 });

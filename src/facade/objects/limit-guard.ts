@@ -31,7 +31,7 @@ export interface LimitGuard {
    */
   readonly countOf: (account: string, limit: CountedLimit) => number;
   /**
-   * Creates an object, or changes an object so that it uses its limit unless the account has reached this limit.
+   * Creates an object, or changes an object so that it uses its limit, unless the account has reached this limit.
    * Objects being created by this replica are counted as well, but not objects being created by other replicas. With 32
    * or fewer objects left, each replica creates one object at a time. With more objects left, each of the other
    * replicas may add up to this number of objects at the same time.

@@ -17,7 +17,7 @@ import { UNHANDLED_FILE } from './unhandled-errors.ts';
 
 /**
  * Runs the specified suites (or all suites) sequentially, except for suites that run at the same time as others: see
- * `LANES`. `all` means all suites except for `node`, the short version of `make test-node`. It is run if there are no
+ * `BESIDE`. `all` means all suites except for `node`, the short version of `make test-node`. It is run if there are no
  * failures, and the machine is able to run a node. The last line is the sum: `N passed, N failed`. The exit code is
  * only 0 if there were no failures.
  */
@@ -36,15 +36,14 @@ const PROJECTS = ['unit', 'redis', 'kube', 'chart', 'image', 'system', 'waiting'
 const SHORT_NODE = 'test/node/install.test.ts';
 
 /**
- * Suites that run sequentially at the same time as other suites. A lane starts together with the first of `beside`, and
- * its suites are printed in their own order. `waiting` uses only a small part of the machine, and `image` uses it while
- * `chart` is waiting for its API servers. `redis` contains tests that need most of the machine, such as the failover of
- * a Cluster, and `scale` requires all of it.
+ * Suites that start together with the first of these other suites and are printed in their own order. `waiting` uses
+ * only a small part of the machine, and `image` uses it while `chart` is waiting for its API servers. `redis` contains
+ * tests that need most of the machine, such as the failover of a Cluster, and `scale` requires all of it.
  */
-const LANES: readonly { readonly suites: readonly string[]; readonly beside: readonly string[] }[] = [
-  { suites: ['waiting'], beside: ['redis', 'kube', 'chart', 'image', 'system'] },
-  { suites: ['image'], beside: ['chart'] },
-];
+const BESIDE: Readonly<Record<string, readonly string[]>> = {
+  waiting: ['redis', 'kube', 'chart', 'image', 'system'],
+  image: ['chart'],
+};
 
 const LONGER =
   'Longer, on demand: make bench, make test-api, make test-chaos, make test-gitops, make test-hostile, make test-model, make test-mutants, make test-node, make test-outages, make test-scale';
@@ -55,8 +54,6 @@ interface Result {
 }
 
 const running = new Set<ChildProcess>();
-/** After a signal, no lane continues with its next suite. */
-let isStopped = false;
 
 /**
  * Runs a program in the project folder.
@@ -70,7 +67,6 @@ function run(
   { output = 'inherit', env = {} }: { output?: 'inherit' | number | undefined; env?: Record<string, string> } = {},
 ): Promise<number> {
   return new Promise(resolve => {
-    if (isStopped) return resolve(128);
     const child = spawn(command, args, {
       cwd: ROOT,
       stdio: ['ignore', output, output],
@@ -117,16 +113,6 @@ async function runUnseen(project: string): Promise<() => Promise<Result>> {
   };
 }
 
-/** Starts a lane and adds its suites to `begun`. */
-function beginLane(suites: readonly string[]): void {
-  let previous: Promise<unknown> = Promise.resolve();
-  for (const suite of suites) {
-    const ended = previous.then(() => runUnseen(suite));
-    begun.set(suite, async () => (await ended)());
-    previous = ended;
-  }
-}
-
 async function runNode(): Promise<Tally> {
   const isFailed = addTallies(tallies).failed > 0;
   const reason = isFailed ? 'another suite failed' : nodeRefusal();
@@ -162,7 +148,6 @@ if (unknown.length > 0) {
 
 const folder = await temporaryFolder('results');
 stopOnSignal(async () => {
-  isStopped = true;
   for (const child of running) child.kill('SIGTERM');
   await folder.remove();
 });
@@ -170,8 +155,10 @@ stopOnSignal(async () => {
 const begun = new Map<string, () => Promise<Result>>();
 const tallies: Tally[] = [];
 for (const [i, name] of wanted.entries()) {
-  for (const { suites, beside } of LANES) {
-    if (beside.includes(name)) beginLane(suites.filter(suite => wanted.indexOf(suite) > i && !begun.has(suite)));
+  for (const [suite, others] of Object.entries(BESIDE)) {
+    if (!others.includes(name) || begun.has(suite) || wanted.indexOf(suite) < i) continue;
+    const ended = runUnseen(suite);
+    begun.set(suite, async () => (await ended)());
   }
   tallies.push(await runSuite(name));
 }

@@ -51,7 +51,7 @@ async function call(
 /**
  * A producer `<name>-shop` with two streams (one of which is blocked), a package, and two unanswered invitations, and a
  * partner `<name>-buyer` with an integration, an activation, and a subscription, whose inbox contains some events, one
- * of which was acknowledged and replayed. Whoever has the group in the token owns both. `pushed`: the subscription has
+ * of which was acknowledged and replayed. Callers with the group in their token own both. `pushed`: the subscription has
  * an endpoint that does not respond.
  */
 export async function makeSpecimens(
