@@ -26,8 +26,10 @@ import { openReplays } from './replays.ts';
 import { followRootKeys } from './root-keys.ts';
 import { openSandboxRunner } from './sandbox.ts';
 
-/** The maximum number of claims for this process. */
-const ROOM = 4_096;
+/** The number of claims for this process. A workspace gets at most 2,304 of them, and a part 2,048 (see `createRoom`). */
+const ROOM = 4_608;
+/** A workspace with fewer claims than this can always claim more, even if the limit of the process is exceeded. */
+const LEAST_CLAIMS = 8;
 /** The maximum number of bytes of large bodies, i.e. those which are not sent together with their claims. */
 const BODY_ROOM = 64 * 2 ** 20;
 
@@ -45,7 +47,7 @@ export async function startDispatcher(parts: Parts): Promise<Running> {
     },
   });
   const client = createEndpointClient(config.endpoints);
-  const room = createRoom(ROOM);
+  const room = createRoom(ROOM, LEAST_CLAIMS);
   const bodyRoom = createRoom(BODY_ROOM);
   const metrics = createDispatcherMetrics(registry, () => partMetrics.sending(), nowMs);
   const partMetrics = createPartMetrics(registry, () => ROOM - room.free(), metrics.failed);

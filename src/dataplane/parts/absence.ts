@@ -1,5 +1,5 @@
 import type { ClaimBook } from './claim-book.ts';
-import type { Room } from './room.ts';
+import type { RoomShare } from './room.ts';
 
 /** The interval for checking a removed part, in case the message about its return was lost. */
 const LOOK_MS = 5_000;
@@ -25,7 +25,7 @@ export interface Absence {
  */
 export function createAbsence(deps: {
   readonly book: Pick<ClaimBook, 'count'>;
-  readonly room: Pick<Room, 'give' | 'take'>;
+  readonly room: Pick<RoomShare, 'give' | 'take'>;
   /** The part is still missing after some time, and the worker has not been stopped. */
   readonly onMissing: () => void;
 }): Absence {

@@ -1,13 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Part } from '../../part/keys.ts';
 import type { ReadBodies } from '../../part/log/read-bodies.ts';
-import type { Room } from './room.ts';
+import type { RoomShare } from './room.ts';
 
 /** The number of bodies that can be read by a call. Each of them can have up to 1 MiB. */
 const BODIES_AT_ONCE = 16;
 
-/** The maximum number of bytes that a part can hold in bodies which are too large to be sent with their claims. */
-export const PART_BODY_BYTES = 32 * 2 ** 20;
 /** How long an attempt waits until there is room for its body. */
 const PATIENCE_MS = 500;
 
@@ -18,10 +16,9 @@ export interface BodyShare {
   readonly release: (bytes: number) => void;
 }
 
-/** @param room the bytes that are left for all parts of the process */
-export function createBodyShare(room: Room): BodyShare {
-  let held = 0;
-  const fits = (bytes: number) => held + bytes <= PART_BODY_BYTES && bytes <= room.free();
+/** @param room the bytes for the parts of the workspace */
+export function createBodyShare(room: RoomShare): BodyShare {
+  const fits = (bytes: number) => bytes <= room.free();
   return {
     async hold(bytes) {
       if (!fits(bytes)) {
@@ -34,14 +31,10 @@ export function createBodyShare(room: Room): BodyShare {
         }
         if (!fits(bytes)) return false;
       }
-      held += bytes;
       room.take(bytes);
       return true;
     },
-    release(bytes) {
-      held -= bytes;
-      room.give(bytes);
-    },
+    release: bytes => room.give(bytes),
   };
 }
 

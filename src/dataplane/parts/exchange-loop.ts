@@ -7,14 +7,14 @@ import type { ClaimBook } from './claim-book.ts';
 import type { PartWorkerDeps } from './part-worker-deps.ts';
 import type { PushCount } from './push-count.ts';
 import { createPushSearch } from './push-search.ts';
+import type { RoomShare } from './room.ts';
 import { READY_MS } from './watch.ts';
 
 /** Time during which completions without waiting events are collected and written together. */
 const LINGER_MS = 5;
 /** The maximum time between two exchanges while there are claims. Each exchange is also used as a heartbeat. */
 const BEAT_MS = 1_000;
-/** The maximum number of claims per part, of claims per exchange, and of bytes in pushes that were not read yet. */
-const LIMIT = 2_048;
+/** The maximum number of claims per exchange, and of bytes in pushes that were not read yet. */
 const CLAIMS_AT_ONCE = 128;
 const ROOM_BYTES = 2 * 2 ** 20;
 /**
@@ -55,6 +55,7 @@ export function createExchangeLoop(options: {
   readonly deps: PartWorkerDeps;
   readonly part: Part;
   readonly book: ClaimBook;
+  readonly room: RoomShare;
   readonly count: PushCount;
   readonly sending: () => number;
   readonly fence: () => Promise<void>;
@@ -64,8 +65,8 @@ export function createExchangeLoop(options: {
   readonly onMissing: () => void;
   readonly onFailure: (error: unknown, what: string) => void;
 }): ExchangeLoop {
-  const { deps, part, book, count } = options;
-  const { name, room, monotonicMs } = deps;
+  const { deps, part, book, room, count } = options;
+  const { name, monotonicMs } = deps;
   let isWanted = false;
   let isBeatDue = false;
   let isLingering = false;
@@ -178,9 +179,8 @@ export function createExchangeLoop(options: {
     clearTimeout(timers.linger);
     delete timers.linger;
     const holds = book.count();
-    const limit = isStopping ? 0 : Math.min(LIMIT, holds + room.free());
+    const limit = isStopping ? 0 : room.limit(holds, want);
     const completing = book.startWriting();
-    const isFull = room.free() === 0;
     isWanted = false;
     isBeatDue = false;
     isLingering = false;
@@ -221,13 +221,13 @@ export function createExchangeLoop(options: {
     }
     // Our information about it could be older than the data that was used to create it again.
     if (absence.end()) reclaimWanted = true;
-    room.give(book.written());
+    const written = book.written();
     acknowledgedMs = sentMs;
     pushSearch.expect(answer.pushed, answer.bytes);
     if (answer.more && !isStopping) isWanted = true;
     if (answer.answer !== 'OK') wantLater();
-    if (isFull && !isStopping) room.wait(want);
     options.onAnswer(answer, sentMs);
+    room.give(written, want);
     if (stopping !== undefined && isStopping && !stopping.isToldOf) {
       stopping.isToldOf = true;
       reclaimWanted = true;

@@ -87,14 +87,15 @@ test('claims of a shard that is silent take no room from other parts', async () 
   const { redis, world, sink, isEmpty } = await start();
   const other = await createPartWorld(redis, redisUrl());
   await other.subscribe('a', sink, ['o']);
-  const room = createRoom(1);
+  // A single claim for each workspace.
+  const room = createRoom(3);
   const answers: (() => void)[] = [];
   sink.control.script = (_arrival, response) => void answers.push(() => response.end());
   const proxy = await startProxy(redisUrl());
   await world.startWorker('d1', () => ({ room }), proxy.url);
   await world.send('g0');
   await vi.waitFor(() => expect(sink.arrivals).toHaveLength(1), soon);
-  await vi.waitFor(() => expect(room.free()).toBe(0), soon);
+  await vi.waitFor(() => expect(room.free()).toBe(2), soon);
   await other.startWorker('d1', () => ({ room }));
   // Its first exchange says that nothing may be pushed.
   await vi.waitFor(async () => expect(await redis.call('exists', other.keys.ready)).toBe(1), soon);
@@ -105,5 +106,5 @@ test('claims of a shard that is silent take no room from other parts', async () 
   proxy.resume();
   answers[0]?.();
   await isEmpty();
-  await vi.waitFor(() => expect(room.free()).toBe(1), soon);
+  await vi.waitFor(() => expect(room.free()).toBe(3), soon);
 });

@@ -140,7 +140,7 @@ function registerGauges(registry: Registry, parts: ReadonlySet<Seen>, claims: ()
   const causes = [...new Set(Object.values(HOLD_CAUSES))];
   new Gauge({
     name: 'sluice_dispatcher_claims',
-    help: 'The number of claims held by this process, from when an event is claimed until its result has been written. Limited to 4,096.',
+    help: 'The number of claims held by this process, from when an event is claimed until its result has been written. Limited to 4,608, and to 2,048 for a single stream.',
     registers,
     collect() {
       this.set(claims());

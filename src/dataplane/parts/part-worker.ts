@@ -47,13 +47,15 @@ export interface PartWorker {
  * parts don't cause any commands.
  */
 export function createPartWorker(deps: PartWorkerDeps, part: Part): PartWorker {
-  const { name, pushes, room, log, monotonicMs } = deps;
+  const { name, pushes, log, monotonicMs } = deps;
   const { channel } = partKeys(part);
   const clock = createPartClock(monotonicMs, deps.wallMs);
   const book = createClaimBook();
   const count = createPushCount();
   const readBody = createReadBody(deps.readBodies, part);
-  const bodies = createBodyShare(deps.bodyRoom);
+  const room = deps.room.join(part.tenant);
+  const bodyRoom = deps.bodyRoom.join(part.tenant);
+  const bodies = createBodyShare(bodyRoom);
   const attempt = createAttempt({ ...deps, nowMs: clock.nowMs }, part);
   const { tally } = deps;
   function fail(error: unknown, what: string): void {
@@ -112,6 +114,7 @@ export function createPartWorker(deps: PartWorkerDeps, part: Part): PartWorker {
     deps,
     part,
     book,
+    room,
     count,
     sending: queues.sending,
     fence: () => pushes.fence(channel),
@@ -256,6 +259,8 @@ export function createPartWorker(deps: PartWorkerDeps, part: Part): PartWorker {
       await loop.stop(READY_MS);
       clearTimeout(dueTimer);
       pushes.leave(channel);
+      room.leave();
+      bodyRoom.leave();
     },
   };
 }

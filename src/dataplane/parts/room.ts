@@ -1,34 +1,99 @@
+/** A part can take at most so many times as much as its workspace leaves free. */
+const PART_RATIO = 8;
+
 /**
- * The number of additional claims that this process is able to hold, for all of its parts. Parts wait if no room is
- * left.
+ * The room of this process for claims, or for the bytes of bodies. All workspaces share it. A workspace can take at most
+ * as much as it leaves free. Alone, it gets half of the room. If n workspaces want more than there is, each of them gets
+ * 1 / (n + 1), and the same amount is left for the next workspace. In the same way, the parts of a workspace share what
+ * it gets. If there is only one busy part, it gets 4 / 9 of the room.
  */
 export interface Room {
   readonly free: () => number;
-  readonly take: (claims: number) => void;
-  readonly give: (claims: number) => void;
-  /** Calls the function a single time, as soon as there is enough room. */
+  /** Adds a part of a workspace. */
+  readonly join: (tenant: string) => RoomShare;
+}
+
+/** What a part can take. */
+export interface RoomShare {
+  /** What it can take in addition. Negative if it holds more than its share. */
+  readonly free: () => number;
+  /**
+   * Returns the maximum that this part should hold. Nothing replaces what ends beyond its share, except for the last
+   * claim. All parts of a workspace can use their limits at the same time, so what is free is divided between them. If a
+   * part holds more than its portion, it can take the same amount again.
+   *
+   * @param held what it holds now
+   * @param onRoom this is called as soon as there is room if there is none now
+   */
+  readonly limit: (held: number, onRoom: () => void) => number;
+  readonly take: (count: number) => void;
+  /**
+   * If there is room afterwards, this calls all functions that wait. An exchange excludes its own function because it
+   * has already claimed other events in place of those that it ended.
+   */
+  readonly give: (count: number, own?: () => void) => void;
+  /** Calls the function a single time, as soon as there is room. */
   readonly wait: (onRoom: () => void) => void;
+  /** Removes the part. It must have given back everything before. */
+  readonly leave: () => void;
 }
 
 /**
- * Creates the room for the claims of a process. It is possible that claims which are pushed exceed it, because a part
- * will only know about the limit after an exchange.
+ * Creates the room of a process. It is possible that claims which are pushed exceed it, because a part will only know
+ * about the limit after an exchange.
+ *
+ * @param least a workspace that holds less than this can always take the difference
  */
-export function createRoom(claims: number): Room {
-  let free = claims;
-  const waiting = new Set<() => void>();
+export function createRoom(size: number, least = 0): Room {
+  let free = size;
+  const tenants = new Map<string, { held: number; parts: number }>();
+  const waiting = new Map<() => void, RoomShare>();
+
+  function wake(own: (() => void) | undefined): void {
+    for (const [onRoom, share] of waiting) {
+      if (onRoom === own || share.free() <= 0) continue;
+      waiting.delete(onRoom);
+      onRoom();
+    }
+  }
+
   return {
     free: () => Math.max(0, free),
-    take(count) {
-      free -= count;
+    join(tenant) {
+      const all = tenants.get(tenant) ?? { held: 0, parts: 0 };
+      all.parts++;
+      tenants.set(tenant, all);
+      let held = 0;
+      function add(count: number): void {
+        held += count;
+        all.held += count;
+        free -= count;
+      }
+      const share: RoomShare = {
+        free() {
+          const ofTenant = (free - all.held) / 2;
+          const ofPart = (PART_RATIO * ofTenant - held) / (PART_RATIO + 1);
+          return Math.max(least - all.held, Math.floor(ofPart));
+        },
+        limit(holds, onRoom) {
+          const most = share.free();
+          if (most > 0) waiting.delete(onRoom);
+          else share.wait(onRoom);
+          const offered = Math.min(most, Math.max(Math.ceil(most / all.parts), held, least));
+          return Math.max(holds + offered, Math.min(1, holds));
+        },
+        take: add,
+        give(count, own) {
+          add(-count);
+          if (waiting.size > 0) wake(own);
+        },
+        wait: onRoom => void waiting.set(onRoom, share),
+        leave() {
+          for (const [onRoom, each] of waiting) if (each === share) waiting.delete(onRoom);
+          if (--all.parts === 0) tenants.delete(tenant);
+        },
+      };
+      return share;
     },
-    give(count) {
-      free += count;
-      if (free <= 0 || waiting.size === 0) return;
-      const all = [...waiting];
-      waiting.clear();
-      for (const onRoom of all) onRoom();
-    },
-    wait: onRoom => void waiting.add(onRoom),
   };
 }

@@ -1,55 +1,99 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { AttemptResult } from '../dispatcher/endpoint-client.ts';
-import { PART_BODY_BYTES } from './body-reader.ts';
+import type { PartWorkerDeps } from './part-worker-deps.ts';
 import { createRoom } from './room.ts';
 import { useOwnRedis } from './testing/own-redis.ts';
 import { createPartWorld } from './testing/part-world.ts';
-import { startSink } from './testing/sink.ts';
+import { type Sink, startSink } from './testing/sink.ts';
 import { READY_MS } from './watch.ts';
 
 const soon = { timeout: 20_000, interval: 10 };
 /** The claims of a dispatcher, and the most of one part. */
-const [ROOM, MOST_OF_A_PART] = [4_096, 2_048];
+const [ROOM, MOST] = [4_608, 2_048];
+/** More events than there is room for. */
+const BATCHES = 80;
+/** The bytes of large bodies of a dispatcher, and the most of one workspace. */
+const [BODY_ROOM, MOST_BYTES] = [64 * 2 ** 20, 32 * 2 ** 20];
 
 /** The size of the largest event. */
 const LARGE = 256 * 1_024;
 
 const own = useOwnRedis();
 
+const delivered = { outcome: 'delivered', reason: 'http_2xx', status: 200, latencyMs: 1 } as const;
+
+/** An endpoint that does not answer before the test calls `answer`. */
+function createHanging() {
+  const { promise: answered, resolve } = Promise.withResolvers<AttemptResult>();
+  const answer = () => resolve({ ...delivered, responseBody: Buffer.alloc(0), truncated: false });
+  return { attempt: () => answered, answer };
+}
+
+async function startSlow(sink: Sink, tenant?: string) {
+  const slow = await createPartWorld(own.redis, own.server.url, tenant);
+  await slow.subscribe('slow', sink, ['s'], { cap: 10_000, unordered: true });
+  const claims = async () => Number(await own.redis.call('hlen', slow.keys.claims));
+  const flood = async () => {
+    for (let i = 0; i < BATCHES; i++) await slow.send(...Array.from({ length: 64 }, () => 's'));
+  };
+  return { ...slow, claims, flood };
+}
+
 test('slow endpoints of one part leave room for the events of other parts', async () => {
-  const busy = await createPartWorld(own.redis, own.server.url);
-  const calm = await createPartWorld(own.redis, own.server.url);
   const sink = await startSink();
-  await busy.subscribe('slow', sink, ['s'], { cap: 10_000, unordered: true });
+  const busy = await startSlow(sink);
+  const calm = await createPartWorld(own.redis, own.server.url);
   await calm.subscribe('a', sink, ['k']);
-  const { promise: answered, resolve: answer } = Promise.withResolvers<AttemptResult>();
   const room = createRoom(ROOM);
-  await busy.startWorker('d1', () => ({ room, attempt: () => answered }));
+  const { attempt, answer } = createHanging();
+  await busy.startWorker('d1', () => ({ room, attempt }));
   await calm.startWorker('d1', () => ({ room }));
-  const delivered = { outcome: 'delivered', reason: 'http_2xx', status: 200, latencyMs: 1 } as const;
-  onTestFinished(() => answer({ ...delivered, responseBody: Buffer.alloc(0), truncated: false }));
-  // More than there is room for.
-  for (let i = 0; i < 80; i++) await busy.send(...Array.from({ length: 64 }, () => 's'));
-  const claims = async () => Number(await own.redis.call('hlen', busy.keys.claims));
-  await vi.waitFor(async () => expect(await claims()).toBe(MOST_OF_A_PART), soon);
+  onTestFinished(answer);
+  await busy.flood();
+  await vi.waitFor(async () => expect(await busy.claims()).toBe(MOST), soon);
   // Nothing is pushed any more to a worker that was idle for this time.
   await delay(READY_MS + 100);
   const [body] = await calm.send('k');
   await vi.waitFor(() => expect(sink.bodies()).toEqual([body]), soon);
-  expect(await claims()).toBe(MOST_OF_A_PART);
+  expect(await busy.claims()).toBe(MOST);
+});
+
+test('slow endpoints of several parts leave room for the events of other workspaces', async () => {
+  const sink = await startSink();
+  const first = await startSlow(sink);
+  const second = await startSlow(sink, first.part.tenant);
+  const calm = await createPartWorld(own.redis, own.server.url);
+  const keys = Array.from({ length: 300 }, (_, i) => `k${i}`);
+  await calm.subscribe('a', sink, keys, { cap: 1_000 });
+  const room = createRoom(ROOM);
+  const { attempt, answer } = createHanging();
+  for (const part of [first, second]) await part.startWorker('d1', () => ({ room, attempt }));
+  await calm.startWorker('d1', () => ({ room }));
+  onTestFinished(answer);
+  await Promise.all([first.flood(), second.flood()]);
+  await vi.waitFor(
+    async () => expect((await first.claims()) + (await second.claims())).toBeGreaterThan(MOST - 2),
+    soon,
+  );
+  await delay(READY_MS + 100);
+  expect(await second.claims()).toBeGreaterThan(0);
+  // What was offered to a part may be used later, after other parts of the workspace have taken more.
+  expect(room.free()).toBeGreaterThanOrEqual(ROOM / 4);
+  const bodies: string[] = [];
+  for (let i = 0; i < keys.length; i += 50) bodies.push(...(await calm.send(...keys.slice(i, i + 50))));
+  await vi.waitFor(() => expect(sink.bodies().toSorted()).toEqual(bodies.toSorted()), soon);
 });
 
 test('large bodies of slow endpoints only use a part of the memory, and small bodies are still sent', async () => {
-  const world = await createPartWorld(own.redis, own.server.url);
   const sink = await startSink();
-  await world.subscribe('slow', sink, ['s'], { cap: 10_000, unordered: true });
-  await world.subscribe('a', sink, ['k']);
+  const first = await startSlow(sink);
+  const parts = [first, await startSlow(sink, first.part.tenant)];
+  await first.subscribe('a', sink, ['k']);
   const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
-  const delivered = { outcome: 'delivered', reason: 'http_2xx', status: 200, latencyMs: 1 } as const;
-  const bodyRoom = createRoom(2 * PART_BODY_BYTES);
+  const bodyRoom = createRoom(BODY_ROOM);
   let [inMemory, most] = [0, 0];
-  await world.startWorker('d1', ({ attempt }) => ({
+  const alter = ({ attempt }: PartWorkerDeps): Partial<PartWorkerDeps> => ({
     bodyRoom,
     async attempt(request) {
       if (request.body.length < LARGE) return attempt(request);
@@ -59,18 +103,23 @@ test('large bodies of slow endpoints only use a part of the memory, and small bo
       inMemory -= request.body.length;
       return { ...delivered, responseBody: Buffer.alloc(0), truncated: false };
     },
-  }));
-  const events = (2 * PART_BODY_BYTES) / LARGE;
-  for (let i = 0; i < events; i++) {
-    await world.ingest({ groupKey: 's', meta: '{"s":"/orders"}', body: Buffer.alloc(LARGE) });
+  });
+  const events = MOST_BYTES / LARGE;
+  for (const part of parts) {
+    await part.startWorker('d1', alter);
+    for (let i = 0; i < events; i++) {
+      await part.ingest({ groupKey: 's', meta: '{"s":"/orders"}', body: Buffer.alloc(LARGE) });
+    }
   }
-  await vi.waitFor(() => expect(inMemory).toBe(PART_BODY_BYTES), soon);
-  const [body] = await world.send('k');
+  await vi.waitFor(() => expect(inMemory).toBeGreaterThan(MOST_BYTES * 0.8), soon);
+  const [body] = await first.send('k');
   await vi.waitFor(() => expect(sink.bodies()).toEqual([body]), soon);
   answer();
-  await vi.waitFor(async () => expect((await world.counts('slow'))[3]).toBe(events), soon);
-  expect(most).toBe(PART_BODY_BYTES);
-  expect(bodyRoom.free()).toBe(2 * PART_BODY_BYTES);
+  for (const part of parts) {
+    await vi.waitFor(async () => expect((await part.counts('slow'))[3]).toBe(events), soon);
+  }
+  expect(most).toBeLessThanOrEqual(MOST_BYTES);
+  expect(bodyRoom.free()).toBe(BODY_ROOM);
 });
 
 test('an event that cannot be read stops its own lane only, and is not claimed again all the time', async () => {

@@ -133,12 +133,12 @@ export const delivery: AlertGroup = {
     },
     {
       name: 'SluiceDispatcherFull',
-      expr: `max ${by()} (sluice_dispatcher_claims) > 3900`,
+      expr: `max ${by()} (sluice_dispatcher_claims) > 2000`,
       for: '5m',
       severity: 'warning',
-      summary: 'A dispatcher has claimed almost 4,096 events, which is the limit.',
+      summary: 'A dispatcher has claimed 2,000 events, which is almost the limit of a single stream.',
       impact:
-        'Events of its streams have to wait until other attempts have ended unless they are sent by another dispatcher.',
+        'Events of the workspaces with the most claims have to wait until other attempts have ended unless they are sent by another dispatcher.',
       steps: [
         'Run the query `sum by (instance) (sluice_dispatcher_attempts_in_flight)`. If the value is high, the claims are being used by slow endpoints. In this case, add more dispatchers.',
         'If the value is low, the results are not written fast enough. Check SluiceRedisSlow and check the CPU usage of the dispatcher.',

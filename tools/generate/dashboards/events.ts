@@ -144,7 +144,7 @@ export const EVENT_ROWS: readonly PanelRow[] = [
       },
       {
         title: 'Claims',
-        description: 'Claimed events, grouped by process, with a maximum of 4,096.',
+        description: 'Claimed events, grouped by process, with a maximum of 4,608, and of 2,048 for a single stream.',
         unit: 'short',
         queries: { sluice_dispatcher_claims: '{{instance}}' },
       },
@@ -173,7 +173,7 @@ export const EVENT_ROWS: readonly PanelRow[] = [
       },
       {
         title: 'Attempts in flight',
-        description: 'Grouped by process, with a maximum of 4,096.',
+        description: 'Grouped by process, with a maximum of 4,608.',
         unit: 'short',
         queries: { sluice_dispatcher_attempts_in_flight: '{{instance}}' },
       },

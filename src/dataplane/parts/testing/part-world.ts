@@ -55,9 +55,17 @@ export async function connectWorker(name: string, url: string) {
   return { deps, redis, pushes, client };
 }
 
-/** A separate part with subscriptions that have endpoints. It uses the clock of Redis. */
-export async function createPartWorld(redis: RedisClient, url: string) {
-  const part: Part = { tenant: `ten_${randomBytes(8).toString('hex')}`, queue: 'orders', gen: 'gen1', number: 0 };
+/**
+ * A separate part with subscriptions that have endpoints. It uses the clock of Redis.
+ *
+ * @param tenant by default, another workspace is used for each part
+ */
+export async function createPartWorld(
+  redis: RedisClient,
+  url: string,
+  tenant = `ten_${randomBytes(8).toString('hex')}`,
+) {
+  const part: Part = { tenant, queue: `orders-${randomBytes(4).toString('hex')}`, gen: 'gen1', number: 0 };
   const keys = partKeys(part);
   const gate = createGate(redis);
   const ingest = createIngest(redis);

@@ -1,0 +1,127 @@
+import { expect, test, vi } from 'vitest';
+import { createRoom, type RoomShare } from './room.ts';
+
+const SIZE = 4_608;
+const LEAST = 8;
+const ignore = () => {};
+
+interface Part {
+  readonly share: RoomShare;
+  held: number;
+}
+
+function join(room: ReturnType<typeof createRoom>, ...tenants: string[]): Part[] {
+  return tenants.map(tenant => ({ share: room.join(tenant), held: 0 }));
+}
+
+/** Some claims of each part end, and it makes as many as it is allowed to. */
+function play(parts: readonly Part[], rounds = 500): void {
+  for (let round = 0; round < rounds; round++) {
+    for (const part of parts) {
+      const ended = Math.ceil(part.held / 10);
+      part.share.give(ended);
+      const taken = Math.max(0, part.share.free());
+      part.share.take(taken);
+      part.held += taken - ended;
+    }
+  }
+}
+
+const isNear = (value: number, wanted: number) => Math.abs(value - wanted) <= SIZE / 200;
+
+test('the only busy part gets the same limit whatever it holds', () => {
+  const { share } = join(createRoom(SIZE, LEAST), 'a')[0] as Part;
+  for (let held = 0; held <= 2_048; held += 256) {
+    expect(share.limit(held, ignore)).toBe(2_048);
+    share.take(256);
+  }
+});
+
+test('a workspace takes at most as much as it leaves, however many parts it has', () => {
+  const room = createRoom(SIZE, LEAST);
+  const parts = join(room, ...'aaaaaaaaaa');
+  play(parts);
+  const held = parts.map(part => part.held);
+  expect(Math.max(...held) - Math.min(...held)).toBeLessThan(SIZE / 200);
+  expect(room.free()).toBeGreaterThanOrEqual(SIZE / 2);
+  // Something is left for the next part of the workspace.
+  expect(room.join('a').free()).toBeGreaterThan(0);
+});
+
+test('workspaces with one busy part each have equal shares in the end, whoever was first', () => {
+  const room = createRoom(SIZE, LEAST);
+  const parts = join(room, 'a');
+  play(parts);
+  expect(parts[0]?.held).toBe(2_048);
+  parts.push(...join(room, 'b', 'c'));
+  play(parts);
+  for (const { held } of parts) expect(isNear(held, room.free() * (4 / 5))).toBe(true);
+  expect(room.join('d').free()).toBeGreaterThan(SIZE / 12);
+});
+
+test('what ends beyond the share is not replaced, except for the last claim', () => {
+  const room = createRoom(SIZE, LEAST);
+  const [first, other] = join(room, 'a', 'b') as [Part, Part];
+  first.share.take(2_048);
+  other.share.take(2_000);
+  expect(first.share.free()).toBeLessThan(0);
+  expect(first.share.limit(2_048, ignore)).toBe(2_048 + first.share.free());
+  const second = room.join('a');
+  expect(second.limit(0, ignore)).toBeLessThanOrEqual(0);
+  second.take(5);
+  expect(second.limit(5, ignore)).toBe(1);
+});
+
+test('a workspace that holds little can take more even if there is no room left', () => {
+  const room = createRoom(SIZE, LEAST);
+  room.join('a').take(SIZE + 100);
+  expect(room.free()).toBe(0);
+  const late = room.join('b');
+  expect(late.limit(0, ignore)).toBe(LEAST);
+  late.take(5);
+  expect(late.free()).toBe(LEAST - 5);
+  late.take(3);
+  expect(late.limit(8, ignore)).toBe(LEAST);
+});
+
+test('what is offered to idle parts of a workspace fits, and a busy part can double', () => {
+  const room = createRoom(SIZE, LEAST);
+  const parts = join(room, ...'aaaaaaaaaaaaaaaa');
+  const [busy, idle] = parts.map(({ share }) => share) as [RoomShare, RoomShare];
+  expect(parts.reduce((sum, { share }) => sum + share.limit(0, ignore), 0)).toBe(2_048);
+  busy.take(500);
+  expect(busy.limit(500, ignore)).toBe(1_000);
+  expect(idle.limit(0, ignore)).toBeLessThan(2_048 / 16);
+  busy.take(1_000);
+  expect(busy.limit(1_500, ignore)).toBe(1_500 + busy.free());
+});
+
+test('a part without room is called once there is some, but not by itself', () => {
+  const room = createRoom(SIZE, LEAST);
+  const [one, two, other] = ['a', 'a', 'b'].map(room.join) as [RoomShare, RoomShare, RoomShare];
+  one.take(2_048);
+  other.take(2_000);
+  const [onOne, onTwo] = [vi.fn<() => void>(), vi.fn<() => void>()];
+  one.limit(2_048, onOne);
+  two.limit(0, onTwo);
+  // Too little has ended for this workspace to take more.
+  other.give(10);
+  expect(onTwo).not.toHaveBeenCalled();
+  one.give(1_500, onOne);
+  one.give(10, onOne);
+  expect([onOne.mock.calls.length, onTwo.mock.calls.length]).toEqual([0, 1]);
+  other.give(10);
+  expect(onOne).toHaveBeenCalledOnce();
+});
+
+test('parts that have left do not count, and are not called', () => {
+  const room = createRoom(SIZE, LEAST);
+  const [one, two] = ['a', 'a'].map(room.join) as [RoomShare, RoomShare];
+  one.take(3_000);
+  const onRoom = vi.fn<() => void>();
+  two.limit(0, onRoom);
+  two.leave();
+  one.give(3_000);
+  expect(onRoom).not.toHaveBeenCalled();
+  expect(one.limit(0, onRoom)).toBe(2_048);
+});
