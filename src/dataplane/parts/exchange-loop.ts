@@ -41,7 +41,7 @@ export interface ExchangeLoop {
   readonly beat: () => void;
   /** Some of the claims may have been lost before they arrived. */
   readonly reclaim: () => void;
-  /** The time at which the last successful exchange was sent, using the local monotonic clock. */
+  /** The time at which the last successful exchange was sent, using the local clock. */
   readonly acknowledgedMs: () => number;
   /** Stops claiming. Resolves when the end of all claims has been recorded in Redis, or if Redis is not available. */
   readonly stop: (readyMs: number) => Promise<void>;

@@ -5,39 +5,34 @@ const PART_MS = 1_790_000_000_000;
 
 describe('the clock of a part', () => {
   const start = () => {
-    const time = { ms: 1_000 };
-    return {
-      time,
-      clock: createPartClock(
-        () => time.ms,
-        () => 42,
-      ),
-    };
+    const time = { ms: 1_000, suspendedMs: 0 };
+    const elapsed = { nowMs: () => time.ms + time.suspendedMs, suspendedMs: () => time.suspendedMs };
+    return { time, clock: createPartClock(elapsed, () => 42) };
   };
 
   test('never dates a claim later than it was made', () => {
     const { clock } = start();
     clock.note(1_000, 1_900, PART_MS);
-    expect(clock.monotonicAt(PART_MS)).toBe(1_000);
+    expect(clock.elapsedAt(PART_MS)).toBe(1_000);
     clock.note(2_000, 2_010, PART_MS + 1_005);
-    expect(clock.monotonicAt(PART_MS)).toBe(1_000);
+    expect(clock.elapsedAt(PART_MS)).toBe(1_000);
     clock.note(3_000, 3_900, PART_MS + 1_900);
-    expect(clock.monotonicAt(PART_MS)).toBe(1_100);
+    expect(clock.elapsedAt(PART_MS)).toBe(1_100);
   });
 
   test('detects an old claim even if every answer is late', () => {
     const { clock } = start();
     clock.note(1_000, 2_500, PART_MS + 100);
-    expect(2_500 - clock.monotonicAt(PART_MS + 100)).toBe(1_500);
+    expect(2_500 - clock.elapsedAt(PART_MS + 100)).toBe(1_500);
   });
 
   test('has no estimate before the first answer, and after Redis may have changed', () => {
     const { clock } = start();
-    expect(clock.monotonicAt(PART_MS)).toBe(Number.NEGATIVE_INFINITY);
+    expect(clock.elapsedAt(PART_MS)).toBe(Number.NEGATIVE_INFINITY);
     expect(clock.nowMs()).toBe(42);
     clock.note(1_000, 1_001, PART_MS);
     clock.reset();
-    expect(clock.monotonicAt(PART_MS)).toBe(Number.NEGATIVE_INFINITY);
+    expect(clock.elapsedAt(PART_MS)).toBe(Number.NEGATIVE_INFINITY);
   });
 
   test.each([
@@ -48,7 +43,28 @@ describe('the clock of a part', () => {
     clock.note(1_000, 1_010, PART_MS);
     clock.note(2_000, 2_010, PART_MS + 1_000 + byMs);
     time.ms = 2_500;
-    expect(clock.monotonicAt(PART_MS + 1_000 + byMs)).toBe(2_000);
+    expect(clock.elapsedAt(PART_MS + 1_000 + byMs)).toBe(2_000);
     expect(clock.nowMs()).toBe(PART_MS + 1_500 + byMs);
+  });
+
+  test('counts a suspension for the age of a claim, and for the time once there was an answer after it', () => {
+    const { clock, time } = start();
+    clock.note(1_000, 1_000, PART_MS);
+    time.suspendedMs = 5_000;
+    expect(time.ms + time.suspendedMs - clock.elapsedAt(PART_MS)).toBe(5_000);
+    expect(clock.nowMs()).toBe(PART_MS);
+    clock.note(6_000, 6_010, PART_MS + 5_005);
+    expect(clock.nowMs()).toBe(PART_MS + 5_000);
+  });
+
+  test('is right about the time, and about claims after the next answer, if our wall clock was set forward', () => {
+    const { clock, time } = start();
+    clock.note(1_000, 1_000, PART_MS);
+    time.suspendedMs = 3_600_000;
+    time.ms = 1_500;
+    expect(clock.nowMs()).toBe(PART_MS + 500);
+    clock.note(3_601_500, 3_601_510, PART_MS + 505);
+    expect(clock.nowMs()).toBe(PART_MS + 505);
+    expect(clock.elapsedAt(PART_MS + 505)).toBe(3_601_500);
   });
 });

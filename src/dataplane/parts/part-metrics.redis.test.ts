@@ -163,9 +163,12 @@ test('claims are counted that were too old when their turn came, or that could n
   const { world, sink, startWorker } = await start({ cap: 1 }, { timeoutMs: 60_000 });
   const answers: (() => void)[] = [];
   sink.control.script = (_arrival, response) => void answers.push(() => response.end());
-  // Stands still, so that claims get old only where it is set forward.
-  const clock = { ms: 0 };
-  const d = await startWorker('d1', () => ({ monotonicMs: () => clock.ms }));
+  // Both stand still, so that claims get old only where they are set forward.
+  const clock = { ms: 0, beganMs: Date.now() };
+  const d = await startWorker('d1', () => ({
+    monotonicMs: () => clock.ms,
+    wallMs: () => clock.beganMs + clock.ms,
+  }));
   const areClaimed = (count: number) =>
     vi.waitFor(async () => expect(await own.redis.call('hlen', world.keys.claims)).toBe(count), soon);
   await world.send('g0');

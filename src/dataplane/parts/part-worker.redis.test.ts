@@ -204,6 +204,36 @@ onEachRedis(redis => {
     });
   });
 
+  test('sends no claims that were made before the machine was suspended', async () => {
+    const { world, sink } = await start(['g0', 'g1'], { cap: 1 });
+    const answers: (() => void)[] = [];
+    sink.control.script = (_arrival, response) => void answers.push(() => response.end());
+    let [stoodMs, lostMs] = [undefined as number | undefined, 0];
+    const { promise: resumed, resolve: resume } = Promise.withResolvers<void>();
+    await world.startWorker('d1', ({ exchange }) => ({
+      monotonicMs: () => stoodMs ?? performance.now() - lostMs,
+      async exchange(...args) {
+        if (stoodMs !== undefined) await resumed;
+        return exchange(...args);
+      },
+    }));
+    const [first = '', second = ''] = await world.send('g0', 'g1');
+    await vi.waitFor(() => expect(answers).toHaveLength(1), soon);
+    stoodMs = performance.now();
+    sink.control.script = (_arrival, response) => response.end();
+    await world.startWorker('d2');
+    await vi.waitFor(() => expect(sink.bodies().toSorted()).toEqual([first, first, second]), soon);
+    [lostMs, stoodMs] = [performance.now() - stoodMs, undefined];
+    answers[0]?.();
+    resume();
+    await vi.waitFor(async () => expect(await world.isEmpty()).toBe(true), soon);
+    await delay(300);
+    expect(sink.arrivals).toHaveLength(3);
+    // It continues to work.
+    const [next] = await world.send('g0');
+    await vi.waitFor(() => expect(sink.bodies()).toContain(next), soon);
+  });
+
   describe('stopping', () => {
     test('finishes work in progress and gives back the rest to another dispatcher', async () => {
       const keys = Array.from({ length: 6 }, (_, i) => `g${i}`);

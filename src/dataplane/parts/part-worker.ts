@@ -1,6 +1,7 @@
 import type { ExchangeAnswer } from '../../part/claims/exchange.ts';
 import { type ClaimedEvent, parsePush } from '../../part/claims/message.ts';
 import { type Part, partKeys } from '../../part/keys.ts';
+import { createElapsedClock } from '../../time/elapsed-clock.ts';
 import { createAdvancing } from './advancing.ts';
 import { createAttempt } from './attempt.ts';
 import { createBodyShare, createReadBody } from './body-reader.ts';
@@ -46,10 +47,12 @@ export interface PartWorker {
  * Works on a single part. It receives claims from pushes and replies, sends the events, and records the results. Idle
  * parts don't cause any commands.
  */
-export function createPartWorker(deps: PartWorkerDeps, part: Part): PartWorker {
-  const { name, pushes, log, monotonicMs } = deps;
+export function createPartWorker(given: PartWorkerDeps, part: Part): PartWorker {
+  const elapsed = createElapsedClock(given.monotonicMs, given.wallMs);
+  const deps = { ...given, monotonicMs: elapsed.nowMs };
+  const { name, pushes, log } = deps;
   const { channel } = partKeys(part);
-  const clock = createPartClock(monotonicMs, deps.wallMs);
+  const clock = createPartClock(elapsed, deps.wallMs);
   const book = createClaimBook();
   const count = createPushCount();
   const readBody = createReadBody(deps.readBodies, part);
@@ -125,7 +128,7 @@ export function createPartWorker(deps: PartWorkerDeps, part: Part): PartWorker {
   });
 
   function isFresh({ atMs }: HeldClaim): boolean {
-    const nowMs = monotonicMs();
+    const nowMs = elapsed.nowMs();
     return nowMs - atMs <= FRESH_MS && nowMs - loop.acknowledgedMs() <= ACKNOWLEDGED_MS;
   }
 
@@ -151,7 +154,7 @@ export function createPartWorker(deps: PartWorkerDeps, part: Part): PartWorker {
   }
 
   function take(events: readonly ClaimedEvent[], partMs: number): number {
-    const atMs = clock.monotonicAt(partMs);
+    const atMs = clock.elapsedAt(partMs);
     let claims = 0;
     for (const event of events) {
       for (const claim of event.claims) {
@@ -202,7 +205,7 @@ export function createPartWorker(deps: PartWorkerDeps, part: Part): PartWorker {
   }
 
   function onAnswer(answer: Exclude<ExchangeAnswer, { answer: 'GONE' }>, sentMs: number): void {
-    clock.note(sentMs, monotonicMs(), answer.nowMs);
+    clock.note(sentMs, elapsed.nowMs(), answer.nowMs);
     deps.onActivity?.(answer.hold);
     noteVersion(answer.version);
     if (advancedVersion !== version || answer.hold !== undefined) advance();

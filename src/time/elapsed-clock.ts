@@ -1,0 +1,30 @@
+/** A clock which also counts the time during which the machine was suspended. It never goes back. */
+export interface ElapsedClock {
+  readonly nowMs: () => number;
+  /** How much of this time was not counted by the monotonic clock. */
+  readonly suspendedMs: () => number;
+}
+
+/** The readings of both clocks are not taken at the same time, and the wall clock has whole milliseconds. */
+const JITTER_MS = 2;
+
+/**
+ * Creates a clock that adds up the progress of the monotonic clock, or of the wall clock if this is more. While a
+ * machine is suspended, the monotonic clock stands still. The wall clock is right again as soon as the machine
+ * continues, or once it has been set. If it is set forward for any other reason, this counts as well.
+ */
+export function createElapsedClock(monotonicMs: () => number, wallMs: () => number): ElapsedClock {
+  let suspendedMs = 0;
+  /** How far the wall clock is ahead of the monotonic clock, apart from the progress that has been counted. */
+  let aheadMs = wallMs() - monotonicMs();
+  return {
+    nowMs() {
+      const nowMs = monotonicMs();
+      const moreMs = wallMs() - nowMs - aheadMs;
+      if (moreMs > JITTER_MS) suspendedMs += moreMs;
+      if (moreMs > JITTER_MS || moreMs < 0) aheadMs += moreMs;
+      return nowMs + suspendedMs;
+    },
+    suspendedMs: () => suspendedMs,
+  };
+}
