@@ -40,9 +40,12 @@ for _, lane in ipairs(lanes) do
   leaveFlight(slot)
   local class = classOf(attempts, lapses + 1)
   if isEnded(claim) then
-    -- This event has ended. The next event of the lane will have to wait.
+    -- This event has ended. The next event of the lane will have to wait. It can be waiting for a retry, because earlier
+    -- events can be recovered.
     local head = headOf(lane)
-    if head then waitLane(lane, classOf(readTries(triesOf(head))), now) end
+    local headAttempts, headLapses, headDue = readTries(head and triesOf(head))
+    if headDue > now then retryLane(lane, headDue)
+    elseif head then waitLane(lane, classOf(headAttempts, headLapses), now) end
   else
     writeTries(entry, attempts, lapses + 1, due, failed)
     addEntry(entry)

@@ -78,6 +78,24 @@ onEachRedis(redis => {
       await expectEmpty(redis(), inbox.part);
     });
 
+    test('during an attempt does not send a waiting retry early if the dispatcher dies', async () => {
+      const inbox = await start();
+      const [a, a2] = (await inbox.publish(['a', 'a'])) as [string, string];
+      const [first] = await inbox.claim();
+      await inbox.end(first as NonNullable<typeof first>, { outcome: 'dead' });
+      const dueMs = inbox.t.nowMs() + 60_000;
+      const [second] = await inbox.claim();
+      await inbox.end(second as NonNullable<typeof second>, { outcome: 'failed', dueMs });
+      const deadOnly = { sinceMs: 1, mayGoOn: () => false };
+      expect(await inbox.recovery.recover(inbox.inbox, deadOnly)).toMatchObject({ recovered: 1 });
+      expect(await lanes(inbox)).toEqual([['a', a]]);
+      await inbox.operations.skip(inbox.inbox, { ref: a });
+      await inbox.lapse();
+      expect(await lanes(inbox)).toEqual([]);
+      inbox.t.clock.ms = dueMs;
+      expect(await lanes(inbox)).toEqual([['a', a2]]);
+    });
+
     test('returns how it ended otherwise, or UNKNOWN', async () => {
       const inbox = await start();
       const [a, b] = (await inbox.publish(['a', 'b'])) as [string, string];

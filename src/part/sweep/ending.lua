@@ -1,5 +1,6 @@
--- Ends all open events which are removed by retention, and continues their lanes. Before you call `expireEvent` for an
--- event, you must have read its slots, claims, states, and records. At the end, you must call `continueLanes`.
+-- Ends all open events which are removed by retention, and continues their lanes. If there is an attempt in progress for
+-- an event, it holds its lane until it is over (owner/ended.lua). Before you call `expireEvent` for an event, you must
+-- have read its slots, claims, states, and records. At the end, you must call `continueLanes`.
 local NO_NOTE = 'retention -'
 -- How many failed deliveries of a slot are listed. All others are only counted.
 local MOST_LISTED = 100000
@@ -10,26 +11,18 @@ local function isListFull(slot)
 end
 
 local expired, freed, tried, finals = 0, {}, {}, {}
--- Lane → the last of its entries that was ended, and whether the claim of this entry was ended.
-local lastEnded, freedClaims, endedLanes, isListed = {}, {}, {}, {}
+-- Lane → the last of its waiting entries that was ended.
+local lastEnded, endedLanes = {}, {}
 
 -- Ends a single event. `lane` is the lane by which it is claimed or held. `claimed` specifies if it has been claimed.
 local function expireEvent(slot, lane, entry, ref, replay, at, claimed)
   if claimed then
-    setClaim(lane, false)
-    leaveFlight(slot)
-    freedClaims[lane] = true
-    -- It is possible that the slot has reached its limit of claims.
-    if waitingOf[slot] == SOME then
-      giveTurn(slot)
-      waiting = true
-    end
+    setClaim(lane, markEnded(claimOf[lane]))
   else
     freed[#freed + 1] = entry
+    if not lastEnded[lane] then endedLanes[#endedLanes + 1] = lane end
     lastEnded[lane] = entry
   end
-  if not isListed[lane] then endedLanes[#endedLanes + 1] = lane end
-  isListed[lane] = true
   local text = triesOf(entry)
   if text then tried[#tried + 1] = entry end
   -- If a subscription was deleted, its records will never be read again.
@@ -64,9 +57,7 @@ end
 local function continueLane(lane)
   local state, last = stateOf[lane], lastEnded[lane]
   local head = headOf(lane)
-  if freedClaims[lane] then
-    if head then queueHead(lane, head) end
-  elseif state == 'r' then
+  if state == 'r' then
     -- The lane was waiting for a retry of its first event.
     if head and head < last then return end
     redis.call('ZREM', KEY_RETRIES, lane)

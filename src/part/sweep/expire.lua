@@ -30,9 +30,8 @@ local LOOKED, MOST_ENDED = 500, 100
 -- The number of bytes that are used by the replay ids of a reference.
 local MOST_IDS = 8192
 local LONGEST_MS, BUCKET_MS = 2592000000, 21600000
--- The flag of a claim if its event has been ended by the partner. In this case, it only keeps the lane.
-local ENDED_CLAIM = 120
 local waiting = false
+--@include ../owner/ended.lua
 --@include ending.lua
 --@include unpacking.lua
 local FIELDS = { 'gen', 'retentionMs', 'bytes', 'hold', 'pos', 'slice', 'out', 'version', 'cut', 'live', 'why' }
@@ -195,7 +194,7 @@ end
 
 local function isClaimOf(lane, ref)
   local claim = claimOf[lane]
-  return claim and string.sub(claim, 2, 16) == ref and string.byte(claim) ~= ENDED_CLAIM
+  return claim and string.sub(claim, 2, 16) == ref and not isEnded(claim)
 end
 
 -- Ends all open references. If there are too many of them, only the first ones are ended. It returns how many

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { event, expectEmpty, START_MS, startPart, type TestPart } from '../../../test/support/part/part.ts';
+import type { EventState } from '../../core/events/event-state.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
+import { createWalkSlot } from '../inbox/walk.ts';
 import { sweepAll } from './testing/sweep-all.ts';
 
 const HOUR_MS = 3_600_000;
@@ -50,7 +52,7 @@ onEachRedis(redis => {
       await t.deactivate('a', 'm');
       t.clock.ms += RETENTION_MS + 1;
       expect(await sweepAll(t)).toMatchObject({ events: 4, expired: 8 });
-      expect(await t.counts('a')).toEqual([0, 4, expect.any(Number), 0, 0, 4]);
+      expect(await t.counts('a')).toEqual([1, 4, expect.any(Number), 0, 0, 4]);
       expect(await t.counts('held')).toEqual([0, 4, expect.any(Number), 0, 0, 4]);
       for (const ref of [retrying, claimed, parked, waiting]) {
         const records = await t.records(ref);
@@ -61,13 +63,16 @@ onEachRedis(redis => {
       const [, attempts] = (await t.records(first.ref)).map(each => each.attempts).toSorted((a, b) => a - b);
       expect(attempts).toBe(1);
       expect(await t.members('final')).toHaveLength(8);
+      for (const claim of d.held.values()) d.end(claim);
+      expect((await d.exchange(0)).answers).toEqual(['ended']);
+      expect(await t.counts('a')).toEqual([0, 4, expect.any(Number), 0, 0, 4]);
       await sweepAll(t, {});
       t.clock.ms += 7 * HOUR_MS;
       await sweepAll(t, {});
       await expectEmpty(redis(), t);
     });
 
-    test('makes room for waiting events if a claimed one expires', async () => {
+    test('makes room for waiting events when the attempts of expired ones end', async () => {
       const { t, d } = await start({ a: { cap: 1 } });
       await t.send('k', 'l');
       expect((await d.exchange()).claims).toHaveLength(2);
@@ -77,8 +82,11 @@ onEachRedis(redis => {
       expect((await d.exchange()).claims).toEqual([]);
       t.clock.ms += HOUR_MS + 1;
       expect(await sweepAll(t)).toMatchObject({ events: 2, expired: 2 });
-      d.held.clear();
-      expect((await d.exchange()).claims).toMatchObject([{ ref: waiting }]);
+      expect((await d.exchange()).claims).toEqual([]);
+      for (const claim of d.held.values()) d.end(claim, 'failed');
+      const { answers, claims } = await d.exchange();
+      expect(answers).toEqual(['ended', 'ended']);
+      expect(claims).toMatchObject([{ ref: waiting }]);
     });
 
     test('removes the results of an event that was delivered to everyone', async () => {
@@ -124,21 +132,59 @@ onEachRedis(redis => {
       expect((await t.counts('a'))[5]).toBe(1);
     });
 
-    test('a lane continues with the next event, also when the claimed one expired', async () => {
+    test.each(['delivered', 'failed', 'dead', 'released'] as const)(
+      'during an attempt nothing goes beside it, even from another dispatcher: it ends as %s',
+      async outcome => {
+        const { t, d } = await start({ a: {} }, ['k']);
+        const other = t.dispatcher('d2');
+        const [first] = (await t.send('k')) as [string];
+        const [claim] = (await d.exchange()).claims;
+        t.clock.ms += HOUR_MS;
+        const [second] = await t.send('k');
+        t.clock.ms += HOUR_MS + 1;
+        expect(await sweepAll(t)).toMatchObject({ events: 1, expired: 1 });
+        expect((await other.exchange()).claims).toEqual([]);
+        expect(await t.counts('a')).toEqual([1, 2, expect.any(Number), 0, 0, 1]);
+        d.end(claim as NonNullable<typeof claim>, outcome);
+        expect((await d.exchange(0)).answers).toEqual(['ended']);
+        expect(await t.records(first)).toMatchObject([{ outcome: 'expired', attempts: 0 }]);
+        expect((await other.exchange()).claims).toMatchObject([{ ref: second, attempts: 0, lapses: 0 }]);
+        expect(await t.counts('a')).toEqual([1, 2, expect.any(Number), 0, 0, 1]);
+      },
+    );
+
+    test('during an attempt continues the lane if the dispatcher dies', async () => {
       const { t, d } = await start({ a: {} }, ['k', 'l']);
+      const other = t.dispatcher('d2');
       await t.send('k', 'l');
-      await d.exchange(1);
+      await d.exchange();
       t.clock.ms += HOUR_MS;
-      const [second, third] = await t.send('k', 'l');
+      const [second] = await t.send('k');
       t.clock.ms += HOUR_MS + 1;
-      const late = [...d.held.values()];
-      d.held.clear();
       expect(await sweepAll(t)).toMatchObject({ events: 2, expired: 2 });
-      const { claims } = await d.exchange();
-      expect(new Set(claims.map(({ ref }) => ref))).toEqual(new Set([second, third]));
-      for (const claim of late) d.end(claim);
-      expect((await d.exchange()).answers).toEqual(['ended']);
-      expect((await t.counts('a'))[0]).toBe(2);
+      expect(await t.evict('d1')).toEqual({ answer: 'OK', claims: 2 });
+      const { claims } = await other.exchange();
+      expect(claims).toMatchObject([{ ref: second, attempts: 0, lapses: 0 }]);
+      for (const each of claims) other.end(each);
+      await other.exchange();
+      expect(await t.counts('a')).toEqual([0, 3, expect.any(Number), 1, 0, 2]);
+      await expectEmpty(redis(), t);
+    });
+
+    test('during an attempt: the owner of the subscription sees that the event has expired', async () => {
+      const { t, d } = await start({ a: {} }, ['k']);
+      const [ref] = (await t.send('k')) as [string];
+      await d.exchange();
+      t.clock.ms += RETENTION_MS + 1;
+      await sweepAll(t);
+      const walk = createWalkSlot(t.client);
+      const list = async (states: readonly EventState[]) => {
+        const page = await walk({ part: t.part, slot: t.slot('a') }, { states, newestFirst: false, most: 4 });
+        return page.answer === 'OK' ? page.events.map(({ progress }) => progress.state) : page.answer;
+      };
+      expect(await list(['pending', 'inflight', 'retrying'])).toEqual([]);
+      expect(await list(['dead', 'skipped', 'expired'])).toEqual(['expired']);
+      expect(await t.own('d1')).toMatchObject([{ ref }]);
     });
 
     test('the head of a retrying lane expires: the next event does not wait for the retry', async () => {
@@ -161,6 +207,9 @@ onEachRedis(redis => {
       await d.exchange();
       t.clock.ms += RETENTION_MS + 1;
       expect(await sweepAll(t)).toMatchObject({ events: 4, expired: 4 });
+      expect((await t.counts('a'))[0]).toBe(2);
+      for (const claim of d.held.values()) d.end(claim);
+      expect((await d.exchange()).answers).toEqual(['ended', 'ended']);
       expect((await t.counts('a'))[0]).toBe(0);
       await expectEmpty(redis(), t);
     });

@@ -16,6 +16,7 @@
 local PAGE, MOST_FINAL, MOST_TESTS = 100, 500, 8
 local LONGEST_MS, BUCKET_MS = 2592000000, 21600000
 local waiting = false
+--@include ../owner/ended.lua
 --@include ending.lua
 local meta = redis.call('HMGET', KEY_META, 'gen', 'retentionMs', 'version')
 if meta[1] ~= ARG_GEN then return { 'GONE' } end

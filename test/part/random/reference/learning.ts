@@ -1,7 +1,7 @@
 import type { AdvanceAnswer } from '../../../../src/part/catchup/advance.ts';
 import { msOfRef } from '../../../../src/part/lanes/ref.ts';
 import type { Dump } from '../dump.ts';
-import { type Delivery, endDelivery, hold, isClaimed, isTest, type Reference, route, same } from './reference.ts';
+import { type Delivery, endDelivery, hold, isTest, type Reference, route, same } from './reference.ts';
 import { isFor, slotsOf } from './routing.ts';
 
 /** The position up to which a slot is routed. */
@@ -73,7 +73,6 @@ function checkPassed(of: Reference, slot: string, from: string): void {
 function forget(of: Reference, delivery: Delivery): void {
   of.open.delete(delivery.entry);
   of.deliveries.delete(delivery.entry);
-  if (of.claims.get(delivery.lane)?.delivery === delivery) of.claims.delete(delivery.lane);
 }
 
 /**
@@ -108,14 +107,17 @@ export function sweep(of: Reference, expired: number, after: Dump): void {
   let ended = 0;
   for (const delivery of Array.from(of.open.values())) {
     const isGone = !of.subs.has(delivery.slot);
-    const isThere = after.pending.has(delivery.entry) || after.claims.get(delivery.lane)?.slice(1, 16) === delivery.ref;
-    if (isThere && !(after.records.get(delivery.name) ?? []).some(({ outcome }) => outcome === 'expired')) continue;
+    const claim = after.claims.get(delivery.lane);
+    const isHeld = claim?.slice(1, 16) === delivery.ref && !claim.startsWith('x');
+    if (after.pending.has(delivery.entry) || isHeld) continue;
+    // An attempt in progress holds its lane until it is over.
+    const held = of.claims.get(delivery.lane);
+    if (held?.delivery === delivery) held.ended = true;
     if (isGone) {
       forget(of, delivery);
       continue;
     }
     hold(msOfRef(delivery.ref) < cutMs, () => `${delivery.entry} is removed ${msOfRef(delivery.ref) - cutMs} ms early`);
-    if (isClaimed(of, delivery)) of.claims.delete(delivery.lane);
     endDelivery(of, delivery, 'expired', 'retention');
     ended++;
   }
