@@ -54,6 +54,19 @@ const OF_PARTS: readonly Mutant[] = [
       '    if true then\n      if #targets',
     ],
   ]),
+  ...mutantsOf(`${PART}log/claimed-bodies.lua`, [
+    ['the body of an event that was claimed again is used', 'string.sub(claim, 2, 16) == ref and ', ''],
+    ['a claim is used that another dispatcher has', ' and string.sub(claim, 17) == ARG_DISPATCHER', ''],
+    ['an event is sent that was skipped while its body was read', ' and not isEnded(claim)', ''],
+    ['a closed gate lets large events pass', ' and string.byte(row, 2) == OPEN', ''],
+    ['a deactivated group key lets large events pass', " and offs[n] ~= '1'", ''],
+    ['large events are sent to a disabled endpoint', ' and not isDisabled(healths[n], row)', ''],
+    [
+      'an endpoint that was enabled again gets no large events',
+      'disabledMs and tonumber(string.sub(row, 14, 26)) <= tonumber(disabledMs)',
+      'disabledMs',
+    ],
+  ]),
   ...mutantsOf(`${PART}lanes/routing.lua`, [
     ['a claimed lane is not told of what is behind it', "setClaim(lane, '+' .. string.sub(claim, 2))", ''],
     [

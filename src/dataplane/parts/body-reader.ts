@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Claim } from '../../part/claims/message.ts';
 import type { Part } from '../../part/keys.ts';
-import type { ReadBodies } from '../../part/log/read-bodies.ts';
+import type { ClaimedBody } from '../../part/log/claimed-bodies.ts';
+import type { PartWorkerDeps } from './part-worker-deps.ts';
 import type { RoomShare } from './room.ts';
 
 /** The number of bodies that can be read by a call. Each of them can have up to 1 MiB. */
@@ -38,44 +40,60 @@ export function createBodyShare(room: RoomShare): BodyShare {
   };
 }
 
-/**
- * Reads the event body if it was too large to be sent together with its claim. If the event has expired, this is
- * undefined.
- */
-export type ReadBody = (ref: string) => Promise<Buffer | undefined>;
+/** The body of a claimed event. */
+export interface ConfirmedBody {
+  /** If the event has expired, this is undefined. */
+  readonly body: Buffer | undefined;
+  /** Redis has confirmed the claim after this time. */
+  readonly atMs: number;
+}
 
 /**
- * Uses a single call to read all bodies that were requested in the same turn. If there are concurrent requests for the
- * same body, it is only read once.
+ * Reads the event body if it was too large to be sent together with its claim. The same call confirms the claim again,
+ * so its age is counted from this call. Otherwise, both replies would have to arrive within the time during which a
+ * claim can be used. If the claim can't be used any more, this is undefined.
  */
-export function createReadBody(readBodies: ReadBodies, part: Part): ReadBody {
-  const reading = new Map<string, Promise<Buffer | undefined>>();
-  let asked: { ref: string; resolve: (body: Buffer | undefined) => void; reject: (error: unknown) => void }[] = [];
+export type ReadBody = (claim: Pick<Claim, 'lane' | 'ref'>) => Promise<ConfirmedBody | undefined>;
 
-  async function readAsked(): Promise<void> {
-    const all = asked;
-    asked = [];
-    for (let at = 0; at < all.length; at += BODIES_AT_ONCE) {
-      const some = all.slice(at, at + BODIES_AT_ONCE);
-      try {
-        const bodies = await readBodies(
-          part,
-          some.map(({ ref }) => ref),
-        );
-        for (const [i, { resolve }] of some.entries()) resolve(bodies[i]?.length ? bodies[i] : undefined);
-      } catch (error) {
-        for (const { reject } of some) reject(error);
+interface Asked {
+  readonly lane: string;
+  readonly resolve: (body: ConfirmedBody | undefined) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Uses a single call to read all bodies that were requested in the same turn. Each of them is only read once. */
+export function createReadBody(
+  { readBodies, name, monotonicMs }: Pick<PartWorkerDeps, 'readBodies' | 'name' | 'monotonicMs'>,
+  part: Part,
+): ReadBody {
+  let asked = new Map<string, Asked[]>();
+
+  async function read(events: readonly (readonly [ref: string, claims: readonly Asked[]])[]): Promise<void> {
+    const atMs = monotonicMs();
+    try {
+      const refs = events.map(([ref, claims]) => ({ ref, lanes: claims.map(({ lane }) => lane) }));
+      const bodies = await readBodies(part, name, refs);
+      for (const [i, [, claims]] of events.entries()) {
+        const { body, usable } = bodies[i] as ClaimedBody;
+        for (const [n, { resolve }] of claims.entries()) resolve(usable[n] ? { body, atMs } : undefined);
       }
+    } catch (error) {
+      for (const [, claims] of events) for (const { reject } of claims) reject(error);
     }
   }
 
-  return ref => {
-    const known = reading.get(ref);
-    if (known !== undefined) return known;
-    const { promise, resolve, reject } = Promise.withResolvers<Buffer | undefined>();
-    if (asked.push({ ref, resolve, reject }) === 1) setImmediate(() => void readAsked());
-    const read = promise.finally(() => reading.delete(ref));
-    reading.set(ref, read);
-    return read;
+  async function readAsked(): Promise<void> {
+    const all = [...asked];
+    asked = new Map();
+    for (let at = 0; at < all.length; at += BODIES_AT_ONCE) await read(all.slice(at, at + BODIES_AT_ONCE));
+  }
+
+  return ({ lane, ref }) => {
+    const { promise, resolve, reject } = Promise.withResolvers<ConfirmedBody | undefined>();
+    if (asked.size === 0) setImmediate(() => void readAsked());
+    const claims = asked.get(ref) ?? [];
+    asked.set(ref, claims);
+    claims.push({ lane, resolve, reject });
+    return promise;
   };
 }

@@ -4,7 +4,7 @@ import type { Claim, ClaimedEvent } from '../../part/claims/message.ts';
 export interface HeldClaim {
   readonly claim: Claim;
   readonly event: ClaimedEvent;
-  /** The earliest time at which it could have been made, using our clock (see `createElapsedClock`). */
+  /** The earliest time at which it could have been made or confirmed, using our clock (see `createElapsedClock`). */
   atMs: number;
   /** Whether there are more events behind it in its lane. */
   behind: boolean;

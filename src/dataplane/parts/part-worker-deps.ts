@@ -4,7 +4,7 @@ import { createExchange, type Exchange } from '../../part/claims/exchange.ts';
 import { createEvict, createReadOwnClaims, type Evict, type ReadOwnClaims } from '../../part/claims/held-claims.ts';
 import { createLookAtPart, type LookAtPart } from '../../part/claims/look.ts';
 import type { Part } from '../../part/keys.ts';
-import { createReadBodies, type ReadBodies } from '../../part/log/read-bodies.ts';
+import { createReadClaimedBodies, type ReadClaimedBodies } from '../../part/log/claimed-bodies.ts';
 import type { DeliveryNews } from '../../plane/delivery-news.ts';
 import type { PushConnection } from '../../redis/connection/push-connection.ts';
 import type { DeliverDeps } from '../dispatcher/deliver.ts';
@@ -19,7 +19,7 @@ interface PartCalls {
   readonly evict: Evict;
   readonly advance: Advance;
   readonly look: LookAtPart;
-  readonly readBodies: ReadBodies;
+  readonly readBodies: ReadClaimedBodies;
 }
 
 /** Creates the calls that a worker makes on a connection. */
@@ -30,7 +30,7 @@ export function createPartCalls(redis: ScriptClient): PartCalls {
     evict: createEvict(redis),
     advance: createAdvance(redis),
     look: createLookAtPart(redis),
-    readBodies: createReadBodies(redis),
+    readBodies: createReadClaimedBodies(redis),
   };
 }
 

@@ -55,7 +55,7 @@ export function createPartWorker(given: PartWorkerDeps, part: Part): PartWorker 
   const clock = createPartClock(elapsed, deps.wallMs);
   const book = createClaimBook();
   const count = createPushCount();
-  const readBody = createReadBody(deps.readBodies, part);
+  const readBody = createReadBody(deps, part);
   const room = deps.room.join(part.tenant);
   const bodyRoom = deps.bodyRoom.join(part.tenant);
   const bodies = createBodyShare(bodyRoom);
@@ -142,8 +142,11 @@ export function createPartWorker(given: PartWorkerDeps, part: Part): PartWorker 
     const large = event.body === undefined ? (event.size ?? 0) : 0;
     if (large > 0 && !(await bodies.hold(large))) return released(held);
     try {
-      if (large > 0 && (isStopping || !isFresh(held))) return released(held);
-      return await attempt(slot, held, large > 0 ? await readBody(event.ref) : event.body);
+      if (large === 0) return await attempt(slot, held, event.body);
+      const read = isStopping ? undefined : await readBody(held.claim);
+      if (read === undefined) return released(held);
+      held.atMs = Math.max(held.atMs, read.atMs);
+      return isStopping || !isFresh(held) ? released(held) : await attempt(slot, held, read.body);
     } catch (error) {
       log.error({ err: error as Error, queue: part.queue, slot: held.claim.slot }, 'attempt could not be made');
       await new Promise(resolve => setTimeout(resolve, RETRY_MS));
