@@ -29,7 +29,7 @@ import type { Answers, Attack, NeighbourFigures, NeighbourSettings } from './mes
  */
 
 const FLOOD_MS = Number(process.env['FLOOD_MS'] || 3_000);
-const NAMES = process.env['FLOOD']?.split(',') ?? [];
+const NAMES = (process.env['FLOOD'] ?? '').split(',').filter(name => name !== '');
 /** Streams with payload schemas of 128 KiB, on one page of a list. */
 const LARGE_STREAMS = 50;
 const LIMITS = {

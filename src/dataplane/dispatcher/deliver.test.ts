@@ -66,9 +66,36 @@ test('2xx is delivered, with the status as its reason', async () => {
       timeoutMs: 7_000,
       headers: ['webhook-id', 'e1', 'webhook-timestamp', String(NOW + 7)],
       body: EVENT.body,
+      maySend: expect.any(Function),
     },
   ]);
   expect(told).toEqual(['delivered']);
+});
+
+test.each([
+  ['its claim is a second old', 1_001, true],
+  ['the process may have lost its claims', 0, false],
+])('is released if %s when the connection is open, and counts as no attempt', async (_name, laterMs, holdsClaims) => {
+  const told: string[] = [];
+  let monotonicMs = 0;
+  const deps: DeliverDeps = {
+    async attempt({ maySend }) {
+      expect(maySend?.()).toBe(true);
+      monotonicMs = laterMs;
+      holds = holdsClaims;
+      expect(maySend?.()).toBe(false);
+      return answer({ reason: 'aborted', isUnsent: true });
+    },
+    nowMs: () => NOW,
+    wallMs: () => NOW,
+    monotonicMs: () => monotonicMs,
+    random: () => 0.5,
+    holdsClaims: () => holds,
+    onAttempt: (_result, outcome) => told.push(outcome),
+  };
+  let holds = true;
+  expect(await deliver(deps, subscription, DELIVERY, EVENT)).toEqual({ outcome: 'released', reason: 'released' });
+  expect(told).toEqual([]);
 });
 
 test.each([

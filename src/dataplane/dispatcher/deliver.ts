@@ -14,8 +14,8 @@ import type { OpenSubscription } from './subscription.ts';
  */
 export const POISON_LAPSES = 5;
 /**
- * If the attempt for a claim has not been started after this time, the claim is released. This means that deactivations
- * and blocks may take up to one second to become effective.
+ * If the request for a claim has not been sent after this time, the claim is released. This means that deactivations and
+ * blocks may take up to one second to become effective.
  */
 const CLAIM_TO_WIRE_MS = 1_000;
 
@@ -72,6 +72,8 @@ export interface DeliverDeps {
   readonly wallMs: () => number;
   readonly monotonicMs: () => number;
   readonly random: () => number;
+  /** Whether the claims of this process are still its own. Defaults to true. */
+  readonly holdsClaims?: () => boolean;
   readonly onAttempt: (result: AttemptResult, outcome: Ending['outcome'], delivery: Delivery) => void;
   /** Optional. Attempts won't be traced if unset. */
   readonly tracing?: Tracing | undefined;
@@ -97,7 +99,8 @@ export async function deliver(
   };
   if (event === undefined) return giveUp('expired', 'expired');
   if (delivery.lapses >= POISON_LAPSES) return giveUp('dead', 'poison');
-  const isLate = () => deps.monotonicMs() - delivery.claimedAtMs > CLAIM_TO_WIRE_MS;
+  const isLate = () =>
+    deps.monotonicMs() - delivery.claimedAtMs > CLAIM_TO_WIRE_MS || deps.holdsClaims?.() === false;
   if (isLate()) return RELEASED;
 
   const { endpoint, buildHeaders } = subscription;
@@ -114,8 +117,11 @@ export async function deliver(
     timeoutMs: endpoint.timeoutMs,
     headers: buildHeaders(meta, event.body, deps.wallMs(), delivery.replay),
     body: event.body,
+    // The gate may close, or another dispatcher may take over, while the connection is opened.
+    maySend: () => !isLate(),
   });
   if (span !== undefined) endAttemptSpan(span, result);
+  if (result.isUnsent) return RELEASED;
   return judgeAttempt(deps, endpoint.retryMs, delivery, result);
 }
 

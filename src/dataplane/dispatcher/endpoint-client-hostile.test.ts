@@ -205,6 +205,29 @@ describe('slow endpoints', () => {
     expect(endpoint.requests).toHaveLength(0);
   });
 
+  test('sends nothing over a connection that opened too late, and keeps it for the next attempt', async () => {
+    const { endpoint, client } = await serve(socket => socket.write(answer(200)));
+    const request = { url: endpoint.url, headers: [], body: Buffer.from('{}') };
+    const asked: number[] = [];
+    const unsent = await client.attempt({ ...request, maySend: () => asked.push(endpoint.connections()) < 0 });
+    expect(unsent).toMatchObject({ isUnsent: true });
+    expect(await client.attempt({ ...request, maySend: () => false })).toMatchObject({ outcome: 'delivered' });
+    expect(asked).toHaveLength(1);
+    expect(endpoint.connections()).toBe(1);
+    expect(endpoint.requests).toHaveLength(1);
+  });
+
+  test('a request without an answer in time is reset, so it cannot arrive later', async () => {
+    const ended: string[] = [];
+    const { endpoint, attempt } = await serve(socket => {
+      socket.on('error', (error: NodeJS.ErrnoException) => ended.push(String(error.code)));
+      socket.on('end', () => ended.push('end'));
+    });
+    expect(await attempt(SHORT_MS)).toMatchObject({ outcome: 'failed', reason: 'timeout' });
+    await endpoint.lastConnectionEnded();
+    expect(ended).toEqual(['ECONNRESET']);
+  });
+
   test('an abort ends the attempt and the connection', async () => {
     const abort = new AbortController();
     const { endpoint, attempt } = await serve(() => abort.abort());

@@ -23,6 +23,11 @@ export interface AttemptRequest {
   /** A flat list of names and values. It is returned by a header builder. */
   readonly headers: string[];
   readonly body: Buffer;
+  /**
+   * Called when a new connection is open, which may take as long as the timeout. If this returns false, nothing is sent,
+   * and the connection is kept for the next attempt. Defaults to true.
+   */
+  readonly maySend?: () => boolean;
 }
 
 export interface AttemptResult {
@@ -39,6 +44,8 @@ export interface AttemptResult {
   readonly responseBody: Buffer;
   /** Whether the body is incomplete. This happens if it is too long, or if the connection was closed. */
   readonly truncated: boolean;
+  /** Set if nothing was sent because of `maySend`. There is no outcome. */
+  readonly isUnsent?: true;
 }
 
 export interface EndpointClient {
@@ -120,6 +127,7 @@ export function createEndpointClient(
       const startedMs = monotonicMs();
       let settled = false;
       let sent = false;
+      let isUnsent = false;
       let status = 0;
       let retryAfterMs: number | undefined;
       let allowedOrigin: string | undefined;
@@ -137,6 +145,7 @@ export function createEndpointClient(
         if (status !== 0) result.status = status;
         if (retryAfterMs !== undefined) result.retryAfterMs = retryAfterMs;
         if (allowedOrigin !== undefined) result.allowedOrigin = allowedOrigin;
+        if (isUnsent) result.isUnsent = true;
         resolve(result);
       };
 
@@ -163,8 +172,14 @@ export function createEndpointClient(
       const exchange: Exchange = {
         head,
         body: request.body,
+        maySend: request.maySend ?? (() => true),
         onSent() {
           sent = true;
+        },
+        onUnsent() {
+          pool.give(connection);
+          isUnsent = true;
+          settle('aborted', false);
         },
         onHead(statusCode, retryAfter, allowed) {
           status = statusCode;

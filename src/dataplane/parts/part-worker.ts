@@ -59,7 +59,7 @@ export function createPartWorker(given: PartWorkerDeps, part: Part): PartWorker 
   const room = deps.room.join(part.tenant);
   const bodyRoom = deps.bodyRoom.join(part.tenant);
   const bodies = createBodyShare(bodyRoom);
-  const attempt = createAttempt({ ...deps, nowMs: clock.nowMs }, part);
+  const attempt = createAttempt({ ...deps, nowMs: clock.nowMs, holdsClaims }, part);
   const { tally } = deps;
   function fail(error: unknown, what: string): void {
     tally?.failed();
@@ -127,9 +127,12 @@ export function createPartWorker(given: PartWorkerDeps, part: Part): PartWorker 
     onFailure: fail,
   });
 
+  function holdsClaims(): boolean {
+    return elapsed.nowMs() - loop.acknowledgedMs() <= ACKNOWLEDGED_MS;
+  }
+
   function isFresh({ atMs }: HeldClaim): boolean {
-    const nowMs = elapsed.nowMs();
-    return nowMs - atMs <= FRESH_MS && nowMs - loop.acknowledgedMs() <= ACKNOWLEDGED_MS;
+    return elapsed.nowMs() - atMs <= FRESH_MS && holdsClaims();
   }
 
   function returnCauseOf(held: HeldClaim): ReturnCause {

@@ -26,7 +26,9 @@ function use(connection: PooledConnection): Promise<void> {
     connection.send({
       head: 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\n\r\n',
       body: Buffer.from('x'),
+      maySend: () => true,
       onSent() {},
+      onUnsent: reject,
       onHead() {},
       onBody() {},
       onEnd: resolve,

@@ -30,8 +30,9 @@ function send(socket: Socket, letter: string): void {
     target,
     ignore,
   );
-  const events = { onSent: ignore, onHead: ignore, onBody: ignore, onEnd: ignore, onFailure: ignore };
-  const exchange: Exchange = { head: 'POST / HTTP/1.1\r\n\r\n', body: Buffer.alloc(8_000, letter), ...events };
+  const answer = { onSent: ignore, onUnsent: ignore, onHead: ignore, onBody: ignore, onEnd: ignore, onFailure: ignore };
+  const request = { head: 'POST / HTTP/1.1\r\n\r\n', body: Buffer.alloc(8_000, letter), maySend: () => true };
+  const exchange: Exchange = { ...request, ...answer };
   connection.send(exchange);
 }
 

@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net';
+import { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { type AnswerEvents, createAnswerReader } from './answer-reader.ts';
 import type { Connect, ConnectFailure, ConnectTarget, TlsSession } from './connector.ts';
@@ -18,15 +18,19 @@ export type ExchangeFailure =
   | 'aborted';
 
 /**
- * A request, and the functions that are called for its answer. The last call is always either `onEnd` or `onFailure`,
- * unless the connection was destroyed.
+ * A request, and the functions that are called for its answer. The last call is always either `onEnd`, `onFailure`, or
+ * `onUnsent`, unless the connection was destroyed.
  */
 export interface Exchange extends AnswerEvents {
   /** The head of the request, which has a single character for each byte. */
   readonly head: string;
   readonly body: Buffer;
+  /** Called when a connection that was opened for this request is open. Returns whether the request may still be sent. */
+  readonly maySend: () => boolean;
   /** Called when the request is written to the open connection. */
   readonly onSent: () => void;
+  /** Called instead of all others if the request may no longer be sent. The connection is open and can be used. */
+  readonly onUnsent: () => void;
   readonly onEnd: () => void;
   readonly onFailure: (reason: ExchangeFailure) => void;
 }
@@ -40,7 +44,10 @@ export interface Connection {
    * connection again, this is 0. If the server has not specified this, it is `undefined`.
    */
   readonly idleMs: () => number | undefined;
-  /** Closes the connection. The functions of the current request are not called. */
+  /**
+   * Closes the connection. The functions of the current request are not called. If it has no answer yet, the connection
+   * is reset, so what the kernel has not sent of it is discarded.
+   */
   readonly destroy: () => void;
   /** Closes the connection. The current request will end as `aborted`. */
   readonly abort: () => void;
@@ -89,6 +96,7 @@ export function createConnection(
   let isOver = false;
   let isAnswered = false;
   let isUsable = true;
+  let isUsed = false;
 
   const fail = (reason: ExchangeFailure) => {
     if (isOver) return;
@@ -98,11 +106,14 @@ export function createConnection(
     failed?.onFailure(reason);
   };
   const destroy = () => {
+    const isUnanswered = current !== undefined && !isAnswered;
     isOver = true;
     isUsable = false;
     current = undefined;
     giveUpConnecting();
-    socket?.destroy();
+    // A connection with TLS cannot be reset.
+    if (isUnanswered && socket instanceof Socket && !(socket instanceof TLSSocket)) socket.resetAndDestroy();
+    else socket?.destroy();
   };
   const end = () => {
     if (isOver) return;
@@ -135,6 +146,7 @@ export function createConnection(
     else fail('connection_reset');
   };
   const start = (open: Socket, exchange: Exchange) => {
+    isUsed = true;
     reader.begin(exchange);
     exchange.onSent();
     write(open, exchange);
@@ -150,7 +162,11 @@ export function createConnection(
       opened.on('error', (error: Error) => (isAnswered ? onClosed() : fail(failureOf(error))));
       opened.on('end', onClosed);
       opened.on('close', onClosed);
-      if (current !== undefined) start(opened, current);
+      if (current === undefined) return;
+      if (current.maySend()) return start(opened, current);
+      const { onUnsent } = current;
+      current = undefined;
+      onUnsent();
     });
   };
 
@@ -161,7 +177,10 @@ export function createConnection(
       else start(socket, exchange);
     },
     // If the request isn't fully sent yet, the server answered early and will close the connection.
-    idleMs: () => (isUsable && (socket?.writableLength ?? 0) === 0 ? reader.idleMs() : 0),
+    idleMs() {
+      if (!isUsable || (socket?.writableLength ?? 0) > 0) return 0;
+      return isUsed ? reader.idleMs() : undefined;
+    },
     destroy,
     abort: () => fail('aborted'),
   };
