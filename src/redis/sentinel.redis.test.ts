@@ -83,9 +83,12 @@ test.concurrent('follows a failover: events go on with the replica that Sentinel
   expect(redis.impairments()).toEqual([]);
   expect(await sentinels.masterPort()).toBe(replica.port);
   expect(await length()).toBe(2);
-  await vi.waitFor(() => expect(heard).toEqual(['listening', 'listening']), SOON);
-  await redis.client.publish('news', 'x');
-  await vi.waitFor(() => expect(heard).toEqual(['listening', 'listening', 'x']), SOON);
+  // Sentinel closes the connections to a replica when it promotes it, so the subscriber may have to listen once more.
+  await vi.waitFor(async () => {
+    await redis.client.publish('news', 'x');
+    expect(heard).toContain('x');
+  }, SOON);
+  expect(heard.slice(0, 2)).toEqual(['listening', 'listening']);
 });
 
 test.concurrent('leaves a master that hangs, with its subscriber, once Sentinel has replaced it', async ({
@@ -105,7 +108,7 @@ test.concurrent('leaves a master that hangs, with its subscriber, once Sentinel 
   onTestFinished(() => master.kill('SIGCONT'));
   await vi.waitFor(async () => expect(await redis.client.call('set', 'a', '1')).toBe('OK'), SOON);
   expect(await replica.command('GET', 'a')).toBe('1');
-  await vi.waitFor(() => expect(heard).toEqual(['listening', 'listening']), SOON);
+  await vi.waitFor(() => expect(heard.slice(0, 2)).toEqual(['listening', 'listening']), SOON);
 });
 
 test.concurrent('connects again if there is a failover while a Sentinel hangs', async ({ onTestFinished }) => {
