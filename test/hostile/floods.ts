@@ -22,6 +22,8 @@ export interface Attacker extends Specimens {
   /** Queue with a subscription whose endpoint never answers. */
   readonly queue: string;
   readonly groupKey: string;
+  /** The subscription to this queue, whose inbox contains 1 GiB of events. */
+  readonly fullInbox: string;
   /** Returns the token of another person with the same permissions and a separate number of points. */
   readonly token: () => Promise<string>;
 }
@@ -54,7 +56,7 @@ export async function routeFloods(document: OpenApiDocument, attacker: Attacker)
 
 /** Floods that are more expensive than expected, in addition to the floods of individual routes. */
 export async function specialFloods(attacker: Attacker): Promise<Flood[]> {
-  const { ids, ingressKey, queue, groupKey } = attacker;
+  const { ids, ingressKey, queue, groupKey, fullInbox } = attacker;
   const signedIn = async () => ({
     ...FORWARDED,
     authorization: `Bearer ${await attacker.token()}`,
@@ -135,6 +137,18 @@ export async function specialFloods(attacker: Attacker): Promise<Flood[]> {
       connections: 16,
     },
     {
+      name: 'the inbox of a stream of 1 GiB',
+      role: 'facade',
+      requests: [
+        {
+          method: 'GET',
+          path: `/waas/integrations/${ids['int_']}/events?subscription=${fullInbox}&limit=250`,
+          headers: await signedIn(),
+        },
+      ],
+      connections: 16,
+    },
+    {
       name: 'long polls',
       role: 'facade',
       requests: [
@@ -145,7 +159,7 @@ export async function specialFloods(attacker: Attacker): Promise<Flood[]> {
           body: JSON.stringify({ subscription: ids['sub_'], waitSeconds: 20 }),
         },
       ],
-      connections: 1_000,
+      connections: 3_000,
       limit: '429 rate_limited',
     },
     {
