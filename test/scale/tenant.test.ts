@@ -73,7 +73,9 @@ async function settled(): Promise<void> {
     quiet = busy === 0 && leads ? quiet + 1 : 0;
     return quiet === 3;
   };
-  await eventually('nothing to do', isQuiet, { withinMs: MOST_MS, everyMs: 200 });
+  // Each look costs the controller three scrapes.
+  const everyMs = (elapsedMs: number) => (elapsedMs < 10_000 ? 200 : 2_000);
+  await eventually('nothing to do', isQuiet, { withinMs: MOST_MS, everyMs });
 }
 
 /** Until a look at all of Redis, which takes seconds, is over. */
