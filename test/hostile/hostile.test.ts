@@ -142,7 +142,12 @@ async function fillStream(url: string, { ingressKey: key, queue, groupKey, ids }
     'x-sluice-group-key': groupKey,
     'x-forwarded-for': '198.51.100.7',
   };
-  const sent = { method: 'POST', path: `/events/${ids['ten_']}/${queue}`, headers, body: JSON.stringify('x'.repeat(FULL.bytes)) };
+  const sent = {
+    method: 'POST',
+    path: `/events/${ids['ten_']}/${queue}`,
+    headers,
+    body: JSON.stringify('x'.repeat(FULL.bytes)),
+  };
   const untilMs = performance.now() + FULL.withinMs;
   let accepted = 0;
   const work = async () => {

@@ -383,8 +383,8 @@ const OF_PROCESSES: readonly Mutant[] = [
   ...mutantsOf('src/dataplane/parts/part-worker.ts', [
     [
       'what was claimed long ago is sent',
-      'return nowMs - atMs <= FRESH_MS && nowMs - loop.acknowledgedMs() <= ACKNOWLEDGED_MS;',
-      'return nowMs >= atMs;',
+      'return monotonicMs() - atMs <= FRESH_MS && holdsClaims();',
+      'return monotonicMs() >= atMs;',
     ],
     [
       'a lost push is not looked for',
@@ -565,6 +565,6 @@ export const MUTANTS: readonly Mutant[] = [
       "if (current === undefined) return fail('invalid_response');",
       'if (!current) return;',
     ],
-    ['an early answer leaves half a request behind', '(socket?.writableLength ?? 0) === 0', 'true'],
+    ['an early answer leaves half a request behind', '(socket?.writableLength ?? 0) > 0', 'false'],
   ]),
 ];

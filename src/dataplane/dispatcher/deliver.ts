@@ -99,8 +99,7 @@ export async function deliver(
   };
   if (event === undefined) return giveUp('expired', 'expired');
   if (delivery.lapses >= POISON_LAPSES) return giveUp('dead', 'poison');
-  const isLate = () =>
-    deps.monotonicMs() - delivery.claimedAtMs > CLAIM_TO_WIRE_MS || deps.holdsClaims?.() === false;
+  const isLate = () => deps.monotonicMs() - delivery.claimedAtMs > CLAIM_TO_WIRE_MS || deps.holdsClaims?.() === false;
   if (isLate()) return RELEASED;
 
   const { endpoint, buildHeaders } = subscription;
