@@ -383,8 +383,8 @@ const OF_PROCESSES: readonly Mutant[] = [
   ...mutantsOf('src/dataplane/parts/part-worker.ts', [
     [
       'what was claimed long ago is sent',
-      'return monotonicMs() - atMs <= FRESH_MS && holdsClaims();',
-      'return monotonicMs() >= atMs;',
+      'return elapsed.nowMs() - atMs <= FRESH_MS && holdsClaims();',
+      'return elapsed.nowMs() >= atMs;',
     ],
     [
       'a lost push is not looked for',
