@@ -1,4 +1,4 @@
-import { Cluster, Redis } from 'ioredis';
+import { Cluster, type Redis } from 'ioredis';
 import type { Logger } from '../telemetry/log.ts';
 import { findRedis } from './connection/connections.ts';
 import type { RedisSettings } from './connection/redis-settings.ts';
@@ -178,15 +178,19 @@ export async function connectRedis(
   revive(redis, () => closing);
 
   let gathering = false;
-  /** Sends all commands of a turn in a single write so that Redis reads them together and only syncs its file once. */
+  /**
+   * Sends all commands of a turn in a single write (for each node of a Cluster) so that Redis reads them together and
+   * only syncs its file once.
+   */
   function gather(): void {
-    if (gathering || !(redis instanceof Redis) || redis.status !== 'ready') return;
-    const { stream } = redis;
+    if (gathering) return;
     gathering = true;
-    stream.cork();
+    const nodes = redis instanceof Cluster ? redis.nodes('master') : [redis];
+    const streams = nodes.filter(({ status }) => status === 'ready').map(({ stream }) => stream);
+    for (const stream of streams) stream.cork();
     process.nextTick(() => {
       gathering = false;
-      stream.uncork();
+      for (const stream of streams) stream.uncork();
     });
   }
 
