@@ -29,15 +29,11 @@ export async function ensureDependencies(root: string): Promise<string> {
     await mkdir(path);
     for (const file of files) await copyFile(join(root, file), join(path, file));
     const options = ['--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
-    // `npm ci` rejects the lockfile if the registry does not contain packages of another platform. `npm install` skips
-    // optional packages and checks the same hashes.
-    await run('npm', ['ci', ...options], { cwd: path })
-      .catch(() => run('npm', ['install', '--no-save', ...options], { cwd: path }))
-      .catch(error => {
-        throw new CannotBuildError(`cannot install the packages of package-lock.json: ${reasonOf(error)}`, {
-          cause: error,
-        });
+    await run('npm', ['ci', ...options], { cwd: path }).catch(error => {
+      throw new CannotBuildError(`cannot install the packages of package-lock.json: ${reasonOf(error)}`, {
+        cause: error,
       });
+    });
   });
 }
 

@@ -4,8 +4,5 @@ set -eu
 cd -- "$(dirname -- "$0")"
 if [ -e node_modules/.package-lock.json ] && [ ! package-lock.json -nt node_modules/.package-lock.json ]; then exit 0; fi
 echo 'Installing the packages of tools/site/package-lock.json'
-# `npm ci` rejects the lockfile if the registry does not contain packages of another platform. `npm install` skips optional packages and
-# checks the same hashes.
-npm ci --ignore-scripts --no-audit --no-fund --loglevel=silent ||
-  npm install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error
+npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 touch node_modules/.package-lock.json

@@ -1,0 +1,16 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+
+const ROOT = join(import.meta.dirname, '..');
+/** Anything that can add packages to a lockfile, or install others than those of the lockfile. */
+const OTHER_THAN_CI = /\bnpm (?:i|install|add|update)\b|'npm',\s*\[\s*'(?:i|install|add|update)'/;
+
+test('all packages are installed with npm ci, from a lockfile', () => {
+  const files = ['Makefile', '.ci/run', ...globSync('{test,tools}/**/*.{sh,ts}', { cwd: ROOT })];
+  const scripts = files
+    .filter(file => !file.includes('node_modules') && file !== 'test/packages.test.ts')
+    .map(file => [file, readFileSync(join(ROOT, file), 'utf8')] as const);
+  expect(scripts.filter(([, text]) => OTHER_THAN_CI.test(text)).map(([file]) => file)).toEqual([]);
+  expect(scripts.filter(([, text]) => /\bnpm ci\b|'npm',\s*\[\s*'ci'/.test(text)).length).toBeGreaterThan(3);
+});
