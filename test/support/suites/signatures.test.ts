@@ -1,0 +1,45 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { judgeSignatures } from './signatures.ts';
+
+const SKIPPED = 'The signatures of packages were not checked';
+const invalid = [{ name: 'a', version: '1.0.0', code: 'EINTEGRITYSIGNATURE', registry: 'https://registry.npmjs.org/' }];
+const missing = [{ name: '@b/c', version: '2.0.0', registry: 'https://registry.npmjs.org/' }];
+const judge = (report: object, failure?: string) => judgeSignatures(JSON.stringify(report), failure);
+
+test('passes if npm has found nothing', () => {
+  expect(judge({ invalid: [], missing: [] })).toEqual({
+    lines: ['all installed packages have valid signatures'],
+    passed: true,
+  });
+});
+
+test('fails if a signature is invalid or missing, whatever else happens', () => {
+  const lines = [
+    'FAILED: a@1.0.0 has an invalid signature (EINTEGRITYSIGNATURE)',
+    'FAILED: @b/c@2.0.0 has no signature',
+  ];
+  expect(judge({ invalid, missing }, 'Command failed')).toEqual({ lines, passed: false });
+  expect(judge({ invalid, missing: [] })).toEqual({ lines: lines.slice(0, 1), passed: false });
+  expect(judge({ invalid: [], missing }, 'it took too long')).toEqual({ lines: lines.slice(1), passed: false });
+});
+
+test.each([
+  ['an error of npm', '{"error": {"code": "ENOTFOUND", "summary": "request failed\\nmore"}}', 'Command failed', 'request failed'],
+  ['an error without words', '{"error": {"code": "ENOTFOUND", "summary": ""}}', 'Command failed', 'ENOTFOUND'],
+  ['half a report', '{"invalid": [', 'it took longer than 60 s', 'it took longer than 60 s'],
+  ['no report', '', undefined, 'there is no report'],
+  ['a failure without a cause', '{"invalid": [], "missing": []}', 'Command failed', 'Command failed'],
+])('%s is skipped', (_what, printed, failure, reason) => {
+  expect(judgeSignatures(printed, failure)).toEqual({ lines: [`SKIPPED: ${reason}. ${SKIPPED}`], passed: true });
+});
+
+test('a registry that does not answer in time is skipped', async () => {
+  const script = join(import.meta.dirname, 'audit-signatures.ts');
+  const env = { ...process.env, AUDIT_MS: '1' };
+  const ended = await new Promise(resolve =>
+    execFile(process.execPath, [script], { env }, (error, stdout) => resolve([error, stdout])),
+  );
+  expect(ended).toEqual([null, `npm audit signatures: SKIPPED: it took longer than 0.001 s. ${SKIPPED}\n`]);
+});

@@ -1,0 +1,44 @@
+interface Package {
+  readonly name: string;
+  readonly version: string;
+  /** The reason, e.g. `EINTEGRITYSIGNATURE`. */
+  readonly code?: string;
+}
+
+/** The used part of the output of `npm audit signatures --json`. */
+interface Report {
+  readonly invalid?: readonly Package[];
+  readonly missing?: readonly Package[];
+  readonly error?: { readonly code?: string; readonly summary?: string };
+}
+
+function parseReport(printed: string): Report {
+  try {
+    return JSON.parse(printed) as Report;
+  } catch {
+    return {};
+  }
+}
+
+/**
+ * Returns the lines to print, and false if a package has an invalid signature or no signature.
+ *
+ * @param printed output of `npm audit signatures --json`
+ * @param failure the reason if npm did not exit with 0
+ */
+export function judgeSignatures(
+  printed: string,
+  failure: string | undefined,
+): { readonly lines: readonly string[]; readonly passed: boolean } {
+  const { invalid, missing, error } = parseReport(printed);
+  const faults = [
+    ...(invalid ?? []).map(({ name, version, code }) => `${name}@${version} has an invalid signature (${code})`),
+    ...(missing ?? []).map(({ name, version }) => `${name}@${version} has no signature`),
+  ];
+  if (faults.length > 0) return { lines: faults.map(fault => `FAILED: ${fault}`), passed: false };
+  if (failure === undefined && invalid !== undefined && missing !== undefined) {
+    return { lines: ['all installed packages have valid signatures'], passed: true };
+  }
+  const [reason = ''] = (error?.summary || error?.code || failure || 'there is no report').trim().split('\n');
+  return { lines: [`SKIPPED: ${reason}. The signatures of packages were not checked`], passed: true };
+}
