@@ -63,6 +63,15 @@ const FORBIDDEN: Readonly<Record<string, Forbidden>> = {
       ...merge({ metadata: { annotations: { 'sluice.dev/paused': 'true' } } }),
     ],
   },
+  'facade-integrations': {
+    args: [...APPLY.slice(0, -1), '-n=acme'],
+    object: () => ({
+      apiVersion: 'sluice.dev/v1alpha1',
+      kind: 'Integration',
+      metadata: { name: 'never-stored' },
+      spec: { workspace: 'globex' },
+    }),
+  },
   'facade-accounts': { args: ['create', '-f', '-'], object: () => ACCOUNT },
 };
 

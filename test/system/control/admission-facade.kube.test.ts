@@ -191,6 +191,27 @@ describe('integrations', () => {
   const invitedEmail = 'ada@partner.example';
   const set = (metadata: ObjectName, spec: object) => at.facade.mergePatch(of('Integration'), metadata, { spec });
 
+  it('makes an invitation', async () => {
+    const made = await applying(at.facade, 'Integration', at.fresh('Integration'), { spec: { invitedEmail } });
+    expect(made).toMatchObject({ spec: { invitedEmail } });
+  });
+
+  it.each([
+    ['workspace', { workspace: 'globex' }],
+    ['workspace', { invitedEmail, workspace: 'globex' }],
+    ['declined', { invitedEmail, declined: true }],
+    ['revoked', { invitedEmail, revoked: false }],
+  ])('does not make one with %s: %o', async (field, spec) => {
+    for (const make of [
+      () => applying(at.facade, 'Integration', at.fresh('Integration'), { spec }),
+      () => at.facade.create(of('Integration'), at.fresh('Integration'), { spec }),
+    ]) {
+      const said = await refusal(make());
+      expect(said).toMatch(/^403 .*ValidatingAdmissionPolicy 'sluice-facade-integrations'/);
+      expect(said).toContain(`the facade cannot create integrations with spec.${field}`);
+    }
+  });
+
   it('sets the workspace of one once', async () => {
     const { metadata } = await at.make('Integration', { invitedEmail });
     await set(metadata, { workspace: 'globex' });
@@ -222,14 +243,16 @@ describe('integrations', () => {
 });
 
 describe('every kind', () => {
+  const specs = { ...SPECS, Integration: { invitedEmail: 'ada@partner.example' } };
+
   it.each(KIND_NAMES)('%s: makes it by server-side apply, and no finalizer, owner or status', async kind => {
-    const made = await applying(at.facade, kind, at.fresh(kind), { spec: SPECS[kind] });
+    const made = await applying(at.facade, kind, at.fresh(kind), { spec: specs[kind] });
     const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'gone', uid: '00000000-0000-0000-0000-000000000000' };
     const metadatas = [{ finalizers: ['example.com/mine'] }, { ownerReferences: [owner] }];
     for (const metadata of metadatas) {
       const patching = at.facade.mergePatch(of(kind), made.metadata, { metadata });
       expect(await refusal(patching)).toMatch(/^403 .*ValidatingAdmissionPolicy 'sluice-facade-metadata'/);
-      const making = applying(at.facade, kind, at.fresh(kind), { metadata, spec: SPECS[kind] });
+      const making = applying(at.facade, kind, at.fresh(kind), { metadata, spec: specs[kind] });
       expect(await refusal(making)).toMatch(/^403 .*ValidatingAdmissionPolicy 'sluice-facade-metadata'/);
     }
     const body = { status: { observedGeneration: 1 } };

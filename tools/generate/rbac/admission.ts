@@ -1,6 +1,7 @@
 import { GROUP } from '../../../src/api/group-version.ts';
 import { AccountSpec } from '../../../src/api/kinds/account.ts';
 import { LIMIT_NAMES } from '../../../src/api/kinds/account-limits.ts';
+import { IntegrationSpec } from '../../../src/api/kinds/integration.ts';
 import { KINDS } from '../../../src/api/kinds/kinds.ts';
 import { WorkspaceSpec } from '../../../src/api/kinds/workspace.ts';
 import {
@@ -63,8 +64,10 @@ const limitsOnlyLowered = LIMIT_NAMES.map(
 const OPEN_FIELDS = ['producer', 'ingressKeys'];
 /** The fields of a new Workspace that the facade can set. */
 const NEW_FIELDS = ['account', 'instance'];
-const fieldsExcept = (open: readonly string[]) =>
-  Object.keys(WorkspaceSpec.shape).filter(field => !open.includes(field));
+/** The fields of a new Integration that the facade can set. */
+const INVITED_FIELDS = ['invitedEmail'];
+const fieldsExcept = (open: readonly string[], { shape }: { readonly shape: object } = WorkspaceSpec) =>
+  Object.keys(shape).filter(field => !open.includes(field));
 
 /** Whether an Account has no changes in fields other than owners. */
 const ownersOnly = Object.keys(AccountSpec.shape)
@@ -247,6 +250,18 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
         message: 'the facade cannot pause workspaces',
       },
     ],
+  },
+  {
+    ...FACADE,
+    name: 'facade-integrations',
+    description: `The facade can only create integrations that are invitations, with spec.${INVITED_FIELDS.join(' and spec.')} only.`,
+    resources: [KINDS.Integration.plural],
+    operations: ['CREATE'],
+    // Otherwise, it could grant a workspace access that the producer has not invited.
+    validations: fieldsExcept(INVITED_FIELDS, IntegrationSpec).map(field => ({
+      expression: `!has(object.spec.${field})`,
+      message: `the facade cannot create integrations with spec.${field}`,
+    })),
   },
   {
     ...FACADE,
