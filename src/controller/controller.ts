@@ -31,6 +31,7 @@ import { openGatesOf } from './kinds/activation/open-gates.ts';
 import { createBlockControllers } from './kinds/block/controller.ts';
 import { createStreamControllers } from './kinds/catalog-stream/controller.ts';
 import { createIntegrationControllers } from './kinds/integration/controller.ts';
+import { unsentInvitations } from './kinds/integration/invitation.ts';
 import type { KindParts } from './kinds/kind.ts';
 import { createPackageControllers } from './kinds/package/controller.ts';
 import { createSubscriptionControllers } from './kinds/subscription/controller.ts';
@@ -223,7 +224,15 @@ export function createController(options: ControllerOptions): ControllerRole {
   });
   options.onAlarm(createAlarmListener({ caches, controllers, subscriptions, onLost: leading.onAlarm }));
   options.onReconnect(leading.onReconnect);
-  const rootKeys = createRootKeyChoice({ ...options, fence: terms.fence, enqueueAll: leading.enqueueAll });
+  const rootKeys = createRootKeyChoice({
+    ...options,
+    fence: terms.fence,
+    enqueueAll: () => {
+      leading.enqueueAll();
+      // If their root key is retired or removed, they need to be issued again.
+      for (const key of unsentInvitations(caches)) controllers.enqueue('integration', key, 'background');
+    },
+  });
   registerRootKeyMetrics(registry, { ...options, caches, waitingFor: rootKeys.waitingFor });
   const election = createElection({ ...options, leading, events });
   const runtime = createRuntime({

@@ -46,7 +46,7 @@ export function createRootKeyChoice(deps: {
   readonly readRootKeyReports: () => Promise<ReadonlyMap<string, readonly string[]>>;
   readonly control: Pick<ControlStore, 'publishRootKey'>;
   readonly fence: () => number;
-  /** Enqueues all tenants, whose endpoints are encrypted with the first key. */
+  /** Enqueues all tenants, whose endpoints are encrypted with the first key, and all invitations that are not sent yet. */
   readonly enqueueAll: () => void;
   readonly clock: Pick<Clock, 'setTimer' | 'nowMs'>;
   readonly log: Pick<Logger, 'info' | 'warn'>;

@@ -3,6 +3,8 @@ import type { IntegrationStatus } from '../../../api/kinds/integration.ts';
 import type { KeyRing } from '../../../core/delivery/key-ring.ts';
 import { findInvitationToken, type IssuedInvitation } from '../../../core/ids/invitation.ts';
 import type { IntegrationState } from '../../../core/routing/integration-state.ts';
+import { keyOf } from '../../../kube/object.ts';
+import type { Caches } from '../../caches/caches.ts';
 import type { Condition, DesiredCondition } from '../../engine/conditions.ts';
 import type { EventNote } from '../../engine/outcome.ts';
 
@@ -52,6 +54,13 @@ export function needsInvitation(keys: Pick<KeyRing, 'all'>, uid: string, current
   const whole = wholeInvitation(current);
   if (whole === undefined) return true;
   return whole.sentAt === undefined && findInvitationToken(keys.all(), uid, whole) === undefined;
+}
+
+/** Returns the keys of all integrations whose invitation has not been sent yet. */
+export function unsentInvitations({ Integration }: Pick<Caches, 'Integration'>): string[] {
+  return [...Integration.store.values()]
+    .filter(({ status }) => status?.invitation?.tokenHash !== undefined && status.invitation.sentAt === undefined)
+    .map(({ metadata }) => keyOf(metadata));
 }
 
 export interface InvitationFacts {
