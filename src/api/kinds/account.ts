@@ -36,7 +36,12 @@ export const AccountSpec = withTransitions(
 export type AccountSpec = z.infer<typeof AccountSpec>;
 
 export const AccountStatus = z
-  .object({ ...statusFields })
+  .object({
+    ...statusFields,
+    limits: AccountLimits.describe(
+      'The limits in force. These are the limits of the spec or the defaults of the plan, but they never exceed the limits of the installation. The condition LimitReached shows which of them have been reached. The current usage is available in the REST API.',
+    ).optional(),
+  })
   .describe(
     'Most recently observed status of the account. This does not include the balance, which is available in the REST API.',
   );

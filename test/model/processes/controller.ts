@@ -120,7 +120,10 @@ export async function createController(
     Subscription: writerOf('Subscription'),
   };
   const reconcilers = {
-    account: reconcileAccount({ ...context, limitUse: { levelsOf: () => ({ reached: [], near: [] }) } }),
+    account: reconcileAccount({
+      ...context,
+      limitUse: { limitsOf: () => ({}), levelsOf: () => ({ reached: [], near: [] }) },
+    }),
     integration: unlessPaused(
       context,
       PAUSABLE.Integration,

@@ -4,7 +4,17 @@ import type { Sluice } from '../../support/sluice.ts';
 import { eventually } from '../support/deadline.ts';
 import { createPublisher, makeSample } from '../support/publisher.ts';
 import type { Problem, Reply, RestClient } from '../support/rest-client.ts';
-import { activation, apply, conditionOf, ingressKey, kubectl, pkg, stream, waitForAll } from '../support/world.ts';
+import {
+  activation,
+  apply,
+  conditionOf,
+  ingressKey,
+  kubectl,
+  type Manifest,
+  pkg,
+  stream,
+  waitForAll,
+} from '../support/world.ts';
 import { expectDeclared } from './support/declared-answer.ts';
 import { type FacadeWorld, openFacadeWorld, ownedTenant } from './support/facade-world.ts';
 
@@ -119,6 +129,39 @@ test('a raised limit is in force at once on each replica, for the next workspace
   expect(codeOf(await putStream(ofAda(), second, 'two'))).toBe('409 limit_reached');
 });
 
+test('the limits of an account are in the quota of each of its workspaces, and change with them', async () => {
+  const { cluster } = world.installation;
+  await makeTenant('counted', { plan: 'Metered', limits: { streams: 7, packages: 50, blocks: 1 } });
+  const [, , workspace] = ownedTenant(world.issuer, 'counted-2', 'ada');
+  await apply(cluster, [{ ...(workspace as Manifest), spec: { account: 'counted' } }]);
+  const quotaOf = async (namespace: string) => {
+    const get = [
+      'get',
+      'resourcequota',
+      'sluice',
+      '-n',
+      namespace,
+      '--ignore-not-found',
+      '-o',
+      'jsonpath={.spec.hard}',
+    ];
+    return JSON.parse((await kubectl(cluster, get)) || '{}') as object;
+  };
+  const until = async (hard: object) => {
+    for (const namespace of ['counted', 'counted-2']) {
+      await expect.poll(() => quotaOf(namespace), { timeout: 10_000, interval: 100 }).toEqual(hard);
+    }
+  };
+  // The ceiling of the installation is lower.
+  await until({ 'count/catalogstreams.sluice.dev': '7', 'count/packages.sluice.dev': '2' });
+  await setLimits('counted', { streams: 9, packages: 1, subscriptions: 5 });
+  const counts = { 'count/catalogstreams.sluice.dev': '9', 'count/packages.sluice.dev': '1' };
+  await until({ ...counts, 'count/subscriptions.sluice.dev': '5' });
+  // The defaults of the plan are not part of it.
+  await makeTenant('uncounted', { plan: 'Free' });
+  expect(await quotaOf('uncounted')).toEqual({});
+});
+
 test('the status shows a reached limit, and is not written for each object', async () => {
   const { cluster } = world.installation;
   const tenant = await makeTenant('watched', { plan: 'Metered', limits: { streams: 3 } });
@@ -162,6 +205,14 @@ test('defaults of the plan and the ceiling of the installation hold, and the own
     },
   });
   expect((await eve.get(path)).status).toBe(403);
+  const account = ['get', 'account', 'free', '-o', 'jsonpath={.status.limits}'];
+  const shown = JSON.parse(await kubectl(world.installation.cluster, account)) as Record<string, number>;
+  const inForce = Object.entries(read.body.limits).filter(([, { limit }]) => limit !== null);
+  expect(shown).toEqual(Object.fromEntries(inForce.map(([name, { limit }]) => [name, limit])));
+  const ratio = (limit: string) =>
+    sluice.metric('sluice_controller_account_limit_used_ratio', { account: accountId('free'), limit });
+  await expect.poll(() => ratio('streams'), { timeout: 5_000 }).toBe(1);
+  expect(await ratio('blocks')).toBe(0);
 });
 
 test('the stored bytes of all streams of the account are shown', async () => {

@@ -1,6 +1,7 @@
 import { createAuditMetrics } from '../../../src/controller/audit/audit-metrics.ts';
 import { createControllerMetrics } from '../../../src/controller/engine/controller-metrics.ts';
 import { createEventMetrics } from '../../../src/controller/engine/event-metrics.ts';
+import { registerLimitMetrics } from '../../../src/controller/kinds/account/limit-metrics.ts';
 import { createShortages } from '../../../src/controller/kinds/account/shortages.ts';
 import { createInvitationMetrics } from '../../../src/controller/kinds/integration/invitation-metrics.ts';
 import { createDeliveryMetrics } from '../../../src/controller/kinds/subscription/delivery-status/delivery-metrics.ts';
@@ -49,6 +50,7 @@ const REGISTER: Readonly<Record<string, (registry: Registry) => unknown>> = {
     createEventMetrics(registry);
     createAuditMetrics(registry);
     createInvitationMetrics(registry);
+    registerLimitMetrics(registry, { sharesOf: () => new Map() }, () => []);
     createDeliveryMetrics(registry, () => 0);
     createShortages({ registry, exists: () => true, onNews: () => {} });
     registerRootKeyMetrics(registry, {

@@ -1,11 +1,13 @@
 import { createKindController } from '../../engine/kind-controller.ts';
 import type { CreateControllers } from '../kind.ts';
+import { registerLimitMetrics } from './limit-metrics.ts';
 import { createLimitUse } from './limit-use.ts';
 import { finalizeAccount, reconcileAccount } from './reconcile.ts';
 import { accountSources } from './sources.ts';
 
-export const createAccountControllers: CreateControllers = ({ context, limitPolicy, engine }) => {
+export const createAccountControllers: CreateControllers = ({ context, limitPolicy, registry, engine }) => {
   const limitUse = createLimitUse(context.caches, limitPolicy);
+  registerLimitMetrics(registry, limitUse, () => context.caches.Account.store.values());
   return [
     createKindController({
       ...engine('account', 1),

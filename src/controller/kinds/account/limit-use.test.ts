@@ -31,6 +31,7 @@ function setUp(limits: AccountLimits) {
   return {
     enqueued,
     levels: () => use.levelsOf(account),
+    shares: () => Object.fromEntries(use.sharesOf(account)),
     listen: () => use.source.subscribe(name => enqueued.push(name)),
     make: (count: number) => change('added', count),
     remove: (count: number) => change('deleted', count),
@@ -66,4 +67,11 @@ test('nothing is enqueued for limits that do not exist, or without a listener', 
   stop();
   silent.make(1);
   expect([silent.enqueued, silent.levels()]).toEqual([[], { reached: ['streams'], near: [] }]);
+});
+
+test('the usage is a fraction of each limit, except for limits of 0', () => {
+  const { shares, make } = setUp({ streams: 4, blocks: 0, packages: 2 });
+  expect(shares()).toEqual({ streams: 0, packages: 0 });
+  make(5);
+  expect(shares()).toEqual({ streams: 1.25, packages: 0 });
 });

@@ -1,15 +1,21 @@
 import { COUNTED, COUNTED_KINDS, type CountedLimit, isInUse } from '../../../core/limits/counted-limits.ts';
 import { type LimitLevel, type LimitLevels, limitLevel } from '../../../core/limits/limit-levels.ts';
-import { type LimitPolicy, limitsOf } from '../../../core/limits/limits.ts';
+import { type LimitPolicy, type Limits, limitsOf } from '../../../core/limits/limits.ts';
 import { countByAccount } from '../../../kube/account-counts.ts';
 import type { Reflector } from '../../../kube/reflector.ts';
 import type { Cached, Caches } from '../../caches/caches.ts';
 import type { KeySource } from '../../engine/keyed-controller.ts';
 
+type NamedAccount = Pick<Cached<'Account'>, 'spec'> & { readonly metadata: { readonly name: string } };
+
 /** LimitUse compares the usage of each account to its limits. */
 export interface LimitUse {
+  /** Returns the limits in force for an account. */
+  readonly limitsOf: (account: Pick<NamedAccount, 'spec'>) => Limits;
   /** Returns the limits that an account has reached or is close to. The source then reports any change. */
-  readonly levelsOf: (account: Pick<Cached<'Account'>, 'spec'> & { metadata: { name: string } }) => LimitLevels;
+  readonly levelsOf: (account: NamedAccount) => LimitLevels;
+  /** Returns the usage of an account as a fraction of each of its limits. Limits of 0 are not included. */
+  readonly sharesOf: (account: NamedAccount) => ReadonlyMap<CountedLimit, number>;
   /** Enqueues an account when the level of one of its limits changes. This is not done for every object. */
   readonly source: KeySource;
 }
@@ -39,7 +45,16 @@ export function createLimitUse(caches: Caches, policy: LimitPolicy): LimitUse {
     if (level !== (before ?? 'within')) for (const listener of listeners) listener(account);
   }
 
-  function levelsOf({ metadata, spec }: Parameters<LimitUse['levelsOf']>[0]): LimitLevels {
+  function sharesOf({ metadata, spec }: NamedAccount): ReadonlyMap<CountedLimit, number> {
+    const limits = limitsOf(spec, policy);
+    const shares = LIMITS.flatMap(limit => {
+      const most = limits[limit] ?? 0;
+      return most === 0 ? [] : [[limit, counts.of(metadata.name, limit) / most] as const];
+    });
+    return new Map(shares);
+  }
+
+  function levelsOf({ metadata, spec }: NamedAccount): LimitLevels {
     const limits = limitsOf(spec, policy);
     const current = LIMITS.map(limit => {
       const key = levelKey(metadata.name, limit);
@@ -53,7 +68,9 @@ export function createLimitUse(caches: Caches, policy: LimitPolicy): LimitUse {
   }
 
   return {
+    limitsOf: ({ spec }) => limitsOf(spec, policy),
     levelsOf,
+    sharesOf,
     source: {
       reflector: caches.Workspace,
       subscribe: add => {

@@ -5,13 +5,13 @@ import { planAccount } from './plan.ts';
 const NONE: LimitLevels = { reached: [], near: [] };
 
 const limitReached = (levels: LimitLevels, hadLimitReached = false) =>
-  planAccount({ name: 'acme', levels, hadLimitReached })
+  planAccount({ name: 'acme', limits: {}, levels, hadLimitReached })
     .conditions.filter(({ type }) => type === 'LimitReached')
     .map(({ status, reason, message }) => `${status} ${reason}: ${message}`);
 
 test('an account that was never near a limit does not have the condition', () => {
   expect(limitReached(NONE)).toEqual([]);
-  expect(planAccount({ name: 'acme', levels: NONE, hadLimitReached: false }).conditions).toEqual([
+  expect(planAccount({ name: 'acme', limits: {}, levels: NONE, hadLimitReached: false }).conditions).toEqual([
     expect.objectContaining({ type: 'Ready', status: 'True', reason: 'LedgerReady' }),
   ]);
 });
@@ -30,4 +30,9 @@ test('a limit that is near is not reached', () => {
 
 test('an account that was near a limit keeps the condition', () => {
   expect(limitReached(NONE, true)).toEqual(['False WithinLimits: the account is within its limits']);
+});
+
+test('the status contains the limits in force', () => {
+  const limits = { streams: 5, requestsPerMinute: 100 };
+  expect(planAccount({ name: 'acme', limits, levels: NONE, hadLimitReached: false }).status?.limits).toEqual(limits);
 });

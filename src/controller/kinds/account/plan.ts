@@ -2,6 +2,7 @@ import { CONDITION, REASON } from '../../../api/condition-reasons.ts';
 import type { AccountStatus } from '../../../api/kinds/account.ts';
 import { publicId } from '../../../core/ids/ids.ts';
 import type { LimitLevels } from '../../../core/limits/limit-levels.ts';
+import type { Limits } from '../../../core/limits/limits.ts';
 import type { DesiredCondition } from '../../engine/conditions.ts';
 import type { Finalization, Outcome } from '../../engine/outcome.ts';
 import { nameSome } from '../named-objects.ts';
@@ -29,15 +30,17 @@ function limitReached({ reached, near }: LimitLevels, wasSet: boolean): DesiredC
 /** The facts about an account whose plan has been applied. */
 interface AccountFacts {
   readonly name: string;
+  /** The limits in force. */
+  readonly limits: Limits;
   readonly levels: LimitLevels;
   /** Whether the status contains a LimitReached condition. */
   readonly hadLimitReached: boolean;
 }
 
 /** Returns the account status after the plan has been applied. */
-export function planAccount({ name, levels, hadLimitReached }: AccountFacts): Outcome<AccountStatus> {
+export function planAccount({ name, limits, levels, hadLimitReached }: AccountFacts): Outcome<AccountStatus> {
   return {
-    status: { publicId: publicId('Account', '', name) },
+    status: { publicId: publicId('Account', '', name), limits },
     conditions: [
       {
         type: condition.Ready,
@@ -61,13 +64,13 @@ const KEPT_CHECK_MS = 30_000;
  * use, it will be kept.
  */
 export function planStillInUse(
-  name: string,
+  { name, limits }: Pick<AccountFacts, 'name' | 'limits'>,
   workspaces: readonly string[],
 ): Exclude<Finalization<AccountStatus>, 'done'> {
   const message = `the account is being deleted but still pays for its workspaces. Delete these workspaces: ${nameSome(workspaces)}`;
   const { StillInUse } = reason.Ready;
   return {
-    status: { publicId: publicId('Account', '', name) },
+    status: { publicId: publicId('Account', '', name), limits },
     waitingMs: KEPT_CHECK_MS,
     conditions: [
       { type: condition.Ready, status: 'False', reason: StillInUse, message },

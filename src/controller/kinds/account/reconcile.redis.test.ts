@@ -35,8 +35,8 @@ onEachRedis(redis => {
       fence: () => 1,
       nowMs: () => NOW_MS,
       explain: (error: unknown) => error,
-      limitUse: { levelsOf: () => ({ reached: [], near: [] }) },
-    } as unknown as Context & { limitUse: Pick<LimitUse, 'levelsOf'> };
+      limitUse: { limitsOf: () => ({ streams: 5 }), levelsOf: () => ({ reached: [], near: [] }) },
+    } as unknown as Context & { limitUse: Pick<LimitUse, 'levelsOf' | 'limitsOf'> };
     const reconcile = (includedTokens: number, plan: 'Free' | 'Metered' = 'Free') =>
       reconcileAccount(context)({ metadata: { name }, spec: { owners: [], plan, includedTokens } });
     const finalize = (includedTokens: number, workspaces: readonly Cached<'Workspace'>[]) =>
@@ -74,6 +74,7 @@ onEachRedis(redis => {
       if (answer === 'done') throw new Error('let go');
       expect(answer.events).toMatchObject([{ type: 'Warning', reason: 'StillInUse' }]);
       expect(listConditions(answer)).toEqual(['Ready=False/StillInUse', 'Reconciling=True/Progressing']);
+      expect(answer.status?.limits).toEqual({ streams: 5 });
       expect(answer.conditions[0]?.message).toMatch(/Delete these workspaces: a, b$/);
       expect(await ask(10)).toBe('routed');
     });
@@ -88,7 +89,7 @@ onEachRedis(redis => {
   test('reports plan and tokens; an account that was never short is reported once', async () => {
     const { name, reconcile, ask, news } = start();
     expect(await ask(1)).toBe('CLOSED');
-    expect((await reconcile(10)).requeueAfterMs).toBeUndefined();
+    expect(await reconcile(10)).toMatchObject({ status: { limits: { streams: 5 } }, requeueAfterMs: undefined });
     await reconcile(10);
     expect(news).toEqual([[name, false]]);
     expect(await ask(10)).toBe('routed');

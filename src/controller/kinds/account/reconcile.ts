@@ -19,7 +19,7 @@ type NamedAccount = Pick<Account, 'spec'> & {
   readonly status?: AccountStatus | undefined;
 };
 
-type AccountContext = Context & { readonly limitUse: Pick<LimitUse, 'levelsOf'> };
+type AccountContext = Context & { readonly limitUse: Pick<LimitUse, 'levelsOf' | 'limitsOf'> };
 
 /**
  * Writes the account plan to Redis, where the tokens are counted. Also records whether any stream is waiting for
@@ -36,6 +36,7 @@ export function reconcileAccount({ control, shortages, fence, nowMs, explain, li
       shortages.note(metadata.name, short);
       const planned = planAccount({
         name: metadata.name,
+        limits: limitUse.limitsOf({ spec }),
         levels: limitUse.levelsOf({ metadata, spec }),
         hadLimitReached: findCondition(status?.conditions, CONDITION.Account.LimitReached) !== undefined,
       });
@@ -60,6 +61,6 @@ export function finalizeAccount(context: AccountContext) {
       .map(({ metadata }) => metadata.name);
     if (workspaces.length === 0) return 'done';
     await apply(account);
-    return planStillInUse(name, workspaces);
+    return planStillInUse({ name, limits: context.limitUse.limitsOf(account) }, workspaces);
   };
 }
