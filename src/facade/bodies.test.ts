@@ -80,7 +80,7 @@ describe('a body above the limit of its route', () => {
     expect(detail).toBe(`Send at most ${most.toLocaleString('en')} bytes to this route.`);
   }
 
-  test('is 1 MiB for four routes', () => {
+  test('is 1 MiB for the routes that take lists or schemas', () => {
     expect(written.filter(({ most }) => most === 1_048_576)).toHaveLength(LARGE.length);
   });
 

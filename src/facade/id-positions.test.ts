@@ -36,14 +36,17 @@ function idsIn(given: Schema | undefined, at = ''): string[] {
 test('the authorization matrix tries others’ ids in each place of a body or a query that takes one', () => {
   const places = ROUTES.flatMap(route => {
     const { requestBody, parameters = [] } = DOCUMENT.paths[route.path]?.[route.method.toLowerCase()] ?? {};
-    const query = route.body === undefined ? parameters : [];
-    const named = [
-      ...idsIn(requestBody?.content['application/json']?.schema as Schema | undefined),
-      ...query.flatMap(({ name, schema }) => idsIn(schema as Schema | undefined, name)),
-    ];
-    return named.map(name => ({ route, name }));
+    const body = idsIn(requestBody?.content['application/json']?.schema as Schema | undefined);
+    const query = parameters
+      .filter(parameter => parameter.in === 'query')
+      .flatMap(({ name, schema }) => idsIn(schema as Schema | undefined, name));
+    const placed = (where: string) => (name: string) => ({ route, where, name });
+    return [...body.map(placed('body')), ...query.map(placed('query'))];
   });
   expect(places.length).toBeGreaterThan(15);
-  const missing = places.filter(({ route, name }) => !positionsOf(route).some(position => position.name === name));
-  expect(missing.map(({ route, name }) => `${route.operation} ${name}`)).toEqual([]);
+  const missing = places.filter(
+    ({ route, where, name }) =>
+      !positionsOf(route).some(position => position.where === where && position.name === name),
+  );
+  expect(missing.map(({ route, where, name }) => `${route.operation} ${where} ${name}`)).toEqual([]);
 });

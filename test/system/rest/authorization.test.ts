@@ -19,7 +19,7 @@ import {
   subscription,
   waitForAll,
 } from '../support/world.ts';
-import { CASES, type Case, type IdKind, isScope } from './support/authorization-matrix.ts';
+import { CASES, type Case, type IdKind, type IdPosition, isScope } from './support/authorization-matrix.ts';
 import { type FacadeWorld, openFacadeWorld, ownedTenant } from './support/facade-world.ts';
 
 /**
@@ -97,6 +97,11 @@ const QUERIES: Readonly<Record<string, (ids: Ids) => string>> = {
   getProducedEvent: ids => `?stream=${ids.stream}&integration=${ids.integration}`,
   getNotRouted: ids => `?stream=${ids.stream}`,
   explainRouting: ids => `?stream=${ids.stream}&groupKey=k&integration=${ids.integration}`,
+};
+
+/** The query parameters of routes that take their fields either in the body or as query parameters. */
+const INSTEAD_OF_BODIES: Readonly<Record<string, (ids: Ids) => string>> = {
+  deactivate: ids => `?producerTenantPublicId=${ids.tenant}&integrationPublicId=${ids.integration}&groupKey=k`,
 };
 
 let world: FacadeWorld;
@@ -215,11 +220,13 @@ function send(
   tenant: Tenant,
   ids: Ids,
   inPath: Readonly<Record<string, string>>,
-  client = clients[tenant],
+  { client = clients[tenant], where }: { client?: RestClient | undefined; where?: IdPosition['where'] } = {},
 ): Promise<Reply> {
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_all, name: string) => encodeURIComponent(inPath[name] ?? ''));
-  const query = encodeURI(QUERIES[route.operation]?.(ids) ?? '');
-  return client.call(route.method, `${path}${query}`, BODIES[route.operation]?.(ids));
+  const instead = where === 'query' ? INSTEAD_OF_BODIES[route.operation] : undefined;
+  const query = encodeURI((instead ?? QUERIES[route.operation])?.(ids) ?? '');
+  const body = instead === undefined ? BODIES[route.operation]?.(ids) : undefined;
+  return client.call(route.method, `${path}${query}`, body);
 }
 
 /** The request of a test case. Everything that it does not change belongs to the caller. */
@@ -232,7 +239,8 @@ function attempt({ route, position }: Case, tenant: Tenant, id: string, team = t
       name === position.name ? id : idsOf[tenant][kind],
     ]),
   );
-  return send(route, tenant, position.where === 'path' ? idsOf[tenant] : ids, inPath, client);
+  const { where } = position;
+  return send(route, tenant, where === 'path' ? idsOf[tenant] : ids, inPath, { client, where });
 }
 
 /** An event of one's own inbox with nobody's position. */
@@ -254,6 +262,8 @@ const named = ({ route, position }: Case) => `${route.operation} ${position.wher
 test('every route with a body has one here, and every id position is known', () => {
   const without = ROUTES.filter(route => route.body !== undefined && !(route.operation in BODIES));
   expect(without.map(({ operation }) => operation)).toEqual([]);
+  const either = CASES.filter(({ route, position }) => position.where === 'query' && route.operation in BODIES);
+  expect(new Set(either.map(({ route }) => route.operation))).toEqual(new Set(Object.keys(INSTEAD_OF_BODIES)));
   expect(CASES.length).toBeGreaterThan(100);
 });
 

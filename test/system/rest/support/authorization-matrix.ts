@@ -72,9 +72,8 @@ export function positionsOf(route: Route): IdPosition[] {
     if (where === 'path' && kind === undefined) throw new Error(`no sort of id is known for {${name}}`);
     return kind === undefined ? [] : [{ where, name, kind }];
   };
-  // Where a call takes its fields in either, the body is enough.
-  const query = route.body === undefined ? fieldsOf(route.query) : [];
-  return [...names.flatMap(at('path')), ...query.flatMap(at('query')), ...fieldsOf(route.body).flatMap(at('body'))];
+  const [query, body] = [fieldsOf(route.query), fieldsOf(route.body)];
+  return [...names.flatMap(at('path')), ...query.flatMap(at('query')), ...body.flatMap(at('body'))];
 }
 
 /** The id that identifies the owner of the call, for which a foreign value results in a 403. */
