@@ -34,6 +34,88 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
       `${INGRESS}sender-limits.test.ts`,
     ],
   ]),
+  ...limitsMutantsOf(`${INGRESS}memory/memory-shares.ts`, [
+    [
+      'an account within its share is refused',
+      'storedBytes > shareBytes && storedBytes >= refusedBytes',
+      'storedBytes >= refusedBytes',
+      `${INGRESS}memory/memory-shares.test.ts`,
+    ],
+    [
+      'an account has the memory of all',
+      'forEvents / Math.max(1, accounts.size)',
+      'forEvents',
+      `${INGRESS}memory/memory-shares.test.ts`,
+    ],
+    [
+      'many accounts leave nothing for each',
+      'Math.max(guaranteedBytes, forEvents',
+      'Math.max(1, forEvents',
+      `${INGRESS}memory/memory-shares.test.ts`,
+    ],
+    [
+      'all accounts above their share are refused at once',
+      ' * largest ** (1 - pressure)',
+      '',
+      `${INGRESS}memory/memory-shares.test.ts`,
+    ],
+    [
+      'memory that is used for something else is shared',
+      'to * maxBytes - Math.max(0, usedBytes - sum)',
+      'to * maxBytes',
+      `${INGRESS}memory/memory-shares.test.ts`,
+    ],
+    [
+      'each workspace of an account has a share',
+      "payer === '' ? tenant : payer",
+      'tenant',
+      `${INGRESS}memory/memory-shares.test.ts`,
+    ],
+  ]),
+  ...limitsMutantsOf('src/dataplane/parts/exchange-loop.ts', [
+    [
+      'a part may hold all claims of a dispatcher',
+      'const LIMIT = 2_048;',
+      'const LIMIT = 4_096;',
+      'src/dataplane/parts/shared-trouble.redis.test.ts',
+    ],
+  ]),
+  ...limitsMutantsOf('src/part/space/account-space.lua', [
+    [
+      'parts keep half of the limit from each other',
+      'RECALL_MS, SLACK = 64, 5000, 20',
+      'RECALL_MS, SLACK = 64, 5000, 2',
+      'src/part/space/space.redis.test.ts',
+    ],
+  ]),
+  ...limitsMutantsOf(`${FACADE}resources/inbox/replays.ts`, [
+    [
+      'searching a range is free',
+      'if (!spend(RANGE_POINTS)) {',
+      'if (!spend(0)) {',
+      `${FACADE}resources/inbox/points.test.ts`,
+    ],
+    [
+      'a range may cost more points than there are',
+      'if (!spend(RANGE_POINTS)) {',
+      'if (!spend(RANGE_POINTS) && dryRun === true) {',
+      `${FACADE}resources/inbox/points.test.ts`,
+    ],
+    [
+      'replaying a range costs as much as reading',
+      "  idempotency: 'replay',\n  cost: 10,\n",
+      "  idempotency: 'replay',\n",
+      `${FACADE}resources/inbox/points.test.ts`,
+    ],
+  ]),
+  ...limitsMutantsOf(`${FACADE}resources/inbox/endpoint-checks.ts`, [
+    [
+      'recovering any number of deliveries costs as much as a few',
+      'mayGoOn: () => spend(PAGE_POINTS)',
+      'mayGoOn: () => spend(0)',
+      `${FACADE}resources/inbox/points.test.ts`,
+    ],
+  ]),
   ...limitsMutantsOf('src/part/space/ingest-within.ts', [
     [
       'what could not be asked for is beyond the limit',

@@ -10,7 +10,7 @@ export interface Mutant {
   /** A text that occurs exactly once, and its replacement. */
   readonly from: string;
   readonly to: string;
-  /** The file of unit tests that notices it. By default, the quick tests of all parts are run. */
+  /** The file of tests that notices it. By default, the quick tests of all parts are run. */
   readonly test?: string;
 }
 

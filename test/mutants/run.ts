@@ -1,9 +1,9 @@
-import { spawn } from 'node:child_process';
 import { cp, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stopOnSignal } from '../support/stop-signal.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { MUTANTS, type Mutant } from './mutants.ts';
+import { runStage, type Stage, stagesOf } from './stage.ts';
 
 /**
  * Applies one mutant at a time to a copy of the project and runs the quick tests that should detect it. Prints the
@@ -22,7 +22,7 @@ const LEAST_PATIENCE_MS = 300_000;
  * Test files, starting with the quickest one. Each file is only run if the previous files did not detect the mutant. If
  * a mutant specifies a test, only this test is run.
  */
-const STAGES: readonly (readonly string[])[] = [
+const STAGES: readonly Stage[] = [
   ['unit', 'src/core', 'src/redis', 'src/record', 'src/controller/engine', 'src/dataplane/due-loop.test.ts'],
   ['redis', 'src/part', 'test/part'],
   ['redis', 'src/redis', 'src/idempotency', 'src/hints', 'src/series', 'src/record'],
@@ -31,33 +31,18 @@ const STAGES: readonly (readonly string[])[] = [
 ];
 const MODEL_STEPS = '3000';
 
-let current: ReturnType<typeof spawn> | undefined;
+const ENV = { STEPS: MODEL_STEPS, SHRINK: 'no' };
 
-type Outcome = 'pass' | 'fail' | 'take too long';
+let stopTests = () => {};
 
-/** How the tests of a stage end. A failure is the expected result. */
-function runStage(folder: string, [project, ...paths]: readonly string[], patienceMs: number): Promise<Outcome> {
-  const vitest = join(folder, 'node_modules', 'vitest', 'vitest.mjs');
-  const args = [vitest, 'run', '--bail=1', '--reporter=dot', '--project', project as string, ...paths];
-  return new Promise(resolve => {
-    const child = spawn(process.execPath, args, {
-      cwd: folder,
-      stdio: 'ignore',
-      env: { ...process.env, STEPS: MODEL_STEPS, SHRINK: 'no' },
-    });
-    current = child;
-    let late = false;
-    const timer = setTimeout(() => {
-      late = true;
-      child.kill('SIGTERM');
-    }, patienceMs);
-    child.once('exit', code => {
-      clearTimeout(timer);
-      if (late) resolve('take too long');
-      else resolve(code === 0 ? 'pass' : 'fail');
-    });
+const runTests = (folder: string, stage: Stage, patienceMs: number) =>
+  runStage(folder, stage, {
+    patienceMs,
+    env: ENV,
+    onStart: stop => {
+      stopTests = stop;
+    },
   });
-}
 
 /** The maximum test duration for each stage. */
 const patienceMs: number[] = [];
@@ -71,10 +56,12 @@ async function judge(folder: string, mutant: Mutant): Promise<string> {
     original.replace(mutant.from, () => mutant.to),
   );
   try {
-    const stages = mutant.test === undefined ? STAGES : [['unit', mutant.test]];
+    const stages = mutant.test === undefined ? STAGES : stagesOf([mutant.test]);
     for (const [i, stage] of stages.entries()) {
-      const outcome = await runStage(folder, stage, patienceMs[i] ?? LEAST_PATIENCE_MS);
-      if (outcome !== 'pass') return outcome === 'fail' ? 'noticed' : 'noticed (the tests take too long)';
+      const outcome = await runTests(folder, stage, patienceMs[i] ?? LEAST_PATIENCE_MS);
+      if (outcome === 'fail') return 'noticed';
+      if (outcome === 'take too long') return 'noticed (the tests take too long)';
+      if (outcome === 'could not be run') return `the tests ${outcome}`;
     }
     return 'survived';
   } finally {
@@ -87,7 +74,7 @@ const from = Number(process.env['FROM'] || 1);
 const wanted = MUTANTS.filter(({ name, file }) => words.every(word => `${name} ${file}`.includes(word)));
 const folder = await temporaryFolder('mutants');
 stopOnSignal(async () => {
-  current?.kill('SIGTERM');
+  stopTests();
   await folder.remove();
 });
 for (const name of COPIED) await cp(join(ROOT, name), join(folder.path, name), { recursive: true });
@@ -95,9 +82,9 @@ await symlink(join(ROOT, 'node_modules'), join(folder.path, 'node_modules'));
 
 const named = [...new Set(wanted.flatMap(({ test }) => test ?? []))];
 const first = wanted.every(({ test }) => test !== undefined) ? [] : STAGES;
-for (const stage of named.length === 0 ? first : [...first, ['unit', ...named]]) {
+for (const stage of [...first, ...stagesOf(named)]) {
   const started = performance.now();
-  const outcome = await runStage(folder.path, stage, 1_200_000);
+  const outcome = await runTests(folder.path, stage, 1_200_000);
   if (first.includes(stage)) patienceMs.push(Math.max(LEAST_PATIENCE_MS, PATIENCE * (performance.now() - started)));
   if (outcome === 'pass') continue;
   console.error(`the tests ${outcome} without any change: ${stage.join(' ')}`);

@@ -1,0 +1,56 @@
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { VitestReport } from '../support/suites/tally.ts';
+import { outcomeOf, projectOf, runStage, type Stage, stagesOf } from './stage.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+
+/** A file with tests of these statuses. */
+const fileOf = (name: string, ...statuses: string[]): VitestReport['testResults'][number] => ({
+  name: `/project/${name}`,
+  status: statuses.includes('failed') || statuses.length === 0 ? 'failed' : 'passed',
+  assertionResults: statuses.map(status => ({ fullName: 'a test', status })),
+});
+
+test('a file is run with the project that contains it', () => {
+  expect(['src/a.test.ts', 'src/a.redis.test.ts', 'src/a.kube.test.ts'].map(projectOf)).toEqual([
+    'unit',
+    'redis',
+    'kube',
+  ]);
+  expect(stagesOf(['src/a.test.ts', 'src/b.redis.test.ts', 'src/c.test.ts'])).toEqual([
+    ['unit', 'src/a.test.ts', 'src/c.test.ts'],
+    ['redis', 'src/b.redis.test.ts'],
+  ]);
+});
+
+describe('the outcome', () => {
+  const of = (code: number, ...testResults: VitestReport['testResults']) =>
+    outcomeOf(['src/a.test.ts'], { code, report: { testResults } });
+
+  test('is a failure if a test has failed, or a hook', () => {
+    expect(of(1, fileOf('src/a.test.ts', 'passed', 'failed'))).toBe('fail');
+    expect(of(1, { ...fileOf('src/a.test.ts', 'skipped'), status: 'failed' })).toBe('fail');
+  });
+
+  test('is a pass if each path has a test that has passed', () => {
+    expect(of(0, fileOf('src/a.test.ts', 'passed', 'skipped'))).toBe('pass');
+    expect(of(0, fileOf('src/b.test.ts', 'passed'))).toBe('could not be run');
+    expect(of(0, fileOf('src/a.test.ts', 'skipped'))).toBe('could not be run');
+  });
+
+  test('is neither if there are no tests, a file cannot be loaded, or an error is outside of the tests', () => {
+    expect(of(1)).toBe('could not be run');
+    expect(of(1, fileOf('src/a.test.ts'))).toBe('could not be run');
+    expect(of(1, fileOf('src/a.test.ts', 'passed'))).toBe('could not be run');
+    expect(outcomeOf(['src/a.test.ts'], { code: 1, report: undefined })).toBe('could not be run');
+  });
+});
+
+test.each<[Stage, string]>([
+  [['unit', 'src/core/ids/slug.test.ts'], 'pass'],
+  // There is no such file in this project.
+  [['unit', 'src/part/space/space.redis.test.ts'], 'could not be run'],
+])('running %s: %s', async (stage, expected) => {
+  expect(await runStage(ROOT, stage, { patienceMs: 60_000 })).toBe(expected);
+});

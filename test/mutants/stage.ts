@@ -1,0 +1,77 @@
+import { spawn } from 'node:child_process';
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { VitestReport } from '../support/suites/tally.ts';
+
+/** The project and the paths of tests that are run together. */
+export type Stage = readonly [project: string, ...paths: string[]];
+
+/**
+ * How the tests of a stage end. They fail if there is at least one failed test. If a path has no tests, a file can't be
+ * loaded, or the run fails for any other reason, they could not be run.
+ */
+export type Outcome = 'pass' | 'fail' | 'take too long' | 'could not be run';
+
+/** Returns the project of a test file. */
+export function projectOf(file: string): 'unit' | 'redis' | 'kube' {
+  if (file.endsWith('.redis.test.ts')) return 'redis';
+  return file.endsWith('.kube.test.ts') ? 'kube' : 'unit';
+}
+
+/** Returns a stage for each project of these files. */
+export function stagesOf(files: readonly string[]): readonly Stage[] {
+  return [...Map.groupBy(files, projectOf)].map(([project, paths]) => [project, ...paths]);
+}
+
+/** @param report undefined if there is none */
+export function outcomeOf(
+  paths: readonly string[],
+  { code, report }: { readonly code: number | null; readonly report: VitestReport | undefined },
+): Exclude<Outcome, 'take too long'> {
+  const files = report?.testResults ?? [];
+  // If a hook fails, its tests are skipped, and only the file has failed.
+  const hasFailed = ({ status, assertionResults }: (typeof files)[number]) =>
+    status === 'failed' && assertionResults.length > 0;
+  if (files.some(hasFailed)) return 'fail';
+  const hasPassed = (path: string) =>
+    files.some(
+      ({ name, assertionResults }) => name.includes(path) && assertionResults.some(({ status }) => status === 'passed'),
+    );
+  return code === 0 && paths.every(hasPassed) ? 'pass' : 'could not be run';
+}
+
+/**
+ * Runs the tests of a stage until the first one fails.
+ *
+ * @param folder the project, or a copy of it
+ * @param options.onStart is called with a function that ends the tests
+ */
+export async function runStage(
+  folder: string,
+  [project, ...paths]: Stage,
+  options: {
+    readonly patienceMs: number;
+    readonly env?: NodeJS.ProcessEnv;
+    readonly onStart?: (stop: () => void) => void;
+  },
+): Promise<Outcome> {
+  const vitest = join(folder, 'node_modules', 'vitest', 'vitest.mjs');
+  const file = join(folder, `mutant-report-${process.pid}.json`);
+  const output = ['--reporter=json', `--outputFile.json=${file}`];
+  const child = spawn(process.execPath, [vitest, 'run', '--bail=1', ...output, '--project', project, ...paths], {
+    cwd: folder,
+    stdio: 'ignore',
+    env: { ...process.env, ...options.env },
+  });
+  options.onStart?.(() => child.kill('SIGTERM'));
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    child.kill('SIGTERM');
+  }, options.patienceMs);
+  const code = await new Promise<number | null>(resolve => child.once('exit', resolve));
+  clearTimeout(timer);
+  const report: VitestReport | undefined = await readFile(file, 'utf8').then(JSON.parse, () => undefined);
+  await rm(file, { force: true });
+  return isLate ? 'take too long' : outcomeOf(paths, { code, report });
+}
