@@ -72,11 +72,37 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
       `${INGRESS}memory/memory-shares.test.ts`,
     ],
   ]),
+  ...limitsMutantsOf('src/dataplane/parts/room.ts', [
+    [
+      'a workspace takes all claims of a dispatcher',
+      '(free - all.held) / 2',
+      'free',
+      'src/dataplane/parts/room.test.ts',
+    ],
+    [
+      'a part takes all claims of its workspace',
+      '(PART_RATIO * ofTenant - held) / (PART_RATIO + 1)',
+      'ofTenant',
+      'src/dataplane/parts/room.test.ts',
+    ],
+    [
+      'a workspace that holds nothing waits for others',
+      'Math.max(least - all.held, Math.floor(ofPart))',
+      'Math.floor(ofPart)',
+      'src/dataplane/parts/room.test.ts',
+    ],
+    [
+      'the parts of a workspace are offered more than it has',
+      'Math.max(Math.ceil(most / all.parts), held, least)',
+      'Math.max(most, held, least)',
+      'src/dataplane/parts/room.test.ts',
+    ],
+  ]),
   ...limitsMutantsOf('src/dataplane/parts/exchange-loop.ts', [
     [
-      'a part may hold all claims of a dispatcher',
-      'const LIMIT = 2_048;',
-      'const LIMIT = 4_096;',
+      'an exchange claims without regard to the room',
+      'isStopping ? 0 : room.limit(holds, want)',
+      'isStopping ? 0 : 4_608',
       'src/dataplane/parts/shared-trouble.redis.test.ts',
     ],
   ]),

@@ -26,7 +26,12 @@ test('fails if a signature is invalid or missing, whatever else happens', () => 
 });
 
 test.each([
-  ['an error of npm', '{"error": {"code": "ENOTFOUND", "summary": "request failed\\nmore"}}', 'Command failed', 'request failed'],
+  [
+    'an error of npm',
+    '{"error": {"code": "ENOTFOUND", "summary": "request failed\\nmore"}}',
+    'Command failed',
+    'request failed',
+  ],
   ['an error without words', '{"error": {"code": "ENOTFOUND", "summary": ""}}', 'Command failed', 'ENOTFOUND'],
   ['half a report', '{"invalid": [', 'it took longer than 60 s', 'it took longer than 60 s'],
   ['no report', '', undefined, 'there is no report'],
