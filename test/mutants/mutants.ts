@@ -248,11 +248,11 @@ const OF_PARTS: readonly Mutant[] = [
   ...mutantsOf(`${PART}sweep/expire.lua`, [
     [
       'what expired before it was routed is not counted',
-      "if cursor ~= '-' then lost, cursor = movePositions(last, cursor) end",
-      "cursor = '-'",
+      "if cursor ~= '-' and cursor ~= '=' then lost, cursor = movePositions(last, cursor) end",
+      "if cursor ~= '=' then cursor = '-' end",
     ],
     ['a claimed event does not expire', 'if waits[i] or claimed then', 'if waits[i] then'],
-    ['results of delivered events are kept', 'forgetDelivered(recordsOf(last), removed)', ''],
+    ['results of delivered events are kept', '\n  forgetRecords(last, ref, number)\n', '\n'],
     ['results of delivered replays are kept', 'forgetDelivered(recordsOf(refs[replayedFrom[k]]), names)', ''],
     [
       'what expires goes on taking its quota',
@@ -261,14 +261,20 @@ const OF_PARTS: readonly Mutant[] = [
     ],
   ]),
   ...mutantsOf(`${PART}records/delivered.lua`, [
+    ['failed results are removed with their event', 'if string.byte(chunk, at + 5) ~= DELIVERED then', 'if false then'],
+    ['only the newest results of an event are looked at', 'while read < full do', 'while false do'],
     [
-      'failed results are removed with their event',
-      'if string.byte(chunk, at + 5) ~= DELIVERED then return false end',
+      'results that were moved stay where they were',
+      "    for number = left + 1, read do gone[#gone + 1] = name .. '\\0' .. number end\n",
       '',
     ],
-    ['only the newest results of an event are looked at', 'isGone and string.byte(chunk) or 0', '0'],
   ]),
   ...mutantsOf(`${PART}sweep/ending.lua`, [
+    [
+      'an expired event frees its lane during its attempt',
+      'setClaim(lane, markEnded(claimOf[lane]))',
+      'setClaim(lane, false)',
+    ],
     ['the list of failed deliveries has no end', 'return listedOf[slot] >= MOST_LISTED', 'return false'],
   ]),
   ...mutantsOf(`${PART}sweep/forget-slot.lua`, [

@@ -10,7 +10,8 @@
 --         GONE.
 -- Field `cut` of P:meta, while a slice is being removed: the ref of its last event; the cursor in P:pos, or - if no position
 -- is before that event, so none of the slice will be routed; the ref of the event whose references end next; and how many of
--- these have already ended.
+-- these have already ended. If all of them have ended, the cursor is =, and the last two are the event whose records are
+-- removed next, and how far this has come (records/delivered.lua).
 --@include ../lanes/clock.lua
 --@include ../lanes/refs.lua
 --@include ../lanes/lanes.lua
@@ -71,50 +72,7 @@ local function chooseSlice(beforeMs)
   return last
 end
 
--- Moves a page of the positions which are before the end of the slice to the end of the slice. It returns the number of
--- deliveries that have not been routed, and the next cursor. After the last page, the cursor is -. This requires that
--- the part itself is not being held back before the end.
-local function movePositions(last, cursor)
-  local order, lost, moved = nil, 0, {}
-  local function after(position)
-    if not order then
-      order = {}
-      eachEvent('-', idOf(last), function(ref)
-        order[#order + 1] = ref
-        return true
-      end)
-    end
-    local low, high = 1, #order + 1
-    while low < high do
-      local middle = math.floor((low + high) / 2)
-      if order[middle] > position then high = middle else low = middle + 1 end
-    end
-    return #order + 1 - low
-  end
-  local page = redis.call('HSCAN', KEY_POSITIONS, cursor, 'COUNT', POSITIONS)
-  for i = 1, #page[2], 2 do
-    if page[2][i + 1] < last then
-      moved[#moved + 1] = page[2][i]
-      moved[#moved + 1] = last
-      lost = lost + after(page[2][i + 1])
-    end
-  end
-  inSlices('HSET', KEY_POSITIONS, moved)
-  if page[1] ~= '0' then return lost, page[1] end
-  local held = meta.pos or NO_REF
-  if meta.hold and held < last then
-    local unrouted = after(held)
-    put('pos', last)
-    gone[#gone + 1] = 'slice'
-    gone[#gone + 1] = 'need'
-    -- It is possible that the first event was already routed to some of the slots by several calls.
-    local sliced = tonumber(string.match(meta.slice or '', ' (%d+)$') or '0')
-    put('out', counted(meta.out, now, 0, 0, sliced > 0 and unrouted - 1 or unrouted))
-    lost = lost + math.max(0, unrouted * tonumber(meta.live or '0') - sliced)
-  end
-  return lost, '-'
-end
-
+--@include positions.lua
 -- The references of the slice, starting from where the last call has stopped. Each of them is followed by its replays.
 -- A reference consists of an event, the lane of its slot, and the lane of its slot if there is no order.
 local slots, refs, numbers, replays, lanes, entries = {}, {}, {}, {}, {}, {}
@@ -236,6 +194,18 @@ local function endReferences()
   return ended
 end
 
+-- Removes the records of the deliveries of this slice, starting from where the last call has stopped.
+local function forgetRecords(last, ref, number)
+  eachEvent(idOf(ref), idOf(last), function(each)
+    nextRef, nextNumber = each, 0
+    if scanned >= MOST_SCANNED then return false end
+    nextNumber = forgetChunks(recordsOf(each), each, each == ref and number or 0, MOST_SCANNED)
+    if nextNumber then return false end
+    nextRef = nil
+    return true
+  end)
+end
+
 -- Removes the events of this slice, and returns how many there were.
 local function removeEvents(last)
   local bytes, removed = 0, {}
@@ -249,7 +219,6 @@ local function removeEvents(last)
   end
   redis.call('HDEL', KEY_LATE, unpack(removed))
   redis.call('HDEL', KEY_BODY, unpack(removed))
-  forgetDelivered(recordsOf(last), removed)
   local sequence = tonumber(string.sub(last, 12), 16)
   redis.call('XTRIM', KEY_LOG, 'MINID', '=', string.format('%.0f-%d', msOf(last), sequence + 1))
   put('bytes', string.format('%.0f', math.max(0, tonumber(meta.bytes or '0') - bytes)))
@@ -271,14 +240,19 @@ if not last then
   if not last then return { 'OK', 0, 0, 0, 0 } end
   cursor, ref, number = '0', oldest, 0
 end
+number = tonumber(number)
 ARG_BUCKET = tonumber(ARG_BUCKET)
 if bucket ~= ARG_BUCKET then return { 'BUCKET', bucket } end
 local events, lost = 0, 0
-if cursor ~= '-' then lost, cursor = movePositions(last, cursor) end
+if cursor ~= '-' and cursor ~= '=' then lost, cursor = movePositions(last, cursor) end
 if cursor == '-' then
-  collectReferences(last, ref, tonumber(number))
+  collectReferences(last, ref, number)
   forgetReplays(endReferences())
   pruneLists(last)
+  if nextRef then ref, number = nextRef, nextNumber else cursor, ref, number = '=', oldest, 0 end
+end
+if cursor == '=' then
+  forgetRecords(last, ref, number)
   if nextRef then ref, number = nextRef, nextNumber else events = removeEvents(last) end
 end
 if events > 0 then gone[#gone + 1] = 'cut' else put('cut', last .. ' ' .. cursor .. ' ' .. ref .. string.format(' %d', number)) end

@@ -89,33 +89,6 @@ onEachRedis(redis => {
       expect(claims).toMatchObject([{ ref: waiting }]);
     });
 
-    test('removes the results of an event that was delivered to everyone', async () => {
-      const { t, d } = await start();
-      const [ref] = (await t.send('k')) as [string];
-      for (const claim of (await d.exchange()).claims) d.end(claim);
-      await d.exchange();
-      expect(await t.records(ref)).toHaveLength(1);
-      t.clock.ms += RETENTION_MS + 1;
-      expect(await sweepAll(t)).toMatchObject({ events: 1, expired: 0 });
-      expect(await t.records(ref)).toEqual([]);
-      expect(await t.members('final')).toEqual([]);
-    });
-
-    test.each([undefined, 0, 150, 299])('removes hundreds of results, unless one has failed (%s)', async failing => {
-      const names = Array.from({ length: 300 }, (_, n) => `s${n}`);
-      const { t, d } = await start(Object.fromEntries(names.map(name => [name, {}])), ['k']);
-      const [ref] = (await t.send('k')) as [string];
-      for (let ended = 0; ended < names.length; ) {
-        for (const claim of (await d.exchange()).claims) d.end(claim, ended++ === failing ? 'dead' : 'delivered');
-      }
-      await d.exchange(0);
-      expect((await t.chunkSizes(ref)).length).toBeGreaterThan(3);
-      t.clock.ms += RETENTION_MS + 1;
-      await sweepAll(t);
-      expect(await t.chunkSizes(ref)).toHaveLength(failing === undefined ? 0 : 4);
-      expect(await t.members('final')).toHaveLength(failing === undefined ? 0 : 1);
-    });
-
     test('lists up to 100,000 failed deliveries of a subscription, and only counts the others', async () => {
       const { t } = await start({ a: {}, b: {} }, ['k']);
       const hex = (value: number, digits: number) => value.toString(16).padStart(digits, '0');

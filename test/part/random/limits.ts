@@ -19,6 +19,7 @@ const SMALL: readonly (readonly [string, string])[] = [
   ['local MOST, CLAIMED_MS = 500, 30000', 'local MOST, CLAIMED_MS = 3, 30000'],
   ["local RECOVERED, MOST_FAILED = '*', 20", "local RECOVERED, MOST_FAILED = '*', 3"],
   ['local CHUNK_BYTES, MOST_CHUNKS = 1536, 255', 'local CHUNK_BYTES, MOST_CHUNKS = 60, 255'],
+  ['local CHUNKS_AT_ONCE, MOST_SCANNED = 16, 98304', 'local CHUNKS_AT_ONCE, MOST_SCANNED = 2, 100'],
   ['local SLOTS = 32', 'local SLOTS = 2'],
 ];
 export const LIMITS = {

@@ -1,6 +1,6 @@
 import type { AdvanceAnswer } from '../../../../src/part/catchup/advance.ts';
 import { msOfRef } from '../../../../src/part/lanes/ref.ts';
-import type { Dump } from '../dump.ts';
+import { cutOf, type Dump } from '../dump.ts';
 import { type Delivery, endDelivery, hold, isTest, type Reference, route, same } from './reference.ts';
 import { isFor, slotsOf } from './routing.ts';
 
@@ -76,25 +76,23 @@ function forget(of: Reference, delivery: Delivery): void {
 }
 
 /**
- * The records of an event are removed with it, and those of a replay earlier, but only if it was delivered to everyone.
+ * The records of an event that was delivered are removed with it, and those of a replay earlier.
  *
  * @param removed the events that were removed just now
  */
 function forgetRecords(of: Reference, removed: ReadonlySet<string>, kept: ReadonlySet<string>, after: Dump): void {
-  const failed = new Set<string>();
-  const left = new Set<string>();
   for (const [name, records] of after.records) {
-    if (records.length > 0) left.add(name.slice(8));
-    if (records.some(({ outcome }) => outcome !== 'delivered')) failed.add(name.slice(8));
+    const isLeft = removed.has(name.slice(8)) && records.some(({ outcome }) => outcome === 'delivered');
+    hold(!isLeft, () => `the event of ${name} is removed, but not its record`);
   }
-  for (const ref of removed) hold(!left.has(ref) || failed.has(ref), () => `${ref} is removed, but not its records`);
   for (const delivery of of.deliveries.values()) {
     const { name, slot, ref, replay, record } = delivery;
     if (!of.subs.has(slot) || delivery.forgotten || record?.outcome !== 'delivered' || after.records.has(name))
       continue;
-    const isOld = msOfRef(ref) < of.nowMs - of.retentionMs && (replay !== undefined || !kept.has(ref));
+    // Records are removed in slices, before their events.
+    const isRemoved = replay !== undefined || !kept.has(ref) || ref <= cutOf(after);
+    const isOld = msOfRef(ref) < of.nowMs - of.retentionMs && isRemoved;
     hold(isOld && !isTest(delivery), () => `the record of ${name} is removed early`);
-    hold(!failed.has(name.slice(8)), () => `the record of ${name} is removed beside that of a failure`);
     delivery.forgotten = true;
   }
 }

@@ -38,6 +38,7 @@ export function finish(
   const slot = deliveries[0]?.slot;
   if (outcome === 'delivered' && slot !== undefined && of.endpoints.has(slot)) return 'PUSHED';
   return deliveries.map(delivery => {
+    if (delivery.forgotten) return 'UNKNOWN';
     if (delivery.record !== undefined) return delivery.record.outcome;
     hold(of.events.has(delivery.ref) || isTest(delivery), () => `${delivery.entry} is open, and its event is removed`);
     finishOne(of, delivery, outcome);
