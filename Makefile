@@ -8,7 +8,7 @@ TEST_ALL := $(NODE) test/support/suites/test-all.ts
 # The Python virtual environment for packages that are not available on npm.
 SCHEMATHESIS := .cache/schemathesis
 
-.PHONY: help packages setup check test test-api test-chaos test-model test-hostile test-mutants test-repeat test-scale test-node test-outages test-gitops generate docs image run bench install-files
+.PHONY: help packages setup check test test-api test-chaos test-limits test-model test-hostile test-mutants test-repeat test-scale test-node test-outages test-gitops generate docs image run bench install-files
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ test-repeat: setup ## run a test file repeatedly to find flaky tests: FILE=part/
 
 test-scale: setup ## test 100,000 activations, 10,000 subscriptions, 500 draining streams, and neighbours: SCALE=1 (35 minutes) or less
 	@SCALE='$(or $(SCALE),1)' $(NODE) node_modules/vitest/vitest.mjs run --project scale --project large test/scale/tenant test/scale/turns test/scale/draining
+
+test-limits: setup ## create objects and store events through several replicas at the same time, and check that no limit is exceeded: ROUNDS=1000 SEED=1 (3 minutes)
+	@ROUNDS='$(or $(ROUNDS),1000)' SEED='$(SEED)' $(NODE) node_modules/vitest/vitest.mjs run --project unit --project redis src/facade/objects/limit-guard-replicas src/part/space/space-rounds
 
 test-hostile: setup ## flood every route and ingress as one tenant, and print the latencies of another tenant: FLOOD_MS=3000 FLOOD=listCatalog (8 minutes)
 	@FLOOD_MS='$(FLOOD_MS)' FLOOD='$(FLOOD)' $(NODE) node_modules/vitest/vitest.mjs run --project large test/hostile

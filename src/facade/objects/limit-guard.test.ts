@@ -122,14 +122,27 @@ test('calls at the same moment do not pass the limit, although none of their obj
   expect(stored).toEqual(['shop/s0', 'shop/s1', 'shop/s2']);
 });
 
-test('far from the limit, objects are created at once, and are counted before the cache has them', async () => {
-  const { create, stored } = setUp(100);
-  const answers = Array.from({ length: 200 }, (_, n) => create(`shop/s${n}`));
-  await settle();
-  // With 32 or fewer left, objects are created one by one.
-  expect(stored).toHaveLength(69);
-  await Promise.all(answers.slice(0, 68));
-});
+test.each([
+  // A sixteenth of what is left after them.
+  [31, 1, 1],
+  [32, 1, 1],
+  [33, 2, 0],
+  [100, 5, 1],
+  [1_000, 58, 1],
+  [100_000, 64, 1],
+])(
+  'of %i objects that are left, %i are created at once, and %i when the cache has one of them',
+  async (left, atOnce, next) => {
+    const { create, see, stored } = setUp(left);
+    const answers = Array.from({ length: 200 }, (_, n) => create(`shop/s${n}`));
+    await settle();
+    expect(stored).toHaveLength(atOnce);
+    await Promise.all(answers.slice(0, atOnce));
+    see('shop/s0');
+    await settle();
+    expect(stored).toHaveLength(atOnce + next);
+  },
+);
 
 test('an object that failed is not counted', async () => {
   const { guard, create, see } = setUp(1);
@@ -169,6 +182,19 @@ test('a call is answered although the same object is created by another call mea
   expect(await first).toBe('made');
 });
 
+test('a call goes on when the cache has an object that is created by two other calls', async () => {
+  const { create, see, stored } = setUp(10);
+  const answers = [create('shop/a'), create('shop/b')];
+  await settle();
+  answers.push(create('shop/a'));
+  await settle();
+  expect(stored).toEqual(['shop/a', 'shop/a']);
+  see('shop/a');
+  await settle();
+  expect(stored.at(-1)).toBe('shop/b');
+  expect(await Promise.all(answers)).toEqual(['made', 'made', 'made']);
+});
+
 test('an object can be created again while the cache still has the deleted one', async () => {
   const { create, see, clock } = setUp(1);
   see('shop/a');
@@ -199,7 +225,7 @@ test('a raised limit is in force before the cache has it; calls within the limit
   const answer = create('shop/b');
   await settle();
   see('shop/b');
-  expect([await answer, liveReads()]).toEqual(['made', 2]);
+  expect([await answer, liveReads()]).toEqual(['made', 1]);
 });
 
 test('uses the points of the Free plan until the account is known', () => {

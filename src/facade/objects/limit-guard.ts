@@ -10,6 +10,7 @@ import {
   type NewObject,
 } from '../../core/limits/counted-limits.ts';
 import { type LimitPolicy, type Limits, limitsOf } from '../../core/limits/limits.ts';
+import { remedyOfLimit } from '../../core/problems/limit-remedy.ts';
 import { Refusal } from '../../http/refusal.ts';
 import { countByAccount } from '../../kube/account-counts.ts';
 import { keyOf, type ObjectName } from '../../kube/object.ts';
@@ -32,17 +33,23 @@ export interface LimitGuard {
   readonly countOf: (account: string, limit: CountedLimit) => number;
   /**
    * Creates an object, or changes an object so that it uses its limit, unless the account has reached this limit.
-   * Objects being created by this replica are counted as well, but not objects being created by other replicas. With 32
-   * or fewer objects left, each replica creates one object at a time. With more objects left, each of the other
-   * replicas may add up to this number of objects at the same time.
+   * Objects being created by this replica are counted as well, but not objects being created by other replicas. For
+   * this reason, each replica only creates some of the remaining objects at the same time, and the last ones
+   * sequentially. This means that each of the other replicas can exceed the limit by one object.
    *
    * @throws Refusal 409 `limit_reached`
    */
   readonly create: <T>(kind: KindName, name: ObjectName, spec: object, create: () => Promise<T>) => Promise<T>;
 }
 
-/** If fewer objects are left, this replica creates the objects of an account sequentially. */
-const FEW_LEFT = 32;
+/**
+ * A replica creates at most one out of this number of remaining objects at the same time. All others are left for the
+ * objects that other replicas are creating. If only few are left, it creates a single object, and the next one when its
+ * cache contains this object, along with all objects that other replicas have created before.
+ */
+const LEFT_FOR_EACH = 16;
+/** The maximum number of objects of an account that are being created at the same time. */
+const MOST_AT_ONCE = 64;
 /** The maximum time in milliseconds for a created object to appear in the cache. */
 const SEEN_WITHIN_MS = 2_000;
 
@@ -70,6 +77,11 @@ const NEW_ACCOUNT: Pick<Cached<'Account'>, 'spec'> = { spec: { plan: 'Free', inc
 
 type GuardCaches = Pick<Caches, 'get' | 'live' | 'reflector'>;
 
+/** Returns how many objects a replica can create at the same time if this number of objects is left. */
+function mostAtOnce(left: number): number {
+  return left === Infinity ? left : Math.min(MOST_AT_ONCE, Math.max(1, Math.floor(left / LEFT_FOR_EACH)));
+}
+
 /** Counts the objects of accounts, including pending objects. */
 function createCounter(caches: GuardCaches) {
   const pending = new Map<string, Pending>();
@@ -89,33 +101,39 @@ function createCounter(caches: GuardCaches) {
     pending.delete(key);
   }
 
+  /** Returns the pending objects of an account except for the object with the key `own`. */
+  function pendingBeside(account: string, limit: CountedLimit, own: string): Pending[] {
+    const beside: Pending[] = [];
+    for (const [key, each] of pending) {
+      if (key !== own && each.account === account && each.limit === limit) beside.push(each);
+    }
+    return beside;
+  }
+
   return {
     countOf: counts.of,
     /**
      * Returns the counts of objects using the limit and of all objects, without the object itself, because the cache
-     * may not be aware of its deletion yet.
+     * may not be aware of its deletion yet. `creating` contains the objects that are not in the cache yet.
      */
-    countWithout(account: string, limit: CountedLimit, { kind, name }: Named): { used: number; stored: number } {
-      const own = pendingKey(kind, keyOf(name));
+    countWithout(account: string, limit: CountedLimit, { kind, name }: Named) {
       const cached = caches.get(kind, name);
-      let creating = 0;
-      for (const [key, each] of pending) {
-        if (key !== own && each.account === account && each.limit === limit) creating++;
-      }
+      const creating = pendingBeside(account, limit, pendingKey(kind, keyOf(name)));
       const used = counts.of(account, limit) - (cached !== undefined && isInUse(limit, cached) ? 1 : 0);
       const all = limit === 'activations' ? stored.of(account, limit) - (cached === undefined ? 0 : 1) : used;
-      return { used: used + creating, stored: all + creating };
+      return { used: used + creating.length, stored: all + creating.length, creating };
     },
     /** Counts an object until it has been added to the cache, or until `settle` is called. */
     expect(account: string, limit: CountedLimit, { kind, name }: Named): Expected {
       const key = pendingKey(kind, keyOf(name));
       const own: Pending = { account, limit, seen: Promise.withResolvers<void>() };
+      // Another call may be creating the same object, and is no longer the one to wait for.
+      settle(key);
       pending.set(key, own);
       return {
         seen: own.seen.promise,
         settle() {
           own.seen.resolve();
-          // Another call may be creating the same object.
           if (pending.get(key) === own) pending.delete(key);
         },
       };
@@ -145,8 +163,15 @@ function limitReached(facts: {
   const remedy =
     most === ceiling
       ? 'This is the highest limit of the installation (SLUICE_MAX_LIMITS), which only its operator can raise.'
-      : `To raise it, ask the administrator to change spec.limits.${limit} of the Account.`;
+      : remedyOfLimit(limit);
   return new Refusal('limit_reached', `${use} ${remedy}`);
+}
+
+/** Returns the account of the workspace with this namespace. */
+async function accountOf(caches: GuardCaches, namespace: string): Promise<string | undefined> {
+  const name = { name: namespace };
+  const workspace = caches.get('Workspace', name) ?? (await caches.live('Workspace', name));
+  return workspace?.spec.account;
 }
 
 export function createLimitGuard(deps: {
@@ -165,34 +190,37 @@ export function createLimitGuard(deps: {
     return limits;
   }
 
-  async function accountOf(namespace: string): Promise<string | undefined> {
-    const workspace =
-      caches.get('Workspace', { name: namespace }) ?? (await caches.live('Workspace', { name: namespace }));
-    return workspace?.spec.account;
-  }
-
   /**
-   * Starts counting the object or returns undefined if only few objects are left and it isn't `alone`. Since the limit
-   * may just have been raised, the account is read from the API server before rejecting a call.
+   * Starts counting the object, or returns the objects that have to be in the cache first. Since the limit may just have
+   * been raised, the account is read from the API server before rejecting a call.
    */
-  async function reserve(account: string, limit: CountedLimit, object: Named, alone: boolean) {
+  async function reserve(account: string, limit: CountedLimit, object: Named) {
     // Checks and counts in a single step so that no other call can intervene.
-    const attempt = (found: Cached<'Account'> | undefined) => {
+    const attempt = (found: Cached<'Account'> | undefined): Expected | readonly Pending[] | Refusal => {
       const most = found === undefined ? undefined : of(found)[limit];
-      const { used, stored } = counter.countWithout(account, limit, object);
+      const { used, stored, creating } = counter.countWithout(account, limit, object);
       const left = most === undefined ? Infinity : Math.min(most - used, mostStored(limit, most) - stored);
       if (left <= 0) {
         const ceiling = policy.ceilings[limit];
         return limitReached({ account, limit, most: most ?? 0, used, stored, ceiling });
       }
-      return left > FEW_LEFT || alone ? counter.expect(account, limit, object) : undefined;
+      return creating.length < mostAtOnce(left) ? counter.expect(account, limit, object) : creating;
     };
     const cached = caches.get('Account', { name: account });
     const first = cached === undefined ? undefined : attempt(cached);
-    if (cached !== undefined && !isLimit(first)) return first as Expected | undefined;
+    if (first !== undefined && !(first instanceof Refusal)) return first;
     const second = attempt(await caches.live('Account', { name: account }));
-    if (isLimit(second)) throw second;
-    return second as Expected | undefined;
+    if (second instanceof Refusal) throw second;
+    return second;
+  }
+
+  /** Starts counting the object as soon as few enough other objects are being created, in the order of the calls. */
+  async function reserveInTurn(account: string, limit: CountedLimit, object: Named): Promise<Expected> {
+    for (;;) {
+      const reserved = await reserve(account, limit, object);
+      if ('settle' in reserved) return reserved;
+      await Promise.race(reserved.map(({ seen }) => seen.promise));
+    }
   }
 
   return {
@@ -202,28 +230,25 @@ export function createLimitGuard(deps: {
     pointsPerMinuteOf: account => of(caches.get('Account', { name: account }) ?? NEW_ACCOUNT).requestsPerMinute,
     async create(kind, name, spec, create) {
       const limit = limitForNew(kind, spec as NewObject);
-      const account = limit === undefined ? undefined : await accountOf(name.namespace ?? '');
+      const account = limit === undefined ? undefined : await accountOf(caches, name.namespace ?? '');
       if (limit === undefined || account === undefined) return create();
 
       const object = { kind, name };
-      const finish = async (expected: Expected, untilSeen: boolean) => {
-        try {
-          const made = await create();
-          // An object that is never delivered by the watch must not be counted forever.
-          const cancel = clock.setTimer(expected.settle, SEEN_WITHIN_MS);
-          void expected.seen.then(cancel);
-          if (untilSeen) await expected.seen;
-          return made;
-        } catch (error) {
-          expected.settle();
-          throw error;
-        }
-      };
-      const expected = await reserve(account, limit, object, false);
-      if (expected !== undefined) return finish(expected, false);
-      return locks.exclusively(`${limit}/${account}`, async () =>
-        finish((await reserve(account, limit, object, true)) as Expected, true),
-      );
+      const first = await reserve(account, limit, object);
+      const expected =
+        'settle' in first
+          ? first
+          : await locks.exclusively(`${limit}/${account}`, () => reserveInTurn(account, limit, object));
+      try {
+        const made = await create();
+        // An object that is never delivered by the watch must not be counted forever.
+        const cancel = clock.setTimer(expected.settle, SEEN_WITHIN_MS);
+        void expected.seen.then(cancel);
+        return made;
+      } catch (error) {
+        expected.settle();
+        throw error;
+      }
     },
   };
 }

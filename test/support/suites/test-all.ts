@@ -46,7 +46,7 @@ const BESIDE: Readonly<Record<string, readonly string[]>> = {
 };
 
 const LONGER =
-  'Longer, on demand: make bench, make test-api, make test-chaos, make test-gitops, make test-hostile, make test-model, make test-mutants, make test-node, make test-outages, make test-scale';
+  'Longer, on demand: make bench, make test-api, make test-chaos, make test-gitops, make test-hostile, make test-limits, make test-model, make test-mutants, make test-node, make test-outages, make test-scale';
 
 interface Result {
   readonly tally: Tally;
