@@ -6,20 +6,28 @@
 --@args part seq bytes need limit nowMs
 -- seq, bytes: as the part reported them. need: bytes that it has to store now; 0 only notes what it stores.
 -- Returns {OK, number of this change, bytes that it may store} (only for a need), or a word with nothing granted: {BUSY, parts*}: take
---         back from these first, or FULL.
+--         back from these first, or {FULL, bytes that all parts store or have been granted}.
 local MOST, RECALL_MS, SLACK = 64, 5000, 20
-local all, own, others, parts, holders = redis.call('HGETALL', KEY_SPACE), nil, 0, 1, {}
+local all, others, parts, holders = redis.call('HGETALL', KEY_SPACE), 0, 1, {}
+local own = redis.call('HGET', KEY_SPACE, ARG_PART)
+if not own then
+  -- The slack of the other parts is now smaller than what they may have been granted. The rest can be taken back.
+  own = ARG_SEQ .. ' ' .. ARG_BYTES .. ' 0'
+  redis.call('HSET', KEY_SPACE, ARG_PART, own)
+  for i = 1, #all, 2 do
+    all[i + 1] = string.gsub(all[i + 1], '%d+$', '0')
+    redis.call('HSET', KEY_SPACE, all[i], all[i + 1])
+  end
+end
 local now = tonumber(ARG_NOW_MS)
 for i = 1, #all, 2 do
-  if all[i] == ARG_PART then
-    own = all[i + 1]
-  else
+  if all[i] ~= ARG_PART then
     local amount, at = string.match(all[i + 1], '^%d+ (%d+) (%d+)$')
     others, parts = others + tonumber(amount), parts + 1
     if math.abs(now - tonumber(at)) >= RECALL_MS and #holders < MOST then holders[#holders + 1] = all[i] end
   end
 end
-local seq, amount, at = string.match(own or '0 0 0', '^(%d+) (%d+) (%d+)$')
+local seq, amount, at = string.match(own, '^(%d+) (%d+) (%d+)$')
 local bytes, need = tonumber(ARG_BYTES), tonumber(ARG_NEED)
 amount = math.max(tonumber(amount), bytes)
 local free = tonumber(ARG_LIMIT) - others - bytes
@@ -29,7 +37,7 @@ if need > 0 then
   if need <= free and amount - bytes > free then return { 'BUSY', ARG_PART } end
   if need > free then
     if #holders > 0 then return { 'BUSY', unpack(holders) } end
-    return { 'FULL' }
+    return { 'FULL', string.format('%.0f', others + bytes) }
   end
   -- All parts together can have at most a twentieth of the limit which they have not used.
   local slack = math.floor(tonumber(ARG_LIMIT) / (SLACK * parts))

@@ -2,7 +2,7 @@ import { withDeadline } from '../../time/deadline.ts';
 import { createExpiringMap } from '../../time/expiring-map.ts';
 import { type Part, partKeys } from '../keys.ts';
 import type { EventAnswer, Ingest, IngestAnswer, PartEvent } from '../log/ingest.ts';
-import type { Space } from './space.ts';
+import type { Space, SpaceUse } from './space.ts';
 
 /** Time during which a part does not ask again after its account had no space left. */
 const FULL_MS = 1_000;
@@ -12,7 +12,9 @@ const MOST_REQUESTS = 8;
 /** The time for these requests. The account can be on another Redis node, for which stored events must not wait. */
 const REQUESTS_MS = 1_000;
 
-type Refused = Extract<EventAnswer, { answer: 'LIMIT' }>;
+/** An event that needs more space than its part has. `use` is set if the account has no more either. */
+type Refused = Extract<EventAnswer, { answer: 'LIMIT' }> & { readonly use?: SpaceUse };
+type Answer = Exclude<EventAnswer, { answer: 'LIMIT' }> | Refused | Unstored;
 
 type Stored = Extract<IngestAnswer, { answer: 'OK' }>;
 
@@ -23,12 +25,12 @@ interface Unstored {
 
 /** Answer to a call. LIMIT: the account has reached its limit. `failure`: why some of the events are UNAVAILABLE. */
 export type AnswerWithin =
-  | (Omit<Stored, 'events'> & { readonly events: readonly (EventAnswer | Unstored)[]; readonly failure?: unknown })
+  | (Omit<Stored, 'events'> & { readonly events: readonly Answer[]; readonly failure?: unknown })
   | Exclude<IngestAnswer, Stored>;
 
 /** Answers to the events of a call so far, and the references and inactive events of all of its steps. */
 interface Known {
-  readonly answers: (EventAnswer | Unstored)[];
+  readonly answers: Answer[];
   references: number;
   inactive: number;
 }
@@ -38,7 +40,7 @@ function replaceRefused(known: Known, answer: Unstored['answer']): void {
   for (const [at, each] of known.answers.entries()) if (isRefused(each)) known.answers[at] = { answer };
 }
 
-const isRefused = (answer: EventAnswer | Unstored | undefined): answer is Refused => answer?.answer === 'LIMIT';
+const isRefused = (answer: Answer | undefined): answer is Refused => answer?.answer === 'LIMIT';
 
 /**
  * Stores events within the limit of the account. If a part has no space left, requests some from the account and stores the
@@ -53,20 +55,30 @@ export function createIngestWithin(options: {
   readonly monotonicMs?: () => number;
 }): (...call: Parameters<Ingest>) => Promise<AnswerWithin> {
   const { ingest, space, nowMs, monotonicMs = () => performance.now() } = options;
-  const full = createExpiringMap<number>({ ttlMs: FULL_MS, entries: ENTRIES, nowMs: monotonicMs });
+  const full = createExpiringMap<{ readonly smallest: number; readonly use: SpaceUse }>({
+    ttlMs: FULL_MS,
+    entries: ENTRIES,
+    nowMs: monotonicMs,
+  });
 
-  /** Requests space for all refused events, or for as many of them as possible. */
-  async function request(part: Part, refused: readonly Refused[]): Promise<boolean> {
+  /**
+   * Requests space for all refused events, or for as many of them as possible. If there is not enough for any of them,
+   * this returns the use of the account.
+   */
+  async function request(part: Part, refused: readonly Refused[]): Promise<SpaceUse | undefined> {
     const { meta } = partKeys(part);
     const costs = refused.map(({ cost }) => cost);
     const smallest = Math.min(...costs);
-    if (smallest >= (full.get(meta) ?? Number.POSITIVE_INFINITY)) return false;
+    const known = full.get(meta);
+    if (known !== undefined && smallest >= known.smallest) return known.use;
     for (let bytes = costs.reduce((sum, cost) => sum + cost, 0); ; bytes = Math.max(smallest, Math.floor(bytes / 2))) {
-      if ((await space.grow(part, bytes, nowMs())).answer !== 'FULL') return true;
-      if (bytes === smallest) break;
+      const grown = await space.grow(part, bytes, nowMs());
+      if (grown.answer !== 'FULL') return undefined;
+      if (bytes > smallest) continue;
+      const { limitBytes, usedBytes } = grown;
+      full.set(meta, { smallest, use: { limitBytes, usedBytes } });
+      return { limitBytes, usedBytes };
     }
-    full.set(meta, smallest);
-    return false;
   }
 
   /** Stores refused events again until all are stored, or there is no more space. Changes `known`. */
@@ -76,7 +88,11 @@ export function createIngestWithin(options: {
       const refused = known.answers.flatMap((answer, at) => (isRefused(answer) ? [{ answer, at }] : []));
       if (refused.length === 0) return;
       const costs = refused.map(({ answer }) => answer);
-      if (!(await withDeadline(REQUESTS_MS, () => request(part, costs)))) return;
+      const use = await withDeadline(REQUESTS_MS, () => request(part, costs));
+      if (use !== undefined) {
+        for (const { answer, at } of refused) known.answers[at] = { ...answer, use };
+        return;
+      }
       const again = refused.map(({ at }) => events[at] as PartEvent);
       const stored: IngestAnswer = await ingest(part, cfgv, again);
       if (stored.answer !== 'OK') return replaceRefused(known, stored.answer);

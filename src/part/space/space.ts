@@ -13,12 +13,16 @@ const SHRINK_SPACE = script('shrink-space');
 /** How often space is taken back from other parts. Up to 64 parts are used each time. */
 const MOST_RECALLS = 32;
 
+/** The limit of an account, and how much of it its parts store or have been granted, if this is known. */
+export interface SpaceUse {
+  readonly limitBytes: number;
+  readonly usedBytes: number | undefined;
+}
+
 /**
  * OK: the part may store that much more. FULL: the limit of the account is reached. NONE: there is no limit any more.
  */
-export type SpaceAnswer =
-  | { readonly answer: 'OK' | 'NONE' | 'GONE' }
-  | { readonly answer: 'FULL'; readonly limitBytes: number };
+export type SpaceAnswer = { readonly answer: 'OK' | 'NONE' | 'GONE' } | (SpaceUse & { readonly answer: 'FULL' });
 
 /** The space that parts can use for the stored bytes of their account. */
 export interface Space {
@@ -68,7 +72,10 @@ export function createSpace(redis: ScriptClient & Pick<RedisClient, 'call'>): Sp
         if (need > 0) await callPart(APPLY_SPACE, part, { limit, seq: granted as string, space: space as string });
         return { answer: 'OK' };
       }
-      if ((word as string) !== 'BUSY' || recalls === MOST_RECALLS) return { answer: 'FULL', limitBytes: Number(limit) };
+      if ((word as string) !== 'BUSY' || recalls === MOST_RECALLS) {
+        const usedBytes = (word as string) === 'FULL' ? Number(rest[0]) : undefined;
+        return { answer: 'FULL', limitBytes: Number(limit), usedBytes };
+      }
       for (const name of rest as string[]) await recall(payer, parsePartName(name), nowMs);
     }
   }
