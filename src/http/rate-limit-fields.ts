@@ -19,8 +19,13 @@ export function limitItem({ name }: Quota, { left, fullInSeconds }: BucketState)
   return `"${name}";r=${left};t=${fullInSeconds}`;
 }
 
-/** Returns the detail for a 429 `rate_limited`. @param what the rejected operation, e.g. `call` */
-export function detailOfLimit(what: string, cost: number, quota: Quota, { left }: BucketState): string {
+/**
+ * Returns the detail for a 429 `rate_limited`.
+ *
+ * @param what the rejected operation, e.g. `call`
+ * @param remedy a sentence about who can raise the limit
+ */
+export function detailOfLimit(what: string, cost: number, quota: Quota, { left }: BucketState, remedy = ''): string {
   const { name, points, windowSeconds } = quota;
-  return `The ${what} costs ${cost} of the ${Math.floor(points)} points that the ${name} has in ${windowSeconds} s, and ${left} are left. Wait for the number of seconds in Retry-After and then retry.`;
+  return `The ${what} costs ${cost} of the ${Math.floor(points)} points that the ${name} has in ${windowSeconds} s, and ${left} are left. Wait for the number of seconds in Retry-After and then retry. ${remedy}`.trimEnd();
 }

@@ -35,33 +35,36 @@ export interface MailHold {
 export interface MailReader {
   /** Returns the reason if the email for a new invitation would have to wait. Rejects while Redis is not available. */
   readonly holdOf: (mail: InvitationMailRef) => Promise<MailHold | undefined>;
+  /** Returns how many emails count towards the limit of an account. */
+  readonly countOf: (account: string, nowMs: number) => Promise<number>;
 }
 
 export function createMailReader(redis: Pick<RedisClient, 'call'>): MailReader {
+  const since = (nowMs: number) => `(${nowMs - MAIL_PERIOD_MS}`;
+  const countOf = async (account: string, nowMs: number) =>
+    Number(await redis.call('zcount', accountKeys(account).mails, since(nowMs), '+inf'));
+
   async function recorded({ account, address, most, nowMs }: InvitationMailRef): Promise<MailHold | undefined> {
     const { mails } = accountKeys(account);
-    const since = `(${nowMs - MAIL_PERIOD_MS}`;
-    const [sent, count] = await Promise.all([
-      redis.call('zscore', mails, address),
-      redis.call('zcount', mails, since, '+inf'),
-    ]);
+    const [sent, count] = await Promise.all([redis.call('zscore', mails, address), countOf(account, nowMs)]);
     const freeMs = Number(sent ?? 0) + MAIL_PERIOD_MS;
     if (sent !== null && freeMs > nowMs) return { by: 'address', untilMs: freeMs };
-    if (most === undefined || Number(count) < most) return undefined;
+    if (most === undefined || count < most) return undefined;
     const [, frees] = (await redis.call(
       'zrangebyscore',
       mails,
-      since,
+      since(nowMs),
       '+inf',
       'withscores',
       'limit',
-      Number(count) - most,
+      count - most,
       1,
     )) as (string | undefined)[];
     return { by: 'account', untilMs: Number(frees ?? nowMs) + MAIL_PERIOD_MS };
   }
 
   return {
+    countOf,
     async holdOf(mail) {
       const hold = await recorded(mail);
       // Without a mail server, the invitation is written to a Secret.

@@ -21,6 +21,7 @@ onEachRedis(redis => {
       reserve: (address: string, uid: string, fence = 1) => record.reserve(fence, mail(address), uid),
       release: (address: string, uid: string, fence = 1) => record.release(fence, mail(address), uid),
       look: (address: string) => reader.holdOf(mail(address)),
+      count: () => reader.countOf(account, clock.nowMs),
     };
   }
 
@@ -49,15 +50,18 @@ onEachRedis(redis => {
   });
 
   test('an account sends so many in 24 hours, and the next one as soon as the oldest is older', async () => {
-    const { clock, reserve, look } = start(3);
-    for (const address of ['a', 'b', 'c']) {
+    const { clock, reserve, look, count } = start(3);
+    for (const [n, address] of ['a', 'b', 'c'].entries()) {
+      expect(await count()).toBe(n);
       expect(await reserve(address, address)).toBeUndefined();
       clock.nowMs += 60_000;
     }
     const hold = { by: 'account', untilMs: START_MS + MAIL_PERIOD_MS };
     expect(await reserve('d', 'd')).toEqual(hold);
     expect(await look('d')).toEqual(hold);
+    expect(await count()).toBe(3);
     clock.nowMs = START_MS + MAIL_PERIOD_MS;
+    expect(await count()).toBe(2);
     expect(await look('d')).toBeUndefined();
     expect(await reserve('d', 'd')).toBeUndefined();
     expect(await reserve('e', 'e')).toEqual({ by: 'account', untilMs: START_MS + 60_000 + MAIL_PERIOD_MS });

@@ -1,4 +1,6 @@
 import { extractContext } from '../../core/events/context-headers.ts';
+import { PROBLEMS } from '../../core/problems/problems.ts';
+import type { RefusalFacts } from '../../http/refusal.ts';
 import type { Admission } from './admission.ts';
 import type { Answers } from './answers.ts';
 import type { Batches } from './batches.ts';
@@ -11,7 +13,7 @@ import type { MemoryStop } from './memory/memory-stop.ts';
 import type { KnownQueue, QueueCache } from './queue-cache.ts';
 import type { ByteBudget } from './request-body.ts';
 import { findSandboxParameter } from './sandbox-parameters.ts';
-import type { IngestAnswer, IngestItem } from './store.ts';
+import type { IngestAnswer, IngestItem, StorageUse } from './store.ts';
 
 /** Request with a complete body. When the response has been sent, `heldBytes` are returned to the budget. */
 interface Arrival {
@@ -119,10 +121,14 @@ export function createEventRoute(options: {
         release(arrival);
         answers.sendProblem(reply, startedMs, PROBLEM_OF[answer]);
         return;
-      case 'FULL':
       case 'LIMIT':
+        metrics.countEvent('limit');
+        release(arrival);
+        answers.sendProblem(reply, startedMs, 'storage_limit', factsOfLimit(answered.use));
+        return;
+      case 'FULL':
       case 'UNAVAILABLE':
-        metrics.countEvent(answer === 'FULL' ? 'full' : answer === 'LIMIT' ? 'limit' : 'unavailable');
+        metrics.countEvent(answer === 'FULL' ? 'full' : 'unavailable');
         release(arrival);
         answers.sendProblem(reply, startedMs, PROBLEM_OF[answer]);
         return;
@@ -180,9 +186,16 @@ const PROBLEM_OF = {
   CLOSED: 'stream_closing',
   GONE: 'unknown_queue',
   FULL: 'queue_full',
-  LIMIT: 'storage_limit',
   UNAVAILABLE: 'unavailable',
 } as const;
+
+/** Returns the facts of a 429 `storage_limit`, including the limit and its use. */
+function factsOfLimit(use: StorageUse | undefined): RefusalFacts {
+  if (use === undefined) return {};
+  const { limitBytes, usedBytes } = use;
+  const used = usedBytes === undefined ? '' : `, and ${usedBytes} of them are in use`;
+  return { detail: `The account may store ${limitBytes} bytes${used}. ${PROBLEMS.storage_limit.remedy}` };
+}
 
 /** The error to use for an event id that is, or could become, the generated id of another event. */
 const RESERVED_ID = {

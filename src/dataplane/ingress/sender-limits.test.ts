@@ -102,6 +102,16 @@ describe('a limit of events per second', () => {
       expect(await statuses(20, () => role.store.key)).toEqual(repeated(202, 20));
     });
 
+    test('names the limit, its use, and who can raise it', async () => {
+      await start({});
+      limitTo(3);
+      await statuses(3, () => role.store.key);
+      expect((await send()).document).toMatchObject({
+        detail:
+          'The request costs 1 of the 3 points that the account has in 1 s, and 0 are left. Wait for the number of seconds in Retry-After and then retry. To raise it, ask the administrator to change spec.limits.eventsPerSecond of the Account.',
+      });
+    });
+
     test('of 0 refuses everything', async () => {
       await start({});
       limitTo(0);
@@ -109,7 +119,7 @@ describe('a limit of events per second', () => {
       expect(await send()).toMatchObject(refused);
       role.clock.nowMs += 60_000;
       expect((await send()).document).toMatchObject({
-        detail: expect.stringContaining('eventsPerSecond of the account'),
+        detail: expect.stringContaining('change spec.limits.eventsPerSecond of the Account'),
       });
       expect(role.store.stored).toEqual([]);
     });

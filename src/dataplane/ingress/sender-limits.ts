@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { remedyOfLimit } from '../../core/problems/limit-remedy.ts';
 import type { ClientAddress } from '../../http/client-address.ts';
 import { detailOfLimit, limitItem, policyItem, type Quota } from '../../http/rate-limit-fields.ts';
 import type { RefusalFacts } from '../../http/refusal.ts';
@@ -29,9 +30,11 @@ const WINDOW_SECONDS = 1;
 const ENTRIES = 10_000;
 /** The number of different limits of accounts that are kept in memory. */
 const ACCOUNT_LIMITS = 1_000;
+/** Who can raise a limit, if it is not the operator of Sluice. */
+const REMEDIES: Partial<Record<SenderLimit, string>> = { account: remedyOfLimit('eventsPerSecond') };
 /** Sent if an account may not publish any events. Nothing changes by itself. */
 const NO_EVENTS: RefusalFacts = {
-  detail: 'The limit eventsPerSecond of the account is 0. An operator can raise it.',
+  detail: `The limit eventsPerSecond of the account is 0. ${REMEDIES.account}`,
   headers: { 'retry-after': '60' },
 };
 
@@ -138,7 +141,7 @@ function createLimit(name: SenderLimit, points: number, { nowMs, onRefused }: Se
       ratelimit: limitItem(quota, state),
       'retry-after': `${state.retryInSeconds}`,
     };
-    return { detail: detailOfLimit('request', cost, quota, state), headers };
+    return { detail: detailOfLimit('request', cost, quota, state, REMEDIES[name]), headers };
   }
 
   return {

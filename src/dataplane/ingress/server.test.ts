@@ -149,6 +149,13 @@ describe('a store that cannot', () => {
     expect(got.headers['retry-after'] !== undefined).toBe(status === 429 || status === 503);
   });
 
+  test('LIMIT: the detail names the limit, its use, and who can raise it', async () => {
+    role.store.answer = { answer: 'LIMIT', use: { limitBytes: 5_000, usedBytes: 4_900 } };
+    const { document } = await role.send({});
+    expect(document.detail).toMatch(/^The account may store 5000 bytes, and 4900 of them are in use\. /);
+    expect(document.detail).toContain('The administrator can raise it in spec.limits of the Account.');
+  });
+
   test('and never answers: 503 in time', async () => {
     await role.ingress.close();
     role = await startIngress({ ingestTimeoutMs: 20 });

@@ -115,6 +115,7 @@ test('callers of an account share its points, and cannot use those of others', a
   expect(problemOf(refused)).toBe('429 rate_limited');
   expect(leftOf(refused)).toEqual({ caller: '19/20', account: '0/3' });
   expect(refused.body).toContain('The call costs 1 of the 3 points that the account has in 60 s, and 0 are left.');
+  expect(refused.body).toContain('ask the administrator to change spec.limits.requestsPerMinute of the Account.');
   expect(Number(refused.headers['retry-after'])).toBeGreaterThan(15);
   expect(leftOf(await as('ada', 'GET /waas/nothing'))).toEqual({ caller: '18/20' });
 });

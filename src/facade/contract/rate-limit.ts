@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { remedyOfLimit } from '../../core/problems/limit-remedy.ts';
 import { detailOfLimit, limitItem, policyItem, type Quota } from '../../http/rate-limit-fields.ts';
 import { Refusal } from '../../http/refusal.ts';
 import { createTokenBuckets } from '../../time/token-buckets.ts';
@@ -12,6 +13,8 @@ import type { CallCost } from './route.ts';
 const BURST_SECONDS = 10;
 /** The minimum burst size unless a minute has fewer points. Tools send their calls in bursts. */
 const BURST_POINTS = 1_000;
+/** Who can raise a limit, if it is not the operator of Sluice. */
+const REMEDIES: Partial<Record<CallLimit, string>> = { account: remedyOfLimit('requestsPerMinute') };
 /** The number of callers, accounts, and addresses whose buckets are kept in memory. */
 export const ENTRIES = 10_000;
 
@@ -140,7 +143,7 @@ function createCharge(
     putItem(reply, 'ratelimit', name, limitItem(limit, state));
     if (taken) return;
     onRefused(name);
-    const detail = detailOfLimit('call', cost, limit, state);
+    const detail = detailOfLimit('call', cost, limit, state, REMEDIES[name]);
     throw new Refusal('rate_limited', { detail, headers: { 'retry-after': `${state.retryInSeconds}` } });
   };
   const show = (reply: FastifyReply, key: string, limit: Quota): void =>

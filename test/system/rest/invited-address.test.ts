@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { publicId } from '../../../src/core/ids/ids.ts';
+import { accountKeys } from '../../../src/redis/keys.ts';
 import type { Claims } from '../../support/issuer.ts';
 import type { Sluice } from '../../support/sluice.ts';
 import { eventually } from '../support/deadline.ts';
@@ -90,10 +92,20 @@ test('an account can send so many invitations a day', async () => {
   await limit(1);
   let n = 0;
   const invite = async () =>
-    ada.post('/waas/integrations', { producerTenantPublicId: shop, email: `many-${n++}@example.com` });
+    ada.post<{ detail: string }>('/waas/integrations', {
+      producerTenantPublicId: shop,
+      email: `many-${n++}@example.com`,
+    });
   await eventually('the facade knows the limit', async () => codeOf(await invite()) === 'mail_limit_reached', {
     withinMs: 10_000,
   });
+  expect((await invite()).body.detail).toMatch(
+    /^The account acc_\w+ has sent \d+ invitations in the last 24 hours, and its limit invitationMailsPerDay is 1\. .*change spec\.limits\.invitationMailsPerDay of the Account\.$/,
+  );
+  const account = publicId('Account', '', 'shop');
+  const { body } = await ada.get<{ limits: Record<string, object> }>(`/waas/accounts/${account}/limits`);
+  const sent = Number(await opened.world.installation.redis.command('ZCARD', accountKeys(account).mails));
+  expect(body.limits['invitationMailsPerDay']).toEqual({ limit: 1, used: sent });
   await limit(1_000);
   await eventually('the facade knows the limit', async () => (await invite()).status === 201, { withinMs: 10_000 });
 });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { publicId, tenantId } from '../../../src/core/ids/ids.ts';
+import { partKeys } from '../../../src/part/keys.ts';
 import type { Sluice } from '../../support/sluice.ts';
 import { eventually } from '../support/deadline.ts';
 import { createPublisher, makeSample } from '../support/publisher.ts';
@@ -201,6 +202,7 @@ test('defaults of the plan and the ceiling of the installation hold, and the own
       packages: { limit: 2, used: 2 },
       blocks: { limit: 7, used: 0 },
       activations: { limit: 10_000, used: 0 },
+      invitationMailsPerDay: { limit: 100, used: 0 },
       requestsPerMinute: { limit: 30_000, used: null },
     },
   });
@@ -237,8 +239,13 @@ test('the stored bytes of all streams of the account are shown', async () => {
     await publisher.close();
     return ((await used()) ?? 0) - before;
   };
-  const bytes = [await bytesOf('one'), await bytesOf('two')];
-  for (const each of bytes) expect(each).toBeGreaterThan(1_000);
+  const shown = [await bytesOf('one'), await bytesOf('two')];
+  const stored = async (queue: string) => {
+    const { meta } = partKeys({ tenant: tenantId('stored'), queue, gen: '', number: 0 });
+    return Number(await world.installation.redis.command('HGET', meta, 'bytes'));
+  };
+  expect(shown).toEqual([await stored('one'), await stored('two')]);
+  for (const each of shown) expect(each).toBeGreaterThan(1_000);
 });
 
 test('at the limit, everything that closes still works, and so does every repeated call', async () => {

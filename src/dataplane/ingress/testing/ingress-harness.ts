@@ -16,6 +16,7 @@ const PROBLEM = 'application/problem+json';
 interface Answer {
   id?: string;
   code?: string;
+  detail?: string;
 }
 
 /**

@@ -24,7 +24,7 @@ export interface MemoryStore extends IngressStore {
   /** If set, ingest waits for it. */
   hold: Promise<void> | undefined;
   /** If set, ingest will answer with this value or throw it. */
-  answer: IngestAnswer['answer'] | Error | undefined;
+  answer: IngestAnswer['answer'] | Extract<IngestAnswer, { answer: 'LIMIT' }> | Error | undefined;
   lost: boolean;
   /** Reports a Redis master which does not have a memory limit. */
   readonly memorySource: MemorySource;
@@ -78,6 +78,7 @@ export function createMemoryStore(): MemoryStore {
       await store.hold;
       const { answer } = store;
       if (answer instanceof Error) throw answer;
+      if (typeof answer === 'object') return { answers: items.map(() => answer) };
       const now = store.queues.get(queue);
       const answers = items.map((item): IngestAnswer => {
         if (answer !== undefined && answer !== 'OK' && answer !== 'DUP') return { answer };

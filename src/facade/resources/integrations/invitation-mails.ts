@@ -1,25 +1,24 @@
 import { publicId } from '../../../core/ids/ids.ts';
 import { invitedAddressHash } from '../../../core/ids/invitation-names.ts';
+import { remedyOfLimit } from '../../../core/problems/limit-remedy.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import type { Facade } from '../../objects/facade.ts';
 import type { OwnedTenant } from '../../objects/ownership.ts';
 
-type MailHold = NonNullable<Awaited<ReturnType<Facade['mails']['holdOf']>>>;
-
 /**
- * Returns the reason if the email for an invitation would have to wait. Without Redis, we leave this to the controller.
+ * Returns the reason if the email for an invitation would have to wait, including the limit of the account and its use.
+ * Without Redis, we leave this to the controller.
  */
-async function holdOf(facade: Facade, { name, workspace }: OwnedTenant, email: string): Promise<MailHold | undefined> {
+async function holdOf(facade: Facade, { name, workspace }: OwnedTenant, email: string) {
   const { caches, mails, mailsPerDay, nowMs, keys } = facade;
   const account = caches.get('Account', { name: workspace.spec.account });
   if (account === undefined) return undefined;
+  const id = publicId('Account', '', account.metadata.name);
+  const [most, now] = [mailsPerDay(account), nowMs()];
   try {
-    return await mails.holdOf({
-      account: publicId('Account', '', account.metadata.name),
-      address: invitedAddressHash(keys.oldest().secret, name, email),
-      most: mailsPerDay(account),
-      nowMs: nowMs(),
-    });
+    const address = invitedAddressHash(keys.oldest().secret, name, email);
+    const hold = await mails.holdOf({ account: id, address, most, nowMs: now });
+    return hold && { ...hold, id, most, sent: await mails.countOf(id, now) };
   } catch {
     return undefined;
   }
@@ -37,6 +36,7 @@ export async function assertMailable(facade: Facade, tenant: OwnedTenant, email:
   const why =
     hold.by === 'address'
       ? 'Your workspace has already sent an invitation to this address in the last 24 hours.'
-      : `The account ${publicId('Account', '', tenant.workspace.spec.account)} has sent all invitations that it may send in 24 hours (invitationMailsPerDay).`;
-  throw new Refusal('mail_limit_reached', `${why} ${again}`);
+      : `The account ${hold.id} has sent ${hold.sent} invitations in the last 24 hours, and its limit invitationMailsPerDay is ${hold.most}.`;
+  const remedy = hold.by === 'address' ? '' : ` ${remedyOfLimit('invitationMailsPerDay')}`;
+  throw new Refusal('mail_limit_reached', `${why} ${again}${remedy}`);
 }

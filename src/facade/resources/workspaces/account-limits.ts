@@ -9,7 +9,7 @@ import type { Facade } from '../../objects/facade.ts';
 import { fromRedis } from '../../objects/redis-failures.ts';
 import { Plan } from './plan-field.ts';
 
-/** The usage of each limit. If a name is missing, it is not counted. */
+/** The usage of each limit. If a name is missing, the usage is only known to each replica. */
 type Use = Readonly<Partial<Record<LimitName, number>>>;
 
 const limitField = (name: LimitName) =>
@@ -70,14 +70,18 @@ const getLimits = defineRoute({
   tag: 'Accounts',
   summary: 'Retrieve the limits of an account',
   description:
-    'Returns the limits in force. These are the limits of the account, or the defaults of its plan, but they never exceed the limits of the installation. They can only be changed by an administrator, using the spec.limits field of the Account.',
+    'Returns the limits in force. These are the limits of the account, or the defaults of its plan, but they never exceed the limits of the installation. They can only be changed by an administrator, using the spec.limits field of the Account. The usage of `eventsPerSecond` and `requestsPerMinute` is always null, because each replica counts it separately. The `RateLimit` header contains the remaining points of the replica which has sent the response.',
   cost: 5,
   answers: { 200: { description: 'The current limits and their usage.', schema: AccountLimits } },
   async handle(facade, { account }) {
     const { limits } = facade;
     const { name, object } = account;
     const counts = Object.fromEntries(Object.values(COUNTED).map(limit => [limit, limits.countOf(name, limit)]));
-    const use = { ...counts, storedBytes: await readStoredBytes(facade, name) };
+    const [storedBytes, invitationMailsPerDay] = await Promise.all([
+      readStoredBytes(facade, name),
+      fromRedis(facade.mails.countOf(account.publicId, facade.nowMs())),
+    ]);
+    const use = { ...counts, storedBytes, invitationMailsPerDay };
     return {
       status: 200,
       body: {
