@@ -1,0 +1,117 @@
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import {
+  createFacadeServers,
+  type FacadeServers,
+  INTEGRATION,
+  JSON_BODY,
+  problemOf,
+  type StartedFacade,
+} from '../../test/support/facade/facade-server.ts';
+import { startIssuer, type TestIssuer } from '../../test/support/facade/issuer.ts';
+import { exchange } from '../../test/support/facade/raw-exchange.ts';
+import { ROUTE_PRICES } from '../../test/support/facade/route-prices.ts';
+import { createManualClock } from '../../test/support/manual-clock.ts';
+import { ROUTES } from './routes.ts';
+
+/** What calls cost, and how many can wait, through the routes. */
+
+const SUBSCRIPTION = 'sub_0123456789abcdefghjk';
+const OF_INTEGRATION = `POST /waas/integrations/${INTEGRATION}`;
+
+let issuer: TestIssuer;
+let facades: FacadeServers;
+let facade: StartedFacade;
+beforeAll(async () => {
+  issuer = await startIssuer();
+  facades = createFacadeServers(issuer);
+});
+afterEach(() => facade?.server.close());
+afterAll(() => issuer.stop());
+
+/** Starts a facade with the inbox of a subscription. Callers have 1,000 points. */
+async function start(parts: object) {
+  const clock = createManualClock();
+  const subscription = { metadata: { uid: 'u' }, spec: { producer: 'shop', integration: 'shop' } };
+  const caches = { assertCurrent: () => undefined, get: () => undefined, find: async () => subscription };
+  const limits = { eventLoopDelayMs: 0, pointsPerMinute: 1_000, accountPointsPerMinute: () => 1_000 };
+  facade = await facades.start(limits, undefined, undefined, { caches, clock, ...parts });
+  return clock;
+}
+
+async function post(path: string, body: object, subject = 'ada') {
+  const text = JSON.stringify(body);
+  const headers = [JSON_BODY, `Content-Length: ${text.length}`];
+  return exchange(facade.port, await facades.request(`${OF_INTEGRATION}${path}`, headers, text, subject));
+}
+
+/** Returns the points of the caller that are left after a call. */
+const leftAfter = ({ headers }: Awaited<ReturnType<typeof post>>) =>
+  /"caller";r=(\d+)/.exec(headers['ratelimit'] ?? '')?.[1];
+
+test('each operation costs what has been decided, and each has been decided', () => {
+  const prices = Object.fromEntries(ROUTES.map(({ operation, cost = 1 }) => [operation, cost]));
+  expect(prices).toEqual(ROUTE_PRICES);
+});
+
+test.each([true, false])('searching a range to replay costs 90 more points (dryRun: %s)', async dryRun => {
+  const searches: string[] = [];
+  const found = { events: [], tokens: 0 };
+  await start({
+    replays: {
+      price: async () => searches.push('price') && { answer: 'OK', ...found },
+      start: async () => searches.push('start') && { answer: 'NOTHING' },
+    },
+  });
+  const range = { subscription: SUBSCRIPTION, since: '2026-01-01T00:00:00Z', until: '2026-01-02T00:00:00Z', dryRun };
+  const answer = await post('/replay', range);
+  expect([answer.status, leftAfter(answer)]).toEqual([dryRun ? 200 : 202, '900']);
+  for (let calls = 2; calls <= 10; calls++) expect((await post('/replay', range)).status).toBeLessThan(300);
+  expect(problemOf(await post('/replay', range))).toBe('429 rate_limited');
+  expect(searches).toHaveLength(10);
+});
+
+test('each additional thousand recovered deliveries costs 30 points, and the call ends early without them', async () => {
+  const steps: boolean[] = [];
+  const recover = async (_inbox: unknown, { mayGoOn }: { mayGoOn: () => boolean }) => {
+    do steps.push(mayGoOn());
+    while (steps.at(-1) && steps.length % 5 !== 0);
+    return { answer: 'OK', recovered: 1_000 * steps.length, replayRequired: 0 };
+  };
+  await start({ recovery: { recover } });
+  const path = `/subscriptions/${SUBSCRIPTION}/recover`;
+  const answer = await post(path, { since: '2026-01-01T00:00:00Z' });
+  expect([answer.status, leftAfter(answer), steps.length]).toEqual([202, '840', 5]);
+  for (let calls = 2; calls <= 6; calls++) await post(path, { since: '2026-01-01T00:00:00Z' });
+  expect(steps).not.toContain(false);
+  expect(leftAfter(await post(path, { since: '2026-01-01T00:00:00Z' }))).toBe('0');
+  expect(steps.filter(may => !may)).toEqual([false]);
+});
+
+test('a caller can have 16 calls that wait for events, and another caller as many', async () => {
+  let pulls = 0;
+  const pull = async () => {
+    pulls++;
+    return { answer: 'OK', events: [], more: false };
+  };
+  const clock = await start({ operations: { pull } });
+  const wait = (subject: string) => post('/pull', { subscription: SUBSCRIPTION, waitSeconds: 20 }, subject);
+  const waiting = Array.from({ length: 16 }, () => wait('ada'));
+  await vi.waitFor(() => expect(pulls).toBe(16));
+  const refused = await wait('ada');
+  expect(problemOf(refused)).toBe('429 rate_limited');
+  expect(refused.body).toContain('You have 16 calls that wait for events, and the limit is 16.');
+  expect(pulls).toBe(16);
+  // Calls that do not wait are not affected, and neither are others.
+  expect((await post('/pull', { subscription: SUBSCRIPTION })).status).toBe(200);
+  const other = wait('eve');
+  await vi.waitFor(() => expect(pulls).toBe(18));
+  await clock.advance(20_000);
+  expect((await Promise.all([...waiting, other])).map(({ status }) => status)).toEqual(
+    Array.from({ length: 17 }, () => 200),
+  );
+  const before = pulls;
+  const again = wait('ada');
+  await vi.waitFor(() => expect(pulls).toBe(before + 1));
+  await clock.advance(20_000);
+  expect((await again).status).toBe(200);
+});
