@@ -28,7 +28,7 @@ export interface IngressLimits extends HttpLimits {
   /**
    * Fraction of maxmemory at which all new events for this master are answered with 503. The rest is needed to route
    * stored events. For example, if all of them have 1 KiB, and a subscription which was paused for all of them is
-   * resumed, routing will need 17 %.
+   * resumed, routing will need about 16 %.
    */
   readonly memoryStopRatio: number;
   /** New events for a master are only accepted again when it uses less than this fraction of maxmemory. */

@@ -19,20 +19,25 @@ async function routeAll(stopRatio: number) {
     await t.ingest(...Array.from({ length: 64 }, () => event('k', { body: Buffer.alloc(1024, 'x') })));
     stored += 64;
   }
+  const usedRatio = async () => (await readRedisMemory(redis)).usedRatio;
+  const before = await usedRatio();
   await t.setRow('a', {});
   let routed = 0;
   for (;;) {
     const answer = await t.advance();
     if (answer.answer !== 'OK') throw new Error(answer.answer);
     routed += answer.references;
-    if (!answer.more) return { stored, routed };
+    if (!answer.more) return { stored, routed, neededRatio: (await usedRatio()) - before };
   }
 }
 
 test('a Redis that takes no new events has the memory to route all of those that it has', async () => {
-  const { stored, routed } = await routeAll(INGRESS_LIMITS.memoryStopRatio);
+  const { stored, routed, neededRatio } = await routeAll(INGRESS_LIMITS.memoryStopRatio);
   expect(stored).toBeGreaterThan(30_000);
   expect(routed).toBe(stored);
+  // About 16 %, as the documentation says.
+  expect(neededRatio).toBeGreaterThan(0.14);
+  expect(neededRatio).toBeLessThan(0.18);
 });
 
 test('with a later stop it would not', async () => {

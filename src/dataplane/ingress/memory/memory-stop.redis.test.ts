@@ -3,6 +3,7 @@ import { request } from 'undici';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { startRedis } from '../../../../test/support/redis/server.ts';
 import { createHintIndex } from '../../../hints/hints.ts';
+import { partKeys } from '../../../part/keys.ts';
 import { createNoteStored } from '../../../part/stored/stored-bytes.ts';
 import { QUEUE } from '../../../record/testing/tenant.ts';
 import { connectRedis } from '../../../redis/client.ts';
@@ -173,11 +174,13 @@ describe('a flood of one account', () => {
       return { status: reply.statusCode, code, detail, retryAfter: reply.headers['retry-after'] };
     }
     const usedRatio = async () => (await readRedisMemory(redis)).usedRatio;
-    return { redis, flood, calm, die, send, usedRatio };
+    /** Returns the number of events in the log of each stream. */
+    const stored = () => Promise.all(parts.map(async part => redis.call('xlen', partKeys(part).log)));
+    return { redis, flood, calm, die, send, usedRatio, stored };
   }
 
   test('is refused from 70 % on, while the others go on, and nothing that is stored is dropped', async () => {
-    const { flood, calm, send, usedRatio } = await startTwo();
+    const { flood, calm, send, usedRatio, stored } = await startTwo();
     expect((await send(calm)).status).toBe(202);
     const answers = [];
     for (let i = 0; i < 1_200; i++) answers.push(await send(flood));
@@ -192,6 +195,9 @@ describe('a flood of one account', () => {
     expect(await usedRatio()).toBeLessThan(0.8);
     for (let i = 0; i < 20; i++) expect((await send(calm)).status).toBe(202);
     expect((await send(flood)).status).toBe(429);
+    const accepted = answers.filter(({ status }) => status === 202).length;
+    expect(accepted).toBeGreaterThan(100);
+    expect(await stored()).toEqual([accepted, 21]);
   });
 
   test('is refused as well if its dispatcher has died before', async () => {
