@@ -4,7 +4,7 @@ import { judgeSignatures } from './signatures.ts';
 
 /**
  * Checks the registry's signatures for the installed packages of the project, which requires the registry and Sigstore's
- * list of trusted keys. The exit code is 1 if a signature is invalid or missing. If one of them can't be reached within
+ * list of trusted keys. The exit code is 1 if a signature is invalid. If one of them can't be reached within
  * a minute, the check is skipped, and the reason is printed.
  */
 

@@ -4,8 +4,10 @@ import { expect, test } from 'vitest';
 import { judgeSignatures } from './signatures.ts';
 
 const SKIPPED = 'The signatures of packages were not checked';
-const invalid = [{ name: 'a', version: '1.0.0', code: 'EINTEGRITYSIGNATURE', registry: 'https://registry.npmjs.org/' }];
-const missing = [{ name: '@b/c', version: '2.0.0', registry: 'https://registry.npmjs.org/' }];
+const invalid = [
+  { name: 'a', version: '1.0.0', code: 'EINTEGRITYSIGNATURE', registry: 'https://packages.example.com/' },
+];
+const missing = [{ name: '@b/c', version: '2.0.0', registry: 'https://packages.example.com/' }];
 const judge = (report: object, failure?: string) => judgeSignatures(JSON.stringify(report), failure);
 
 test('passes if npm has found nothing', () => {
@@ -15,14 +17,12 @@ test('passes if npm has found nothing', () => {
   });
 });
 
-test('fails if a signature is invalid or missing, whatever else happens', () => {
-  const lines = [
-    'FAILED: a@1.0.0 has an invalid signature (EINTEGRITYSIGNATURE)',
-    'FAILED: @b/c@2.0.0 has no signature',
-  ];
-  expect(judge({ invalid, missing }, 'Command failed')).toEqual({ lines, passed: false });
-  expect(judge({ invalid, missing: [] })).toEqual({ lines: lines.slice(0, 1), passed: false });
-  expect(judge({ invalid: [], missing }, 'it took too long')).toEqual({ lines: lines.slice(1), passed: false });
+test('fails if a signature is invalid, whatever else happens, and lists packages without a signature', () => {
+  const failed = 'FAILED: a@1.0.0 has an invalid signature (EINTEGRITYSIGNATURE)';
+  const unsigned = 'NOT CHECKED: @b/c@2.0.0 has no signature';
+  expect(judge({ invalid, missing }, 'Command failed')).toEqual({ lines: [failed, unsigned], passed: false });
+  expect(judge({ invalid, missing: [] })).toEqual({ lines: [failed], passed: false });
+  expect(judge({ invalid: [], missing }, 'Command failed')).toEqual({ lines: [unsigned], passed: true });
 });
 
 test.each([
