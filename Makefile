@@ -33,9 +33,9 @@ test: ## run all tests: check, followed by the tests with Redis, with Kubernetes
 test-model: setup ## run random histories against the models, and every schedule of two leaders: STEPS=12000 SEED=1, or REPLAY=… or HISTORY=… of a failure
 	@STEPS='$(or $(STEPS),12000)' SEED='$(SEED)' REPLAY='$(REPLAY)' HISTORY='$(HISTORY)' SCHEDULES=all $(NODE) node_modules/vitest/vitest.mjs run --project redis --project unit test/model src/controller/fence
 
-test-api: setup $(SCHEMATHESIS)/bin/schemathesis ## test /waas with forged tokens, and against its OpenAPI document: TOKENS=50000 REQUESTS=20000 SEED=1, then schemathesis (half an hour)
+test-api: setup $(SCHEMATHESIS)/bin/schemathesis ## test /waas with forged tokens, and against its OpenAPI document: TOKENS=50000 REQUESTS=100000 SEED=1, then schemathesis (40 minutes)
 	@TOKENS='$(or $(TOKENS),50000)' SEED='$(SEED)' $(NODE) node_modules/vitest/vitest.mjs run --project unit src/facade/auth/forged-tokens.test.ts
-	@REQUESTS='$(or $(REQUESTS),20000)' SEED='$(SEED)' $(NODE) node_modules/vitest/vitest.mjs run --project system test/system/rest/generator.test.ts
+	@REQUESTS='$(or $(REQUESTS),100000)' SEED='$(SEED)' $(NODE) node_modules/vitest/vitest.mjs run --project system test/system/rest/generator.test.ts
 	@SEED='$(SEED)' $(NODE) test/api/schemathesis.ts '$(CURDIR)/$(SCHEMATHESIS)/bin/schemathesis'
 
 test-chaos: setup ## inject faults into the data plane, and check that events are not lost or reordered: SECONDS=120 FAULT=kill,stop SEED=1
