@@ -36,7 +36,8 @@ export function startAttemptSpan(tracing: Tracing, { subscription, event, attemp
   });
 }
 
-export function endAttemptSpan(span: Span, { outcome, reason, status }: AttemptResult): void {
+export function endAttemptSpan(span: Span, { outcome, reason, status, isUnsent }: AttemptResult): void {
+  if (isUnsent) return span.end({ attributes: { 'sluice.outcome': 'released' } });
   span.end({
     attributes: { 'sluice.outcome': outcome, ...(status === undefined ? {} : { 'http.response.status_code': status }) },
     error: outcome === 'delivered' ? undefined : status === undefined ? reason : `${status}`,

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createEndpointClient, RESPONSE_BODY_MAX } from './endpoint-client.ts';
@@ -226,6 +226,35 @@ describe('slow endpoints', () => {
     expect(await attempt(SHORT_MS)).toMatchObject({ outcome: 'failed', reason: 'timeout' });
     await endpoint.lastConnectionEnded();
     expect(ended).toEqual(['ECONNRESET']);
+  });
+
+  test('a request that was answered early is not reset, because the endpoint may still be reading it', async () => {
+    const ended: string[] = [];
+    const { endpoint, attempt } = await serve(socket => {
+      socket.on('error', (error: NodeJS.ErrnoException) => ended.push(String(error.code)));
+      socket.on('end', () => ended.push('end'));
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n');
+    });
+    expect(await attempt(SHORT_MS)).toMatchObject({ outcome: 'delivered', truncated: true });
+    await endpoint.lastConnectionEnded();
+    expect(ended).toEqual(['end']);
+  });
+
+  test('an endpoint that closes each connection that opened too late fails, instead of getting nothing forever', async () => {
+    const { endpoint, client } = await serve(() => {});
+    const server = createServer(socket => socket.on('error', () => {}).end());
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    closing.push(async () => void server.close());
+    const { port } = server.address() as AddressInfo;
+    const request = { url: `http://127.0.0.1:${port}/`, headers: [], body: Buffer.from('{}'), maySend: () => false };
+    expect(await client.attempt(request)).toMatchObject({ isUnsent: true });
+    await delay(SHORT_MS);
+    const second = await client.attempt(request);
+    expect(second).toMatchObject({ outcome: 'failed', reason: 'connection_reset' });
+    expect(second.isUnsent).toBeUndefined();
+    // Other endpoints do not matter.
+    expect(await client.attempt({ ...request, url: endpoint.url })).toMatchObject({ isUnsent: true });
   });
 
   test('an abort ends the attempt and the connection', async () => {

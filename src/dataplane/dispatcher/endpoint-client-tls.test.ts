@@ -55,8 +55,8 @@ async function serve(
     () => client.close(),
   );
   const port = typeof address === 'object' ? address?.port : 0;
-  const attempt = (host: string) =>
-    client.attempt({ url: `https://${host}:${port}/hook`, headers: [], body: Buffer.from('{}') });
+  const attempt = (host: string, more: { timeoutMs?: number; body?: Buffer } = {}) =>
+    client.attempt({ url: `https://${host}:${port}/hook`, headers: [], body: Buffer.from('{}'), ...more });
   return { attempt, handshakes, port };
 }
 
@@ -149,4 +149,28 @@ describe('https endpoints', () => {
     const result = await client.attempt({ url, headers: [], body: Buffer.alloc(1) });
     expect(result).toMatchObject({ outcome: 'failed', reason: 'connect_timeout' });
   });
+});
+
+test('a request without an answer in time is reset, so the rest of it cannot arrive later', async () => {
+  const ended = Promise.withResolvers<string>();
+  let bytes = 0;
+  const { attempt } = await serve(trusted, socket => {
+    socket.on('error', (error: NodeJS.ErrnoException) => ended.resolve(String(error.code)));
+    socket.on('end', () => ended.resolve('end'));
+    // Reads nothing until long after the attempt.
+    socket.pause();
+    setTimeout(() => {
+      socket.on('data', chunk => {
+        bytes += chunk.length;
+      });
+      socket.resume();
+    }, 300);
+  });
+  const body = Buffer.alloc(8 * 2 ** 20);
+  expect(await attempt('partner.test', { timeoutMs: 150, body })).toMatchObject({
+    outcome: 'failed',
+    reason: 'timeout',
+  });
+  expect(await ended.promise).toBe('ECONNRESET');
+  expect(bytes).toBeLessThan(body.length);
 });

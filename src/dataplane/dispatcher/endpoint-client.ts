@@ -163,8 +163,12 @@ export function createEndpointClient(
       const connection = pool.take(target.origin);
       const cutOff = (reason: AttemptReason) => {
         if (settled) return;
-        settle(reason, status !== 0);
-        pool.drop(connection);
+        const isAnswered = status !== 0;
+        settle(reason, isAnswered);
+        // Otherwise, the request could still arrive after it has been repeated. If it has been answered, the endpoint may
+        // still be reading it.
+        if (sent && !isAnswered) pool.reset(connection);
+        else pool.drop(connection);
       };
       timer = setTimeout(() => cutOff(sent ? 'timeout' : 'connect_timeout'), request.timeoutMs ?? DEFAULT_TIMEOUT_MS);
       signal?.addEventListener('abort', onAbort, { once: true });
@@ -177,7 +181,13 @@ export function createEndpointClient(
           sent = true;
         },
         onUnsent() {
-          pool.give(connection);
+          const { origin } = target;
+          pool.giveUnused(connection);
+          // The last connection that opened too late was closed before it was used, so waiting for the next one is no use.
+          if (origin.hasLostUnused) {
+            origin.hasLostUnused = false;
+            return settle('connection_reset', false);
+          }
           isUnsent = true;
           settle('aborted', false);
         },
@@ -197,6 +207,7 @@ export function createEndpointClient(
         },
         onEnd() {
           if (settled) return;
+          target.origin.hasLostUnused = false;
           pool.give(connection);
           settle('http_2xx', false);
         },

@@ -8,6 +8,8 @@ export interface Origin {
   readonly target: ConnectTarget;
   readonly session: TlsSession;
   readonly idle: PooledConnection[];
+  /** Set if a connection was lost that was opened for an attempt, but opened too late for it. */
+  hasLostUnused: boolean;
 }
 
 export interface PooledConnection extends Pick<Connection, 'send'> {
@@ -22,7 +24,7 @@ export function createOrigin(url: URL): Origin {
   const tls = url.protocol === 'https:';
   const hostname = url.hostname.startsWith('[') ? url.hostname.slice(1, -1) : url.hostname;
   const port = url.port === '' ? (tls ? 443 : 80) : Number(url.port);
-  return { target: { hostname, port, tls }, session: {}, idle: [] };
+  return { target: { hostname, port, tls }, session: {}, idle: [], hasLostUnused: false };
 }
 
 export interface ConnectionPool {
@@ -36,8 +38,12 @@ export interface ConnectionPool {
    * the connection is closed.
    */
   readonly give: (connection: PooledConnection) => void;
+  /** Returns a connection to the pool which was opened, but not used. */
+  readonly giveUnused: (connection: PooledConnection) => void;
   /** Closes a connection. Data arriving after this point does not belong to any request. */
   readonly drop: (connection: PooledConnection) => void;
+  /** Closes a connection whose request has not been answered. What the kernel has not sent of it is discarded. */
+  readonly reset: (connection: PooledConnection) => void;
   /** Closes all of the connections. Current requests end as `aborted`. */
   readonly close: () => void;
 }
@@ -46,6 +52,7 @@ interface Entry extends PooledConnection {
   readonly connection: Connection;
   /** When the connection is closed, on the monotonic clock. This is only set if the connection is idle. */
   idleUntilMs: number | undefined;
+  isUnused: boolean;
 }
 
 /**
@@ -99,10 +106,23 @@ export function createConnectionPool(options: {
   };
 
   const add = (origin: Origin): Entry => {
-    const connection = createConnection(connect, origin, () => forget(entry));
-    const entry: Entry = { connection, origin, idleUntilMs: undefined, send: connection.send };
+    const connection = createConnection(connect, origin, () => {
+      if (entry.isUnused) origin.hasLostUnused = true;
+      forget(entry);
+    });
+    const entry: Entry = { connection, origin, idleUntilMs: undefined, isUnused: false, send: connection.send };
     entries.add(entry);
     return entry;
+  };
+
+  const give = (given: PooledConnection) => {
+    const entry = given as Entry;
+    if (!entries.has(entry)) return;
+    const idleMs = entry.connection.idleMs() ?? options.idleTimeoutMs;
+    if (idleMs <= 0) return drop(entry);
+    entry.idleUntilMs = performance.now() + idleMs;
+    entry.origin.idle.push(entry);
+    closeAt(entry.idleUntilMs);
   };
 
   return {
@@ -112,20 +132,22 @@ export function createConnectionPool(options: {
         if (entry === undefined) return add(origin);
         const isUsable = (entry.idleUntilMs as number) > performance.now();
         entry.idleUntilMs = undefined;
+        entry.isUnused = false;
         if (isUsable) return entry;
         drop(entry);
       }
     },
-    give(given) {
-      const entry = given as Entry;
-      if (!entries.has(entry)) return;
-      const idleMs = entry.connection.idleMs() ?? options.idleTimeoutMs;
-      if (idleMs <= 0) return drop(entry);
-      entry.idleUntilMs = performance.now() + idleMs;
-      entry.origin.idle.push(entry);
-      closeAt(entry.idleUntilMs);
+    give,
+    giveUnused(given) {
+      (given as Entry).isUnused = true;
+      give(given);
     },
     drop,
+    reset(given) {
+      const entry = given as Entry;
+      forget(entry);
+      entry.connection.reset();
+    },
     close() {
       clearTimeout(closing);
       for (const { connection } of entries) connection.abort();

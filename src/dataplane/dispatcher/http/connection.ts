@@ -1,4 +1,4 @@
-import { Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { type AnswerEvents, createAnswerReader } from './answer-reader.ts';
 import type { Connect, ConnectFailure, ConnectTarget, TlsSession } from './connector.ts';
@@ -44,11 +44,10 @@ export interface Connection {
    * connection again, this is 0. If the server has not specified this, it is `undefined`.
    */
   readonly idleMs: () => number | undefined;
-  /**
-   * Closes the connection. The functions of the current request are not called. If it has no answer yet, the connection
-   * is reset, so what the kernel has not sent of it is discarded.
-   */
+  /** Closes the connection. The functions of the current request are not called. */
   readonly destroy: () => void;
+  /** Does the same, and discards what the kernel has not sent of the request. The server sees a reset. */
+  readonly reset: () => void;
   /** Closes the connection. The current request will end as `aborted`. */
   readonly abort: () => void;
 }
@@ -91,6 +90,7 @@ export function createConnection(
 ): Connection {
   const reader = createAnswerReader();
   let socket: Socket | undefined;
+  let transport: Socket | undefined;
   let current: Exchange | undefined;
   let giveUpConnecting = () => {};
   let isOver = false;
@@ -106,14 +106,11 @@ export function createConnection(
     failed?.onFailure(reason);
   };
   const destroy = () => {
-    const isUnanswered = current !== undefined && !isAnswered;
     isOver = true;
     isUsable = false;
     current = undefined;
     giveUpConnecting();
-    // A connection with TLS cannot be reset.
-    if (isUnanswered && socket instanceof Socket && !(socket instanceof TLSSocket)) socket.resetAndDestroy();
-    else socket?.destroy();
+    socket?.destroy();
   };
   const end = () => {
     if (isOver) return;
@@ -153,11 +150,12 @@ export function createConnection(
   };
 
   const open = () => {
-    giveUpConnecting = connect(target, session, (refused, opened) => {
+    giveUpConnecting = connect(target, session, (refused, opened, below) => {
       giveUpConnecting = () => {};
       if (opened === null) return fail(refused?.reason ?? 'connect_failed');
       if (isOver) return void opened.destroy();
       socket = opened;
+      transport = below;
       opened.on('data', onData);
       opened.on('error', (error: Error) => (isAnswered ? onClosed() : fail(failureOf(error))));
       opened.on('end', onClosed);
@@ -182,6 +180,11 @@ export function createConnection(
       return isUsed ? reader.idleMs() : undefined;
     },
     destroy,
+    reset() {
+      // TLS has encrypted and written everything by now, so there is nothing else to discard.
+      transport?.resetAndDestroy();
+      destroy();
+    },
     abort: () => fail('aborted'),
   };
 }

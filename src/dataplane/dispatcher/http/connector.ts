@@ -32,13 +32,13 @@ export interface ConnectTarget {
 }
 
 /**
- * Opens a connection and then calls `done`, exactly once. Calling the returned function cancels the connection and
- * destroys any sockets.
+ * Opens a connection and then calls `done`, exactly once. `transport` is the TCP connection, which is below `socket` if
+ * TLS is used. Calling the returned function cancels the connection and destroys any sockets.
  */
 export type Connect = (
   target: ConnectTarget,
   session: TlsSession,
-  done: (error: ConnectError | null, socket: Socket | null) => void,
+  done: (error: ConnectError | null, socket: Socket | null, transport?: Socket) => void,
 ) => () => void;
 
 /**
@@ -103,7 +103,7 @@ export function createConnector(options: {
       if (settled) return;
       settled = true;
       clearTimeout(timer);
-      if (reason === undefined) return done(null, socket);
+      if (reason === undefined) return done(null, socket, tcp);
       tcp.destroy();
       done(error instanceof ConnectError ? error : new ConnectError(reason, error), null);
     };
