@@ -31,8 +31,8 @@ test: ## run all tests: check, followed by the tests with Redis, with Kubernetes
 	@$(TEST_ALL) all $(WITH)
 
 test-model: setup ## run random histories against the models, and every schedule of two leaders: STEPS=12000 SEED=1, or REPLAY=… or HISTORY=… of a failure
-	@SCHEDULES=all $(NODE) node_modules/vitest/vitest.mjs run --project unit test/model src/controller/fence
-	@STEPS='$(or $(STEPS),12000)' SEED='$(SEED)' REPLAY='$(REPLAY)' HISTORY='$(HISTORY)' $(NODE) node_modules/vitest/vitest.mjs run --project redis test/model
+	@$(NODE) node_modules/vitest/vitest.mjs run --project unit test/model
+	@STEPS='$(or $(STEPS),12000)' SEED='$(SEED)' REPLAY='$(REPLAY)' HISTORY='$(HISTORY)' SCHEDULES=all $(NODE) node_modules/vitest/vitest.mjs run --project redis test/model src/controller/fence
 
 test-api: setup $(SCHEMATHESIS)/bin/schemathesis ## test /waas with forged tokens, and against its OpenAPI document: TOKENS=50000 REQUESTS=100000 SEED=1, then schemathesis (40 minutes)
 	@TOKENS='$(or $(TOKENS),50000)' SEED='$(SEED)' $(NODE) node_modules/vitest/vitest.mjs run --project unit src/facade/auth/forged-tokens.test.ts

@@ -144,6 +144,17 @@ test.each([
   },
 );
 
+test('a call that would wait for more than 5 s creates nothing', async () => {
+  const { clock, create, stored } = setUp(32);
+  const answers = Array.from({ length: 6 }, (_, n) =>
+    create(`shop/s${n}`).catch((error: unknown) => (error instanceof Refusal ? error.code : error)),
+  );
+  // The cache contains none of them, so the next one is created 2 s after the one before.
+  for (let ms = 0; ms < 20_000; ms += 100) await clock.advance(100);
+  expect(await Promise.all(answers)).toEqual(['made', 'made', 'made', 'overloaded', 'overloaded', 'overloaded']);
+  expect(stored).toHaveLength(3);
+});
+
 test('an object that failed is not counted', async () => {
   const { guard, create, see } = setUp(1);
   const failing = guard.create('CatalogStream', { namespace: 'shop', name: 'a' }, {}, async () => {

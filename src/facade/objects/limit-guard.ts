@@ -37,7 +37,7 @@ export interface LimitGuard {
    * this reason, each replica only creates some of the remaining objects at the same time, and the last ones
    * sequentially. This means that each of the other replicas can exceed the limit by one object.
    *
-   * @throws Refusal 409 `limit_reached`
+   * @throws Refusal 409 `limit_reached`; 503 `overloaded` if too many objects of the account are being created
    */
   readonly create: <T>(kind: KindName, name: ObjectName, spec: object, create: () => Promise<T>) => Promise<T>;
 }
@@ -52,6 +52,9 @@ const LEFT_FOR_EACH = 16;
 const MOST_AT_ONCE = 64;
 /** The maximum time in milliseconds for a created object to appear in the cache. */
 const SEEN_WITHIN_MS = 2_000;
+
+/** The maximum time in milliseconds that a call waits for other objects of its account to be created. */
+const WAIT_MS = 5_000;
 
 /** An object which is being created and is not in the cache yet. */
 interface Pending {
@@ -167,6 +170,11 @@ function limitReached(facts: {
   return new Refusal('limit_reached', `${use} ${remedy}`);
 }
 
+function tooManyAtOnce(account: string, limit: CountedLimit): Refusal {
+  const id = publicId('Account', '', account);
+  return new Refusal('overloaded', `Too many ${limit} of the account ${id} are being created. Nothing was changed.`);
+}
+
 /** Returns the account of the workspace with this namespace. */
 async function accountOf(caches: GuardCaches, namespace: string): Promise<string | undefined> {
   const name = { name: namespace };
@@ -215,12 +223,13 @@ export function createLimitGuard(deps: {
   }
 
   /** Starts counting the object as soon as few enough other objects are being created, in the order of the calls. */
-  async function reserveInTurn(account: string, limit: CountedLimit, object: Named): Promise<Expected> {
-    for (;;) {
+  async function reserveInTurn(untilMs: number, account: string, limit: CountedLimit, object: Named) {
+    while (clock.nowMs() < untilMs) {
       const reserved = await reserve(account, limit, object);
       if ('settle' in reserved) return reserved;
       await Promise.race(reserved.map(({ seen }) => seen.promise));
     }
+    throw tooManyAtOnce(account, limit);
   }
 
   return {
@@ -234,11 +243,10 @@ export function createLimitGuard(deps: {
       if (limit === undefined || account === undefined) return create();
 
       const object = { kind, name };
+      const untilMs = clock.nowMs() + WAIT_MS;
+      const inTurn = () => reserveInTurn(untilMs, account, limit, object);
       const first = await reserve(account, limit, object);
-      const expected =
-        'settle' in first
-          ? first
-          : await locks.exclusively(`${limit}/${account}`, () => reserveInTurn(account, limit, object));
+      const expected = 'settle' in first ? first : await locks.exclusively(`${limit}/${account}`, inTurn);
       try {
         const made = await create();
         // An object that is never delivered by the watch must not be counted forever.
