@@ -1,10 +1,14 @@
 #!lua flags=allow-oom
 -- Takes over the claims of a dispatcher that is not responding any more. Each call processes a single page. After this,
--- their lanes are waiting. If an event has not ended, a lapse is counted for it.
+-- their lanes are waiting. If an event has not ended, a lapse is counted for it. The dispatcher is listed as lapsed
+-- (exchange.lua) until the last page, so that another caller can continue. If it has made an exchange since the first
+-- page, pages that were read before can have new claims.
 --@unconfirmed
 --@keys meta log subs claims lanes pending waiting turns retries tries counts ready channel
---@args gen dispatcher cursor
--- Returns {OK, cursor ('0': done), number of claims}, or one word: GONE, HELD (the dispatcher is active).
+--@args gen dispatcher cursor number
+-- number: '' for the first page, and what it returned for the others.
+-- Returns {OK, cursor ('0': done), number of claims, number of its last exchange or ''}, or one word: GONE, HELD (the
+-- dispatcher is active, or was active since the first page).
 --@include ../lanes/clock.lua
 --@include ../lanes/refs.lua
 --@include ../lanes/lanes.lua
@@ -16,10 +20,9 @@
 local meta = redis.call('HMGET', KEY_META, 'gen', 'version')
 if meta[1] and meta[1] ~= ARG_GEN then return { 'GONE' } end
 local r = readReady(redis.call('HGET', KEY_READY, ARG_DISPATCHER))
-if r then
-  if r.untilMs > now then return { 'HELD' } end
-  redis.call('HDEL', KEY_READY, ARG_DISPATCHER)
-end
+local number = r and string.format('%d', r.number) or ''
+if r and r.untilMs > now then return { 'HELD' } end
+if r and ARG_CURSOR ~= '0' and number ~= ARG_NUMBER then return { 'HELD' } end
 local page = redis.call('HSCAN', KEY_CLAIMS, ARG_CURSOR, 'COUNT', 256)
 local lanes, slots = {}, {}
 for i = 1, #page[2], 2 do
@@ -58,5 +61,6 @@ for _, lane in ipairs(lanes) do
 end
 writeLanes()
 writeCounts()
+if page[1] == '0' then redis.call('HDEL', KEY_READY, ARG_DISPATCHER) end
 if #lanes > 0 then redis.call('SPUBLISH', KEY_CHANNEL, pushHead('-', 0, 0, 1, 0, meta[2] or '0')) end
-return { 'OK', page[1], #lanes }
+return { 'OK', page[1], #lanes, number }

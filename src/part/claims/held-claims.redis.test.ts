@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { createTestPart, READY_MS } from '../../../test/support/part/part.ts';
+import { createTestPart, READY_MS, type TestDispatcher, type TestPart } from '../../../test/support/part/part.ts';
 import { NOT_PUSHED } from '../../../test/support/part/part-inbox.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
+import type { ScriptClient } from '../call.ts';
+import { sweepAll } from '../sweep/testing/sweep-all.ts';
 import { createExchange } from './exchange.ts';
+import { createEvict } from './held-claims.ts';
 import type { Claim } from './message.ts';
 
 onEachRedis(redis => {
@@ -102,6 +105,101 @@ onEachRedis(redis => {
       expect((await d.exchange(0)).answers).toEqual(['done', 'stale']);
       expect(await t.records(ref)).toMatchObject([{ outcome: 'delivered' }]);
       expect((await e.exchange()).claims).toMatchObject([{ lane: claims[1].lane, attempts: 0 }]);
+    });
+  });
+
+  describe('an eviction of several pages', () => {
+    const keys = Array.from({ length: 700 }, (_, i) => `g${i}`);
+    const HOUR_MS = 3_600_000;
+
+    /** d1 has the first event of each lane. */
+    async function hold() {
+      const { t, d, e } = await start(keys);
+      for (let at = 0; at < keys.length; at += 50) await t.send(...keys.slice(at, at + 50));
+      for (let i = 0; i < 7; i++) await d.exchange(128, { limit: 700 });
+      expect(await t.own('d1')).toHaveLength(700);
+      return { t, d, e };
+    }
+
+    /** Calls Redis once. After this, it waits until `next` ends, or dies if there is no `next`. */
+    function evictOnce(t: TestPart, next = (): Promise<void> => Promise.reject(new Error('died'))) {
+      let calls = 0;
+      const runNamed: ScriptClient['runNamed'] = async (script, call) => {
+        if (++calls === 2) await next();
+        return t.client.runNamed(script, call);
+      };
+      return createEvict({ ...t.client, runNamed })(t.part, 'd1');
+    }
+
+    async function sendAll(d: TestDispatcher): Promise<string[]> {
+      const lanes: string[] = [];
+      for (let i = 0; i < 30; i++) {
+        const { claims } = await d.exchange(128);
+        for (const claim of claims) {
+          lanes.push(claim.lane);
+          d.end(claim);
+        }
+      }
+      return lanes;
+    }
+
+    test('is continued by another dispatcher if its caller dies', async () => {
+      const { t, e } = await hold();
+      t.clock.ms += READY_MS;
+      expect((await e.exchange(0)).lapsed).toEqual(['d1']);
+      await expect(evictOnce(t)).rejects.toThrow('died');
+      const left = (await t.own('d1')).length;
+      expect([left > 0, left < 700]).toEqual([true, true]);
+      const other = t.dispatcher('d3');
+      expect((await other.exchange(0)).lapsed).toEqual(['d1']);
+      expect(await t.evict('d1')).toEqual({ answer: 'OK', claims: left });
+      expect((await other.exchange(0)).lapsed).toEqual([]);
+      expect(new Set(await sendAll(other)).size).toBe(700);
+      expect((await t.counts('a')).slice(0, 4)).toEqual([0, 700, expect.any(Number), 700]);
+    });
+
+    test('continues all lanes whose events have expired', async () => {
+      const { t } = await hold();
+      await t.change({ kind: 'meta', field: 'retentionMs', value: String(2 * HOUR_MS) });
+      t.clock.ms += HOUR_MS;
+      for (let at = 0; at < keys.length; at += 50) await t.send(...keys.slice(at, at + 50));
+      t.clock.ms += HOUR_MS + 1;
+      expect(await sweepAll(t)).toMatchObject({ expired: 700 });
+      await expect(evictOnce(t)).rejects.toThrow('died');
+      const other = t.dispatcher('d3');
+      expect((await other.exchange(0)).lapsed).toEqual(['d1']);
+      await t.evict('d1');
+      expect(new Set(await sendAll(other)).size).toBe(700);
+      expect((await t.counts('a')).slice(0, 6)).toEqual([0, 1400, expect.any(Number), 700, 0, 700]);
+    });
+
+    test('ends if the dispatcher is active again, which keeps the other claims only', async () => {
+      const { t, d, e } = await hold();
+      t.clock.ms += READY_MS;
+      const late = d.holding({ number: 0 });
+      expect(await evictOnce(t, () => d.exchange(0).then(() => undefined))).toEqual({ answer: 'HELD' });
+      await expect(createExchange(t.client)(t.part, late, [], 64)).rejects.toThrow('later exchange');
+      const left = await t.own('d1');
+      const taken = [...d.held.values()].filter(({ lane }) => !left.some(own => own.lane === lane));
+      expect([taken.length > 0, left.length > 0]).toEqual([true, true]);
+      expect((await e.exchange(1)).claims).toMatchObject([{ lapses: 1 }]);
+      for (const claim of taken) d.end(claim, 'failed', { dueMs: t.clock.ms });
+      expect(new Set((await d.exchange(0)).answers)).toEqual(new Set(['stale']));
+    });
+
+    test('ends if the dispatcher was active again and has lapsed once more', async () => {
+      const { t, d, e } = await hold();
+      t.clock.ms += READY_MS;
+      const again = async () => {
+        // Some of the new claims are on pages that were read before.
+        await d.exchange(64);
+        t.clock.ms += READY_MS;
+      };
+      expect(await evictOnce(t, again)).toEqual({ answer: 'HELD' });
+      expect((await e.exchange(0)).lapsed).toEqual(['d1']);
+      await t.evict('d1');
+      expect(await t.own('d1')).toEqual([]);
+      expect((await t.counts('a'))[0]).toBe(0);
     });
   });
 

@@ -6,8 +6,8 @@ const EVICT = readNamedScript(new URL('evict.lua', import.meta.url));
 const MINE = readNamedScript(new URL('mine.lua', import.meta.url));
 
 /**
- * Takes over all of the claims of a dispatcher that is not responding any more. HELD: the dispatcher is active again.
- * GONE: the part was removed.
+ * Takes over all of the claims of a dispatcher that is not responding any more. If this fails, the next exchange lists
+ * the dispatcher again. HELD: the dispatcher is active, or was active in the meantime. GONE: the part was removed.
  */
 export type Evict = (
   part: Part,
@@ -24,12 +24,14 @@ export function createEvict(redis: ScriptClient): Evict {
   return async function evict(part, dispatcher) {
     let claims = 0;
     let cursor = '0';
+    let number = '';
     do {
-      const args = { gen: part.gen, dispatcher, cursor };
-      const [answer, next, count] = await callScript(redis, EVICT, { keys: partKeys(part), args });
+      const args = { gen: part.gen, dispatcher, cursor, number };
+      const [answer, next, count, last] = await callScript(redis, EVICT, { keys: partKeys(part), args });
       if (answer !== 'OK') return { answer: answer as 'HELD' };
       claims += count as number;
       cursor = next as string;
+      number = last as string;
     } while (cursor !== '0');
     return { answer: 'OK', claims };
   };
