@@ -5,14 +5,15 @@
 --@args gen dispatcher ...
 -- More: (ref, lane)*, at least one. The claims of an event are next to each other
 -- Returns {OK, letters, (body, rest)*}, or GONE. letters: for each claim, y if it can be used, n if not (it was given to another
---         dispatcher, its event has ended, its gate was closed, or its endpoint was disabled). body, rest: for each event,
+--         dispatcher, its event has ended, its gate was closed, its endpoint was disabled, or control data is missing). body, rest: for each event,
 --         in order. Both are '' if retention removed the event, or if none of its claims can be used. rest: the end of the
 --         body, from the log.
 --@include ../lanes/refs.lua
 --@include ../owner/ended.lua
 local OPEN = 111
-local gen = redis.call('HGET', KEY_META, 'gen')
-if gen and gen ~= ARG_GEN then return { 'GONE' } end
+local meta = redis.call('HMGET', KEY_META, 'gen', 'ready')
+if meta[1] and meta[1] ~= ARG_GEN then return { 'GONE' } end
+local isReady = meta[2] == '1'
 local lanes, slots, groups = {}, {}, {}
 for i = FIRST, #ARGV, 2 do
   local lane = ARGV[i + 1]
@@ -33,7 +34,7 @@ end
 
 local function isUsable(n, ref)
   local claim, row = claims[n], rows[n]
-  return claim and string.sub(claim, 2, 16) == ref and string.sub(claim, 17) == ARG_DISPATCHER and not isEnded(claim)
+  return isReady and claim and string.sub(claim, 2, 16) == ref and string.sub(claim, 17) == ARG_DISPATCHER and not isEnded(claim)
     and row and string.byte(row, 2) == OPEN and offs[n] ~= '1' and not isDisabled(healths[n], row)
 end
 

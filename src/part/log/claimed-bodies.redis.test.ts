@@ -63,6 +63,14 @@ onEachRedis(redis => {
     });
   });
 
+  test('no claim can be used while control data is missing', async () => {
+    const { t, readAs } = await start();
+    await t.change({ kind: 'meta', field: 'ready', value: '0' });
+    expect(await readAs('d1')).toEqual({ body: undefined, usable: [false, false] });
+    await t.change({ kind: 'meta', field: 'ready', value: '1' });
+    expect(await readAs('d1')).toEqual({ body: BODY.length, usable: [true, true] });
+  });
+
   type Step = (t: TestPart, d: TestDispatcher) => Promise<unknown>;
   const disable: Step = async (t, d) => {
     await t.send('l');

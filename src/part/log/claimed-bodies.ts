@@ -20,8 +20,8 @@ export interface ClaimedBody {
 
 /**
  * Reads the bodies of up to 16 claimed events, and checks their claims again. A claim can't be used if the dispatcher
- * does not have it any more, if its event has ended, or if no event of its lane may be sent. If the part was removed,
- * none of the claims can be used.
+ * does not have it any more, if its event has ended, or if no event of its lane may be sent. If the part was removed or
+ * its control data is missing, none of the claims can be used.
  */
 export type ReadClaimedBodies = (
   part: Part,
