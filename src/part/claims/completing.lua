@@ -167,6 +167,7 @@ do
       noteAttempt(slot, outcome, attempt)
       leaveFlight(slot)
       setClaim(lane, false)
+      if outcome == 'r' then giveToBucket(slot) end
       if isEnded(claim) then
         noteOutcome(slot, entry, 'released')
         return 'g', true

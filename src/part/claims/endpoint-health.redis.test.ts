@@ -167,6 +167,33 @@ onEachRedis(redis => {
       expect(started).toBeLessThanOrEqual(21);
     });
 
+    test('does not count an attempt that was not made', async () => {
+      const { t, d, claimAll, sendTo } = await start({ cap: 100, maxPerSecond: 1 });
+      await sendTo(KEYS.slice(0, 2));
+      const [claim] = (await claimAll()) as [Claim];
+      expect(await claimAll()).toEqual([]);
+      d.end(claim, 'released', { latencyMs: undefined });
+      const again = (await d.exchange()).claims;
+      expect(again).toHaveLength(1);
+      d.end(again[0] as Claim);
+      expect(await claimAll()).toEqual([]);
+      t.clock.ms += 999;
+      expect(await claimAll()).toEqual([]);
+      t.clock.ms += 1;
+      expect(await claimAll()).toHaveLength(1);
+    });
+
+    test('does not start more attempts at once after several were not made', async () => {
+      const { t, d, claimAll, sendTo } = await start({ cap: 100, maxPerSecond: 40 });
+      await sendTo(KEYS.slice(0, 10));
+      const claims = await claimAll();
+      expect(claims).toHaveLength(2);
+      t.clock.ms += 1_000;
+      for (const claim of claims) d.end(claim, 'released', { latencyMs: undefined });
+      expect((await d.exchange()).claims).toHaveLength(2);
+      expect(await claimAll()).toEqual([]);
+    });
+
     test('returns when the next attempt can be started', async () => {
       const { t, d, sendTo } = await start({ cap: 100, maxPerSecond: 4 });
       await sendTo(KEYS.slice(0, 3));

@@ -17,3 +17,11 @@ local function takeFromBucket(slot, empty, taken)
   redis.call('HSET', KEY_HEALTH, slot .. ':p', string.format('%.3f', empty))
   return empty
 end
+
+-- Returns an attempt that was not made. If its slot waits for the next attempt, it is checked again now.
+local function giveToBucket(slot)
+  if not paceOf[slot] or paceOf[slot] == 0 then return end
+  local _, empty = bucketOf(slot)
+  takeFromBucket(slot, empty, -1)
+  redis.call('ZADD', KEY_RETRIES, 'XX', 'LT', string.format('%.0f', now), slot .. '\2')
+end
