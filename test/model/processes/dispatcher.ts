@@ -3,7 +3,7 @@ import { type Completion, type CompletionAnswer, createExchange } from '../../..
 import { createEvict } from '../../../src/part/claims/held-claims.ts';
 import { type Claim, type ClaimedEvent, isAlone, type Push } from '../../../src/part/claims/message.ts';
 import { type Part, partKeys } from '../../../src/part/keys.ts';
-import { createReadBodies } from '../../../src/part/log/read-bodies.ts';
+import { createReadClaimedBodies } from '../../../src/part/log/claimed-bodies.ts';
 import type { SweepState } from '../../../src/part/sweep/due.ts';
 import { createSweep } from '../../../src/part/sweep/sweep.ts';
 import { createTokens } from '../../../src/part/tokens/tokens.ts';
@@ -61,7 +61,7 @@ export function createDispatcher(
   const evict = createEvict(redis);
   const sweep = createSweep(redis);
   const tokens = createTokens(redis);
-  const readBodies = createReadBodies(redis);
+  const readBodies = createReadClaimedBodies(redis);
   const known = new Map<string, AtPart>();
   let calls = 0;
 
@@ -72,11 +72,20 @@ export function createDispatcher(
     return found;
   }
 
+  function release(part: Part, { lane, ref }: Claim): void {
+    at(part).ended.push({ lane, ref, outcome: 'released', reason: 'released' });
+  }
+
   async function take(part: Part, events: readonly ClaimedEvent[]): Promise<void> {
     for (const event of events) {
-      const left = event.size !== undefined && event.body === undefined;
-      const body = left ? (await readBodies(part, [event.ref]))[0] : event.body;
-      for (const claim of event.claims) at(part).held.set(claim.lane, { part, claim, event, body });
+      const lanes = event.claims.map(({ lane }) => lane);
+      const isLeft = event.size !== undefined && event.body === undefined;
+      const [read] = isLeft ? await readBodies(part, name, [{ ref: event.ref, lanes }]) : [];
+      const body = isLeft ? read?.body : event.body;
+      for (const [i, claim] of event.claims.entries()) {
+        if (read?.usable[i] === false) release(part, claim);
+        else at(part).held.set(claim.lane, { part, claim, event, body });
+      }
     }
   }
 
