@@ -4,7 +4,24 @@ import { expect, test } from 'vitest';
 
 const ROOT = join(import.meta.dirname, '..');
 /** Anything that can add packages to a lockfile, or install others than those of the lockfile. */
-const OTHER_THAN_CI = /\bnpm (?:i|install|add|update)\b|'npm',\s*\[\s*'(?:i|install|add|update)'/;
+const OTHER_THAN_CI =
+  /\bnpm(?:[ \t]+-\S+(?:[ \t]+[^-\s]\S*)?)*[ \t]+(?:i|install|add|update)(?![-\w])|'npm',\s*\[[^\]]*'(?:i|install|add|update)'/;
+
+test.each([
+  ['npm i', true],
+  ['npm install -g x', true],
+  ['npm --prefix x install', true],
+  ['npm --prefix x --silent add y', true],
+  ['npm --loglevel=error i', true],
+  ["execFile('npm', ['--prefix', 'x', 'install'])", true],
+  ["execFile('npm', ['i'])", true],
+  ['npm ci', false],
+  ['npm --prefix x ci', false],
+  ['npm install-clean', false],
+  ["execFile('npm', ['--prefix', 'x', 'ci'])", false],
+])('%s installs others than those of a lockfile: %s', (command, expected) => {
+  expect(OTHER_THAN_CI.test(command)).toBe(expected);
+});
 
 test('all packages are installed with npm ci, from a lockfile', () => {
   const files = ['Makefile', '.ci/run', ...globSync('{test,tools}/**/*.{sh,ts}', { cwd: ROOT })];

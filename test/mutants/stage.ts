@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { VitestReport } from '../support/suites/tally.ts';
 
@@ -8,7 +10,7 @@ export type Stage = readonly [project: string, ...paths: string[]];
 
 /**
  * How the tests of a stage end. They fail if there is at least one failed test. If a path has no tests, a file can't be
- * loaded, or the run fails for any other reason, they could not be run.
+ * loaded, a hook fails (e.g. Redis can't be started), or the run fails for any other reason, they could not be run.
  */
 export type Outcome = 'pass' | 'fail' | 'take too long' | 'could not be run';
 
@@ -29,10 +31,8 @@ export function outcomeOf(
   { code, report }: { readonly code: number | null; readonly report: VitestReport | undefined },
 ): Exclude<Outcome, 'take too long'> {
   const files = report?.testResults ?? [];
-  // If a hook fails, its tests are skipped, and only the file has failed.
-  const hasFailed = ({ status, assertionResults }: (typeof files)[number]) =>
-    status === 'failed' && assertionResults.length > 0;
-  if (files.some(hasFailed)) return 'fail';
+  // If a hook of the file fails, its tests are skipped, and only the file has failed.
+  if (files.some(({ assertionResults }) => assertionResults.some(({ status }) => status === 'failed'))) return 'fail';
   const hasPassed = (path: string) =>
     files.some(
       ({ name, assertionResults }) => name.includes(path) && assertionResults.some(({ status }) => status === 'passed'),
@@ -56,7 +56,7 @@ export async function runStage(
   },
 ): Promise<Outcome> {
   const vitest = join(folder, 'node_modules', 'vitest', 'vitest.mjs');
-  const file = join(folder, `mutant-report-${process.pid}.json`);
+  const file = join(tmpdir(), `mutant-report-${randomUUID()}.json`);
   const output = ['--reporter=json', `--outputFile.json=${file}`];
   const child = spawn(process.execPath, [vitest, 'run', '--bail=1', ...output, '--project', project, ...paths], {
     cwd: folder,

@@ -3,7 +3,7 @@ import { delimiter, join } from 'node:path';
 import { judgeSignatures } from './signatures.ts';
 
 /**
- * Checks the registry's signatures for the installed packages of the project, which requires the registry and Sigstore's
+ * Checks the registry's signatures for the packages of package-lock.json, which requires the registry and Sigstore's
  * list of trusted keys. The exit code is 1 if a signature is invalid. If one of them can't be reached within
  * a minute, the check is skipped, and the reason is printed.
  */

@@ -12,7 +12,7 @@ const judge = (report: object, failure?: string) => judgeSignatures(JSON.stringi
 
 test('passes if npm has found nothing', () => {
   expect(judge({ invalid: [], missing: [] })).toEqual({
-    lines: ['all installed packages have valid signatures'],
+    lines: ['the packages of package-lock.json have valid signatures'],
     passed: true,
   });
 });
@@ -24,6 +24,17 @@ test('fails if a signature is invalid, whatever else happens, and lists packages
   expect(judge({ invalid, missing: [] })).toEqual({ lines: [failed], passed: false });
   expect(judge({ invalid: [], missing }, 'Command failed')).toEqual({ lines: [unsigned], passed: true });
 });
+
+test.each(['EMISSINGSIGNATUREKEY', 'EEXPIREDSIGNATUREKEY', 'EATTESTATIONSUBJECT'])(
+  'fails if npm ends with %s, for which it does not list the package',
+  code => {
+    expect(judge({ error: { code, summary: 'a@1.0.0 has a signature\nmore', detail: '' } }, 'Command failed')).toEqual({
+      lines: [`FAILED: a@1.0.0 has a signature (${code})`],
+      passed: false,
+    });
+    expect(judge({ error: { code, summary: '' } }, 'Command failed').passed).toBe(false);
+  },
+);
 
 test.each([
   [

@@ -12,6 +12,8 @@ interface Report {
   readonly error?: { readonly code?: string; readonly summary?: string };
 }
 
+const firstLine = (text: string): string => text.trim().split('\n')[0] ?? '';
+
 function parseReport(printed: string): Report {
   try {
     return JSON.parse(printed) as Report;
@@ -19,6 +21,9 @@ function parseReport(printed: string): Report {
     return {};
   }
 }
+
+/** Errors of a package with which npm ends before it has a report, instead of listing the package as invalid. */
+const FAILURES = new Set(['EMISSINGSIGNATUREKEY', 'EEXPIREDSIGNATUREKEY', 'EATTESTATIONSUBJECT']);
 
 /**
  * Returns the lines to print, and false if a package has an invalid signature. Packages without a signature are only
@@ -32,14 +37,16 @@ export function judgeSignatures(
   failure: string | undefined,
 ): { readonly lines: readonly string[]; readonly passed: boolean } {
   const { invalid, missing, error } = parseReport(printed);
+  const isFailure = error?.code !== undefined && FAILURES.has(error.code);
   const lines = [
     ...(invalid ?? []).map(each => `FAILED: ${each.name}@${each.version} has an invalid signature (${each.code})`),
+    ...(isFailure ? [`FAILED: ${firstLine(error.summary || 'a package is not trusted')} (${error.code})`] : []),
     ...(missing ?? []).map(each => `NOT CHECKED: ${each.name}@${each.version} has no signature`),
   ];
-  if (lines.length > 0) return { lines, passed: (invalid ?? []).length === 0 };
+  if (lines.length > 0) return { lines, passed: !isFailure && (invalid ?? []).length === 0 };
   if (failure === undefined && invalid !== undefined && missing !== undefined) {
-    return { lines: ['all installed packages have valid signatures'], passed: true };
+    return { lines: ['the packages of package-lock.json have valid signatures'], passed: true };
   }
-  const [reason = ''] = (error?.summary || error?.code || failure || 'there is no report').trim().split('\n');
+  const reason = firstLine(error?.summary || error?.code || failure || 'there is no report');
   return { lines: [`SKIPPED: ${reason}. The signatures of packages were not checked`], passed: true };
 }

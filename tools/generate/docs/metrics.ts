@@ -50,7 +50,7 @@ const REGISTER: Readonly<Record<string, (registry: Registry) => unknown>> = {
     createEventMetrics(registry);
     createAuditMetrics(registry);
     createInvitationMetrics(registry);
-    registerLimitMetrics(registry, { sharesOf: () => new Map() }, () => []);
+    registerLimitMetrics(registry, { sharesOf: () => new Map(), highestShareOf: () => 0 }, () => []);
     createDeliveryMetrics(registry, () => 0);
     createShortages({ registry, exists: () => true, onNews: () => {} });
     registerRootKeyMetrics(registry, {

@@ -22,9 +22,16 @@ test('the ten accounts that are closest to a limit have series for all of their 
       ]),
     ],
   ] as [string, Shares][]);
-  const sharesOf: LimitUse['sharesOf'] = ({ metadata }) => shares.get(metadata.name) ?? new Map();
+  const listedOnes: string[] = [];
+  const sharesOf: LimitUse['sharesOf'] = ({ metadata }) => {
+    listedOnes.push(metadata.name);
+    return shares.get(metadata.name) ?? new Map();
+  };
+  const highestShareOf: LimitUse['highestShareOf'] = ({ metadata }) =>
+    Math.max(0, ...(shares.get(metadata.name)?.values() ?? []));
   const spec = { plan: 'Free' as const, includedTokens: 0, owners: [] };
-  registerLimitMetrics(registry, { sharesOf }, () => [...shares.keys()].map(name => ({ metadata: { name }, spec })));
+  const accounts = () => [...shares.keys()].map(name => ({ metadata: { name }, spec }));
+  registerLimitMetrics(registry, { sharesOf, highestShareOf }, accounts);
   const series = async () => {
     const text = await registry.metrics();
     const found = text.matchAll(
@@ -34,6 +41,7 @@ test('the ten accounts that are closest to a limit have series for all of their 
   };
   const listed = await series();
   expect(listed).toHaveLength(11);
+  expect(listedOnes).toEqual(['full', ...Array.from({ length: 9 }, (_, n) => `a-${9 - n}`)]);
   expect(listed).toEqual(expect.arrayContaining([`${id('full')} blocks 1`, `${id('full')} streams 0.01`]));
   // The eleventh.
   expect(listed.join()).not.toContain(id('a-0'));

@@ -13,7 +13,7 @@ type NamedAccount = Parameters<LimitUse['sharesOf']>[0];
  */
 export function registerLimitMetrics(
   registry: Registry,
-  limitUse: Pick<LimitUse, 'sharesOf'>,
+  limitUse: Pick<LimitUse, 'sharesOf' | 'highestShareOf'>,
   accounts: () => Iterable<NamedAccount>,
 ): void {
   new Gauge({
@@ -23,18 +23,23 @@ export function registerLimitMetrics(
     registers: [registry],
     collect() {
       this.reset();
-      const used = [...accounts()].map(account => {
-        const shares = limitUse.sharesOf(account);
-        return {
-          account: publicId('Account', '', account.metadata.name),
-          shares,
-          most: Math.max(0, ...shares.values()),
-        };
-      });
-      const closest = used.filter(({ most }) => most > 0).toSorted((a, b) => b.most - a.most);
-      for (const { account, shares } of closest.slice(0, LARGEST)) {
-        for (const [limit, share] of shares) this.set({ account, limit }, share);
+      for (const each of closestOf(accounts(), limitUse.highestShareOf)) {
+        const account = publicId('Account', '', each.metadata.name);
+        for (const [limit, share] of limitUse.sharesOf(each)) this.set({ account, limit }, share);
       }
     },
   });
+}
+
+/** Returns the accounts with the highest shares, highest first. Accounts that do not use any limit are not included. */
+function closestOf(accounts: Iterable<NamedAccount>, shareOf: LimitUse['highestShareOf']): readonly NamedAccount[] {
+  const closest: { readonly account: NamedAccount; readonly share: number }[] = [];
+  for (const account of accounts) {
+    const share = shareOf(account);
+    if (share <= (closest[LARGEST - 1]?.share ?? 0)) continue;
+    const at = closest.findIndex(each => each.share < share);
+    closest.splice(at < 0 ? closest.length : at, 0, { account, share });
+    closest.length = Math.min(closest.length, LARGEST);
+  }
+  return closest.map(({ account }) => account);
 }

@@ -5,11 +5,19 @@ import type { Caches } from '../../caches/caches.ts';
 import { createLimitUse } from './limit-use.ts';
 
 /** The account `acme`, with the workspace `shop` in which objects are created and deleted. */
-function setUp(limits: AccountLimits) {
+function setUp(limits: AccountLimits, onRead = () => {}) {
   const handlers = new Map<string, ChangeHandler<unknown>[]>();
   const account = {
     metadata: { name: 'acme' },
-    spec: { plan: 'Free' as const, includedTokens: 0, owners: [], limits },
+    spec: {
+      plan: 'Free' as const,
+      includedTokens: 0,
+      owners: [],
+      get limits() {
+        onRead();
+        return limits;
+      },
+    },
   };
   const cacheOf = (kind: string) => ({
     store: { get: (name: string) => (kind === 'Account' && name === 'acme' ? account : undefined) },
@@ -31,6 +39,7 @@ function setUp(limits: AccountLimits) {
   return {
     enqueued,
     levels: () => use.levelsOf(account),
+    highest: () => use.highestShareOf(account),
     shares: () => Object.fromEntries(use.sharesOf(account)),
     listen: () => use.source.subscribe(name => enqueued.push(name)),
     make: (count: number) => change('added', count),
@@ -74,4 +83,13 @@ test('the usage is a fraction of each limit, except for limits of 0', () => {
   expect(shares()).toEqual({ streams: 0, packages: 0 });
   make(5);
   expect(shares()).toEqual({ streams: 1.25, packages: 0 });
+});
+
+test('the highest share is that of the limit that is used most, and the limits of a spec are only computed once', () => {
+  let reads = 0;
+  const { highest, shares, make } = setUp({ streams: 10, blocks: 0 }, () => reads++);
+  expect(highest()).toBe(0);
+  make(4);
+  expect([highest(), shares()]).toEqual([0.4, expect.objectContaining({ streams: 0.4 })]);
+  expect(reads).toBe(1);
 });

@@ -16,6 +16,8 @@ export interface LimitUse {
   readonly levelsOf: (account: NamedAccount) => LimitLevels;
   /** Returns the usage of an account as a fraction of each of its limits. Limits of 0 are not included. */
   readonly sharesOf: (account: NamedAccount) => ReadonlyMap<CountedLimit, number>;
+  /** Returns the highest of these fractions, or 0 without any limits. */
+  readonly highestShareOf: (account: NamedAccount) => number;
   /** Enqueues an account when the level of one of its limits changes. This is not done for every object. */
   readonly source: KeySource;
 }
@@ -37,16 +39,25 @@ export function createLimitUse(caches: Caches, policy: LimitPolicy): LimitUse {
     onChange,
   });
 
+  /** The limits in force for each spec. */
+  const resolved = new WeakMap<object, Limits>();
+
+  function limitsFor(spec: NamedAccount['spec']): Limits {
+    let limits = resolved.get(spec);
+    if (limits === undefined) resolved.set(spec, (limits = limitsOf(spec, policy)));
+    return limits;
+  }
+
   function onChange(account: string, limit: CountedLimit): void {
     const object = caches.Account.store.get(account);
     if (object === undefined || listeners.size === 0) return;
     const before = levels.get(levelKey(account, limit));
-    const level = limitLevel(counts.of(account, limit), limitsOf(object.spec, policy)[limit], before);
+    const level = limitLevel(counts.of(account, limit), limitsFor(object.spec)[limit], before);
     if (level !== (before ?? 'within')) for (const listener of listeners) listener(account);
   }
 
   function sharesOf({ metadata, spec }: NamedAccount): ReadonlyMap<CountedLimit, number> {
-    const limits = limitsOf(spec, policy);
+    const limits = limitsFor(spec);
     const shares = LIMITS.flatMap(limit => {
       const most = limits[limit] ?? 0;
       return most === 0 ? [] : [[limit, counts.of(metadata.name, limit) / most] as const];
@@ -54,8 +65,18 @@ export function createLimitUse(caches: Caches, policy: LimitPolicy): LimitUse {
     return new Map(shares);
   }
 
+  function highestShareOf({ metadata, spec }: NamedAccount): number {
+    const limits = limitsFor(spec);
+    let highest = 0;
+    for (const limit of LIMITS) {
+      const most = limits[limit] ?? 0;
+      if (most > 0) highest = Math.max(highest, counts.of(metadata.name, limit) / most);
+    }
+    return highest;
+  }
+
   function levelsOf({ metadata, spec }: NamedAccount): LimitLevels {
-    const limits = limitsOf(spec, policy);
+    const limits = limitsFor(spec);
     const current = LIMITS.map(limit => {
       const key = levelKey(metadata.name, limit);
       const level = limitLevel(counts.of(metadata.name, limit), limits[limit], levels.get(key));
@@ -68,9 +89,10 @@ export function createLimitUse(caches: Caches, policy: LimitPolicy): LimitUse {
   }
 
   return {
-    limitsOf: ({ spec }) => limitsOf(spec, policy),
+    limitsOf: ({ spec }) => limitsFor(spec),
     levelsOf,
     sharesOf,
+    highestShareOf,
     source: {
       reflector: caches.Workspace,
       subscribe: add => {
