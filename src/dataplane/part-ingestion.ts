@@ -45,7 +45,9 @@ export function createPartIngestion(deps: {
         return { answers: items.map(() => refused) };
       }
       const answers = done.events.map((event, i): IngestAnswer => {
-        if (event.answer === 'LIMIT') return { answer: event.answer, use: event.use };
+        if (event.answer === 'LIMIT') {
+          return { answer: event.answer, use: event.use && { ...event.use, neededBytes: event.cost } };
+        }
         if (!('ref' in event)) return { answer: event.answer };
         const { answer, ref } = event;
         return { answer, ref: inboxRefOf(ref), id: items[i]?.id ?? eventIdOf(part, ref) };

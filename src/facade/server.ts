@@ -147,6 +147,7 @@ function pointLimits(facade: Facade, limits: FacadeLimits): PointLimits {
     perAddress: limits.addressPointsPerMinute,
     perCaller: limits.pointsPerMinute,
     ofAccount: account => facade.limits.pointsPerMinuteOf(account),
+    accountCeiling: () => facade.ceilings.requestsPerMinute,
     inProgress: limits.addressCalls,
   };
 }

@@ -66,7 +66,7 @@ export const EVENT_PROBLEMS = {
     status: 429,
     title: 'The account has reached its limit of stored bytes',
     remedy:
-      'Retry later with the same id. Space becomes available when the retention period of older events ends. The limit storedBytes applies to all workspaces of the account together. The administrator can raise it in spec.limits of the Account.',
+      'Retry later with the same id. Space becomes available when the retention period of older events ends. The limit storedBytes applies to all workspaces of the account together. Ask the operator of this Sluice to raise storedBytes for this account.',
   },
   storage_pressure: {
     status: 429,

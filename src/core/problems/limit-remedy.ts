@@ -1,4 +1,21 @@
-/** Returns the sentence about who can raise a limit of an account. @param limit its name in `spec.limits` */
-export function remedyOfLimit(limit: string): string {
-  return `To raise it, ask the administrator to change spec.limits.${limit} of the Account.`;
+/** What is known about a limit of an account. */
+interface LimitFacts {
+  /** Public id of the account. Left out if another sentence names it. */
+  readonly account?: string;
+  readonly most?: number | undefined;
+  /** The highest limit of the installation. Left out if it is unknown, or if there is none. */
+  readonly ceiling?: number | undefined;
+}
+
+/**
+ * Returns the sentence about who can raise a limit of an account.
+ *
+ * @param limit its name in `spec.limits`
+ */
+export function remedyOfLimit(limit: string, { account, most, ceiling }: LimitFacts = {}): string {
+  if (most !== undefined && most === ceiling) {
+    return 'This is the highest limit of the installation (SLUICE_MAX_LIMITS), which only its operator can raise.';
+  }
+  const owner = account === undefined ? 'this account' : `account ${account}`;
+  return `Ask the operator of this Sluice to raise ${limit} for ${owner}.`;
 }

@@ -65,7 +65,7 @@ export const RESOURCE_PROBLEMS = {
     status: 409,
     title: 'The account has reached a limit',
     remedy:
-      'Delete objects that you no longer need, or ask the administrator to raise the limit in spec.limits of the Account. To get your limits, use GET /waas/accounts/{account}/limits. Calls that deactivate, unblock, revoke, unsubscribe or archive are never refused.',
+      'Delete objects that you no longer need, or ask the operator of this Sluice to raise the limit for this account. To get your limits, use GET /waas/accounts/{account}/limits. Calls that deactivate, unblock, revoke, unsubscribe or archive are never refused.',
   },
   stream_name_conflict: {
     status: 409,

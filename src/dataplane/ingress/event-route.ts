@@ -91,13 +91,14 @@ export function createEventRoute(options: {
     }
     const item = createIngestItem(context.id, context, headers, body);
     const { tenant, queue } = request.params;
-    const taken = batches.submit(tenant, queue, known.config, item, answer => settle(arrival, item, answer));
+    const { payer } = known.config;
+    const taken = batches.submit(tenant, queue, known.config, item, answer => settle(arrival, item, answer, payer));
     if (taken) return;
     release(arrival);
     answers.sendProblem(reply, startedMs, 'overloaded');
   }
 
-  function settle(arrival: Arrival, item: IngestItem, answered: IngestAnswer): void {
+  function settle(arrival: Arrival, item: IngestItem, answered: IngestAnswer, payer: string): void {
     const { reply, startedMs } = arrival;
     const { answer } = answered;
     switch (answer) {
@@ -124,7 +125,7 @@ export function createEventRoute(options: {
       case 'LIMIT':
         metrics.countEvent('limit');
         release(arrival);
-        answers.sendProblem(reply, startedMs, 'storage_limit', factsOfLimit(answered.use));
+        answers.sendProblem(reply, startedMs, 'storage_limit', factsOfLimit(answered.use, payer));
         return;
       case 'FULL':
       case 'UNAVAILABLE':
@@ -189,12 +190,13 @@ const PROBLEM_OF = {
   UNAVAILABLE: 'unavailable',
 } as const;
 
-/** Returns the facts of a 429 `storage_limit`, including the limit and its use. */
-function factsOfLimit(use: StorageUse | undefined): RefusalFacts {
+/** Returns the facts of a 429 `storage_limit`, including the limit of the account, its use, and what the event needs. */
+function factsOfLimit(use: StorageUse | undefined, account: string): RefusalFacts {
   if (use === undefined) return {};
-  const { limitBytes, usedBytes } = use;
-  const used = usedBytes === undefined ? '' : `, and ${usedBytes} of them are in use`;
-  return { detail: `The account may store ${limitBytes} bytes${used}. ${PROBLEMS.storage_limit.remedy}` };
+  const { limitBytes, usedBytes, neededBytes } = use;
+  const used = usedBytes === undefined ? '' : `, and ${usedBytes} are in use or reserved by its streams`;
+  const why = `The limit of account ${account} is ${limitBytes} bytes${used}; this event needs ${neededBytes}.`;
+  return { detail: `${why} ${PROBLEMS.storage_limit.remedy}` };
 }
 
 /** The error to use for an event id that is, or could become, the generated id of another event. */

@@ -108,7 +108,7 @@ describe('a limit of events per second', () => {
       await statuses(3, () => role.store.key);
       expect((await send()).document).toMatchObject({
         detail:
-          'The request costs 1 of the 3 points that the account has in 1 s, and 0 are left. Wait for the number of seconds in Retry-After and then retry. To raise it, ask the administrator to change spec.limits.eventsPerSecond of the Account.',
+          'The request costs 1 of the 3 points that the account has in 1 s, and 0 are left. Wait for the number of seconds in Retry-After and then retry. Ask the operator of this Sluice to raise eventsPerSecond for account acc_a.',
       });
     });
 
@@ -119,7 +119,8 @@ describe('a limit of events per second', () => {
       expect(await send()).toMatchObject(refused);
       role.clock.nowMs += 60_000;
       expect((await send()).document).toMatchObject({
-        detail: expect.stringContaining('change spec.limits.eventsPerSecond of the Account'),
+        detail:
+          'The limit eventsPerSecond of account acc_a is 0. Ask the operator of this Sluice to raise eventsPerSecond for account acc_a.',
       });
       expect(role.store.stored).toEqual([]);
     });

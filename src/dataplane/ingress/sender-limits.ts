@@ -30,13 +30,13 @@ const WINDOW_SECONDS = 1;
 const ENTRIES = 10_000;
 /** The number of different limits of accounts that are kept in memory. */
 const ACCOUNT_LIMITS = 1_000;
-/** Who can raise a limit, if it is not the operator of Sluice. */
-const REMEDIES: Partial<Record<SenderLimit, string>> = { account: remedyOfLimit('eventsPerSecond') };
-/** Sent if an account may not publish any events. Nothing changes by itself. */
-const NO_EVENTS: RefusalFacts = {
-  detail: `The limit eventsPerSecond of the account is 0. ${REMEDIES.account}`,
+/** Returns the sentence about who can raise the limit of an account. The ceiling of the installation is not known here. */
+const remedyOf = (account: string): string => remedyOfLimit('eventsPerSecond', { account });
+/** Returns the facts to send if an account may not publish any events. Nothing changes by itself. */
+const noEvents = (account: string): RefusalFacts => ({
+  detail: `The limit eventsPerSecond of account ${account} is 0. ${remedyOf(account)}`,
   headers: { 'retry-after': '60' },
-};
+});
 
 /** Bytes of an event that cost a point. */
 const POINT_BYTES = 16_384;
@@ -103,7 +103,7 @@ export function createSenderLimits(options: SenderLimitOptions): SenderLimits {
         limit = createLimit('account', perSecond, options);
         if (limit === undefined) {
           options.onRefused('account');
-          return NO_EVENTS;
+          return noEvents(account);
         }
         accounts.set(perSecond.toString(), limit);
       }
@@ -141,7 +141,8 @@ function createLimit(name: SenderLimit, points: number, { nowMs, onRefused }: Se
       ratelimit: limitItem(quota, state),
       'retry-after': `${state.retryInSeconds}`,
     };
-    return { detail: detailOfLimit('request', cost, quota, state, REMEDIES[name]), headers };
+    const remedy = name === 'account' ? remedyOf(key) : '';
+    return { detail: detailOfLimit('request', cost, quota, state, remedy), headers };
   }
 
   return {

@@ -150,10 +150,17 @@ describe('a store that cannot', () => {
   });
 
   test('LIMIT: the detail names the limit, its use, and who can raise it', async () => {
-    role.store.answer = { answer: 'LIMIT', use: { limitBytes: 5_000, usedBytes: 4_900 } };
+    role.store.queues.set('orders', { ...QUEUE, payer: 'acc_a' });
+    const use = { limitBytes: 5_000, usedBytes: 4_900, neededBytes: 300 };
+    role.store.answer = { answer: 'LIMIT', use };
     const { document } = await role.send({});
-    expect(document.detail).toMatch(/^The account may store 5000 bytes, and 4900 of them are in use\. /);
-    expect(document.detail).toContain('The administrator can raise it in spec.limits of the Account.');
+    expect(document.detail).toMatch(
+      /^The limit of account acc_a is 5000 bytes, and 4900 are in use or reserved by its streams; this event needs 300\. /,
+    );
+    expect(document.detail).toContain('Ask the operator of this Sluice to raise storedBytes for this account.');
+    role.store.answer = { answer: 'LIMIT', use: { ...use, usedBytes: undefined } };
+    const { document: unknown } = await role.send({});
+    expect(unknown.detail).toMatch(/^The limit of account acc_a is 5000 bytes; this event needs 300\. /);
   });
 
   test('and never answers: 503 in time', async () => {

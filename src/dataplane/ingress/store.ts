@@ -9,10 +9,14 @@ export type QueueConfig = IngressQueue;
  */
 export type IngestItem = Omit<IngressEvent, 'id'> & { readonly id: string | undefined };
 
-/** The limit of stored bytes of an account, and how many of them are in use, if this is known. */
+/**
+ * The limit of stored bytes of an account, and how many of them its streams use or have reserved, if this is known.
+ * `neededBytes` is what the event needs.
+ */
 export interface StorageUse {
   readonly limitBytes: number;
   readonly usedBytes: number | undefined;
+  readonly neededBytes: number;
 }
 
 /**

@@ -14,6 +14,7 @@ import {
 } from '../../../test/support/facade/facade-server.ts';
 import { startIssuer, type TestIssuer } from '../../../test/support/facade/issuer.ts';
 import { exchange, type RawAnswer } from '../../../test/support/facade/raw-exchange.ts';
+import { publicId } from '../../core/ids/ids.ts';
 import { Refusal } from '../../http/refusal.ts';
 import { systemClock } from '../../time/clock.ts';
 import { quotaOf } from './rate-limit.ts';
@@ -115,9 +116,21 @@ test('callers of an account share its points, and cannot use those of others', a
   expect(problemOf(refused)).toBe('429 rate_limited');
   expect(leftOf(refused)).toEqual({ caller: '19/20', account: '0/3' });
   expect(refused.body).toContain('The call costs 1 of the 3 points that the account has in 60 s, and 0 are left.');
-  expect(refused.body).toContain('ask the administrator to change spec.limits.requestsPerMinute of the Account.');
+  const id = publicId('Account', '', 'shop');
+  expect(refused.body).toContain(
+    `The limit requestsPerMinute of account ${id} is 3. Ask the operator of this Sluice to raise requestsPerMinute for account ${id}.`,
+  );
   expect(Number(refused.headers['retry-after'])).toBeGreaterThan(15);
   expect(leftOf(await as('ada', 'GET /waas/nothing'))).toEqual({ caller: '18/20' });
+});
+
+test('an account at the highest limit of the installation is not told to ask for a higher one', async () => {
+  const limits = { eventLoopDelayMs: 0, accountPointsPerMinute: () => 1 };
+  facade = await facades.start(limits, undefined, undefined, { ceilings: { requestsPerMinute: 1 } });
+  await call(`GET ${CATALOG}`);
+  const refused = await call(`GET ${CATALOG}`);
+  expect(problemOf(refused)).toBe('429 rate_limited');
+  expect(refused.body).toMatch(/is 1\. This is the highest limit of the installation \(SLUICE_MAX_LIMITS\)/);
 });
 
 test('a limit of the account is in force from the next call, and an account without one has no points to take', async () => {

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { publicId } from '../../core/ids/ids.ts';
 import { remedyOfLimit } from '../../core/problems/limit-remedy.ts';
 import { detailOfLimit, limitItem, policyItem, type Quota } from '../../http/rate-limit-fields.ts';
 import { Refusal } from '../../http/refusal.ts';
@@ -13,8 +14,6 @@ import type { CallCost } from './route.ts';
 const BURST_SECONDS = 10;
 /** The minimum burst size unless a minute has fewer points. Tools send their calls in bursts. */
 const BURST_POINTS = 1_000;
-/** Who can raise a limit, if it is not the operator of Sluice. */
-const REMEDIES: Partial<Record<CallLimit, string>> = { account: remedyOfLimit('requestsPerMinute') };
 /** The number of callers, accounts, and addresses whose buckets are kept in memory. */
 export const ENTRIES = 10_000;
 
@@ -50,6 +49,8 @@ export interface PointLimits {
    * applies from the next call.
    */
   readonly ofAccount: (account: string) => number | undefined;
+  /** The highest limit that an account can have. Undefined if there is none. */
+  readonly accountCeiling: () => number | undefined;
   /** The number of concurrent calls of an address. In this case, a call holds one point until it ends. */
   readonly inProgress: number;
 }
@@ -95,8 +96,13 @@ export interface RateLimit {
  * `rate_limited` with Retry-After.
  */
 export function registerRateLimit(scope: FastifyInstance, { limits, onRefused }: Options): RateLimit {
-  const chargeCaller = createCharge('caller', () => limits.perCaller, onRefused);
-  const chargeAccount = createCharge('account', limits.ofAccount, onRefused);
+  const chargeCaller = createCharge(
+    'caller',
+    () => limits.perCaller,
+    () => '',
+    onRefused,
+  );
+  const chargeAccount = createCharge('account', limits.ofAccount, account => remedyOf(account, limits), onRefused);
   const costOf = ({ routeOptions }: FastifyRequest) => routeOptions.config.cost ?? 1;
   scope.addHook('onRequest', async (request, reply) =>
     chargeCaller.charge(reply, callerKey(identityOf(request)), costOf(request)),
@@ -114,6 +120,13 @@ export function registerRateLimit(scope: FastifyInstance, { limits, onRefused }:
   };
 }
 
+/** Returns the sentences about the limit of an account and who can raise it. */
+function remedyOf(name: string, { ofAccount, accountCeiling }: PointLimits): string {
+  const [account, most] = [publicId('Account', '', name), ofAccount(name)];
+  const remedy = remedyOfLimit('requestsPerMinute', { account, most, ceiling: accountCeiling() });
+  return `The limit requestsPerMinute of account ${account} is ${most}. ${remedy}`;
+}
+
 interface Options {
   readonly limits: PointLimits;
   readonly onRefused: (limit: CallLimit) => void;
@@ -122,6 +135,7 @@ interface Options {
 function createCharge(
   name: CallLimit,
   perMinute: (key: string) => number | undefined,
+  remedy: (key: string) => string,
   onRefused: Options['onRefused'],
 ) {
   const quota = (key: string): Quota | undefined => {
@@ -143,7 +157,7 @@ function createCharge(
     putItem(reply, 'ratelimit', name, limitItem(limit, state));
     if (taken) return;
     onRefused(name);
-    const detail = detailOfLimit('call', cost, limit, state, REMEDIES[name]);
+    const detail = detailOfLimit('call', cost, limit, state, remedy(key));
     throw new Refusal('rate_limited', { detail, headers: { 'retry-after': `${state.retryInSeconds}` } });
   };
   const show = (reply: FastifyReply, key: string, limit: Quota): void =>

@@ -26,6 +26,8 @@ export interface Facade {
   readonly writer: ResourceWriter;
   readonly ownership: Ownership;
   readonly limits: LimitGuard;
+  /** The highest limits that an account can have. */
+  readonly ceilings: Limits;
   /** The limits for accounts created when accepting an invitation. */
   readonly invitedLimits: Limits;
   /** Data plane state in Redis. */
@@ -70,7 +72,7 @@ export interface Facade {
 }
 
 /** Values required to create a facade. */
-type FacadeParts = Omit<Facade, 'caches' | 'writer' | 'ownership' | 'limits' | 'wallMs'> & {
+type FacadeParts = Omit<Facade, 'caches' | 'writer' | 'ownership' | 'limits' | 'ceilings' | 'wallMs'> & {
   readonly client: KubeClient;
   readonly limitPolicy: LimitPolicy;
 };
@@ -85,6 +87,7 @@ export function createFacade({ client, limitPolicy, ...parts }: FacadeParts): Fa
     writer: createResourceWriter({ client, caches, limits, clock }),
     ownership: createOwnership(caches),
     limits,
+    ceilings: limitPolicy.ceilings,
     wallMs: clock.wallMs,
   };
 }

@@ -70,6 +70,7 @@ export function createFacadeServers(issuer: TestIssuer): FacadeServers {
       const facade = {
         log,
         caches: { assertCurrent: () => undefined, get: () => undefined, list: () => [] },
+        ceilings: {},
         limits: { pointsPerMinuteOf: accountPointsPerMinute },
         ownership: { tenant: owned, integration: owned, account: owned },
         ...parts,

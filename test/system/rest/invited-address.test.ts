@@ -100,7 +100,7 @@ test('an account can send so many invitations a day', async () => {
     withinMs: 10_000,
   });
   expect((await invite()).body.detail).toMatch(
-    /^The account acc_\w+ has sent \d+ invitations in the last 24 hours, and its limit invitationMailsPerDay is 1\. .*change spec\.limits\.invitationMailsPerDay of the Account\.$/,
+    /^The account acc_\w+ has sent \d+ invitations in the last 24 hours, and its limit invitationMailsPerDay is 1\. .*Ask the operator of this Sluice to raise invitationMailsPerDay for account acc_\w+\.$/,
   );
   const account = publicId('Account', '', 'shop');
   const { body } = await ada.get<{ limits: Record<string, object> }>(`/waas/accounts/${account}/limits`);
