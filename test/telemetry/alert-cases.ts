@@ -149,7 +149,7 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
   },
   SluiceAccountsOutOfTokens: stays('sluice_controller_accounts_short', 1, 0),
   SluiceDeliveryStuck: stays('sluice_work_overdue_seconds{index="parts"}', 31, 29),
-  SluiceDispatcherFull: stays('sluice_dispatcher_claims{instance="a"}', 2_001, 2_000),
+  SluiceDispatcherFull: stays('sluice_dispatcher_claims{instance="a"}', 3_601, 3_456),
   SluiceClaimsLost: {
     firing: { 'sluice_dispatcher_returned_claims_total{cause="lost"}': '0+13x120' },
     silent: {

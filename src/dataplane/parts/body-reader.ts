@@ -29,7 +29,10 @@ export function createBodyShare(room: RoomShare): BodyShare {
           isLate = true;
         });
         while (!fits(bytes) && !isLate) {
-          await Promise.race([late, new Promise<void>(resolve => room.wait(resolve))]);
+          const { promise, resolve } = Promise.withResolvers<void>();
+          const stopWaiting = room.wait(resolve);
+          await Promise.race([late, promise]);
+          stopWaiting();
         }
         if (!fits(bytes)) return false;
       }

@@ -26,10 +26,7 @@ const LATE_CALL_MS = 10_000;
 const CLOSED_MS = 1_000;
 const RESULTS = { OK: 'ok', CLOSED: 'closed', HELD: 'held', GONE: 'gone' } as const;
 const RETRY = { firstMs: 100, mostMs: 1_000 };
-/**
- * How long a worker that is being stopped and does not have any attempts will wait for Redis. If it was not able to end
- * something, this will be sent again by other dispatchers.
- */
+/** How long a stopping worker without attempts waits for Redis. Other dispatchers send again what it can't end. */
 const STOP_PATIENCE_MS = 10_000;
 
 export interface ExchangeLoop {
@@ -180,6 +177,8 @@ export function createExchangeLoop(options: {
     delete timers.linger;
     const holds = book.count();
     const limit = isStopping ? 0 : room.limit(holds, want);
+    // Otherwise, all exchanges in progress could use the same room.
+    room.reserve(Math.max(0, limit - holds));
     const completing = book.startWriting();
     isWanted = false;
     isBeatDue = false;
@@ -194,10 +193,9 @@ export function createExchangeLoop(options: {
       holdsLapsed: book.holdsLapsed(),
     };
     const seen = { pushed: count.pushed(), bytes: count.bytes(), roomBytes: ROOM_BYTES };
-    const most = isStopping ? 0 : CLAIMS_AT_ONCE;
     let answer: ExchangeAnswer;
     try {
-      answer = await deps.exchange(part, { ...holding, ...seen }, completing, most);
+      answer = await deps.exchange(part, { ...holding, ...seen }, completing, isStopping ? 0 : CLAIMS_AT_ONCE);
     } catch (error) {
       deps.tally?.exchanged('failed');
       // It is possible that the call was made anyway. If a result is sent twice, it is only used once. If there are new
@@ -210,6 +208,7 @@ export function createExchangeLoop(options: {
         delete timers.late;
         reclaim();
       }, LATE_CALL_MS);
+      room.give(0, want);
       throw error;
     }
     deps.tally?.exchanged(RESULTS[answer.answer]);
@@ -217,6 +216,7 @@ export function createExchangeLoop(options: {
       book.notWritten();
       stopTimers();
       absence.begin();
+      room.give(0, want);
       return false;
     }
     // Our information about it could be older than the data that was used to create it again.
@@ -278,7 +278,7 @@ export function createExchangeLoop(options: {
     hasEnded = true;
     stopTimers();
     absence.stop();
-    room.give(book.clear() - absence.roomGiven());
+    room.give(book.clear() - absence.roomGiven(), want);
   }
 
   return {

@@ -140,7 +140,7 @@ function registerGauges(registry: Registry, parts: ReadonlySet<Seen>, claims: ()
   const causes = [...new Set(Object.values(HOLD_CAUSES))];
   new Gauge({
     name: 'sluice_dispatcher_claims',
-    help: 'The number of claims held by this process, from when an event is claimed until its result has been written. Limited to 4,608, and to 2,048 for a single stream.',
+    help: 'The number of claims held by this process, from when an event is claimed until its result has been written. A workspace uses at most 2,304 (2,048 if it has a single busy stream), and at most as many as it leaves free of 4,608.',
     registers,
     collect() {
       this.set(claims());

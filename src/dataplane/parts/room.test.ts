@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest';
+import { createRandom, type Random } from '../../../test/support/facade/random.ts';
 import { createRoom, type RoomShare } from './room.ts';
 
 const SIZE = 4_608;
@@ -75,7 +76,7 @@ test('what ends beyond the share is not replaced, except for the last claim', ()
 test('a workspace that holds little can take more even if there is no room left', () => {
   const room = createRoom(SIZE, LEAST);
   room.join('a').take(SIZE + 100);
-  expect(room.free()).toBe(0);
+  expect(room.free()).toBe(-100);
   const late = room.join('b');
   expect(late.limit(0, ignore)).toBe(LEAST);
   late.take(5);
@@ -124,4 +125,97 @@ test('parts that have left do not count, and are not called', () => {
   one.give(3_000);
   expect(onRoom).not.toHaveBeenCalled();
   expect(one.limit(0, onRoom)).toBe(2_048);
+});
+
+interface Exchanging extends Part {
+  /** What it can hold after the exchange in progress. */
+  limit: number | undefined;
+  isWanted: boolean;
+  readonly want: () => void;
+}
+
+function createExchanging(part: Part): Exchanging {
+  const exchanging: Exchanging = {
+    ...part,
+    limit: undefined,
+    isWanted: true,
+    want() {
+      exchanging.isWanted = true;
+    },
+  };
+  return exchanging;
+}
+
+/**
+ * Begins or ends an exchange of a random part, as in `exchange-loop.ts`. Endpoints are
+ * slow, so few claims end.
+ */
+function exchangeAll(parts: readonly Exchanging[], { below, pick }: Random, check: () => void): void {
+  for (let step = 0; step < 20_000; step++) {
+    const part = pick(parts);
+    const { share, limit, held, want } = part;
+    if (limit !== undefined) {
+      part.limit = undefined;
+      const ended = below(10) === 0 ? Math.min(held, 1) : 0;
+      const isFailed = below(10) === 0;
+      const claimed = isFailed ? 0 : Math.max(0, Math.min(128, limit - held + ended));
+      share.take(claimed);
+      share.give(isFailed ? 0 : ended, want);
+      part.held += isFailed ? 0 : claimed - ended;
+      part.isWanted = isFailed || claimed === 128;
+    } else if (part.isWanted || below(10) === 0) {
+      part.limit = share.limit(held, want);
+      share.reserve(Math.max(0, part.limit - held));
+    }
+    check();
+  }
+}
+
+test.each([
+  [2, 1],
+  [20, 2],
+  [100, 3],
+  [1_000, 4],
+])('%i parts of a workspace never exceed its share, even if their exchanges overlap', (count, seed) => {
+  const room = createRoom(SIZE, LEAST);
+  const other = room.join('b');
+  const parts = join(room, ...Array.from({ length: count }, () => 'a')).map(createExchanging);
+  let [most, least] = [0, SIZE];
+  exchangeAll(parts, createRandom(seed), () => {
+    most = Math.max(most, SIZE - room.free());
+    least = Math.min(least, other.free());
+  });
+  expect(most).toBeLessThanOrEqual(SIZE / 2);
+  expect(most).toBeGreaterThan(SIZE / 3);
+  expect(least).toBeGreaterThanOrEqual(1_024);
+  expect(SIZE - room.free()).toBe(parts.reduce((sum, { held }) => sum + held, 0));
+});
+
+test('what is reserved does not count as held, is used first, and ends when something is given', () => {
+  const room = createRoom(SIZE, LEAST);
+  const [one, two] = ['a', 'a'].map(room.join) as [RoomShare, RoomShare];
+  one.reserve(1_000);
+  const free = two.free();
+  expect([room.free(), free]).toEqual([SIZE, 1_159]);
+  one.take(400);
+  expect([room.free(), two.free()]).toEqual([SIZE - 400, free]);
+  one.take(700);
+  expect(two.free()).toBeLessThan(free);
+  one.give(1_100);
+  one.reserve(1_000);
+  one.give(0);
+  expect([room.free(), two.free(), one.free()]).toEqual([SIZE, 2_048, 2_048]);
+});
+
+test('what becomes free only calls as many parts of a workspace as it is enough for', () => {
+  const room = createRoom(SIZE, LEAST);
+  const [busy, ...others] = Array.from('aaaaaaaaaaaaaaaaaaaaa', room.join) as [RoomShare, ...RoomShare[]];
+  busy.take(2_304);
+  const onRoom = vi.fn<() => void>();
+  for (const share of others) share.limit(0, () => onRoom());
+  busy.give(5);
+  expect(onRoom).toHaveBeenCalledTimes(others[0]?.free() ?? 0);
+  expect(onRoom).toHaveBeenCalledTimes(4);
+  busy.give(100);
+  expect(onRoom).toHaveBeenCalledTimes(20);
 });

@@ -8,6 +8,7 @@ const PART_RATIO = 8;
  * it gets. If there is only one busy part, it gets 4 / 9 of the room.
  */
 export interface Room {
+  /** What nobody holds, including what is reserved. Negative if more was pushed than there is room for. */
   readonly free: () => number;
   /** Adds a part of a workspace. */
   readonly join: (tenant: string) => RoomShare;
@@ -26,14 +27,20 @@ export interface RoomShare {
    * @param onRoom this is called as soon as there is room if there is none now
    */
   readonly limit: (held: number, onRoom: () => void) => number;
+  /**
+   * Keeps this amount for what the part takes next, so that others can't be offered the same room in the meantime. A
+   * part can have a single reservation, until it gives something.
+   */
+  readonly reserve: (count: number) => void;
+  /** Takes from what is reserved first. */
   readonly take: (count: number) => void;
   /**
-   * If there is room afterwards, this calls all functions that wait. An exchange excludes its own function because it
-   * has already claimed other events in place of those that it ended.
+   * Also ends the reservation. This calls as many of the waiting functions as there is room for. An exchange excludes
+   * its own function because it has already claimed other events in place of those that it ended.
    */
   readonly give: (count: number, own?: () => void) => void;
-  /** Calls the function a single time, as soon as there is room. */
-  readonly wait: (onRoom: () => void) => void;
+  /** Calls the function a single time, as soon as there is room. Returns a function which stops waiting. */
+  readonly wait: (onRoom: () => void) => () => void;
   /** Removes the part. It must have given back everything before. */
   readonly leave: () => void;
 }
@@ -46,24 +53,35 @@ export interface RoomShare {
  */
 export function createRoom(size: number, least = 0): Room {
   let free = size;
+  let allReserved = 0;
   const tenants = new Map<string, { held: number; parts: number }>();
-  const waiting = new Map<() => void, RoomShare>();
+  const waiting = new Map<() => void, { readonly share: RoomShare; readonly tenant: string }>();
 
+  /** The parts of a workspace share its room, so each of those that are called needs something of it. */
   function wake(own: (() => void) | undefined): void {
-    for (const [onRoom, share] of waiting) {
-      if (onRoom === own || share.free() <= 0) continue;
+    const called = new Map<string, number>();
+    for (const [onRoom, { share, tenant }] of waiting) {
+      const before = called.get(tenant) ?? 0;
+      if (onRoom === own || share.free() <= before) continue;
+      called.set(tenant, before + 1);
       waiting.delete(onRoom);
       onRoom();
     }
   }
 
   return {
-    free: () => Math.max(0, free),
+    free: () => free + allReserved,
     join(tenant) {
       const all = tenants.get(tenant) ?? { held: 0, parts: 0 };
       all.parts++;
       tenants.set(tenant, all);
       let held = 0;
+      let reserved = 0;
+      function setReserved(count: number): void {
+        add(count - reserved);
+        allReserved += count - reserved;
+        reserved = count;
+      }
       function add(count: number): void {
         held += count;
         all.held += count;
@@ -82,14 +100,22 @@ export function createRoom(size: number, least = 0): Room {
           const offered = Math.min(most, Math.max(Math.ceil(most / all.parts), held, least));
           return Math.max(holds + offered, Math.min(1, holds));
         },
-        take: add,
+        reserve: setReserved,
+        take(count) {
+          add(count);
+          setReserved(Math.max(0, reserved - count));
+        },
         give(count, own) {
           add(-count);
+          setReserved(0);
           if (waiting.size > 0) wake(own);
         },
-        wait: onRoom => void waiting.set(onRoom, share),
+        wait(onRoom) {
+          waiting.set(onRoom, { share, tenant });
+          return () => void waiting.delete(onRoom);
+        },
         leave() {
-          for (const [onRoom, each] of waiting) if (each === share) waiting.delete(onRoom);
+          for (const [onRoom, each] of waiting) if (each.share === share) waiting.delete(onRoom);
           if (--all.parts === 0) tenants.delete(tenant);
         },
       };

@@ -34,8 +34,8 @@ async function startSlow(sink: Sink, tenant?: string) {
   const slow = await createPartWorld(own.redis, own.server.url, tenant);
   await slow.subscribe('slow', sink, ['s'], { cap: 10_000, unordered: true });
   const claims = async () => Number(await own.redis.call('hlen', slow.keys.claims));
-  const flood = async () => {
-    for (let i = 0; i < BATCHES; i++) await slow.send(...Array.from({ length: 64 }, () => 's'));
+  const flood = async (batches = BATCHES) => {
+    for (let i = 0; i < batches; i++) await slow.send(...Array.from({ length: 64 }, () => 's'));
   };
   return { ...slow, claims, flood };
 }
@@ -83,6 +83,36 @@ test('slow endpoints of several parts leave room for the events of other workspa
   const bodies: string[] = [];
   for (let i = 0; i < keys.length; i += 50) bodies.push(...(await calm.send(...keys.slice(i, i + 50))));
   await vi.waitFor(() => expect(sink.bodies().toSorted()).toEqual(bodies.toSorted()), soon);
+});
+
+test('many parts of a workspace that find waiting events at the same time do not exceed its share', async () => {
+  const sink = await startSink();
+  const first = await startSlow(sink);
+  const parts = [first];
+  while (parts.length < 16) parts.push(await startSlow(sink, first.part.tenant));
+  for (const part of parts) await part.flood(8);
+  const room = createRoom(ROOM);
+  const { attempt, answer } = createHanging();
+  let most = 0;
+  const alter = ({ exchange }: PartWorkerDeps): Partial<PartWorkerDeps> => ({
+    room,
+    attempt,
+    async exchange(...call) {
+      const answered = await exchange(...call);
+      // Some of the answers arrive after the next exchange of another part has begun.
+      await delay(Math.random() * 20);
+      most = Math.max(most, ROOM - room.free());
+      return answered;
+    },
+  });
+  await Promise.all(parts.map(part => part.startWorker('d1', alter)));
+  onTestFinished(answer);
+  await vi.waitFor(() => expect(ROOM - room.free()).toBeGreaterThan(MOST - 100), soon);
+  await delay(READY_MS);
+  const claims = await Promise.all(parts.map(part => part.claims()));
+  expect(claims.reduce((sum, each) => sum + each, 0)).toBe(ROOM - room.free());
+  expect(most).toBeLessThanOrEqual(ROOM / 2);
+  expect(room.free()).toBeGreaterThanOrEqual(ROOM / 2);
 });
 
 test('large bodies of slow endpoints only use a part of the memory, and small bodies are still sent', async () => {

@@ -133,12 +133,13 @@ export const delivery: AlertGroup = {
     },
     {
       name: 'SluiceDispatcherFull',
-      expr: `max ${by()} (sluice_dispatcher_claims) > 2000`,
+      expr: `max ${by()} (sluice_dispatcher_claims) > 3600`,
       for: '5m',
       severity: 'warning',
-      summary: 'A dispatcher has claimed 2,000 events, which is almost the limit of a single stream.',
+      summary:
+        'A dispatcher has claimed more than 3,600 events. A further workspace can claim about 500 events at most.',
       impact:
-        'Events of the workspaces with the most claims have to wait until other attempts have ended unless they are sent by another dispatcher.',
+        'Several workspaces have slow endpoints. Their other events have to wait until attempts have ended unless they are sent by another dispatcher. Busy workspaces without slow endpoints may have to wait, too.',
       steps: [
         'Run the query `sum by (instance) (sluice_dispatcher_attempts_in_flight)`. If the value is high, the claims are being used by slow endpoints. In this case, add more dispatchers.',
         'If the value is low, the results are not written fast enough. Check SluiceRedisSlow and check the CPU usage of the dispatcher.',

@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest';
+import { createBodyShare } from './body-reader.ts';
+import { createRoom } from './room.ts';
+
+test('bodies that get no room in time do not wait any longer', async () => {
+  const share = createRoom(900).join('a');
+  let waiting = 0;
+  const bodies = createBodyShare({
+    ...share,
+    wait(onRoom) {
+      const stopWaiting = share.wait(onRoom);
+      waiting++;
+      return () => {
+        waiting--;
+        stopWaiting();
+      };
+    },
+  });
+  expect(await bodies.hold(300)).toBe(true);
+  const held = Array.from({ length: 20 }, () => bodies.hold(300));
+  expect(waiting).toBe(20);
+  expect(await Promise.all(held)).not.toContain(true);
+  expect(waiting).toBe(0);
+});
+
+test('a body that waits gets the room that another has left', async () => {
+  const bodies = createBodyShare(createRoom(900).join('a'));
+  expect(await bodies.hold(300)).toBe(true);
+  const held = bodies.hold(300);
+  bodies.release(300);
+  expect(await held).toBe(true);
+});
