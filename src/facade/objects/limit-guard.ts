@@ -163,11 +163,7 @@ function limitReached(facts: {
       ? `${stored} ${limit}, including revoked ones, which are kept for 30 days, in all of its workspaces together. It can have ${mostStored(limit, most)}, twice its limit.`
       : `${used} ${limit} in all of its workspaces together, and its limit is ${most}.`;
   const use = `The account ${publicId('Account', '', account)} has ${count} Nothing was changed.`;
-  const remedy =
-    most === ceiling
-      ? 'This is the highest limit of the installation (SLUICE_MAX_LIMITS), which only its operator can raise.'
-      : remedyOfLimit(limit);
-  return new Refusal('limit_reached', `${use} ${remedy}`);
+  return new Refusal('limit_reached', `${use} ${remedyOfLimit(limit, { most, ceiling })}`);
 }
 
 function tooManyAtOnce(account: string, limit: CountedLimit): Refusal {
