@@ -177,8 +177,8 @@ export function createExchangeLoop(options: {
     delete timers.linger;
     const holds = book.count();
     const limit = isStopping ? 0 : room.limit(holds, want);
-    // Otherwise, all exchanges in progress could use the same room.
-    room.reserve(Math.max(0, limit - holds));
+    // Otherwise, all exchanges in progress could use the same room. They can't claim more than this.
+    room.reserve(Math.max(0, Math.min(limit - holds, CLAIMS_AT_ONCE)));
     const completing = book.startWriting();
     isWanted = false;
     isBeatDue = false;
