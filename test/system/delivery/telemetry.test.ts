@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Pool } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { tenantId } from '../../../src/core/ids/ids.ts';
+import { COUNTED_KINDS } from '../../../src/core/limits/counted-limits.ts';
 import { ALERT_RULES } from '../../../tools/generate/alerts/alert-rules.ts';
 import { PANEL_ROWS } from '../../../tools/generate/dashboards/panels.ts';
 import { packagesIn } from '../../support/loaded-packages.ts';
@@ -143,16 +144,21 @@ test('alerts and dashboard ask for nothing that is not there', async () => {
   expect(missing).toEqual([]);
 });
 
-/** The one metric with a label for workspaces: of the ten that store the most. */
-const OF_WORKSPACES = 'sluice_workspace_stored_bytes';
+/** The metrics with a label for workspaces or accounts, of the ten that use the most, and how many series they have. */
+const OF_TEN = {
+  sluice_workspace_stored_bytes: 10,
+  sluice_controller_account_limit_used_ratio: 10 * COUNTED_KINDS.length,
+};
 
 test('more workspaces make no more series, and no label names one of them', async () => {
   await liveADay('second');
   const before = new Set((await scrape()).series.map(keyOfSeries));
   for (const name of ['third', 'fourth', 'fifth']) await liveADay(name);
   const { series: all } = await scrape();
-  const series = all.filter(({ name }) => name !== OF_WORKSPACES);
-  expect(all.length - series.length).toBeLessThanOrEqual(10);
+  const series = all.filter(({ name }) => !(name in OF_TEN));
+  for (const [name, most] of Object.entries(OF_TEN)) {
+    expect(all.filter(each => each.name === name).length, name).toBeLessThanOrEqual(most);
+  }
   // How calls to the API server end is a matter of timing; the codes are few.
   const grown = series.filter(each => !before.has(keyOfSeries(each)) && !each.name.startsWith('rest_client_'));
   expect(grown.filter(({ name }) => !OF_NODE.test(name)).map(keyOfSeries)).toEqual([]);
