@@ -248,11 +248,13 @@ describe('slow endpoints', () => {
     closing.push(async () => void server.close());
     const { port } = server.address() as AddressInfo;
     const request = { url: `http://127.0.0.1:${port}/`, headers: [], body: Buffer.from('{}'), maySend: () => false };
-    expect(await client.attempt(request)).toMatchObject({ isUnsent: true });
+    const both = () => Promise.all([client.attempt(request), client.attempt(request)]);
+    for (const first of await both()) expect(first).toMatchObject({ isUnsent: true });
     await delay(SHORT_MS);
-    const second = await client.attempt(request);
-    expect(second).toMatchObject({ outcome: 'failed', reason: 'connection_reset' });
-    expect(second.isUnsent).toBeUndefined();
+    for (const second of await both()) {
+      expect(second).toMatchObject({ outcome: 'failed', reason: 'connection_reset' });
+      expect(second.isUnsent).toBeUndefined();
+    }
     // Other endpoints do not matter.
     expect(await client.attempt({ ...request, url: endpoint.url })).toMatchObject({ isUnsent: true });
   });

@@ -127,14 +127,13 @@ export function createEndpointClient(
       const startedMs = monotonicMs();
       let settled = false;
       let sent = false;
-      let isUnsent = false;
       let status = 0;
       let retryAfterMs: number | undefined;
       let allowedOrigin: string | undefined;
       let keptBytes = 0;
       const kept: Buffer[] = [];
 
-      const settle = (reasonWithoutStatus: AttemptReason, truncated: boolean) => {
+      const settle = (reasonWithoutStatus: AttemptReason, truncated: boolean, isUnsent = false) => {
         settled = true;
         clearTimeout(timer);
         signal?.removeEventListener('abort', onAbort);
@@ -181,15 +180,11 @@ export function createEndpointClient(
           sent = true;
         },
         onUnsent() {
-          const { origin } = target;
           pool.giveUnused(connection);
-          // The last connection that opened too late was closed before it was used, so waiting for the next one is no use.
-          if (origin.hasLostUnused) {
-            origin.hasLostUnused = false;
-            return settle('connection_reset', false);
-          }
-          isUnsent = true;
-          settle('aborted', false);
+          // If the endpoint closes such connections before they are used, no attempt would ever be made.
+          if (target.origin.lostUnused === 0) return settle('aborted', false, true);
+          target.origin.lostUnused--;
+          settle('connection_reset', false);
         },
         onHead(statusCode, retryAfter, allowed) {
           status = statusCode;
@@ -207,7 +202,7 @@ export function createEndpointClient(
         },
         onEnd() {
           if (settled) return;
-          target.origin.hasLostUnused = false;
+          target.origin.lostUnused = 0;
           pool.give(connection);
           settle('http_2xx', false);
         },

@@ -8,8 +8,8 @@ export interface Origin {
   readonly target: ConnectTarget;
   readonly session: TlsSession;
   readonly idle: PooledConnection[];
-  /** Set if a connection was lost that was opened for an attempt, but opened too late for it. */
-  hasLostUnused: boolean;
+  /** The number of connections that opened too late for their attempt, and were lost before they were used. */
+  lostUnused: number;
 }
 
 export interface PooledConnection extends Pick<Connection, 'send'> {
@@ -24,7 +24,7 @@ export function createOrigin(url: URL): Origin {
   const tls = url.protocol === 'https:';
   const hostname = url.hostname.startsWith('[') ? url.hostname.slice(1, -1) : url.hostname;
   const port = url.port === '' ? (tls ? 443 : 80) : Number(url.port);
-  return { target: { hostname, port, tls }, session: {}, idle: [], hasLostUnused: false };
+  return { target: { hostname, port, tls }, session: {}, idle: [], lostUnused: 0 };
 }
 
 export interface ConnectionPool {
@@ -38,7 +38,7 @@ export interface ConnectionPool {
    * the connection is closed.
    */
   readonly give: (connection: PooledConnection) => void;
-  /** Returns a connection to the pool which was opened, but not used. */
+  /** Returns a connection to the pool which opened too late for its attempt. */
   readonly giveUnused: (connection: PooledConnection) => void;
   /** Closes a connection. Data arriving after this point does not belong to any request. */
   readonly drop: (connection: PooledConnection) => void;
@@ -107,7 +107,7 @@ export function createConnectionPool(options: {
 
   const add = (origin: Origin): Entry => {
     const connection = createConnection(connect, origin, () => {
-      if (entry.isUnused) origin.hasLostUnused = true;
+      if (entry.isUnused) origin.lostUnused++;
       forget(entry);
     });
     const entry: Entry = { connection, origin, idleUntilMs: undefined, isUnused: false, send: connection.send };
