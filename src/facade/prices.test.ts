@@ -70,6 +70,22 @@ test.each([true, false])('searching a range to replay costs 90 more points (dryR
   expect(searches).toHaveLength(10);
 });
 
+test('a range that cannot be paid for is not searched, even if there are points for the call', async () => {
+  const searches: string[] = [];
+  const search = async () => searches.push('search') && { answer: 'OK', events: [], tokens: 0 };
+  const recover = async (_inbox: unknown, { mayGoOn }: { mayGoOn: () => boolean }) => {
+    for (let pages = 0; pages < 31; pages++) mayGoOn();
+    return { answer: 'OK', recovered: 0, replayRequired: 0 };
+  };
+  await start({ recovery: { recover }, replays: { price: search, start: search } });
+  const since = '2026-01-01T00:00:00Z';
+  expect(leftAfter(await post(`/subscriptions/${SUBSCRIPTION}/recover`, { since }))).toBe('60');
+  const refused = await post('/replay', { subscription: SUBSCRIPTION, since, until: '2026-01-02T00:00:00Z' });
+  expect(problemOf(refused)).toBe('429 rate_limited');
+  expect(refused.body).toContain('Searching a range costs 90 more points');
+  expect(searches).toEqual([]);
+});
+
 test('each additional thousand recovered deliveries costs 30 points, and the call ends early without them', async () => {
   const steps: boolean[] = [];
   const recover = async (_inbox: unknown, { mayGoOn }: { mayGoOn: () => boolean }) => {

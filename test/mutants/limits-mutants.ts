@@ -115,23 +115,18 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
     ],
   ]),
   ...limitsMutantsOf(`${FACADE}resources/inbox/replays.ts`, [
-    [
-      'searching a range is free',
-      'if (!spend(RANGE_POINTS)) {',
-      'if (!spend(0)) {',
-      `${FACADE}resources/inbox/points.test.ts`,
-    ],
+    ['searching a range is free', 'if (!spend(RANGE_POINTS)) {', 'if (!spend(0)) {', `${FACADE}prices.test.ts`],
     [
       'a range may cost more points than there are',
       'if (!spend(RANGE_POINTS)) {',
       'if (!spend(RANGE_POINTS) && dryRun === true) {',
-      `${FACADE}resources/inbox/points.test.ts`,
+      `${FACADE}prices.test.ts`,
     ],
     [
       'replaying a range costs as much as reading',
       "  idempotency: 'replay',\n  cost: 10,\n",
       "  idempotency: 'replay',\n",
-      `${FACADE}resources/inbox/points.test.ts`,
+      `${FACADE}prices.test.ts`,
     ],
   ]),
   ...limitsMutantsOf(`${FACADE}resources/inbox/endpoint-checks.ts`, [
@@ -139,7 +134,7 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
       'recovering any number of deliveries costs as much as a few',
       'mayGoOn: () => spend(PAGE_POINTS)',
       'mayGoOn: () => spend(0)',
-      `${FACADE}resources/inbox/points.test.ts`,
+      `${FACADE}prices.test.ts`,
     ],
   ]),
   ...limitsMutantsOf('src/part/space/ingest-within.ts', [

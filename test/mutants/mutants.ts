@@ -320,7 +320,7 @@ const OF_PARTS: readonly Mutant[] = [
     test: 'src/dataplane/parts/leaving.redis.test.ts',
   },
   ...mutantsOf(`${PART}claims/evict.lua`, [
-    ['who is at work is evicted', "if r and r.untilMs > now then return { 'HELD' } end", ''],
+    ['an active dispatcher is evicted', "if r and r.untilMs > now then return { 'HELD' } end", ''],
     ['an eviction goes on after an exchange', 'number ~= ARG_NUMBER', 'false'],
     ['an eviction can not be continued', "if page[1] == '0' then", 'do'],
     ['an evicted claim counts no lapse', 'writeTries(entry, attempts, lapses + 1, due, failed)', ''],
