@@ -58,6 +58,18 @@ export function limitsOf({ plan, limits = {} }: Pick<AccountSpec, 'plan' | 'limi
   return Object.fromEntries(entries) as Partial<Record<LimitName, number>>;
 }
 
+/** Returns `limitsOf` for a policy. The limits are calculated once for each spec object. */
+export function createLimitsOf(
+  policy: LimitPolicy,
+): (account: { readonly spec: Parameters<typeof limitsOf>[0] }) => Limits {
+  const known = new WeakMap<object, Limits>();
+  return ({ spec }) => {
+    const limits = known.get(spec) ?? limitsOf(spec, policy);
+    known.set(spec, limits);
+    return limits;
+  };
+}
+
 /** Returns the lower value of a limit and its ceiling, both of which may be missing. */
 export function lowest(limit: number | undefined, ceiling: number | undefined): number | undefined {
   if (limit === undefined || ceiling === undefined) return limit ?? ceiling;

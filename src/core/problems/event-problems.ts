@@ -1,3 +1,4 @@
+import { remedyOfLimit } from './limit-remedy.ts';
 import type { ProblemKind } from './problem-kind.ts';
 
 /** Problems that can occur when publishing an event, or in the sandbox. */
@@ -65,8 +66,7 @@ export const EVENT_PROBLEMS = {
   storage_limit: {
     status: 429,
     title: 'The account has reached its limit of stored bytes',
-    remedy:
-      'Retry later with the same id. Space becomes available when the retention period of older events ends. The limit storedBytes applies to all workspaces of the account together. Ask the operator of this Sluice to raise storedBytes for this account.',
+    remedy: `Retry later with the same id. Space becomes available when the retention period of older events ends. The limit storedBytes applies to all workspaces of the account together. ${remedyOfLimit('storedBytes')}`,
   },
   storage_pressure: {
     status: 429,

@@ -12,7 +12,7 @@ import { createLimitGuard } from './limit-guard.ts';
 const ROUNDS = Number(process.env['ROUNDS'] || 300);
 const SEED = Number(process.env['SEED'] || 1);
 
-/** The API server: the streams of the account `acme`, and the watches of replicas that are told of each change. */
+/** The API server: contains the streams of the account `acme`, and reports each change to the watches of all replicas. */
 function createStore() {
   const names = new Set<string>();
   const watches: ((name: string, isAdded: boolean) => void)[] = [];
@@ -32,7 +32,7 @@ function createStore() {
   return store;
 }
 
-/** A replica whose cache is told of each change after `lagMs`, in the order of the changes. */
+/** A replica whose cache receives each change after `lagMs`, in order. */
 function createReplica(options: {
   readonly store: ReturnType<typeof createStore>;
   readonly clock: ManualClock;

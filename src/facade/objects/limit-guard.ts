@@ -9,7 +9,7 @@ import {
   mostStored,
   type NewObject,
 } from '../../core/limits/counted-limits.ts';
-import { type LimitPolicy, type Limits, limitsOf } from '../../core/limits/limits.ts';
+import { createLimitsOf, type LimitPolicy, type Limits } from '../../core/limits/limits.ts';
 import { remedyOfLimit } from '../../core/problems/limit-remedy.ts';
 import { Refusal } from '../../http/refusal.ts';
 import { countByAccount } from '../../kube/account-counts.ts';
@@ -35,7 +35,7 @@ export interface LimitGuard {
    * Creates an object, or changes an object so that it uses its limit, unless the account has reached this limit.
    * Objects being created by this replica are counted as well, but not objects being created by other replicas. For
    * this reason, each replica only creates some of the remaining objects at the same time, and the last ones
-   * sequentially. This means that each of the other replicas can exceed the limit by one object.
+   * sequentially. With up to four replicas, each additional replica can exceed the limit by one object.
    *
    * @throws Refusal 409 `limit_reached`; 503 `overloaded` if too many objects of the account are being created
    */
@@ -186,13 +186,7 @@ export function createLimitGuard(deps: {
   const { caches, policy, clock } = deps;
   const counter = createCounter(caches);
   const locks = createLocks();
-  const resolved = new WeakMap<object, Limits>();
-
-  function of({ spec }: Pick<Cached<'Account'>, 'spec'>): Limits {
-    let limits = resolved.get(spec);
-    if (limits === undefined) resolved.set(spec, (limits = limitsOf(spec, policy)));
-    return limits;
-  }
+  const of = createLimitsOf(policy);
 
   /**
    * Starts counting the object, or returns the objects that have to be in the cache first. Since the limit may just have

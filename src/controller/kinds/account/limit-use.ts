@@ -1,6 +1,6 @@
 import { COUNTED, COUNTED_KINDS, type CountedLimit, isInUse } from '../../../core/limits/counted-limits.ts';
 import { type LimitLevel, type LimitLevels, limitLevel } from '../../../core/limits/limit-levels.ts';
-import { type LimitPolicy, type Limits, limitsOf } from '../../../core/limits/limits.ts';
+import { createLimitsOf, type LimitPolicy, type Limits } from '../../../core/limits/limits.ts';
 import { countByAccount } from '../../../kube/account-counts.ts';
 import type { Reflector } from '../../../kube/reflector.ts';
 import type { Cached, Caches } from '../../caches/caches.ts';
@@ -39,44 +39,36 @@ export function createLimitUse(caches: Caches, policy: LimitPolicy): LimitUse {
     onChange,
   });
 
-  /** The limits in force for each spec. */
-  const resolved = new WeakMap<object, Limits>();
-
-  function limitsFor(spec: NamedAccount['spec']): Limits {
-    let limits = resolved.get(spec);
-    if (limits === undefined) resolved.set(spec, (limits = limitsOf(spec, policy)));
-    return limits;
-  }
+  const limitsOf = createLimitsOf(policy);
 
   function onChange(account: string, limit: CountedLimit): void {
     const object = caches.Account.store.get(account);
     if (object === undefined || listeners.size === 0) return;
     const before = levels.get(levelKey(account, limit));
-    const level = limitLevel(counts.of(account, limit), limitsFor(object.spec)[limit], before);
+    const level = limitLevel(counts.of(account, limit), limitsOf(object)[limit], before);
     if (level !== (before ?? 'within')) for (const listener of listeners) listener(account);
   }
 
-  function sharesOf({ metadata, spec }: NamedAccount): ReadonlyMap<CountedLimit, number> {
-    const limits = limitsFor(spec);
-    const shares = LIMITS.flatMap(limit => {
-      const most = limits[limit] ?? 0;
-      return most === 0 ? [] : [[limit, counts.of(metadata.name, limit) / most] as const];
-    });
-    return new Map(shares);
+  /** Undefined without a limit, or if it is 0. */
+  function shareOf(account: NamedAccount, limit: CountedLimit): number | undefined {
+    const most = limitsOf(account)[limit];
+    return most ? counts.of(account.metadata.name, limit) / most : undefined;
   }
 
-  function highestShareOf({ metadata, spec }: NamedAccount): number {
-    const limits = limitsFor(spec);
-    let highest = 0;
+  function sharesOf(account: NamedAccount): ReadonlyMap<CountedLimit, number> {
+    const shares = new Map<CountedLimit, number>();
     for (const limit of LIMITS) {
-      const most = limits[limit] ?? 0;
-      if (most > 0) highest = Math.max(highest, counts.of(metadata.name, limit) / most);
+      const share = shareOf(account, limit);
+      if (share !== undefined) shares.set(limit, share);
     }
-    return highest;
+    return shares;
   }
+
+  const highestShareOf = (account: NamedAccount) =>
+    LIMITS.reduce((highest, limit) => Math.max(highest, shareOf(account, limit) ?? 0), 0);
 
   function levelsOf({ metadata, spec }: NamedAccount): LimitLevels {
-    const limits = limitsFor(spec);
+    const limits = limitsOf({ spec });
     const current = LIMITS.map(limit => {
       const key = levelKey(metadata.name, limit);
       const level = limitLevel(counts.of(metadata.name, limit), limits[limit], levels.get(key));
@@ -89,7 +81,7 @@ export function createLimitUse(caches: Caches, policy: LimitPolicy): LimitUse {
   }
 
   return {
-    limitsOf: ({ spec }) => limitsFor(spec),
+    limitsOf,
     levelsOf,
     sharesOf,
     highestShareOf,
