@@ -178,10 +178,7 @@ export async function connectRedis(
   revive(redis, () => closing);
 
   let gathering = false;
-  /**
-   * Sends all commands of a turn in a single write (for each node of a Cluster) so that Redis reads them together and
-   * only syncs its file once.
-   */
+  /** Sends all commands of a turn to a node in a single write, so that Redis only syncs its file once. */
   function gather(): void {
     if (gathering) return;
     gathering = true;

@@ -1,15 +1,12 @@
-import { setPriority } from 'node:os';
+import { constants, setPriority } from 'node:os';
 import { parentPort } from 'node:worker_threads';
 import { createClient, createTally } from './client.ts';
 import type { Answers, Attack } from './messages.ts';
 
-/**
- * Worker thread of the hostile tenant: floods a server as each message says and returns the answers. It has the lowest
- * priority, because a hostile tenant uses the CPU of its own machines. What the servers spend on it still counts.
- */
-const LOWEST_PRIORITY = 19;
-// On Linux, 0 is the calling thread.
-setPriority(0, LOWEST_PRIORITY);
+/** Worker thread of the hostile tenant: floods a server as each message says and returns the answers. */
+
+// A hostile tenant uses the CPU of its own machines. On Linux, this sets the priority of the calling thread only.
+setPriority(constants.priority.PRIORITY_LOW);
 
 async function flood({ url, requests, connections, forMs }: Attack): Promise<Answers> {
   const client = createClient(url, connections);
