@@ -278,7 +278,7 @@ describe('too many calls', () => {
   });
 
   test('a process that cannot keep up sheds calls, and takes them again', async () => {
-    const { port } = await start({ eventLoopDelayMs: 40 });
+    const { port } = await start({ eventLoopDelayMs: 40, eventLoopSampleMs: 1_000 });
     const get = async () => exchange(port, await request(`GET ${CATALOG}`));
     expect((await get()).status).toBe(200);
     let busy = true;
@@ -302,6 +302,19 @@ describe('too many calls', () => {
       again = await get();
     }
     expect(again.status).toBe(200);
+  });
+
+  test('a single pause of the process does not shed calls', async () => {
+    const { port } = await start({ eventLoopDelayMs: 1_000 });
+    // Blocks the process for longer than a second, which is as if it were not scheduled.
+    const untilMs = performance.now() + 1_500;
+    while (performance.now() < untilMs);
+    const statuses = new Set<number>();
+    for (let calls = 0; calls < 20; calls++) {
+      statuses.add((await exchange(port, await request(`GET ${CATALOG}`))).status);
+      await delay(10);
+    }
+    expect(statuses).toEqual(new Set([200]));
   });
 });
 

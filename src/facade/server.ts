@@ -36,8 +36,10 @@ export interface FacadeLimits extends HttpLimits {
   readonly addressCalls: number;
   /** The maximum number of connections for each address on this replica, except for trusted proxies. */
   readonly addressConnections: number;
-  /** Event loop delay in milliseconds above which calls are answered with 503. */
+  /** Mean event loop delay in milliseconds above which calls are answered with 503. */
   readonly eventLoopDelayMs: number;
+  /** The time in milliseconds that the mean is calculated over, so that a single pause does not reject calls. */
+  readonly eventLoopSampleMs: number;
 }
 
 const FACADE_LIMITS: FacadeLimits = {
@@ -52,6 +54,7 @@ const FACADE_LIMITS: FacadeLimits = {
   addressCalls: 256,
   addressConnections: 512,
   eventLoopDelayMs: 1_000,
+  eventLoopSampleMs: 5_000,
 };
 
 export type FacadeServer = Pick<HttpServer, 'useCertificate' | 'listen' | 'drain' | 'close'>;
@@ -116,6 +119,7 @@ export function createFacadeServer(options: {
     await app.register(helmet, { contentSecurityPolicy: false, strictTransportSecurity: false });
     await app.register(underPressure, {
       maxEventLoopDelay: limits.eventLoopDelayMs,
+      sampleInterval: limits.eventLoopSampleMs,
       pressureHandler: () => {
         throw new Refusal('overloaded');
       },

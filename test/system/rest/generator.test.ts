@@ -124,6 +124,11 @@ async function report(): Promise<void> {
   await writeFile(file, lines.join('\n'));
 }
 
+/** Returns the status and the code of an answer, so that the first line of a failure says what went wrong. */
+function codeOf({ status, text }: Received): string {
+  return `${status} ${/"code":"(\w+)"/.exec(text)?.[1] ?? ''}`.trim();
+}
+
 function describeRecord({ plan, sent, received, faults }: Record): string {
   const body = sent.body === undefined ? '' : ` ${sent.body.toString().slice(0, 300)}`;
   const { authorization: _secret, ...headers } = sent.headers;
@@ -133,7 +138,9 @@ function describeRecord({ plan, sent, received, faults }: Record): string {
 test('every answer matches the document, and none is a server error', () => {
   const faulty = records.filter(({ faults }) => faults.length > 0);
   const told = faulty.slice(0, 20).map(describeRecord).join('\n');
-  expect(faulty.length, `SEED=${SEED}, ${faulty.length} of ${records.length}:\n${told}`).toBe(0);
+  const kinds = Map.groupBy(faulty, ({ received }) => codeOf(received));
+  const counts = [...kinds].map(([kind, each]) => `${each.length} × ${kind}`).join(', ');
+  expect(faulty.length, `SEED=${SEED}, ${faulty.length} of ${records.length}: ${counts}\n${told}`).toBe(0);
 });
 
 test('no call is limited: an answer about the limit would say nothing about its route', () => {
