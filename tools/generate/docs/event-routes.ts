@@ -34,7 +34,7 @@ const OfQueue = OfTenant.extend({
 const OfRun = OfTenant.extend({
   runId: RunId.meta({
     description:
-      'The id of the run. You can either choose this id yourself or use the id returned in the response to the first event.',
+      'The id of the run, either chosen by you or returned in the response to the first event.',
     example: 'nightly-1',
   }),
 });
@@ -71,7 +71,7 @@ export const EVENT_ROUTES: readonly EventRoute[] = [
     tag: 'Production',
     summary: 'Publish an event',
     description:
-      "Publishes the request body as an event of up to 256 KiB. You can use any content type except for CloudEvents batches, and the body is stored and delivered as it is. Compressed bodies (with a Content-Encoding header) are rejected with status 415. Status 202 means that the event has been stored on disk. Until the end of their retention period, events are counted towards the stream quota, and towards the stored bytes limit of the account (if there is one). When a limit has been reached, the response is 429 (`queue_full` or `storage_limit`). The event size is the size of the body, metadata (id, type, content type, forwarded headers, and `ce-` attributes), and group key, plus 250 bytes, plus 100 bytes if you specify an id, plus 110 bytes for each receiving integration. When a Redis master uses 70 % of its memory, events of accounts which store more than their [share](limits.md#memory) are rejected with 429 `storage_pressure`. At 82 %, all events for this master and all sandbox events are rejected with 503 until its usage has dropped below 77 %. You can't use sandbox parameters (sb_fail_code, sb_fail_count, and runId) here. If the request includes one of them in any spelling, the event is rejected.",
+      'Publishes the request body as an event of up to 256 KiB. The body is stored and delivered as it is, with any content type except for CloudEvents batches. Bodies with a Content-Encoding header are rejected with 415, and requests with a sandbox parameter (sb_fail_code, sb_fail_count, or runId, in any spelling) with 400.\n\nStatus 202 means that the event has been stored on disk. It counts towards the quota of the stream (429 `queue_full`), and towards the stored bytes of the account (429 `storage_limit`), until its retention period ends. Its size is the body, the metadata (id, type, content type, forwarded headers, and `ce-` attributes), and the group key, plus 250 bytes, plus 100 bytes if you specify an id, plus 110 bytes for each receiving integration.\n\nWhen a Redis master uses 70 % of its memory, events of accounts which store more than their [share](limits.md#memory) are rejected with 429 `storage_pressure`. At 82 %, all of its events and all sandbox events are rejected with 503, until it uses less than 77 %.',
     parameters: OfQueue,
     answer: { status: 202, description: 'The event has been stored.', schema: AcceptedEvent },
     problems: [...OF_EVENTS, 'sandbox_parameter', 'queue_full', 'storage_limit', 'storage_pressure'],
@@ -83,7 +83,7 @@ export const EVENT_ROUTES: readonly EventRoute[] = [
     tag: 'Sandbox',
     summary: 'Test an event in the sandbox',
     description:
-      'Adds an event to a sandbox run. Requests use the same format as in production. Routing, ordering, signing, retries, and records also work in the same way. However, no endpoints are called, and no tokens are charged or counted. In addition, the delays between attempts are 36,000 times shorter, and duplicates are only detected within the same run. Each run is isolated from production and from all other runs.',
+      'Adds an event to a sandbox run. The request, routing, ordering, signing, retries, and records are the same as in production, but no endpoints are called and no tokens are charged. Delays between attempts are 36,000 times shorter: an hour takes 100 ms. Duplicates are only detected within a run. Runs do not affect production or each other.',
     parameters: OfQueue,
     query: SandboxQuery,
     answer: { status: 202, description: 'The event has been added to the run.', schema: SandboxAcceptedEvent },
@@ -96,7 +96,7 @@ export const EVENT_ROUTES: readonly EventRoute[] = [
     tag: 'Sandbox',
     summary: 'Retrieve the report of a run',
     description:
-      'Returns the routing result for each event in the run, including the expected and actual attempts for each delivery, and their headers. A run is kept for 24 hours after its first event. Waiting events are evaluated again when retrieving the run or adding a new event. A page can contain up to 1,000 verdicts, so it may include fewer events than specified by `limit`. Up to 100 integrations are included for each event.',
+      'Returns where each event of the run was routed, and for each delivery, the expected and actual attempts with their headers. A run is kept for 24 hours after its first event. Waiting events are evaluated again whenever you retrieve the run or add an event. An event includes up to 100 integrations. A page contains up to 1,000 verdicts, so it may include fewer events than `limit`.',
     parameters: OfRun,
     query: RunReportQuery,
     answer: { status: 200, description: 'The run, along with a page of its events.', schema: RunReport },

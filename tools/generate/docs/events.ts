@@ -17,7 +17,7 @@ const EventHeaders = z.object({
   ),
   'x-sluice-event-type': header('Event type. Defaults to the CloudEvent type or webhook-event.'),
   'x-sluice-group-key': header(
-    'Group key. Falls back to the CloudEvent partitionkey. Note that events without a group key are not delivered to any partner.',
+    'Group key. Defaults to the CloudEvent partitionkey. Events without a group key are not delivered to any partner.',
   ),
   traceparent: header('W3C Trace Context, forwarded to partners.'),
 });
@@ -103,10 +103,16 @@ export function renderEvents(): string {
   const document = describeEventRoutes();
   return [
     '# Publishing events',
-    "These routes are served by the `ingress` role on `SLUICE_INGRESS_PORT`. The OpenAPI 3.1 document is available in [events-openapi.json](events-openapi.json), and at `GET /openapi.json`, which does not require a key. For all other requests, you need to specify an ingress key of the workspace, using either `Authorization: Bearer <key>` or `x-api-key`. You can use the same key for the workspace's sandbox, but not for `/waas`. To create a key, use a [Secret](quickstart.md#4-publish-an-event) or the [REST API](rest.md#create-an-ingress-key).",
-    '[CloudEvents](cloudevents.md) are supported in both binary and structured mode, and are delivered as they are. Events with any other content type are treated as binary data and are delivered using the same content type. Note that `curl -d` uses `application/x-www-form-urlencoded` by default, so be sure to specify `application/json` when sending JSON.',
-    'The operator can limit the number of events per second for an address, for a key, for a workspace, and for all workspaces of an account ([Limits](limits.md#publishing)). An event uses one point of each limit for every 16 KiB of its body (rounded up), so the largest event (256 KiB) uses 16 points. When a limit has been reached, events are rejected with a 429 `rate_limited`. If you send `Content-Length`, they are rejected before reading the body. The headers `RateLimit-Policy`, such as `"key";q=500;w=1` (500 points in 1 s), and `RateLimit`, such as `"key";r=0;t=1` (no points left, all points available in 1 s), describe the limit that was reached. Wait for the number of seconds in `Retry-After` and then send the event again with the same id.',
-    'Errors are returned as [problem documents](problems.md).',
+    'Use this page to publish events, and to test them in the sandbox before any partner receives them. To publish an event, send it to the `ingress` role (`SLUICE_INGRESS_PORT`), together with an ingress key:',
+    "```http\nPOST /events/<workspace id>/orders HTTP/1.1\nAuthorization: Bearer <ingress key>\nContent-Type: application/json\nwebhook-id: order-1001\nx-sluice-event-type: order.created\nx-sluice-group-key: customer-42\n\n{\"order\": 1001}\n```",
+    'A `202` response means that the event is stored on disk. If you receive a 429 or 503, or no response at all, send the event again with the same id: it is stored only once. All errors are [problem documents](problems.md).',
+    [
+      "**Ingress key**: You can send it as `Authorization: Bearer <key>` or as `x-api-key`. It is valid for all streams of the workspace and for the sandbox, but not for `/waas`. To create one, use a [Secret](quickstart.md#4-publish-an-event) or the [REST API](rest.md#create-an-ingress-key).",
+      '**Body**: Any content type. [CloudEvents](cloudevents.md) can use binary or structured mode. All other bodies are treated as binary data, and delivered with the content type that you send. With `curl -d`, specify `application/json`, because the default is `application/x-www-form-urlencoded`.',
+      '**OpenAPI**: The OpenAPI 3.1 document is [events-openapi.json](events-openapi.json). Ingress serves it at `GET /openapi.json`, without a key.',
+    ]
+      .map(line => `- ${line}`)
+      .join('\n'),
     table(
       ['Request header', 'Description'],
       Object.entries(EventHeaders.shape).map(([name, schema]) => [
@@ -114,16 +120,26 @@ export function renderEvents(): string {
         z.globalRegistry.get(schema)?.description ?? '',
       ]),
     ),
+    '## Rate limits',
+    'Operators can limit the number of events per second for an address, a key, a workspace, and an account ([Limits](limits.md#publishing)). An event uses one point of each limit for every 16 KiB of its body (rounded up), so the largest event (256 KiB) uses 16 points. Beyond a limit, events are rejected with a 429 `rate_limited`, and before their body is read if you send `Content-Length`. Two headers describe the limit:',
+    table(
+      ['Response header', 'Example', 'Meaning'],
+      [
+        ['`RateLimit-Policy`', '`"key";q=500;w=1`', 'The key has 500 points per second.'],
+        ['`RateLimit`', '`"key";r=0;t=1`', 'No points are left. All of them are available again in one second.'],
+        ['`Retry-After`', '`1`', 'Send the event again after this number of seconds, with the same id.'],
+      ],
+    ),
     ...document.tags.flatMap(({ name }) => renderTag(document, name, [])),
     '## Limitations of the sandbox',
     [
-      "Since endpoints are never called, a run can't be used to test the response time of an endpoint, or whether its address is allowed. In addition, the sandbox does not use `maxPerSecond` or the circuit breaker. Events for a disabled endpoint are held in the same way as in production, which is indicated in the report.",
-      'A run uses a snapshot of the gate, subscriptions, and endpoints, which is read from production when routing events or making attempts. If you make a change while a run is in progress, the change may only affect some of its events.',
+      'Endpoints are never called, so a run cannot test the response time of an endpoint, or whether its address is allowed. The sandbox also ignores `maxPerSecond` and the circuit breaker. Events for a disabled endpoint are held as in production, and the report says so.',
+      'A run reads the gate, subscriptions, and endpoints from production when it routes events or makes attempts. If you change one of them while a run is in progress, the change may only affect some of its events.',
       'Status 410 is reported as `disablesEndpoint`. After that, retries continue as if you had enabled the endpoint again.',
-      'A run never has to wait for tokens. Instead, the report contains the number of tokens that would be charged in production.',
-      'Attempts are signed, but the report does not include the signatures, because they would be accepted by the endpoint.',
-      `Each run is limited to ${SANDBOX_LIMITS.eventsOfRun.toLocaleString('en')} events and ${SANDBOX_LIMITS.deliveriesOfRun.toLocaleString('en')} deliveries. If an event isn't routed because of this limit, the reason is \`run_full\`. Over the course of 24 hours, a workspace may create ${SANDBOX_LIMITS.runs.toLocaleString('en')} runs with a combined maximum of ${SANDBOX_LIMITS.events.toLocaleString('en')} events, ${SANDBOX_LIMITS.bytes / 1024 ** 2} MiB, and ${SANDBOX_LIMITS.deliveries.toLocaleString('en')} deliveries.`,
-      'Production has a higher priority: dispatchers process one run at a time, and spend up to a quarter of their time on it. If a dispatcher crashes, another dispatcher continues the run after ten seconds.',
+      'A run never waits for tokens. The report contains the number of tokens that production would charge.',
+      'Attempts are signed, but the report does not include the signatures, because the endpoint would accept them.',
+      `Each run is limited to ${SANDBOX_LIMITS.eventsOfRun.toLocaleString('en')} events and ${SANDBOX_LIMITS.deliveriesOfRun.toLocaleString('en')} deliveries. An event that isn't routed because of this limit has the reason \`run_full\`. In 24 hours, a workspace can create ${SANDBOX_LIMITS.runs.toLocaleString('en')} runs with a combined maximum of ${SANDBOX_LIMITS.events.toLocaleString('en')} events, ${SANDBOX_LIMITS.bytes / 1024 ** 2} MiB, and ${SANDBOX_LIMITS.deliveries.toLocaleString('en')} deliveries.`,
+      'Production has priority: a dispatcher processes one run at a time, in up to a quarter of its time. If a dispatcher crashes, another one continues the run after ten seconds.',
     ]
       .map(line => `- ${line}`)
       .join('\n'),

@@ -46,17 +46,61 @@ export function renderRest(): string {
   const codes = OF_EVERY_CALL.map(code => `[\`${code}\`](problems/${code}.md)`).join(', ');
   return [
     '# REST interface',
-    "The OpenAPI 3.1 document is available in [openapi.json](openapi.json). The facade also provides it at `GET /openapi.json`, and as a web page at `GET /docs`. These paths don't require a token. This page does not include the routes for publishing events and using the sandbox, which require an ingress key (see [events.md](events.md)).",
-    "Calls to `/waas` require an access token (bearer) issued by a configured OIDC issuer. You also need to be an owner of the Workspace specified in the path or body, or of its Account, and have the role that is required for the call. Viewers can only read, Admins can change everything except for members, and Owners can also change members. The response is 403 if an object belongs to another user or doesn't exist.",
-    'If the operator has set `SLUICE_OIDC_REQUIRE_SCOPES`, your token also requires the scope of the call (see [identity providers](identity-providers.md)). Tokens that are bound to a key or a certificate (`cnf`) are rejected.',
-    'Request bodies must be JSON (UTF-8) of up to 16 KiB, or 1 MiB for calls which accept a schema or list (streams, subscriptions, events to acknowledge, and so on). Request bodies are limited to 5,000 fields and items, and queries are limited to 64 parameters. Compressed bodies are rejected with a 415 `unsupported_media_type`, so do not send the `Content-Encoding` header. Unknown fields are rejected, and types are not converted. When you receive a successful response, the change is in force. For this reason, the API waits up to 5 s for the controller, and otherwise responds with a 503 `not_in_force`.\n\n**All calls are safe to repeat.** A repeated call returns the same response without changing any data. The only exceptions are sending a test event, creating an ingress key, enabling an endpoint, and recovering events. To safely repeat these calls, use the `Idempotency-Key` header with 1 to 255 visible ASCII characters, such as a UUID. For 24 hours, a request with the same key and the same content returns the status and body of the first response even if the facade has been restarted in the meantime. These responses are stored in Redis and are encrypted using the root key. A key is only valid for the workspace or integration in the path, and for one operation. For each of these, up to 5,000 keys can be in use at the same time. If a key was used with different content or by another caller, the response is a 422 `idempotency_conflict`. If the first request is still in progress, the response is a 409 `idempotency_in_progress`. For replays, the key is the id of the replay. All other calls accept this header, but do not require it.',
-    'Changes to a paused workspace (annotated with `sluice.dev/paused`) are rejected with a 409 `workspace_paused`. The exceptions are calls that only close access: blocking, deactivating, revoking an integration, and unsubscribing.',
-    'Lists are returned as `{data, nextCursor}`, with 50 items per page by default. You can change this using `limit`. Due to the latency of a watch, lists may be slightly out of date. You can also send any `GET` request as a `HEAD` request, which returns the same status and headers without a body.',
-    'Calls are limited for each caller, and for all callers of an account together. When a limit has been reached on a replica, the response is a 429 `rate_limited`. Most calls cost 1 point. Calls that read or change many objects or events cost 5 points, and calls that may need to read thousands of them cost 10 points, as specified in their descriptions. Listing, skipping, recovering, and replaying many events cost additional points, which are also specified in the descriptions. If a workspace, account, or receiving integration is unknown or belongs to another user, the call costs 20 additional points. A caller can use 6,000 points per minute. An account can use 30,000 points per minute by default, or the value of `spec.limits.requestsPerMinute`. Points are added back at a constant rate. You can use the points of 10 s in a single burst (1,000 for a caller, and 5,000 for an account), or up to 1,000 points if the limit is lower than 6,000. Calls to a workspace, or to an integration with this receiving workspace, are counted for the account of the workspace. If the operator has set `SLUICE_TRUSTED_PROXIES`, an address (or a /64 network when using IPv6) can also use 60,000 points per minute. In this case, each call costs 1 point regardless of whether its token is valid.',
-    'Responses to callers with a valid token include the headers `RateLimit-Policy`, such as `"caller";q=1000;w=10, "account";q=5000;w=10` (bursts of 1,000 and 5,000 points, which are available again after 10 s), and `RateLimit`, such as `"caller";r=990;t=1, "account";r=4990;t=1` (the remaining points, and the number of seconds until all points are available again), as specified by draft-ietf-httpapi-ratelimit-headers. If a call has not reached an account, only the item `"caller"` is included. Calls to unknown paths are counted as well. When using address limits, `"address"` is the first item in all responses. Otherwise, responses sent before checking the token, such as a 503 `overloaded`, don\'t include these headers.',
-    'On each replica, a caller can have up to 16 concurrent calls waiting for events, using `waitSeconds` or `wait`. Additional calls are rejected with a 429 `rate_limited`, and `detail` contains the limit and the number of waiting calls. Calls without a waiting time are not affected. While a call is waiting, the facade checks for events every 500 ms. Each check costs 1 point and is skipped if you have no points left.',
-    'The Redis time used by the calls of an account is limited as well because it delays the events of other accounts. On each replica, an account can use up to 10 % of the time of a Redis master, plus any time not used during the last second. Additional calls are queued. If a call would have to wait too long, it is rejected with a 429 `rate_limited`. The maximum is 2 s for calls that only read, and 5 s before the call begins for calls that make changes. Pages of up to 1,000 events and long ranges require the most time.',
+    'Use this API if you do not have access to Kubernetes. Each call under `/waas` reads or writes custom resources, and a successful response means that the change is in force. The facade serves this reference as a web page at `GET /docs`, and as an OpenAPI 3.1 document at `GET /openapi.json` ([openapi.json](openapi.json)), both without a token. To publish events, see [Events](events.md).',
+    '## Access',
+    'Send an access token of a configured OIDC issuer as `Authorization: Bearer <token>`. You also need to be an owner of the Workspace in the path or body, or of its Account, with the role that the call requires: Viewers can read, Admins can change everything except for members, and Owners can change members too. The response is 403 if an object belongs to somebody else or does not exist.',
+    'If the operator has set `SLUICE_OIDC_REQUIRE_SCOPES`, the token needs the scope of the call (see [Identity providers](identity-providers.md)). Tokens that are bound to a key or a certificate (`cnf`) are rejected.',
+    '## Requests',
+    [
+      '**Bodies** are JSON (UTF-8) of up to 16 KiB, or 1 MiB for calls that accept a schema or a list. They can have 5,000 fields and items. Unknown fields are rejected, and types are not converted. Do not send `Content-Encoding`, because compressed bodies are rejected with a 415 `unsupported_media_type`.',
+      '**Queries** can have 64 parameters.',
+      '**Lists** are returned as `{data, nextCursor}`, with 50 items per page unless you set `limit`. They can be slightly out of date, by the latency of a watch.',
+      '**HEAD**: You can send any `GET` request as a `HEAD` request, which returns the same status and headers.',
+      '**Changes**: A call waits up to 5 s until its change is in force. After that, it responds with a 503 `not_in_force`, and you can repeat it.',
+      '**Paused workspaces** (`sluice.dev/paused`): Changes are rejected with a 409 `workspace_paused`, except for calls that close access: blocking, deactivating, revoking an integration, and unsubscribing.',
+    ]
+      .map(line => `- ${line}`)
+      .join('\n'),
+    '## Repeating a call',
+    '**All calls are safe to repeat.** A repeated call returns the same response and changes nothing. There are four exceptions: sending a test event, creating an ingress key, enabling an endpoint, and recovering events. To repeat these safely, send an `Idempotency-Key` header with 1 to 255 visible ASCII characters, such as a UUID:',
+    [
+      'For 24 hours, a request with the same key and content returns the status and body of the first response, even after a restart of the facade. Responses are stored in Redis, encrypted with the root key.',
+      'A key is valid for one operation, and for the workspace or integration in the path. For each of them, 5,000 keys can be in use at the same time.',
+      'If the key was used with different content or by another caller, the response is a 422 `idempotency_conflict`. If the first request is still in progress, it is a 409 `idempotency_in_progress`.',
+      'For replays, the key is the id of the replay. All other calls accept the header, but do not require it.',
+    ]
+      .map(line => `- ${line}`)
+      .join('\n'),
+    '## Rate limits',
+    'Each replica limits the points that you can use. Beyond a limit, the response is a 429 `rate_limited`:',
+    table(
+      ['Limit on', 'Points per minute', 'In a burst'],
+      [
+        ['A caller', '6,000', '1,000'],
+        ['All callers of an account', '30,000, or `spec.limits.requestsPerMinute`', '5,000, or the points of 10 s, or 1,000 if the limit is lower than 6,000'],
+        ['An address (a /64 network for IPv6), if the operator has set `SLUICE_TRUSTED_PROXIES`', '60,000, 1 for each call, whether or not its token is valid', 'The points of 10 s'],
+      ],
+    ),
+    'Most calls cost 1 point. Calls that read or change many objects or events cost 5 points, and calls that may need to read thousands of them cost 10 points. Listing, skipping, recovering, and replaying many events costs more. The description of each call contains its price. A call to a workspace, account, or receiving integration that is unknown or belongs to somebody else costs 20 more points. Calls count for the account of the workspace, or of the receiving workspace of the integration. Points are added back at a constant rate.',
+    'Responses to a valid token describe your limits in two headers, as in draft-ietf-httpapi-ratelimit-headers:',
+    table(
+      ['Header', 'Example', 'Meaning'],
+      [
+        ['`RateLimit-Policy`', '`"caller";q=1000;w=10, "account";q=5000;w=10`', 'Bursts of 1,000 and 5,000 points, which are available again after 10 s.'],
+        ['`RateLimit`', '`"caller";r=990;t=1, "account";r=4990;t=1`', 'The remaining points, and the seconds until all points are available again.'],
+      ],
+    ),
+    'If a call has not reached an account, the headers only contain `"caller"`. Calls to unknown paths count too. With address limits, `"address"` comes first, in all responses. Without them, responses sent before the token is checked, such as a 503 `overloaded`, do not have these headers.',
+    'Two more limits apply on each replica:',
+    [
+      '**Waiting for events** (`waitSeconds` or `wait`): A caller can have 16 calls waiting at the same time. More are rejected with a 429 `rate_limited`. The facade checks for events every 500 ms, which costs 1 point, and skips the check if you have no points left.',
+      '**Time of Redis**: An account can use 10 % of the time of a Redis master, plus any time that was unused in the last second, because its calls delay the events of others. More calls are queued. If a call would wait too long (2 s for reads, 5 s before a change begins), it is rejected with a 429 `rate_limited`. Pages of up to 1,000 events and long ranges take the most time.',
+    ]
+      .map(line => `- ${line}`)
+      .join('\n'),
+    '## Errors',
     `For the error format, see [Problems](problems.md). Any call may return ${codes}, as well as [\`not_found\`](problems/not_found.md) for an unknown path or [\`method_not_allowed\`](problems/method_not_allowed.md) for an unknown method.`,
+    '## Calls',
     document.tags.map(({ name }) => `- [${name}](#${anchorOf(name)})`).join('\n'),
     ...document.tags.flatMap(({ name }) => renderTag(document, name)),
   ].join('\n\n');
