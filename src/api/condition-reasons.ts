@@ -7,13 +7,13 @@
 const EVERY_KIND = {
   Ready: {
     RedisUnavailable:
-      'False: This generation has not been applied yet, either because Redis is unavailable or because it has lost its data. The controller retries this automatically. Objects which have already been applied stay Ready during an outage. For more information, see the DataPlaneReachable condition of the Workspace.',
+      'False: This generation has not been applied, because Redis is unavailable or has lost its data. The controller retries. Objects that have been applied stay Ready during an outage. See also the condition DataPlaneReachable of the Workspace.',
     WorkspacePaused:
-      'Reconciliation is paused by the annotation sluice.dev/paused on the workspace. Events continue to flow, and this change will be applied after the annotation has been removed.',
+      'The annotation sluice.dev/paused pauses the workspace. Events continue to flow, and this change is applied when the annotation is removed.',
     WaitingForWorkspace:
       'Unknown, False: No Workspace owns this namespace. Changes from Unknown to False after five minutes.',
     SecretsForbidden:
-      'False: The controller is not allowed to read the Secrets in this namespace, so existing routes are not changed. This reason is only used if the controller reads Secrets by namespace (SLUICE_SECRETS_ROLE).',
+      'False: The controller is not allowed to read the Secrets in this namespace, so it does not change existing routes. Only possible if it reads Secrets by namespace (SLUICE_SECRETS_ROLE).',
     ReconcileFailed:
       'Reconciliation failed due to an unexpected error. The controller retries it with exponential backoff.',
   },
@@ -84,7 +84,7 @@ export const CONDITION_MEANING = {
       InvitationAccepted: 'True: The invitation was accepted by the partner.',
       Subscribed: 'True: The integration is used by at least one Subscription in the receiving workspace.',
       WorkspaceNotAdmitting:
-        'False: No events will be routed, because there is no Subscription in the receiving workspace that uses the integration. This reason is also used if the workspace does not exist.',
+        'False: No events are routed, because the receiving workspace has no Subscription that uses the integration, or does not exist.',
     },
     InvitationSent: {
       Sent: 'True: The invitation has been accepted for delivery by the mail server.',
@@ -94,9 +94,9 @@ export const CONDITION_MEANING = {
         'False: The invitation was rejected by the mail server, or the server failed to respond. The controller retries this automatically.',
       SecretFailed: 'False: Failed to write the Secret. The controller retries this automatically.',
       AddressLimitReached:
-        'False: The workspace has already sent an invitation to this address in the last 24 hours. This invitation may have been revoked or deleted in the meantime. The email will be sent automatically at the time specified in the message.',
+        'False: The workspace has sent an invitation to this address in the last 24 hours, even if it has been revoked or deleted since. The email is sent at the time in the message.',
       AccountLimitReached:
-        'False: The workspaces of the account have reached the maximum number of invitations for 24 hours (invitationMailsPerDay). The email will be sent automatically when the limit allows it.',
+        'False: The workspaces of the account have sent the maximum number of invitations for 24 hours (invitationMailsPerDay). The email is sent when the limit allows it.',
     },
   },
   Activation: {
@@ -137,7 +137,7 @@ export const CONDITION_MEANING = {
       WaitingForIntegration:
         'Unknown: Waiting for the integration, which does not exist yet. The block takes effect when the integration has been created.',
       WaitingForTarget:
-        "Unknown: Waiting for the target, which doesn't exist yet. The block takes effect when the integration has been created.",
+        "Unknown: Waiting for the target, which does not exist yet. The block takes effect when the target has been created.",
     },
   },
   Subscription: {
@@ -146,7 +146,7 @@ export const CONDITION_MEANING = {
       ...EVERY_KIND.Ready,
       Admitted: 'True: Desired state has been written to Redis.',
       WaitingForGrant:
-        'Unknown: This workspace has not been granted access to an integration with the given name. The integration might be missing or revoked, or access might have been granted to a different workspace.',
+        'Unknown: No integration with this name grants access to this workspace. It may be missing or revoked, or grant access to another workspace.',
       WaitingForStream:
         'Unknown, False: The referenced stream could not be found. Changes from Unknown to False after five minutes.',
       Duplicate: 'False: An older Subscription already exists for the same integration and stream.',
@@ -172,11 +172,11 @@ export const CONDITION_MEANING = {
       WaitingForSecret:
         'False: A Secret or key referenced by a header could not be found. Events are kept in the inbox until the Secret has been created. After that, delivery resumes automatically.',
       HeaderNotReadable:
-        'False: The sealed value of a header could not be decrypted, because it was encrypted for a different Subscription, header, or host, or with a root key that is missing on the controller. Events are kept in the inbox until the value has been set again.',
+        'False: The sealed value of a header cannot be decrypted. It was encrypted for another Subscription, header, or host, or with a root key that the controller does not have. Events are kept in the inbox until the value is set again.',
       WaitingForConsent:
-        'False: The endpoint has not given its consent to receive events. Until the endpoint responds with the header WebHook-Allowed-Origin, attempts fail and are retried in the same way as for an unreachable endpoint. This is only used if the operator requires consent.',
+        'False: The endpoint has not agreed to receive events, which the operator requires. Attempts fail, and are retried as for an unreachable endpoint, until it responds with the header WebHook-Allowed-Origin.',
       SigningKeyMissing:
-        'False: The controller does not have the root key required for the signing secret, or for the previous signing secret within 24 hours of a rotation. Events are kept in the inbox until the key file has been restored, or until the signing secret has been rotated often enough that both secrets are derived from an existing root key.',
+        'False: The controller does not have the root key of the signing secret, or of the previous one within 24 hours of a rotation. Events are kept in the inbox until the key file is restored, or until the partner has rotated the secret so that neither needs the missing key.',
       InsufficientTokens: "False: Routing is paused due to insufficient tokens in the producer's account.",
       IntegrationClosed: 'False: The integration has expired, or it was declined or revoked.',
       NotAdmitted: 'False: The Subscription is not admitted. For more information, see the Ready condition.',
@@ -185,7 +185,7 @@ export const CONDITION_MEANING = {
       NameTaken:
         'False: The name <name>-signing is already in use by a Secret of a different type. Signing is not affected, and deliveries will still be signed.',
       Refused:
-        'False: The Secret <name>-signing was rejected by the API server, e.g. because of a quota or policy. The controller retries this every five minutes. This condition is not present if the Secret exists, or if the Subscription does not have an endpoint.',
+        'False: The API server rejected the Secret <name>-signing, e.g. because of a quota or policy. The controller retries every five minutes. The condition is missing if the Secret exists, or if there is no endpoint.',
     },
     EndpointFailing: {
       FailingOneDay:

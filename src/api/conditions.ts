@@ -47,7 +47,7 @@ export const statusFields = {
     .string()
     .max(64)
     .describe(
-      'The public id used for this object in the REST API, consisting of a prefix and 20 base32 characters. Since this id is derived from the kind, namespace, and name, the same object has the same id in every cluster.',
+      'The id of this object in the REST API: a prefix and 20 base32 characters, derived from the kind, namespace, and name. The same object has the same id in every cluster.',
     )
     .optional(),
   observedGeneration: z

@@ -38,7 +38,7 @@ export const ContextHeaders = z
       max: 8,
     })
       .describe(
-        `Request headers that may contain the event id, in order of precedence. An id will be generated if none of them are present. Events are discarded when the same id is repeated within 24 hours. ${described(CONTEXT_HEADER_DEFAULTS.eventId)}`,
+        `Request headers that may contain the event id, in order of precedence. Without any of them, ingress generates an id. An event that repeats an id within 24 hours is a duplicate, and is not stored. ${described(CONTEXT_HEADER_DEFAULTS.eventId)}`,
       )
       .optional(),
     forward: atomicList(forwardedHeaderName().describe('The name of a request header. Not case-sensitive.'), {

@@ -44,7 +44,7 @@ export const DeliveryStatus = z
       .max(16)
       .regex(/^(0|10*\+)$/)
       .describe(
-        'The number of events waiting in the inbox, not including attempts in progress. Rounded down to a power of ten, i.e. 0, 1+, 10+, or 100+. This field is only updated after a change has lasted for about 10 seconds.',
+        'The number of events waiting in the inbox, without attempts in progress, rounded down to a power of ten: 0, 1+, 10+, 100+, and so on. Updated after a change has lasted for about 10 seconds.',
       )
       .optional(),
   })

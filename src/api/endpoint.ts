@@ -53,13 +53,13 @@ export const EndpointHeader = withRule(
       .max(2048)
       .regex(/^s2\.[A-Za-z0-9_-]{10}\.[A-Za-z0-9_-]+$/)
       .describe(
-        'Encrypted value, written by the REST API. Can only be used with the Subscription and header it was encrypted for, and with URLs of the same origin (scheme, host, and port). If the value cannot be decrypted, events are kept and Live is False with reason HeaderNotReadable.',
+        'The encrypted value, written by the REST API. It is only valid for its own Subscription and header, and for URLs of the same origin (scheme, host, and port). Otherwise, events are kept, and Live is False with the reason HeaderNotReadable.',
       )
       .optional(),
     valueFrom: z
       .object({ secretKeyRef: SecretKeyRef })
       .describe(
-        'Used to load the header value from a Secret. When the value is changed, attempts will use the new value within a few seconds. If the value is missing, events are kept and Live is False with reason WaitingForSecret.',
+        'Reads the value from a Secret. Attempts use a changed value within a few seconds. If the value is missing, events are kept, and Live is False with the reason WaitingForSecret.',
       )
       .optional(),
   }),
@@ -84,7 +84,7 @@ export function headersWithSecret(
 export const Endpoint = z
   .object({
     url: endpointUrl().describe(
-      'The URL to which deliveries are sent. This must be an absolute https URL with up to 2,048 ASCII characters and no user info. Plain http is only permitted for addresses within networks allowed by the operator; otherwise, Live will be False with reason EndpointRefused.',
+      'The URL that receives the deliveries: an absolute https URL with up to 2,048 ASCII characters, without a user name or password. http is only allowed with an IP address in a network that the operator allows. For any other URL, Live is False with the reason EndpointRefused.',
     ),
     timeoutSeconds: z
       .int()
@@ -104,7 +104,7 @@ export const Endpoint = z
       max: 16,
     })
       .describe(
-        `The delays between successive attempts, with up to 20 % of jitter added to each delay. Limited to 16 entries. When the last attempt has failed, the event becomes a dead letter, so an empty list means that there is only a single attempt. Defaults to ${ENDPOINT_DEFAULTS.retrySchedule.join(', ')}.`,
+        `The delays between attempts, at most 16. Up to 20 % is added to each delay. If the last attempt fails, the event becomes a dead letter. With an empty list, there is a single attempt. Defaults to ${ENDPOINT_DEFAULTS.retrySchedule.join(', ')}.`,
       )
       .optional(),
     headers: atomicList(EndpointHeader, { max: 16 })
@@ -118,12 +118,12 @@ export const Endpoint = z
       .max(1_000_000)
       .meta({ format: 'int32' })
       .describe(
-        'Signing secret version. To rotate the secret, increment this by one. After that, deliveries are signed with both versions for 24 hours. Must never be decreased. Defaults to 1.',
+        'The version of the signing secret. To rotate the secret, increment this by one. For 24 hours, deliveries are signed with both versions. Must never be decreased. Defaults to 1.',
       )
       .optional(),
     enabledAt: timestamp()
       .describe(
-        'The time (RFC 3339) at which the endpoint was manually enabled. An endpoint is disabled after a 410 response or after five days of failures. To enable the endpoint again, set this field to the current time.',
+        'When you last enabled the endpoint (RFC 3339). A 410 response or five days of failures disable an endpoint. To enable it again, set this field to the current time.',
       )
       .optional(),
   })

@@ -19,7 +19,7 @@ export function instanceField() {
     .max(MOST_CHARACTERS)
     .regex(INSTANCE)
     .describe(
-      'The installation that is responsible for this object, as specified by SLUICE_INSTANCE. All other installations in the cluster ignore this object. Defaults to the installation without a name. Immutable.',
+      'The installation that manages this object (SLUICE_INSTANCE). All others in the cluster ignore it. Defaults to the installation without a name. Immutable.',
     )
     .optional();
 }

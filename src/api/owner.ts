@@ -19,13 +19,13 @@ export const Owner = withRule(
       .optional(),
     client: text({ min: 1, max: 255 })
       .describe(
-        'The client (a program), as identified by the client_id, azp, appid, or cid claim of the access token. This field only matches tokens which were issued for the client itself. The tokens of people using this client do not match. It can be up to 255 characters long.',
+        'The client (a program), as identified by the client_id, azp, appid, or cid claim of the access token. Only matches tokens issued for the client itself, not the tokens of people using it. It can be up to 255 characters long.',
       )
       .optional(),
     role: z
       .enum(['Owner', 'Admin', 'Viewer'])
       .describe(
-        'Role granted to the owner. Admins have the same permissions as an Owner, except for changing the owners. Viewers can only read, except for secrets and ingress keys. Defaults to Admin.',
+        'The role of the owner. An Owner can do everything. An Admin can do everything except change the owners. A Viewer can read everything except secrets and ingress keys. Defaults to Admin.',
       )
       .optional(),
   }),

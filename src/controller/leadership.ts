@@ -45,7 +45,7 @@ export function createLeadership(deps: LeadershipDeps) {
     tenants.doubt();
     await syncAll(state);
     for (const name of caches.Account.store.keys()) deps.controllers.enqueue('account', name, 'background');
-    const message = 'routes, gates and keys are in force again. Events that were stored in Redis are lost';
+    const message = 'Redis had lost its data. Routes, gates, and keys are in force again, but stored events are lost';
     recordOnWorkspaces(deps, 'Normal', 'ControlStateRebuilt', message);
   }
 

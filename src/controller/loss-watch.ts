@@ -39,7 +39,7 @@ export async function watchForLoss({ clock, over, log, ...deps }: LossWatchDeps)
     const lost = await isLost();
     if (over.aborted) return;
     if (!lost) continue;
-    log.warn('redis has lost its control state');
+    log.warn('Redis has lost its control state, which will be rebuilt from the objects');
     deps.onLost();
     await sleep(clock, REBUILD_AFTER_MS, over);
     if (over.aborted) return;
@@ -47,7 +47,7 @@ export async function watchForLoss({ clock, over, log, ...deps }: LossWatchDeps)
       await deps.onRebuild();
     } catch (error) {
       if (over.aborted) return;
-      log.error({ err: error }, 'rebuilding redis failed, retrying');
+      log.error({ err: error }, 'the control state in Redis could not be rebuilt, retrying');
     }
   }
 }

@@ -15,12 +15,12 @@ export const AccountLimits = z
     storedBytes: count(
       0,
       Number.MAX_SAFE_INTEGER,
-      'The maximum number of event bytes that all streams can store together. Event sizes are calculated in the same way as for the storage quota of a stream. When this limit has been reached, ingress rejects additional events with 429.',
+      'The maximum number of bytes that the events of all streams can use together, calculated as for the quota of a stream. Beyond this limit, ingress rejects events with 429.',
     ),
     eventsPerSecond: count(
       0,
       1_000_000,
-      'The maximum number of events per second that each replica of ingress accepts. An event is counted once for every 16 KiB of its body (rounded up). Sandbox requests are counted separately. When this limit has been reached, ingress rejects additional events with 429.',
+      'The maximum number of events per second that each replica of ingress accepts. An event counts once for every 16 KiB of its body (rounded up). Sandbox requests count separately. Beyond this limit, ingress rejects events with 429.',
     ),
     streams: count(0, 100_000, 'The maximum number of CatalogStreams.'),
     packages: count(0, 100_000, 'The maximum number of Packages, including archived packages.'),
@@ -28,7 +28,7 @@ export const AccountLimits = z
     activations: count(
       0,
       10_000_000,
-      'The maximum number of Activations, not including revoked Activations. Revoked Activations are removed after 30 days. When including revoked Activations, an account can have twice this number.',
+      'The maximum number of Activations that are not revoked. With revoked Activations, which are removed after 30 days, an account can have twice as many.',
     ),
     subscriptions: count(
       0,
@@ -38,17 +38,17 @@ export const AccountLimits = z
     blocks: count(
       0,
       10_000_000,
-      'The maximum number of Blocks. Blocks on a package are counted, but they are accepted even if the limit has been reached because a producer must always be able to close a route.',
+      'The maximum number of Blocks. Blocks on a package count, but are never rejected, because a producer must always be able to close a route.',
     ),
     requestsPerMinute: count(
       10,
       10_000_000,
-      'The number of points per minute that all REST API callers together can use on each replica of the facade. They can use the points of 10 s in a single burst, or up to 1000 points if the limit is lower than 6000. Most calls cost 1 point, and the maximum is 10 points.',
+      'The number of points per minute that all callers of the REST API together can use on each replica of the facade. A burst can use the points of 10 s, or 1000 points if the limit is lower than 6000. Most calls cost 1 point.',
     ),
     invitationMailsPerDay: count(0, 1_000_000, 'The maximum number of invitations sent by email within 24 hours.'),
   })
   .describe(
-    "The limits for all workspaces of the account together. If a limit is omitted, the default of the plan is used (SLUICE_FREE_LIMITS or SLUICE_METERED_LIMITS). A limit can't exceed the limit of the installation (SLUICE_MAX_LIMITS).",
+    "The limits for all workspaces of the account together. Defaults to the limits of the plan (SLUICE_FREE_LIMITS or SLUICE_METERED_LIMITS). No limit can exceed those of the installation (SLUICE_MAX_LIMITS).",
   );
 export type AccountLimits = z.infer<typeof AccountLimits>;
 

@@ -18,7 +18,7 @@ export const AccountSpec = withTransitions(
       .enum(['Free', 'Metered'])
       .default('Free')
       .describe(
-        'The plan of the account, either Free or Metered. On the Free plan, routing pauses when the included tokens have been used up. Usage on the Metered plan is counted but unlimited. Defaults to Free.',
+        'The plan of the account. On the Free plan, routing pauses when the included tokens are used up. On the Metered plan, tokens are counted without a limit. Defaults to Free.',
       ),
     includedTokens: z
       .int()
@@ -26,7 +26,7 @@ export const AccountSpec = withTransitions(
       .meta({ format: 'int64' })
       .default(10_000)
       .describe(
-        'The total number of tokens on the Free plan, which can be increased at any time to add more tokens. For each integration that receives an event, one token per 16 KiB (rounded up) will be used. Defaults to 10000.',
+        'The total number of tokens on the Free plan. To add tokens, increase it. Each integration that receives an event uses one token per 16 KiB of its body (rounded up). Defaults to 10000.',
       ),
     limits: AccountLimits.optional(),
     instance: instanceField(),
@@ -39,7 +39,7 @@ export const AccountStatus = z
   .object({
     ...statusFields,
     limits: AccountLimits.describe(
-      'The limits in force. These are the limits of the spec or the defaults of the plan, but they never exceed the limits of the installation. The condition LimitReached shows which of them have been reached. The current usage is available in the REST API.',
+      'The limits in force: those in the spec or the defaults of the plan, but at most those of the installation. The condition LimitReached names those that have been reached. The REST API shows the usage.',
     ).optional(),
   })
   .describe(
@@ -53,7 +53,7 @@ export const Account = defineKind({
   shortNames: ['acct'],
   scope: 'Cluster',
   description:
-    'Account represents the payer for tokens consumed by one or more workspaces, and specifies their owners, plan, included tokens, and limits. If you delete an account that is still in use, the deletion takes effect after all of its workspaces have been deleted.',
+    'Account pays for the tokens of its workspaces. It specifies their owners, plan, included tokens, and limits. An account that you delete while it is in use is kept until all of its workspaces have been deleted.',
   spec: AccountSpec,
   status: AccountStatus,
   columns: [

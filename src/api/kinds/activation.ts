@@ -9,7 +9,7 @@ const ActivationSpec = withTransitions(
   z.object({
     integration: objectName().describe('The metadata.name of an Integration within the same namespace. Immutable.'),
     groupKey: groupKey().describe(
-      'Group key to open across all streams for this integration. Must be 1 to 256 bytes of UTF-8, without any control characters or leading and trailing spaces. Group keys are compared byte by byte. Immutable.',
+      'The group key to open for this integration, on all streams. Must be 1 to 256 bytes of UTF-8, without control characters or leading and trailing spaces. Group keys are compared byte by byte. Immutable.',
     ),
     revoked: z
       .boolean()
@@ -34,7 +34,7 @@ export const Activation = defineKind({
   shortNames: ['actv'],
   scope: 'Namespaced',
   description:
-    "Activation opens a single group key on all of the producer's streams for a particular integration. A group key is open if at least one Activation references it and none of them is revoked. To close it, set revoked to true and wait for Effective=False. After that, events with this group key will no longer be routed.",
+    "Activation opens a group key for an integration, on all streams of the producer. A group key is open if it has an Activation and none of its Activations is revoked. To close it, set revoked to true. When Effective is False, events with this group key are no longer routed.",
   spec: ActivationSpec,
   status: ActivationStatus,
   columns: [

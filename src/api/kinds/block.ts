@@ -21,7 +21,7 @@ export const BlockSpec = withTransitions(
       .enum(['Continue', 'SkipToNow'])
       .default('Continue')
       .describe(
-        'Specifies how to handle events that were accepted while the block was in force. When set to `Continue`, these events are routed in order until the end of their retention period. When set to `SkipToNow`, these events are skipped unless another Block of the subscription specifies otherwise. In both cases, events that have already reached the inbox are delivered. Defaults to Continue.',
+        'What happens to events accepted during the block when you remove it. `Continue` routes them in order, unless their retention period has ended. `SkipToNow` skips them, unless another Block of the subscription has `Continue`. Events in the inbox are delivered either way. Defaults to Continue.',
       ),
   }),
   immutable('integration'),
@@ -49,7 +49,7 @@ export const Block = defineKind({
   shortNames: ['blk'],
   scope: 'Namespaced',
   description:
-    'Block pauses a single stream, or all streams within a package, for a particular integration. While it exists, new subscriptions will be rejected and active subscriptions will be paused. These subscriptions resume when no other Block applies to them.',
+    'Block pauses a stream, or all streams of a package, for an integration. While it exists, new subscriptions are rejected and existing ones are paused. They resume when no Block applies to them any more.',
   spec: BlockSpec,
   status: BlockStatus,
   columns: [

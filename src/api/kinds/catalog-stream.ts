@@ -33,7 +33,7 @@ export const CatalogStreamSpec = withTransitions(
       holds: value => new TextEncoder().encode(value).length <= PAYLOAD_SCHEMA_MAX_BYTES,
     })
       .describe(
-        'The payload schema in a language of your choice, up to 128 KiB in size. The schema is stored and displayed unchanged, and it is never used to validate events. Note that you need to use server-side apply for objects that are larger than about 200 KB.',
+        'The payload schema in a language of your choice, up to 128 KiB. It is stored and shown unchanged, and never used to validate events. For objects larger than about 200 KB, use server-side apply.',
       )
       .optional(),
     public: z
@@ -46,13 +46,13 @@ export const CatalogStreamSpec = withTransitions(
     retention: durationBetween('1h', '720h')
       .default('168h')
       .describe(
-        'How long events are kept for retries, pauses, and replays regardless of whether they have been delivered. After this time, no more retries are attempted even if they have already been scheduled. Must be between 1h and 720h. Defaults to 168h.',
+        'How long events are kept for retries, pauses, and replays, whether or not they have been delivered. When this period ends, scheduled retries are dropped. Must be between 1h and 720h. Defaults to 168h.',
       ),
     deletionPolicy: z
       .enum(['Retain', 'Delete'])
       .default('Retain')
       .describe(
-        'Specifies what to do with the queue when the stream is deleted. When set to `Retain`, no new events are accepted, and the queue is removed after all remaining events have been delivered. If this is set to `Delete`, the queue will be removed immediately. Defaults to Retain.',
+        'What happens to the queue when you delete the stream. `Retain` stops accepting events, and removes the queue after the remaining events have been delivered. `Delete` removes the queue immediately. Defaults to Retain.',
       ),
   }),
   immutableOnceSet('name'),
@@ -66,7 +66,7 @@ export const CatalogStreamStatus = z
     queueVisibility: z
       .enum(['Public'])
       .describe(
-        "Queue visibility. Currently always Public, meaning that any of the producer's partners may subscribe unless prevented by a Block. Deprecated streams also remain Public for the sake of existing subscriptions.",
+        "Always Public: any partner of the producer can subscribe, unless a Block prevents it. Deprecated streams stay Public for their existing subscriptions.",
       )
       .optional(),
     ingressPath: z
@@ -85,7 +85,7 @@ export const CatalogStream = defineKind({
   shortNames: ['cstream'],
   scope: 'Namespaced',
   description:
-    'CatalogStream represents a stream belonging to the workspace that owns the namespace, as well as its entry in the catalog. A workspace becomes a producer when its first stream is created. The metadata.name serves as both stream key and queue name. When using the REST API, it is generated from the name and only contains lowercase Latin letters, digits, and hyphens. If the name does not contain any of these characters, a hash with the prefix s- is used instead.',
+    'CatalogStream is a stream of the workspace that owns the namespace, and its entry in the catalog. The first stream makes a workspace a producer. The metadata.name is the key of the stream and the name of its queue. The REST API derives it from the name, using lowercase Latin letters, digits, and hyphens. For a name without any of them, it is a hash with the prefix s-.',
   spec: CatalogStreamSpec,
   status: CatalogStreamStatus,
   columns: [conditionColumn('Published', 'Published', 'status', 'Whether the stream is listed in the catalog.')],

@@ -9,12 +9,12 @@ export const IntegrationSpec = withTransitions(
     z.object({
       invitedEmail: emailAddress()
         .describe(
-          'Email address to invite, up to 254 characters long. Since this is personal data, the address is not included in any other field. You can remove the address after workspace has been set. You cannot change the address or add it later.',
+          'The email address to invite, up to 254 characters long. No other field contains it, because it is personal data. You can remove it once workspace is set, but not change it or add it later.',
         )
         .optional(),
       workspace: objectName()
         .describe(
-          'The name of the receiving Workspace; only Subscriptions from this workspace will receive events. Populated when the partner accepts their invitation or set by the producer to grant access directly. This field cannot be changed after it has been set.',
+          'The name of the receiving Workspace. Only Subscriptions in its namespace receive events. Set when the partner accepts the invitation, or by you to grant access directly. Immutable once set.',
         )
         .optional(),
       declined: z
@@ -77,7 +77,7 @@ export const Integration = defineKind({
   shortNames: ['intg'],
   scope: 'Namespaced',
   description:
-    'Integration represents the connection between a single partner and the producer that owns the namespace. Partners can either be invited by email or have access granted to their workspace directly. All published streams are visible to the partner, but events will only flow once they have subscribed to a stream and group keys have been activated.',
+    'Integration connects a partner to the producer that owns the namespace. You can invite the partner by email, or grant access to its workspace directly. The partner sees all published streams, but only receives events once it has subscribed to a stream and you have activated group keys.',
   spec: IntegrationSpec,
   status: IntegrationStatus,
   // The facade uses this to look up invitations.

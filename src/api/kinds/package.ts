@@ -22,13 +22,13 @@ export const PackageSpec = withTransitions(
       max: 500,
     })
       .describe(
-        "The streams in this package. If you block the package, all of these streams are blocked. The streams don't need to exist yet. Duplicates are ignored. There can be at most 500 entries. After the package has been archived, you can only remove streams.",
+        "The streams in this package, at most 500. A Block on the package applies to all of them. They don't need to exist yet. Duplicates are ignored. From an archived package, you can only remove streams.",
       )
       .optional(),
     archived: z
       .boolean()
       .describe(
-        'Whether the package is archived. Archived packages are excluded from lists and cannot be given new streams, blocks, or names, but existing blocks remain in force. You cannot undo this. Defaults to false.',
+        'Whether the package is archived. An archived package is not listed and gets no new streams, blocks, or names, but existing blocks remain in force. You cannot undo this. Defaults to false.',
       )
       .optional(),
   }),
@@ -67,7 +67,7 @@ export const Package = defineKind({
   shortNames: ['pkg'],
   scope: 'Namespaced',
   description:
-    'Package is a named collection of streams that can be blocked together using a single Block. A package does not grant any access, and a stream does not have to belong to a package. The metadata.name serves as the package key. When using the REST API, it is generated from the name and only contains lowercase Latin letters, digits, and hyphens. If the name does not contain any of these characters, a hash with the prefix p- is used instead.',
+    'Package is a set of streams that you can pause with a single Block. It does not grant any access, and a stream does not have to belong to a package. The metadata.name is the key of the package. The REST API derives it from the name, using lowercase Latin letters, digits, and hyphens. For a name without any of them, it is a hash with the prefix p-.',
   spec: PackageSpec,
   status: PackageStatus,
   columns: [

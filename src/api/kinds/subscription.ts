@@ -32,19 +32,19 @@ export const SubscriptionSpec = withTransitions(
       .enum(['ByGroupKey', 'None'])
       .default('ByGroupKey')
       .describe(
-        'Delivery order. With ByGroupKey, each event waits until the previous event with the same group key has been delivered, skipped, or dead. With None, events do not wait for each other. Defaults to ByGroupKey. Immutable.',
+        'The order of deliveries. With ByGroupKey, an event waits until the previous event with the same group key is delivered, skipped, or dead. With None, events do not wait for each other. Defaults to ByGroupKey. Immutable.',
       ),
     suspended: z
       .boolean()
       .describe(
-        'Set to true to pause routing to this subscription. In this case, events are only kept until the end of their retention period. Defaults to false.',
+        'Set to true to pause the subscription. Events are kept until their retention period ends. Defaults to false.',
       )
       .optional(),
     deletionPolicy: z
       .enum(['Retain', 'Delete'])
       .default('Retain')
       .describe(
-        'Specifies what to do with the inbox when the subscription is deleted. When set to `Retain`, all deliveries stop, but you can read the records until the end of the retention period. If this is set to `Delete`, the inbox will be removed immediately. Defaults to Retain.',
+        'What happens to the inbox when you delete the subscription. All deliveries stop. `Retain` keeps the records until the end of the retention period. `Delete` removes the inbox immediately. Defaults to Retain.',
       ),
   }),
   immutable('producer'),
@@ -74,7 +74,7 @@ export const SubscriptionStatus = z
           .max(64)
           .regex(/^[A-Za-z0-9_-]{22,}$/)
           .describe(
-            'Random part of all signing secrets. The controller writes this value once before the first delivery and never changes it. If you create the Subscription again, it will have a different salt, and therefore different secrets.',
+            'The random part of all signing secrets. The controller writes it before the first delivery and never changes it. A Subscription that you create again has another salt, and therefore other secrets.',
           )
           .optional(),
         version: z
@@ -121,7 +121,7 @@ export const SubscriptionStatus = z
       .string()
       .max(63)
       .describe(
-        'This field is displayed as REASON by `kubectl get`. If the subscription is admitted but not Live, this is the reason for the Live condition. In all other cases, it is the reason for the Ready condition.',
+        'The REASON shown by `kubectl get`. If the subscription is admitted but not Live, it is the reason of the Live condition, and otherwise of the Ready condition.',
       )
       .optional(),
   })
@@ -134,7 +134,7 @@ export const Subscription = defineKind({
   shortNames: ['wsub'],
   scope: 'Namespaced',
   description:
-    "Subscription represents a request by a partner to receive a single stream, either through an endpoint or by pulling events. You must create it in the namespace of the receiving workspace. It takes effect when the producer's Integration has granted access to this workspace.",
+    "Subscription lets a partner receive a stream, through an endpoint or by pulling events. Create it in the namespace of the receiving workspace. It takes effect when the producer's Integration grants access to this workspace.",
   spec: SubscriptionSpec,
   status: SubscriptionStatus,
   rules: [

@@ -42,7 +42,7 @@ export const WorkspaceSpec = withTransitions(
       .optional(),
     ingressKeys: mapList(IngressKey, 'id', { max: 16 })
       .describe(
-        'The ingress keys created using the REST API, up to a maximum of 16. Multiple keys can be valid at the same time, which allows you to rotate keys. Alternatively, keys can be provided as Secrets of type sluice.dev/ingress-key within the namespace, whose data must include a key field of 20 to 512 bytes. If one of these Secrets is not valid, an Event is recorded for this Secret.',
+        'The ingress keys created through the REST API, at most 16. To rotate a key, add a new one before you remove the old one. You can also create keys as Secrets of type sluice.dev/ingress-key in the namespace, with 20 to 512 bytes in the field key. If such a Secret is invalid, it has an Event with the reason.',
       )
       .optional(),
     instance: instanceField(),
@@ -63,7 +63,7 @@ export const WorkspaceStatus = z
     producer: z
       .boolean()
       .describe(
-        'Whether the workspace is a producer, either because of spec.producer or because it has had a stream at some point. After this has been set to true, it never changes back to false.',
+        'Whether the workspace is a producer, because of spec.producer or because it has ever had a stream. Never changes back to false.',
       )
       .optional(),
   })
@@ -85,7 +85,7 @@ export const Workspace = defineKind({
   shortNames: ['wksp'],
   scope: 'Cluster',
   description:
-    'Workspace represents a producer, a partner, or both. It is made up of a namespace with the same name, a list of owners, and the account to charge for tokens. An existing namespace is only used if it has the label sluice.dev/workspace=<name>. For a workspace with an instance, it also requires the label sluice.dev/instance=<instance>. When a workspace is deleted, its routes are closed, but the namespace is kept. Workspaces can be paused using the annotation sluice.dev/paused: "true". While a workspace is paused, events continue to use the existing routes, and changes are held back until the annotation is removed. Stream deletions only wait for up to one minute. Changes that close a gate take effect immediately, and the gate stays closed until the end of the pause. Examples include Blocks, revoked or deleted Activations, revoked or declined Integrations, and deleted Subscriptions. If control state in Redis is lost during a pause, it is only restored after the pause. In the meantime, ingress responds with 503.',
+    'Workspace is a producer, a partner, or both. It has a namespace with the same name, owners, and an account that pays for its tokens. The controller creates the namespace, or uses an existing one with the label sluice.dev/workspace=<name> (and sluice.dev/instance=<instance>, if the workspace has an instance). Deleting a workspace closes its routes and keeps its namespace. To pause a workspace, for example before a large change, set the annotation sluice.dev/paused: "true". Events continue to use the existing routes, and changes wait until you remove the annotation, except that the deletion of a stream waits for at most one minute. Changes that close a gate are not held back: Blocks, revoked or deleted Activations, revoked or declined Integrations, and deleted Subscriptions take effect immediately, and the gate stays closed until the end of the pause. If Redis loses its control state during a pause, ingress responds with 503 until the end of the pause.',
   spec: WorkspaceSpec,
   status: WorkspaceStatus,
   rules: [

@@ -96,7 +96,7 @@ function reportRepair(
   for (const each of found) deps.metrics.repaired(each.what);
   deps.log.warn(
     { [of.kind.toLowerCase()]: of.name, what, differences: found.length },
-    'redis was not as written, repaired',
+    'Redis differed from the objects and has been repaired',
   );
   if (of.object === undefined) return;
   const message = `Redis was different from the last written state. The controller rewrote ${what.join(', ')}`;

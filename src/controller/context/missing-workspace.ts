@@ -3,6 +3,6 @@ import { isReservedWorkspaceName } from '../../api/kinds/workspace.ts';
 /** Returns the message for an object in a namespace that is not owned by a Workspace. */
 export function missingWorkspaceMessage(namespace: string): string {
   return isReservedWorkspaceName(namespace)
-    ? `namespace ${namespace} cannot become a workspace. Check whether you need to set -n <workspace>`
+    ? `namespace ${namespace} cannot be a workspace. Check whether -n <workspace> is missing`
     : `no Workspace named ${namespace} exists. Create it, or move the object to the namespace of a workspace`;
 }

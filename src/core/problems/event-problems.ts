@@ -13,7 +13,7 @@ export const EVENT_PROBLEMS = {
     status: 401,
     title: 'A valid ingress key is required',
     remedy:
-      'Send an ingress key of this workspace as "Authorization: Bearer <key>" or as "x-api-key". You can only use access tokens of an identity provider with /waas. To create a key, call POST /waas/producer/{tenant}/ingress-keys. You can also create a Secret of type sluice.dev/ingress-key in the namespace of the workspace, with at least 20 bytes in its field key.',
+      'Send an ingress key of this workspace as "Authorization: Bearer <key>" or as "x-api-key". Access tokens of an identity provider are only accepted by /waas. To create a key, call POST /waas/producer/{tenant}/ingress-keys, or create a Secret of type sluice.dev/ingress-key in the namespace of the workspace, with at least 20 bytes in the field key.',
   },
   unknown_queue: {
     status: 404,
@@ -24,12 +24,12 @@ export const EVENT_PROBLEMS = {
     status: 409,
     title: 'The stream is being deleted',
     remedy:
-      'The stream delivers its remaining events and does not accept new events. Stop sending events or create the stream again after it is deleted.',
+      'The stream only delivers its remaining events. Stop publishing, or create the stream again once it is deleted.',
   },
   unknown_event_type: {
     status: 422,
     title: 'The stream does not accept this event type',
-    remedy: 'Send one of the event types of the stream or add this type to eventTypes of the stream.',
+    remedy: 'Send one of the eventTypes of the stream, or add this type to them.',
   },
   malformed_cloudevent: {
     status: 422,
@@ -55,23 +55,23 @@ export const EVENT_PROBLEMS = {
     status: 429,
     title: 'The sandbox limit of this workspace is reached',
     remedy:
-      'Wait for the number of seconds in Retry-After, until the oldest run ends, and then retry. In 24 hours, all runs of a workspace can have up to 20,000 events, 50,000 deliveries and 64 MiB, in at most 1,000 runs.',
+      'Retry after the number of seconds in Retry-After, when the oldest run ends. In 24 hours, all runs of a workspace can have up to 20,000 events, 50,000 deliveries and 64 MiB, in at most 1,000 runs.',
   },
   queue_full: {
     status: 429,
     title: 'The queue is full',
     remedy:
-      'Retry later with the same id. Space becomes available when the retention period of older events ends. You can also increase the quota of the stream.',
+      'Retry later with the same id. Space becomes available when older events expire. To get space earlier, decrease the retention of the stream, or ask the operator to increase the quota.',
   },
   storage_limit: {
     status: 429,
     title: 'The account has reached its limit of stored bytes',
-    remedy: `Retry later with the same id. Space becomes available when the retention period of older events ends. The limit storedBytes applies to all workspaces of the account together. ${remedyOfLimit('storedBytes')}`,
+    remedy: `Retry later with the same id. Space becomes available when older events expire. The limit storedBytes applies to all workspaces of the account together. ${remedyOfLimit('storedBytes')}`,
   },
   storage_pressure: {
     status: 429,
-    title: 'The account stores more than its share of a store that is filling up',
+    title: 'The account stores more than its share of the Redis memory',
     remedy:
-      'Send the event again with the same id after the number of seconds in Retry-After. Space becomes available when the retention period of older events ends. You can also decrease the retention of your streams. The operator can increase the memory of Redis.',
+      'Send the event again with the same id after the number of seconds in Retry-After. Space becomes available when older events expire. To get space earlier, decrease the retention of your streams, or ask the operator to increase the memory of Redis.',
   },
 } as const satisfies Readonly<Record<string, ProblemKind>>;

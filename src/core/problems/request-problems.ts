@@ -43,12 +43,12 @@ export const REQUEST_PROBLEMS = {
     status: 413,
     title: 'The body is too large',
     remedy:
-      'Send at most 262,144 bytes per event. If your payload is larger, store it elsewhere and send a reference. To /waas, you can send at most 16 KiB, or 1 MiB if the call accepts a schema or a list. A body can have at most 5,000 fields and items.',
+      'Send at most 262,144 bytes per event. If your payload is larger, store it elsewhere and send a reference. Calls to /waas accept 16 KiB, or 1 MiB if they accept a schema or a list, and at most 5,000 fields and items.',
   },
   uri_too_long: {
     status: 414,
     title: 'The path is too long',
-    remedy: 'Tenant ids have 24 characters, and names of queues have at most 63 characters.',
+    remedy: 'Check the path: tenant ids have 24 characters, and queue names at most 63.',
   },
   expectation_failed: {
     status: 417,
@@ -68,24 +68,24 @@ export const REQUEST_PROBLEMS = {
   missing_permission: {
     status: 500,
     title: 'The facade does not have a required Kubernetes permission',
-    remedy: 'Ask the operator to bind the ClusterRole sluice-facade. You cannot resolve this error by retrying.',
+    remedy: 'Ask the operator to bind the ClusterRole sluice-facade. Retrying does not help.',
   },
   unavailable: {
     status: 503,
     title: 'The service is temporarily unavailable',
     remedy:
-      'Wait for the number of seconds in Retry-After and then retry. Calls are safe to repeat unless their description says otherwise, and events are stored only once per id.',
+      'Retry after the number of seconds in Retry-After. An event is stored only once per id, and calls are safe to repeat unless their description says otherwise.',
   },
   overloaded: {
     status: 503,
     title: 'Too many requests are waiting',
     remedy:
-      'Wait for the number of seconds in Retry-After and then retry. Calls are safe to repeat unless their description says otherwise, and events are stored only once per id.',
+      'Retry after the number of seconds in Retry-After. An event is stored only once per id, and calls are safe to repeat unless their description says otherwise.',
   },
   issuer_unavailable: {
     status: 503,
     title: 'The keys of the token issuer are not available',
-    remedy: 'Wait for the number of seconds in Retry-After and then retry with the same token.',
+    remedy: 'Retry with the same token after the number of seconds in Retry-After.',
   },
   malformed_body: {
     status: 400,
@@ -101,36 +101,36 @@ export const REQUEST_PROBLEMS = {
     status: 400,
     title: 'The cursor does not belong to this list',
     remedy:
-      'Send the nextCursor of the previous page without changes. To start with the first page, do not send a cursor.',
+      'Send the nextCursor of the previous page unchanged, or no cursor for the first page.',
   },
   ambiguous_request: {
     status: 400,
     title: 'The body and the query contain different values',
-    remedy: 'Send the fields either in the body or as query parameters. If you send both, use the same values.',
+    remedy: 'Send each field once, in the body or as a query parameter, or with the same value in both.',
   },
   forbidden: {
     status: 403,
     title: 'You do not have access to this object',
     remedy:
-      'Use an access token of an owner of the workspace or of its account. You also receive this error if the object does not exist.',
+      'Use an access token of an owner of the workspace or its account. The response is the same if the object does not exist.',
   },
   insufficient_scope: {
     status: 403,
     title: 'The token does not have the required scope',
     remedy:
-      'Request an access token with the scope that is named in WWW-Authenticate. Every call has exactly one scope: waas:read, waas:write, waas:keys, or waas:replay. Scopes do not include each other.',
+      'Request an access token with the scope named in WWW-Authenticate: waas:read, waas:write, waas:keys, or waas:replay. Scopes do not include each other.',
   },
   insufficient_role: {
     status: 403,
     title: 'Your role does not permit this call',
     remedy:
-      'Ask an Owner of the account to give you the role that is named in detail. Viewers can only read, except for secrets and ingress keys. Only Owners can change the members of an account.',
+      'Ask an Owner of the account for the role named in detail. Viewers can read everything except secrets and ingress keys, and only Owners can change members.',
   },
   unsupported_media_type: {
     status: 415,
     title: 'The content type or encoding is not supported',
     remedy:
-      'Use application/json for /waas. Events can have any content type except CloudEvents batches and CloudEvents formats other than JSON. Bodies cannot be compressed: leave out the header Content-Encoding.',
+      'Use application/json for /waas. Events can have any content type except CloudEvents batches and CloudEvents formats other than JSON. Do not send Content-Encoding, because bodies cannot be compressed.',
   },
   invalid_request: {
     status: 422,
@@ -141,6 +141,6 @@ export const REQUEST_PROBLEMS = {
     status: 429,
     title: 'Too many requests',
     remedy:
-      'Wait for the number of seconds in Retry-After and then retry. The headers RateLimit and RateLimit-Policy contain your remaining points and the limits. You can safely send an event again with the same id.',
+      'Retry after the number of seconds in Retry-After. The headers RateLimit and RateLimit-Policy contain your remaining points and the limits. You can safely send an event again with the same id.',
   },
 } as const satisfies Readonly<Record<string, ProblemKind>>;

@@ -11,7 +11,7 @@ export const RESOURCE_PROBLEMS = {
     status: 403,
     title: 'The invitation is for a different email address',
     remedy:
-      'Sign in with the invited email address. Your access token must contain it in the claim email, and true in email_verified.',
+      'Sign in with the invited email address. Your access token must contain this address in the claim email, and true in email_verified.',
   },
   unknown_resource: {
     status: 404,
@@ -36,13 +36,13 @@ export const RESOURCE_PROBLEMS = {
   field_managed: {
     status: 409,
     title: 'Another field manager owns this field',
-    remedy: 'Change the field with its field manager, such as Git or kubectl, or remove it there.',
+    remedy: 'Change the field where it is managed, such as in Git or with kubectl, or remove it there.',
   },
   refused_by_policy: {
     status: 409,
     title: 'A cluster policy rejected the change',
     remedy:
-      'Change the request to comply with the policy, or contact the operator. You cannot resolve this error by retrying.',
+      'Change the request to comply with the policy named in detail, or contact the operator. Retrying does not help.',
   },
   workspace_paused: {
     status: 409,
@@ -59,13 +59,13 @@ export const RESOURCE_PROBLEMS = {
   not_reconcilable: {
     status: 409,
     title: 'The object cannot be applied',
-    remedy: 'Your change is stored. Change the fields in detail to apply the object.',
+    remedy: 'Your change is stored but not in force. Correct the fields named in detail.',
   },
   limit_reached: {
     status: 409,
     title: 'The account has reached a limit',
     remedy:
-      'Delete objects that you no longer need, or ask the operator of this Sluice to raise the limit for this account. To get your limits, use GET /waas/accounts/{account}/limits. Calls that deactivate, unblock, revoke, unsubscribe or archive are never refused.',
+      'Delete objects that you no longer need, or ask the operator to raise the limit for this account. GET /waas/accounts/{account}/limits returns your limits and usage. You can always deactivate, unblock, revoke, unsubscribe, and archive.',
   },
   stream_name_conflict: {
     status: 409,
@@ -85,12 +85,12 @@ export const RESOURCE_PROBLEMS = {
   integration_closed: {
     status: 409,
     title: 'The integration is closed',
-    remedy: 'The integration was declined or revoked, or it has expired. Invite the partner again.',
+    remedy: 'The integration has been declined, revoked, or has expired. Invite the partner again.',
   },
   revoked_elsewhere: {
     status: 409,
     title: 'Another Activation keeps the group key closed',
-    remedy: 'Set revoked to false in the object in detail or delete the object.',
+    remedy: 'Set revoked to false in the Activation named in detail, or delete it.',
   },
   superseded: {
     status: 409,
@@ -100,7 +100,7 @@ export const RESOURCE_PROBLEMS = {
   managed_elsewhere: {
     status: 409,
     title: 'The object is managed by another tool',
-    remedy: 'Delete the objects in detail with the tool that manages them, such as Git or kubectl.',
+    remedy: 'Delete the objects named in detail with the tool that manages them, such as Git or kubectl.',
   },
   stream_blocked: {
     status: 409,
@@ -110,7 +110,7 @@ export const RESOURCE_PROBLEMS = {
   stream_deprecated: {
     status: 409,
     title: 'The stream is deprecated',
-    remedy: 'A deprecated stream does not accept new subscriptions. Existing subscriptions continue to work.',
+    remedy: 'Ask the producer to publish the stream again. Existing subscriptions continue to work.',
   },
   integration_not_active: {
     status: 409,
@@ -120,7 +120,7 @@ export const RESOURCE_PROBLEMS = {
   subscription_exists: {
     status: 409,
     title: 'The stream already has a different subscription',
-    remedy: 'Use PUT to change the subscription in detail or delete it first.',
+    remedy: 'Use PUT to change the subscription named in detail, or delete it first.',
   },
   subscription_not_live: {
     status: 409,
@@ -161,13 +161,13 @@ export const RESOURCE_PROBLEMS = {
   idempotency_in_progress: {
     status: 409,
     title: 'The request with this Idempotency-Key is still in progress',
-    remedy: 'Wait for the number of seconds in Retry-After and then retry with the same key and the same body.',
+    remedy: 'Retry with the same key and body after the number of seconds in Retry-After.',
   },
   mail_limit_reached: {
     status: 409,
     title: 'The invitation cannot be sent by email yet',
     remedy:
-      'Wait until the time in detail and then repeat the call. In 24 hours, a workspace can send one invitation to an address, and an account invitationMailsPerDay.',
+      'Repeat the call at the time in detail. In 24 hours, a workspace can send one invitation to an address, and an account can send invitationMailsPerDay invitations.',
   },
   invitation_used: {
     status: 409,

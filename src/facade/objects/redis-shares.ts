@@ -60,7 +60,7 @@ export function createRedisShares(clock: Pick<Clock, 'nowMs' | 'setTimer'>, onRe
     if (typeof turn !== 'number') return (micros: number | undefined) => turn.end(micros && micros / 1_000);
     onRefused();
     throw new Refusal('rate_limited', {
-      detail: `The calls of your account have used up their share of the store, which is 10 % of its time. Wait for the number of seconds in Retry-After and then retry. Requests with smaller pages or shorter ranges use less time.`,
+      detail: `The calls of your account have used up their share of Redis, which is 10 % of its time. Retry after the number of seconds in Retry-After, with smaller pages or shorter ranges.`,
       headers: { 'retry-after': `${Math.ceil(turn / 1_000)}` },
     });
   }

@@ -59,8 +59,8 @@ function write(value: object): string {
 export function renderRunbooks(): string {
   return [
     '# Runbooks',
-    'Runbooks for all alerts in `config/alerts`. The rules are available in two formats: `sluice.yaml` for Prometheus, and `prometheus-rule.yaml` for the Prometheus Operator, which you can apply using `kubectl apply -f config/alerts/prometheus-rule.yaml`. Both files cover all installations monitored by Prometheus. The labels `namespace` and `job` identify an installation. If you are not using the PodMonitor, make sure that all processes of an installation use the same `job` label. The PrometheusRule created by the Helm chart only selects its own installation. The `runbook_url` points to this page on https://sluice.dev and should be replaced if you serve the pages (`make docs`) from another address.',
-    'Each alert has a severity: **critical** if events are currently being rejected, delayed, or at risk, **warning** if this is about to happen, and **info** if a producer or partner needs to take action.',
+    'When an alert fires, find its section: it explains the impact, and the steps to resolve the problem. To install the alerts, use the Helm chart, whose PrometheusRule covers its own installation, or one of these files, which cover all installations monitored by Prometheus: `config/alerts/sluice.yaml` for Prometheus, or `config/alerts/prometheus-rule.yaml` for the Prometheus Operator (`kubectl apply -f`). The labels `namespace` and `job` identify an installation. Without the PodMonitor, give all processes of an installation the same `job` label. If you serve these pages (`make docs`) yourself, replace https://sluice.dev in `runbook_url`.',
+    'The severity is **critical** if events are being rejected, delayed, or at risk, **warning** if this is about to happen, and **info** if a producer or partner needs to act.',
     ...ALERT_RULES.map(renderRunbook),
   ].join('\n\n');
 }

@@ -122,7 +122,7 @@ export const control: AlertGroup = {
       for: '0m',
       severity: 'warning',
       summary:
-        'Control state in Redis was different from the last written state and has been repaired: {{ $labels.what }}.',
+        'Control state in Redis differed from the objects and has been repaired: {{ $labels.what }}.',
       impact: 'For about one minute before the repair, gates or routes did not match the objects.',
       steps: [
         'Run `kubectl get events -A --field-selector source=sluice-controller` to find the affected state.',

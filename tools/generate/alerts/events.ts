@@ -65,7 +65,7 @@ export const routing: AlertGroup = {
       for: '2m',
       severity: 'critical',
       summary:
-        'Stored events have been waiting to be routed or removed for more than 30 seconds, and they are not being processed by a dispatcher.',
+        'Stored events have been waiting for a dispatcher to route or remove them for more than 30 seconds.',
       impact:
         'For most streams, new events are still routed immediately. Waiting events are kept, but they are not delivered. Expired events continue to use memory.',
       steps: [
@@ -96,7 +96,7 @@ export const routing: AlertGroup = {
       summary: 'Dispatchers have been catching up on the stored events of a stream for more than one minute.',
       impact: 'Partners receive the events of this stream with a delay.',
       steps: [
-        'Run the query `sum by (cause) (sluice_dispatcher_parts_held)`. The cause `wide_event` indicates that an event has more than 1,000 receiving subscriptions, so it is routed in several steps.',
+        'Run the query `sum by (cause) (sluice_dispatcher_parts_held)`. The cause `wide_event` means that an event has more than 512 receiving subscriptions, so it is routed in several steps.',
         'Run the query `rate(sluice_dispatcher_routed_total[5m])`. If it is zero, see SluiceRoutingStuck and SluiceDispatcherFailing.',
         'Otherwise, check the CPU usage of Redis. All events of a stream are routed on a single Redis node. If this is not enough for the stream, split it into several streams.',
       ],
@@ -107,9 +107,9 @@ export const routing: AlertGroup = {
       for: '15m',
       severity: 'info',
       summary: 'Accounts have used all of their tokens.',
-      impact: 'The events of these streams are kept. They are routed after tokens have been added to the accounts.',
+      impact: 'Events of the streams of these accounts are kept, and routed when the accounts have tokens again.',
       steps: [
-        'Run `kubectl get accounts` to find the accounts. Their conditions have the reason `InsufficientTokens`. The number of streams with waiting events is `sum(sluice_dispatcher_parts_held{cause="tokens"})`.',
+        'Run `kubectl get workspaces -o yaml` to find the workspaces with the condition `InsufficientTokens`. Their `spec.account` is the account. The number of streams with waiting events is `sum(sluice_dispatcher_parts_held{cause="tokens"})`.',
         'Increase the value of `spec.includedTokens` for the Account or change its plan to `Metered`. Routing resumes automatically.',
       ],
     },
@@ -137,9 +137,9 @@ export const delivery: AlertGroup = {
       for: '5m',
       severity: 'warning',
       summary:
-        'A dispatcher has claimed more than 3,600 events. A further workspace can claim about 500 events at most.',
+        'A dispatcher has claimed more than 3,600 of at most 4,608 events, which leaves about 500 for one more workspace.',
       impact:
-        'Several workspaces have slow endpoints. Their other events have to wait until attempts have ended unless they are sent by another dispatcher. Busy workspaces without slow endpoints may have to wait, too.',
+        'Several workspaces have slow endpoints. Their events wait until attempts have ended, unless another dispatcher sends them. Other busy workspaces may have to wait too.',
       steps: [
         'Run the query `sum by (instance) (sluice_dispatcher_attempts_in_flight)`. If the value is high, the claims are being used by slow endpoints. In this case, add more dispatchers.',
         'If the value is low, the results are not written fast enough. Check SluiceRedisSlow and check the CPU usage of the dispatcher.',

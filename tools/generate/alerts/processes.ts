@@ -73,7 +73,7 @@ export const processes: AlertGroup = {
       expr: `max ${by('use')} (sluice_controller_root_key_uses{key="missing"}) > 0`,
       for: '5m',
       severity: 'critical',
-      summary: '{{ $value }} uses ({{ $labels.use }}) of root keys that the controller does not have.',
+      summary: '{{ $value }} values ({{ $labels.use }}) depend on root keys that the controller does not have.',
       impact:
         'Subscriptions that require one of these keys are not delivered. Their events are kept until the retention period ends.',
       steps: [

@@ -18,7 +18,7 @@ test('an account that was never near a limit does not have the condition', () =>
 
 test('the message contains limits that are reached or near, and what to change', () => {
   expect(limitReached({ reached: ['streams', 'blocks'], near: ['packages'] })).toEqual([
-    'True AtLimit: the account has reached its limits of streams, blocks. To create more, delete some, or raise spec.limits; the account is near its limits of packages',
+    'True AtLimit: the account has reached its limits of streams, blocks. To create more objects, delete some or raise spec.limits; the account is near its limits of packages',
   ]);
 });
 

@@ -20,7 +20,7 @@ function limitReached({ reached, near }: LimitLevels, wasSet: boolean): DesiredC
   const { AtLimit, NearLimit, WithinLimits } = reason.LimitReached;
   const nearly = near.length === 0 ? [] : [`the account is near its limits of ${near.join(', ')}`];
   if (reached.length > 0) {
-    const full = `the account has reached its limits of ${reached.join(', ')}. To create more, delete some, or raise spec.limits`;
+    const full = `the account has reached its limits of ${reached.join(', ')}. To create more objects, delete some or raise spec.limits`;
     return [{ type, status: 'True', reason: AtLimit, message: [full, ...nearly].join('; ') }];
   }
   if (near.length > 0) return [{ type, status: 'False', reason: NearLimit, message: nearly.join() }];

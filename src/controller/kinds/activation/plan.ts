@@ -24,7 +24,7 @@ export interface ActivationFacts {
 type EffectiveReason = keyof typeof REASON.Activation.Effective;
 
 const EFFECTIVE_MESSAGE: Record<EffectiveReason, string> = {
-  Routing: 'events of the group key can flow to the integration',
+  Routing: 'events with this group key are routed to the integration',
   IntegrationPending: 'the partner has not accepted the integration yet, so no events are routed',
   Revoked: 'this activation is revoked',
   RevokedElsewhere:

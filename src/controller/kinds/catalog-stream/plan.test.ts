@@ -22,11 +22,11 @@ describe('stream', () => {
   });
   test.each([
     ['acme', 'no Workspace named acme exists. Create it, or move the object to the namespace of a workspace'],
-    ['default', 'namespace default cannot become a workspace. Check whether you need to set -n <workspace>'],
-    ['kube-system', 'namespace kube-system cannot become a workspace. Check whether you need to set -n <workspace>'],
+    ['default', 'namespace default cannot be a workspace. Check whether -n <workspace> is missing'],
+    ['kube-system', 'namespace kube-system cannot be a workspace. Check whether -n <workspace> is missing'],
     [
       'sluice-system',
-      'namespace sluice-system cannot become a workspace. Check whether you need to set -n <workspace>',
+      'namespace sluice-system cannot be a workspace. Check whether -n <workspace> is missing',
     ],
   ])('explains what to change in a namespace %s without a workspace', (namespace, message) => {
     const { conditions } = planStream({ ...facts, namespace, workspaceExists: false });

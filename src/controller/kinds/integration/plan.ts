@@ -84,7 +84,7 @@ export function planIntegration(facts: IntegrationFacts): Outcome<IntegrationSta
     return waitingForReference(reason.Ready.WaitingForWorkspace, message, { status, conditions: [accepted, ...sent] });
   }
   if (facts.invitation === undefined) {
-    const message = `workspace ${namespace} does not own namespace ${namespace} yet. The invitation will be sent after this has changed`;
+    const message = `workspace ${namespace} does not own namespace ${namespace} yet. The invitation is sent when it does`;
     return waitingForReference(reason.Ready.WaitingForWorkspace, message, { status, conditions: [accepted] });
   }
   const ready =

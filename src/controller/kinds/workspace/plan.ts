@@ -60,7 +60,7 @@ function tokens({ short, insufficientTokens: before }: WorkspaceFacts): DesiredC
   if (short === undefined) return before === undefined ? [] : [before];
   if (short) {
     const message =
-      'routing is paused because the account has used all of its tokens. No events are dropped. To resume routing, increase spec.includedTokens';
+      'routing is paused because the account has used all of its tokens. No events are dropped. To resume routing, increase spec.includedTokens of the Account or change its plan';
     return [{ type, status: 'True', reason: reasons.TokensSpent, message }];
   }
   if (before === undefined) return [];

@@ -120,8 +120,8 @@ export function createMemoryStop(options: {
     for (const [master, memory] of masters) {
       const usedRatio = ratioOf(memory);
       if (next.has(master) === full.has(master)) continue;
-      if (next.has(master)) log.warn({ master, usedRatio }, 'redis is nearly full: no new events are taken');
-      else log.info({ master, usedRatio }, 'redis has room again: events are taken');
+      if (next.has(master)) log.warn({ master, usedRatio }, 'Redis is nearly full: no new events are accepted');
+      else log.info({ master, usedRatio }, 'Redis has room again: new events are accepted');
     }
     full = next;
   }
