@@ -137,7 +137,7 @@ export const CONDITION_MEANING = {
       WaitingForIntegration:
         'Unknown: Waiting for the integration, which does not exist yet. The block takes effect when the integration has been created.',
       WaitingForTarget:
-        "Unknown: Waiting for the target, which does not exist yet. The block takes effect when the target has been created.",
+        'Unknown: Waiting for the target, which does not exist yet. The block takes effect when the target has been created.',
     },
   },
   Subscription: {

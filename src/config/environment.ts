@@ -79,7 +79,7 @@ export const ENVIRONMENT = {
     .refine(text => isIP(text) !== 0, { message: 'must be an IP address of this machine, such as 127.0.0.1 or ::1' })
     .optional()
     .describe(
-      'The IP address used by SLUICE_OPS_PORT, such as 127.0.0.1. In a pod, this address must be reachable by Prometheus and by the kubelet probes, so you should omit this setting or use the address of the pod. By default, the port listens on all addresses.',
+      'The IP address used by SLUICE_OPS_PORT, such as 127.0.0.1. In a pod, omit it or use the address of the pod, because Prometheus and the probes of the kubelet need to reach it. By default, the port listens on all addresses.',
     ),
   ...TLS_ENVIRONMENT,
   SLUICE_ROOT_KEY_FILE: z
@@ -87,7 +87,7 @@ export const ENVIRONMENT = {
     .min(1)
     .optional()
     .describe(
-      'The path to a file containing the root key, which must be at least 32 bytes long. Newer root keys are stored in additional files, which have the same name followed by a number starting at 2, such as `root.key.2`. The controller, facade, and dispatcher require the same keys, and will not start without these keys. The files are read again every 5 seconds.',
+      'The path to a file with the root key, which has at least 32 bytes. Newer root keys are in files with the same name followed by a number starting at 2, such as `root.key.2`. The controller, facade, and dispatcher need the same keys, and do not start without them. The files are read again every 5 seconds.',
     ),
   SLUICE_SECRETS_ROLE: z
     .string()
@@ -97,7 +97,7 @@ export const ENVIRONMENT = {
     )
     .optional()
     .describe(
-      'The ClusterRole that allows the controller to read and write Secrets in a namespace. When this is set, the controller creates a RoleBinding for this ClusterRole in the namespace of each workspace and uses a separate watch for each namespace. We recommend this setting for up to 200 workspaces. By default, the controller requires this ClusterRole for the whole cluster.',
+      'Set this to the ClusterRole for Secrets to limit the controller to the Secrets of workspaces. The controller then binds the role in the namespace of each workspace, and uses a watch for each of them, so we recommend this for up to 200 workspaces. By default, the controller needs the role in the whole cluster.',
     ),
   SLUICE_WORKSPACE_QUOTA: z
     .string()
@@ -111,7 +111,7 @@ export const ENVIRONMENT = {
     })
     .optional()
     .describe(
-      'The limits for each workspace, as a JSON object such as {"count/activations.sluice.dev": "10000"}. The controller adds these limits to the ResourceQuota sluice in the namespace of each workspace. If you have changed a limit in the ResourceQuota, your change is kept. If you remove a limit or delete the quota, it is restored within two minutes. By default, only workspaces whose Account has spec.limits get a quota, and existing quotas are not changed.',
+      'The limits for each workspace, as a JSON object such as {"count/activations.sluice.dev": "10000"}. The controller adds these limits to the ResourceQuota sluice in the namespace of each workspace. Limits that you change in the ResourceQuota are kept. Limits that you remove are restored within two minutes. By default, only workspaces whose Account has spec.limits get a quota, and existing quotas are not changed.',
     ),
   ...OIDC_ENVIRONMENT,
   SLUICE_ALLOWED_NETWORKS: list
@@ -128,7 +128,7 @@ export const ENVIRONMENT = {
     })
     .prefault('')
     .describe(
-      'A comma-separated list of CIDR networks that endpoints can never use, in addition to all addresses that are not public. This setting takes precedence over SLUICE_ALLOWED_NETWORKS. You should include the public addresses of your own API servers and load balancers, and your own NAT64 prefix. You need to set this for both the controller and the dispatcher. By default, this list is empty.',
+      'A comma-separated list of CIDR networks that endpoints can never use, even if they are public or in SLUICE_ALLOWED_NETWORKS. Include the public addresses of your API servers and load balancers, and your NAT64 prefix. Set it for both the controller and the dispatcher. By default, this list is empty.',
     ),
   SLUICE_ALLOWED_PORTS: list
     .refine(ports => ports.every(isPort), {
@@ -137,7 +137,7 @@ export const ENVIRONMENT = {
     .transform(ports => ports.map(Number))
     .prefault('')
     .describe(
-      'A comma-separated list of TCP ports that endpoints can use, such as 443,8443. You need to set this for both the controller and the dispatcher. By default, endpoints can use any port.',
+      'A comma-separated list of TCP ports that endpoints can use, such as 443,8443. Set it for both the controller and the dispatcher. By default, endpoints can use any port.',
     ),
   SLUICE_ENDPOINT_CONSENT_ORIGIN: z
     .string()
@@ -148,7 +148,7 @@ export const ENVIRONMENT = {
     )
     .optional()
     .describe(
-      'The DNS name of this installation, such as events.example.com. When this is set, the dispatcher asks each endpoint for its consent to receive events from this name, before sending any events and again every hour. To give its consent, the endpoint responds to an OPTIONS request with the header WebHook-Allowed-Origin. Until then, attempts fail with `consent_missing` and are retried like any other failed attempt. After the last attempt, the event becomes a dead letter. By default, consent is not required.',
+      'The DNS name of this installation, such as events.example.com. If set, an endpoint only receives events after it has agreed to receive them from this name, by responding to an OPTIONS request with the header WebHook-Allowed-Origin. The dispatcher asks before the first event and then every hour. Until the endpoint agrees, attempts fail with `consent_missing` and are retried as usual. By default, consent is not required.',
     ),
   SLUICE_TRUSTED_PROXIES: list
     .transform(networks => (networks.length === 0 ? undefined : networks.join() === 'none' ? [] : networks))
@@ -158,16 +158,16 @@ export const ENVIRONMENT = {
     })
     .optional()
     .describe(
-      'A comma-separated list of CIDR networks of the proxies and load balancers in front of ingress and the facade. For connections from one of these networks, the client address is the rightmost address in X-Forwarded-For that is not in this list. If clients connect directly, set this to none. By default, client addresses are not used, and there are no address limits.',
+      'A comma-separated list of CIDR networks of the proxies and load balancers in front of ingress and the facade, or none if clients connect directly. Required for address limits. For connections from one of these networks, the client address is the rightmost address in X-Forwarded-For that is not in the list. By default, client addresses are not used.',
     ),
   SLUICE_INGRESS_ADDRESS_LIMIT: eventRate(50_000).describe(
-    'The number of events per second that each replica of ingress accepts from an address (or from a /64 network when using IPv6). An event is counted once for every 16 KiB of its body (rounded up). When a key is not known to be valid, looking up this key is counted as 100 events unless the key turns out to be valid. Additional events are rejected with 429. Requires SLUICE_TRUSTED_PROXIES. To disable this limit, set it to 0. Defaults to 50,000, which is higher than the maximum throughput of a replica.',
+    'The number of events per second that each replica of ingress accepts from an address (or from a /64 network when using IPv6). An event counts once for every 16 KiB of its body (rounded up), and looking up an invalid key counts as 100 events. More events are rejected with 429. Requires SLUICE_TRUSTED_PROXIES. To disable this limit, set it to 0. The default is higher than the maximum throughput of a replica.',
   ),
   SLUICE_INGRESS_KEY_LIMIT: eventRate(0).describe(
-    'The number of events per second that each replica of ingress accepts with the same ingress key. An event is counted once for every 16 KiB of its body (rounded up). Additional events are rejected with 429. Sandbox requests are counted separately. By default, this is 0 and there is no limit.',
+    'The number of events per second that each replica of ingress accepts with the same ingress key. An event counts once for every 16 KiB of its body (rounded up). More events are rejected with 429. Sandbox requests count separately. By default, there is no limit (0).',
   ),
   SLUICE_INGRESS_WORKSPACE_LIMIT: eventRate(0).describe(
-    'The number of events per second that each replica of ingress accepts for a workspace, including all of its keys and streams. An event is counted once for every 16 KiB of its body (rounded up). Additional events are rejected with 429. Sandbox requests are counted separately. By default, this is 0 and there is no limit.',
+    'The number of events per second that each replica of ingress accepts for a workspace, including all of its keys and streams. An event counts once for every 16 KiB of its body (rounded up). More events are rejected with 429. Sandbox requests count separately. By default, there is no limit (0).',
   ),
   ...LIMITS_ENVIRONMENT,
   SLUICE_SMTP_URL: z
@@ -184,7 +184,7 @@ export const ENVIRONMENT = {
     .enum(['true', 'false'])
     .default('false')
     .describe(
-      'Set to true to allow unencrypted connections to smtp:// servers without STARTTLS support. Note that this allows attackers on the network to read the invitations and the password in SLUICE_SMTP_URL because they are able to disable STARTTLS.',
+      'Set to true to allow unencrypted connections to smtp:// servers without STARTTLS support. Attackers on the network can then disable STARTTLS, and read the invitations and the password in SLUICE_SMTP_URL.',
     ),
   SLUICE_SMTP_FROM: z
     .string()
@@ -204,7 +204,7 @@ export const ENVIRONMENT = {
     })
     .optional()
     .describe(
-      'The page that invitations link to. The token is appended to this URL as #token=<token>. Browsers never send this part of the URL to a server. When omitted, the email will instead include instructions for accepting the invitation through the REST API.',
+      'The page that invitations link to. The token is appended as #token=<token>, a part of the URL that browsers never send to a server. By default, the email explains how to accept the invitation through the REST API.',
     ),
   ...FACADE_ENVIRONMENT,
   SLUICE_LOG_LEVEL: z
@@ -236,7 +236,7 @@ export const ENVIRONMENT = {
     })
     .default(DEFAULT_INSTANCE)
     .describe(
-      'The name of this installation, which is required when running several installations in the same cluster. The installation manages all Accounts and Workspaces with this value in spec.instance, including everything in the namespaces of these Workspaces. By default, this is the installation without a name, which manages all objects without spec.instance. You must use the same value for all roles. It cannot be changed later, because the data in Redis belongs to this installation.',
+      'The name of this installation, if the cluster has several. The installation manages the Accounts and Workspaces with this name in spec.instance, and everything in the namespaces of these Workspaces. By default, it has no name, and manages objects without spec.instance. Use the same value for all roles. It cannot be changed later, because the data in Redis belongs to this installation.',
     ),
   SLUICE_SHUTDOWN_DELAY_SECONDS: z.coerce
     .number()
@@ -244,7 +244,7 @@ export const ENVIRONMENT = {
     .max(600)
     .default(5)
     .describe(
-      "Number of seconds during which ingress and the facade keep serving requests after receiving SIGTERM. At this point, they are no longer ready, but a Service may still send requests to them. We recommend setting the pod's terminationGracePeriodSeconds to 25 more than this value. There is no delay for SIGINT.",
+      'The number of seconds for which ingress and the facade keep serving requests after SIGTERM, because a Service may still send requests to a pod that is no longer ready. Set terminationGracePeriodSeconds of the pod to 25 more than this value. There is no delay for SIGINT.',
     ),
 } as const;
 

@@ -68,7 +68,7 @@ export const LIMITS_ENVIRONMENT = {
       }
     })
     .describe(
-      "The limits that the facade writes to spec.limits when creating an Account for an accepted invitation. They use the same format, such as streams=0,integrations=0 for partners that only receive events. These limits can't exceed the built-in defaults of SLUICE_FREE_LIMITS. If a limit is omitted, it is not written to the Account, so the limit of the Free plan is used. Existing accounts will not be changed.",
+      "The limits that the facade writes to spec.limits when creating an Account for an accepted invitation. The format is the same, such as streams=0,integrations=0 for partners that only receive events. The limits can't exceed the built-in defaults of SLUICE_FREE_LIMITS. For an omitted limit, the limit of the Free plan applies. Existing accounts are not changed.",
     ),
 } as const;
 

@@ -72,13 +72,13 @@ export const OIDC_ENVIRONMENT = {
     .transform(claims => claims.map(parseClaim))
     .prefault('')
     .describe(
-      "The claim used to recognize access tokens of clients, as opposed to the tokens of people using a client. Specify it as name=value, where {client} in the value is replaced with the client id. You can specify several claims separated by commas, one of which must match. Since this setting is used for all issuers, you should choose a claim that can't be present in the token of a person. Owners with a client field only match the tokens of clients. You don't need this setting for Auth0, Keycloak, Microsoft Entra (with the optional claim idtyp), Okta, and other providers that use the client id as the sub claim.",
+      "The claim that tells access tokens of clients from those of people, as name=value. {client} in the value stands for the client id. You can separate several claims by commas, one of which must match. Choose a claim that no token of a person can contain, at any of your issuers, because owners with a client field match these tokens. You don't need this for Auth0, Keycloak, Microsoft Entra (with the optional claim idtyp), Okta, and other providers whose sub claim is the client id.",
     ),
   SLUICE_OIDC_REQUIRE_SCOPES: z
     .enum(['true', 'false'])
     .default('false')
     .describe(
-      'Set to true to require a scope for each call to /waas. The scopes are waas:read, waas:write, waas:keys, and waas:replay. The scope must be included in the scope or scp claim of the access token. By default, scopes are ignored.',
+      'Set to true to require a scope for each call to /waas: waas:read, waas:write, waas:keys, or waas:replay, in the scope or scp claim of the access token. By default, scopes are ignored.',
     ),
   SLUICE_OIDC_MAX_TOKEN_AGE_SECONDS: z.coerce
     .number()
@@ -87,7 +87,7 @@ export const OIDC_ENVIRONMENT = {
     .max(31_536_000)
     .optional()
     .describe(
-      'The maximum number of seconds since an access token was issued (iat claim). Older tokens and tokens without an iat claim are rejected even if they have not expired. Must be at least 60. By default, tokens are accepted until they expire.',
+      'The maximum age of an access token in seconds, at least 60. Older tokens, and tokens without an iat claim, are rejected even if they have not expired. By default, tokens are accepted until they expire.',
     ),
 } as const;
 

@@ -52,7 +52,7 @@ export const REDIS_ENVIRONMENT = {
     .max(5)
     .default(0)
     .describe(
-      'The number of Redis replicas that must confirm each write. When using this setting, ingress only responds with 202, and the controller and the facade only report a change as applied, after the write would survive the failover of a master. If the write is not confirmed by enough replicas within one second, ingress responds with 503, and changes are repeated. By default, this is disabled, and the most recent writes may be lost during a failover. You should set this to the number of replicas of each master. This setting does not apply to delivery results: if a result is lost, the event is sent again.',
+      'The number of Redis replicas that must confirm each write, so that accepted events and applied changes survive the failover of a master. Set it to the number of replicas of each master. If the write is not confirmed within one second, ingress responds with 503, and changes are repeated. Results of deliveries are not confirmed: if one is lost, the event is sent again. By default, this is disabled, and a failover may lose the most recent writes.',
     ),
   SLUICE_REDIS_SENTINEL_USERNAME: z
     .string()

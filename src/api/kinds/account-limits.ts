@@ -48,7 +48,7 @@ export const AccountLimits = z
     invitationMailsPerDay: count(0, 1_000_000, 'The maximum number of invitations sent by email within 24 hours.'),
   })
   .describe(
-    "The limits for all workspaces of the account together. Defaults to the limits of the plan (SLUICE_FREE_LIMITS or SLUICE_METERED_LIMITS). No limit can exceed those of the installation (SLUICE_MAX_LIMITS).",
+    'The limits for all workspaces of the account together. Defaults to the limits of the plan (SLUICE_FREE_LIMITS or SLUICE_METERED_LIMITS). No limit can exceed those of the installation (SLUICE_MAX_LIMITS).',
   );
 export type AccountLimits = z.infer<typeof AccountLimits>;
 

@@ -34,7 +34,7 @@ export const Activation = defineKind({
   shortNames: ['actv'],
   scope: 'Namespaced',
   description:
-    "Activation opens a group key for an integration, on all streams of the producer. A group key is open if it has an Activation and none of its Activations is revoked. To close it, set revoked to true. When Effective is False, events with this group key are no longer routed.",
+    'Activation opens a group key for an integration, on all streams of the producer. A group key is open if it has an Activation and none of its Activations is revoked. To close it, set revoked to true. When Effective is False, events with this group key are no longer routed.',
   spec: ActivationSpec,
   status: ActivationStatus,
   columns: [

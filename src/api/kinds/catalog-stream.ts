@@ -66,7 +66,7 @@ export const CatalogStreamStatus = z
     queueVisibility: z
       .enum(['Public'])
       .describe(
-        "Always Public: any partner of the producer can subscribe, unless a Block prevents it. Deprecated streams stay Public for their existing subscriptions.",
+        'Always Public: any partner of the producer can subscribe, unless a Block prevents it. Deprecated streams stay Public for their existing subscriptions.',
       )
       .optional(),
     ingressPath: z

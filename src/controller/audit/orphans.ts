@@ -57,7 +57,7 @@ const LONGEST_RETENTION_MS = 720 * 3_600_000;
  * Returns the orphans of a tenant, i.e. all index entries that are not owned by an object. This is a pure function.
  *
  * @param index the index of the tenant. The keys are `q:<queue>`, `i:<integration>` and `s:<integration>:<sub>`. The
- * value is the queue generation or of the subscription.
+ * values are the generations of the queues and subscriptions.
  * @param routes the routes read for the index entries
  */
 export function findOrphans(index: Readonly<Record<string, string>>, routes: TenantRoutes, owned: Owned): Orphans {

@@ -25,7 +25,7 @@ export async function addFinalizer<P extends AnyObject>(object: P, patching: Pat
 }
 
 /**
- * Removes the finalizer from the object. This is a no-op if the object no longer exists. @throws KubeError 409 as above
+ * Removes the finalizer from the object. Does nothing if the object no longer exists. @throws KubeError 409 as above
  */
 export async function removeFinalizer(object: AnyObject, patching: Patching): Promise<void> {
   const finalizers = (object.metadata.finalizers ?? []).filter(name => name !== FINALIZER);

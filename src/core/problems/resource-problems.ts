@@ -41,8 +41,7 @@ export const RESOURCE_PROBLEMS = {
   refused_by_policy: {
     status: 409,
     title: 'A cluster policy rejected the change',
-    remedy:
-      'Change the request to comply with the policy named in detail, or contact the operator. Retrying does not help.',
+    remedy: 'Change the request to comply with the policy, or contact the operator. Retrying does not help.',
   },
   workspace_paused: {
     status: 409,

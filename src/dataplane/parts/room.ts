@@ -57,7 +57,7 @@ export function createRoom(size: number, least = 0): Room {
   const tenants = new Map<string, { held: number; parts: number }>();
   const waiting = new Map<() => void, { readonly share: RoomShare; readonly tenant: string }>();
 
-  /** The parts of a workspace share its room, so each of those that are called needs something of it. */
+  /** Wakes a waiting part only if its workspace has room left after the parts that were woken before it. */
   function wake(own: (() => void) | undefined): void {
     const called = new Map<string, number>();
     for (const [onRoom, { share, tenant }] of waiting) {

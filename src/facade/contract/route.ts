@@ -104,7 +104,7 @@ interface RouteSource<A extends Access, Path extends string, Q extends z.ZodType
   /** Whether the body contains a list or a schema. In this case, the limit is `LARGE_BODY_BYTES`. */
   readonly largeBody?: boolean;
   /**
-   * Call that accepts a body. We mention it in the error message if a body is sent to a route that doesn't accept one.
+   * The call that accepts a body, for routes without one. The error message for a body names it.
    */
   readonly bodyElsewhere?: string;
   readonly answers: Readonly<Record<number, AnswerShape>>;

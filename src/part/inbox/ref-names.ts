@@ -17,8 +17,7 @@ export function inboxRefOf(ref: string): string {
 }
 
 /**
- * Returns the ref of a part for a ref of an inbox. If it is not possible that an event of a part has this ref, this
- * returns undefined.
+ * Returns the ref in a part for a ref in an inbox, or undefined if no event of a part can have it.
  */
 export function partRefOf(inboxRef: string): string | undefined {
   if (!isRef(inboxRef)) return undefined;

@@ -133,7 +133,7 @@ if not hold then
   end
 end
 
--- If a dispatcher has crashed, it does not return its room. Active dispatchers soon have more room.
+-- A dispatcher that has crashed returns no room, so it soon has less than the active ones.
 local dispatcher, to, room = nil, nil, 0
 if not hold and next(targetsOf) then
   local all = redis.call('HGETALL', KEY_READY)

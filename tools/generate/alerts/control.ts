@@ -121,8 +121,7 @@ export const control: AlertGroup = {
       expr: `sum ${by('what')} (increase(sluice_controller_drift_repaired_total[15m])) > 0`,
       for: '0m',
       severity: 'warning',
-      summary:
-        'Control state in Redis differed from the objects and has been repaired: {{ $labels.what }}.',
+      summary: 'Control state in Redis differed from the objects and has been repaired: {{ $labels.what }}.',
       impact: 'For about one minute before the repair, gates or routes did not match the objects.',
       steps: [
         'Run `kubectl get events -A --field-selector source=sluice-controller` to find the affected state.',

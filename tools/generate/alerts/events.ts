@@ -64,8 +64,7 @@ export const routing: AlertGroup = {
       expr: `max ${by()} (sluice_work_overdue_seconds{index="queues"}) > 30`,
       for: '2m',
       severity: 'critical',
-      summary:
-        'Stored events have been waiting for a dispatcher to route or remove them for more than 30 seconds.',
+      summary: 'Stored events have been waiting for a dispatcher to route or remove them for more than 30 seconds.',
       impact:
         'For most streams, new events are still routed immediately. Waiting events are kept, but they are not delivered. Expired events continue to use memory.',
       steps: [

@@ -56,7 +56,7 @@ const issuerRef = (certificate: string) =>
 
 const tls = section('The certificate used by the role itself. If this is not set, the role serves plain HTTP.', {
   secretName: text(
-    'The name of the Secret containing the certificate in the keys tls.crt and tls.key. After setting this value, the role only accepts TLS. New certificates are used within two minutes, without a restart. You should also set service.port to 443. If you are using an Ingress or a Gateway, you need to configure it to use TLS.',
+    'The name of the Secret containing the certificate in the keys tls.crt and tls.key. The role then only accepts TLS, so also set service.port to 443, and configure an Ingress or a Gateway to connect with TLS. New certificates are used within two minutes, without a restart.',
   ),
   issuerRef: issuerRef('this Secret, which includes the names of the Service and expose.host'),
 });
@@ -104,7 +104,7 @@ const redis = section('Redis. You need to set one of url, existingSecret, and em
     'The name of the Secret containing the password in the key password, which can be used instead of including it in the URL. You can change the password without a restart.',
   ),
   usersSecret: text(
-    'The name of the Secret containing the password of each Redis user. The key is the component name, e.g. ingress. When this is set, each role uses its own Redis user, e.g. sluice-ingress, instead of a user in the URL. The keys are controller, facade, ingress, dispatcher, and uninstall, or all and uninstall if mode is all. To create the users, use config/redis/users.acl.',
+    'The name of the Secret containing the password of each Redis user, by component, e.g. in the key ingress. If set, each role uses its own Redis user, e.g. sluice-ingress, instead of the user in the URL. The keys are controller, facade, ingress, dispatcher, and uninstall, or all and uninstall if mode is all. config/redis/users.acl contains the users.',
   ),
   tls: section(
     'Certificates for rediss:// and rediss+sentinel://. You can change the certificates without a restart.',
@@ -317,7 +317,7 @@ export const Values = z.strictObject({
   }),
   workspaces: section('Settings for workspaces.', {
     defaultQuota: openObject(
-      'The limits for each workspace, e.g. {count/activations.sluice.dev: "10000"}. The controller adds these limits to the ResourceQuota sluice in the namespace of the workspace. If you have changed a limit in the ResourceQuota, your change is kept. If you remove a limit, it is restored.',
+      'The limits for each workspace, e.g. {count/activations.sluice.dev: "10000"}. The controller adds these limits to the ResourceQuota sluice in the namespace of the workspace. Limits that you change in the ResourceQuota are kept. Limits that you remove are restored.',
     ),
   }),
   logLevel: ENVIRONMENT.SLUICE_LOG_LEVEL.describe(meaningOf('SLUICE_LOG_LEVEL')),

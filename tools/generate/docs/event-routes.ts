@@ -33,8 +33,7 @@ const OfQueue = OfTenant.extend({
 });
 const OfRun = OfTenant.extend({
   runId: RunId.meta({
-    description:
-      'The id of the run, either chosen by you or returned in the response to the first event.',
+    description: 'The id of the run, either chosen by you or returned in the response to the first event.',
     example: 'nightly-1',
   }),
 });

@@ -104,10 +104,10 @@ export function renderEvents(): string {
   return [
     '# Publishing events',
     'Use this page to publish events, and to test them in the sandbox before any partner receives them. To publish an event, send it to the `ingress` role (`SLUICE_INGRESS_PORT`), together with an ingress key:',
-    "```http\nPOST /events/<workspace id>/orders HTTP/1.1\nAuthorization: Bearer <ingress key>\nContent-Type: application/json\nwebhook-id: order-1001\nx-sluice-event-type: order.created\nx-sluice-group-key: customer-42\n\n{\"order\": 1001}\n```",
+    '```http\nPOST /events/<workspace id>/orders HTTP/1.1\nAuthorization: Bearer <ingress key>\nContent-Type: application/json\nwebhook-id: order-1001\nx-sluice-event-type: order.created\nx-sluice-group-key: customer-42\n\n{"order": 1001}\n```',
     'A `202` response means that the event is stored on disk. If you receive a 429 or 503, or no response at all, send the event again with the same id: it is stored only once. All errors are [problem documents](problems.md).',
     [
-      "**Ingress key**: You can send it as `Authorization: Bearer <key>` or as `x-api-key`. It is valid for all streams of the workspace and for the sandbox, but not for `/waas`. To create one, use a [Secret](quickstart.md#4-publish-an-event) or the [REST API](rest.md#create-an-ingress-key).",
+      '**Ingress key**: You can send it as `Authorization: Bearer <key>` or as `x-api-key`. It is valid for all streams of the workspace and for the sandbox, but not for `/waas`. To create one, use a [Secret](quickstart.md#4-publish-an-event) or the [REST API](rest.md#create-an-ingress-key).',
       '**Body**: Any content type. [CloudEvents](cloudevents.md) can use binary or structured mode. All other bodies are treated as binary data, and delivered with the content type that you send. With `curl -d`, specify `application/json`, because the default is `application/x-www-form-urlencoded`.',
       '**OpenAPI**: The OpenAPI 3.1 document is [events-openapi.json](events-openapi.json). Ingress serves it at `GET /openapi.json`, without a key.',
     ]
@@ -121,7 +121,7 @@ export function renderEvents(): string {
       ]),
     ),
     '## Rate limits',
-    'Operators can limit the number of events per second for an address, a key, a workspace, and an account ([Limits](limits.md#publishing)). An event uses one point of each limit for every 16 KiB of its body (rounded up), so the largest event (256 KiB) uses 16 points. Beyond a limit, events are rejected with a 429 `rate_limited`, and before their body is read if you send `Content-Length`. Two headers describe the limit:',
+    'Operators can limit the number of events per second for an address, a key, a workspace, and an account ([Limits](limits.md#publishing)). An event uses one point of each limit for every 16 KiB of its body (rounded up), so the largest event (256 KiB) uses 16 points. Beyond a limit, events are rejected with a 429 `rate_limited`, and before their body is read if you send `Content-Length`. These headers describe the limit:',
     table(
       ['Response header', 'Example', 'Meaning'],
       [

@@ -77,8 +77,16 @@ export function renderRest(): string {
       ['Limit on', 'Points per minute', 'In a burst'],
       [
         ['A caller', '6,000', '1,000'],
-        ['All callers of an account', '30,000, or `spec.limits.requestsPerMinute`', '5,000, or the points of 10 s, or 1,000 if the limit is lower than 6,000'],
-        ['An address (a /64 network for IPv6), if the operator has set `SLUICE_TRUSTED_PROXIES`', '60,000, 1 for each call, whether or not its token is valid', 'The points of 10 s'],
+        [
+          'All callers of an account',
+          '30,000, or `spec.limits.requestsPerMinute`',
+          'The points of 10 s, or 1,000 if the limit is lower than 6,000',
+        ],
+        [
+          'An address (a /64 network for IPv6), if the operator has set `SLUICE_TRUSTED_PROXIES`',
+          '60,000, 1 for each call, whether or not its token is valid',
+          'The points of 10 s',
+        ],
       ],
     ),
     'Most calls cost 1 point. Calls that read or change many objects or events cost 5 points, and calls that may need to read thousands of them cost 10 points. Listing, skipping, recovering, and replaying many events costs more. The description of each call contains its price. A call to a workspace, account, or receiving integration that is unknown or belongs to somebody else costs 20 more points. Calls count for the account of the workspace, or of the receiving workspace of the integration. Points are added back at a constant rate.',
@@ -86,8 +94,16 @@ export function renderRest(): string {
     table(
       ['Header', 'Example', 'Meaning'],
       [
-        ['`RateLimit-Policy`', '`"caller";q=1000;w=10, "account";q=5000;w=10`', 'Bursts of 1,000 and 5,000 points, which are available again after 10 s.'],
-        ['`RateLimit`', '`"caller";r=990;t=1, "account";r=4990;t=1`', 'The remaining points, and the seconds until all points are available again.'],
+        [
+          '`RateLimit-Policy`',
+          '`"caller";q=1000;w=10, "account";q=5000;w=10`',
+          'Bursts of 1,000 and 5,000 points, which are available again after 10 s.',
+        ],
+        [
+          '`RateLimit`',
+          '`"caller";r=990;t=1, "account";r=4990;t=1`',
+          'The remaining points, and the seconds until all points are available again.',
+        ],
       ],
     ),
     'If a call has not reached an account, the headers only contain `"caller"`. Calls to unknown paths count too. With address limits, `"address"` comes first, in all responses. Without them, responses sent before the token is checked, such as a 503 `overloaded`, do not have these headers.',

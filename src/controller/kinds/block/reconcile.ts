@@ -6,7 +6,7 @@ import { settled } from '../../context/paused.ts';
 import { planBlock } from './plan.ts';
 
 /**
- * Updates the status of a Block after it has been included in the routes of its tenant. The routes must also include
+ * Updates the status of a Block after the routes of its tenant include it. The routes must also include
  * its integration and its target because they may contain the Block without a new package. Paused workspaces don't make
  * a difference here: a Block can only close routes.
  */

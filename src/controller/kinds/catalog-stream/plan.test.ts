@@ -24,10 +24,7 @@ describe('stream', () => {
     ['acme', 'no Workspace named acme exists. Create it, or move the object to the namespace of a workspace'],
     ['default', 'namespace default cannot be a workspace. Check whether -n <workspace> is missing'],
     ['kube-system', 'namespace kube-system cannot be a workspace. Check whether -n <workspace> is missing'],
-    [
-      'sluice-system',
-      'namespace sluice-system cannot be a workspace. Check whether -n <workspace> is missing',
-    ],
+    ['sluice-system', 'namespace sluice-system cannot be a workspace. Check whether -n <workspace> is missing'],
   ])('explains what to change in a namespace %s without a workspace', (namespace, message) => {
     const { conditions } = planStream({ ...facts, namespace, workspaceExists: false });
     expect(conditions.map(condition => condition.message)).toEqual([message, message, message]);

@@ -75,9 +75,8 @@ const DRAIN_CHECK_MS = { least: 2_000, most: 60_000 };
 /**
  * Returns the status for a stream which is being deleted, but still has undelivered events.
  *
- * The counts are rounded, so the status is only written if they change by an order of magnitude. The next check happens
- * after the time spent draining so far, within these bounds because a partner can delay this until the end of the
- * retention period.
+ * The counts are rounded, so the status is only written if they change by an order of magnitude. The waits
+ * between checks double, because a partner can delay the last event until the end of the retention period.
  */
 export function planDraining(
   facts: StreamFacts,

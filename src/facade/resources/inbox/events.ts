@@ -121,7 +121,7 @@ const listEvents = defineRoute({
   tag: 'Inbox',
   summary: 'List all events for a subscription',
   description:
-    'Returns a list of events, in the order in which they were accepted. This is free of charge. If `wait` is specified, the request returns when there is an event, or after the given time. To follow the inbox, keep requesting the next page using `resumeCursor`. Replays are only included if `state` is limited to open states, or to dead, skipped, and expired. Test events are never listed, but you can retrieve them by id. If there is no matching event among the first 1,000 events, the search continues with up to 19,000 additional events. Every 1,000 events cost 10 more points, and the search stops if you have no points left.',
+    'Returns events in the order in which they were accepted, free of charge. To follow the inbox, request the next page with `resumeCursor`. With `wait`, the request returns when there is an event, or after this time. Replays are only included if `state` is limited to open states, or to dead, skipped, and expired. Test events are never listed, but you can retrieve them by id. If none of the first 1,000 events match, up to 19,000 more are searched. Every 1,000 of them cost 10 more points, and the search stops if you have none left.',
   query: EventQuery,
   cost: 5,
   answers: {

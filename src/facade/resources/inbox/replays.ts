@@ -126,7 +126,7 @@ async function startReplay(
 }
 
 const CHARGED =
-  'Each event is charged again. The total number of tokens is charged in advance, before any events are sent. The replay is identified by the Idempotency-Key header, or by an id derived from the request, so repeating a request does not start a second replay. To replay the same events again, use a new key. Each delivery uses the same `webhook-id` and includes an additional `webhook-replay` header.';
+  'Each event is charged again, before any event is sent. Repeating the request does not start a second replay, because the replay is identified by the Idempotency-Key header, or by an id derived from the request. To replay the same events again, use a new key. Each delivery uses the same `webhook-id` and includes an additional `webhook-replay` header.';
 const REFUSED = [
   'insufficient_tokens',
   'stream_blocked',

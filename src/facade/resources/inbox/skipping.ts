@@ -22,7 +22,7 @@ const skipEvent = defineRoute({
   tag: 'Inbox',
   summary: 'Skip an event',
   description:
-    'Ends the delivery of an event so that events waiting for it can be delivered. This is free of charge. If the event is skipped during an attempt, it will be skipped regardless of the result of this attempt. Skipped events can be replayed.',
+    'Ends the delivery of an event so that events waiting for it can be delivered. This is free of charge. An event skipped during an attempt stays skipped, whatever the result of the attempt. Skipped events can be replayed.',
   body: ReplayOf.meta({ id: 'SkipEvent' }),
   bodyOptional: true,
   dataPlane: true,
@@ -69,7 +69,7 @@ const skipEvents = defineRoute({
   tag: 'Inbox',
   summary: 'Skip all open events up to a given event',
   description:
-    'Skips all open events of the subscription up to and including the given event. You can limit this to a single group key. This is free of charge. Replays are not affected. Every additional 200 events cost 4 more points of the rate limit. If you have too few points left, the request ends early and returns a `nextCursor`.',
+    'Skips all open events of the subscription up to and including the given event. You can limit this to a single group key. This is free of charge. Replays are not affected. Every additional 200 events cost 4 more points. Without enough points, the request ends early and returns a `nextCursor`.',
   body: SkipMany,
   dataPlane: true,
   cost: 10,

@@ -119,7 +119,7 @@ const explainRouting = defineRoute({
   tag: 'Events',
   summary: 'Explain where an event would go',
   description:
-    'Evaluates the gate for a hypothetical event without sending anything. For each integration, this returns whether an event with the given stream and group key would be routed, including the reason if it would not be routed.',
+    'Returns for each integration whether an event with this stream and group key would be routed, and if not, why. Nothing is sent.',
   query: PageQuery.extend({
     stream: StreamChoice,
     groupKey: groupKey().optional().meta({

@@ -175,7 +175,7 @@ const getNotRouted = defineRoute({
   tag: 'Metrics',
   summary: 'Count events that were not routed, by reason',
   description:
-    'Returns how many times an event from a stream was not received by a subscribed integration, grouped by reason and hour (UTC). For example, if an event was not received by three integrations, it is counted three times. Events that are still waiting are not included. To find out the outcome for a single event, use `GET …/events/{eventId}`. To predict the outcome, use `GET …/explain`.',
+    'Returns how often subscribed integrations did not receive an event of a stream, by reason and hour (UTC). An event that three integrations did not receive counts three times. Waiting events are not included. For the outcome of a single event, use `GET …/events/{eventId}`. To predict it, use `GET …/explain`.',
   query: z.strictObject({ stream: StreamChoice, history: HistoryChoice }),
   cost: 5,
   answers: { 200: { description: 'The counts for each reason.', schema: NotRoutedSeries } },

@@ -38,7 +38,7 @@ const invite = defineRoute({
   tag: 'Integrations',
   summary: 'Invite a partner',
   description:
-    'Invites a partner by email address (not case-sensitive). If there is already an open or accepted invitation for this address, it is returned with status 200. A new invitation is only created if the previous invitation has expired or was declined or revoked. Note that the request returns when the invitation has been issued, so the email may be sent some time later. A workspace can send one invitation per day to an address even if an invitation was revoked or deleted in the meantime. An account can send `invitationMailsPerDay` invitations. When these limits have been reached, the response is `mail_limit_reached` and includes the time of the next possible invitation. Identical requests made at the same time can each result in a 201 response with the same body.',
+    'Invites a partner by email address (not case-sensitive). If there is already an open or accepted invitation for this address, it is returned with status 200. A new invitation is only created if the previous invitation has expired or was declined or revoked. The email may be sent some time after the response. In 24 hours, a workspace can send one invitation to an address, even if it was revoked or deleted, and an account can send `invitationMailsPerDay` invitations. Beyond these limits, the response is `mail_limit_reached`, with the time of the next possible invitation. Identical requests made at the same time can each return 201 with the same body.',
   body: Invite,
   answers: {
     201: { description: 'Invited.', schema: InvitedIntegration, headers: LOCATION },
@@ -120,7 +120,7 @@ const revoke = defineRoute({
   tag: 'Integrations',
   summary: 'Revoke an integration',
   description:
-    'Permanently ends an integration regardless of whether it has been accepted or is still pending. After this request returns, events are no longer routed to the partner, and no further attempts are started. You can invite the same email address again later.',
+    'Permanently ends an integration, whether or not it has been accepted. After the response, no events are routed to the partner, and no further attempts are started. You can invite the same email address again later.',
   closes: true,
   answers: { 204: { description: 'The integration has been revoked.' } },
   problems: ['unknown_resource'],

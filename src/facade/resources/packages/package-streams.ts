@@ -97,7 +97,7 @@ const archivePackage = defineRoute({
   tag: 'Packages',
   summary: 'Archive a package',
   description:
-    "Permanently archives a package. After that, you can't add any streams, blocks, or names to the package. Archived packages are not listed by default, and their keys can't be used again. Existing blocks remain but can be removed individually.",
+    "Permanently archives a package. It gets no new streams, blocks, or names, and is not listed by default. Its key can't be used again. Existing blocks remain, and you can remove them one by one.",
   answers: { 204: { description: 'The package has been archived.' } },
   problems: ['unknown_resource'],
   async handle({ caches, writer }, { tenant, params }) {

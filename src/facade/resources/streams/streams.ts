@@ -18,7 +18,7 @@ const StreamApply = z
     producerTenantPublicId: publicIdField('Workspace'),
     name: spec.name.unwrap().meta({
       description:
-        'The stream name, between 1 and 128 characters long. The stream key and queue name are generated from this name, and can only contain lowercase Latin letters, digits, and hyphens. If the name does not contain any of these characters, the key is a hash with the prefix s-.',
+        'The name of the stream, 1 to 128 characters long. Its key, which is also the name of its queue, is derived from the name, using lowercase Latin letters, digits, and hyphens. For a name without any of them, it is a hash with the prefix s-.',
       example: 'Orders',
     }),
     description: spec.description.meta({ example: 'What was ordered, paid and sent.' }),
@@ -139,7 +139,7 @@ const applyStream = defineRoute({
   tag: 'Streams',
   summary: 'Apply a stream',
   description:
-    'Creates a stream or updates it to match the request body. This request is declarative, so you can safely repeat it. When creating the first stream, your workspace becomes a producer. The request returns when ingress is ready to accept events for the stream.',
+    'Creates a stream, or updates it to match the body. When the request returns, ingress accepts events for the stream. You can safely repeat it. The first stream makes your workspace a producer.',
   body: StreamApply,
   largeBody: true,
   answers: { 200: { description: 'The stream matches the request body and is in force.', schema: AppliedStream } },

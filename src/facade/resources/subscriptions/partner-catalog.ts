@@ -73,7 +73,7 @@ const listPartnerCatalog = defineRoute({
   tag: 'Receiving',
   summary: 'List the streams you can subscribe to',
   description:
-    "Returns the producer's published streams, and any deprecated streams that you're subscribed to. The list includes blocked streams, but you can't subscribe to a blocked stream until the producer removes the block. Payload schemas are not included in the list. To get the schema, retrieve a single entry. A page contains up to `limit` entries or 1 MiB, whichever is reached first.",
+    "Returns the producer's published streams, and any deprecated streams that you're subscribed to. You can't subscribe to a blocked stream until the producer removes the block. To get the payload schema of a stream, retrieve its entry. A page contains up to `limit` entries or 1 MiB, whichever is reached first.",
   query: PageQuery,
   answers: { 200: { description: 'A list of streams, sorted by key.', schema: pageOf(ListedPartnerEntry) } },
   problems: ['malformed_cursor', 'integration_not_active'],

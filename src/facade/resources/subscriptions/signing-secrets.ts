@@ -148,7 +148,7 @@ const getSecret = defineRoute({
   tag: 'Receiving',
   summary: 'Retrieve the signing secret',
   description:
-    'Returns the version that deliveries are signed with. A version that was just set with `kubectl` is not returned until the controller has put it in force. Until then, the call returns the version before it, which stays valid for 24 hours after that, or `503 not_in_force` if you have skipped a version.',
+    'Returns the version that deliveries are signed with. After you set a version with `kubectl`, the call returns the previous one until the controller has put the new one in force, and the previous one stays valid for 24 hours after that. If you have skipped a version, the response is `503 not_in_force` until then.',
   showsSecret: true,
   answers: {
     200: { description: 'The current secret, and the previous secret if it is still in use.', schema: SigningSecrets },
@@ -169,7 +169,7 @@ const rotateSecret = defineRoute({
   tag: 'Receiving',
   summary: 'Rotate the signing secret',
   description:
-    'Creates a new signing secret. For the next 24 hours, deliveries are signed with both the old and the new secret, and repeating this request returns the same secrets. To rotate the secret again during this time, specify the next version as `secretVersion`. Note that the secret from before the last rotation is no longer used after that.',
+    'Creates a new signing secret. For the next 24 hours, deliveries are signed with both the old and the new secret, and repeating this request returns the same secrets. To rotate the secret again during this time, specify the next version as `secretVersion`. The oldest of the three secrets is then no longer used.',
   body: Rotation,
   bodyOptional: true,
   answers: { 200: { description: 'Deliveries are now signed with both secrets.', schema: SigningSecrets } },

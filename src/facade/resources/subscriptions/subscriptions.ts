@@ -158,7 +158,7 @@ const changeSubscription = defineRoute({
   tag: 'Receiving',
   summary: 'Change the endpoint of a subscription, or pause it',
   description:
-    'Declarative update. Retrieve the subscription first and then send `endpoint` and `suspended` back with your changes. If the value of a header is omitted, the stored value is kept. However, if the origin (scheme, host, or port) of the URL changes, you need to send all values again. To remove an endpoint, you need to specify null explicitly. If you omit an existing endpoint, the request is rejected with 422. If omitted, `suspended` is treated as false. This has no effect on the signing secret.',
+    'Replaces `endpoint` and `suspended`. Retrieve the subscription first, and send both back with your changes. Header values that you omit are kept, unless the origin (scheme, host, or port) of the URL changes. To remove the endpoint, send null: omitting an existing endpoint is rejected with 422. `suspended` defaults to false. The signing secret does not change.',
   body: SubscriptionChange,
   largeBody: true,
   answers: { 200: { description: 'The change is now in force.', schema: SubscriptionEntry } },
@@ -196,7 +196,7 @@ const unsubscribe = defineRoute({
   tag: 'Receiving',
   summary: 'Delete a subscription',
   description:
-    "Deletes a subscription. This stops all deliveries and removes the inbox. If the subscription doesn't exist, the response is the same. If you subscribe again, you will get a new signing secret, and the previous secret is never used again. If a subscription is also managed by another tool, such as Git or kubectl, you need to delete it using this tool.",
+    "Deletes a subscription, which stops all deliveries and removes the inbox. The response is the same if it doesn't exist. If you subscribe again, you get a new signing secret. A subscription that is also managed by another tool, such as Git or kubectl, has to be deleted with this tool.",
   closes: true,
   answers: { 204: { description: 'The subscription has been deleted or did not exist.' } },
   problems: ['managed_elsewhere'],

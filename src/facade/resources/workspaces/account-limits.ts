@@ -70,7 +70,7 @@ const getLimits = defineRoute({
   tag: 'Accounts',
   summary: 'Retrieve the limits of an account',
   description:
-    'Returns the limits in force. These are the limits of the account, or the defaults of its plan, but they never exceed the limits of the installation. They can only be changed by an administrator, using the spec.limits field of the Account. The usage of `eventsPerSecond` and `requestsPerMinute` is always null, because each replica counts it separately. The `RateLimit` header contains the remaining points of the replica which has sent the response.',
+    'Returns the limits in force: those of the account or the defaults of its plan, but at most those of the installation. Only an administrator can change them, in spec.limits of the Account. The usage of `eventsPerSecond` and `requestsPerMinute` is always null, because each replica counts it separately. The `RateLimit` header contains the remaining points of the replica which has sent the response.',
   cost: 5,
   answers: { 200: { description: 'The current limits and their usage.', schema: AccountLimits } },
   async handle(facade, { account }) {

@@ -76,7 +76,7 @@ const createKey = defineRoute({
   tag: 'Ingress keys',
   summary: 'Create an ingress key',
   description:
-    "Creates an ingress key, which can be used immediately. Existing keys will stay valid. A workspace can have up to 16 keys. Make sure to save the key because only its SHA-256 hash is stored, and it can't be displayed again. For this reason, a request with an existing id will be rejected. Delete the existing key or choose a different id. When using an Idempotency-Key, a repeated request returns the same key for 24 hours even if the key has been deleted in the meantime.",
+    "Creates an ingress key, which you can use immediately. Save it: only its SHA-256 hash is stored, so it can't be shown again. Existing keys stay valid, and a workspace can have up to 16. If a key with this id exists, the request is rejected. Delete that key first, or choose another id. With an Idempotency-Key, repeating the request returns the same key for 24 hours, even if it has been deleted in the meantime.",
   body: NewIngressKey,
   bodyOptional: true,
   idempotency: 'answer',
@@ -143,7 +143,7 @@ const deleteKey = defineRoute({
   tag: 'Ingress keys',
   summary: 'Delete an ingress key',
   description:
-    'Deletes an ingress key. Since ingress caches the keys, it may take up to 5 s until the deleted key is rejected. You can safely repeat this request. If a key is owned by a different field manager (such as Git), you need to remove it there instead.',
+    'Deletes an ingress key. Ingress caches keys, so it may accept the deleted key for another 5 s. You can safely repeat this request. Remove a key that another field manager owns, such as Git, where it is managed.',
   answers: { 204: { description: 'The key has been deleted or did not exist.' } },
   async handle(facade, { tenant, params }) {
     const workspace = await removeIngressKey(facade, tenant.name, params.key);

@@ -145,7 +145,7 @@ const putMembers = defineRoute({
   tag: 'Accounts',
   summary: 'Replace the members of an account',
   description:
-    'This request replaces the whole list. Retrieve the list first and then send it back with your changes. You can only use this for accounts that were created when an invitation was accepted. The members of all other accounts are managed where the account was created, such as in Git or using kubectl, and the request is rejected with `field_managed` or `refused_by_policy`. Removed members lose their access within a few seconds.',
+    'Replaces the whole list. Retrieve it first, and send it back with your changes. This only works for accounts that were created when an invitation was accepted. The members of all other accounts are managed where the account was created, such as in Git or with kubectl, and the request is rejected with `field_managed` or `refused_by_policy`. Removed members lose their access within a few seconds.',
   largeBody: true,
   body: WantedMembers,
   answers: { 200: { description: 'The members are now in force.', schema: Members } },
