@@ -8,7 +8,7 @@ TEST_ALL := $(NODE) test/support/suites/test-all.ts
 # The Python virtual environment for packages that are not available on npm.
 SCHEMATHESIS := .cache/schemathesis
 
-.PHONY: help packages setup check test test-api test-chaos test-limits test-model test-hostile test-mutants test-repeat test-scale test-node test-outages test-gitops generate docs image run bench install-files
+.PHONY: help packages setup check format test test-api test-chaos test-limits test-model test-hostile test-mutants test-repeat test-scale test-node test-outages test-gitops generate docs image run bench install-files
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ setup: packages ## install additional test dependencies: Prometheus, CloudEvents
 
 check: setup ## run the type checks, lint, format, and unit tests (less than a minute)
 	@$(TEST_ALL) types lint format unit
+
+format: packages ## format all files
+	@$(NODE) node_modules/@biomejs/biome/bin/biome check --write
 
 test: ## run all tests: check, followed by the tests with Redis, with Kubernetes, and of the whole system (WITH=node adds a real node)
 	@$(MAKE) --no-print-directory setup || { echo '0 passed, 1 failed'; exit 1; }

@@ -61,5 +61,11 @@ test('the sum adds suites and checks, and keeps their notes', () => {
     tallyCommand('lint', 2),
     tallyVitest('unit', reportOf('passed'), { exitCode: 0 }),
   ]);
-  expect(sum).toEqual({ passed: 2, failed: 1, skipped: 0, notes: ['FAILED lint: exit code 2'] });
+  expect(sum).toEqual({ passed: 2, failed: 1, skipped: 0, notes: ['FAILED lint: exit code 2, see above'] });
+});
+
+test('a failed check names the command that solves its problems', () => {
+  expect(tallyCommand('format', 1, 'Run `make format`').notes).toEqual([
+    'FAILED format: exit code 1, see above. Run `make format`',
+  ]);
 });

@@ -22,11 +22,15 @@ export type VitestReport = {
   }[];
 };
 
-/** Returns the result of a command that is a single check, such as the types. */
-export function tallyCommand(name: string, exitCode: number): Tally {
-  return exitCode === 0
-    ? { passed: 1, failed: 0, skipped: 0, notes: [] }
-    : { passed: 0, failed: 1, skipped: 0, notes: [`FAILED ${name}: exit code ${exitCode}`] };
+/**
+ * Returns the result of a command that is a single check, such as the types.
+ *
+ * @param remedy how to solve the problems that it reports, by default not specified
+ */
+export function tallyCommand(name: string, exitCode: number, remedy?: string): Tally {
+  if (exitCode === 0) return { passed: 1, failed: 0, skipped: 0, notes: [] };
+  const note = `FAILED ${name}: exit code ${exitCode}, see above${remedy === undefined ? '' : `. ${remedy}`}`;
+  return { passed: 0, failed: 1, skipped: 0, notes: [note] };
 }
 
 /** Returns the result of a suite that was not run. */

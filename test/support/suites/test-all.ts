@@ -30,6 +30,9 @@ const CHECKS: Readonly<Record<string, readonly string[]>> = {
   format: ['biome', 'check'],
 };
 
+/** How to solve the problems that a check reports, if a command does it. */
+const REMEDIES: Readonly<Record<string, string>> = { format: 'Run `make format`' };
+
 const PROJECTS = ['unit', 'redis', 'kube', 'chart', 'image', 'system', 'waiting', 'scale'];
 
 /** The file of the short version of `make test-node`. */
@@ -124,8 +127,9 @@ async function runSeen(name: string): Promise<Result> {
   const started = performance.now();
   const [program, ...args] = CHECKS[name] ?? [];
   let tally: Tally;
-  if (program !== undefined) tally = tallyCommand(name, await run(join(ROOT, 'node_modules', '.bin', program), args));
-  else tally = name === 'node' ? await runNode() : await runProject(name);
+  if (program !== undefined) {
+    tally = tallyCommand(name, await run(join(ROOT, 'node_modules', '.bin', program), args), REMEDIES[name]);
+  } else tally = name === 'node' ? await runNode() : await runProject(name);
   return { tally, tookMs: performance.now() - started };
 }
 
