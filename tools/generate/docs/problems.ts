@@ -62,7 +62,7 @@ export function renderProblems(): string {
   const byStatus = CODES.toSorted((a, b) => PROBLEMS[a].status - PROBLEMS[b].status);
   return [
     '# Problems',
-    `All errors are problem documents (RFC 9457, \`${PROBLEM_CONTENT_TYPE}\`) with a \`type\`, \`title\`, \`status\`, \`detail\`, and \`code\`. If a field is not valid, \`errors\` contains the field and the reason. When handling errors programmatically, you should rely on \`code\`: while new codes may be added, the meaning of existing ones won't change. \`type\` is the path of the page describing this code (\`/problems/<code>\`) on the server that sent the response. Note that a problem document never contains values from your request.`,
+    `All errors are problem documents (RFC 9457, \`${PROBLEM_CONTENT_TYPE}\`) with a \`type\`, \`title\`, \`status\`, \`detail\`, and \`code\`. Handle errors by their \`code\`: codes may be added, but their meaning never changes. \`detail\` tells people what to do. If fields are not valid, \`errors\` lists them with the reasons. \`type\` is the path of a page about the code (\`/problems/<code>\`) on the server that sent the response. A problem document never contains values from your request.`,
     table(
       ['Status', 'Code', 'Description', 'What to do'],
       byStatus.map(code => [
