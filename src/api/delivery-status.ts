@@ -49,6 +49,6 @@ export const DeliveryStatus = z
       .optional(),
   })
   .describe(
-    'Delivery state. Note that updates may be delayed if many endpoints change at the same time because they are limited to 5 Subscriptions per second.',
+    'Delivery state. Updates are limited to 5 Subscriptions per second, so they may be delayed if many endpoints change at the same time.',
   );
 export type DeliveryStatus = z.infer<typeof DeliveryStatus>;

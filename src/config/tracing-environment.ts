@@ -13,7 +13,7 @@ export const TRACING_ENVIRONMENT: Readonly<Record<string, { readonly fallback: s
   },
   OTEL_EXPORTER_OTLP_PROTOCOL: {
     fallback: 'http/protobuf',
-    meaning: 'The export protocol, either http/protobuf or http/json. Note that grpc is not supported.',
+    meaning: 'The export protocol: http/protobuf or http/json, but not grpc.',
   },
   OTEL_EXPORTER_OTLP_HEADERS: {
     fallback: '',

@@ -41,7 +41,7 @@ function fastifyPath(path: string): string {
 }
 
 function bodyOf(route: Route, request: FastifyRequest): unknown {
-  // Undefined if no body was sent. Note that `null` is a body, which is rejected by all routes.
+  // Undefined if no body was sent. `null` is a body, which all routes reject.
   const { body } = request;
   if (route.body !== undefined) {
     if (body === undefined && route.bodyOptional) return undefined;

@@ -24,7 +24,7 @@ export interface AuthenticationOptions extends TokenRules {
   /** Whether tokens require the scope of the route. Routes check this, since unknown paths don't have a scope. */
   readonly requireScopes?: boolean;
   readonly limits?: Partial<AuthenticationLimits>;
-  /** Wall clock in milliseconds. Note that the token verification library doesn't use this clock. */
+  /** Wall clock in milliseconds. The library that verifies tokens doesn't use it. */
   readonly nowMs?: () => number;
   /** Monotonic clock in milliseconds, for tokens whose signature is known to be valid. */
   readonly monotonicMs?: () => number;

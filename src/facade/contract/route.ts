@@ -101,7 +101,7 @@ interface RouteSource<A extends Access, Path extends string, Q extends z.ZodType
   readonly body?: B;
   /** Whether the body can be omitted. */
   readonly bodyOptional?: boolean;
-  /** Whether the body contains a list or a schema. In this case, the limit is `LARGE_BODY_BYTES`. */
+  /** Whether the body contains a list or a schema, so that its limit is `LARGE_BODY_BYTES`. */
   readonly largeBody?: boolean;
   /**
    * The call that accepts a body, for routes without one. The error message for a body names it.

@@ -12,7 +12,7 @@ export const ingress: AlertGroup = {
       impact: 'Producers need to retry these events. Events are lost if the producer does not retry them.',
       steps: [
         'Run the query `sum by (code) (rate(sluice_ingress_requests_total[5m]))` and check the Redis alerts. Ingress responds with 503 if an event cannot be stored.',
-        'If `sluice_ingress_held_bytes` is close to its limit, requests arrive faster than they can be stored. In this case, add more replicas.',
+        'If `sluice_ingress_held_bytes` is close to its limit, requests arrive faster than they can be stored. Add more replicas.',
         'Check the log of ingress for the messages `store operation failed` and `request failed`.',
       ],
     },
@@ -140,7 +140,7 @@ export const delivery: AlertGroup = {
       impact:
         'Several workspaces have slow endpoints. Their events wait until attempts have ended, unless another dispatcher sends them. Other busy workspaces may have to wait too.',
       steps: [
-        'Run the query `sum by (instance) (sluice_dispatcher_attempts_in_flight)`. If the value is high, the claims are being used by slow endpoints. In this case, add more dispatchers.',
+        'Run the query `sum by (instance) (sluice_dispatcher_attempts_in_flight)`. If the value is high, slow endpoints use the claims. Add more dispatchers.',
         'If the value is low, the results are not written fast enough. Check SluiceRedisSlow and check the CPU usage of the dispatcher.',
       ],
     },
@@ -177,8 +177,8 @@ export const delivery: AlertGroup = {
       impact:
         'The affected events are delivered with a delay of a few seconds, and some of them are delivered twice. No events are lost.',
       steps: [
-        'Run the query `sum by (cause) (rate(sluice_dispatcher_returned_claims_total[15m]))`. The cause `evicted` indicates that dispatchers did not respond to Redis for more than three seconds. In this case, check for restarts, a blocked event loop (SluiceEventLoopBlocked), and the CPU limit.',
-        'The cause `lost` indicates that messages from Redis do not arrive. In this case, check the network and check the Redis log for clients that were closed because of `client-output-buffer-limit`.',
+        'Run the query `sum by (cause) (rate(sluice_dispatcher_returned_claims_total[15m]))`. The cause `evicted` means that dispatchers did not respond to Redis for more than three seconds. Check for restarts, a blocked event loop (SluiceEventLoopBlocked), and the CPU limit.',
+        'The cause `lost` means that messages from Redis do not arrive. Check the network, and the Redis log for clients that were closed because of `client-output-buffer-limit`.',
       ],
     },
     {

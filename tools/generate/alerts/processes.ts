@@ -150,7 +150,7 @@ export const redis: AlertGroup = {
         'If Redis is unavailable, ingress responds with 503, and events are not delivered. Events that ingress accepted with 202 are stored on disk. Delivery resumes automatically.',
       steps: [
         'On the host of the process, run `redis-cli PING` with the address from `SLUICE_REDIS_URL` to check that Redis responds. Check the Redis log.',
-        'When using `appendfsync always`, Redis stops if the disk is full. In this case, free up disk space and start Redis again.',
+        'With `appendfsync always`, Redis stops if the disk is full. Free up disk space, and start Redis again.',
         "You don't need to restart Sluice.",
       ],
     },
@@ -163,7 +163,7 @@ export const redis: AlertGroup = {
       impact: 'Failed work is delayed and retried automatically. Ingress may respond with 503.',
       steps: [
         'Run the query `sum by (reason) (rate(sluice_redis_command_errors_total[5m]))` to find the reason.',
-        'For the reason `memory`, see SluiceRedisMemoryHigh. For the reason `timeout`, see SluiceRedisSlow. The reason `unavailable` indicates a failover or a restart. The reason `refused` indicates a bug in Sluice or an unsupported Redis version. In this case, the log contains the error.',
+        'For the reason `memory`, see SluiceRedisMemoryHigh. For the reason `timeout`, see SluiceRedisSlow. The reason `unavailable` indicates a failover or a restart. The reason `refused` indicates a bug in Sluice or an unsupported Redis version, and the log contains the error.',
       ],
     },
     {
@@ -175,7 +175,7 @@ export const redis: AlertGroup = {
       impact: 'Accepting and delivering an event requires several Redis commands, so events are delayed.',
       steps: [
         'Run `redis-cli SLOWLOG GET` and `redis-cli --latency`. The output also includes commands from other users of the same Redis.',
-        'When using `appendfsync always`, each write has to wait for the disk. In this case, check the disk latency.',
+        'With `appendfsync always`, each write waits for the disk, so check the disk latency.',
         'Redis uses a single CPU core. If its CPU usage is close to 100 %, use a Redis Cluster to distribute the streams to several nodes. Each stream is still stored on a single node.',
       ],
     },

@@ -70,9 +70,7 @@ function workload(of: Workload) {
           enabled: z
             .boolean()
             .default(true)
-            .describe(
-              'Whether to install the REST API. In this case, you also need to set oidc.issuers and oidc.audience.',
-            ),
+            .describe('Whether to install the REST API, which requires oidc.issuers and oidc.audience.'),
         }
       : {}),
     replicas: z.int().min(0).default(of.replicas).describe('The number of pods.'),

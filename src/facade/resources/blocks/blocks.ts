@@ -143,7 +143,7 @@ const unblockStream = defineRoute({
   operation: 'unblockStream',
   tag: 'Blocks',
   summary: 'Unblock a stream for an integration',
-  description: `${RESUMES} Note that this does not remove blocks on packages that include the stream.`,
+  description: `${RESUMES} Blocks on packages that include the stream remain.`,
   answers: { 204: { description: 'The block has been removed or did not exist.' } },
   problems: ['managed_elsewhere'],
   handle: (facade, { tenant, params: { integration, catalogEntryPublicId: target } }) =>
@@ -174,7 +174,7 @@ const unblockPackage = defineRoute({
   operation: 'unblockPackage',
   tag: 'Blocks',
   summary: 'Unblock a package for an integration',
-  description: `${RESUMES} Note that this does not remove blocks on individual streams or on other packages.`,
+  description: `${RESUMES} Blocks on individual streams or on other packages remain.`,
   answers: { 204: { description: 'The block has been removed or did not exist.' } },
   problems: ['managed_elsewhere'],
   handle: (facade, { tenant, params: { integration, pkg: target } }) =>

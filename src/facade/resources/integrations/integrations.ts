@@ -20,7 +20,7 @@ const Invite = z
     producerTenantPublicId: publicIdField('Workspace'),
     email: emailAddress().meta({
       description:
-        "The partner's email address, up to 254 characters long. Note that anyone who receives this email can accept the invitation unless the operator has set SLUICE_INVITATION_REQUIRE_EMAIL.",
+        "The partner's email address, up to 254 characters long. Anyone who receives this email can accept the invitation, unless the operator has set SLUICE_INVITATION_REQUIRE_EMAIL.",
       format: 'email',
       example: 'ada@example.com',
     }),
