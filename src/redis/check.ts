@@ -35,7 +35,7 @@ export async function checkRedis(redis: RedisClient, log: Logger): Promise<void>
     }
     if (field('aof_enabled') !== '1')
       log.warn(
-        'redis does not use an append-only file: acknowledged events are lost when it is restarted (set appendonly yes and appendfsync always)',
+        'redis does not use an append-only file: accepted events are lost when it is restarted (set appendonly yes and appendfsync always)',
       );
   }
   if (!(await turnLazyFreeingOn(redis, log))) return;

@@ -135,7 +135,7 @@ export const RESOURCE_PROBLEMS = {
     status: 409,
     title: 'The subscription has an endpoint',
     remedy:
-      'You cannot acknowledge these events because the endpoint acknowledges them with a 2xx response. To discard events, skip them.',
+      'Only pulled events can be acknowledged. With an endpoint, a 2xx response ends the delivery. To discard events, skip them.',
   },
   group_key_inactive: {
     status: 409,

@@ -40,7 +40,12 @@ async function send({ path = '/events/{ten}/parcels', method = 'POST', port, hea
 test.each<[string, Mistake, number, RegExp]>([
   ['no key', { headers: { 'x-api-key': '' } }, 401, /POST \/waas\/producer\/\{tenant\}\/ingress-keys/],
   ['a wrong key', { headers: { 'x-api-key': 'guessed' } }, 401, /Secret of type sluice\.dev\/ingress-key/],
-  ['a token of a person', { headers: { 'x-api-key': '{jwt}' } }, 401, /of an identity provider are only accepted by \/waas/],
+  [
+    'a token of a person',
+    { headers: { 'x-api-key': '{jwt}' } },
+    401,
+    /of an identity provider are only accepted by \/waas/,
+  ],
   ['the key of another workspace', { path: '/events/ten_0123456789abcdefghjk/parcels' }, 401, /key of this workspace/],
   ['a name for a workspace', { path: '/events/mine-shop/parcels' }, 404, /ten_.* and 20 lowercase/],
   ['an unknown stream', { path: '/events/{ten}/parcel' }, 404, /create it first/],

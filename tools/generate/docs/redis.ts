@@ -4,7 +4,7 @@ import { REDIS_RIGHTS } from '../redis/rights.ts';
 
 const SETTINGS: Row[] = [
   ['`maxmemory-policy noeviction`', 'With any other policy, Redis removes gates and events when its memory is full.'],
-  ['`appendonly yes`, `appendfsync always`', 'Required for acknowledged events to survive a restart or power failure.'],
+  ['`appendonly yes`, `appendfsync always`', 'Required for accepted events to survive a restart or a power failure.'],
   [
     '`lazyfree-lazy-expire yes`, `lazyfree-lazy-server-del yes`',
     'Otherwise, Redis may block for several seconds when freeing expired keys because some keys have millions of fields.',
