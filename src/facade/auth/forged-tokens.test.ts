@@ -13,7 +13,7 @@ import { ROUTES } from '../routes.ts';
 import { createFacadeServer, type FacadeServer } from '../server.ts';
 
 /** The number of forged tokens, which is higher when running `make test-api`. */
-const TOKENS = Number(process.env['TOKENS'] || 3_000);
+const TOKENS = Number(process.env['TOKENS'] || 1_000);
 const SEED = Number(process.env['SEED'] || 20_261_125);
 const AT_ONCE = 16;
 
