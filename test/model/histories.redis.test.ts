@@ -6,7 +6,7 @@ import { playHistories, type Stage } from './histories.ts';
 import { oneByOne } from './processes/one-by-one.ts';
 import { listenToPushes } from './processes/pushes.ts';
 
-const STEPS = Number(process.env.STEPS || 4_000);
+const STEPS = Number(process.env.STEPS || 2_000);
 const SEED = Number(process.env.SEED || 1);
 const REPLAY = process.env.REPLAY || undefined;
 

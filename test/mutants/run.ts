@@ -30,8 +30,9 @@ const STAGES: readonly Stage[] = [
   ['redis', 'test/model'],
 ];
 const MODEL_STEPS = '3000';
+const PART_SEEDS = '20';
 
-const ENV = { STEPS: MODEL_STEPS, SHRINK: 'no' };
+const ENV = { STEPS: MODEL_STEPS, SEEDS: PART_SEEDS, SHRINK: 'no' };
 
 let stopTests = () => {};
 

@@ -24,12 +24,12 @@ async function schedules(bounds: Bounds, faults: Actor['faults'] = FAULTS): Prom
 }
 
 const failureIn = (trace: readonly string[]) => trace.find(line => line.includes(':'));
-/** Which calls the first actor had made, and which one failed. */
-const placesOf = (trace: readonly string[]): string => {
+const leftAfter = (trace: readonly string[]): string => {
   const [first = ''] = trace;
-  const left = trace.findIndex(line => line[0] !== first[0]);
-  return `${first[0]} is left after ${left}; ${failureIn(trace)?.split(':')[0]} fails`;
+  return `${first[0]} is left after ${trace.findIndex(line => line[0] !== first[0])}`;
 };
+/** Which calls the first actor had made, and which one failed. */
+const placesOf = (trace: readonly string[]): string => `${leftAfter(trace)}; ${failureIn(trace)?.split(':')[0]} fails`;
 const sorted = (lines: readonly (string | undefined)[]) =>
   [...new Set(lines)].map(String).sort((a, b) => a.localeCompare(b));
 
@@ -47,6 +47,20 @@ describe('every schedule', () => {
     const every = new Set(all.map(trace => trace.join()));
     expect(some.filter(trace => !every.has(trace.join()))).toEqual([]);
     expect(sorted(some.map(placesOf))).toEqual(sorted(all.map(placesOf)));
+    expect(sorted(some.map(failureIn))).toEqual(sorted(all.map(failureIn)));
+    expect(some.length).toBeLessThan(all.length * 0.6);
+  });
+
+  test.each([
+    { preemptions: 2, faults: 0 },
+    { preemptions: 1, faults: 1 },
+  ])('one in three with $preemptions pre-emptions and $faults faults: each place to leave an actor', async bounds => {
+    const faults = bounds.faults > 0 ? FAULTS : [];
+    const all = await schedules(bounds, faults);
+    const some = await schedules({ ...bounds, oneIn: 3 }, faults);
+    const every = new Set(all.map(trace => trace.join()));
+    expect(some.filter(trace => !every.has(trace.join()))).toEqual([]);
+    expect(sorted(some.map(leftAfter))).toEqual(sorted(all.map(leftAfter)));
     expect(sorted(some.map(failureIn))).toEqual(sorted(all.map(failureIn)));
     expect(some.length).toBeLessThan(all.length * 0.6);
   });

@@ -176,6 +176,11 @@ export interface Bounds {
    * still meets each call that fails, in one way of failing instead of all. Default: false, all of them.
    */
   readonly pairwise?: boolean;
+  /**
+   * Of the schedules with as many pre-emptions and faults as allowed, only one in this number, spread so that each place
+   * still meets others. Default: 1, all of them.
+   */
+  readonly oneIn?: number;
 }
 
 /**
@@ -184,7 +189,7 @@ export interface Bounds {
  * would take too long to run all combinations.
  */
 export async function everySchedule(
-  { pairwise = false, ...bounds }: Bounds,
+  { pairwise = false, oneIn = 1, ...bounds }: Bounds,
   run: (choose: Choose) => Promise<void>,
 ): Promise<number> {
   const path: { at: number; of: number }[] = [];
@@ -211,7 +216,7 @@ export async function everySchedule(
         const next = after(option);
         if (next.isPlain) return true;
         if (next.preemptions < 0 || next.faults < 0) return false;
-        return !pairwise || next.preemptions + next.faults > 0 || next.sum % next.ways === 0;
+        return next.preemptions + next.faults > 0 || next.sum % (oneIn * (pairwise ? next.ways : 1)) === 0;
       });
       const here = (path[depth] ??= { at: 0, of: allowed.length });
       const choice = allowed[here.at] as Choice;

@@ -8,8 +8,8 @@ import { historyOf, type Kind, type Operation } from './operation.ts';
 import { comeToRest } from './rest.ts';
 import { runHistory, shrink, tell } from './run.ts';
 
-/** More histories than the suite plays: `SEEDS=1000 LENGTH=500`; one of an earlier failure: `HISTORY`. */
-const SEEDS = Number(process.env.SEEDS || 20);
+/** More histories than the suite plays: `SEEDS=1000 LENGTH=500` (`make test-model`: 100); one of an earlier failure: `HISTORY`. */
+const SEEDS = Number(process.env.SEEDS || 10);
 const LENGTH = Number(process.env.LENGTH || 500);
 const FIRST_SEED = Number(process.env.SEED || 1);
 const HISTORY = process.env.HISTORY || undefined;
