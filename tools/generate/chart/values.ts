@@ -6,7 +6,26 @@ import { TRACING_ENVIRONMENT } from '../../../src/config/tracing-environment.ts'
 import { ALL_IN_ONE, WORKLOADS, type Workload } from '../roles.ts';
 import { list, openList, openObject, ports, section, text } from './value-types.ts';
 
-const meaningOf = (variable: keyof typeof ENVIRONMENT) => ENVIRONMENT[variable].description ?? '';
+/** The values that set the variables named in descriptions. */
+const VALUE_OF: Readonly<Record<string, string>> = {
+  SLUICE_ALLOWED_NETWORKS: 'allowedNetworks',
+  SLUICE_REDIS_SENTINEL_PASSWORD_FILE: 'redis.sentinel.passwordSecret',
+  SLUICE_SMTP_URL: 'smtp.url',
+  SLUICE_TRUSTED_PROXIES: 'trustedProxies',
+};
+
+/** Returns the description of a variable, in the terms of the chart. */
+const meaningOf = (variable: keyof typeof ENVIRONMENT) =>
+  (ENVIRONMENT[variable].description ?? '')
+    .replace(/^A comma-separated list of /, 'A list of ')
+    .replace('443,8443', '[443, 8443]')
+    .replace(', or none if', ', or [none] if')
+    .replace(' Set it for both the controller and the dispatcher.', '')
+    .replace(
+      ' You can separate several claims by commas, one of which must match.',
+      ' One of the claims in the list must match.',
+    )
+    .replaceAll(/SLUICE_[A-Z_]+/g, name => VALUE_OF[name] ?? name);
 const tracingMeaning = (variable: string) => TRACING_ENVIRONMENT[variable]?.meaning ?? '';
 
 const eventRate = (fallback: number, variable: keyof typeof ENVIRONMENT) =>
