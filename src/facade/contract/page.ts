@@ -43,10 +43,10 @@ function keyOfCursor(cursor: string): string {
 }
 
 /** Returns the number of items at the start that fit into `PAGE_BYTES`. Never less than one. */
-function fitting<T>(items: readonly T[], entryOf: (item: T) => object): number {
+function fitting<T>(items: readonly T[], bytesOf: (item: T) => number): number {
   let bytes = 0;
   const end = items.findIndex((item, i) => {
-    bytes += Buffer.byteLength(JSON.stringify(entryOf(item)));
+    bytes += bytesOf(item);
     return i > 0 && bytes > PAGE_BYTES;
   });
   return end < 0 ? items.length : end;
@@ -80,26 +80,26 @@ function firstAfter<T>(
  * Returns a page of items in the order of `keyOf`. The cursor is a key rather than an index, so adding or removing
  * items doesn't shift the next page.
  *
- * @param entryOf returns the entry for an item. Limits a page to `PAGE_BYTES` and should be set whenever items may
- *   be large
+ * @param bytesOf returns the size of the entry for an item as JSON. Limits a page to `PAGE_BYTES` and should be set
+ *   whenever items may be large
  * @throws Refusal 400 `malformed_cursor`
  */
 export function paginate<T>(
   items: readonly T[],
   keyOf: (item: T) => string,
   { limit = DEFAULT, cursor }: { readonly limit?: number | undefined; readonly cursor?: string | undefined },
-  entryOf?: (item: T) => object,
+  bytesOf?: (item: T) => number,
 ): { readonly data: T[]; readonly nextCursor: string | null } {
   const after = cursor === undefined ? '' : keyOfCursor(cursor);
   // One additional item is required to determine whether there is another page.
   const rest = firstAfter(items, keyOf, after, limit + 1);
   const most = rest.slice(0, limit);
   const page =
-    entryOf === undefined
+    bytesOf === undefined
       ? most
       : most.slice(
           0,
-          fitting(most, ([, item]) => entryOf(item)),
+          fitting(most, ([, item]) => bytesOf(item)),
         );
   const last = page.at(-1);
   const more = rest.length > page.length && last !== undefined;

@@ -90,28 +90,16 @@ function appliedStream(stream: Cached<'CatalogStream'>): z.output<typeof Applied
   return { publicId: publicId('CatalogStream', namespace, name), key: name, status: streamStatus(stream) };
 }
 
-/**
- * A cache containing the fingerprint of each spec. If we had to hash a page for every call, this would take as long as
- * sending the schemas.
- */
-const fingerprints = new WeakMap<object, { readonly bytes: number; readonly sha256: string }>();
-
 function fingerprintOf({ spec }: Cached<'CatalogStream'>): {
   readonly bytes: number | null;
   readonly sha256: string | null;
 } {
   if (spec.payloadSchema === undefined) return { bytes: null, sha256: null };
-  let known = fingerprints.get(spec);
-  if (known === undefined) {
-    const text = Buffer.from(spec.payloadSchema);
-    known = { bytes: text.length, sha256: createHash('sha256').update(text).digest('hex') };
-    fingerprints.set(spec, known);
-  }
-  return known;
+  const text = Buffer.from(spec.payloadSchema);
+  return { bytes: text.length, sha256: createHash('sha256').update(text).digest('hex') };
 }
 
-/** Returns the catalog entry for a list, which is the same for producers and partners. */
-export function listedEntry(stream: Cached<'CatalogStream'>): z.output<typeof ListedCatalogEntry> {
+function createListedEntry(stream: Cached<'CatalogStream'>): z.output<typeof ListedCatalogEntry> {
   const { metadata, spec } = stream;
   const { bytes, sha256 } = fingerprintOf(stream);
   return {
@@ -124,6 +112,37 @@ export function listedEntry(stream: Cached<'CatalogStream'>): z.output<typeof Li
     queue: { name: metadata.name, visibility: 'Public' },
     ingressPath: `/events/${tenantId(metadata.namespace ?? '')}/${metadata.name}`,
   };
+}
+
+interface Listed {
+  readonly entry: z.output<typeof ListedCatalogEntry>;
+  /** The size of the entry as JSON. */
+  readonly bytes: number;
+}
+
+/**
+ * The entries of all streams that have been listed, until a stream changes. If a call had to hash the schemas and ids of
+ * a page, this would take longer than everything else.
+ */
+const listed = new WeakMap<object, Listed>();
+
+function listedOf(stream: Cached<'CatalogStream'>): Listed {
+  let known = listed.get(stream);
+  if (known === undefined) {
+    const entry = createListedEntry(stream);
+    listed.set(stream, (known = { entry, bytes: Buffer.byteLength(JSON.stringify(entry)) }));
+  }
+  return known;
+}
+
+/** Returns the catalog entry for a list, which is the same for producers and partners. It must not be modified. */
+export function listedEntry(stream: Cached<'CatalogStream'>): z.output<typeof ListedCatalogEntry> {
+  return listedOf(stream).entry;
+}
+
+/** Returns the size of a listed entry as JSON, in bytes. */
+export function listedBytes(stream: Cached<'CatalogStream'>): number {
+  return listedOf(stream).bytes;
 }
 
 function catalogEntry(stream: Cached<'CatalogStream'>): z.output<typeof CatalogEntry> {
@@ -197,7 +216,7 @@ const listCatalog = defineRoute({
       .list('CatalogStream', tenant.name)
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
       .filter(stream => status === 'all' || streamStatus(stream) === status);
-    const { data, nextCursor } = paginate(streams, ({ metadata }) => metadata.name, query, listedEntry);
+    const { data, nextCursor } = paginate(streams, ({ metadata }) => metadata.name, query, listedBytes);
     return { status: 200, body: { data: data.map(listedEntry), nextCursor } };
   },
 });

@@ -10,7 +10,7 @@ import type { Facade } from '../../objects/facade.ts';
 import { findOwned, unknownObject } from '../../objects/owned-objects.ts';
 import type { OwnedIntegration } from '../../objects/ownership.ts';
 import { assertActive } from '../integrations/active-integration.ts';
-import { listedEntry } from '../streams/streams.ts';
+import { listedBytes, listedEntry } from '../streams/streams.ts';
 
 const ListedPartnerEntry = z
   .object({
@@ -79,7 +79,8 @@ const listPartnerCatalog = defineRoute({
   problems: ['malformed_cursor', 'integration_not_active'],
   async handle(facade, { integration, query }) {
     const view = await openCatalog(facade, integration);
-    const { data, nextCursor } = paginate(view.streams, ({ metadata }) => metadata.name, query, view.entryOf);
+    // The entries of a producer are never shorter than the same entries of a partner.
+    const { data, nextCursor } = paginate(view.streams, ({ metadata }) => metadata.name, query, listedBytes);
     return { status: 200, body: { data: data.map(view.entryOf), nextCursor } };
   },
 });
