@@ -16,6 +16,8 @@ export interface FacadeMetrics {
    */
   readonly enter: () => void;
   readonly leave: () => void;
+  /** Changes the number of calls waiting for their turn. */
+  readonly waiting: (change: 1 | -1) => void;
   /** Counts an answered call. @param route is the method and the path template, or `none` if no route matched */
   readonly answered: (route: string, status: number, seconds: number) => void;
   readonly refused: (reason: TokenRefusal) => void;
@@ -41,6 +43,11 @@ export function createFacadeMetrics(registry: Registry): FacadeMetrics {
     help: 'Number of requests currently in progress.',
     registers,
   });
+  const waiting = new Gauge({
+    name: 'sluice_facade_requests_waiting',
+    help: 'Number of requests in progress that are waiting for other requests for the same account.',
+    registers,
+  });
   const refused = new Counter({
     name: 'sluice_facade_refused_tokens_total',
     help: 'The number of requests rejected because of their token, by reason (undecided if the keys of the issuer were not available).',
@@ -49,7 +56,7 @@ export function createFacadeMetrics(registry: Registry): FacadeMetrics {
   });
   const limited = new Counter({
     name: 'sluice_facade_limited_total',
-    help: 'The number of requests rejected because of a rate limit, by limit: address (of the client), caller and account (no points left), concurrency (too many concurrent requests from the same address), or store (the account has used its share of the Redis time).',
+    help: 'The number of requests rejected because of a rate limit, by limit: address (of the client), caller and account (no points left), concurrency (too many concurrent requests from the same address), store (the account has used its share of the Redis time), or turn (too many requests for the same account are waiting).',
     labelNames: ['limit'] as const,
     registers,
   });
@@ -79,6 +86,7 @@ export function createFacadeMetrics(registry: Registry): FacadeMetrics {
   return {
     enter: () => inFlight.inc(),
     leave: () => inFlight.dec(),
+    waiting: change => waiting.inc(change),
     answered: (route, status, seconds) => requestSeconds.observe({ route, status }, seconds),
     refused: reason => refused.inc({ reason }),
     limited: limit => limited.inc({ limit }),

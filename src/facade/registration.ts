@@ -9,15 +9,14 @@ import { type Change, collectChanges } from './audit/changes.ts';
 import { refuseScope } from './auth/challenge.ts';
 import { callerKey, type Identity, identityOf } from './auth/identity.ts';
 import type { RateLimit } from './contract/rate-limit.ts';
+import { type AnyCall, accountOf, type Inside, reach } from './contract/reach.ts';
 import { idempotencyKeyOf, keyedCallOf, performOnce } from './contract/repeated-calls.ts';
-import { requireRole } from './contract/roles.ts';
-import { type Access, type Answer, bodyLimitOf, type Call, type Route, roleOf } from './contract/route.ts';
+import { type Answer, bodyLimitOf, type Route } from './contract/route.ts';
+import type { Turns } from './contract/turns.ts';
 import { isPathParameter, validate, validatePath } from './contract/validate.ts';
 import { messageOfUnknown } from './contract/validation-messages.ts';
 import { createWaiter, createWaitingCalls, type WaitingCalls } from './contract/waiting-calls.ts';
 import type { Facade } from './objects/facade.ts';
-import type { OwnedAccount, OwnedIntegration, OwnedTenant } from './objects/ownership.ts';
-import { assertNotPaused } from './objects/paused.ts';
 import { useShareOf } from './objects/redis-shares.ts';
 
 declare module 'fastify' {
@@ -29,8 +28,6 @@ declare module 'fastify' {
 
 /** Fastify request for a route. */
 type Incoming = FastifyRequest<{ Params: Record<string, string>; Querystring: Record<string, unknown> }>;
-
-type AnyCall = Call<Access, string, unknown, unknown>;
 
 /** The prefix of all paths. Added by the scope. */
 const PREFIX = '/waas';
@@ -60,56 +57,6 @@ function bodyOf(route: Route, request: FastifyRequest): unknown {
   return undefined;
 }
 
-/** Returns the workspace specified in the query or the body. */
-function namedTenant(...places: unknown[]): string | undefined {
-  for (const place of places) {
-    const id = (place as { producerTenantPublicId?: unknown } | undefined)?.producerTenantPublicId;
-    if (typeof id === 'string') return id;
-  }
-  return undefined;
-}
-
-/**
- * Returns the resources that the caller may access according to the route. The path is validated before anything else
- * is read.
- */
-async function reach(
-  facade: Facade,
-  route: Route,
-  call: AnyCall,
-): Promise<{ tenant?: OwnedTenant; integration?: OwnedIntegration; account?: OwnedAccount }> {
-  const params = call.params as Readonly<Record<string, string>>;
-  const pausable = route.method !== 'GET' && route.dataPlane !== true && route.closes !== true;
-  if (route.access === 'producer') {
-    const id = params['tenant'] ?? namedTenant(call.body, call.query);
-    if (id === undefined)
-      throw new Refusal(
-        'invalid_request',
-        'Add producerTenantPublicId, which is the id of your workspace (ten_ followed by 20 characters).',
-      );
-    const tenant = await facade.ownership.tenant(call, id);
-    requireRole(tenant.role, roleOf(route));
-    if (pausable) assertNotPaused(tenant.workspace);
-    return { tenant };
-  }
-  if (route.access === 'recipient') {
-    const integration = await facade.ownership.integration(call, params['integration'] as string);
-    requireRole(integration.recipient.role, roleOf(route));
-    if (pausable) {
-      assertNotPaused(integration.recipient.workspace, facade.caches.get('Workspace', { name: integration.producer }));
-    }
-    return { integration };
-  }
-  if (route.access === 'account') {
-    const account = await facade.ownership.account(call, params['account'] as string);
-    requireRole(account.role, roleOf(route));
-    return { account };
-  }
-  return {};
-}
-
-type Inside = Awaited<ReturnType<typeof reach>>;
-
 /** Information about a call that was collected before responding. */
 interface Seen {
   inside?: Inside;
@@ -127,12 +74,10 @@ interface CallChecks {
   readonly charge: (account: string | undefined) => void;
   /** Charges additional points to the caller and an account or returns false. */
   readonly spend: (account: string | undefined, points: number) => boolean;
-}
-
-/** Returns the account that owns the requested object, if it has one. */
-function accountOf({ tenant, integration, account }: Inside): string | undefined {
-  const { workspace } = tenant ?? integration?.recipient ?? {};
-  return workspace === undefined ? account?.name : workspace.spec.account;
+  /** Waits until it is the turn of the call. */
+  readonly takeTurn: (account: string | undefined) => Promise<void>;
+  /** Lets another call of the account start, because this call does not use the CPU from now on. */
+  readonly leaveTurn: () => void;
 }
 
 async function perform(
@@ -140,7 +85,7 @@ async function perform(
   route: Route,
   request: Incoming,
   signal: AbortSignal,
-  { requireScopes, waiting, charge, chargeLookup, spend }: CallChecks,
+  { requireScopes, waiting, charge, chargeLookup, spend, takeTurn, leaveTurn }: CallChecks,
   seen: Seen,
 ): Promise<Answer> {
   const identity = identityOf(request);
@@ -156,24 +101,33 @@ async function perform(
     idempotencyKey: idempotencyKeyOf(request.headers),
     signal,
   } as AnyCall;
-  const byPath = 'tenant' in request.params || route.access !== 'producer';
-  const reached = byPath ? await reach(facade, route, named) : undefined;
-  if (reached !== undefined) {
-    seen.inside = reached;
-    charge(accountOf(reached));
+  /** Reaches the resources before any of the call's own work. */
+  async function arrive(call: AnyCall): Promise<Inside> {
+    const inside = await reach(facade, route, call);
+    seen.inside = inside;
+    charge(accountOf(inside));
+    await takeTurn(accountOf(inside));
+    return inside;
   }
+  const byPath = 'tenant' in request.params || route.access !== 'producer';
+  const reached = byPath ? await arrive(named) : undefined;
   const query =
     route.query === undefined ? validateNoQuery(request.query) : validate('query', route.query, request.query);
   const body = bodyOf(route, request);
   seen.body = body;
   const call = { ...named, query, body };
-  const inside = reached ?? (await reach(facade, route, call));
-  seen.inside = inside;
-  if (reached === undefined) charge(accountOf(inside));
+  const inside = reached ?? (await arrive(call));
   const spendMore = (points: number) => spend(accountOf(inside), points);
   const more = {
     spend: spendMore,
-    waitFor: createWaiter({ clock: facade.clock, waiting, caller: callerKey(identity), signal, spend: spendMore }),
+    waitFor: createWaiter({
+      clock: facade.clock,
+      waiting,
+      caller: callerKey(identity),
+      signal,
+      spend: spendMore,
+      onWait: leaveTurn,
+    }),
   };
   const handle = (seed?: string) =>
     useShareOf({ account: accountOf(inside), signal, closes: route.closes === true }, async () =>
@@ -250,9 +204,15 @@ export function registerRoutes(
   facade: Facade,
   {
     rateLimit,
+    turns,
     audit,
     requireScopes,
-  }: { readonly rateLimit: RateLimit; readonly audit: AuditTrail; readonly requireScopes: boolean },
+  }: {
+    readonly rateLimit: RateLimit;
+    readonly turns: Turns;
+    readonly audit: AuditTrail;
+    readonly requireScopes: boolean;
+  },
 ): void {
   const waiting = createWaitingCalls();
   for (const route of routes) {
@@ -268,6 +228,7 @@ export function registerRoutes(
         reply.raw.once('close', () => gone.abort());
         const seen: Seen = { changes: [] };
         const write = createAudit(facade, audit, route, request, seen);
+        let leave = () => {};
         const checks = {
           requireScopes,
           waiting,
@@ -275,6 +236,11 @@ export function registerRoutes(
           charge: (account: string | undefined) =>
             account === undefined ? undefined : rateLimit.chargeAccount(request, reply, account),
           spend: (account: string | undefined, points: number) => rateLimit.spend(request, reply, account, points),
+          async takeTurn(account: string | undefined) {
+            const [identity, closes] = [identityOf(request), route.closes === true];
+            leave = await turns.take({ account, identity, closes, signal: gone.signal });
+          },
+          leaveTurn: () => leave(),
         };
         try {
           const answer = await perform(facade, route, request as Incoming, gone.signal, checks, seen);
@@ -284,6 +250,8 @@ export function registerRoutes(
           const code = error instanceof Refusal ? error.code : 'internal';
           write({ status: PROBLEMS[code].status, code });
           throw error;
+        } finally {
+          leave();
         }
       },
     });

@@ -17,6 +17,7 @@ import { createErrorHandler } from './contract/error-handler.ts';
 import { parseJsonBody } from './contract/json-body.ts';
 import { type PointLimits, registerRateLimit } from './contract/rate-limit.ts';
 import { BODY_BYTES } from './contract/route.ts';
+import { createTurns } from './contract/turns.ts';
 import type { FacadeMetrics } from './facade-metrics.ts';
 import type { Facade } from './objects/facade.ts';
 import { registerReference } from './reference.ts';
@@ -134,7 +135,8 @@ export function createFacadeServer(options: {
     const rateLimit = registerRateLimit(scope, rates);
     scope.setNotFoundHandler(server.answerUnrouted);
     const { requireScopes = false } = options.authentication;
-    registerRoutes(scope, ROUTES, facade, { rateLimit, audit, requireScopes });
+    const turns = createTurns({ onWaiting: metrics.waiting, onRefused: metrics.limited });
+    registerRoutes(scope, ROUTES, facade, { rateLimit, turns, audit, requireScopes });
   }
 
   return {

@@ -129,6 +129,8 @@ export const SECURITY_MUTANTS: readonly Mutant[] = [
       '',
       PERMISSIONS,
     ],
+  ]),
+  ...securityMutantsOf(`${FACADE}contract/reach.ts`, [
     ['every role may change a workspace', '    requireRole(tenant.role, roleOf(route));\n', '', PERMISSIONS],
     [
       'every role may change what it receives',

@@ -8,6 +8,7 @@ interface PollOptions {
   readonly signal: AbortSignal;
   readonly waitMs: number;
   readonly mayLook?: () => boolean;
+  readonly onWait?: () => void;
 }
 
 /**
@@ -15,9 +16,10 @@ interface PollOptions {
  * If the time is 0, `ask` is only called once. Rejects if `ask` rejects.
  *
  * @param mayLook called before each additional read, which is skipped if it returns false
+ * @param onWait called before each wait
  */
 export async function longPoll<T>(
-  { clock, signal, waitMs, mayLook = () => true }: PollOptions,
+  { clock, signal, waitMs, mayLook = () => true, onWait }: PollOptions,
   ask: () => Promise<T>,
   isEnough: (answer: T) => boolean,
 ): Promise<T> {
@@ -26,6 +28,7 @@ export async function longPoll<T>(
   for (;;) {
     const leftMs = untilMs - clock.nowMs();
     if (isEnough(answer) || leftMs <= 0) return answer;
+    onWait?.();
     await sleep(clock, Math.min(LOOK_EVERY_MS, leftMs), signal);
     if (signal.aborted) return answer;
     if (mayLook()) answer = await ask();

@@ -18,7 +18,7 @@ const BURST_POINTS = 1_000;
 export const ENTRIES = 10_000;
 
 /** The facade limits. Refused calls are counted by limit. */
-export const CALL_LIMITS = ['address', 'caller', 'account', 'concurrency', 'store'] as const;
+export const CALL_LIMITS = ['address', 'caller', 'account', 'concurrency', 'store', 'turn'] as const;
 export type CallLimit = (typeof CALL_LIMITS)[number];
 
 declare module 'fastify' {

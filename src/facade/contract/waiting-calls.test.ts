@@ -60,7 +60,8 @@ test('each further read of a call that waits costs a point, and is left out if t
   };
   const { signal } = new AbortController();
   const waiting = createWaitingCalls();
-  const waitFor = createWaiter({ clock, waiting, caller: 'ada', signal, spend });
+  let waits = 0;
+  const waitFor = createWaiter({ clock, waiting, caller: 'ada', signal, spend, onWait: () => void waits++ });
   const ask = async () => {
     reads.push(clock.nowMs());
     return reads.length;
@@ -72,6 +73,8 @@ test('each further read of a call that waits costs a point, and is left out if t
   await clock.advance(1_000);
   expect(await answer).toBe(5);
   expect(reads.at(-1)).toBe(4_500);
+  expect(waits).toBeGreaterThan(0);
+  waits = 0;
   await waitFor(0, ask, () => false);
-  expect([reads.length, points]).toEqual([6, 0]);
+  expect([reads.length, points, waits]).toEqual([6, 0, 0]);
 });

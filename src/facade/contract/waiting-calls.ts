@@ -51,11 +51,13 @@ export function createWaiter(options: {
   readonly caller: string;
   readonly signal: AbortSignal;
   readonly spend: (points: number) => boolean;
+  /** Called before each wait. */
+  readonly onWait: () => void;
 }): Call<'caller', string, unknown, unknown>['waitFor'] {
-  const { clock, waiting, caller, signal, spend } = options;
+  const { clock, waiting, caller, signal, spend, onWait } = options;
   const mayLook = () => spend(LOOK_POINTS);
   return (waitSeconds, ask, isEnough) => {
-    const poll = () => longPoll({ clock, signal, waitMs: waitSeconds * 1_000, mayLook }, ask, isEnough);
+    const poll = () => longPoll({ clock, signal, waitMs: waitSeconds * 1_000, mayLook, onWait }, ask, isEnough);
     return waitSeconds === 0 ? poll() : waiting.run(caller, poll);
   };
 }

@@ -40,6 +40,8 @@ export function renderOpenApi(): string {
   return `${JSON.stringify(describeRoutes(ROUTES, VERSION), null, 2)}\n`;
 }
 
+const bullets = (lines: readonly string[]) => lines.map(line => `- ${line}`).join('\n');
+
 /** Renders docs/rest.md: every call of `/waas`, by tag. */
 export function renderRest(): string {
   const document = describeRoutes(ROUTES, VERSION);
@@ -51,26 +53,22 @@ export function renderRest(): string {
     'Send an access token of a configured OIDC issuer as `Authorization: Bearer <token>`. You also need to be an owner of the Workspace in the path or body, or of its Account, with the role that the call requires: Viewers can read, Admins can change everything except for members, and Owners can change members too. The response is 403 if an object belongs to somebody else or does not exist.',
     'If the operator has set `SLUICE_OIDC_REQUIRE_SCOPES`, the token needs the scope of the call (see [Identity providers](identity-providers.md)). Tokens that are bound to a key or a certificate (`cnf`) are rejected.',
     '## Requests',
-    [
+    bullets([
       '**Bodies** are JSON (UTF-8) of up to 16 KiB, or 1 MiB for calls that accept a schema or a list. They can have 5,000 fields and items. Unknown fields are rejected, and types are not converted. Do not send `Content-Encoding`, because compressed bodies are rejected with a 415 `unsupported_media_type`.',
       '**Queries** can have 64 parameters.',
       '**Lists** are returned as `{data, nextCursor}`, with 50 items per page unless you set `limit`. They can be slightly out of date, by the latency of a watch.',
       '**HEAD**: You can send any `GET` request as a `HEAD` request, which returns the same status and headers.',
       '**Changes**: A call waits up to 5 s until its change is in force. After that, it responds with a 503 `not_in_force`, and you can repeat it.',
       '**Paused workspaces** (`sluice.dev/paused`): Changes are rejected with a 409 `workspace_paused`, except for calls that close access: blocking, deactivating, revoking an integration, and unsubscribing.',
-    ]
-      .map(line => `- ${line}`)
-      .join('\n'),
+    ]),
     '## Repeating a call',
     '**All calls are safe to repeat.** A repeated call returns the same response and changes nothing. There are four exceptions: sending a test event, creating an ingress key, enabling an endpoint, and recovering events. To repeat these safely, send an `Idempotency-Key` header with 1 to 255 visible ASCII characters, such as a UUID:',
-    [
+    bullets([
       'For 24 hours, a request with the same key and content returns the status and body of the first response, even after a restart of the facade. Responses are stored in Redis, encrypted with the root key.',
       'A key is valid for one operation, and for the workspace or integration in the path. For each of them, 5,000 keys can be in use at the same time.',
       'If the key was used with different content or by another caller, the response is a 422 `idempotency_conflict`. If the first request is still in progress, it is a 409 `idempotency_in_progress`.',
       'For replays, the key is the id of the replay. All other calls accept the header, but do not require it.',
-    ]
-      .map(line => `- ${line}`)
-      .join('\n'),
+    ]),
     '## Rate limits',
     'Each replica limits the points that you can use. Beyond a limit, the response is a 429 `rate_limited`:',
     table(
@@ -107,13 +105,12 @@ export function renderRest(): string {
       ],
     ),
     'If a call has not reached an account, the headers only contain `"caller"`. Calls to unknown paths count too. With address limits, `"address"` comes first, in all responses. Without them, responses sent before the token is checked, such as a 503 `overloaded`, do not have these headers.',
-    'Two more limits apply on each replica:',
-    [
+    'Three more limits apply on each replica:',
+    bullets([
+      '**Turns**: The calls of accounts take turns. An account can have four calls in progress, without those that wait for events or have taken longer than 25 ms. Up to 512 more are queued for up to 5 s. All others are rejected with a 429 `rate_limited`, and have no effect. Calls that only close access have their own turns, and are never rejected for this reason.',
       '**Waiting for events** (`waitSeconds` or `wait`): A caller can have 16 calls waiting at the same time. More are rejected with a 429 `rate_limited`. The facade checks for events every 500 ms, which costs 1 point, and skips the check if you have no points left.',
       '**Time of Redis**: An account can use 10 % of the time of a Redis master, plus any time that was unused in the last second, because its calls delay the events of others. More calls are queued. If a call would wait too long (2 s for reads, 5 s before a change begins), it is rejected with a 429 `rate_limited`. Pages of up to 1,000 events and long ranges take the most time.',
-    ]
-      .map(line => `- ${line}`)
-      .join('\n'),
+    ]),
     '## Errors',
     `For the error format, see [Problems](problems.md). Any call may return ${codes}, as well as [\`not_found\`](problems/not_found.md) for an unknown path or [\`method_not_allowed\`](problems/method_not_allowed.md) for an unknown method.`,
     '## Calls',

@@ -1,0 +1,96 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import {
+  createFacadeServers,
+  type FacadeServers,
+  problemOf,
+  type StartedFacade,
+} from '../../../test/support/facade/facade-server.ts';
+import { startIssuer, type TestIssuer } from '../../../test/support/facade/issuer.ts';
+import { exchange, type RawAnswer } from '../../../test/support/facade/raw-exchange.ts';
+import type { Caller } from '../objects/ownership.ts';
+import { MOST_CALLS_WAITING } from './turns.ts';
+
+const [EVIL, SHOP] = ['ten_00000000000000000000', 'ten_11111111111111111111'];
+
+let issuer: TestIssuer;
+let facades: FacadeServers;
+let facade: StartedFacade;
+beforeAll(async () => {
+  issuer = await startIssuer();
+  facades = createFacadeServers(issuer);
+});
+afterEach(() => facade.server.close());
+afterAll(() => issuer.stop());
+
+/**
+ * Starts a facade where the account of a workspace is its id. Calls arrive when `arrive` is called. `read` is called
+ * for each call that has started.
+ */
+async function start(read: (workspace: string) => unknown) {
+  const arrived: string[] = [];
+  const gate = Promise.withResolvers<void>();
+  const owned = async (_caller: Caller, publicId: string) => {
+    arrived.push(publicId);
+    await gate.promise;
+    const workspace = { metadata: { name: publicId }, spec: { account: publicId } };
+    return { publicId, name: publicId, workspace, role: 'Owner', producer: 'any', recipient: { workspace } };
+  };
+  const caches = { assertCurrent: () => undefined, get: () => undefined };
+  const list = (_kind: string, workspace: string) => {
+    started.push(workspace);
+    read(workspace);
+    return [];
+  };
+  const started: string[] = [];
+  facade = await facades.start({ eventLoopDelayMs: 0 }, undefined, undefined, {
+    caches: { ...caches, list },
+    ownership: { tenant: owned },
+  });
+  const send = async (count: number, tenant: string, subject: string): Promise<Promise<RawAnswer>[]> => {
+    const bytes = await facades.request(`GET /waas/producer/${tenant}/catalog`, ['Connection: close'], '', subject);
+    const before = arrived.length;
+    const answers = Array.from({ length: count }, () => exchange(facade.port, bytes));
+    while (arrived.length < before + count) await delay(5);
+    return answers;
+  };
+  return { started, send, open: gate.resolve };
+}
+
+test('with 200 calls of an account, a call of another account is one of the next to start', async () => {
+  const { started, send, open } = await start(() => {});
+  const calls = [...(await send(200, EVIL, 'mallory')), ...(await send(1, SHOP, 'ada'))];
+  open();
+  const answers = await Promise.all(calls);
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+  expect(started).toHaveLength(201);
+  expect(started.indexOf(SHOP)).toBeLessThan(4);
+});
+
+test('many callers of an account take turns as one', async () => {
+  const { started, send, open } = await start(() => {});
+  const calls: Promise<RawAnswer>[] = [];
+  for (let n = 0; n < 20; n++) calls.push(...(await send(5, EVIL, `mallory-${n}`)));
+  calls.push(...(await send(1, SHOP, 'ada')));
+  open();
+  await Promise.all(calls);
+  expect(started.indexOf(SHOP)).toBeLessThan(4);
+});
+
+test('calls beyond the number that may wait are refused', async () => {
+  const { send, open, started } = await start(() => {});
+  const calls = await send(MOST_CALLS_WAITING + 50, EVIL, 'mallory');
+  open();
+  const answers = await Promise.all(calls);
+  const refused = answers.filter(({ status }) => status !== 200);
+  expect(refused.length).toBeGreaterThan(0);
+  expect(started).toHaveLength(answers.length - refused.length);
+  for (const answer of refused) {
+    expect(problemOf(answer)).toBe('429 rate_limited');
+    expect(answer.headers['retry-after']).toBe('1');
+    expect(answer.body).toContain(`${MOST_CALLS_WAITING} calls with your account are waiting`);
+  }
+  const metrics = await facade.registry.metrics();
+  expect(metrics).toContain(`sluice_facade_limited_total{limit="turn"} ${refused.length}`);
+  expect(metrics).toContain('sluice_facade_requests_waiting 0');
+});

@@ -1,0 +1,73 @@
+import { Refusal } from '../../http/refusal.ts';
+import { systemClock } from '../../time/clock.ts';
+import { createFairTurns, type Leave } from '../../time/fair-turns.ts';
+import { callerKey, type Identity } from '../auth/identity.ts';
+import type { CallLimit } from './rate-limit.ts';
+
+/** The maximum number of calls of an account in progress on one replica. */
+const PLACES = 4;
+/** The time in milliseconds after which a call no longer counts, because it is waiting for something else. */
+const HOLD_MS = 25;
+/** The maximum number of waiting calls of an account. With the times above, they all start within 3.2 s. */
+export const MOST_CALLS_WAITING = 512;
+/** The maximum time in milliseconds that a call waits for its turn. */
+const MOST_WAIT_MS = 5_000;
+
+/** A call that is about to start. */
+interface Starting {
+  /** The account of the requested object. If there is none, the caller has its own turns. */
+  readonly account: string | undefined;
+  readonly identity: Identity;
+  /** Whether the call does nothing but close something. Other calls don't delay such calls, which are never refused. */
+  readonly closes: boolean;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Turns starts the calls of all accounts in a fair order, so that the calls of one account only delay its own calls.
+ * The account must have been reached, i.e. the caller has access. Otherwise, a caller could use the turns of others.
+ */
+export interface Turns {
+  /**
+   * Waits for the turn of a call.
+   *
+   * @throws Refusal 429 `rate_limited` if there are too many waiting calls, or if the call has waited for 5 s
+   */
+  readonly take: (call: Starting) => Promise<Leave>;
+}
+
+export function createTurns({
+  onWaiting,
+  onRefused,
+}: {
+  /** Called when the number of waiting calls changes. */
+  readonly onWaiting: (change: 1 | -1) => void;
+  readonly onRefused: (limit: CallLimit) => void;
+}): Turns {
+  const turns = createFairTurns({
+    places: PLACES,
+    holdMs: HOLD_MS,
+    mostWaiting: MOST_CALLS_WAITING,
+    mostWaitMs: MOST_WAIT_MS,
+    clock: systemClock,
+    onWaiting,
+  });
+
+  return {
+    async take({ account, identity, closes, signal }) {
+      const owner = `${closes ? 'closing' : 'any'} ${account ?? callerKey(identity)}`;
+      const turn = await turns.take(owner, { isPatient: closes, signal });
+      if (typeof turn === 'function') return turn;
+      onRefused('turn');
+      const whose = account === undefined ? 'your token' : 'your account';
+      const detail =
+        turn === 'full'
+          ? `${MOST_CALLS_WAITING} calls with ${whose} are waiting for their turn, which is the limit.`
+          : `The call has waited for ${MOST_WAIT_MS / 1_000} s for other calls with ${whose}.`;
+      throw new Refusal('rate_limited', {
+        detail: `${detail} Nothing was changed. Send fewer calls at the same time.`,
+        headers: { 'retry-after': '1' },
+      });
+    },
+  };
+}
